@@ -1,0 +1,41 @@
+"""The completion engine's face. It knows no editor, and importing it loads no torch."""
+
+from engine.config import PRESETS, Layout, Lookahead, Sampling, StopRules
+from engine.errors import (
+    CacheError,
+    ConfigurationError,
+    ForegramError,
+    InputError,
+    ModelCorruptError,
+    ModelNotFoundError,
+    UnsupportedModelError,
+)
+from engine.request import (
+    Buffer,
+    CompletionChunk,
+    CompletionRequest,
+    CompletionResult,
+    CompletionStats,
+    FinishReason,
+)
+
+__all__ = [
+    "PRESETS",
+    "Buffer",
+    "CacheError",
+    "CompletionChunk",
+    "CompletionRequest",
+    "CompletionResult",
+    "CompletionStats",
+    "ConfigurationError",
+    "FinishReason",
+    "ForegramError",
+    "InputError",
+    "Layout",
+    "Lookahead",
+    "ModelCorruptError",
+    "ModelNotFoundError",
+    "Sampling",
+    "StopRules",
+    "UnsupportedModelError",
+]

@@ -1,0 +1,1 @@
+"""Measures the engine the way a user can repeat it."""

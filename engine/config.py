@@ -1,0 +1,100 @@
+"""What a caller may ask of the engine: lookahead, sampling, stop rules. Plain data, no torch."""
+
+from dataclasses import dataclass
+from typing import Literal, Self
+
+from engine.errors import ConfigurationError
+
+Layout = Literal["line", "psm"]
+Mode = Literal["auto", "off", "fixed"]
+
+# (W, N, G) by name. `coding`, `general` and `predictable` are Baseten's presets,
+# `tensorrt` the defaults of TensorRT-LLM, `h100-7b` and `two-gpus-32b` NVIDIA's published recipes.
+PRESETS: dict[str, tuple[int, int, int]] = {
+    "coding": (1, 8, 3),
+    "general": (3, 8, 3),
+    "predictable": (1, 32, 1),
+    "tensorrt": (4, 3, 4),
+    "h100-7b": (8, 8, 8),
+    "two-gpus-32b": (15, 15, 15),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Lookahead:
+    """How far a step may look ahead.
+
+    `auto` lets the measured step cost and the calibrated acceptance choose; `off` is plain
+    decoding; `fixed` bounds drafting by window size W, n-gram size N and verification set size G
+    with TensorRT-LLM's meaning and legal values: W >= 1, N >= 1, and N = 1 demands W = 1, G = 0.
+    """
+
+    mode: Mode = "auto"
+    window_size: int = 1
+    ngram_size: int = 1
+    guess_size: int = 0
+
+    def __post_init__(self) -> None:
+        if self.mode != "fixed":
+            return
+        w, n, g = self.window_size, self.ngram_size, self.guess_size
+        if w < 1 or n < 1 or g < 0:
+            raise ConfigurationError(f"lookahead {w},{n},{g}: W and N are at least 1, G at least 0")
+        if n == 1 and (w, g) != (1, 0):
+            raise ConfigurationError(f"lookahead {w},{n},{g}: N = 1 allows only 1,1,0")
+
+    @property
+    def draft_len(self) -> int:
+        """Drafted rows of a full (W, N, G) step; its rows are one more."""
+        w, n, g = self.window_size, self.ngram_size, self.guess_size
+        return (w + g - 1) * (n - 1) + (0 if n <= 1 else n - 2)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read `auto`, `off`, a preset's name or `W,N,G`. Raises ConfigurationError."""
+        if text in ("auto", "off"):
+            return cls(mode="auto" if text == "auto" else "off")
+        if text in PRESETS:
+            return cls("fixed", *PRESETS[text])
+        parts = text.split(",")
+        if len(parts) == 3 and all(part.strip().isdecimal() for part in parts):
+            return cls("fixed", *(int(part) for part in parts))
+        names = ", ".join(PRESETS)
+        raise ConfigurationError(
+            f"lookahead {text!r} is none of auto, off, W,N,G or a preset ({names})"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a token is drawn. Temperature 0 is greedy; the lowest id wins ties."""
+
+    temperature: float = 0.0
+    top_k: int = 0  # 0: all
+    top_p: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.temperature <= 10.0:
+            raise ConfigurationError(f"temperature {self.temperature} is not within 0 and 10")
+        if self.top_k < 0:
+            raise ConfigurationError(f"top_k {self.top_k} is negative")
+        if not 0.0 < self.top_p <= 1.0:
+            raise ConfigurationError(f"top_p {self.top_p} is not within 0 (excluded) and 1")
+
+
+@dataclass(frozen=True, slots=True)
+class StopRules:
+    """When a completion ends besides the model's own end tokens. All are judged per token."""
+
+    max_tokens: int = 128
+    suffix: bool = True  # the tail repeats the head of the suffix, which is then trimmed
+    indentation: bool = True  # a line less indented than the cursor's block
+    repetition: bool = True  # the same lines again and again
+    max_blank_lines: int = 2
+    single_line: bool = False
+    time_limit_s: float | None = None  # judged at line ends only
+
+    def __post_init__(self) -> None:
+        if self.max_tokens < 1:
+            raise ConfigurationError(f"max_tokens {self.max_tokens} is not positive")

@@ -1,0 +1,1 @@
+"""Lookahead decoding: draft, forward, verify, commit. It knows tokens and tensors, no text model."""

@@ -1,0 +1,50 @@
+"""Failures that a user can act on. Each has a code for programs and an exit status for shells."""
+
+
+class ForegramError(Exception):
+    """A failure with a sentence for the user. `code` is stable; programs may compare it."""
+
+    code = "error"
+    exit_status = 1
+
+
+class InputError(ForegramError):
+    """The caller's file, position or text cannot be used."""
+
+    code = "bad_input"
+    exit_status = 2
+
+
+class ConfigurationError(ForegramError):
+    """An option or setting is wrong; the message names it."""
+
+    code = "bad_configuration"
+    exit_status = 2
+
+
+class ModelNotFoundError(ForegramError):
+    """No model under this name; the message says where we looked and what to run."""
+
+    code = "model_not_found"
+    exit_status = 3
+
+
+class ModelCorruptError(ForegramError):
+    """The model's files are damaged: a wrong sum, a truncated part, a missing tensor."""
+
+    code = "model_corrupt"
+    exit_status = 3
+
+
+class UnsupportedModelError(ForegramError):
+    """The model is whole, but not one that we can run or ask for fill-in-the-middle."""
+
+    code = "model_unsupported"
+    exit_status = 3
+
+
+class CacheError(ForegramError):
+    """The cache folder cannot be written: no space, no permission."""
+
+    code = "cache_unwritable"
+    exit_status = 4

@@ -1,0 +1,1 @@
+"""Weights, tokenizer and forward passes. It knows no request and no drafting."""

@@ -1,0 +1,90 @@
+"""What goes in and out of the engine: a request, its chunks, its result. Plain data, no torch."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from engine.config import Layout, Lookahead, Sampling, StopRules
+
+
+class FinishReason(StrEnum):
+    """Why a completion ended."""
+
+    END_TOKEN = "end_token"  # the model's own end of text
+    FIM_TOKEN = "fim_token"  # it began another fill-in-the-middle block
+    SUFFIX = "suffix"  # it reached the text after the cursor
+    INDENTATION = "indentation"  # it left the cursor's block
+    REPETITION = "repetition"
+    BLANK_LINES = "blank_lines"
+    LINE = "line"  # one line was asked for
+    TIME = "time"
+    MAX_TOKENS = "max_tokens"
+    CONTEXT_FULL = "context_full"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """An open document: its text feeds the n-gram pool, its path names it."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionRequest:
+    """Text around a cursor and how to continue it. `prefix + suffix` is the whole document."""
+
+    prefix: str
+    suffix: str
+    path: str = ""
+    open_buffers: tuple[Buffer, ...] = ()  # most related first
+    layout: Layout = "line"
+    lookahead: Lookahead = field(default_factory=Lookahead)
+    sampling: Sampling = field(default_factory=Sampling)
+    stop: StopRules = field(default_factory=StopRules)
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionStats:
+    """What one completion cost. A step is one forward pass; its rows are current token + drafts."""
+
+    tokens: int
+    steps: int
+    rows: int  # summed over the steps
+    prompt_tokens: int
+    prefill_ms: float
+    decode_ms: float
+    accepted_by_source: Mapping[str, int]  # drafted tokens that were accepted
+
+    @property
+    def tokens_per_step(self) -> float:
+        """Tokens emitted by one forward pass, on average."""
+        return self.tokens / self.steps if self.steps else 0.0
+
+    @property
+    def rows_per_step(self) -> float:
+        """Rows verified by one forward pass, on average."""
+        return self.rows / self.steps if self.steps else 0.0
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Decoding speed, without prefill."""
+        return 1000 * self.tokens / self.decode_ms if self.decode_ms else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionChunk:
+    """Text that is final: no later stop rule takes it back."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionResult:
+    """The whole completion: the joined chunks, the raw tokens, the reason and the cost."""
+
+    text: str
+    token_ids: tuple[int, ...]
+    finish_reason: FinishReason
+    stats: CompletionStats
