@@ -1,0 +1,58 @@
+"""A tiny byte-level tokenizer in Qwen's manner: 256 bytes, a few merged words, control tokens."""
+
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
+
+CONTROL_TOKENS = (
+    "<|endoftext|>",
+    "<|fim_prefix|>",
+    "<|fim_middle|>",
+    "<|fim_suffix|>",
+    "<|fim_pad|>",
+    "<|repo_name|>",
+    "<|file_sep|>",
+)
+
+# Every start of a word is a token as well, so these words also show what happens inside a token.
+_WORDS = ("return", " return", "def", " self", "self", "import", "        ", "\n\n", " =", "):\n")
+
+# Qwen2's own rule for cutting text before merging.
+_CUT = (
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
+
+def byte_tokenizer() -> Tokenizer:
+    """Make the tokenizer; ids 0 to 6 are the control tokens, the bytes follow."""
+    letters = _byte_letters()
+    vocabulary = {
+        text: index for index, text in enumerate(CONTROL_TOKENS + tuple(sorted(letters.values())))
+    }
+    merges: list[tuple[str, str]] = []
+    for word in _WORDS:
+        spelled = "".join(letters[byte] for byte in word.encode())
+        for end in range(2, len(spelled) + 1):
+            if spelled[:end] not in vocabulary:
+                vocabulary[spelled[:end]] = len(vocabulary)
+                merges.append((spelled[: end - 1], spelled[end - 1]))
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(_CUT), "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken(text, normalized=False) for text in CONTROL_TOKENS])
+    return tokenizer
+
+
+def _byte_letters() -> dict[int, str]:
+    """GPT-2's letter for each byte: printable ones stand for themselves, others from 256 on."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in printable]
+    letters = {byte: chr(byte) for byte in printable}
+    return letters | {byte: chr(256 + index) for index, byte in enumerate(others)}
+
+
+VOCAB_SIZE = byte_tokenizer().get_vocab_size()

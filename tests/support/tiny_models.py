@@ -1,0 +1,80 @@
+"""Small random causal language models of transformers, and folders that hold them.
+
+The weights are drawn anew rather than left as transformers initialises them: there biases are zero,
+norms are one and logits nearly flat, so that many a mistake would not show.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+
+from tests.support.byte_tokenizer import VOCAB_SIZE, byte_tokenizer
+
+_CONFIGS: dict[str, type[transformers.PretrainedConfig]] = {
+    "qwen2": transformers.Qwen2Config,
+    "llama": transformers.LlamaConfig,
+    "starcoder2": transformers.Starcoder2Config,
+    "gemma": transformers.GemmaConfig,
+    "gemma2": transformers.Gemma2Config,
+    "gemma3": transformers.Gemma3TextConfig,
+    "mistral": transformers.MistralConfig,
+}
+
+_SHAPE: dict[str, Any] = {
+    "vocab_size": VOCAB_SIZE,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 512,
+    "attention_dropout": 0.0,
+    "bos_token_id": None,
+    "eos_token_id": 0,
+    "pad_token_id": None,
+}
+
+_EXTRA: dict[str, dict[str, Any]] = {
+    "starcoder2": {"sliding_window": None, "residual_dropout": 0.0, "embedding_dropout": 0.0},
+    "gemma": {"head_dim": 8},
+    "gemma2": {"head_dim": 8, "query_pre_attn_scalar": 8, "sliding_window": 16},
+    "gemma3": {"head_dim": 8, "query_pre_attn_scalar": 8, "sliding_window": 16},
+    "mistral": {"sliding_window": 16},
+}
+
+
+def tiny_model(
+    family: str, seed: int = 0, dtype: torch.dtype = torch.float32, **overrides: object
+) -> transformers.PreTrainedModel:
+    """Make a random model of `family`; `overrides` go to its config. Same arguments, same model."""
+    config = _CONFIGS[family](**(_SHAPE | _EXTRA.get(family, {}) | overrides))
+    model: transformers.PreTrainedModel = transformers.AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
+        config, attn_implementation="eager"
+    )
+    randomise(model, seed)
+    torch.nn.Module.to(model, dtype).eval()
+    return model
+
+
+@torch.no_grad()
+def randomise(model: torch.nn.Module, seed: int) -> None:
+    """Draw every parameter: matrices that keep a vector's length, norms and biases off their rest.
+
+    Drawn in float64, so models that differ in dtype alone hold the same numbers, rounded.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    for parameter in model.parameters():
+        noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+        if parameter.dim() == 2:
+            parameter.copy_(noise * (1.5 / parameter.shape[1] ** 0.5))
+        else:
+            parameter.add_((0.2 * noise).to(parameter.dtype))
+
+
+def save_model(model: transformers.PreTrainedModel, folder: Path) -> Path:
+    """Write config.json, model.safetensors and tokenizer.json, as the hub keeps them."""
+    model.save_pretrained(folder)
+    byte_tokenizer().save(str(folder / "tokenizer.json"))
+    return folder
