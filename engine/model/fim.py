@@ -1,0 +1,70 @@
+"""Fill-in-the-middle formats, found by the tokens in a vocabulary, never by a model's name.
+
+Formats: each model's own documentation; the token names that count are llama.cpp's
+(`llama-vocab.cpp`).
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from engine.errors import UnsupportedModelError
+from engine.model.vocabulary import Vocabulary
+
+
+class _Family(NamedTuple):
+    """The token names of one format. Without a middle token the suffix comes first."""
+
+    prefix: str
+    suffix: str
+    middle: str | None
+    prefix_lead: str = ""
+
+
+_FAMILIES = (
+    _Family("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"),  # Qwen, CodeGemma, Granite 4
+    _Family("<fim_prefix>", "<fim_suffix>", "<fim_middle>"),  # StarCoder, Granite Code
+    _Family("<fim-prefix>", "<fim-suffix>", "<fim-middle>"),  # SantaCoder
+    _Family("<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"),  # noqa: RUF001 - DeepSeek-Coder's own
+    # CodeLlama's own encoding puts a blank before the prefix's first word.
+    _Family("▁<PRE>", "▁<SUF>", "▁<MID>", prefix_lead=" "),
+    _Family("<PRE>", "<SUF>", "<MID>", prefix_lead=" "),
+    _Family("<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>"),  # GLM 4.5
+    _Family("<|prefix|>", "<|suffix|>", "<|middle|>"),
+    _Family("[PREFIX]", "[SUFFIX]", None),  # Codestral
+)
+
+_PAD_NAMES = ("<|fim_pad|>", "<fim_pad>", "<fim-pad>", "<PAD>")
+_REPOSITORY_NAMES = ("<|repo_name|>", "<|fim_repo|>", "<repo_name>", "<fim-repo>", "<reponame>")
+_FILE_NAMES = ("<|file_sep|>", "<file_sep>")
+
+
+@dataclass(frozen=True, slots=True)
+class FimFormat:
+    """The special tokens of fill-in-the-middle. `middle_id` None means suffix first.
+
+    `stop_ids` end an answer besides the vocabulary's ends: the model has begun another block.
+    """
+
+    prefix_id: int
+    suffix_id: int
+    middle_id: int | None
+    prefix_lead: str
+    stop_ids: frozenset[int]
+
+
+def find_fim_format(vocabulary: Vocabulary, model_name: str) -> FimFormat:
+    """Return the format of the vocabulary. Raises UnsupportedModelError when it has none."""
+    for family in _FAMILIES:
+        prefix = vocabulary.id_of(family.prefix)
+        suffix = vocabulary.id_of(family.suffix)
+        middle = None if family.middle is None else vocabulary.id_of(family.middle)
+        if prefix is None or suffix is None or (middle is None and family.middle is not None):
+            continue
+        others = (*_PAD_NAMES, *_REPOSITORY_NAMES, *_FILE_NAMES)
+        marks = {prefix, suffix, middle, *map(vocabulary.id_of, others)} - {None}
+        stops = frozenset(mark for mark in marks if mark is not None)
+        return FimFormat(prefix, suffix, middle, family.prefix_lead, stops)
+    raise UnsupportedModelError(
+        f"{model_name} has no fill-in-the-middle tokens, so it cannot complete inside a file; "
+        "Qwen2.5-Coder can (--model 0.5b)"
+    )

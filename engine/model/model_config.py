@@ -1,0 +1,117 @@
+"""What a model's shape is: read from a Hugging Face config.json or from GGUF metadata."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from engine.errors import ModelCorruptError
+
+QWEN2 = "Qwen2ForCausalLM"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """The shape of a causal language model. Raises ModelCorruptError for one that cannot be.
+
+    `deviations` names what sets a model apart from the plain architecture (scaled rotary
+    embedding, a sliding window): our own forward does not know these.
+    """
+
+    architecture: str
+    num_layers: int
+    hidden_size: int
+    num_heads: int
+    num_kv_heads: int
+    head_dim: int
+    intermediate_size: int
+    vocab_size: int
+    rope_theta: float
+    rms_norm_eps: float
+    tie_word_embeddings: bool
+    max_position: int
+    deviations: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        sizes = {
+            name: value
+            for name, value in asdict(self).items()
+            if type(value) is int  # a bool is no size
+        }
+        for name, size in sizes.items():
+            if size < 1:
+                raise ModelCorruptError(f"the model's configuration says {name} = {size}")
+        if self.num_heads % self.num_kv_heads:
+            raise ModelCorruptError(
+                f"the model's configuration says {self.num_heads} query heads for "
+                f"{self.num_kv_heads} key-value heads"
+            )
+
+    @property
+    def is_plain_qwen2(self) -> bool:
+        """True where our own forward pass can run the model."""
+        return self.architecture == QWEN2 and not self.deviations
+
+    @property
+    def num_parameters(self) -> int:
+        """Weights of a Qwen2 of this shape, biases and norms included."""
+        hidden, kv = self.hidden_size, self.num_kv_heads * self.head_dim
+        heads = self.num_heads * self.head_dim
+        attention = 2 * hidden * heads + 2 * hidden * kv + heads + 2 * kv
+        layer = attention + 3 * hidden * self.intermediate_size + 2 * hidden
+        embeddings = (1 if self.tie_word_embeddings else 2) * self.vocab_size * hidden
+        return self.num_layers * layer + embeddings + hidden
+
+    @classmethod
+    def from_hugging_face(cls, config: Mapping[str, Any]) -> Self:
+        """Read the content of a config.json. Raises ModelCorruptError when an entry is missing."""
+        try:
+            return cls._from_hugging_face(config)
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise ModelCorruptError(f"config.json lacks or garbles an entry: {error}") from error
+
+    @classmethod
+    def _from_hugging_face(cls, config: Mapping[str, Any]) -> Self:
+        # transformers 5 writes rope_parameters, older versions rope_theta and rope_scaling.
+        rope = config.get("rope_parameters") or {}
+        scaling = config.get("rope_scaling") or {}
+        kind = rope.get("rope_type") or scaling.get("rope_type") or scaling.get("type")
+        deviations = [f"{kind} rotary embedding"] if kind not in (None, "default") else []
+        if config.get("use_sliding_window"):
+            deviations.append("sliding window")
+        if config.get("hidden_act", "silu") != "silu":
+            deviations.append(f"{config['hidden_act']} activation")
+        num_heads = int(config["num_attention_heads"])
+        return cls(
+            architecture=str(config["architectures"][0]),
+            num_layers=int(config["num_hidden_layers"]),
+            hidden_size=int(config["hidden_size"]),
+            num_heads=num_heads,
+            num_kv_heads=int(config.get("num_key_value_heads") or num_heads),
+            head_dim=int(config.get("head_dim") or int(config["hidden_size"]) // num_heads),
+            intermediate_size=int(config["intermediate_size"]),
+            vocab_size=int(config["vocab_size"]),
+            rope_theta=float(rope.get("rope_theta") or config.get("rope_theta") or 10000.0),
+            rms_norm_eps=float(config.get("rms_norm_eps", 1e-6)),
+            tie_word_embeddings=bool(config.get("tie_word_embeddings", False)),
+            max_position=int(config["max_position_embeddings"]),
+            deviations=tuple(deviations),
+        )
+
+    def to_hugging_face(self) -> dict[str, Any]:
+        """Return the content of a config.json that `from_hugging_face` reads back."""
+        return {
+            "architectures": [self.architecture],
+            "model_type": "qwen2",
+            "num_hidden_layers": self.num_layers,
+            "hidden_size": self.hidden_size,
+            "num_attention_heads": self.num_heads,
+            "num_key_value_heads": self.num_kv_heads,
+            "head_dim": self.head_dim,
+            "intermediate_size": self.intermediate_size,
+            "vocab_size": self.vocab_size,
+            "rope_theta": self.rope_theta,
+            "rms_norm_eps": self.rms_norm_eps,
+            "tie_word_embeddings": self.tie_word_embeddings,
+            "max_position_embeddings": self.max_position,
+            "hidden_act": "silu",
+        }

@@ -1,0 +1,96 @@
+"""A cursor in a text becomes the token ids of a fill-in-the-middle prompt.
+
+Layout `psm` is prefix, suffix, middle token. Layout `line` puts the current line up to the cursor
+behind the middle token: the answer starts where a line starts, and a typed character changes the
+end of the prompt only. There the piece cut at the cursor is left out, and the answer must begin
+with it (token healing), as its tokens would differ from those of the whole word.
+"""
+
+import re
+from dataclasses import dataclass
+
+from engine.config import Layout
+from engine.model.fim import FimFormat
+from engine.model.prompt_window import Window, cut_window
+from engine.model.tokenizer import Tokenizer
+
+# The trailing word or run of punctuation with one blank before it, or trailing blanks.
+_PIECE = re.compile(r"(?: ?\w{1,48}| ?[^\w\s]{1,48}|[ \t]+)\Z")
+_CONTEXT_CHARS = 1024
+_FIM_MARKS = 4  # prefix, suffix and middle token, and a lead of the prefix
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Token ids, and what drafting and healing need to know of the cursor.
+
+    `partial` is the text before the cursor whose tokens may change once more text follows.
+    `context_ids` are the tokens of the text before `partial`, its last hundreds of characters.
+    The answer must begin with `dropped`, which is `partial` or nothing.
+    """
+
+    ids: tuple[int, ...]
+    dropped: bytes
+    partial: bytes
+    context_ids: tuple[int, ...]
+    suffix_ids: tuple[int, ...]
+
+
+def build_prompt(
+    tokenizer: Tokenizer,
+    fim: FimFormat,
+    prefix: str,
+    suffix: str,
+    layout: Layout,
+    budget_tokens: int,
+    *,
+    healing: bool = True,
+) -> Prompt:
+    """Lay out the text around a cursor in at most `budget_tokens` tokens.
+
+    Far text is left out, three quarters of the budget going to the prefix. `healing=False` keeps
+    the piece at the cursor in the prompt, for comparisons.
+    """
+    partial = cut_piece(prefix)
+    kept = prefix.removesuffix(partial) if layout == "line" and healing else prefix
+    marks = len(tokenizer.start_ids) + _FIM_MARKS
+    window = cut_window(tokenizer, kept, suffix, budget_tokens - marks)
+    return Prompt(
+        ids=_lay_out(tokenizer, fim, window, layout),
+        dropped=_bytes(prefix[len(kept) :]),
+        partial=_bytes(partial),
+        context_ids=tuple(tokenizer.encode(_tail(prefix.removesuffix(partial)))),
+        suffix_ids=window.suffix_ids,
+    )
+
+
+def cut_piece(prefix: str) -> str:
+    """Return the piece of the current line that a token boundary at the cursor may cut."""
+    found = _PIECE.search(prefix, max(prefix.rfind("\n") + 1, len(prefix) - 4096))
+    return found[0] if found else ""
+
+
+def _lay_out(
+    tokenizer: Tokenizer, fim: FimFormat, window: Window, layout: Layout
+) -> tuple[int, ...]:
+    lines, line = window.prefix, ""
+    if layout == "line":
+        start = lines.rfind("\n") + 1
+        lines, line = lines[:start], lines[start:]
+    before, after = tokenizer.encode(fim.prefix_lead + lines), window.suffix_ids
+    if fim.middle_id is None:
+        body = [fim.suffix_id, *after, fim.prefix_id, *before]
+    else:
+        body = [fim.prefix_id, *before, fim.suffix_id, *after, fim.middle_id]
+    return (*tokenizer.start_ids, *body, *tokenizer.encode(line))
+
+
+def _tail(text: str) -> str:
+    if len(text) <= _CONTEXT_CHARS:
+        return text
+    start = text.find("\n", len(text) - _CONTEXT_CHARS, len(text) - 1) + 1
+    return text[start or len(text) - _CONTEXT_CHARS :]
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")

@@ -1,0 +1,86 @@
+"""The part of a document that fits a prompt: near text, cut at line starts.
+
+The window begins at a line whose number is a multiple of 32, so that one more line in the file
+does not shift the prompt's first token and the cached keys stay valid.
+"""
+
+import re
+from dataclasses import dataclass
+
+from engine.model.tokenizer import Tokenizer
+
+_ANCHOR_LINES = 32
+_CHARS_PER_TOKEN = 8  # more than any code has on average: what cannot fit is not encoded at all
+_PREFIX_SHARE = 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Text before the cursor, and the tokens of the text after it."""
+
+    prefix: str
+    suffix_ids: tuple[int, ...]
+
+
+def cut_window(tokenizer: Tokenizer, prefix: str, suffix: str, budget: int) -> Window:
+    """Return what fits `budget` tokens; the side that needs less than its share lends the rest."""
+    prefix_share = int(budget * _PREFIX_SHARE)
+    suffix_ids = _head(tokenizer, suffix, budget)
+    near, num_near = _tail(tokenizer, prefix, max(prefix_share, budget - len(suffix_ids)))
+    rest = budget - num_near
+    if len(suffix_ids) > rest:
+        suffix_ids = _head(tokenizer, suffix, rest)
+    return Window(near, tuple(suffix_ids))
+
+
+def _tail(tokenizer: Tokenizer, text: str, budget: int) -> tuple[str, int]:
+    """Return the end of `text` in at most `budget` tokens, and how many it has."""
+    if budget <= 0 or not text:
+        return "", 0
+    for start in _starts(tokenizer, text, budget):
+        count = len(tokenizer.encode(text[start:]))
+        if count <= budget:
+            return text[start:], count
+    return _cut_tail(tokenizer, text[-budget * _CHARS_PER_TOKEN :], budget)
+
+
+def _starts(tokenizer: Tokenizer, text: str, budget: int) -> list[int]:
+    """Return the anchors behind which `text` may fit, the farthest first."""
+    anchors = _anchors(text, max(0, len(text) - budget * _CHARS_PER_TOKEN))
+    ends = [*anchors, len(text)][1:]
+    total, starts = 0, []
+    for start, end in zip(reversed(anchors), reversed(ends), strict=True):
+        total += len(tokenizer.encode(text[start:end]))
+        if total > budget:
+            break
+        starts.append(start)
+    return starts[::-1]
+
+
+def _anchors(text: str, first: int) -> list[int]:
+    """Return where every 32nd line of `text` begins, from the character `first` on."""
+    starts = [0, *(newline.end() for newline in re.finditer("\n", text))]
+    return [start for start in starts[::_ANCHOR_LINES] if first <= start < len(text)]
+
+
+def _cut_tail(tokenizer: Tokenizer, text: str, budget: int) -> tuple[str, int]:
+    """Cut inside a block: before a line, or inside the last line if it alone is too long."""
+    ids = tokenizer.encode(text)[-budget:]
+    near = tokenizer.decode(ids).lstrip("\ufffd")
+    line_start = near.find("\n") + 1
+    if 0 < line_start < len(near):
+        near = near[line_start:]
+    return near, len(tokenizer.encode(near))
+
+
+def _head(tokenizer: Tokenizer, text: str, budget: int) -> list[int]:
+    """Return the tokens of the beginning of `text`, in whole lines where one fits."""
+    if budget <= 0:
+        return []
+    near = text[: budget * _CHARS_PER_TOKEN]
+    ids = tokenizer.encode(near)
+    if len(ids) <= budget and len(near) == len(text):
+        return ids
+    near = tokenizer.decode(ids[:budget]).rstrip("\ufffd")
+    line_end = near.rfind("\n") + 1
+    return tokenizer.encode(near[:line_end] if line_end else near)[:budget]

@@ -1,0 +1,88 @@
+"""What each token id is as bytes, for byte-level and sentencepiece vocabularies alike."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+_BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
+
+# Ends of text by name. A model's configuration may name only one of its own.
+_END_NAMES = (
+    "<|endoftext|>",
+    "<|im_end|>",
+    "<|end_of_text|>",
+    "<|eot_id|>",
+    "<｜end▁of▁sentence｜>",  # noqa: RUF001 - DeepSeek's own
+    "</s>",
+    "<eos>",
+    "<EOT>",
+    "▁<EOT>",
+    "<end_of_turn>",
+    "<|file_separator|>",
+)
+
+
+class Vocabulary:
+    """Token ids, their bytes, and which of them are marks rather than text.
+
+    `special_ids` are never part of a text; `end_ids` end one.
+    """
+
+    def __init__(
+        self,
+        ids: Mapping[str, int],
+        specials: Iterable[int],
+        ends: Iterable[int],
+        *,
+        byte_level: bool,
+    ) -> None:
+        self._ids = ids
+        self.special_ids = frozenset(specials)
+        # Only marks: in Qwen's vocabulary `</s>` is a common piece of HTML.
+        known = {ids[name] for name in _END_NAMES if name in ids}
+        self.end_ids = frozenset(ends) | (known & self.special_ids)
+        decode = _byte_level_bytes if byte_level else _sentencepiece_bytes
+        self._bytes = [b""] * (max(ids.values(), default=-1) + 1)
+        for token, token_id in ids.items():
+            self._bytes[token_id] = (
+                token.encode() if token_id in self.special_ids else decode(token)
+            )
+
+    def __len__(self) -> int:
+        """Return one more than the highest id."""
+        return len(self._bytes)
+
+    def bytes_of(self, token_id: int) -> bytes:
+        """Return the bytes that the token adds to a text; its name if it is a special one.
+
+        Ids beyond the vocabulary, which padded embeddings have, are empty.
+        """
+        return self._bytes[token_id] if token_id < len(self._bytes) else b""
+
+    def id_of(self, token: str) -> int | None:
+        """Return the id of a token by the name that the vocabulary gives it."""
+        return self._ids.get(token)
+
+
+def _gpt2_alphabet() -> dict[str, int]:
+    """Map the printable characters that byte-level vocabularies write for bytes to the bytes."""
+    kept = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    alphabet = {chr(byte): byte for byte in kept}
+    moved = (byte for byte in range(256) if chr(byte) not in alphabet)
+    return alphabet | {chr(256 + index): byte for index, byte in enumerate(moved)}
+
+
+_ALPHABET = _gpt2_alphabet()
+_TO_LATIN1 = {ord(character): byte for character, byte in _ALPHABET.items()}
+
+
+def _byte_level_bytes(token: str) -> bytes:
+    try:
+        return token.translate(_TO_LATIN1).encode("latin-1")
+    except UnicodeEncodeError:  # an added token, written as it is
+        return token.encode()
+
+
+def _sentencepiece_bytes(token: str) -> bytes:
+    if match := _BYTE_TOKEN.fullmatch(token):
+        return bytes.fromhex(match[1])
+    return token.replace("▁", " ").encode()

@@ -1,0 +1,32 @@
+"""How long tasks tell how far they are. The terminal draws it; the engine knows no terminal."""
+
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """Hears of one task after the other. Amounts are bytes."""
+
+    def begin(self, task: str, total: int) -> None:
+        """Start a task; `task` is a phrase for the user, as in `converting the model`."""
+        ...
+
+    def advance(self, amount: int) -> None:
+        """Count `amount` more of the task as done."""
+        ...
+
+    def end(self) -> None:
+        """Finish the task, done or failed."""
+        ...
+
+
+class NoProgress:
+    """Tells nobody."""
+
+    def begin(self, task: str, total: int) -> None:
+        """Ignore the task."""
+
+    def advance(self, amount: int) -> None:
+        """Ignore the amount."""
+
+    def end(self) -> None:
+        """Ignore the end."""
