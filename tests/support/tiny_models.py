@@ -20,6 +20,12 @@ _CONFIGS: dict[str, type[transformers.PretrainedConfig]] = {
     "gemma2": transformers.Gemma2Config,
     "gemma3": transformers.Gemma3TextConfig,
     "mistral": transformers.MistralConfig,
+    "qwen3_moe": transformers.Qwen3MoeConfig,
+    "bloom": transformers.BloomConfig,
+    "codegen": transformers.CodeGenConfig,
+    "gpt_oss": transformers.GptOssConfig,
+    "mamba": transformers.MambaConfig,
+    "qwen3_next": transformers.Qwen3NextConfig,
 }
 
 _SHAPE: dict[str, Any] = {
@@ -42,19 +48,33 @@ _EXTRA: dict[str, dict[str, Any]] = {
     "gemma2": {"head_dim": 8, "query_pre_attn_scalar": 8, "sliding_window": 16},
     "gemma3": {"head_dim": 8, "query_pre_attn_scalar": 8, "sliding_window": 16},
     "mistral": {"sliding_window": 16},
+    "qwen3_moe": {
+        "head_dim": 8,
+        "num_experts": 4,
+        "num_experts_per_tok": 2,
+        "moe_intermediate_size": 16,
+    },
+    "bloom": {"n_head": 4},
+    "codegen": {"rotary_dim": 4},
+    "gpt_oss": {"head_dim": 8, "num_local_experts": 4, "sliding_window": 16},
+    "qwen3_next": {
+        "head_dim": 8,
+        "num_experts": 4,
+        "num_experts_per_tok": 2,
+        "moe_intermediate_size": 16,
+    },
 }
 
 
 def tiny_model(
-    family: str, seed: int = 0, dtype: torch.dtype = torch.float32, **overrides: object
+    family: str, seed: int = 0, dtype: torch.dtype = torch.float32, **overrides: Any
 ) -> transformers.PreTrainedModel:
     """Make a random model of `family`; `overrides` go to its config. Same arguments, same model."""
     config = _CONFIGS[family](**(_SHAPE | _EXTRA.get(family, {}) | overrides))
-    model: transformers.PreTrainedModel = transformers.AutoModelForCausalLM.from_config(  # type: ignore[no-untyped-call]
-        config, attn_implementation="eager"
-    )
+    model: transformers.PreTrainedModel = transformers.AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
     randomise(model, seed)
-    torch.nn.Module.to(model, dtype).eval()
+    module: torch.nn.Module = model
+    module.to(dtype).eval()
     return model
 
 
@@ -67,8 +87,8 @@ def randomise(model: torch.nn.Module, seed: int) -> None:
     generator = torch.Generator().manual_seed(seed)
     for parameter in model.parameters():
         noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
-        if parameter.dim() == 2:
-            parameter.copy_(noise * (1.5 / parameter.shape[1] ** 0.5))
+        if parameter.dim() > 1:
+            parameter.copy_(noise * (1.5 / parameter.shape[-1] ** 0.5))
         else:
             parameter.add_((0.2 * noise).to(parameter.dtype))
 

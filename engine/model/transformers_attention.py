@@ -1,0 +1,149 @@
+"""Attention of a token tree inside the models of transformers.
+
+Registering one attention function and one mask function under `ATTENTION` reaches every model
+written against transformers' attention interface. The mask function takes the model's own rule
+(causal, sliding window, chunks), which speaks of positions, and asks it for the positions of the
+tree's rows instead of their indices; then siblings are hidden from each other. So a sliding window
+reaches as far back from a branch as it would from the same tokens in a plain text.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+import torch
+from transformers import AttentionInterface, AttentionMaskInterface
+
+from engine.errors import UnsupportedModelError
+
+ATTENTION = "foregram_tree"
+
+# What transformers hands to attention besides the tensors, and what of it is heeded elsewhere: the
+# window by the mask function, positions by the rotary embedding, the rest by nobody in inference.
+_HEEDED = frozenset(
+    {
+        "cache_position",
+        "logits_to_keep",
+        "output_attentions",
+        "output_hidden_states",
+        "output_router_logits",
+        "position_embeddings",
+        "position_ids",
+        "return_dict",
+        "sliding_window",
+        "use_cache",
+    }
+)
+
+MaskRule = Callable[[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
+
+
+@dataclass(slots=True)
+class Rows:
+    """The rows of the forward under way, and what happened to them.
+
+    `positions` int64 [rows]; `key_positions` int64 [keys], the committed ones and then the rows';
+    `ancestors` bool [rows, rows] or None for a chain. The counts tell whether the model asked us.
+    """
+
+    positions: torch.Tensor
+    key_positions: torch.Tensor
+    ancestors: torch.Tensor | None
+    num_masks: int = 0
+    num_attentions: int = 0
+
+
+# Models pass neither positions nor tree on to the mask function, hence a variable of this context.
+_rows: ContextVar[Rows] = ContextVar("rows of the forward under way")
+
+
+@contextmanager
+def attending(rows: Rows) -> Iterator[Rows]:
+    """Let the forward inside the block attend as `rows` say."""
+    token = _rows.set(rows)
+    try:
+        yield rows
+    finally:
+        _rows.reset(token)
+
+
+def tree_mask(*, mask_function: MaskRule, use_vmap: bool = False, **_sizes: object) -> torch.Tensor:
+    """Build the bool mask [1, 1, rows, keys]; True where a row attends to a key."""
+    if use_vmap:
+        raise UnsupportedModelError("its attention mask depends on more than positions")
+    rows = _rows.get()
+    rows.num_masks += 1
+    queries, keys = rows.positions[None, None, :, None], rows.key_positions[None, None, None, :]
+    first = torch.zeros_like(queries[:, :, :1])  # of the one sequence, of any head
+    # Only causal attention leaves the keys of later rows alone; a rule without that is not ours.
+    mask = mask_function(first, first, queries, keys) & (keys <= queries)
+    if rows.ancestors is not None:
+        mask[..., -rows.positions.shape[0] :] &= rows.ancestors
+    return mask
+
+
+def tree_attention(
+    _module: torch.nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    scaling: float | None = None,
+    softcap: float | None = None,
+    **others: object,
+) -> tuple[torch.Tensor, None]:
+    """Attend from query [1, heads, rows, d] to key and value [1, kv heads, keys, d].
+
+    Returns [1, rows, heads, d]. Raises UnsupportedModelError for what would change the result and
+    is not understood here: a foreign mask, attention sinks, position biases.
+    """
+    rows = _rows.get()
+    rows.num_attentions += 1
+    _check(rows, attention_mask, others)
+    groups = query.shape[1] // key.shape[1]
+    key = key.repeat_interleave(groups, dim=1)
+    value = value.repeat_interleave(groups, dim=1)
+    if softcap is None:
+        output = torch.nn.functional.scaled_dot_product_attention(
+            query, key, value, attn_mask=attention_mask, scale=scaling
+        )
+    else:
+        output = _softcapped(query, key, value, attention_mask, scaling, softcap)
+    return output.transpose(1, 2).contiguous(), None
+
+
+def _softcapped(
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None,
+    scaling: float | None,
+    softcap: float,
+) -> torch.Tensor:
+    """Gemma 2's attention: scores are bent by softcap * tanh(score / softcap) before the mask."""
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    scores = torch.tanh(query @ key.transpose(2, 3) * (scale / softcap)) * softcap
+    if mask is not None:
+        scores = scores.masked_fill(~mask, float("-inf"))
+    exact = torch.promote_types(scores.dtype, torch.float32)
+    return torch.softmax(scores, dim=-1, dtype=exact).to(value.dtype) @ value
+
+
+def _check(rows: Rows, mask: torch.Tensor | None, others: dict[str, object]) -> None:
+    shape = (1, 1, rows.positions.shape[0], rows.key_positions.shape[0])
+    if mask is None or mask.dtype != torch.bool or tuple(mask.shape) != shape:
+        raise UnsupportedModelError("it makes its attention mask by itself")
+    if others.pop("is_causal", None) is False:
+        raise UnsupportedModelError("its attention also looks ahead")
+    if others.pop("dropout", 0.0):
+        raise UnsupportedModelError("its attention drops values at random")
+    unknown = sorted(
+        name for name, value in others.items() if value is not None and name not in _HEEDED
+    )
+    if unknown:
+        raise UnsupportedModelError(f"its attention takes {', '.join(unknown)}")
+
+
+AttentionInterface.register(ATTENTION, tree_attention)
+AttentionMaskInterface.register(ATTENTION, tree_mask)

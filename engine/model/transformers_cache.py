@@ -1,0 +1,72 @@
+"""The key and value cache that the models of transformers write to when they run for us."""
+
+from collections.abc import Sequence
+
+import torch
+from transformers import Cache
+
+
+class SlotCache(Cache):
+    """Keys and values of one sequence in buffers of fixed size, [1, kv heads, capacity, d] a layer.
+
+    `length` tokens are committed; a forward writes its rows behind them. Layers with a sliding
+    window keep all of their keys too: the mask hides them, and truncation brings them back.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        super().__init__(layers=[])
+        self.capacity = capacity
+        self.length = 0
+        self._buffers: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
+
+    def update(
+        self,
+        key_states: torch.Tensor,
+        value_states: torch.Tensor,
+        layer_idx: int,
+        *_args: object,
+        **_kwargs: object,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Write one layer's rows; returns all keys and values that they may attend to."""
+        if layer_idx not in self._buffers:
+            self._buffers[layer_idx] = (self._buffer(key_states), self._buffer(value_states))
+        keys, values = self._buffers[layer_idx]
+        end = self.length + key_states.shape[2]
+        keys[:, :, self.length : end] = key_states
+        values[:, :, self.length : end] = value_states
+        return keys[:, :, :end], values[:, :, :end]
+
+    def _buffer(self, states: torch.Tensor) -> torch.Tensor:
+        return states.new_zeros(*states.shape[:2], self.capacity, states.shape[3])
+
+    def keep(self, rows: Sequence[int]) -> None:
+        """Commit these rows of the last forward, in this order."""
+        if list(rows) != list(range(len(rows))):
+            source = torch.tensor([self.length + row for row in rows])
+            for buffer in (half for pair in self._buffers.values() for half in pair):
+                moved = buffer.index_select(2, source.to(buffer.device))
+                buffer[:, :, self.length : self.length + len(rows)] = moved
+        self.length += len(rows)
+
+    @property
+    def num_layers(self) -> int:
+        """Layers that have stored something."""
+        return len(self._buffers)
+
+    # One length serves all layers, though transformers asks for each by its index.
+
+    def get_seq_length(self, layer_idx: int = 0) -> int:  # noqa: ARG002  see above
+        """Return the number of committed tokens; the same in every layer."""
+        return self.length
+
+    def get_mask_sizes(
+        self,
+        query_length: int,
+        layer_idx: int = 0,  # noqa: ARG002  see above
+    ) -> tuple[int, int]:
+        """Return the number of keys that `query_length` rows attend to, and the first one's index."""
+        return self.length + query_length, 0
+
+    def get_max_length(self, layer_idx: int | None = None) -> int:  # noqa: ARG002  see above
+        """Return the number of tokens that fit."""
+        return self.capacity

@@ -1,0 +1,39 @@
+"""Random token trees, and what the reference says of each of their rows."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+import transformers
+
+from engine.model.causal_lm import TokenTree
+from tests.support.greedy import reference_logits
+
+
+def random_tree(rng: np.random.Generator, num_rows: int, vocab_size: int) -> TokenTree:
+    """Grow a tree, deep here and wide there: half of the rows follow the row before them."""
+    parents = np.full(num_rows, -1, np.int32)
+    for row in range(1, num_rows):
+        parents[row] = row - 1 if rng.random() < 0.5 else rng.integers(row)
+    return TokenTree(rng.integers(vocab_size, size=num_rows), parents)
+
+
+def path_to(tree: TokenTree, row: int) -> list[int]:
+    """Rows from the root to `row`, both included."""
+    rows = [row]
+    while rows[-1] != 0:
+        rows.append(int(tree.parents[rows[-1]]))
+    return rows[::-1]
+
+
+def tokens_to(tree: TokenTree, row: int) -> list[int]:
+    """Tokens from the root to `row`, both included."""
+    return [int(tree.token_ids[row]) for row in path_to(tree, row)]
+
+
+def expected_logits(
+    reference: transformers.PreTrainedModel, text: Sequence[int], tree: TokenTree
+) -> torch.Tensor:
+    """Logits [rows, vocab] when every row is read from scratch as the end of its own plain text."""
+    texts = [[*text, *tokens_to(tree, row)] for row in range(tree.num_rows)]
+    return torch.stack([reference_logits(reference, whole)[-1] for whole in texts])
