@@ -1,0 +1,116 @@
+"""How a model's weights are laid out for one way of computing, from their Hugging Face names.
+
+`int8` is the CPU's form. Symmetric 8-bit weights, one scale per output channel, meet activations
+of 7 bits with one scale per row, so the sums are exact integers and a row's result cannot depend
+on the rows beside it. Activations of Qwen2 have channels a hundred times larger than the rest,
+which 7 bits would drown; hence the residual stream and the heads' values are turned by fixed
+orthogonal matrices first, which spreads such channels and changes nothing else: the norms' gains
+are folded into the weights behind them, and a norm without gain commutes with a rotation
+(QuaRot, arXiv 2404.00456).
+"""
+
+from collections.abc import Callable, Iterator
+
+import torch
+
+from engine.model.model_config import ModelConfig
+
+Read = Callable[[str], torch.Tensor]  # Hugging Face name -> float32 tensor
+NamedTensor = tuple[str, torch.Tensor]
+Packer = Callable[[ModelConfig, Read], Iterator[NamedTensor]]
+
+WEIGHT_LEVELS = 127
+_ROWS = 16384  # of a matrix turned at a time: bounds the memory of a conversion
+_RESIDUAL_SEED, _HEAD_SEED = 1, 2
+
+
+def pack_int8(config: ModelConfig, read: Read) -> Iterator[NamedTensor]:
+    """Yield `embedding` (float16) and per linear `.weight` int8 [out, in], `.scale` [out], `.bias`.
+
+    The query, key and value projections are one linear, gate and up are one.
+    """
+    turn = _orthogonal(config.hidden_size, _RESIDUAL_SEED)
+    turn_head = _orthogonal(config.head_dim, _HEAD_SEED)
+    yield "embedding", _turn_inputs(read("model.embed_tokens.weight"), turn).half()
+    for layer in range(config.num_layers):
+        hf, own = f"model.layers.{layer}", f"layers.{layer}"
+        gain = read(f"{hf}.input_layernorm.weight")
+        parts = [read(f"{hf}.self_attn.{part}_proj.weight") * gain for part in "qkv"]
+        biases = [read(f"{hf}.self_attn.{part}_proj.bias") for part in "qkv"]
+        parts[2] = _turn_head_outputs(parts[2], turn_head)
+        biases[2] = _turn_head_outputs(biases[2][:, None], turn_head)[:, 0]
+        yield from _quantised(f"{own}.qkv", _turn_inputs(torch.cat(parts), turn))
+        yield f"{own}.qkv.bias", torch.cat(biases)
+        out = _turn_head_inputs(read(f"{hf}.self_attn.o_proj.weight"), turn_head)
+        yield from _quantised(f"{own}.o", turn.T @ out)
+        gain = read(f"{hf}.post_attention_layernorm.weight")
+        gate_up = torch.cat([read(f"{hf}.mlp.{part}_proj.weight") for part in ("gate", "up")])
+        yield from _quantised(f"{own}.gate_up", _turn_inputs(gate_up * gain, turn))
+        yield from _quantised(f"{own}.down", turn.T @ read(f"{hf}.mlp.down_proj.weight"))
+    head = read(_head_name(config)) * read("model.norm.weight")
+    yield from _quantised("head", _turn_inputs(head, turn))
+
+
+def pack_float32(config: ModelConfig, read: Read) -> Iterator[NamedTensor]:
+    """Yield the same linears in float32, with the norms' gains, nothing turned or folded."""
+    yield from _pack_floats(config, read, torch.float32)
+
+
+def pack_bfloat16(config: ModelConfig, read: Read) -> Iterator[NamedTensor]:
+    """Yield the same as `pack_float32` in bfloat16."""
+    yield from _pack_floats(config, read, torch.bfloat16)
+
+
+VARIANTS: dict[str, Packer] = {
+    "int8": pack_int8,
+    "float32": pack_float32,
+    "bfloat16": pack_bfloat16,
+}
+
+
+def _pack_floats(config: ModelConfig, read: Read, dtype: torch.dtype) -> Iterator[NamedTensor]:
+    yield "embedding", read("model.embed_tokens.weight").to(dtype)
+    for layer in range(config.num_layers):
+        hf, own = f"model.layers.{layer}", f"layers.{layer}"
+        qkv = [f"{hf}.self_attn.{part}_proj" for part in "qkv"]
+        yield f"{own}.qkv.norm", read(f"{hf}.input_layernorm.weight")
+        yield f"{own}.qkv.weight", torch.cat([read(f"{name}.weight").to(dtype) for name in qkv])
+        yield f"{own}.qkv.bias", torch.cat([read(f"{name}.bias") for name in qkv])
+        yield f"{own}.o.weight", read(f"{hf}.self_attn.o_proj.weight").to(dtype)
+        gate_up = [read(f"{hf}.mlp.{part}_proj.weight").to(dtype) for part in ("gate", "up")]
+        yield f"{own}.gate_up.norm", read(f"{hf}.post_attention_layernorm.weight")
+        yield f"{own}.gate_up.weight", torch.cat(gate_up)
+        yield f"{own}.down.weight", read(f"{hf}.mlp.down_proj.weight").to(dtype)
+    yield "head.norm", read("model.norm.weight")
+    if not config.tie_word_embeddings:
+        yield "head.weight", read("lm_head.weight").to(dtype)
+
+
+def _head_name(config: ModelConfig) -> str:
+    return "model.embed_tokens.weight" if config.tie_word_embeddings else "lm_head.weight"
+
+
+def _orthogonal(size: int, seed: int) -> torch.Tensor:
+    """Return a fixed random orthogonal matrix, float32 [size, size]."""
+    generator = torch.Generator().manual_seed(seed)
+    square = torch.randn(size, size, generator=generator, dtype=torch.float64)
+    return torch.linalg.qr(square)[0].float()
+
+
+def _turn_inputs(weight: torch.Tensor, turn: torch.Tensor) -> torch.Tensor:
+    return torch.cat([rows @ turn for rows in weight.split(_ROWS)])
+
+
+def _turn_head_outputs(weight: torch.Tensor, turn: torch.Tensor) -> torch.Tensor:
+    heads = weight.view(-1, turn.shape[0], weight.shape[1])  # [heads, d, in]
+    return (turn.T @ heads).reshape(weight.shape)
+
+
+def _turn_head_inputs(weight: torch.Tensor, turn: torch.Tensor) -> torch.Tensor:
+    return (weight.view(weight.shape[0], -1, turn.shape[0]) @ turn).reshape(weight.shape)
+
+
+def _quantised(name: str, weight: torch.Tensor) -> Iterator[NamedTensor]:
+    scale = weight.abs().amax(dim=1).clamp_min(1e-12) / WEIGHT_LEVELS
+    yield f"{name}.weight", (weight / scale[:, None]).round().to(torch.int8)
+    yield f"{name}.scale", scale
