@@ -1,0 +1,48 @@
+"""Which tokens can come next when the bytes to come are known: a trie over the vocabulary.
+
+Kept as sorted arrays instead of nodes: a prefix is a range, found by bisection.
+"""
+
+from bisect import bisect_left
+
+import numpy as np
+
+from engine.model.vocabulary import Vocabulary
+
+
+class ByteTrie:
+    """The vocabulary's texts in the order of their bytes; special tokens are no texts."""
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        texts = (
+            (vocabulary.bytes_of(token_id), token_id)
+            for token_id in range(len(vocabulary))
+            if token_id not in vocabulary.special_ids
+        )
+        entries = sorted(entry for entry in texts if entry[0])
+        self._bytes = [entry[0] for entry in entries]
+        self._ids = np.array([entry[1] for entry in entries], np.int64)
+
+    def ids_completing(self, remaining: bytes) -> np.ndarray:
+        """Tokens that keep to `remaining`: they begin with it, or it begins with them.
+
+        Ascending int64 ids. Of nothing remaining, all tokens.
+        """
+        pieces = [self._beginning_with(remaining)]
+        pieces += [self._equal_to(remaining[:length]) for length in range(1, len(remaining))]
+        return np.sort(np.concatenate(pieces))
+
+    def _beginning_with(self, start: bytes) -> np.ndarray:
+        first = bisect_left(self._bytes, start)
+        after = _successor(start)
+        return self._ids[first : bisect_left(self._bytes, after, first) if after else None]
+
+    def _equal_to(self, text: bytes) -> np.ndarray:
+        first = bisect_left(self._bytes, text)
+        return self._ids[first : bisect_left(self._bytes, text + b"\0", first)]
+
+
+def _successor(start: bytes) -> bytes:
+    """Return the least bytes above all that begin with `start`; empty if there are none."""
+    stem = start.rstrip(b"\xff")
+    return stem[:-1] + bytes([stem[-1] + 1]) if stem else b""
