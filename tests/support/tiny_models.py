@@ -45,7 +45,13 @@ _SHAPE: dict[str, Any] = {
 _EXTRA: dict[str, dict[str, Any]] = {
     "starcoder2": {"sliding_window": None, "residual_dropout": 0.0, "embedding_dropout": 0.0},
     "gemma": {"head_dim": 8},
-    "gemma2": {"head_dim": 8, "query_pre_attn_scalar": 8, "sliding_window": 16},
+    # Up to transformers 5.17, gemma2 left to itself takes sdpa, which drops its bent scores.
+    "gemma2": {
+        "head_dim": 8,
+        "query_pre_attn_scalar": 8,
+        "sliding_window": 16,
+        "attn_implementation": "eager",
+    },
     "gemma3": {"head_dim": 8, "query_pre_attn_scalar": 8, "sliding_window": 16},
     "mistral": {"sliding_window": 16},
     "qwen3_moe": {
