@@ -10,12 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.errors import (
-    ConfigurationError,
-    ModelCorruptError,
-    ModelNotFoundError,
-    UnsupportedModelError,
-)
+from engine.errors import ConfigurationError, ModelCorruptError, UnsupportedModelError
 from engine.model.causal_lm import MAX_ROWS, TokenTree
 from engine.model.transformers_adapter import TransformersModel
 from engine.model.transformers_loading import load_transformers_model
@@ -247,48 +242,41 @@ def test_says_why_a_model_cannot_run(family, reason):
         TransformersModel(tiny_model(family, num_hidden_layers=4))
 
 
-def test_loads_a_local_folder(tmp_path: Path) -> None:
-    folder = save_model(tiny_model("starcoder2"), tmp_path)
-    model = load_transformers_model(str(folder), download=False)
+def test_loads_a_folder(tmp_path: Path) -> None:
+    model = load_transformers_model(save_model(tiny_model("starcoder2"), tmp_path))
     assert (model.device, model.dtype_name, model.max_context) == ("cpu", "float32", 512)
     logits = model.new_slot(64).prefill(PROMPT)
     assert_close(logits[0], reference_logits(tiny_model("starcoder2"), PROMPT)[-1])
 
 
-def test_names_a_model_that_is_nowhere():
-    with pytest.raises(ModelNotFoundError, match="'nobody/nothing' is neither a local folder nor"):
-        load_transformers_model("nobody/nothing", download=False)
+def test_reports_a_folder_without_weights(tmp_path: Path) -> None:
+    (save_model(tiny_model("llama"), tmp_path) / "model.safetensors").unlink()
+    with pytest.raises(ModelCorruptError, match="holds no whole model"):
+        load_transformers_model(tmp_path)
 
 
-def test_a_folder_without_weights_is_no_model(tmp_path: Path) -> None:
-    folder = save_model(tiny_model("llama"), tmp_path)
-    (folder / "model.safetensors").unlink()
-    with pytest.raises(ModelNotFoundError, match="holds no whole model"):
-        load_transformers_model(str(folder))
-
-
-def test_damaged_weights_are_reported(tmp_path: Path) -> None:
+def test_reports_damaged_weights(tmp_path: Path) -> None:
     weights = save_model(tiny_model("llama"), tmp_path) / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-1000])
-    with pytest.raises(ModelCorruptError, match="are damaged"):
-        load_transformers_model(str(tmp_path))
+    with pytest.raises(ModelCorruptError, match="holds no whole model"):
+        load_transformers_model(tmp_path)
 
 
-def test_weights_that_are_not_there_are_never_made_up(tmp_path: Path) -> None:
+def test_never_makes_up_weights_that_are_not_there(tmp_path: Path) -> None:
     """Left alone, transformers draws missing tensors at random and goes on."""
-    folder = save_model(tiny_model("llama", num_hidden_layers=2), tmp_path)
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 3}))
-    with pytest.raises(ModelCorruptError, match="lack whole tensors"):
-        load_transformers_model(str(folder))
+    config_path = save_model(tiny_model("llama", num_hidden_layers=2), tmp_path) / "config.json"
+    config = json.loads(config_path.read_text())
+    config_path.write_text(json.dumps(config | {"num_hidden_layers": 3}))
+    with pytest.raises(ModelCorruptError, match="lacks whole tensors"):
+        load_transformers_model(tmp_path)
 
 
-def test_an_unknown_architecture_is_unsupported(tmp_path: Path) -> None:
+def test_does_not_know_every_architecture(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "abacus"}))
     with pytest.raises(UnsupportedModelError, match="abacus"):
-        load_transformers_model(str(tmp_path))
+        load_transformers_model(tmp_path)
 
 
-def test_an_unknown_dtype_is_a_mistake_in_the_configuration():
+def test_holds_no_model_in_a_strange_dtype(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="'int3' is none of float32, bfloat16"):
-        load_transformers_model("anything", dtype_name="int3")
+        load_transformers_model(tmp_path, dtype_name="int3")
