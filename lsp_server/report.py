@@ -1,0 +1,79 @@
+"""What a finished completion is reported as: one line for people, one object for programs."""
+
+import resource
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from engine import CompletionResult, FinishReason
+
+_ENDINGS = {
+    FinishReason.END_TOKEN: "the model ended its text",
+    FinishReason.FIM_TOKEN: "the model ended its text",
+    FinishReason.SUFFIX: "it reached the text after the cursor",
+    FinishReason.INDENTATION: "it left the cursor's block",
+    FinishReason.REPETITION: "it began to repeat itself",
+    FinishReason.BLANK_LINES: "it came to blank lines",
+    FinishReason.LINE: "one line was asked for",
+    FinishReason.TIME: "its time was over",
+    FinishReason.MAX_TOKENS: "it has as many tokens as allowed",
+    FinishReason.CONTEXT_FULL: "the model's context is full",
+    FinishReason.CANCELLED: "it was cancelled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionReport:
+    """A completion, with the file's own line ends in `text`, and where it was computed."""
+
+    text: str
+    result: CompletionResult
+    model: str
+    device: str
+    dtype: str
+    peak_memory_mb: float
+
+    @property
+    def ending(self) -> str:
+        """Why the completion ended, in words."""
+        return _ENDINGS[self.result.finish_reason]
+
+    @property
+    def summary(self) -> str:
+        """One line: cost, model, ending."""
+        stats = self.result.stats
+        parts = (
+            f"{stats.tokens} tokens in {stats.steps} steps ({stats.tokens_per_step:.2f} a step)",
+            f"{stats.tokens_per_second:.1f} tokens/s",
+            f"{self.model} {self.dtype} on {self.device}",
+            f"peak memory {self.peak_memory_mb:,.0f} MB",
+            self.ending if self.text else f"nothing to insert: {self.ending}",
+        )
+        return " · ".join(parts)
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields of `--json`, in their order. Times in ms, memory in units of 2**20 bytes."""
+        stats = self.result.stats
+        return {
+            "text": self.text,
+            "tokens": stats.tokens,
+            "steps": stats.steps,
+            "tokens_per_step": round(stats.tokens_per_step, 3),
+            "rows_per_step": round(stats.rows_per_step, 3),
+            "prompt_tokens": stats.prompt_tokens,
+            "prefill_ms": round(stats.prefill_ms, 2),
+            "decode_ms": round(stats.decode_ms, 2),
+            "tokens_per_second": round(stats.tokens_per_second, 2),
+            "accepted_by_source": dict(stats.accepted_by_source),
+            "model": self.model,
+            "device": self.device,
+            "dtype": self.dtype,
+            "peak_memory_mb": round(self.peak_memory_mb, 1),
+            "finish_reason": self.result.finish_reason.value,
+        }
+
+
+def peak_memory_mb() -> float:
+    """This process's largest resident size so far, in units of 2**20 bytes."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
