@@ -7,7 +7,7 @@ class Progress(Protocol):
     """Hears of one task after the other. Amounts are bytes."""
 
     def begin(self, task: str, total: int) -> None:
-        """Start a task; `task` is a phrase for the user, as in `converting the model`."""
+        """Start a task; `task` is a phrase for the user, as in `converting the model`; `total` 0 is unknown."""
         ...
 
     def advance(self, amount: int) -> None:

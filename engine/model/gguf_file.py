@@ -79,7 +79,7 @@ class _Header:
     """A cursor that reads the header from its start to its end."""
 
     def __init__(self, content: np.memmap[Any, np.dtype[np.uint8]]) -> None:
-        self._view = memoryview(content)  # type: ignore[arg-type]
+        self._view = content.data
         self._at = 0
         if bytes(self._take(4)) != b"GGUF":
             raise ValueError("it does not begin with GGUF")

@@ -1,12 +1,12 @@
-"""Where weights come from: a GGUF file or a Hugging Face folder, tensor by tensor in float32.
+"""Where weights come from: a GGUF file or a Hugging Face folder, one float32 tensor at a time.
 
 Names are those of Hugging Face's Qwen2, whatever the file calls them.
 """
 
 import json
-from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -15,13 +15,6 @@ from engine.errors import ModelCorruptError, UnsupportedModelError
 from engine.model import gguf_tokenizer
 from engine.model.gguf_file import GgufFile
 from engine.model.model_config import QWEN2, ModelConfig
-
-
-class NamedTensor(NamedTuple):
-    """A weight under its canonical name, float32."""
-
-    name: str
-    tensor: torch.Tensor
 
 
 class WeightSource(Protocol):
@@ -41,26 +34,26 @@ class WeightSource(Protocol):
         """Return the content of tokenizer.json."""
         ...
 
-    def tensors(self) -> Iterator[NamedTensor]:
-        """Read one weight after the other, so that only one is in memory."""
+    def read(self, name: str) -> torch.Tensor:
+        """Read one weight, float32, a tensor of its own. Raises ModelCorruptError if missing."""
         ...
 
 
 _GGUF_BLOCK_NAMES = {
-    "attn_norm": "input_layernorm",
-    "attn_q": "self_attn.q_proj",
-    "attn_k": "self_attn.k_proj",
-    "attn_v": "self_attn.v_proj",
-    "attn_output": "self_attn.o_proj",
-    "ffn_norm": "post_attention_layernorm",
-    "ffn_gate": "mlp.gate_proj",
-    "ffn_up": "mlp.up_proj",
-    "ffn_down": "mlp.down_proj",
+    "input_layernorm": "attn_norm",
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
+    "post_attention_layernorm": "ffn_norm",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
 }
 _GGUF_NAMES = {
-    "token_embd.weight": "model.embed_tokens.weight",
-    "output_norm.weight": "model.norm.weight",
-    "output.weight": "lm_head.weight",
+    "model.embed_tokens": "token_embd",
+    "model.norm": "output_norm",
+    "lm_head": "output",
 }
 
 
@@ -77,19 +70,17 @@ class GgufSource:
         """Build the content of tokenizer.json from the metadata."""
         return gguf_tokenizer.tokenizer_json(self._file.metadata)
 
-    def tensors(self) -> Iterator[NamedTensor]:
-        """Read and decode one weight after the other."""
-        for name in self._file.tensors:
-            yield NamedTensor(_canonical(name), torch.from_numpy(self._file.read(name)))
+    def read(self, name: str) -> torch.Tensor:
+        """Decode one weight."""
+        return torch.from_numpy(self._file.read(_gguf_name(name)))
 
 
-def _canonical(name: str) -> str:
-    if name in _GGUF_NAMES:
-        return _GGUF_NAMES[name]
-    match name.split("."):
-        case ["blk", layer, part, kind] if part in _GGUF_BLOCK_NAMES:
-            return f"model.layers.{layer}.{_GGUF_BLOCK_NAMES[part]}.{kind}"
-    raise UnsupportedModelError(f"the GGUF file holds a tensor that no Qwen2 has: {name}")
+def _gguf_name(name: str) -> str:
+    module, _, kind = name.rpartition(".")
+    if module in _GGUF_NAMES:
+        return f"{_GGUF_NAMES[module]}.{kind}"
+    layer, _, part = module.removeprefix("model.layers.").partition(".")
+    return f"blk.{layer}.{_GGUF_BLOCK_NAMES[part]}.{kind}"
 
 
 def _gguf_config(file: GgufFile) -> ModelConfig:
@@ -140,20 +131,30 @@ class FolderSource:
         """Return the content of tokenizer.json."""
         return folder_tokenizer_json(self.folder)
 
-    def tensors(self) -> Iterator[NamedTensor]:
-        """Read one weight after the other, files in the order of their names."""
-        files = sorted(self.folder.glob("*.safetensors"))
-        if not files:
+    def read(self, name: str) -> torch.Tensor:
+        """Read one weight from the file that holds it."""
+        if name not in self._files:
+            raise ModelCorruptError(f"{self.folder} lacks the tensor {name}")
+        with _opened(self._files[name]) as stored:
+            tensor: torch.Tensor = stored.get_tensor(name)
+            return tensor.to(torch.float32, copy=True)
+
+    @cached_property
+    def _files(self) -> dict[str, Path]:
+        paths = sorted(self.folder.glob("*.safetensors"))
+        if not paths:
             raise UnsupportedModelError(f"{self.folder} holds no .safetensors file")
-        for path in files:
-            yield from _read_safetensors(path)
+        return {name: path for path in paths for name in _names(path)}
 
 
-def _read_safetensors(path: Path) -> Iterator[NamedTensor]:
+def _names(path: Path) -> list[str]:
+    with _opened(path) as stored:
+        return list(stored.keys())
+
+
+def _opened(path: Path) -> safe_open:
     try:
-        with safe_open(path, framework="pt") as stored:
-            for name in stored.keys():  # noqa: SIM118 - it is no dictionary
-                yield NamedTensor(name, stored.get_tensor(name).to(torch.float32))
+        return safe_open(path, framework="pt")
     except (SafetensorError, OSError) as error:
         raise ModelCorruptError(f"{path} cannot be read: {error}") from error
 

