@@ -4,6 +4,7 @@ The 8-bit layers give a row the same bits whatever other rows ride along, which 
 lookahead text equal plain text. The float layers do not promise that.
 """
 
+import warnings
 from collections.abc import Mapping
 from typing import Protocol
 
@@ -53,9 +54,7 @@ class Int8Linear:
         *,
         fine: bool = False,
     ) -> None:
-        points = torch.zeros(weight.shape[0], dtype=torch.int64)
-        quantised = torch._make_per_channel_quantized_tensor(weight, scale.double(), points, 0)
-        self._packed = torch.ops.quantized.linear_prepack(quantised, None)
+        self._packed = _prepack(weight, scale)
         self._bias = bias
         self._fine = fine
 
@@ -93,6 +92,16 @@ class Int8PackLinear:
         """Float32 [rows, in] -> float32 [rows, out]."""
         out = torch.ops.aten._weight_int8pack_mm(x.bfloat16(), self._weight, self._scale).float()
         return out if self._bias is None else out.add_(self._bias)
+
+
+def _prepack(weight: torch.Tensor, scale: torch.Tensor) -> object:
+    points = torch.zeros(weight.shape[0], dtype=torch.int64)
+    with warnings.catch_warnings():
+        # torch announces that a release beyond our range drops tensors of this kind; without
+        # them `has_fbgemm` has to say no, and Int8PackLinear takes over.
+        warnings.filterwarnings("ignore", message="torch.quantize_per_tensor")
+        quantised = torch._make_per_channel_quantized_tensor(weight, scale.double(), points, 0)
+    return torch.ops.quantized.linear_prepack(quantised, None)
 
 
 def has_fbgemm() -> bool:

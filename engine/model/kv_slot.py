@@ -1,0 +1,38 @@
+"""Static keys and values of one sequence, for our own forward passes."""
+
+from collections.abc import Sequence
+
+import torch
+
+from engine.model.model_config import ModelConfig
+from kernels.tree_attention import CHUNK
+
+
+class KVSlot:
+    """`keys` and `values` float [layers, kv heads, slots, d]; position p of the text is slot p.
+
+    A step writes its rows at slots length..length+rows-1; `commit` moves the accepted path down.
+    """
+
+    def __init__(self, config: ModelConfig, capacity: int, dtype: torch.dtype) -> None:
+        # The attention reads whole chunks, and up to 128 rows are in flight.
+        slots = -(-capacity // CHUNK) * CHUNK
+        shape = (config.num_layers, config.num_kv_heads, slots, config.head_dim)
+        self.keys, self.values = torch.zeros(shape, dtype=dtype), torch.zeros(shape, dtype=dtype)
+        self.capacity = capacity
+        self.length = 0
+
+    def commit(self, rows: Sequence[int]) -> None:
+        """Keep the path `rows` of the last step. Rows ascend, so each only moves down."""
+        if list(rows) != list(range(len(rows))):
+            source = torch.tensor(rows) + self.length
+            target = slice(self.length, self.length + len(rows))
+            for held in (self.keys, self.values):
+                held[:, :, target] = held[:, :, source]
+        self.length += len(rows)
+
+    def truncate(self, length: int) -> None:
+        """Forget everything from position `length` on. Raises ValueError beyond `length`."""
+        if not 0 <= length <= self.length:
+            raise ValueError(f"cannot truncate {self.length} tokens to {length}")
+        self.length = length
