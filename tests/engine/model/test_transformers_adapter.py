@@ -18,6 +18,8 @@ from tests.support.greedy import greedy, reference_logits
 from tests.support.tiny_models import save_model, tiny_model
 from tests.support.trees import expected_logits, path_to, random_tree, tokens_to
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 # gemma2, gemma3 and mistral have sliding windows of 16 tokens, gemma2 bends its scores as well.
 FAMILIES = ["qwen2", "llama", "starcoder2", "gemma", "gemma2", "gemma3", "mistral", "qwen3_moe"]
 PROMPT = np.random.default_rng(1).integers(7, 290, size=40).tolist()
