@@ -1,0 +1,65 @@
+"""What every test gets: fixed seeds, poisoned memory, and a reason where it cannot run."""
+
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.errors import ModelNotFoundError
+from engine.model.offline_parts import OFFLINE_MODELS, find_parts
+from lsp_server.settings import Settings
+
+
+@pytest.fixture(autouse=True)
+def _fixed_seeds() -> None:
+    """Every test draws the same random numbers in every run."""
+    random.seed(0)
+    np.random.seed(0)
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def _poisoned_memory() -> Iterator[None]:
+    """`torch.empty` holds NaN, so that reading what nobody wrote fails loudly."""
+    if "torch" not in sys.modules:
+        yield
+        return
+    torch = sys.modules["torch"]
+    torch.use_deterministic_algorithms(mode=True, warn_only=True)
+    yield
+    torch.use_deterministic_algorithms(mode=False)
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Compute on one thread: on tiny tensors more of them only wait for each other."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="session")
+def cache_folder() -> Path:
+    """The user's own cache folder: the offline model is converted once, not once per run."""
+    return Settings.from_environment().cache_folder
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what this machine cannot run, with the reason."""
+    if item.get_closest_marker("model"):
+        try:
+            find_parts(OFFLINE_MODELS["offline"])
+        except ModelNotFoundError as error:
+            pytest.skip(str(error))
+    if item.get_closest_marker("gpu"):
+        import torch
+
+        if not torch.cuda.is_available():
+            pytest.skip("no CUDA device")

