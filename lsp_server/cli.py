@@ -38,7 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if debug:
             traceback.print_exc()
         hint = "" if debug else " (FOREGRAM_DEBUG=1 shows where)"
-        return _fail(f"internal error: {type(error).__name__}: {error}{hint}", INTERNAL_ERROR)
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        return _fail(f"internal error: {reason}{hint}", INTERNAL_ERROR)
 
 
 def _complete(arguments: argparse.Namespace, settings: Settings) -> int:
