@@ -1,5 +1,7 @@
 """Promises about the packages as a whole, each checked in a fresh interpreter or on the metadata."""
 
+import ast
+import re
 import subprocess
 import sys
 import tomllib
@@ -90,3 +92,32 @@ def test_the_extra_of_an_offline_model_installs_exactly_its_parts(model):
 def test_no_test_folder_is_a_package():
     """`tests/engine/__init__.py` would make `import engine` mean the tests."""
     assert not list((ROOT / "tests").rglob("__init__.py"))
+
+
+def _third_party_imports(package: str) -> set[str]:
+    """Top-level names that `package` imports from outside the project, wherever they stand."""
+    names = set()
+    for path in (ROOT / package).rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                names.add(node.module.split(".")[0])
+    return names - set(sys.stdlib_module_names) - {"engine", "kernels", "lsp_server"}
+
+
+def test_whatever_is_imported_is_declared_and_whatever_is_declared_is_imported():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    optional = [
+        requirement
+        for extra in ("gpu", "peers", "plots")
+        for requirement in project["optional-dependencies"][extra]
+    ]
+    imported = set().union(*map(_third_party_imports, ("engine", "kernels", "lsp_server")))
+    declared = _module_names(project["dependencies"])
+    assert imported - _module_names(optional) <= declared
+    assert declared <= imported
+
+
+def _module_names(requirements: list[str]) -> set[str]:
+    return {re.split(r"[^\w-]", name)[0].replace("-", "_") for name in requirements}
