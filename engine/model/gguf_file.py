@@ -6,7 +6,7 @@ Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 """
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from engine.errors import ModelCorruptError, UnsupportedModelError
 
 _SCALARS = dict(enumerate(["B", "b", "H", "h", "I", "i", "f", "?"])) | {10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
+_MAX_DIMS = 4
 _BLOCK_VALUES = 1 << 22  # decoded at a time: bounds what the decoder allocates besides the result
 
 
@@ -44,8 +45,10 @@ class GgufFile:
             header = _Header(self._bytes)
             self.metadata = header.metadata
             self.tensors = header.tensors
-        except (struct.error, ValueError, OverflowError, MemoryError, RecursionError) as error:
+        except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
             raise ModelCorruptError(f"{path} is no whole GGUF file: {error}") from error
+        except OSError as error:
+            raise ModelCorruptError(f"{path} cannot be read: {error}") from error
         end = max((tensor.start + tensor.num_bytes for tensor in self.tensors.values()), default=0)
         if end > len(self._bytes):
             raise ModelCorruptError(
@@ -94,7 +97,7 @@ class _Header:
         infos = [self._tensor_info() for _ in range(num_tensors)]
         alignment = int(self.metadata.get("general.alignment", 32))
         data_start = -(-self._at // alignment) * alignment
-        self.tensors = {info.name: _placed(info, data_start) for info in infos}
+        self.tensors = {info.name: replace(info, start=data_start + info.start) for info in infos}
 
     def _take(self, count: int) -> memoryview:
         piece = self._view[self._at : self._at + count]
@@ -132,6 +135,8 @@ class _Header:
     def _tensor_info(self) -> StoredTensor:
         name = self._string()
         (num_dims,) = self._unpack("I")
+        if num_dims > _MAX_DIMS:
+            raise ValueError(f"tensor {name} has {num_dims} dimensions")
         shape = tuple(reversed(self._unpack("Q" * num_dims)))  # stored innermost first
         kind_id, offset = self._unpack("IQ")
         kind = GGMLQuantizationType(kind_id)
@@ -139,7 +144,3 @@ class _Header:
         if not shape or shape[-1] % block_len or min(shape) < 1:
             raise ValueError(f"tensor {name} of type {kind.name} has the shape {shape}")
         return StoredTensor(name, shape, kind, offset, prod(shape) // block_len * block_bytes)
-
-
-def _placed(info: StoredTensor, data_start: int) -> StoredTensor:
-    return StoredTensor(info.name, info.shape, info.kind, data_start + info.start, info.num_bytes)

@@ -66,7 +66,7 @@ class ModelConfig:
         """Read the content of a config.json. Raises ModelCorruptError when an entry is missing."""
         try:
             return cls._from_hugging_face(config)
-        except (KeyError, IndexError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, ArithmeticError) as error:
             raise ModelCorruptError(f"config.json lacks or garbles an entry: {error}") from error
 
     @classmethod

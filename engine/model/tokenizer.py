@@ -37,7 +37,7 @@ class Tokenizer:
             backend = Backend.from_str(json.dumps(_plain(content)))
             ids = backend.get_vocab() | {token["content"]: token["id"] for token in added}
             byte_level = _has_step(content, "ByteLevel")
-        except (KeyError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise ModelCorruptError(f"tokenizer.json cannot be read: {error}") from error
         except Exception as error:  # tokenizers raises it bare
             raise UnsupportedModelError(f"tokenizer.json cannot be used: {error}") from error

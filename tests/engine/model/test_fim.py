@@ -1,0 +1,49 @@
+"""Fill-in-the-middle formats are found by tokens, and a model without is refused."""
+
+import pytest
+
+from engine.errors import UnsupportedModelError
+from engine.model.fim import find_fim_format
+from engine.model.vocabulary import Vocabulary
+
+_QWEN = ["<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|fim_pad|>", "<|file_sep|>"]
+
+
+def _vocabulary(*names: str) -> Vocabulary:
+    ids = {name: index for index, name in enumerate(names, start=10)}
+    return Vocabulary(ids, ids.values(), [], byte_level=True)
+
+
+def test_finds_the_tokens_of_qwen() -> None:
+    fim = find_fim_format(_vocabulary(*_QWEN, "<|repo_name|>", "x"), "qwen")
+    assert (fim.prefix_id, fim.middle_id, fim.suffix_id, fim.prefix_lead) == (10, 11, 12, "")
+    assert fim.stop_ids == {10, 11, 12, 13, 14, 15}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("<fim_prefix>", "<fim_middle>", "<fim_suffix>"),
+        ("<fim-prefix>", "<fim-middle>", "<fim-suffix>"),
+        ("<｜fim▁begin｜>", "<｜fim▁end｜>", "<｜fim▁hole｜>"),  # noqa: RUF001 - DeepSeek's own
+        ("<|code_prefix|>", "<|code_middle|>", "<|code_suffix|>"),
+    ],
+)
+def test_finds_the_tokens_of_other_families(names: tuple[str, ...]) -> None:
+    fim = find_fim_format(_vocabulary(*names), "other")
+    assert (fim.prefix_id, fim.middle_id, fim.suffix_id) == (10, 11, 12)
+
+
+def test_code_llama_leads_the_prefix_with_a_blank() -> None:
+    assert find_fim_format(_vocabulary("▁<PRE>", "▁<MID>", "▁<SUF>"), "llama").prefix_lead == " "
+
+
+def test_codestral_has_no_middle_token() -> None:
+    assert find_fim_format(_vocabulary("[PREFIX]", "[SUFFIX]"), "codestral").middle_id is None
+
+
+@pytest.mark.parametrize("missing", range(3))
+def test_a_model_that_lacks_one_of_the_three_is_refused_by_name(missing: int) -> None:
+    names = [name for index, name in enumerate(_QWEN[:3]) if index != missing]
+    with pytest.raises(UnsupportedModelError, match="tiny-chat has no fill-in-the-middle tokens"):
+        find_fim_format(_vocabulary(*names), "tiny-chat")

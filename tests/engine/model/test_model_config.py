@@ -1,0 +1,81 @@
+"""A model's shape reads the same from config.json, written back, and refuses what cannot be."""
+
+from typing import Any
+
+import pytest
+import transformers
+
+from engine.errors import ModelCorruptError
+from engine.model.model_config import ModelConfig
+
+_QWEN2: dict[str, Any] = {
+    "architectures": ["Qwen2ForCausalLM"],
+    "hidden_act": "silu",
+    "hidden_size": 896,
+    "intermediate_size": 4864,
+    "max_position_embeddings": 32768,
+    "num_attention_heads": 14,
+    "num_hidden_layers": 24,
+    "num_key_value_heads": 2,
+    "rms_norm_eps": 1e-06,
+    "rope_theta": 1000000.0,
+    "sliding_window": 32768,
+    "tie_word_embeddings": True,
+    "use_sliding_window": False,
+    "vocab_size": 151936,
+}
+
+
+def test_reads_the_configuration_of_the_hub() -> None:
+    config = ModelConfig.from_hugging_face(_QWEN2)
+    assert config.is_plain_qwen2
+    assert (config.head_dim, config.rope_theta, config.tie_word_embeddings) == (64, 1e6, True)
+    assert config.num_parameters == 494_032_768  # as the model's page says: 0.49B
+
+
+def test_reads_what_transformers_writes_today() -> None:
+    written = transformers.Qwen2Config(**_QWEN2).to_dict()
+    assert ModelConfig.from_hugging_face(written) == ModelConfig.from_hugging_face(_QWEN2)
+
+
+def test_reads_back_what_it_writes() -> None:
+    config = ModelConfig.from_hugging_face(_QWEN2)
+    assert ModelConfig.from_hugging_face(config.to_hugging_face()) == config
+
+
+@pytest.mark.parametrize(
+    ("change", "deviation"),
+    [
+        ({"use_sliding_window": True}, "sliding window"),
+        ({"rope_scaling": {"type": "yarn", "factor": 4.0}}, "yarn rotary embedding"),
+        ({"rope_parameters": {"rope_type": "linear"}}, "linear rotary embedding"),
+        ({"hidden_act": "gelu"}, "gelu activation"),
+    ],
+)
+def test_a_qwen2_with_more_than_our_forward_knows_is_not_plain(
+    change: dict[str, Any], deviation: str
+) -> None:
+    config = ModelConfig.from_hugging_face(_QWEN2 | change)
+    assert config.deviations == (deviation,)
+    assert not config.is_plain_qwen2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"hidden_size": "wide"}, "lacks or garbles"),
+        ({"architectures": []}, "lacks or garbles"),
+        ({"num_attention_heads": 0}, "lacks or garbles"),
+        ({"num_hidden_layers": 0}, "num_layers = 0"),
+        ({"num_key_value_heads": 4}, "14 query heads for 4"),
+    ],
+)
+def test_an_impossible_configuration_is_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ModelCorruptError, match=message):
+        ModelConfig.from_hugging_face(_QWEN2 | change)
+
+
+def test_a_missing_entry_is_named() -> None:
+    config = {name: value for name, value in _QWEN2.items() if name != "vocab_size"}
+    with pytest.raises(ModelCorruptError, match="vocab_size"):
+        ModelConfig.from_hugging_face(config)

@@ -1,0 +1,85 @@
+"""A small Qwen2 GGUF file with random weights and the byte tokenizer, written by the gguf package."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from gguf import GGMLQuantizationType, GGUFWriter, TokenType
+from gguf.quants import quantize
+
+from tests.support.byte_tokenizer import CONTROL_TOKENS, byte_tokenizer
+
+HIDDEN, LAYERS, HEADS, KV_HEADS, MLP = 64, 2, 4, 2, 96
+CONTEXT_LEN = 512
+END_ID = 0
+UNUSED_TOKENS = 3  # rows of the embedding beyond the vocabulary, as Qwen has them
+
+
+def write_tiny_gguf(path: Path, *, tied: bool = False, architecture: str = "qwen2") -> Path:
+    """Write the model to `path`; the head is left out where it is tied to the embedding."""
+    writer = GGUFWriter(path, architecture)
+    writer.add_block_count(LAYERS)
+    writer.add_context_length(CONTEXT_LEN)
+    writer.add_embedding_length(HIDDEN)
+    writer.add_feed_forward_length(MLP)
+    writer.add_head_count(HEADS)
+    writer.add_head_count_kv(KV_HEADS)
+    writer.add_rope_freq_base(10000.0)
+    writer.add_layer_norm_rms_eps(1e-6)
+    _add_tokenizer(writer)
+    for name, tensor in tiny_tensors(tied=tied).items():
+        kind = tensor_kind(name)
+        writer.add_tensor(name, quantize(tensor, kind), raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def tensor_kind(name: str) -> GGMLQuantizationType:
+    """The storage type of a tensor: several in one file, as real files have them."""
+    if name.endswith("bias") or "norm" in name:
+        return GGMLQuantizationType.F32
+    if name in ("token_embd.weight", "blk.0.ffn_down.weight"):
+        return GGMLQuantizationType.Q8_0
+    return GGMLQuantizationType.F16 if ".1." in name else GGMLQuantizationType.Q5_0
+
+
+def tiny_tensors(*, tied: bool = False) -> dict[str, np.ndarray]:
+    """Random float32 tensors under their GGUF names; the same at each call."""
+    random = np.random.default_rng(0)
+    vocab, kv = byte_tokenizer().get_vocab_size() + UNUSED_TOKENS, HIDDEN // HEADS * KV_HEADS
+    shapes: dict[str, tuple[int, ...]] = {
+        "token_embd.weight": (vocab, HIDDEN),
+        "output_norm.weight": (HIDDEN,),
+    }
+    if not tied:
+        shapes["output.weight"] = (vocab, HIDDEN)
+    for layer in range(LAYERS):
+        block = f"blk.{layer}"
+        for part, width in (("q", HIDDEN), ("k", kv), ("v", kv)):
+            shapes[f"{block}.attn_{part}.weight"] = (width, HIDDEN)
+            shapes[f"{block}.attn_{part}.bias"] = (width,)
+        shapes[f"{block}.attn_output.weight"] = (HIDDEN, HIDDEN)
+        shapes[f"{block}.attn_norm.weight"] = (HIDDEN,)
+        shapes[f"{block}.ffn_norm.weight"] = (HIDDEN,)
+        shapes[f"{block}.ffn_gate.weight"] = (MLP, HIDDEN)
+        shapes[f"{block}.ffn_up.weight"] = (MLP, HIDDEN)
+        shapes[f"{block}.ffn_down.weight"] = (HIDDEN, MLP)
+    return {
+        name: random.standard_normal(shape, dtype=np.float32) / shape[-1] ** 0.5
+        for name, shape in shapes.items()
+    }
+
+
+def _add_tokenizer(writer: GGUFWriter) -> None:
+    model = json.loads(byte_tokenizer().to_str())["model"]
+    tokens = sorted(model["vocab"], key=model["vocab"].__getitem__)
+    kinds = [TokenType.CONTROL if token in CONTROL_TOKENS else TokenType.NORMAL for token in tokens]
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("qwen2")
+    writer.add_token_list([*tokens, *(f"[PAD{index}]" for index in range(UNUSED_TOKENS))])
+    writer.add_token_types([*kinds, *[TokenType.UNUSED] * UNUSED_TOKENS])
+    writer.add_token_merges([" ".join(merge) for merge in model["merges"]])
+    writer.add_eos_token_id(END_ID)
