@@ -4,6 +4,7 @@ The weights are drawn anew rather than left as transformers initialises them: th
 norms are one and logits nearly flat, so that many a mistake would not show.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ def tiny_model(
 ) -> transformers.PreTrainedModel:
     """Make a random model of `family`; `overrides` go to its config. Same arguments, same model."""
     config = _CONFIGS[family](**(_SHAPE | _EXTRA.get(family, {}) | overrides))
-    model: transformers.PreTrainedModel = transformers.AutoModelForCausalLM.from_config(config)  # type: ignore[no-untyped-call]
+    model: transformers.PreTrainedModel = transformers.AutoModelForCausalLM.from_config(config)
     randomise(model, seed)
     module: torch.nn.Module = model
     module.to(dtype).eval()
@@ -97,6 +98,23 @@ def randomise(model: torch.nn.Module, seed: int) -> None:
             parameter.copy_(noise * (1.5 / parameter.shape[-1] ** 0.5))
         else:
             parameter.add_((0.2 * noise).to(parameter.dtype))
+
+
+def assembled_qwen2(
+    config: dict[str, Any], read: Callable[[str], torch.Tensor]
+) -> transformers.PreTrainedModel:
+    """Build transformers' Qwen2 around the tensors that `read` gives by name, without copies."""
+    with torch.device("meta"):
+        model: Any = transformers.Qwen2ForCausalLM(transformers.Qwen2Config(**config))
+    names = set(model.state_dict())
+    if config["tie_word_embeddings"]:
+        names.remove("lm_head.weight")
+    model.load_state_dict({name: read(name) for name in names}, strict=False, assign=True)
+    model.tie_weights()
+    rotary = model.model.rotary_emb
+    model.model.rotary_emb = type(rotary)(config=model.config)  # its table was on `meta` as well
+    network: transformers.PreTrainedModel = model.eval()
+    return network
 
 
 def save_model(model: transformers.PreTrainedModel, folder: Path) -> Path:
