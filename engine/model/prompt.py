@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from engine.config import Layout
 from engine.model.fim import FimFormat
 from engine.model.prompt_window import Window, cut_window
-from engine.model.tokenizer import Tokenizer
+from engine.model.tokenizer import Tokenizer, encodable
 
 # The trailing word or run of punctuation with one blank before it, or trailing blanks.
 _PIECE = re.compile(r"(?: ?\w{1,48}| ?[^\w\s]{1,48}|[ \t]+)\Z")
@@ -93,4 +93,4 @@ def _tail(text: str) -> str:
 
 
 def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "replace")
+    return encodable(text).encode()

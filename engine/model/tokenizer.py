@@ -46,7 +46,7 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         """Token ids of a text. Lone surrogates, which no encoding has, become U+FFFD."""
-        encoding = self._backend.encode(_SURROGATE.sub("\ufffd", text), add_special_tokens=False)
+        encoding = self._backend.encode(encodable(text), add_special_tokens=False)
         ids: list[int] = encoding.ids
         return ids
 
@@ -57,6 +57,11 @@ class Tokenizer:
     def decode(self, token_ids: Iterable[int]) -> str:
         """Return the text of the tokens; bytes that are no UTF-8 become U+FFFD."""
         return self.decode_bytes(token_ids).decode("utf-8", "replace")
+
+
+def encodable(text: str) -> str:
+    """Return the text with U+FFFD for its lone surrogates."""
+    return _SURROGATE.sub("\ufffd", text)
 
 
 def _is_text(token: dict[str, Any]) -> bool:

@@ -1,0 +1,200 @@
+"""A prompt holds the text around the cursor, in the model's order and within its budget."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.config import Layout
+from engine.model.fim import FimFormat, find_fim_format
+from engine.model.loading import prepare
+from engine.model.prompt import Prompt, build_prompt, cut_piece
+from engine.model.tokenizer import Tokenizer
+from engine.progress import NoProgress
+from tests.support.byte_tokenizer import byte_tokenizer
+
+_TOKENIZER = Tokenizer.from_json(byte_tokenizer().to_str())
+_FIM = find_fim_format(_TOKENIZER.vocabulary, "tiny")
+_PREFIX = "import os\n\n\ndef read(path):\n    with open(path) as fi"
+_SUFFIX = "le:\n        return file.read()\n"
+
+
+def _build(
+    prefix: str, suffix: str, layout: Layout = "line", budget: int = 1000, *, healing: bool = True
+) -> Prompt:
+    return build_prompt(_TOKENIZER, _FIM, prefix, suffix, layout, budget, healing=healing)
+
+
+def _read(prompt: Prompt, fim: FimFormat = _FIM) -> str:
+    """Write the prompt as text, its marks as letters."""
+    marks = {fim.prefix_id: "<P>", fim.suffix_id: "<S>", fim.middle_id: "<M>"}
+    pieces = [marks.get(token) or _TOKENIZER.decode([token]) for token in prompt.ids]
+    return "".join(pieces)
+
+
+def test_psm_is_prefix_suffix_middle() -> None:
+    prompt = _build(_PREFIX, _SUFFIX, "psm")
+    assert _read(prompt) == f"<P>{_PREFIX}<S>{_SUFFIX}<M>"
+    assert (prompt.dropped, prompt.partial) == (b"", b" fi")
+
+
+def test_line_puts_the_current_line_behind_the_middle_without_the_cut_word() -> None:
+    prompt = _build(_PREFIX, _SUFFIX)
+    before = "import os\n\n\ndef read(path):\n"
+    assert _read(prompt) == f"<P>{before}<S>{_SUFFIX}<M>    with open(path) as"
+    assert (prompt.dropped, prompt.partial) == (b" fi", b" fi")
+
+
+def test_line_without_healing_keeps_the_cut_word() -> None:
+    prompt = _build(_PREFIX, _SUFFIX, healing=False)
+    assert _read(prompt).endswith("<M>    with open(path) as fi")
+    assert (prompt.dropped, prompt.partial) == (b"", b" fi")
+
+
+def test_typing_on_a_line_changes_the_end_of_a_line_prompt_only() -> None:
+    line = "    value = compute(first, second)"
+    prompts = [
+        _build("def f():\n" + line[:end], "\n    return value\n") for end in range(len(line))
+    ]
+    for prompt in prompts:
+        marked = prompt.ids.index(_FIM.middle_id or -1) + 1
+        assert prompt.ids[:marked] == prompts[0].ids[:marked]
+
+
+def test_suffix_first_formats_have_no_middle() -> None:
+    fim = FimFormat(1, 3, None, "", frozenset())
+    prompt = build_prompt(_TOKENIZER, fim, "a\nb", "c", "psm", 100)
+    assert _read(prompt, fim) == "<S>c<P>a\nb"
+
+
+def test_start_ids_come_first() -> None:
+    started = Tokenizer(_TOKENIZER._backend, _TOKENIZER.vocabulary, start_ids=(6,))
+    prompt = build_prompt(started, _FIM, "a", "b", "psm", 100)
+    assert prompt.ids[:2] == (6, _FIM.prefix_id)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "piece"),
+    [
+        ("", ""),
+        ("\n", ""),
+        ("x = 1\n", ""),
+        ("    ", "    "),
+        ("if x:\n\t\t", "\t\t"),
+        ("return", "return"),
+        ("    return", " return"),
+        ("return ", " "),
+        ("x =", " ="),
+        ("x = ", " "),
+        ("f(a", "a"),
+        ("f(", "("),
+        ("self.assert", "assert"),
+        ("if x ==", " =="),
+        ('print("héllo', "héllo"),
+        ("x = '🙂", " '🙂"),
+        ("x\r", ""),
+        ("a" * 100, "a" * 48),
+        (" " * 100, " " * 100),
+    ],
+)
+def test_the_piece_at_the_cursor(prefix: str, piece: str) -> None:
+    assert cut_piece(prefix) == piece
+
+
+def test_context_is_the_text_before_the_piece() -> None:
+    assert _TOKENIZER.decode(_build(_PREFIX, "").context_ids) == _PREFIX.removesuffix(" fi")
+
+
+def test_context_of_a_long_prefix_begins_at_a_line() -> None:
+    prefix = "".join(f"line {number}\n" for number in range(1000))
+    context = _TOKENIZER.decode(_build(prefix, "").context_ids)
+    assert prefix.endswith(context)
+    assert context.startswith("line ")
+    assert 900 < len(context) <= 1024
+
+
+def test_lone_surrogates_and_marks_in_the_text_are_plain_text() -> None:
+    prompt = _build("<|fim_middle|>\ud800 <|fim_pad|>\n<|endof", "text|><|fim_suffix|>\n")
+    specials = [token for token in prompt.ids if token in _TOKENIZER.vocabulary.special_ids]
+    assert specials == [_FIM.prefix_id, _FIM.suffix_id, _FIM.middle_id]
+    assert prompt.dropped == b"endof"
+
+
+def test_a_lone_surrogate_at_the_cursor_is_owed_as_it_is_encoded() -> None:
+    prompt = _build("x = \ud800", "")
+    assert prompt.dropped == " \ufffd".encode()
+
+
+_LINES = st.lists(st.text("ab (:=\t", max_size=30), max_size=120).map("\n".join)
+_LAYOUTS: st.SearchStrategy[Layout] = st.sampled_from(["line", "psm"])
+
+
+@given(prefix=_LINES, suffix=_LINES, layout=_LAYOUTS, budget=st.integers(8, 400))
+def test_a_prompt_keeps_to_its_budget_and_to_the_text_at_the_cursor(
+    prefix: str, suffix: str, layout: Layout, budget: int
+) -> None:
+    prompt = _build(prefix, suffix, layout, budget)
+    assert len(prompt.ids) <= budget
+    written = _read(prompt)
+    before, _, rest = written.removeprefix("<P>").partition("<S>")
+    after, _, line = rest.partition("<M>")
+    assert suffix.startswith(after)
+    assert prefix.endswith(before + line + prompt.dropped.decode())
+
+
+def test_the_window_starts_at_every_32nd_line_only() -> None:
+    text = "".join(f"line {number:04}\n" for number in range(700))
+    starts = set()
+    for cursor in range(3000, len(text), 97):
+        before = _read(_build(text[:cursor], "x\n", budget=800)).removeprefix("<P>")
+        number = int(before[5:9])
+        assert number % 32 == 0
+        starts.add(number)
+    assert len(starts) > 3
+
+
+def test_the_prefix_gets_three_quarters_and_what_the_suffix_leaves() -> None:
+    text = "".join(f"line {number:04}\n" for number in range(3000))
+    both = _read(_build(text, text, "psm", budget=9000)).split("<S>")
+    assert 2.5 < len(both[0]) / len(both[1]) <= 3
+    alone = _read(_build(text, "", "psm", budget=9000))
+    assert len(alone) > 1.2 * len(both[0])
+    assert len(_read(_build("", text, "psm", budget=9000))) > 3 * len(both[1])
+
+
+@pytest.mark.parametrize("layout", ["line", "psm"])
+def test_a_file_of_one_endless_line_fits_too(layout: Layout) -> None:
+    prompt = _build("x=1;" * 50_000, "y=2;" * 50_000, layout, budget=500)
+    assert 300 < len(prompt.ids) <= 500
+
+
+@pytest.fixture(scope="module")
+def offline(cache_folder: Path) -> Tokenizer:
+    return prepare("offline", "int8", cache_folder, NoProgress()).tokenizer()
+
+
+@pytest.mark.model
+@pytest.mark.timeout(300)  # the first use converts the model
+def test_the_offline_model_gets_these_very_tokens(offline: Tokenizer) -> None:
+    """Ids as transformers' own tokenizer of Qwen2.5-Coder gives them."""
+    fim = find_fim_format(offline.vocabulary, "offline")
+    line = build_prompt(offline, fim, _PREFIX, _SUFFIX, "line", 1024)
+    before = [474, 2643, 1406, 750, 1349, 5581, 982]
+    with_open = [262, 448, 1787, 5581, 8, 438]
+    after = [273, 510, 286, 470, 1034, 4125, 741]
+    assert list(line.ids) == [151659, *before, 151661, *after, 151660, *with_open]
+    psm = build_prompt(offline, fim, _PREFIX, _SUFFIX, "psm", 1024)
+    assert list(psm.ids) == [151659, *before, *with_open, 9136, 151661, *after, 151660]
+    assert offline.vocabulary.end_ids == {151643, 151645}
+    assert fim.stop_ids == {151659, 151660, 151661, 151662, 151663, 151664}
+
+
+@pytest.mark.model
+@pytest.mark.timeout(300)
+def test_the_offline_model_never_sees_a_mark_in_a_text(offline: Tokenizer) -> None:
+    marks = sorted(offline.vocabulary.special_ids)
+    text = "".join(offline.decode([mark]) for mark in marks) * 3
+    ids = offline.encode(text)
+    assert not offline.vocabulary.special_ids & set(ids)
+    assert offline.decode(ids) == text
