@@ -1,0 +1,83 @@
+"""One completion as it grows: tokens become text, rules end it, chunks leave when they are final."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from engine.decoding.decoder import Step
+from engine.decoding.stopping import Stopper
+from engine.model.loaded_model import LoadedModel
+from engine.request import CompletionChunk, CompletionResult, CompletionStats, FinishReason
+from engine.text_stream import TextStream
+
+
+@dataclass(slots=True)
+class Completion:
+    """Takes the decoder's steps token by token, so plain and lookahead end at the same token."""
+
+    model: LoadedModel
+    stopper: Stopper
+    stream: TextStream
+    on_chunk: Callable[[CompletionChunk], None]
+    token_ids: list[int] = field(default_factory=list)
+    finish_reason: FinishReason | None = None
+    steps: int = 0
+    rows: int = 0
+    accepted: Counter[str] = field(default_factory=Counter)
+    _text: str = ""
+    _sent: int = 0
+
+    def take(self, step: Step) -> bool:
+        """Add a step's tokens up to the one that ends the completion; tell whether one did."""
+        self.steps += 1
+        self.rows += step.rows
+        sources = [source.name.lower() for source in step.sources] + ["model"]
+        for token_id, source in zip(step.token_ids, sources, strict=True):
+            if self._ends(token_id):
+                break
+            self.accepted[source] += 1
+            self.token_ids.append(token_id)
+            self._grow(self.stream.push(self.model.tokenizer.vocabulary.bytes_of(token_id)))
+            if self.finish_reason is not None:
+                break
+        self._send(self.stopper.stable_len if self.finish_reason is None else len(self._text))
+        return self.finish_reason is not None
+
+    def finish(self, reason: FinishReason) -> None:
+        """End for a reason that lies outside the text, unless it ended already."""
+        if self.finish_reason is None:
+            self.finish_reason = reason
+            self._send(len(self._text))
+
+    def result(self, *, prompt_tokens: int, prefill_ms: float, decode_ms: float) -> CompletionResult:
+        """Return what has become of it. Raises ValueError before it ended."""
+        if self.finish_reason is None:
+            raise ValueError("the completion has not ended")
+        stats = CompletionStats(
+            tokens=len(self.token_ids),
+            steps=self.steps,
+            rows=self.rows,
+            prompt_tokens=prompt_tokens,
+            prefill_ms=prefill_ms,
+            decode_ms=decode_ms,
+            accepted_by_source=dict(self.accepted),
+        )
+        return CompletionResult(self._text, tuple(self.token_ids), self.finish_reason, stats)
+
+    def _ends(self, token_id: int) -> bool:
+        if token_id in self.model.fim.stop_ids:
+            self.finish_reason = FinishReason.FIM_TOKEN
+        elif token_id in self.model.tokenizer.vocabulary.end_ids:
+            self.finish_reason = FinishReason.END_TOKEN
+        return self.finish_reason is not None
+
+    def _grow(self, text: str) -> None:
+        stop = self.stopper.push(text)
+        self._text = self.stopper.text if stop is None else stop.text
+        if stop is not None:
+            self.finish_reason = stop.reason
+
+    def _send(self, stable_len: int) -> None:
+        if stable_len > self._sent:
+            self.on_chunk(CompletionChunk(self._text[self._sent : stable_len]))
+            self._sent = stable_len

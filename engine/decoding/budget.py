@@ -1,0 +1,100 @@
+"""How many drafted rows a step can afford: calibrated probabilities against measured costs."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+ROW_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+_CLIP = 1.5  # a step that took longer than this times its estimate was disturbed
+_LEARNING_RATE = 0.05
+_RATE_MEMORY = 0.98
+
+
+class StepCost:
+    """What a step of q rows costs on this machine, in ms, for every q from 1 to 128.
+
+    It starts from a sweep and follows what the steps of real completions take.
+    """
+
+    def __init__(self, swept: Mapping[int, float]) -> None:
+        """`swept` maps row counts to ms. Raises ValueError unless it covers one row."""
+        if 1 not in swept or min(swept.values()) <= 0:
+            raise ValueError("a sweep of step costs covers one row and takes time")
+        counts = sorted(swept)
+        # A wider step is never cheaper than a narrower one: what looks so is noise.
+        costs = np.maximum.accumulate([swept[count] for count in counts])
+        rows = np.arange(1, ROW_COUNTS[-1] + 1)
+        self._ms = np.interp(rows, counts, costs)
+        if counts[-1] < rows[-1]:  # beyond the sweep a row costs what the last ones did
+            slope = self._last_slope(counts, costs)
+            self._ms[counts[-1] :] = costs[-1] + slope * (rows[counts[-1] :] - counts[-1])
+
+    @property
+    def relative(self) -> np.ndarray:
+        """float64 [128]: cost of 1 to 128 rows in steps of one row."""
+        return np.asarray(self._ms / self._ms[0])
+
+    def ms(self, rows: int) -> float:
+        """Estimated duration of a step of `rows` rows."""
+        return float(self._ms[rows - 1])
+
+    def observe(self, rows: int, ms: float) -> None:
+        """Learn from a step. Outliers count for no more than 1.5 times the estimate."""
+        estimate = self._ms[rows - 1]
+        error = np.clip(ms, estimate / _CLIP, estimate * _CLIP) / estimate - 1
+        counts = np.arange(1, len(self._ms) + 1)
+        nearness = np.exp(-((np.log2(counts / rows)) ** 2) * 4)
+        self._ms *= 1 + _LEARNING_RATE * error * nearness
+        self._ms = np.maximum.accumulate(self._ms)
+
+    def as_mapping(self) -> dict[int, float]:
+        """Return the costs at the swept row counts, to keep for the next start."""
+        return {count: float(self._ms[count - 1]) for count in ROW_COUNTS}
+
+    @staticmethod
+    def _last_slope(counts: list[int], costs: np.ndarray) -> float:
+        if len(counts) < 2:
+            return 0.0
+        return float(costs[-1] - costs[-2]) / (counts[-1] - counts[-2])
+
+
+def sweep(step: Callable[[int], float], *, limit_factor: float) -> dict[int, float]:
+    """Measure `step(rows) -> ms` for growing row counts, up to `limit_factor` one-row steps.
+
+    Each count runs three times and the fastest counts, as noise only ever adds.
+    """
+    costs: dict[int, float] = {}
+    for rows in ROW_COUNTS:
+        costs[rows] = min(step(rows) for _ in range(3))
+        if costs[rows] > limit_factor * costs[1]:
+            break
+    return costs
+
+
+class Budget:
+    """Chooses the drafted nodes of each step so that none costs more than it should win."""
+
+    def __init__(self, cost: StepCost) -> None:
+        self.cost = cost
+        self._tokens = self._spent = 1.0  # one token for one step: plain decoding
+
+    @property
+    def rate(self) -> float:
+        """Running mean of tokens won per cost of a one-row step."""
+        return self._tokens / self._spent
+
+    def affordable(self, probs: np.ndarray) -> int:
+        """Return how many of the best-first nodes to verify; 0 is plain decoding.
+
+        Maximises 1 + sum(probs[:n]) - rate * cost(n + 1): what n nodes should win, less what the
+        time of the step wins elsewhere.
+        """
+        relative = self.cost.relative
+        count = min(len(probs), len(relative) - 1)
+        won = np.concatenate([[0.0], np.cumsum(probs[:count])])
+        return int(np.argmax(won - self.rate * relative[: count + 1]))
+
+    def observe(self, rows: int, tokens: int) -> None:
+        """Count what a step of `rows` rows won."""
+        self._tokens = _RATE_MEMORY * self._tokens + tokens
+        self._spent = _RATE_MEMORY * self._spent + float(self.cost.relative[rows - 1])
