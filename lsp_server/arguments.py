@@ -50,7 +50,7 @@ def _add_complete(parser: argparse.ArgumentParser) -> None:
 
 def _add_replay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE.jsonl", type=Path, help="a replay set")
-    parser.add_argument("--count", type=int, help="only the first COUNT items")
+    parser.add_argument("--count", type=_positive, help="only the first COUNT items")
     parser.add_argument(
         "--oracle",
         action="store_true",
@@ -66,7 +66,7 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
 
 def _add_fim(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE.jsonl.gz", type=Path, help="a task set")
-    parser.add_argument("--count", type=int, help="only COUNT tasks")
+    parser.add_argument("--count", type=_positive, help="only COUNT tasks")
     _add_model(parser)
     _add_decoding(parser, max_tokens=128)
     _add_report(parser)
@@ -116,3 +116,9 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="run a peer on the same weights and items, in the same run",
     )
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return int(text)

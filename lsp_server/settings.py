@@ -9,7 +9,7 @@ from typing import Self
 
 from engine.errors import ConfigurationError
 
-_KNOWN = ("FOREGRAM_CACHE", "FOREGRAM_DEBUG", "FOREGRAM_MODEL", "FOREGRAM_THREADS")
+VARIABLES = ("FOREGRAM_CACHE", "FOREGRAM_DEBUG", "FOREGRAM_MODEL", "FOREGRAM_THREADS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class Settings:
         """Read FOREGRAM_* variables; raises ConfigurationError on a wrong or unknown one."""
         values = os.environ if environ is None else environ
         for name in values:
-            if name.startswith("FOREGRAM_") and name not in _KNOWN:
-                known = ", ".join(_KNOWN)
+            if name.startswith("FOREGRAM_") and name not in VARIABLES:
+                known = ", ".join(VARIABLES)
                 raise ConfigurationError(f"unknown environment variable {name}; known are {known}")
         return cls(
             cache_folder=_cache_folder(values),
