@@ -35,5 +35,10 @@ def expected_logits(
     reference: transformers.PreTrainedModel, text: Sequence[int], tree: TokenTree
 ) -> torch.Tensor:
     """Logits [rows, vocab] when every row is read from scratch as the end of its own plain text."""
-    texts = [[*text, *tokens_to(tree, row)] for row in range(tree.num_rows)]
-    return torch.stack([reference_logits(reference, whole)[-1] for whole in texts])
+    expected: dict[int, torch.Tensor] = {}
+    for row in reversed(range(tree.num_rows)):
+        if row not in expected:  # one reading of a leaf's text serves all rows above it
+            path = path_to(tree, row)
+            logits = reference_logits(reference, [*text, *tokens_to(tree, row)])
+            expected |= zip(path, logits[-len(path) :], strict=True)
+    return torch.stack([expected[row] for row in range(tree.num_rows)])
