@@ -120,7 +120,7 @@ class TransformersSlot:
 
     @torch.inference_mode()
     def prefill(self, token_ids: Sequence[int]) -> torch.Tensor:
-        """Commit `token_ids`; logits of the last one, [1, vocab]."""
+        """Commit `token_ids`; logits of the last one, float32 [1, vocab]."""
         if not token_ids:
             raise ValueError("a prefill has at least one token")
         self._tree = None
@@ -133,7 +133,7 @@ class TransformersSlot:
 
     @torch.inference_mode()
     def step(self, tree: TokenTree) -> torch.Tensor:
-        """Logits of every row, [rows, vocab]; nothing is committed yet."""
+        """Logits of every row, float32 [rows, vocab]; nothing is committed yet."""
         self._check_room(tree.num_rows)
         self._tree = tree
         return self._forward(tree.token_ids, tree.depths, tree.ancestors, logits_to_keep=0)
@@ -186,4 +186,4 @@ class TransformersSlot:
         if rows.num_masks == 0 or rows.num_attentions != self._cache.num_layers:
             raise UnsupportedModelError("it does not attend through transformers' interface")
         logits: torch.Tensor = output.logits[0]
-        return logits.to(torch.promote_types(logits.dtype, torch.float32))
+        return logits.float()
