@@ -3,11 +3,13 @@
 from pathlib import Path
 
 from huggingface_hub import snapshot_download
-from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
 from engine.errors import ModelNotFoundError
+from engine.model.weight_source import read_json
 
 _FILES = ["*.json", "*.safetensors"]
+_INDEX = "model.safetensors.index.json"
 
 
 def hub_folder(repository: str, hub_cache: Path | None = None) -> Path:
@@ -17,18 +19,28 @@ def hub_folder(repository: str, hub_cache: Path | None = None) -> Path:
     """
     try:
         local = _snapshot(repository, hub_cache, local_only=True)
-        if any(local.glob("*.safetensors")):
+        if _is_whole(local):
             return local
     except LocalEntryNotFoundError:
         pass
+    except HFValidationError as error:
+        raise ModelNotFoundError(f"{repository} is no name of the hub: {error}") from error
     try:
         return _snapshot(repository, hub_cache, local_only=False)
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+    except Exception as error:  # the errors of its HTTP library come through as they are
         raise ModelNotFoundError(
             f"{repository} is not in the local Hugging Face cache, and downloading it failed "
             f"({type(error).__name__}); check the name and the network, or use the embedded model "
             "with --model offline, a folder, or a .gguf file"
         ) from error
+
+
+def _is_whole(folder: Path) -> bool:
+    """Tell an interrupted download from a whole one."""
+    index = folder / _INDEX
+    weights = set(read_json(index)["weight_map"].values()) if index.exists() else set()
+    files = ["config.json", "tokenizer.json", *(weights or ["model.safetensors"])]
+    return all((folder / file).exists() for file in files)
 
 
 def _snapshot(repository: str, hub_cache: Path | None, *, local_only: bool) -> Path:
