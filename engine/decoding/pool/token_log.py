@@ -1,0 +1,100 @@
+"""The pool's memory: an append-only row of tokens with a source byte each, chained by n-gram.
+
+14 bytes a token, heads included. Pages that nothing was written to cost no memory.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.decoding.acceptance import AcceptanceTable
+from engine.decoding.pool.chains import CHAIN, SEPARATOR, Found, Links, append, gather, pop
+from engine.decoding.pool.documents import Piece
+from engine.decoding.pool.expansion import MAX_NODES, Nodes, expand
+from engine.decoding.tree import Draft
+
+MIN_HEAD_BITS, MAX_HEAD_BITS = 12, 22
+_NOTHING = np.empty(0, np.int32)
+
+
+def reference(slot: int) -> int:
+    """Content of a slot whose token stands in `slot`."""
+    return -(slot + 2)
+
+
+class TokenLog:
+    """Slots 0 to `length`; slot 0 is a separator. Nothing here checks capacity: see `free`."""
+
+    def __init__(self, capacity: int, vocab_size: int) -> None:
+        bits = min(max(capacity.bit_length() - 2, MIN_HEAD_BITS), MAX_HEAD_BITS)
+        self.capacity = capacity
+        self.length = 0
+        self.tokens = np.zeros(capacity, np.int32)
+        self.sources = np.zeros(capacity, np.uint8)
+        self._links = Links(
+            np.empty(capacity, np.int32),
+            np.empty(capacity, np.int32),
+            np.full(vocab_size, -1, np.int32),
+            np.full(1 << bits, -1, np.int32),
+        )
+        self._found = Found(
+            np.empty(2 * CHAIN, np.int64),
+            np.empty(2 * CHAIN, np.int64),
+            np.empty(2 * CHAIN),
+            np.empty(2 * CHAIN, np.uint8),
+        )
+        self._nodes = Nodes(
+            np.empty(MAX_NODES, np.int32),
+            np.empty(MAX_NODES, np.int32),
+            np.empty(MAX_NODES),
+            np.empty(MAX_NODES, np.uint8),
+            np.empty(MAX_NODES, np.int32),
+        )
+        self.clear()
+
+    @property
+    def free(self) -> int:
+        """Slots left."""
+        return self.capacity - self.length
+
+    @property
+    def bytes_used(self) -> int:
+        """Memory of the slots written to and of the heads."""
+        slot = sum(a.itemsize for a in (self.tokens, self.sources, *self._links[:2]))
+        return self.length * slot + self._links.head1.nbytes + self._links.head4.nbytes
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._links.head1.fill(-1)
+        self._links.head4.fill(-1)
+        self.length = 0
+        self.write([SEPARATOR], 0)
+
+    def write(self, ids: np.ndarray | list[int], source: int) -> int:
+        """Append tokens, separators or references; return the first one's slot."""
+        start = self.length
+        content = np.asarray(ids, np.int32)
+        self.length = append(self.tokens, self.sources, self._links, start, content, source)
+        return start
+
+    def content(self, pieces: Sequence[Piece]) -> np.ndarray:
+        """The tokens of pieces, int32."""
+        return np.concatenate([_NOTHING, *(self.tokens[low:high] for low, high in pieces)])
+
+    def take_back(self, kept: int) -> None:
+        """Undo writes down to length `kept`; slots must hold what they held when written."""
+        pop(self.tokens, self._links, self.length, kept)
+        self.length = kept
+
+    def draft(
+        self, context: np.ndarray, nodes: int, priors: np.ndarray, table: AcceptanceTable
+    ) -> Draft:
+        """The likeliest `nodes` tokens that may follow `context` int32, as a tree."""
+        found = gather(
+            self.tokens, self.sources, self._links, self.length, context, priors, self._found
+        )
+        limit = min(nodes, MAX_NODES)
+        written = expand(
+            self.tokens, self.length, self._found, found, limit, table.probs, self._nodes
+        )
+        return Draft(*(column[:written].copy() for column in self._nodes))
