@@ -5,6 +5,8 @@ space that opening takes besides those files.
 """
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -16,6 +18,15 @@ from engine.model.weight_source import FolderSource, GgufSource, read_json
 from engine.progress import Progress
 
 _SAMPLE = 1 << 20
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Turn what the system says of a model's files into an error of the model."""
+    try:
+        yield
+    except OSError as error:
+        raise ModelCorruptError(f"{path} cannot be read: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +74,9 @@ class GgufModel:
     @property
     def fingerprint(self) -> str:
         """From size, time and the ends of the file: the middle would take seconds to read."""
-        stat = self.path.stat()
-        total = hashlib.blake2b(f"{stat.st_size} {stat.st_mtime_ns}".encode())
-        with self.path.open("rb") as file:
+        with _readable(self.path), self.path.open("rb") as file:
+            stat = self.path.stat()
+            total = hashlib.blake2b(f"{stat.st_size} {stat.st_mtime_ns}".encode())
             total.update(file.read(_SAMPLE))
             file.seek(max(0, stat.st_size - _SAMPLE))
             total.update(file.read(_SAMPLE))
@@ -88,11 +99,12 @@ class FolderModel:
     def fingerprint(self) -> str:
         """From names, sizes and times of the files, and the text of the small ones."""
         total = hashlib.blake2b()
-        for path in sorted(self.folder.glob("*.safetensors")):
-            stat = path.stat()
-            total.update(f"{path.name} {stat.st_size} {stat.st_mtime_ns}\n".encode())
-        for path in sorted(self.folder.glob("*.json")):
-            total.update(path.name.encode() + path.read_bytes())
+        with _readable(self.folder):
+            for path in sorted(self.folder.glob("*.safetensors")):
+                stat = path.stat()
+                total.update(f"{path.name} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+            for path in sorted(self.folder.glob("*.json")):
+                total.update(path.name.encode() + path.read_bytes())
         return total.hexdigest()
 
     @property

@@ -137,3 +137,8 @@ def test_fingerprints_follow_the_files(folder: Path, tmp_path: Path) -> None:
     with gguf.path.open("ab") as file:
         file.write(b"more")
     assert gguf.fingerprint != before
+
+
+def test_a_file_that_vanishes_or_may_not_be_read_is_an_error_of_ours(tmp_path: Path) -> None:
+    with pytest.raises(ModelCorruptError, match=r"gone\.gguf cannot be read"):
+        _ = GgufModel(tmp_path / "gone.gguf").fingerprint
