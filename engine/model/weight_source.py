@@ -62,6 +62,7 @@ class GgufSource:
 
     def __init__(self, path: Path) -> None:
         """Open the file. Raises ModelCorruptError, or UnsupportedModelError if it is no Qwen2."""
+        self.path = path
         self._file = GgufFile(path)
         self.config = _gguf_config(self._file)
         self.end_ids = tuple(gguf_tokenizer.end_ids(self._file.metadata))

@@ -1,0 +1,126 @@
+"""One request decoded with lookahead off, with lookahead on, and by the peers: what they took."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from engine.config import Lookahead, StopRules
+from engine.request import CompletionRequest, CompletionResult
+
+OFF = Lookahead(mode="off")
+_MIN_PEER_TOKENS = 2  # a peer's first token belongs to its prefill
+
+# Not an item of the set: what a drafter remembers of it must not help where it is measured.
+WARM_UP = CompletionRequest(
+    prefix="def mean(values):\n    total = sum(values)\n",
+    suffix="\n",
+    stop=StopRules(max_tokens=16),
+)
+
+
+class Prompt(Protocol):
+    """What the model is given."""
+
+    @property
+    def ids(self) -> Sequence[int]:
+        """Token ids."""
+        ...
+
+
+class Completer(Protocol):
+    """The engine, as far as a benchmark needs it."""
+
+    def complete(self, request: CompletionRequest) -> CompletionResult:
+        """Complete, leaving no text behind that a later request drafts from."""
+        ...
+
+    def prompt(self, request: CompletionRequest) -> Prompt:
+        """Return the prompt that `complete` decodes from."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PeerRun:
+    """What a peer took for one prompt. `tokens` were decoded within `decode_ms`, prefill apart."""
+
+    tokens: int
+    prefill_ms: float
+    decode_ms: float
+
+    @property
+    def ms_per_token(self) -> float:
+        """Milliseconds per decoded token."""
+        return self.decode_ms / self.tokens
+
+
+class Peer(Protocol):
+    """Another engine with the same weights."""
+
+    @property
+    def name(self) -> str:
+        """What to call it in reports."""
+        ...
+
+    def decode(self, prompt_ids: Sequence[int], num_tokens: int) -> PeerRun:
+        """Write `num_tokens` tokens greedily behind the prompt, whatever they are."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The results of one request. `group` is what figures are split by: a package, a language."""
+
+    id: str
+    group: str
+    off: CompletionResult
+    on: CompletionResult
+    peers: Mapping[str, PeerRun]  # by name; empty where there was too little to write
+
+    @property
+    def is_identical(self) -> bool:
+        """The same tokens, the same text, ended for the same reason."""
+        return (
+            self.off.token_ids == self.on.token_ids
+            and self.off.text == self.on.text
+            and self.off.finish_reason == self.on.finish_reason
+        )
+
+    @property
+    def prefill_ms(self) -> float:
+        """Prefill of the run that came first: the second may find the prompt in a cache."""
+        return max(self.off.stats.prefill_ms, self.on.stats.prefill_ms)
+
+    @property
+    def speed_up(self) -> float | None:
+        """Decoding speed on over off; None where one of them wrote nothing."""
+        off, on = self.off.stats, self.on.stats
+        if not (off.tokens_per_second and on.tokens_per_second):
+            return None
+        return on.tokens_per_second / off.tokens_per_second
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """An engine and its peers, ready to be measured side by side."""
+
+    engine: Completer
+    peers: Sequence[Peer] = ()
+
+    def measure(
+        self, name: str, group: str, request: CompletionRequest, *, off_first: bool
+    ) -> Measured:
+        """Decode `request` with its lookahead, without, and by the peers.
+
+        Callers alternate the order: the second of two runs finds warmer caches.
+        """
+        without = replace(request, lookahead=OFF)
+        off = self.engine.complete(without) if off_first else None
+        on = self.engine.complete(request)
+        off = off or self.engine.complete(without)
+        return Measured(name, group, off, on, self._ask_peers(request, on.stats.tokens))
+
+    def _ask_peers(self, request: CompletionRequest, num_tokens: int) -> dict[str, PeerRun]:
+        if not self.peers or num_tokens < _MIN_PEER_TOKENS:
+            return {}
+        prompt_ids = self.engine.prompt(request).ids
+        return {peer.name: peer.decode(prompt_ids, num_tokens) for peer in self.peers}

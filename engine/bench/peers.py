@@ -1,0 +1,81 @@
+"""Other engines that run the same weights on the same prompts: llama.cpp and transformers."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+from engine.bench.llama_cpp import LlamaCpp
+from engine.bench.measured import Peer, PeerRun
+from engine.errors import ConfigurationError
+from engine.model.catalog import DEFAULT_MODEL, locate
+from engine.model.located_model import EmbeddedModel, FolderModel, GgufModel, LocatedModel
+from engine.model.transformers_peer import GreedyTransformers
+from engine.progress import Progress
+
+PEERS = ("llama-cpp", "transformers")
+TRANSFORMERS_DTYPES = ("float32", "bfloat16")
+
+
+class Transformers:
+    """transformers' `generate`, without drafts."""
+
+    def __init__(self, network: GreedyTransformers, dtype: str) -> None:
+        self.name = f"transformers {dtype}"
+        self._network = network
+
+    def decode(self, prompt_ids: Sequence[int], num_tokens: int) -> PeerRun:
+        """Generate; the first token's time is prefill."""
+        generated = self._network.generate(prompt_ids, num_tokens)
+        return PeerRun(num_tokens - 1, generated.first_ms, generated.others_ms)
+
+
+@dataclass(frozen=True, slots=True)
+class PeerOptions:
+    """Which peers, and how they share the engine's conditions."""
+
+    names: tuple[str, ...]
+    model: str | None = None  # as the engine's
+    threads: int | None = None
+    context: int = 4096  # tokens of the longest prompt with its answer
+
+    def __post_init__(self) -> None:
+        for name in self.names:
+            if name not in PEERS:
+                raise ConfigurationError(f"no peer is called {name!r}: {', '.join(PEERS)}")
+
+
+@contextmanager
+def opened_peers(options: PeerOptions, progress: Progress) -> Iterator[list[Peer]]:
+    """Load the peers and keep them until the end of the block.
+
+    Raises ConfigurationError where one is not installed or cannot read such a model.
+    """
+    threads = options.threads or torch.get_num_threads()
+    peers: list[Peer] = []
+    with TemporaryDirectory(prefix="foregram-") as folder:
+        located = _as_file(locate(options.model or DEFAULT_MODEL), Path(folder), progress)
+        if "llama-cpp" in options.names:
+            peers.append(LlamaCpp(_gguf_path(located), threads, options.context))
+        if "transformers" in options.names:
+            peers += [
+                Transformers(GreedyTransformers.load(located, dtype), dtype)
+                for dtype in TRANSFORMERS_DTYPES
+            ]
+        yield peers
+
+
+def _as_file(located: LocatedModel, scratch: Path, progress: Progress) -> GgufModel | FolderModel:
+    """Join an embedded model's parts: all peers read the file."""
+    if isinstance(located, EmbeddedModel):
+        return GgufModel(located.open(scratch, progress).path)
+    return located
+
+
+def _gguf_path(located: GgufModel | FolderModel) -> Path:
+    if isinstance(located, FolderModel):
+        raise ConfigurationError(f"llama.cpp reads .gguf files; the model {located.name} is none")
+    return located.path
