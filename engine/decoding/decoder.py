@@ -94,7 +94,9 @@ class Decoder:
         while left > 0 and self.slot.length < self.slot.capacity and not self.cancelled():
             room = min(left, self.slot.capacity - self.slot.length) - 1
             draft = self.drafter.draft(written, self.constraint, room)
-            step = self._step(current, draft)
+            # Every drafted row takes a place of the slot until the commit, siblings too.
+            free = self.slot.capacity - self.slot.length - 1
+            step = self._step(current, Draft(*(column[:free] for column in draft)))
             written += step.token_ids
             current = step.token_ids[-1]
             left -= len(step.token_ids)

@@ -67,7 +67,7 @@ class Qwen2:
         for index, layer in enumerate(self._layers):
             x = x + self._attend(self._norm(x, layer.qkv_gain), layer, index, kv, plan, turns)
             x = x + _swiglu(self._norm(x, layer.gate_up_gain), layer)
-        return self._head(self._norm(x[head_rows], self._head_gain))
+        return self._head(self._norm(x[head_rows], self._head_gain)).float()
 
     def _attend(
         self,
@@ -160,4 +160,3 @@ def _swiglu(x: torch.Tensor, layer: _Layer) -> torch.Tensor:
     pieces = gate.split(max(1, _UNSPLIT_ELEMENTS // gate.shape[1]))
     active = torch.cat([functional.silu(piece) for piece in pieces])
     return layer.down(active.mul_(up))
-

@@ -8,13 +8,12 @@ import torch
 
 from engine.model.causal_lm import MAX_ROWS, CacheSlot, TokenTree
 from engine.model.located_model import EmbeddedModel
-from engine.model.model_config import QWEN2, ModelConfig
 from engine.model.offline_parts import OFFLINE_MODELS
-from engine.model.packing import VARIANTS
 from engine.model.qwen2 import Qwen2
 from engine.model.tokenizer import Tokenizer
 from engine.progress import NoProgress
 from tests.support.greedy import reference_logits
+from tests.support.own_qwen2 import own_qwen2
 from tests.support.tiny_models import assembled_qwen2, tiny_model
 from tests.support.trees import expected_logits, path_to, random_tree, tokens_to
 
@@ -42,13 +41,7 @@ def make_pair(shape: str) -> tuple[Qwen2, Any]:
         "tie_word_embeddings": tied,
     }
     reference = tiny_model("qwen2", **overrides)
-    return own_model(reference, "float32"), reference
-
-
-def own_model(reference: Any, variant: str) -> Qwen2:
-    config = ModelConfig.from_hugging_face(reference.config.to_dict() | {"architectures": [QWEN2]})
-    weights = reference.state_dict()
-    return Qwen2(config, dict(VARIANTS[variant](config, weights.__getitem__)), variant)
+    return own_qwen2(reference, "float32"), reference
 
 
 @pytest.fixture(scope="module", params=SHAPES)
@@ -112,7 +105,7 @@ def test_truncated_tokens_are_forgotten(pair, one_thread):
 def test_reads_long_prompts_in_pieces():
     """More rows than a step has, and more keys than are reduced at a time."""
     reference = tiny_model("qwen2", max_position_embeddings=1024)
-    model = own_model(reference, "float32")
+    model = own_qwen2(reference, "float32")
     text = np.random.default_rng(5).integers(7, 290, size=700).tolist()
     slot = model.new_slot(800)
     assert_close(slot.prefill(text)[0], reference_logits(reference, text)[-1])
@@ -158,7 +151,7 @@ def packed():
         tie_word_embeddings=True,
         max_position_embeddings=2048,
     )
-    return own_model(reference, "int8"), reference
+    return own_qwen2(reference, "int8"), reference
 
 
 def test_eight_bits_stay_near_the_reference(packed):
@@ -216,7 +209,7 @@ def offline(tmp_path_factory):
     reference = assembled_qwen2(source.config.to_hugging_face(), source.read)
     tokenizer = Tokenizer.from_json(source.tokenizer_json(), source.end_ids)
     prompt = tokenizer.encode("def mean(values):\n    return sum(")
-    return own_model(reference, "float32"), reference, prompt
+    return own_qwen2(reference, "float32"), reference, prompt
 
 
 @pytest.mark.model

@@ -1,0 +1,70 @@
+"""A drafter that knows what plain decoding writes, and does its worst with it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.decoding.constraint import Constraint
+from engine.decoding.decoder import VerifiedStep
+from engine.decoding.tree import Draft, Source
+
+
+@dataclass
+class Adversary:
+    """Drafts random trees whose tokens are true with probability `truth`, else wrong.
+
+    Wrong tokens are neighbours of the true one, random ones, or the true token of another place.
+    `text` is what plain decoding writes behind `prompt_len` tokens.
+    """
+
+    text: list[int]
+    prompt_len: int
+    vocab_size: int
+    nodes: int
+    truth: float
+    seed: int
+    heard: list[VerifiedStep] = field(default_factory=list)
+
+    def draft(self, context: Sequence[int], constraint: Constraint, depth: int) -> Draft:
+        """Draft up to `nodes` nodes at most `depth` deep, all within the constraint."""
+        written = len(context) - self.prompt_len
+        rng = np.random.default_rng((self.seed, written))
+        tokens: list[int] = []
+        parents: list[int] = []
+        depths, states = [0], [constraint]  # of the root, then of the nodes
+        for _ in range(self.nodes):
+            parent = len(tokens) - 1 if rng.random() < 0.6 else int(rng.integers(-1, len(tokens)))
+            token = self._token(rng, written + depths[parent + 1])
+            if depths[parent + 1] < depth and states[parent + 1].allows(token):
+                tokens.append(token)
+                parents.append(parent)
+                depths.append(depths[parent + 1] + 1)
+                states.append(states[parent + 1].after(token))
+        return _draft(tokens, parents)
+
+    def _token(self, rng: np.random.Generator, place: int) -> int:
+        true = self.text[min(place, len(self.text) - 1)]
+        if rng.random() < self.truth:
+            return true
+        wrong = (
+            (true + int(rng.choice([-1, 1]))) % self.vocab_size,
+            int(rng.integers(self.vocab_size)),
+            int(rng.choice(self.text)),
+        )
+        return wrong[int(rng.integers(len(wrong)))]
+
+    def learn(self, step: VerifiedStep) -> None:
+        """Remember the step for the test to look at."""
+        self.heard.append(step)
+
+
+def _draft(tokens: list[int], parents: list[int]) -> Draft:
+    count = len(tokens)
+    return Draft(
+        np.array(tokens, np.int32),
+        np.array(parents, np.int32),
+        np.full(count, 0.5),
+        np.full(count, Source.RECYCLER, np.uint8),
+        np.zeros(count, np.int32),
+    )

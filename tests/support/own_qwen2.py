@@ -1,0 +1,18 @@
+"""Our own Qwen2 around the weights of transformers'."""
+
+import torch
+import transformers
+
+from engine.model.model_config import QWEN2, ModelConfig
+from engine.model.packing import VARIANTS, _pack_floats
+from engine.model.qwen2 import Qwen2
+
+
+def own_qwen2(reference: transformers.PreTrainedModel, variant: str) -> Qwen2:
+    """Pack the reference's weights as `variant` says; `float64` stands for exact arithmetic."""
+    described = reference.config.to_dict() | {"architectures": [QWEN2]}
+    config = ModelConfig.from_hugging_face(described)
+    read = reference.state_dict().__getitem__
+    if variant == "float64":
+        return Qwen2(config, dict(_pack_floats(config, read, torch.float64)), variant)
+    return Qwen2(config, dict(VARIANTS[variant](config, read)), variant)
