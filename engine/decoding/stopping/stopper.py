@@ -1,0 +1,127 @@
+"""When a completion ends, judged token by token on its text: the rules in their order."""
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from engine.config import StopRules
+from engine.decoding.stopping.indentation import IndentationRule
+from engine.decoding.stopping.repetition import repetition_cut, repetition_held
+from engine.decoding.stopping.suffix import SuffixRule
+from engine.request import FinishReason
+
+
+class Stop(NamedTuple):
+    """Why a completion ended, and its whole text as it stays."""
+
+    reason: FinishReason
+    text: str
+
+
+class Stopper:
+    """Hears each token's text and says when to stop.
+
+    Every rule but the time limit is a pure function of the text so far and looks at it once per
+    line end and once per token, so plain and lookahead decoding stop at the same token. After a
+    Stop it must not be fed again.
+    """
+
+    def __init__(
+        self,
+        rules: StopRules,
+        prefix: str,
+        suffix: str,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Read the text around the cursor; the time limit counts from here."""
+        self._rules = rules
+        self._suffix = suffix
+        self._suffix_rule = SuffixRule.of(prefix, suffix)
+        self._indentation_rule = IndentationRule.of(prefix, suffix)
+        self._clock = clock
+        self._began = clock()
+        self._num_tokens = 0
+        self._text = ""
+
+    @property
+    def text(self) -> str:
+        """What has been written so far."""
+        return self._text
+
+    @property
+    def stable_len(self) -> int:
+        """Characters of `text` that no later rule can take back: they may be streamed."""
+        return min(self._suffix_rule.held(self._text), repetition_held(self._text))
+
+    def push(self, delta: str) -> Stop | None:
+        """Add the text of one token (it may be empty) and tell whether it ends the completion."""
+        self._num_tokens += 1
+        for piece in _pieces(delta):
+            self._text += piece
+            stop = self._judge()
+            if stop is not None:
+                self._text = stop.text
+                return stop
+        if self._num_tokens >= self._rules.max_tokens:
+            return Stop(FinishReason.MAX_TOKENS, self._text)
+        return None
+
+    def finish(self, reason: FinishReason) -> Stop:
+        """End for a reason outside the text. The model's own end counts as a line end."""
+        ended = reason in (FinishReason.END_TOKEN, FinishReason.FIM_TOKEN)
+        if ended and self._rules.suffix and not self._text.endswith("\n"):
+            cut = self._suffix_rule.cut(self._text + "\n")
+            self._text = self._text[:cut]
+        return Stop(reason, self._text)
+
+    def _judge(self) -> Stop | None:
+        text = self._text
+        rules = self._rules
+        if rules.suffix and text.endswith("\n"):
+            cut = self._suffix_rule.cut(text)
+            if cut is not None:
+                return Stop(FinishReason.SUFFIX, text[:cut])
+        if rules.repetition:
+            cut = repetition_cut(text)
+            if cut is not None:
+                return Stop(FinishReason.REPETITION, self._tidy(text[:cut]))
+        if rules.indentation:
+            cut = self._indentation_rule.cut(text)
+            if cut is not None:
+                return Stop(FinishReason.INDENTATION, self._tidy(text[:cut]))
+        return self._judge_line_end() if text.endswith("\n") else None
+
+    def _judge_line_end(self) -> Stop | None:
+        text, rules = self._text, self._rules
+        if rules.single_line and text.strip():
+            return Stop(FinishReason.LINE, self._line(text))
+        if _blank_lines(text) > rules.max_blank_lines:
+            return Stop(FinishReason.BLANK_LINES, self._tidy(text))
+        limit = rules.time_limit_s
+        if limit is not None and self._clock() - self._began >= limit:
+            return Stop(FinishReason.TIME, text)
+        return None
+
+    def _line(self, text: str) -> str:
+        return text[: self._suffix_rule.overlap(text)].rstrip()
+
+    def _tidy(self, text: str) -> str:
+        """Drop what repeats the suffix, and blank lines before it."""
+        if self._rules.suffix:
+            text = text[: self._suffix_rule.overlap(text)]
+        kept = text.rstrip()
+        needs_line_end = self._suffix and not self._suffix.startswith(("\n", "\r"))
+        return kept + "\n" if needs_line_end and "\n" in text[len(kept) :] else kept
+
+
+def _blank_lines(text: str) -> int:
+    """Blank lines that `text`, which ends with a line end, ends with."""
+    return text[len(text.rstrip()) :].count("\n") - (1 if text.strip() else 0)
+
+
+def _pieces(delta: str) -> list[str]:
+    """Split behind every line end, since a token may hold several."""
+    *ended, rest = delta.split("\n")
+    pieces = [line + "\n" for line in ended]
+    return [*pieces, rest] if rest or not pieces else pieces
