@@ -58,6 +58,12 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
     )
     _add_model(parser)
     _add_decoding(parser, max_tokens=64)
+    parser.add_argument(
+        "--no-stop-rules",
+        dest="stop_rules",
+        action="store_false",
+        help="let end tokens and --max-tokens alone end a completion",
+    )
     _add_report(parser)
     parser.add_argument(
         "--plot", metavar="FILE.png", type=Path, help="draw tokens per step and speed-up per item"
@@ -67,6 +73,9 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
 def _add_fim(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE.jsonl.gz", type=Path, help="a task set")
     parser.add_argument("--count", type=_positive, help="only COUNT tasks")
+    parser.add_argument(
+        "--mid-line", action="store_true", help="only tasks whose cursor stands inside a line"
+    )
     _add_model(parser)
     _add_decoding(parser, max_tokens=128)
     _add_report(parser)

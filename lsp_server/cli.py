@@ -73,18 +73,16 @@ def _complete(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _load_engine(arguments: argparse.Namespace, settings: Settings) -> Completer:
-    from rich.console import Console
+    from lsp_server.loading import load_engine
 
-    from engine.engine import Engine, EngineOptions
-    from lsp_server.terminal import ProgressBars
+    return load_engine(arguments, settings)
 
-    options = EngineOptions(
-        model=arguments.model or settings.model,
-        dtype=arguments.dtype,
-        cache_folder=settings.cache_folder,
-        threads=settings.threads,
-    )
-    return Engine.load(options, progress=ProgressBars(Console(stderr=True)))
+
+def _bench(arguments: argparse.Namespace, settings: Settings) -> int:
+    from lsp_server.bench import BENCHMARKS
+
+    BENCHMARKS[arguments.benchmark](arguments, settings)
+    return 0
 
 
 def _note(sentence: str) -> None:
@@ -96,4 +94,4 @@ def _fail(sentence: str, status: int) -> int:
     return status
 
 
-_COMMANDS = {"complete": _complete}
+_COMMANDS = {"bench": _bench, "complete": _complete}

@@ -1,9 +1,17 @@
 """What a person sees: progress bars, and a completion growing between dimmed neighbours."""
 
-from typing import TextIO
+from typing import Self, TextIO
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TaskID, TextColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
 
 from lsp_server.report import CompletionReport
@@ -43,6 +51,29 @@ class ProgressBars:
             self._bars.remove_task(self._task)
             self._bars.stop()
             self._task = None
+
+
+class ItemsBar:
+    """How many of a benchmark's items are done, on stderr; nothing where no terminal is."""
+
+    def __init__(self, noun: str) -> None:
+        columns = (BarColumn(), MofNCompleteColumn(), TextColumn(noun), TimeRemainingColumn())
+        console = Console(stderr=True)
+        self._bar = Progress(
+            *columns, console=console, transient=True, disable=not console.is_terminal
+        )
+        self._task = self._bar.add_task(noun)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def show(self, done: int, total: int) -> None:
+        """`done` of `total` items are done."""
+        self._bar.update(self._task, completed=done, total=total)
 
 
 class CompletionView:

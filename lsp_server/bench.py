@@ -1,0 +1,99 @@
+"""`foregram bench`: the command line's words become calls of `engine.bench`, its reports output."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console, RenderableType
+
+from engine import Lookahead, Sampling
+from engine.bench.fim import FimOptions, run_fim
+from engine.bench.fim_tasks import load_fim_tasks
+from engine.bench.measured import Bench
+from engine.bench.peers import PeerOptions, opened_peers
+from engine.bench.plots import plot_replay
+from engine.bench.replay import ReplayOptions, run_replay
+from engine.bench.replay_items import load_replay_items
+from engine.bench.report import Setting, fim_json, fim_tables, replay_json, replay_tables
+from engine.engine import Engine
+from lsp_server.loading import load_engine
+from lsp_server.settings import Settings
+from lsp_server.terminal import ItemsBar, ProgressBars
+
+
+def bench_replay(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Decode a replay set with lookahead off and on."""
+    items = load_replay_items(arguments.file, arguments.count)
+    options = ReplayOptions(
+        max_tokens=arguments.max_tokens,
+        layout=arguments.layout,
+        lookahead=Lookahead.parse(arguments.lookahead),
+        sampling=Sampling(temperature=arguments.temperature, seed=arguments.seed),
+        stops_by_rules=arguments.stop_rules,
+    )
+    engine = load_engine(arguments, settings)
+    with _bench(engine, arguments, settings) as bench, ItemsBar("items") as bar:
+        report = run_replay(bench, items, options, bar.show)
+    setting = _setting(engine, arguments)
+    _print(arguments, replay_json(report, setting), replay_tables(report, setting))
+    if arguments.plot:
+        plot_replay(report, arguments.plot)
+
+
+def bench_fim(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Complete and score fill-in-the-middle tasks."""
+    tasks = load_fim_tasks(arguments.file, arguments.count, mid_line_only=arguments.mid_line)
+    options = FimOptions(
+        max_tokens=arguments.max_tokens,
+        layout=arguments.layout,
+        lookahead=Lookahead.parse(arguments.lookahead),
+        sampling=Sampling(temperature=arguments.temperature, seed=arguments.seed),
+    )
+    engine = load_engine(arguments, settings)
+    with _bench(engine, arguments, settings) as bench, ItemsBar("tasks") as bar:
+        report = run_fim(bench, tasks, options, bar.show)
+    setting = _setting(engine, arguments)
+    _print(arguments, fim_json(report, setting), fim_tables(report, setting))
+
+
+@contextmanager
+def _bench(engine: Engine, arguments: argparse.Namespace, settings: Settings) -> Iterator[Bench]:
+    if not arguments.compare:
+        yield Bench(engine)
+        return
+    options = PeerOptions(
+        names=tuple(dict.fromkeys(arguments.compare)),
+        model=arguments.model or settings.model,
+        threads=settings.threads,
+    )
+    with opened_peers(options, ProgressBars(Console(stderr=True))) as peers:
+        yield Bench(engine, peers)
+
+
+def _setting(engine: Engine, arguments: argparse.Namespace) -> Setting:
+    info = engine.info
+    return Setting(
+        model=info.model,
+        device=info.device,
+        dtype=info.dtype,
+        max_tokens=arguments.max_tokens,
+        layout=arguments.layout,
+        lookahead=arguments.lookahead,
+        temperature=arguments.temperature,
+        seed=arguments.seed,
+    )
+
+
+def _print(
+    arguments: argparse.Namespace, answer: Mapping[str, Any], tables: RenderableType
+) -> None:
+    if arguments.json:
+        sys.stdout.write(json.dumps(answer) + "\n")
+    else:
+        Console().print(tables)
+
+
+BENCHMARKS = {"fim": bench_fim, "replay": bench_replay}
