@@ -29,7 +29,7 @@ class Speed:
         total_ms = sum(decode_ms)
         each = [ms / n for n, ms in zip(tokens, decode_ms, strict=True) if n]
         return cls(
-            tokens_per_second=1000 * sum(tokens) / total_ms if total_ms else np.nan,
+            tokens_per_second=1000 * sum(tokens) / total_ms if each and total_ms else np.nan,
             ms_per_token_p50=percentile(each, 50),
             ms_per_token_p95=percentile(each, 95),
         )

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from engine.bench.rows import read_rows
+from engine.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,10 @@ def load_fim_tasks(
     A larger draw begins with the tasks of a smaller one.
     """
     tasks = read_rows(path, FimTask.from_row, "fill-in-the-middle task")
-    tasks = [task for task in tasks if task.is_mid_line or not mid_line_only]
+    if mid_line_only:
+        tasks = [task for task in tasks if task.is_mid_line]
+    if not tasks:
+        raise InputError(f"{path} holds no task with its cursor inside a line")
     if count is not None:
         # Neighbours in the file are holes in one problem.
         random.Random(0).shuffle(tasks)  # noqa: S311 - a draw, no secret

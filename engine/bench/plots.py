@@ -1,0 +1,69 @@
+"""Draws a replay: what every item gained."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.bench.measured import Measured
+from engine.bench.replay import ReplayReport
+from engine.errors import ConfigurationError
+
+_COLOURS = ("#2a6fbb", "#d1662b", "#3a8f5c", "#8a4fa3")
+
+
+def plot_replay(report: ReplayReport, path: Path) -> None:
+    """Write a picture: tokens per step and speed-up of every item, each kind sorted on its own.
+
+    The ending of `path` chooses the format. Raises ConfigurationError without matplotlib, or where
+    the file cannot be written.
+    """
+    try:
+        figure_module: Any = import_module("matplotlib.figure")
+    except ImportError as error:
+        raise ConfigurationError(
+            f"matplotlib is not installed ({error}); run pip install 'foregram[plots]'"
+        ) from error
+    figure = figure_module.Figure(figsize=(10, 4), dpi=150, layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for colour, (kind, runs) in zip(_COLOURS, sorted(report.runs.items()), strict=False):
+        _draw(left, colour, f"{kind}: {_total_tokens_per_step(runs):.2f} in all", _steps(runs))
+        ratio = report.sets[kind].on_over_off.of_totals
+        _draw(right, colour, f"{kind}: {ratio:.2f} x in all", _speed_ups(runs))
+    _label(left, "tokens per step")
+    _label(right, "speed-up over lookahead off")
+    try:
+        figure.savefig(path)
+    except (OSError, ValueError) as error:  # ValueError: an ending that it does not know
+        raise ConfigurationError(f"{path} cannot be written: {error}") from error
+
+
+def _steps(runs: list[Measured]) -> list[float]:
+    return [run.on.stats.tokens_per_step for run in runs if run.on.stats.steps]
+
+
+def _total_tokens_per_step(runs: list[Measured]) -> float:
+    steps = sum(run.on.stats.steps for run in runs)
+    return sum(run.on.stats.tokens for run in runs) / max(steps, 1)
+
+
+def _speed_ups(runs: list[Measured]) -> list[float]:
+    return [run.speed_up for run in runs if run.speed_up is not None]
+
+
+def _draw(axes: Any, colour: str, label: str, values: list[float]) -> None:  # noqa: ANN401 - matplotlib's
+    """Draw one dot for each value, the largest first, at its share of all."""
+    share = (np.arange(len(values)) + 0.5) / max(len(values), 1)
+    axes.plot(100 * share, sorted(values, reverse=True), ".", color=colour, label=label, ms=4)
+
+
+def _label(axes: Any, quantity: str) -> None:  # noqa: ANN401 - matplotlib's
+    """Name the axes and mark plain decoding, which is 1 in both pictures."""
+    axes.axhline(1.0, color="#888888", linewidth=0.8, zorder=0)
+    axes.set_yscale("log", base=2)
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.set_xlabel("items, best first (%)")
+    axes.set_ylabel(quantity)
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)

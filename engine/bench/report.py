@@ -1,0 +1,169 @@
+"""What a benchmark reports: tables for people, one object for programs."""
+
+import math
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, is_dataclass
+from typing import Any
+
+import torch
+from rich.console import Group
+from rich.table import Table
+
+from engine.bench.figures import Ratio, Speed, SpeedFigures
+from engine.bench.fim import FimReport
+from engine.bench.measured import Measured
+from engine.bench.replay import ReplayReport
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where and how figures were taken: figures of two settings are not to be compared."""
+
+    model: str
+    device: str
+    dtype: str
+    max_tokens: int
+    layout: str
+    lookahead: str
+    temperature: float
+    seed: int
+
+    @property
+    def line(self) -> str:
+        """One line for a table's foot."""
+        return (
+            f"{self.model} {self.dtype} on {self.device}, {torch.get_num_threads()} threads of "
+            f"{_machine()}; lookahead {self.lookahead}, layout {self.layout}, at most "
+            f"{self.max_tokens} tokens, temperature {self.temperature:g}"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields, and the machine's."""
+        return asdict(self) | {"threads": torch.get_num_threads(), "machine": _machine()}
+
+
+def replay_json(report: ReplayReport, setting: Setting) -> dict[str, Any]:
+    """Figures by set, and what became of each item. Times in ms; what is not a number is null."""
+    items = [_item_json(run) for runs in report.runs.values() for run in runs]
+    return setting.as_json() | {
+        "sets": _plain(report.sets),
+        "different": report.different,
+        "items": _plain(items),
+    }
+
+
+def fim_json(report: FimReport, setting: Setting) -> dict[str, Any]:
+    """Figures by language, and what became of each task."""
+    tasks = [_item_json(run.measured) | asdict(run.score) for run in report.runs]
+    return setting.as_json() | {"languages": _plain(report.languages), "tasks": _plain(tasks)}
+
+
+def replay_tables(report: ReplayReport, setting: Setting) -> Group:
+    """Two tables for each set: who decoded how fast, and what drafting did."""
+    parts = [
+        table
+        for kind, figures in report.sets.items()
+        for table in (_speed_table(f"{kind}, {figures.items} items", figures), _drafting(figures))
+    ]
+    return Group(*parts, setting.line, *_defects(report.different))
+
+
+def fim_tables(report: FimReport, setting: Setting) -> Group:
+    """Scores by language, then speed and drafting."""
+    scores = Table("language", "tasks", "pass@1", "exact match", "edit similarity", title="scores")
+    parts: list[Table] = [scores]
+    for language, figures in report.languages.items():
+        passed = "-" if figures.pass_at_1 is None else f"{figures.pass_at_1:.1%}"
+        exact, similarity = f"{figures.exact_match:.1%}", f"{figures.edit_similarity:.1%}"
+        scores.add_row(language, str(figures.tasks), passed, exact, similarity)
+        parts += [_speed_table(language, figures.speed), _drafting(figures.speed)]
+    different = [run.measured.id for run in report.runs if not run.measured.is_identical]
+    return Group(*parts, setting.line, *_defects(different))
+
+
+def _speed_table(title: str, figures: SpeedFigures) -> Table:
+    table = Table(title=title)
+    table.add_column("decoding, prefill apart")
+    for column in ("tokens/s", "ms/token p50", "p95", "on is faster: totals", "medians"):
+        table.add_column(column, justify="right")
+    table.add_row("lookahead on", *_speed_cells(figures.on), "", "")
+    ratio = _ratio_cells(figures.on_over_off)
+    table.add_row("lookahead off", *_speed_cells(figures.off), *ratio)
+    for name, peer in figures.peers.items():
+        table.add_row(name, *_speed_cells(peer.speed), *_ratio_cells(peer.on_over_peer))
+    return table
+
+
+def _speed_cells(speed: Speed) -> list[str]:
+    values = (speed.tokens_per_second, speed.ms_per_token_p50, speed.ms_per_token_p95)
+    return [f"{value:.1f}" for value in values]
+
+
+def _ratio_cells(ratio: Ratio) -> list[str]:
+    return [f"{ratio.of_totals:.2f} x", f"{ratio.of_medians:.2f} x"]
+
+
+def _drafting(figures: SpeedFigures) -> Table:
+    table = Table(show_header=False)
+    worst = figures.worst_group
+    rows = {
+        "tokens per step": f"{figures.tokens_per_step:.2f} in all, "
+        f"{figures.tokens_per_step_p50:.2f} p50 over items",
+        "rows per step": f"{figures.rows_per_step:.1f}",
+        "identical with lookahead": f"{figures.identical:.1%} of items",
+        "slowest group": f"{worst.group}: {worst.ratio:.2f} x lookahead off",
+        "accepted by source": _counts(figures.accepted_by_source),
+        "ended by": _counts(figures.finish_reasons),
+        "prompt": f"{figures.prompt_tokens_p50:.0f} tokens, prefill "
+        f"{figures.prefill_ms_p50:.0f} ms, p50",
+    }
+    for name, value in rows.items():
+        table.add_row(name, value)
+    return table
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items() if count) or "-"
+
+
+def _defects(different: Sequence[str]) -> list[str]:
+    """Lines that name what must not be."""
+    return [f"not identical with lookahead: {name}" for name in different]
+
+
+def _item_json(run: Measured) -> dict[str, Any]:
+    on, off = run.on.stats, run.off.stats
+    return {
+        "id": run.id,
+        "identical": run.is_identical,
+        "text": run.on.text,
+        "finish_reason": run.on.finish_reason.value,
+        "tokens": on.tokens,
+        "steps": on.steps,
+        "tokens_per_step": on.tokens_per_step,
+        "rows_per_step": on.rows_per_step,
+        "prompt_tokens": on.prompt_tokens,
+        "prefill_ms": run.prefill_ms,
+        "decode_ms_on": on.decode_ms,
+        "decode_ms_off": off.decode_ms,
+        "speed_up": run.speed_up,
+        "peers": {name: peer.ms_per_token for name, peer in run.peers.items()},
+    }
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - any of the figures
+    """Turn data classes into what JSON can hold, with four decimals."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return _plain(asdict(value))
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_plain(one) for one in value]
+    if isinstance(value, float):
+        return round(value, 4) if math.isfinite(value) else None
+    return value
+
+
+def _machine() -> str:
+    return f"{platform.machine()} {platform.system()}, torch {torch.__version__}"

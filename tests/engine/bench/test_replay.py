@@ -1,0 +1,143 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from engine.bench.measured import OFF, WARM_UP, Bench, PeerRun
+from engine.bench.replay import ReplayOptions, run_replay
+from engine.bench.replay_items import ReplayItem, load_replay_items
+from engine.config import Lookahead, Sampling, StopRules
+from engine.errors import InputError
+from engine.request import Buffer, FinishReason
+from tests.support.scripted_engine import ScriptedEngine, result
+
+ITEM = ReplayItem(
+    id="completion/p/1/p/a.py:3",
+    kind="completion",
+    package="p",
+    path="p/a.py",
+    prefix="def f():\n    ",
+    target="return 1",
+    suffix="\n",
+    open_buffers=(Buffer("p/b.py", "x = 1\n"),),
+)
+FAST = result(tokens=8, steps=2, decode_ms=40.0, sources={"open_buffer": 6})
+SLOW = result(tokens=8, steps=8, decode_ms=80.0)
+
+
+def nobody(done, total):
+    pass
+
+
+def twice_as_fast(request):
+    return SLOW if request.lookahead == OFF else FAST
+
+
+class Counter:
+    """A peer that counts what it is asked for."""
+
+    name = "counter"
+
+    def __init__(self):
+        self.asked = []
+
+    def decode(self, prompt_ids, num_tokens):
+        self.asked.append((tuple(prompt_ids), num_tokens))
+        return PeerRun(num_tokens - 1, 10.0, 140.0)
+
+
+def test_reads_the_items_of_a_replay_set(tmp_path):
+    path = tmp_path / "set.jsonl"
+    row = {name: getattr(ITEM, name) for name in ITEM.__dataclass_fields__}
+    row["open_buffers"] = [{"path": "p/b.py", "text": "x = 1\n"}]
+    path.write_text((json.dumps(row) + "\n") * 3)
+    assert load_replay_items(path) == [ITEM] * 3
+    assert load_replay_items(path, 2) == [ITEM] * 2
+
+
+def test_a_file_of_another_form_is_no_replay_set(tmp_path):
+    path = tmp_path / "set.jsonl"
+    path.write_text('{"task_id": "HumanEval/0"}\n')
+    with pytest.raises(InputError, match="line 1 is no item of a replay set"):
+        load_replay_items(path)
+
+
+def test_asks_as_an_editor_would():
+    options = ReplayOptions(sampling=Sampling(temperature=0.8, seed=3))
+    request = options.request(ITEM)
+    assert (request.prefix, request.suffix, request.path) == ("def f():\n    ", "\n", "p/a.py")
+    assert request.open_buffers == ITEM.open_buffers
+    assert request.sampling.seed == 3
+    assert request.stop == StopRules(max_tokens=64)
+
+
+def test_without_stop_rules_only_the_number_of_tokens_ends_a_completion():
+    stop = ReplayOptions(max_tokens=32, stops_by_rules=False).stop
+    assert not any((stop.suffix, stop.indentation, stop.repetition, stop.single_line))
+    assert stop.max_blank_lines >= stop.max_tokens == 32
+
+
+def test_runs_off_and_on_in_alternating_order_after_a_warm_up_that_is_no_item():
+    engine = ScriptedEngine(twice_as_fast)
+    options = ReplayOptions(lookahead=Lookahead.parse("coding"))
+    run_replay(Bench(engine), [ITEM] * 4, options, nobody)
+    assert engine.requests[0] == WARM_UP
+    on = options.request(ITEM)
+    off = replace(on, lookahead=OFF)
+    assert engine.requests[1:] == [off, on, on, off, off, on, on, off]
+
+
+def test_tells_how_far_it_is():
+    calls = []
+    run_replay(
+        Bench(ScriptedEngine(twice_as_fast)),
+        [ITEM] * 2,
+        ReplayOptions(),
+        lambda done, total: calls.append((done, total)),
+    )
+    assert calls == [(1, 2), (2, 2)]
+
+
+def test_sums_up_by_kind():
+    items = [ITEM, replace(ITEM, kind="edit"), replace(ITEM, kind="edit")]
+    report = run_replay(Bench(ScriptedEngine(twice_as_fast)), items, ReplayOptions(), nobody)
+    assert {kind: figures.items for kind, figures in report.sets.items()} == {
+        "completion": 1,
+        "edit": 2,
+    }
+    assert report.sets["edit"].tokens_per_step == 4.0
+    assert report.sets["edit"].accepted_by_source == {"open_buffer": 12}
+    assert report.different == []
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(FAST, token_ids=(1, 2)),
+        replace(FAST, text="other"),
+        replace(FAST, finish_reason=FinishReason.MAX_TOKENS),
+    ],
+    ids=["tokens", "text", "reason"],
+)
+def test_names_an_item_that_changed_with_lookahead(other):
+    engine = ScriptedEngine(lambda request: SLOW if request.lookahead == OFF else other)
+    report = run_replay(Bench(engine), [ITEM], ReplayOptions(), nobody)
+    assert report.different == [ITEM.id]
+    assert report.sets["completion"].identical == 0.0
+
+
+def test_a_peer_writes_as_many_tokens_behind_the_same_prompt():
+    engine, peer = ScriptedEngine(twice_as_fast), Counter()
+    report = run_replay(Bench(engine, [peer]), [ITEM], ReplayOptions(), nobody)
+    assert peer.asked == [(engine.prompt(ReplayOptions().request(ITEM)).ids, 8)]
+    figures = report.sets["completion"].peers["counter"]
+    assert figures.speed.ms_per_token_p50 == 20.0
+    assert figures.on_over_peer.of_medians == pytest.approx(4.0)
+    assert figures.off_over_peer.of_totals == pytest.approx(2.0)
+
+
+def test_a_peer_is_not_asked_where_nothing_was_written():
+    engine, peer = ScriptedEngine(lambda request: result("", tokens=0, steps=1)), Counter()
+    report = run_replay(Bench(engine, [peer]), [ITEM], ReplayOptions(), nobody)
+    assert peer.asked == []
+    assert report.sets["completion"].peers == {}

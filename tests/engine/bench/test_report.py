@@ -1,0 +1,85 @@
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from engine.bench.fim import FimReport, FimRun
+from engine.bench.fim_tasks import FimTask
+from engine.bench.measured import Measured, PeerRun
+from engine.bench.replay import ReplayReport
+from engine.bench.report import Setting, fim_json, fim_tables, replay_json, replay_tables
+from engine.bench.scoring import Score
+from tests.support.scripted_engine import result
+
+SETTING = Setting(
+    model="tiny",
+    device="cpu",
+    dtype="int8",
+    max_tokens=64,
+    layout="line",
+    lookahead="auto",
+    temperature=0.0,
+    seed=0,
+)
+GOOD = Measured(
+    id="good",
+    group="p",
+    off=result(decode_ms=80.0),
+    on=result(steps=2, decode_ms=40.0, sources={"open_buffer": 6}),
+    peers={"llama.cpp": PeerRun(7, 10.0, 70.0)},
+)
+BAD = Measured("bad", "p", off=result("a"), on=result("b"), peers={})
+EMPTY = Measured("empty", "q", off=result("", tokens=0), on=result("", tokens=0), peers={})
+
+
+def shown(renderable):
+    page = io.StringIO()
+    Console(file=page, width=120).print(renderable)
+    return page.getvalue()
+
+
+def test_json_holds_every_figure_of_a_set():
+    report = replay_json(ReplayReport({"edit": [GOOD]}), SETTING)
+    figures = report["sets"]["edit"]
+    assert figures["tokens_per_step"] == 4.0
+    assert figures["rows_per_step"] == 4.0
+    assert figures["on_over_off"] == {"of_totals": 2.0, "of_medians": 2.0}
+    assert figures["on"]["tokens_per_second"] == 200.0
+    assert figures["off"]["ms_per_token_p95"] == 10.0
+    assert figures["identical"] == 1.0
+    assert figures["accepted_by_source"] == {"open_buffer": 6}
+    assert figures["worst_group"] == {"group": "p", "ratio": 2.0}
+    assert figures["peers"]["llama.cpp"]["on_over_peer"]["of_medians"] == 2.0
+    assert report["items"][0]["speed_up"] == 2.0
+    assert report["threads"] >= 1
+
+
+def test_json_has_null_and_not_nan_where_nothing_was_written():
+    report = replay_json(ReplayReport({"edit": [EMPTY]}), SETTING)
+    json.dumps(report, allow_nan=False)
+    assert report["sets"]["edit"]["on"]["tokens_per_second"] is None
+
+
+def test_tables_show_speeds_ratios_and_peers():
+    text = shown(replay_tables(ReplayReport({"edit": [GOOD]}), SETTING))
+    for piece in ("edit, 1 items", "200.0", "2.00 x", "llama.cpp", "open_buffer 6", "tiny int8"):
+        assert piece in text
+
+
+def test_tables_name_items_that_are_not_identical():
+    text = shown(replay_tables(ReplayReport({"edit": [GOOD, BAD]}), SETTING))
+    assert "not identical with lookahead: bad" in text
+    assert "not identical with lookahead: good" not in text
+
+
+@pytest.mark.parametrize(("passed", "shown_as"), [(True, "100.0%"), (None, "-")])
+def test_scores_are_shown_by_language(passed, shown_as):
+    task = FimTask("t", "py", "", "", "x", None)
+    run = FimRun(task, GOOD, Score(is_exact=False, edit_similarity=0.25, passed=passed))
+    text = shown(fim_tables(FimReport((run,)), SETTING))
+    assert "25.0%" in text
+    assert shown_as in text
+    report = fim_json(FimReport((run,)), SETTING)
+    assert report["languages"]["py"]["pass_at_1"] == (None if passed is None else 1.0)
+    assert report["tasks"][0]["edit_similarity"] == 0.25

@@ -1,0 +1,48 @@
+"""An engine for benchmarks that needs no model: it says what a script says, and takes set times."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from engine import CompletionRequest, CompletionResult, CompletionStats, FinishReason
+
+
+def result(
+    text: str = "ab",
+    *,
+    tokens: int = 8,
+    steps: int = 8,
+    decode_ms: float = 80.0,
+    finish_reason: FinishReason = FinishReason.SUFFIX,
+    sources: dict[str, int] | None = None,
+) -> CompletionResult:
+    """A result of `tokens` tokens; the figures are made up."""
+    stats = CompletionStats(
+        tokens=tokens,
+        steps=steps,
+        rows=4 * steps,
+        prompt_tokens=100,
+        prefill_ms=50.0,
+        decode_ms=decode_ms,
+        accepted_by_source=sources or {},
+    )
+    return CompletionResult(text, tuple(range(tokens)), finish_reason, stats)
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedPrompt:
+    ids: tuple[int, ...]
+
+
+@dataclass
+class ScriptedEngine:
+    """Answers by `script` and remembers what it was asked."""
+
+    script: Callable[[CompletionRequest], CompletionResult]
+    requests: list[CompletionRequest] = field(default_factory=list)
+
+    def complete(self, request: CompletionRequest) -> CompletionResult:
+        self.requests.append(request)
+        return self.script(request)
+
+    def prompt(self, request: CompletionRequest) -> ScriptedPrompt:
+        return ScriptedPrompt(tuple(request.prefix.encode()))
