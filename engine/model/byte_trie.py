@@ -14,14 +14,13 @@ class ByteTrie:
     """The vocabulary's texts in the order of their bytes; special tokens are no texts."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        texts = (
-            (vocabulary.bytes_of(token_id), token_id)
-            for token_id in range(len(vocabulary))
-            if token_id not in vocabulary.special_ids
-        )
-        entries = sorted(entry for entry in texts if entry[0])
-        self._bytes = [entry[0] for entry in entries]
-        self._ids = np.array([entry[1] for entry in entries], np.int64)
+        texts = [vocabulary.bytes_of(token_id) for token_id in range(len(vocabulary))]
+        for token_id in vocabulary.special_ids:
+            texts[token_id] = b""
+        order = sorted(range(len(texts)), key=texts.__getitem__)
+        num_empty = texts.count(b"")
+        self._ids = np.array(order[num_empty:], np.int64)
+        self._bytes = [texts[token_id] for token_id in order[num_empty:]]
 
     def ids_completing(self, remaining: bytes) -> np.ndarray:
         """Tokens that keep to `remaining`: they begin with it, or it begins with them.

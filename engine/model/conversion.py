@@ -9,12 +9,14 @@ from engine.errors import ConfigurationError
 from engine.model.model_config import ModelConfig
 from engine.model.packing import VARIANTS
 from engine.model.safetensors_writer import SafetensorsWriter
+from engine.model.tokenizer_document import TokenizerDocument
 from engine.model.weight_source import WeightSource
 from engine.progress import Progress
 
 WEIGHTS_FILE = "model.safetensors"
 CONFIG_FILE = "config.json"
-TOKENIZER_FILE = "tokenizer.json"
+TOKENIZER_FILE = "tokenizer.json"  # without marks, which would cost half a second at each start
+MARKS_FILE = "marks.json"
 
 _FLOAT_BYTES = 4
 # Disk bytes per parameter; of int8, the embedding stays in 16 bits beside the head.
@@ -43,7 +45,7 @@ def convert(
     """
     config = source.config
     (folder / CONFIG_FILE).write_text(json.dumps(config.to_hugging_face(), indent=1), "utf-8")
-    (folder / TOKENIZER_FILE).write_text(source.tokenizer_json(), "utf-8")
+    _write_tokenizer(source, folder)
 
     def read(tensor_name: str) -> torch.Tensor:
         tensor = source.read(tensor_name)
@@ -59,3 +61,15 @@ def convert(
             writer.close()
     finally:
         progress.end()
+
+
+def _write_tokenizer(source: WeightSource, folder: Path) -> None:
+    document = TokenizerDocument.read(source.tokenizer_json())
+    (folder / TOKENIZER_FILE).write_text(document.plain, "utf-8")
+    marks = {
+        "marks": document.marks,
+        "start_ids": document.start_ids,
+        "end_ids": source.end_ids,
+        "byte_level": document.byte_level,
+    }
+    (folder / MARKS_FILE).write_text(json.dumps(marks, indent=1), "utf-8")

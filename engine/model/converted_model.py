@@ -15,14 +15,15 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from engine.errors import ModelCorruptError
-from engine.model.conversion import CONFIG_FILE, TOKENIZER_FILE, WEIGHTS_FILE
+from engine.model.conversion import CONFIG_FILE, MARKS_FILE, TOKENIZER_FILE, WEIGHTS_FILE
 from engine.model.model_config import ModelConfig
 from engine.model.safetensors_writer import PADDING
 from engine.model.tokenizer import Tokenizer
+from engine.model.tokenizer_document import TokenizerDocument
 from engine.model.weight_source import read_json
 
 _MANIFEST = "manifest.json"
-_FILES = (WEIGHTS_FILE, CONFIG_FILE, TOKENIZER_FILE)
+_FILES = (WEIGHTS_FILE, CONFIG_FILE, TOKENIZER_FILE, MARKS_FILE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,6 @@ class ConvertedModel:
     name: str
     fingerprint: str
     variant: str
-    end_ids: tuple[int, ...]
     config: ModelConfig
 
     @classmethod
@@ -47,7 +47,6 @@ class ConvertedModel:
                 name=manifest["name"],
                 fingerprint=manifest["fingerprint"],
                 variant=manifest["variant"],
-                end_ids=tuple(manifest["end_ids"]),
                 config=ModelConfig.from_hugging_face(read_json(folder / CONFIG_FILE)),
             )
         except (KeyError, TypeError, OSError) as error:
@@ -65,19 +64,22 @@ class ConvertedModel:
 
     def tokenizer(self) -> Tokenizer:
         """Load the tokenizer."""
-        text = (self.folder / TOKENIZER_FILE).read_text("utf-8")
-        return Tokenizer.from_json(text, self.end_ids)
+        marks = read_json(self.folder / MARKS_FILE)
+        document = TokenizerDocument(
+            plain=(self.folder / TOKENIZER_FILE).read_text("utf-8"),
+            marks=marks["marks"],
+            start_ids=tuple(marks["start_ids"]),
+            byte_level=marks["byte_level"],
+        )
+        return Tokenizer(document, marks["end_ids"])
 
 
-def write_manifest(
-    folder: Path, *, name: str, fingerprint: str, variant: str, end_ids: tuple[int, ...]
-) -> None:
+def write_manifest(folder: Path, *, name: str, fingerprint: str, variant: str) -> None:
     """Make a folder of converted files a whole model, as the last act of a conversion."""
     manifest = {
         "name": name,
         "fingerprint": fingerprint,
         "variant": variant,
-        "end_ids": end_ids,
         "files": {
             file: _stamp(folder / file) | {"blake2b": _sum(folder / file)} for file in _FILES
         },

@@ -2,9 +2,6 @@
 
 from pathlib import Path
 
-from huggingface_hub import snapshot_download
-from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
-
 from engine.errors import ModelNotFoundError
 from engine.model.weight_source import read_json
 
@@ -17,6 +14,12 @@ def hub_folder(repository: str, hub_cache: Path | None = None) -> Path:
 
     `hub_cache` None is the hub's usual cache folder.
     """
+    # A quarter of a second to import, which starts with other models do not pay.
+    from huggingface_hub.errors import (  # noqa: PLC0415 - see above
+        HFValidationError,
+        LocalEntryNotFoundError,
+    )
+
     try:
         local = _snapshot(repository, hub_cache, local_only=True)
         if _is_whole(local):
@@ -44,6 +47,8 @@ def _is_whole(folder: Path) -> bool:
 
 
 def _snapshot(repository: str, hub_cache: Path | None, *, local_only: bool) -> Path:
+    from huggingface_hub import snapshot_download  # noqa: PLC0415 - as above
+
     return Path(
         snapshot_download(
             repository,

@@ -20,7 +20,7 @@ from engine.model.located_model import LocatedModel
 from engine.progress import Progress
 
 # Rises whenever a conversion writes something else, so that older folders are not mistaken.
-_FORMAT = 1
+_FORMAT = 2
 _GIGABYTE = 1e9
 
 
@@ -68,7 +68,6 @@ class ModelStore:
                 name=located.name,
                 fingerprint=located.fingerprint,
                 variant=variant,
-                end_ids=source.end_ids,
             )
             _flush(draft)
             shutil.rmtree(entry, ignore_errors=True)

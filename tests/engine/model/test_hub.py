@@ -13,15 +13,14 @@ from tests.support.tiny_hub import cache_model
 @pytest.fixture(autouse=True)
 def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the cache lacks fails as it does on a machine without network."""
+    download = huggingface_hub.snapshot_download
 
     def snapshot(repository: str, *, local_files_only: bool, cache_dir: Path, **options: object):
         if not local_files_only:
             raise ConnectionError("no network")
-        return huggingface_hub.snapshot_download(
-            repository, cache_dir=cache_dir, local_files_only=True
-        )
+        return download(repository, cache_dir=cache_dir, local_files_only=True)
 
-    monkeypatch.setattr(hub, "snapshot_download", snapshot)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
 
 
 def _model(folder: Path, **files: str) -> Path:

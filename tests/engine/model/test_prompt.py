@@ -1,5 +1,6 @@
 """A prompt holds the text around the cursor, in the model's order and within its budget."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from engine.model.fim import FimFormat, find_fim_format
 from engine.model.loading import prepare
 from engine.model.prompt import Prompt, build_prompt, cut_piece
 from engine.model.tokenizer import Tokenizer
+from engine.model.tokenizer_document import TokenizerDocument
 from engine.progress import NoProgress
 from tests.support.byte_tokenizer import byte_tokenizer
 
@@ -69,7 +71,8 @@ def test_suffix_first_formats_have_no_middle() -> None:
 
 
 def test_start_ids_come_first() -> None:
-    started = Tokenizer(_TOKENIZER._backend, _TOKENIZER.vocabulary, start_ids=(6,))
+    document = TokenizerDocument.read(byte_tokenizer().to_str())
+    started = Tokenizer(replace(document, start_ids=(6,)))
     prompt = build_prompt(started, _FIM, "a", "b", "psm", 100)
     assert prompt.ids[:2] == (6, _FIM.prefix_id)
 
