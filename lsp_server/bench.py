@@ -14,7 +14,7 @@ from engine.bench.fim import FimOptions, run_fim
 from engine.bench.fim_tasks import load_fim_tasks
 from engine.bench.measured import Bench
 from engine.bench.peers import PeerOptions, opened_peers
-from engine.bench.plots import plot_replay
+from engine.bench.plots import ReplayPicture
 from engine.bench.replay import ReplayOptions, run_replay
 from engine.bench.replay_items import load_replay_items
 from engine.bench.report import Setting, fim_json, fim_tables, replay_json, replay_tables
@@ -34,13 +34,14 @@ def bench_replay(arguments: argparse.Namespace, settings: Settings) -> None:
         sampling=Sampling(temperature=arguments.temperature, seed=arguments.seed),
         stops_by_rules=arguments.stop_rules,
     )
+    picture = ReplayPicture(arguments.plot) if arguments.plot else None
     engine = load_engine(arguments, settings)
     with _bench(engine, arguments, settings) as bench, ItemsBar("items") as bar:
         report = run_replay(bench, items, options, bar.show)
     setting = _setting(engine, arguments)
     _print(arguments, replay_json(report, setting), replay_tables(report, setting))
-    if arguments.plot:
-        plot_replay(report, arguments.plot)
+    if picture:
+        picture.draw(report)
 
 
 def bench_fim(arguments: argparse.Namespace, settings: Settings) -> None:

@@ -13,30 +13,48 @@ from engine.errors import ConfigurationError
 _COLOURS = ("#2a6fbb", "#d1662b", "#3a8f5c", "#8a4fa3")
 
 
-def plot_replay(report: ReplayReport, path: Path) -> None:
-    """Write a picture: tokens per step and speed-up of every item, each kind sorted on its own.
+class ReplayPicture:
+    """A picture to be, at a path whose ending chooses the format."""
 
-    The ending of `path` chooses the format. Raises ConfigurationError without matplotlib, or where
-    the file cannot be written.
-    """
-    try:
-        figure_module: Any = import_module("matplotlib.figure")
-    except ImportError as error:
-        raise ConfigurationError(
-            f"matplotlib is not installed ({error}); run pip install 'foregram[plots]'"
-        ) from error
-    figure = figure_module.Figure(figsize=(10, 4), dpi=150, layout="constrained")
+    def __init__(self, path: Path) -> None:
+        """Look ahead of a long measurement whether the picture can be drawn.
+
+        Raises ConfigurationError without matplotlib, without the folder, for an unknown format.
+        """
+        try:
+            module: Any = import_module("matplotlib.figure")
+        except ImportError as error:
+            raise ConfigurationError(
+                f"matplotlib is not installed ({error}); run pip install 'foregram[plots]'"
+            ) from error
+        self._path = path
+        self._figure = module.Figure(figsize=(10, 4), dpi=150, layout="constrained")
+        formats = sorted(self._figure.canvas.get_supported_filetypes())
+        if path.suffix.lstrip(".") not in formats:
+            raise ConfigurationError(f"{path} ends in none of {', '.join(formats)}")
+        if not path.absolute().parent.is_dir():
+            raise ConfigurationError(f"there is no folder {path.absolute().parent}")
+
+    def draw(self, report: ReplayReport) -> None:
+        """Draw every item's tokens per step and speed-up, each kind sorted on its own.
+
+        Raises ConfigurationError where the file cannot be written.
+        """
+        _draw(self._figure, report)
+        try:
+            self._figure.savefig(self._path)
+        except OSError as error:
+            raise ConfigurationError(f"{self._path} cannot be written: {error}") from error
+
+
+def _draw(figure: Any, report: ReplayReport) -> None:  # noqa: ANN401 - matplotlib's
     left, right = figure.subplots(1, 2)
     for colour, (kind, runs) in zip(_COLOURS, sorted(report.runs.items()), strict=False):
-        _draw(left, colour, f"{kind}: {_total_tokens_per_step(runs):.2f} in all", _steps(runs))
+        _plot(left, colour, f"{kind}: {_total_tokens_per_step(runs):.2f} in all", _steps(runs))
         ratio = report.sets[kind].on_over_off.of_totals
-        _draw(right, colour, f"{kind}: {ratio:.2f} x in all", _speed_ups(runs))
+        _plot(right, colour, f"{kind}: {ratio:.2f} x in all", _speed_ups(runs))
     _label(left, "tokens per step")
     _label(right, "speed-up over lookahead off")
-    try:
-        figure.savefig(path)
-    except (OSError, ValueError) as error:  # ValueError: an ending that it does not know
-        raise ConfigurationError(f"{path} cannot be written: {error}") from error
 
 
 def _steps(runs: list[Measured]) -> list[float]:
@@ -52,7 +70,7 @@ def _speed_ups(runs: list[Measured]) -> list[float]:
     return [run.speed_up for run in runs if run.speed_up is not None]
 
 
-def _draw(axes: Any, colour: str, label: str, values: list[float]) -> None:  # noqa: ANN401 - matplotlib's
+def _plot(axes: Any, colour: str, label: str, values: list[float]) -> None:  # noqa: ANN401 - matplotlib's
     """Draw one dot for each value, the largest first, at its share of all."""
     share = (np.arange(len(values)) + 0.5) / max(len(values), 1)
     axes.plot(100 * share, sorted(values, reverse=True), ".", color=colour, label=label, ms=4)
