@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from engine.model.tokenizer import Tokenizer
 
 _ANCHOR_LINES = 32
-_CHARS_PER_TOKEN = 8  # more than any code has on average: what cannot fit is not encoded at all
-_PREFIX_SHARE = 0.75
+_CHARS_PER_TOKEN = 6  # more than code has on average: what can hardly fit is not encoded at all
+_SUFFIX_PART = 4  # prefix to suffix as three to one
+_SUFFIX_STEPS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +25,13 @@ class Window:
 
 def cut_window(tokenizer: Tokenizer, prefix: str, suffix: str, budget: int) -> Window:
     """Return what fits `budget` tokens; the side that needs less than its share lends the rest."""
-    prefix_share = int(budget * _PREFIX_SHARE)
-    suffix_ids = _head(tokenizer, suffix, budget)
-    near, num_near = _tail(tokenizer, prefix, max(prefix_share, budget - len(suffix_ids)))
-    rest = budget - num_near
-    if len(suffix_ids) > rest:
+    suffix_share = budget // _SUFFIX_PART
+    suffix_ids = _head(tokenizer, suffix, suffix_share)
+    near, num_near = _tail(tokenizer, prefix, budget - len(suffix_ids))
+    # In steps, lest each typed token move the end of the suffix, which stands before it.
+    step = max(1, budget // _SUFFIX_STEPS)
+    rest = (budget - num_near) // step * step
+    if rest > suffix_share:
         suffix_ids = _head(tokenizer, suffix, rest)
     return Window(near, tuple(suffix_ids))
 

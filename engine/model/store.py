@@ -78,8 +78,8 @@ class ModelStore:
         if free < needed:
             raise CacheError(
                 f"no space to convert {name}: it needs {needed / _GIGABYTE:.1f} GB in "
-                f"{self._folder}, where {free / _GIGABYTE:.1f} GB are free; make room or choose "
-                "another cache folder"
+                f"{self._folder}, where {free / _GIGABYTE:.1f} GB are free; make room, or "
+                "name another cache folder in FOREGRAM_CACHE"
             )
 
 

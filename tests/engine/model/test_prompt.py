@@ -1,6 +1,7 @@
 """A prompt holds the text around the cursor, in the model's order and within its budget."""
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,23 @@ def test_typing_on_a_line_changes_the_end_of_a_line_prompt_only() -> None:
     for prompt in prompts:
         marked = prompt.ids.index(_FIM.middle_id or -1) + 1
         assert prompt.ids[:marked] == prompts[0].ids[:marked]
+
+
+def test_typing_a_line_of_a_large_file_keeps_nearly_all_of_the_prompt() -> None:
+    """More than 95 of 100 tokens of a prompt are those of the prompt before, in the cache."""
+    text = "".join(f"line {number:04} of a file\n" for number in range(700))
+    cursor, line = len(text) // 2, "    value = compute(first, second)"
+    prompts = [
+        _build(text[:cursor] + line[:end], "\n" + text[cursor:], budget=1024).ids
+        for end in range(len(line))
+    ]
+    kept = [_common(before, after) for before, after in pairwise(prompts)]
+    assert sum(kept) / sum(map(len, prompts[1:])) > 0.95
+
+
+def _common(before: tuple[int, ...], after: tuple[int, ...]) -> int:
+    pairs = zip(before, after, strict=False)
+    return next((at for at, (one, other) in enumerate(pairs) if one != other), len(before))
 
 
 def test_suffix_first_formats_have_no_middle() -> None:
