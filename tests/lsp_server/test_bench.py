@@ -1,0 +1,123 @@
+"""`foregram bench`: options reach the benchmarks, reports reach stdout. No model runs."""
+
+import json
+from dataclasses import dataclass, field
+
+import pytest
+
+from engine.bench.measured import OFF
+from engine.errors import ModelNotFoundError
+from lsp_server import bench, cli
+from tests.support.fake_engine import FakeInfo
+from tests.support.scripted_engine import ScriptedEngine, result
+
+FAST = result(tokens=8, steps=2, decode_ms=40.0, sources={"open_buffer": 6})
+SLOW = result(tokens=8, steps=8, decode_ms=80.0)
+
+
+@dataclass
+class Loaded(ScriptedEngine):
+    """A scripted engine that also says what it is."""
+
+    info: FakeInfo = field(default_factory=FakeInfo)
+
+
+@pytest.fixture
+def engine(monkeypatch):
+    engine = Loaded(lambda request: SLOW if request.lookahead == OFF else FAST)
+    monkeypatch.setattr(bench, "load_engine", lambda arguments, settings: engine)
+    return engine
+
+
+@pytest.fixture
+def replay_path(tmp_path):
+    rows = [
+        {
+            "id": f"{kind}/p/1/a.py:{number}",
+            "kind": kind,
+            "package": "p",
+            "path": "a.py",
+            "prefix": f"x{number} = ",
+            "target": "1",
+            "suffix": "\n",
+            "open_buffers": [{"path": "b.py", "text": "x = 1\n"}],
+        }
+        for kind in ("completion", "edit")
+        for number in range(3)
+    ]
+    path = tmp_path / "set.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture
+def tasks_path(tmp_path):
+    row = {
+        "task_id": "RandomSpanInfilling/1",
+        "entry_point": "one",
+        "prompt": "def one():\n    return ",
+        "canonical_solution": "1",
+        "suffix": "\n",
+        "test": "def check(candidate):\n    assert candidate() == 1\n",
+    }
+    path = tmp_path / "tasks.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    return path
+
+
+def test_replay_prints_one_object_with_figures_for_each_set(engine, replay_path, capsys):
+    arguments = ["bench", "replay", str(replay_path), "--count", "5", "--seed", "3", "--json"]
+    assert cli.main(arguments) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert {kind: figures["items"] for kind, figures in answer["sets"].items()} == {
+        "completion": 3,
+        "edit": 2,
+    }
+    assert answer["sets"]["edit"]["tokens_per_step"] == 4.0
+    assert answer["sets"]["edit"]["on_over_off"]["of_totals"] == 2.0
+    assert (answer["model"], answer["seed"]) == ("fake-1b", 3)
+
+
+def test_replay_prints_tables_for_people(engine, replay_path, capsys):
+    assert cli.main(["bench", "replay", str(replay_path)]) == 0
+    shown = capsys.readouterr().out
+    assert "completion, 3 items" in shown
+    assert "100.0% of items" in shown
+
+
+def test_replay_draws_a_picture(engine, replay_path, tmp_path):
+    picture = tmp_path / "replay.png"
+    assert cli.main(["bench", "replay", str(replay_path), "--plot", str(picture)]) == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_rules_can_be_left_out(engine, replay_path):
+    assert cli.main(["bench", "replay", str(replay_path), "--no-stop-rules"]) == 0
+    assert not engine.requests[-1].stop.suffix
+
+
+def test_fim_prints_one_object_with_scores(engine, tasks_path, capsys):
+    assert cli.main(["bench", "fim", str(tasks_path), "--layout", "psm", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["layout"] == "psm"
+    assert answer["languages"]["py"]["pass_at_1"] == 0.0  # the script says "ab", not "1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["replay", "missing.jsonl"], "there is no file missing.jsonl"),
+        (["replay", "{set}", "--plot", "picture.exe"], "picture.exe"),
+        (["replay", "{set}", "--lookahead", "1,1,9"], "lookahead 1,1,9"),
+        (["fim", "{set}"], "no fill-in-the-middle task"),
+    ],
+)
+def test_bad_input_is_refused_before_a_model_is_loaded(
+    arguments, complaint, replay_path, monkeypatch, capsys
+):
+    def load(arguments, settings):
+        raise ModelNotFoundError("nothing should be loaded")
+
+    monkeypatch.setattr(bench, "load_engine", load)
+    assert cli.main(["bench", *(word.format(set=replay_path) for word in arguments)]) == 2
+    assert complaint in capsys.readouterr().err
