@@ -100,40 +100,46 @@ def tree_attention(
     """
     rows = _rows.get()
     rows.num_attentions += 1
-    _check(rows, attention_mask, others)
-    groups = query.shape[1] // key.shape[1]
-    key = key.repeat_interleave(groups, dim=1)
-    value = value.repeat_interleave(groups, dim=1)
+    attention_mask = _own_mask(rows, attention_mask)
+    _check_arguments(others)
+    # The heads of a group stand below each other as rows, so keys are not copied for each of them.
+    heads, num_rows = query.shape[1:3]
+    kv_heads = key.shape[1]
+    packed = query.reshape(1, kv_heads, -1, query.shape[3])
+    mask = attention_mask.repeat(1, 1, heads // kv_heads, 1)
     if softcap is None:
         output = torch.nn.functional.scaled_dot_product_attention(
-            query, key, value, attn_mask=attention_mask, scale=scaling
+            packed, key, value, attn_mask=mask, scale=scaling
         )
     else:
-        output = _softcapped(query, key, value, attention_mask, scaling, softcap)
-    return output.transpose(1, 2).contiguous(), None
+        output = _softcapped(packed, key, value, mask, scaling, softcap)
+    return output.reshape(1, heads, num_rows, -1).transpose(1, 2).contiguous(), None
 
 
 def _softcapped(
     query: torch.Tensor,
     key: torch.Tensor,
     value: torch.Tensor,
-    mask: torch.Tensor | None,
+    mask: torch.Tensor,
     scaling: float | None,
     softcap: float,
 ) -> torch.Tensor:
     """Gemma 2's attention: scores are bent by softcap * tanh(score / softcap) before the mask."""
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     scores = torch.tanh(query @ key.transpose(2, 3) * (scale / softcap)) * softcap
-    if mask is not None:
-        scores = scores.masked_fill(~mask, float("-inf"))
+    scores = scores.masked_fill(~mask, float("-inf"))
     exact = torch.promote_types(scores.dtype, torch.float32)
     return torch.softmax(scores, dim=-1, dtype=exact).to(value.dtype) @ value
 
 
-def _check(rows: Rows, mask: torch.Tensor | None, others: dict[str, object]) -> None:
+def _own_mask(rows: Rows, mask: torch.Tensor | None) -> torch.Tensor:
     shape = (1, 1, rows.positions.shape[0], rows.key_positions.shape[0])
     if mask is None or mask.dtype != torch.bool or tuple(mask.shape) != shape:
         raise UnsupportedModelError("it makes its attention mask by itself")
+    return mask
+
+
+def _check_arguments(others: dict[str, object]) -> None:
     if others.pop("is_causal", None) is False:
         raise UnsupportedModelError("its attention also looks ahead")
     if others.pop("dropout", 0.0):
