@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from engine.decoding.decoder import Step
-from engine.decoding.stopping import Stopper
+from engine.decoding.stopping import Stop, Stopper
 from engine.model.loaded_model import LoadedModel
 from engine.request import CompletionChunk, CompletionResult, CompletionStats, FinishReason
 from engine.text_stream import TextStream
@@ -46,10 +46,12 @@ class Completion:
     def finish(self, reason: FinishReason) -> None:
         """End for a reason that lies outside the text, unless it ended already."""
         if self.finish_reason is None:
-            self.finish_reason = reason
+            self._stop(self.stopper.finish(reason))
             self._send(len(self._text))
 
-    def result(self, *, prompt_tokens: int, prefill_ms: float, decode_ms: float) -> CompletionResult:
+    def result(
+        self, *, prompt_tokens: int, prefill_ms: float, decode_ms: float
+    ) -> CompletionResult:
         """Return what has become of it. Raises ValueError before it ended."""
         if self.finish_reason is None:
             raise ValueError("the completion has not ended")
@@ -66,16 +68,20 @@ class Completion:
 
     def _ends(self, token_id: int) -> bool:
         if token_id in self.model.fim.stop_ids:
-            self.finish_reason = FinishReason.FIM_TOKEN
+            self._stop(self.stopper.finish(FinishReason.FIM_TOKEN))
         elif token_id in self.model.tokenizer.vocabulary.end_ids:
-            self.finish_reason = FinishReason.END_TOKEN
+            self._stop(self.stopper.finish(FinishReason.END_TOKEN))
         return self.finish_reason is not None
 
     def _grow(self, text: str) -> None:
         stop = self.stopper.push(text)
-        self._text = self.stopper.text if stop is None else stop.text
-        if stop is not None:
-            self.finish_reason = stop.reason
+        if stop is None:
+            self._text = self.stopper.text
+        else:
+            self._stop(stop)
+
+    def _stop(self, stop: Stop) -> None:
+        self._text, self.finish_reason = stop.text, stop.reason
 
     def _send(self, stable_len: int) -> None:
         if stable_len > self._sent:

@@ -1,30 +1,32 @@
 """One loaded model and all that it has learned: a request in, a completion out."""
 
-import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
 from engine.completion import Completion
-from engine.config import Lookahead
 from engine.decoding.constraint import healed_start
 from engine.decoding.decoder import Decoder, Drafter, NoDrafts
-from engine.decoding.drafting import LookaheadDrafter
+from engine.decoding.drafting import Knowledge, LookaheadDrafter
+from engine.decoding.pool import NgramPool
 from engine.decoding.recycler import Recycler
-from engine.decoding.window import JacobiWindow
+from engine.decoding.stopping import Stopper
+from engine.decoding.tree import Source
 from engine.learning import Learning
-from engine.model.causal_lm import MAX_ROWS
+from engine.model.causal_lm import MAX_ROWS, CacheSlot
 from engine.model.loaded_model import LoadedModel, load_model
 from engine.model.prompt import Prompt, build_prompt
+from engine.open_buffers import OpenBuffers
 from engine.progress import NoProgress, Progress
 from engine.prompt_cache import PromptCache
-from engine.request import CompletionChunk, CompletionRequest, CompletionResult
-from engine.workspace import Workspace
+from engine.request import CompletionChunk, CompletionRequest, CompletionResult, FinishReason
+from engine.text_stream import TextStream
 
-POOL_TOKENS = 2_000_000
+POOL_TOKENS = 2_000_000  # 30 MB, about 8 MB of text
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +52,128 @@ class EngineInfo:
 class Engine:
     """A loaded model. One request at a time; not safe to share between threads."""
 
-    def __init__(self, model: LoadedModel, workspace: Workspace, learning: Learning, prompt_tokens: int) -> None:
+    def __init__(self, model: LoadedModel, learning: Learning, prompt_tokens: int) -> None:
         self._model = model
-        self._workspace = workspace
         self._learning = learning
-        self._prompt_tokens = prompt_tokens
+        self._prompt_tokens = min(prompt_tokens, model.network.max_context // 2)
         self._prompts = PromptCache(model.network)
-        self._recycler = Recycler(model.network.vocab_size)
+        tables, vocab_size = learning.tables, model.network.vocab_size
+        self._known = Knowledge(
+            pool=NgramPool(POOL_TOKENS, vocab_size, acceptance=tables["pool"]),
+            recycler=Recycler(vocab_size, tables["recycler"].probs),
+            tables=tables,
+            budget=learning.budget,
+        )
+        self._buffers = OpenBuffers(self._known.pool, model.tokenizer.encode)
 
     @classmethod
     def load(cls, options: EngineOptions, progress: Progress | None = None) -> "Engine":
         """Load the model, converting it if need be, and measure its steps. Raises ForegramError."""
         if options.threads is not None:
             torch.set_num_threads(options.threads)
-        model = load_model(
-            options.model, options.dtype, options.cache_folder, progress or NoProgress()
-        )
-        workspace = Workspace.empty(POOL_TOKENS, model.network.vocab_size, model.tokenizer)
+        progress = progress or NoProgress()
+        model = load_model(options.model, options.dtype, options.cache_folder, progress)
         learning = Learning.load(
-            options.cache_folder / "learned", _learning_key(model), workspace.tables, model.network
+            options.cache_folder / "learned", _machine_key(model), model.network, progress
         )
-        return cls(model, workspace, learning, options.prompt_tokens)
+        return cls(model, learning, options.prompt_tokens)
+
+    @property
+    def info(self) -> EngineInfo:
+        """The model's name, its device and how its weights are held."""
+        network = self._model.network
+        return EngineInfo(self._model.name, network.device, network.dtype_name)
+
+    def prompt(self, request: CompletionRequest) -> Prompt:
+        """Lay out the request's prompt as `complete` does."""
+        model = self._model
+        return build_prompt(
+            model.tokenizer,
+            model.fim,
+            request.prefix,
+            request.suffix,
+            request.layout,
+            self._prompt_tokens,
+        )
+
+    def complete(
+        self,
+        request: CompletionRequest,
+        *,
+        on_chunk: Callable[[CompletionChunk], None] = lambda _: None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> CompletionResult:
+        """Complete; `on_chunk` hears of text once it is final, `cancelled` is asked at each step."""
+        prompt = self.prompt(request)
+        completion = Completion(
+            model=self._model,
+            stopper=Stopper(request.stop, request.prefix, request.suffix),
+            stream=TextStream(owed=len(prompt.dropped)),
+            on_chunk=on_chunk,
+        )
+        began = time.perf_counter()
+        room = request.stop.max_tokens + MAX_ROWS
+        slot = self._prompts.enter(prompt.ids[:-1], room, cancelled)
+        decoding = time.perf_counter()
+        if slot is not None:
+            with self._drafter(request, prompt) as drafter:
+                decoding = time.perf_counter()
+                self._decode(request, prompt, slot, drafter, completion, cancelled)
+        completion.finish(FinishReason.CANCELLED if cancelled() else FinishReason.CONTEXT_FULL)
+        return completion.result(
+            prompt_tokens=len(prompt.ids),
+            prefill_ms=1000 * (decoding - began),
+            decode_ms=1000 * (time.perf_counter() - decoding),
+        )
+
+    def close(self) -> None:
+        """Keep what was learned for the next start."""
+        self._learning.save()
+
+    def _decode(
+        self,
+        request: CompletionRequest,
+        prompt: Prompt,
+        slot: CacheSlot,
+        drafter: Drafter,
+        completion: Completion,
+        cancelled: Callable[[], bool],
+    ) -> None:
+        vocabulary = self._model.tokenizer.vocabulary
+        constraint = healed_start(prompt.dropped, self._model.trie, vocabulary)
+        decoder = Decoder(slot, drafter, request.sampling, constraint, cancelled)
+        context = self._context(prompt)
+        for step in decoder.steps(prompt.ids[-1], context, request.stop.max_tokens):
+            if completion.take(step):
+                break
+
+    @contextmanager
+    def _drafter(self, request: CompletionRequest, prompt: Prompt) -> Iterator[Drafter]:
+        """Let the pool know the request's buffers, and its file for as long as it is completed."""
+        if request.lookahead.mode == "off":
+            yield NoDrafts()
+            return
+        pool, encode = self._known.pool, self._model.tokenizer.encode
+        self._buffers.sync(request.open_buffers)
+        mark = pool.mark()
+        try:
+            pool.add(encode(request.suffix), Source.SUFFIX, request.path)
+            head = request.prefix.removesuffix(prompt.partial.decode("utf-8", "replace"))
+            pool.add(encode(head), Source.EDITED_FILE, request.path)
+            yield LookaheadDrafter(request.lookahead, self._known, self._context(prompt))
+        finally:
+            pool.rollback(mark)
+
+    def _context(self, prompt: Prompt) -> list[int]:
+        """Tokens that the answer follows in the file; they hold what is not to be healed."""
+        if prompt.dropped:
+            return list(prompt.context_ids)
+        partial = prompt.partial.decode("utf-8", "replace")
+        return [*prompt.context_ids, *self._model.tokenizer.encode(partial)]
+
+
+def _machine_key(model: LoadedModel) -> str:
+    """What step costs and acceptance depend on, as a file name."""
+    network = model.network
+    parts = [network.device, network.dtype_name, f"{torch.get_num_threads()}-threads"]
+    return "-".join([model.fingerprint[:16], *parts]).replace(":", "-")

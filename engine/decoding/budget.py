@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 ROW_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+SWEEP_REPEATS = 3
+_FREE = 1.1
 _CLIP = 1.5  # a step that took longer than this times its estimate was disturbed
 _LEARNING_RATE = 0.05
 _RATE_MEMORY = 0.98
@@ -34,6 +36,11 @@ class StepCost:
         """float64 [128]: cost of 1 to 128 rows in steps of one row."""
         return np.asarray(self._ms / self._ms[0])
 
+    @property
+    def free_rows(self) -> int:
+        """Most rows whose step costs at most a tenth more than a one-row step."""
+        return int(np.count_nonzero(self.relative <= _FREE))
+
     def ms(self, rows: int) -> float:
         """Estimated duration of a step of `rows` rows."""
         return float(self._ms[rows - 1])
@@ -61,11 +68,11 @@ class StepCost:
 def sweep(step: Callable[[int], float], *, limit_factor: float) -> dict[int, float]:
     """Measure `step(rows) -> ms` for growing row counts, up to `limit_factor` one-row steps.
 
-    Each count runs three times and the fastest counts, as noise only ever adds.
+    Each count runs a few times and the fastest counts, as noise only ever adds.
     """
     costs: dict[int, float] = {}
     for rows in ROW_COUNTS:
-        costs[rows] = min(step(rows) for _ in range(3))
+        costs[rows] = min(step(rows) for _ in range(SWEEP_REPEATS))
         if costs[rows] > limit_factor * costs[1]:
             break
     return costs

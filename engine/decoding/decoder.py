@@ -18,7 +18,7 @@ from engine.decoding.constraint import Constraint
 from engine.decoding.sampling import choose
 from engine.decoding.tree import EMPTY_DRAFT, Draft, Source
 from engine.decoding.verify import Verdict, verify
-from engine.model.causal_lm import CacheSlot, TokenTree
+from engine.model.causal_lm import MAX_ROWS, CacheSlot, TokenTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +86,15 @@ class Decoder:
     def steps(self, current: int, context: Sequence[int], max_tokens: int) -> Iterator[Step]:
         """Decode from `current`, the prompt's last token, until `max_tokens` or the slot is full.
 
-        `context` are the tokens that drafts continue, as the file reads up to the cursor. The last
-        step may write more than `max_tokens`. Ends within one step after `cancelled`.
+        `context` are the tokens that drafts continue, as the file reads up to the cursor. Ends
+        within one step after `cancelled`.
         """
         written = list(context)
         left = max_tokens
-        while left > 0 and self.slot.length < self.slot.capacity and not self.cancelled():
-            room = min(left, self.slot.capacity - self.slot.length) - 1
-            draft = self.drafter.draft(written, self.constraint, room)
+        end = self.slot.capacity - MAX_ROWS  # a step's rows fit behind every text, drafted or not
+        while left > 0 and self.slot.length < end and not self.cancelled():
+            depth = min(left, end - self.slot.length) - 1
+            draft = self.drafter.draft(written, self.constraint, depth)
             # Every drafted row takes a place of the slot until the commit, siblings too.
             free = self.slot.capacity - self.slot.length - 1
             step = self._step(current, Draft(*(column[:free] for column in draft)))
@@ -107,12 +108,10 @@ class Decoder:
         tree = _tree(current, draft)
         logits = self.slot.step(tree)
         constraints = self._constraints(tree)
-        chosen = choose(
-            logits,
-            self.slot.length + 1 + tree.depths,
-            self.sampling,
-            [constraint.allowed_ids for constraint in constraints],
-        )
+        allowed = [constraint.allowed_ids for constraint in constraints]
+        is_free = all(ids is None for ids in allowed)
+        positions = self.slot.length + 1 + tree.depths
+        chosen = choose(logits, positions, self.sampling, None if is_free else allowed)
         verdict = verify(tree.token_ids, tree.parents, chosen)
         self.slot.commit(verdict.rows.tolist())
         self.constraint = constraints[verdict.rows[-1]].after(int(verdict.token_ids[-1]))

@@ -1,6 +1,6 @@
 """The drafters at work together: their paths merge into one tree, and the budget cuts it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,61 +13,85 @@ from engine.decoding.constraint import Constraint
 from engine.decoding.decoder import VerifiedStep
 from engine.decoding.pool import NgramPool
 from engine.decoding.recycler import Recycler
-from engine.decoding.tree import Draft, DraftTree
+from engine.decoding.tree import EMPTY_DRAFT, Draft, DraftTree, Source
 from engine.decoding.window import JacobiWindow
 from engine.model.causal_lm import MAX_ROWS
 
 MAX_NODES = MAX_ROWS - 1
 _CONTEXT = 32  # tokens that a match can be compared over
-_RECYCLED = 8  # nodes that the recycler may offer
+_OFFERED_NODES = 64  # of the pool, before the budget
+_RECYCLED_NODES = 8
+_GRAM_TOKENS = 8192  # n-grams that the window finds in one completion
+_WINDOW_ROWS = 32  # `auto` opens a window only where a step has this many free rows
+_AUTO_WINDOW, _AUTO_NGRAM = 4, 5
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What stays from one completion to the next."""
+
+    pool: NgramPool
+    recycler: Recycler
+    tables: AcceptanceTables
+    budget: Budget
+
+
 class LookaheadDrafter:
     """Drafts for one completion from all that the engine knows.
 
     `first_draft` is the text lookup of the first step, where the cursor may stand inside a token.
     """
 
-    lookahead: Lookahead
-    pool: NgramPool
-    tables: AcceptanceTables
-    recycler: Recycler
-    window: JacobiWindow | None
-    budget: Budget
-    first_draft: Callable[[], Draft] | None = None
+    def __init__(
+        self,
+        lookahead: Lookahead,
+        knowledge: Knowledge,
+        context: Sequence[int],
+        first_draft: Draft = EMPTY_DRAFT,
+    ) -> None:
+        self._lookahead = lookahead
+        self._known = knowledge
+        self._limits = _limits(lookahead)
+        self._first_draft = first_draft
+        self._window = _window(lookahead, knowledge, context)
+        self._grams = NgramPool(_GRAM_TOKENS, knowledge.recycler.vocab_size)
 
     def draft(self, context: Sequence[int], constraint: Constraint, depth: int) -> Draft:
         """Merge what the drafters offer, keep what may stand, cut it to the budget."""
-        limits = _limits(self.lookahead)
-        tree = DraftTree(4 * MAX_NODES)
-        if self.first_draft is not None:
-            tree.add(self.first_draft())
-            self.first_draft = None
-        tail = np.array(context[-_CONTEXT:], np.int32)
-        tree.add(prune(self.pool.draft(tail, MAX_NODES), limits))
-        if self.lookahead.mode == "auto":
-            tree.add(self.recycler.draft(context[-1], _RECYCLED))
-        elif self.window is not None:
-            tree.add(self.window.draft(MAX_NODES))
-        best = allowed_part(tree.best(MAX_NODES), constraint, depth)
-        if self.lookahead.mode == "fixed":
-            return cut(best, min(self.lookahead.draft_len, MAX_NODES))
-        return cut(best, self.budget.affordable(best.probs))
+        tree = DraftTree(2 * MAX_NODES)
+        tree.add(self._first_draft)
+        self._first_draft = EMPTY_DRAFT
+        tree.add(prune(self._known.pool.draft(context[-_CONTEXT:], _OFFERED_NODES), self._limits))
+        if self._lookahead.mode == "auto":
+            tree.add(self._known.recycler.draft(context[-1], _RECYCLED_NODES))
+        if self._window is not None:
+            tree.add(prune(self._grams.draft(context[-_CONTEXT:], _OFFERED_NODES), self._limits))
+            tree.add(self._window.draft(MAX_NODES))
+        offered = allowed_part(tree.best(MAX_NODES), constraint, depth)
+        return cut(offered, self._affordable(offered))
 
     def learn(self, step: VerifiedStep) -> None:
-        """Feed every drafter and the tables with the verified step."""
-        rows = step.tree.num_rows
-        self.tables.learn(step.draft, step.accepted)
-        self.budget.cost.observe(rows, step.ms)
-        self.budget.observe(rows, len(step.verdict.token_ids))
-        top = torch.topk(step.logits, self.recycler.width, dim=-1).indices
-        self.recycler.update(step.tree.token_ids, top.numpy())
-        if self.window is not None:
-            grams = self.window.update(step.draft, step.chosen, step.verdict.num_accepted)
-            for gram in grams:
-                self.pool.add(gram)
-        self.pool.extend(step.verdict.token_ids)
+        """Feed the drafters, the tables and the budget with a verified step."""
+        known, rows = self._known, step.tree.num_rows
+        known.tables.learn(step.draft, step.accepted)
+        known.budget.cost.observe(rows, step.ms)
+        known.budget.observe(rows, len(step.verdict.token_ids))
+        top = torch.topk(step.logits, known.recycler.width, dim=-1).indices
+        known.recycler.update(step.tree.token_ids, top.cpu().numpy())
+        if self._window is not None:
+            found = self._window.update(step.draft, step.chosen, step.verdict.num_accepted)
+            for gram in found:
+                self._keep(gram)
+        known.pool.extend(step.verdict.token_ids)
+
+    def _affordable(self, draft: Draft) -> int:
+        if self._lookahead.mode == "fixed":
+            return self._lookahead.draft_len
+        return self._known.budget.affordable(draft.probs)
+
+    def _keep(self, gram: np.ndarray) -> None:
+        if len(self._grams) + len(gram) < _GRAM_TOKENS:
+            self._grams.add(gram, Source.GENERATED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +100,16 @@ class Limits:
 
     depth: int = MAX_NODES
     branches: int = MAX_NODES
+
+
+def _window(lookahead: Lookahead, known: Knowledge, context: Sequence[int]) -> JacobiWindow | None:
+    """Return the window that W and N ask for; in `auto` one where rows cost next to nothing."""
+    probs = known.tables["window"].probs
+    if lookahead.mode == "fixed":
+        return JacobiWindow(lookahead.window_size, lookahead.ngram_size, context, probs)
+    if known.budget.cost.free_rows < _WINDOW_ROWS:
+        return None
+    return JacobiWindow(_AUTO_WINDOW, _AUTO_NGRAM, context, probs)
 
 
 def _limits(lookahead: Lookahead) -> Limits:

@@ -41,6 +41,11 @@ class Recycler:
         self._probs = probs
 
     @property
+    def vocab_size(self) -> int:
+        """Tokens that the table knows."""
+        return len(self._next)
+
+    @property
     def width(self) -> int:
         """Top tokens that a row leaves."""
         return RECYCLER_WIDTH

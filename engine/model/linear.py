@@ -90,8 +90,10 @@ class Int8PackLinear:
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """Float32 [rows, in] -> float32 [rows, out]."""
-        out = torch.ops.aten._weight_int8pack_mm(x.bfloat16(), self._weight, self._scale).float()
-        return out if self._bias is None else out.add_(self._bias)
+        product: torch.Tensor = torch.ops.aten._weight_int8pack_mm(
+            x.bfloat16(), self._weight, self._scale
+        )
+        return product.float() if self._bias is None else product.float().add_(self._bias)
 
 
 def _prepack(weight: torch.Tensor, scale: torch.Tensor) -> object:

@@ -94,7 +94,8 @@ def _orthogonal(size: int, seed: int) -> torch.Tensor:
     """Return a fixed random orthogonal matrix, float32 [size, size]."""
     generator = torch.Generator().manual_seed(seed)
     square = torch.randn(size, size, generator=generator, dtype=torch.float64)
-    return torch.linalg.qr(square)[0].float()
+    orthogonal: torch.Tensor = torch.linalg.qr(square)[0]
+    return orthogonal.float()
 
 
 def _turn_inputs(weight: torch.Tensor, turn: torch.Tensor) -> torch.Tensor:

@@ -17,7 +17,7 @@ def random_parents(rows: int, seed: int) -> np.ndarray:
     return np.array([-1, *(rng.integers(0, row) for row in range(1, rows))], np.int32)
 
 
-def random_case(heads: int, kv_heads: int, length: int, rows: int, seed: int = 0):
+def random_case(heads, kv_heads, length, rows, seed=0):
     generator = torch.Generator().manual_seed(seed)
     slots = -(-(length + rows) // CHUNK) * CHUNK
     queries = torch.randn(rows, heads, 64, generator=generator)
