@@ -1,6 +1,6 @@
 """Going in circles: the same lines, or the same few characters, again and again."""
 
-from engine.decoding.stopping.lines import Line, filled_lines
+from engine.decoding.stopping.lines import Line, filled_lines, line_start
 
 _MOST_LINES = 8  # of a block that is repeated
 _COPIES = 3  # of a block of several lines
@@ -24,7 +24,7 @@ def repetition_cut(text: str) -> int | None:
 def repetition_held(text: str) -> int:
     """How much of `text` no later `repetition_cut` can take back."""
     lines = filled_lines(text)
-    growing = lines.pop() if lines and not text.endswith("\n") else None
+    growing = lines.pop() if text[line_start(text) :].strip() else None
     places = [len(text)]
     for length in range(1, min(_MOST_LINES, len(lines)) + 1):
         run = lines[len(lines) - _repeated(lines, length) :]

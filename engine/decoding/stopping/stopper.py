@@ -52,7 +52,8 @@ class Stopper:
     @property
     def stable_len(self) -> int:
         """Characters of `text` that no later rule can take back: they may be streamed."""
-        return min(self._suffix_rule.held(self._text), repetition_held(self._text))
+        held = min(self._suffix_rule.held(self._text), repetition_held(self._text))
+        return len(self._text[:held].rstrip())
 
     def push(self, delta: str) -> Stop | None:
         """Add the text of one token (it may be empty) and tell whether it ends the completion."""
@@ -85,7 +86,7 @@ class Stopper:
         if rules.repetition:
             cut = repetition_cut(text)
             if cut is not None:
-                return Stop(FinishReason.REPETITION, self._tidy(text[:cut]))
+                return Stop(FinishReason.REPETITION, self._without_blank_end(text[:cut]))
         if rules.indentation:
             cut = self._indentation_rule.cut(text)
             if cut is not None:
@@ -107,9 +108,13 @@ class Stopper:
         return text[: self._suffix_rule.overlap(text)].rstrip()
 
     def _tidy(self, text: str) -> str:
-        """Drop what repeats the suffix, and blank lines before it."""
-        if self._rules.suffix:
-            text = text[: self._suffix_rule.overlap(text)]
+        """Drop what repeats the suffix, or else the blank lines before it."""
+        cut = self._suffix_rule.overlap(text) if self._rules.suffix else len(text)
+        if cut < len(text):
+            return text[:cut]
+        return self._without_blank_end(text)
+
+    def _without_blank_end(self, text: str) -> str:
         kept = text.rstrip()
         needs_line_end = self._suffix and not self._suffix.startswith(("\n", "\r"))
         return kept + "\n" if needs_line_end and "\n" in text[len(kept) :] else kept
