@@ -1,5 +1,6 @@
 """A model in memory with all that belongs to it, from its name."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,15 +37,17 @@ def load_model(
     `dtype` is how the weights are held, None meaning the fastest. Raises ForegramError.
     """
     model = prepare(spec or DEFAULT_MODEL, dtype or _OWN_DTYPE, cache_folder, progress)
-    tokenizer = model.tokenizer()
-    vocabulary = tokenizer.vocabulary
+    with ThreadPoolExecutor(max_workers=1) as beside:  # torch lets other threads run meanwhile
+        network = beside.submit(_network, model, dtype)
+        tokenizer = model.tokenizer()
+        trie = ByteTrie(tokenizer.vocabulary)
     return LoadedModel(
         name=model.name,
         fingerprint=model.fingerprint,
-        fim=find_fim_format(vocabulary, model.name),
-        network=_network(model, dtype),
+        fim=find_fim_format(tokenizer.vocabulary, model.name),
+        network=network.result(),
         tokenizer=tokenizer,
-        trie=ByteTrie(vocabulary),
+        trie=trie,
     )
 
 
