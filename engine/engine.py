@@ -165,11 +165,14 @@ class Engine:
             pool.rollback(mark)
 
     def _context(self, prompt: Prompt) -> list[int]:
-        """Tokens that the answer follows in the file; they hold what is not to be healed."""
-        if prompt.dropped:
-            return list(prompt.context_ids)
-        partial = prompt.partial.decode("utf-8", "replace")
-        return [*prompt.context_ids, *self._model.tokenizer.encode(partial)]
+        """Tokens that the answer follows in the file; they hold what is not to be healed.
+
+        Never empty: at a file's start it is the mark that the answer follows in the prompt.
+        """
+        context = list(prompt.context_ids)
+        if not prompt.dropped:
+            context += self._model.tokenizer.encode(prompt.partial.decode("utf-8", "replace"))
+        return context or list(prompt.ids[-1:])
 
 
 def _machine_key(model: LoadedModel) -> str:

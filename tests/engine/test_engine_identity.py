@@ -1,0 +1,97 @@
+"""The sacred test through the whole engine: real drafters, real prompts, models in a folder."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from engine.config import PRESETS, Layout, Lookahead, Sampling, StopRules
+from engine.engine import Engine, EngineOptions
+from engine.request import Buffer, CompletionRequest, CompletionResult
+from tests.support.tiny_models import save_model, tiny_model
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+# Seeds whose texts are long and repeat themselves: random models end early or never do.
+MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+    "own": (
+        "qwen2",
+        {"seed": 4, "num_attention_heads": 7, "num_key_value_heads": 1, "hidden_size": 56},
+    ),
+    "adapter": ("starcoder2", {"seed": 0}),
+}
+CODE = """class Stack:
+    def __init__(self):
+        self.items = []
+
+    def push(self, item):
+        self.items.append(item)
+        return self
+
+    def pop(self):
+        ret"""
+SUFFIX = "\n\n    def peek(self):\n        return self.items[-1]\n"
+BUFFERS = (Buffer("queue.py", CODE.replace("Stack", "Queue") + "urn self.items.pop(0)\n" + SUFFIX),)
+LOOKAHEADS = ["auto", *PRESETS, "2,2,1", "1,1,0"]
+SAMPLINGS = [
+    Sampling(),
+    Sampling(temperature=0.8, seed=1),
+    Sampling(1.2, top_k=40, top_p=0.9, seed=2),
+]
+RULES = StopRules(
+    max_tokens=40, suffix=False, indentation=False, repetition=False, max_blank_lines=1000
+)
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    family, shape = MODELS[request.param]
+    folder = save_model(tiny_model(family, **shape), tmp_path_factory.mktemp("model"))
+    cache = tmp_path_factory.mktemp("cache")
+    return Engine.load(EngineOptions(cache_folder=cache, model=str(folder)))
+
+
+def ask(layout: Layout, sampling: Sampling, cursor: int = len(CODE)) -> CompletionRequest:
+    return CompletionRequest(
+        prefix=CODE[:cursor],
+        suffix=CODE[cursor:] + SUFFIX,
+        path="stack.py",
+        open_buffers=BUFFERS,
+        layout=layout,
+        lookahead=Lookahead.parse("off"),
+        sampling=sampling,
+        stop=RULES,
+    )
+
+
+def complete(engine: Engine, request: CompletionRequest, lookahead: str) -> CompletionResult:
+    return engine.complete(replace(request, lookahead=Lookahead.parse(lookahead)))
+
+
+@pytest.mark.parametrize("layout", ["line", "psm"])
+@pytest.mark.parametrize("sampling", SAMPLINGS, ids=["greedy", "seeded", "nucleus"])
+def test_every_lookahead_writes_the_plain_text(engine, layout, sampling):
+    """Whatever the drafters have learned from the completions before."""
+    request = ask(layout, sampling)
+    plain = complete(engine, request, "off")
+    assert plain.stats.steps >= plain.stats.tokens > 0
+    for lookahead in LOOKAHEADS:
+        ahead = complete(engine, request, lookahead)
+        assert ahead.token_ids == plain.token_ids, lookahead
+        assert (ahead.text, ahead.finish_reason) == (plain.text, plain.finish_reason)
+
+
+def test_the_text_is_plain_at_any_cursor(engine):
+    """At the file's start there is nothing to draft from."""
+    for cursor in [0, 1, *range(3, len(CODE), 17)]:
+        request = ask("line", Sampling(), cursor)
+        plain = complete(engine, request, "off")
+        for lookahead in ("auto", "general"):
+            assert complete(engine, request, lookahead).token_ids == plain.token_ids, cursor
+
+
+def test_lookahead_takes_fewer_steps(engine):
+    """So the drafters do take part in the tests above."""
+    request = ask("psm", Sampling())
+    plain = complete(engine, request, "off")
+    assert complete(engine, request, "tensorrt").stats.steps < plain.stats.steps == RULES.max_tokens
