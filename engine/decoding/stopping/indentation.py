@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from engine.decoding.stopping.lines import filled_lines, indent_of, line_start
+from engine.decoding.stopping.lines import Line, Written, filled_lines, last_line
 
 _NEAR = 2000  # characters of the file that are looked at
 
@@ -24,43 +24,35 @@ class IndentationRule:
     @classmethod
     def of(cls, prefix: str, suffix: str) -> Self:
         """Read the indentation around the cursor."""
-        block = _cursor_indent(prefix)
-        following = _following_indents(prefix, suffix)
+        current = last_line(prefix)
+        block = _block_indent(prefix)
+        rest = suffix[:_NEAR] if not current.strip() else suffix[:_NEAR].partition("\n")[2]
+        following = [line.indent for line in filled_lines(rest)]
         floor = min([block, *following[:1], *(indent for indent in following if indent)])
         # Where nothing follows, only the margin is outside.
-        return cls(
-            floor if following else min(block, 1), block > 0, not prefix[line_start(prefix) :]
-        )
+        return cls(floor if following else min(block, 1), block > 0, not current)
 
-    def cut(self, text: str) -> int | None:
-        """Where the line that leaves the block begins, if the last line of `text` does."""
-        start = line_start(text)
-        line = text[start:]
-        if not line.strip() or line.lstrip().startswith("#"):
+    def cut(self, written: Written) -> int | None:
+        """Where the line that leaves the block begins, if the growing line does."""
+        line = written.growing
+        if line is None or line.words.startswith("#"):
             return None  # preprocessor lines and comments stand where they like
-        before = text[:start]
-        if not before.strip():
+        if not written.lines:
             return None  # the first line is the cursor's own
-        indent = indent_of(line)
-        floor = (
-            min(self.floor, indent_of(filled_lines(before)[0].text)) if self.is_free else self.floor
-        )
-        is_new = self.is_block and indent == 0 and before.endswith(("\n\n", "\n\r\n"))
-        return start if indent < floor or is_new else None
+        floor = min(self.floor, written.lines[0].indent) if self.is_free else self.floor
+        is_new = self.is_block and not line.indent and _is_blank_before(written.text, line.start)
+        return line.start if line.indent < floor or is_new else None
 
 
-def _cursor_indent(prefix: str) -> int:
-    """Indentation of the cursor's line, or where it is blank of the line before."""
-    current = prefix[line_start(prefix) :]
-    if current:
-        return indent_of(current)
+def _block_indent(prefix: str) -> int:
+    """Indentation of the cursor's line, or where it is empty of the line before."""
     lines = filled_lines(prefix[-_NEAR:])
-    return indent_of(lines[-1].text) if lines else 0
+    current = last_line(prefix)
+    if current and not current.strip():
+        return Line(current, "", 0).indent
+    return lines[-1].indent if lines else 0
 
 
-def _following_indents(prefix: str, suffix: str) -> list[int]:
-    """Indentation of the filled lines behind the cursor, its own one too if it begins there."""
-    current = prefix[line_start(prefix) :]
-    following = suffix[:_NEAR] if not current.strip() else suffix[:_NEAR].partition("\n")[2]
-    lines = filled_lines(following)
-    return [indent_of(line.text) for line in lines]
+def _is_blank_before(text: str, start: int) -> bool:
+    """The line before the one at `start` is blank."""
+    return not last_line(text[: start - 1]).strip()

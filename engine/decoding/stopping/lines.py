@@ -1,20 +1,74 @@
 """Text by lines, for the stop rules: what a line says, how deep it stands, where it begins."""
 
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import NamedTuple, Self
 
 _TAB = 4  # columns; only comparisons matter, and a file seldom mixes tabs with blanks
 
 
 class Line(NamedTuple):
-    """One line that is not blank: its text without the line end, and where it begins."""
+    """One line that is not blank, without its line end.
+
+    `words` is its text without any white space: what must agree when two lines are compared.
+    """
 
     text: str
+    words: str
     start: int
 
     @property
-    def words(self) -> str:
-        """The line without any white space: what must agree when two lines are compared."""
-        return squeeze(self.text)
+    def space(self) -> str:
+        """The white space that the line begins with."""
+        return self.text[: len(self.text) - len(self.text.lstrip())]
+
+    @property
+    def indent(self) -> int:
+        """Columns before the first character that is not white space."""
+        return len(self.space.expandtabs(_TAB))
+
+
+@dataclass(slots=True)
+class Written:
+    """The text so far, cut into lines as it grows: the rules look at its end again and again."""
+
+    text: str = ""
+    lines: list[Line] = field(default_factory=list)  # filled ones that have their line end
+    _line_start: int = 0
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Cut a whole text."""
+        written = cls()
+        for piece in pieces(text):
+            written.push(piece)
+        return written
+
+    @property
+    def at_line_end(self) -> bool:
+        """A line has just ended."""
+        return self.text.endswith("\n")
+
+    @property
+    def growing(self) -> Line | None:
+        """The last line if it has no line end yet and is not blank."""
+        text = self.text[self._line_start :]
+        return Line(text, squeeze(text), self._line_start) if text.strip() else None
+
+    def push(self, piece: str) -> None:
+        """Add text that holds no line end but at its own end."""
+        self.text += piece
+        if piece.endswith("\n"):
+            text = self.text[self._line_start : -1].rstrip()
+            if text:
+                self.lines.append(Line(text, squeeze(text), self._line_start))
+            self._line_start = len(self.text)
+
+
+def pieces(text: str) -> list[str]:
+    """Split behind every line end."""
+    *ended, rest = text.split("\n")
+    parts = [line + "\n" for line in ended]
+    return [*parts, rest] if rest else parts
 
 
 def squeeze(text: str) -> str:
@@ -22,32 +76,11 @@ def squeeze(text: str) -> str:
     return "".join(text.split())
 
 
-def indent_of(line: str) -> int:
-    """Columns before the first character that is not white space."""
-    return len(leading_space(line).expandtabs(_TAB))
-
-
-def leading_space(line: str) -> str:
-    """The white space that a line begins with."""
-    return line[: len(line) - len(line.lstrip())]
-
-
 def filled_lines(text: str) -> list[Line]:
     """The lines that are not blank, the last one also when its end is missing."""
-    lines, start = [], 0
-    for text_line in text.split("\n"):
-        if text_line.strip():
-            lines.append(Line(text_line, start))
-        start += len(text_line) + 1
-    return lines
+    return Written.of(text if text.endswith("\n") else text + "\n").lines
 
 
-def line_start(text: str) -> int:
-    """Where the last line of `text` begins."""
-    return text.rfind("\n") + 1
-
-
-def without_trailing_blank(text: str) -> str:
-    """Blank lines at the end removed; the last line's own end stays."""
-    kept = text.rstrip()
-    return kept + "\n" if "\n" in text[len(kept) :] else kept
+def last_line(text: str) -> str:
+    """What stands behind the last line end."""
+    return text[text.rfind("\n") + 1 :]

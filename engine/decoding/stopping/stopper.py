@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 from engine.config import StopRules
 from engine.decoding.stopping.indentation import IndentationRule
+from engine.decoding.stopping.lines import Written, pieces
 from engine.decoding.stopping.repetition import repetition_cut, repetition_held
 from engine.decoding.stopping.suffix import SuffixRule
+from engine.decoding.stopping.suffix_head import SuffixHead
 from engine.request import FinishReason
 
 
@@ -37,82 +39,75 @@ class Stopper:
         """Read the text around the cursor; the time limit counts from here."""
         self._rules = rules
         self._suffix = suffix
-        self._suffix_rule = SuffixRule.of(prefix, suffix)
+        self._suffix_rule = SuffixRule(SuffixHead.of(prefix, suffix))
         self._indentation_rule = IndentationRule.of(prefix, suffix)
         self._clock = clock
         self._began = clock()
         self._num_tokens = 0
-        self._text = ""
+        self._written = Written()
 
     @property
     def text(self) -> str:
-        """What has been written so far."""
-        return self._text
+        """What has been written so far, what the rules may still take back included."""
+        return self._written.text
 
     @property
     def stable_len(self) -> int:
         """Characters of `text` that no later rule can take back: they may be streamed."""
-        held = min(self._suffix_rule.held(self._text), repetition_held(self._text))
-        return len(self._text[:held].rstrip())
+        held = min(self._suffix_rule.held(self._written), repetition_held(self._written))
+        return len(self.text[:held].rstrip())
 
     def push(self, delta: str) -> Stop | None:
         """Add the text of one token (it may be empty) and tell whether it ends the completion."""
         self._num_tokens += 1
-        for piece in _pieces(delta):
-            self._text += piece
+        for piece in pieces(delta):
+            self._written.push(piece)
             stop = self._judge()
             if stop is not None:
-                self._text = stop.text
                 return stop
         if self._num_tokens >= self._rules.max_tokens:
-            return Stop(FinishReason.MAX_TOKENS, self._text)
+            return Stop(FinishReason.MAX_TOKENS, self.text)
         return None
 
     def finish(self, reason: FinishReason) -> Stop:
         """End for a reason outside the text. The model's own end counts as a line end."""
+        text = self.text
         ended = reason in (FinishReason.END_TOKEN, FinishReason.FIM_TOKEN)
-        if ended and self._rules.suffix and not self._text.endswith("\n"):
-            cut = self._suffix_rule.cut(self._text + "\n")
-            self._text = self._text[:cut]
-        return Stop(reason, self._text)
+        if ended and self._rules.suffix and not self._written.at_line_end:
+            text = text[: self._suffix_rule.cut(Written.of(text + "\n"))]
+        return Stop(reason, text)
 
     def _judge(self) -> Stop | None:
-        text = self._text
-        rules = self._rules
-        if rules.suffix and text.endswith("\n"):
-            cut = self._suffix_rule.cut(text)
+        at_line_end = self._written.at_line_end
+        if self._rules.suffix and at_line_end:
+            cut = self._suffix_rule.cut(self._written)
             if cut is not None:
-                return Stop(FinishReason.SUFFIX, text[:cut])
-        if rules.repetition:
-            cut = repetition_cut(text)
+                return Stop(FinishReason.SUFFIX, self.text[:cut])
+        if self._rules.repetition:
+            cut = repetition_cut(self._written)
             if cut is not None:
-                return Stop(FinishReason.REPETITION, self._without_blank_end(text[:cut]))
-        if rules.indentation:
-            cut = self._indentation_rule.cut(text)
+                return Stop(FinishReason.REPETITION, self._without_blank_end(self.text[:cut]))
+        if self._rules.indentation:
+            cut = self._indentation_rule.cut(self._written)
             if cut is not None:
-                return Stop(FinishReason.INDENTATION, self._tidy(text[:cut]))
-        return self._judge_line_end() if text.endswith("\n") else None
+                return Stop(FinishReason.INDENTATION, self._without_overlap(self.text[:cut]))
+        return self._judge_line_end() if at_line_end else None
 
     def _judge_line_end(self) -> Stop | None:
-        text, rules = self._text, self._rules
+        text, rules = self.text, self._rules
         if rules.single_line and text.strip():
-            return Stop(FinishReason.LINE, self._line(text))
+            return Stop(FinishReason.LINE, self._without_overlap(text).rstrip())
         if _blank_lines(text) > rules.max_blank_lines:
-            return Stop(FinishReason.BLANK_LINES, self._tidy(text))
+            return Stop(FinishReason.BLANK_LINES, self._without_overlap(text))
         limit = rules.time_limit_s
         if limit is not None and self._clock() - self._began >= limit:
             return Stop(FinishReason.TIME, text)
         return None
 
-    def _line(self, text: str) -> str:
-        return text[: self._suffix_rule.overlap(text)].rstrip()
-
-    def _tidy(self, text: str) -> str:
+    def _without_overlap(self, text: str) -> str:
         """Drop what repeats the suffix, or else the blank lines before it."""
-        cut = self._suffix_rule.overlap(text) if self._rules.suffix else len(text)
-        if cut < len(text):
-            return text[:cut]
-        return self._without_blank_end(text)
+        cut = self._suffix_rule.overlap(Written.of(text)) if self._rules.suffix else len(text)
+        return text[:cut] if cut < len(text) else self._without_blank_end(text)
 
     def _without_blank_end(self, text: str) -> str:
         kept = text.rstrip()
@@ -123,10 +118,3 @@ class Stopper:
 def _blank_lines(text: str) -> int:
     """Blank lines that `text`, which ends with a line end, ends with."""
     return text[len(text.rstrip()) :].count("\n") - (1 if text.strip() else 0)
-
-
-def _pieces(delta: str) -> list[str]:
-    """Split behind every line end, since a token may hold several."""
-    *ended, rest = delta.split("\n")
-    pieces = [line + "\n" for line in ended]
-    return [*pieces, rest] if rest or not pieces else pieces

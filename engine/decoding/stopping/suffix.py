@@ -5,134 +5,98 @@ lone keyword or a line that the file repeats is no evidence, so more lines have 
 """
 
 from dataclasses import dataclass
-from typing import Self
 
-from engine.decoding.stopping.lines import (
-    Line,
-    filled_lines,
-    indent_of,
-    leading_space,
-    line_start,
-    squeeze,
-)
-
-_LETTERS = 5  # letters and digits that a line needs to be evidence by itself
-_MOST_LINES = 4  # of evidence; shifted ones take one more
-_SEEN_CHARS = 20_000  # of the file on either side, to know what is repeated
-_STEP = 4  # columns that a block is indented by, at most
-_OPENERS = (":", "{", "(", "[", ",")
+from engine.decoding.stopping.lines import Line, Written, squeeze
+from engine.decoding.stopping.suffix_head import LETTERS, SuffixHead, num_letters
 
 
 @dataclass(frozen=True, slots=True)
 class SuffixRule:
-    """The first filled lines behind the cursor, squeezed, and how they stand."""
+    """Finds the suffix's head at the end of a text."""
 
-    words: tuple[str, ...]
-    before: str  # line ends and blank lines between the cursor and the first of them
-    indent: str  # the white space that the first of them begins with
-    is_whole: bool  # that is all its indentation: the cursor does not stand inside it
-    needed: int  # how many of them are evidence; 0: no number is
+    head: SuffixHead
 
-    @classmethod
-    def of(cls, prefix: str, suffix: str) -> Self:
-        """Read the head of `suffix` and how much of it is evidence."""
-        lines = filled_lines(suffix[:_SEEN_CHARS])
-        if not lines:
-            return cls((), "", "", is_whole=False, needed=0)
-        first, *later = lines
-        words = tuple(line.words for line in lines[: _MOST_LINES + 1])
-        others = [*filled_lines(prefix[-_SEEN_CHARS:]), *later]
-        return cls(
-            words=words,
-            before=suffix[: first.start],
-            indent=leading_space(first.text),
-            is_whole=_stands_whole(first, others, later),
-            needed=_evidence(words[:_MOST_LINES], "\n".join(line.words for line in others) + "\n"),
-        )
-
-    def cut(self, text: str) -> int | None:
-        """Where `text`, which ends with a line end, reaches the suffix, if it does."""
-        if not self.needed:
+    def cut(self, written: Written) -> int | None:
+        """Where the text, at a line end, reaches the suffix, if it does."""
+        needed = self.head.needed
+        if not needed:
             return None
-        lines = filled_lines(text)
-        cut = self._match(lines, self.needed, text)
-        if cut is not None and self._is_aligned(lines[-self.needed]):
+        cut = self._match(written, needed)
+        if cut is not None and self._is_aligned(written.lines[-needed]):
             return cut
         # Shifted lines may belong to another block: one more has to agree.
-        return self._match(lines, self.needed + 1, text)
+        return self._match(written, needed + 1)
 
-    def overlap(self, text: str) -> int:
+    def overlap(self, written: Written) -> int:
         """Where a repeat begins that would be too little to stop for; else the text's end.
 
         For a text that ends anyhow: then little tells that its last lines are the suffix's first.
         """
-        lines = filled_lines(text)
-        for count in range(len(self.words), 0, -1):
-            cut = self._match(lines, count, text)
-            if cut is not None and self._is_likely(lines[-count], count, text):
+        for count in range(len(self.head.words), 0, -1):
+            cut = self._match(written, count)
+            if cut is not None and self._is_likely(written, count):
                 return cut
-        return len(text)
+        return len(written.text)
 
-    def _is_likely(self, first: Line, count: int, text: str) -> bool:
-        letters = _num_letters("".join(self.words[:count]))
-        if letters >= _LETTERS or _closes_too_much(text):
-            return True
-        if first.words == self.words[0]:
-            return self._is_aligned(first)
-        return letters > 0 and count == len(self.words) <= _MOST_LINES  # all there is
-
-    def held(self, text: str) -> int:
-        """How much of `text` no later `cut` or `overlap` can take back."""
-        lines = filled_lines(text)
-        growing = lines.pop() if text[line_start(text) :].strip() else None
-        places = [len(text.rstrip())]
-        for count, word in enumerate((*self.words, "")):
-            if growing is None or (count > 0 and word.startswith(growing.words)):
-                cut = self._match(lines, count, text) if count else None
+    def held(self, written: Written) -> int:
+        """How much of the text no later `cut` or `overlap` can take back."""
+        growing = written.growing
+        places = [len(written.text)]
+        for count, following in enumerate((*self.head.words, "")):
+            if count and (growing is None or following.startswith(growing.words)):
+                cut = self._match(written, count)
                 places += [] if cut is None else [cut]
-        if growing is not None and self.words:
-            places.append(self._first_begins(growing, text))
+        if growing is not None and self.head.words:
+            places.append(self._first_begins(growing, written.text))
         return min(places)
 
-    def _match(self, lines: list[Line], count: int, text: str) -> int | None:
+    def _match(self, written: Written, count: int) -> int | None:
         """Where the last `count` lines begin to repeat as many of the suffix, if they do."""
-        if count > min(len(lines), len(self.words)):
+        words = self.head.words[:count]
+        lines = written.lines[-count:]
+        if not len(lines) == len(words) == count or any(
+            line.words != word for line, word in zip(lines[1:], words[1:], strict=True)
+        ):
             return None
-        first, *rest = lines[-count:]
-        if tuple(line.words for line in rest) != self.words[1:count]:
+        first = lines[0]
+        ends_so = self.head.is_on_cursor_line and first.words.endswith(words[0])
+        if first.words != words[0] and not ends_so:
             return None
-        if not (first.words == self.words[0] or self._may_end_a_line(first)):
-            return None
-        return self._place(first, _tail_of(first.text, self.words[0]), text)
+        return self._place(first, _tail_of(first.text, words[0]), written.text)
 
     def _is_aligned(self, line: Line) -> bool:
         """The line stands as deep as the suffix's first, as far as that can be told."""
-        in_mid_line = line.words != self.words[0] or self.indent == ""
-        return in_mid_line or leading_space(line.text) == self.indent
+        in_mid_line = line.words != self.head.words[0] or not self.head.space
+        return in_mid_line or line.space == self.head.space
 
-    def _may_end_a_line(self, line: Line) -> bool:
-        return self.before == "" and line.words.endswith(self.words[0])
+    def _is_likely(self, written: Written, count: int) -> bool:
+        letters = num_letters("".join(self.head.words[:count]))
+        if letters >= LETTERS or _closes_too_much(written.text):
+            return True
+        first = written.lines[-count]
+        if first.words == self.head.words[0]:
+            return self._is_aligned(first)
+        return letters > 0 and self.head.is_all and count == len(self.head.words)
 
     def _place(self, line: Line, column: int, text: str) -> int:
         """The end of what stands before the suffix, whose text begins at `column` of `line`."""
-        if self.before == "":
+        head = self.head
+        if head.is_on_cursor_line:
             ahead = line.text[:column]
-            space = len(ahead) - len(ahead.rstrip())
-            is_new_line = line.start > 0 and space == len(ahead)
-            fits = ahead.endswith(self.indent) and not (is_new_line and self.is_whole)
-            return line.start + column - (len(self.indent) if fits else space)
+            blank = len(ahead) - len(ahead.rstrip())
+            is_new_line = line.start > 0 and blank == len(ahead)
+            fits = ahead.endswith(head.space) and not (is_new_line and head.is_whole)
+            return line.start + column - (len(head.space) if fits else blank)
         ahead = text[: line.start]
-        ends = range(len(self.before), 0, -1)
-        shared = next((end for end in ends if ahead.endswith(self.before[:end])), 0)
-        return line.start - shared
+        lengths = range(len(head.before), 0, -1)
+        return line.start - next((n for n in lengths if ahead.endswith(head.before[:n])), 0)
 
     def _first_begins(self, line: Line, text: str) -> int:
         """Where the suffix's first line may have begun in the line that still grows."""
-        columns = range(len(line.text)) if self.before == "" else [len(leading_space(line.text))]
-        for column in columns:
-            if not line.text[column].isspace() and self.words[0].startswith(
-                squeeze(line.text[column:])
-            ):
+        start = len(line.space)
+        for column in range(start, len(line.text) if self.head.is_on_cursor_line else start + 1):
+            words = squeeze(line.text[column:])
+            if not line.text[column].isspace() and self.head.words[0].startswith(words):
                 return self._place(line, column, text)
         return len(text)
 
@@ -146,36 +110,6 @@ def _tail_of(text: str, words: str) -> int:
     return column
 
 
-def _evidence(words: tuple[str, ...], around: str) -> int:
-    """How many of the suffix's first lines have to be repeated; 0 if no number is enough.
-
-    `around` are the file's other lines, squeezed: what stands there as well tells little.
-    """
-    letters = 0
-    for count, word in enumerate(words, 1):
-        letters += _num_letters(word)
-        if letters >= _LETTERS and "\n".join([*words[:count], ""]) not in around:
-            return count
-    return len(words) if letters >= _LETTERS else 0
-
-
-def _num_letters(words: str) -> int:
-    return sum(character.isalnum() for character in words)
-
-
 def _closes_too_much(text: str) -> bool:
     """More brackets are closed than opened, as by a model that writes what is there already."""
     return any(text.count(closer) > text.count(opener) for opener, closer in ("()", "[]", "{}"))
-
-
-def _stands_whole(line: Line, others: list[Line], later: list[Line]) -> bool:
-    """The suffix's first line has all of its indentation: full steps, and the next line fits."""
-    indent = indent_of(line.text)
-    depths = [indent_of(other.text) for other in others]
-    step = min((depth for depth in depths if depth > 1), default=0)
-    if not indent or not step or indent % step:
-        return False
-    if not later:
-        return True
-    deeper = indent_of(later[0].text) - indent
-    return 0 < deeper <= _STEP if line.text.rstrip().endswith(_OPENERS) else deeper <= 0
