@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 
 from engine.config import PRESETS, Layout, Lookahead, Sampling, StopRules
 from engine.engine import Engine, EngineOptions
@@ -48,7 +49,10 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     family, shape = MODELS[request.param]
     folder = save_model(tiny_model(family, **shape), tmp_path_factory.mktemp("model"))
     cache = tmp_path_factory.mktemp("cache")
-    return Engine.load(EngineOptions(cache_folder=cache, model=str(folder)))
+    before = torch.get_num_threads()
+    engine = Engine.load(EngineOptions(cache_folder=cache, model=str(folder), threads=1))
+    torch.set_num_threads(before)
+    return engine
 
 
 def ask(layout: Layout, sampling: Sampling, cursor: int = len(CODE)) -> CompletionRequest:
