@@ -19,6 +19,9 @@ INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; its exit status. Failures are one sentence on stderr, never a stack."""
     debug = False
+    # OpenMP's threads spin while they wait, unless told otherwise before torch is imported. Beside
+    # a compiler or a test run that made a step of ours thirty times slower.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         arguments = build_parser().parse_args(argv)
         settings = Settings.from_environment()

@@ -1,5 +1,6 @@
 """What every test gets: fixed seeds, poisoned memory, and a reason where it cannot run."""
 
+import os
 import random
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,8 @@ import pytest
 from engine.errors import ModelNotFoundError
 from engine.model.offline_parts import OFFLINE_MODELS, find_parts
 from lsp_server.settings import Settings
+
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # as the foregram command does
 
 
 @pytest.fixture(autouse=True)
