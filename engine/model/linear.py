@@ -6,6 +6,7 @@ lookahead text equal plain text. The float layers do not promise that.
 
 import warnings
 from collections.abc import Mapping
+from threading import Lock
 from typing import Protocol
 
 import torch
@@ -16,6 +17,8 @@ from torch.nn import functional
 ACTIVATION_LEVELS = 63
 _SHIFT = 64
 _FINE = 2 * ACTIVATION_LEVELS  # steps of the second pass within one step of the first
+
+_one_at_a_time = Lock()
 
 
 class Linear(Protocol):
@@ -98,7 +101,7 @@ class Int8PackLinear:
 
 def _prepack(weight: torch.Tensor, scale: torch.Tensor) -> object:
     points = torch.zeros(weight.shape[0], dtype=torch.int64)
-    with warnings.catch_warnings():
+    with _one_at_a_time, warnings.catch_warnings():  # filters of warnings belong to all threads
         # torch announces that a release beyond our range drops tensors of this kind; without
         # them `has_fbgemm` has to say no, and Int8PackLinear takes over.
         warnings.filterwarnings("ignore", message="torch.quantize_per_tensor")

@@ -5,7 +5,9 @@ Reference: `modeling_qwen2.py` of transformers, which the tests compare with.
 """
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch.nn import functional
@@ -44,10 +46,13 @@ class Qwen2:
         self.vocab_size = config.vocab_size
         self.max_context = config.max_position
         self._embedding = tensors["embedding"]
-        self._layers = [_read_layer(tensors, f"layers.{i}") for i in range(config.num_layers)]
         self._head_gain = tensors.get("head.norm")
         tied = {"head.weight": self._embedding} if "head.weight" not in tensors else {}
-        self._head = make_linear("head", {**tensors, **tied})
+        names = [f"layers.{i}" for i in range(config.num_layers)]
+        with ThreadPoolExecutor(max_workers=2) as packers:  # each packs on one core
+            head = packers.submit(make_linear, "head", {**tensors, **tied})
+            self._layers = list(packers.map(partial(_read_layer, tensors), names))
+            self._head = head.result()
         # Float64 weights exist in tests only, where they stand for exact arithmetic.
         self._dtype = torch.float64 if self._embedding.dtype == torch.float64 else torch.float32
         steps = torch.arange(0, config.head_dim, 2, dtype=torch.float64) / config.head_dim
