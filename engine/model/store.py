@@ -19,8 +19,8 @@ from engine.model.converted_model import ConvertedModel, write_manifest
 from engine.model.located_model import LocatedModel
 from engine.progress import Progress
 
-# Rises whenever a conversion writes something else, so that older folders are not mistaken.
-_FORMAT = 2
+# Another one whenever a conversion writes something else, so that older folders are not mistaken.
+_VERSION = "v2"
 _GIGABYTE = 1e9
 
 
@@ -70,7 +70,8 @@ class ModelStore:
                 variant=variant,
             )
             _flush(draft)
-            shutil.rmtree(entry, ignore_errors=True)
+            for outdated in self._folder.glob(_entry_name(located, variant, "*")):
+                shutil.rmtree(outdated, ignore_errors=True)
             draft.rename(entry)
 
     def _check_space(self, name: str, needed: int) -> None:
@@ -83,9 +84,9 @@ class ModelStore:
             )
 
 
-def _entry_name(located: LocatedModel, variant: str) -> str:
+def _entry_name(located: LocatedModel, variant: str, version: str = _VERSION) -> str:
     readable = re.sub(r"[^\w.-]+", "-", located.name)
-    return f"{readable}-{located.fingerprint[:16]}-{variant}-v{_FORMAT}"
+    return f"{readable}-{located.fingerprint[:16]}-{variant}-{version}"
 
 
 def _load(entry: Path) -> ConvertedModel | None:

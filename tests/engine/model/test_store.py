@@ -120,6 +120,15 @@ def test_every_form_and_every_state_of_a_file_has_a_folder_of_its_own(
     assert len(folders) == 3
 
 
+def test_a_conversion_removes_what_an_older_version_wrote(cache: Path, gguf: GgufModel) -> None:
+    other = _obtain(cache, gguf, "float32").folder
+    folder = _obtain(cache, gguf, "int8").folder
+    old = folder.with_name(f"{folder.name.rpartition('-')[0]}-v0")
+    folder.rename(old)
+    assert _obtain(cache, gguf, "int8").folder == folder
+    assert _entries(cache) == sorted([folder.name, other.name])
+
+
 def test_an_unknown_form_is_refused_before_anything_is_written(
     cache: Path, gguf: GgufModel
 ) -> None:
