@@ -15,19 +15,28 @@ from numba import njit
 ORDER = 4  # length of the hashed n-gram
 CHAIN = 64  # occurrences kept per chain, newest first
 PATIENCE = 512  # slots looked at per chain, dead ones included
-MATCH = 32  # longest context compared
+MATCH = 32  # longest match told apart
+CONTEXT = 64  # tokens of a context that are looked at
 BASE = 4.0  # an occurrence weighs BASE ** (length of its match) times its source's prior
 SATURATED = 20  # longer matches weigh no more
+CERTAIN = 8  # with an exact match this long, nothing else is looked for
+SKIPS = 2  # last tokens of the context that may be passed over
+REACH = 24  # tokens since an alignment was lost, at most
+WINDOW = 16  # how much further the older text may be than the context
+ANCHORS, ANCHOR_CHAIN = 4, 16  # alignments tried; occurrences looked at for each
+MAX_FOUND = 2 * CHAIN * (1 + SKIPS) + ANCHORS * (REACH + WINDOW)
+EXACT, REALIGNED, SKIPPED = 0, 1, 2  # how an occurrence was found
 SEPARATOR = -1
 
 
 class Found(NamedTuple):
-    """Slots that continue a context, and how they were found. Shapes [2 * CHAIN]."""
+    """Slots that may continue a context, those of kind SKIPPED last. Shapes [MAX_FOUND]."""
 
     slots: np.ndarray  # int64
     lengths: np.ndarray  # int64, tokens of the context that match
     weights: np.ndarray  # float64
     sources: np.ndarray  # uint8
+    kinds: np.ndarray  # uint8: EXACT, REALIGNED, SKIPPED
 
 
 class Links(NamedTuple):
@@ -119,6 +128,16 @@ def pop(tokens, links, length, kept):
 
 
 @njit(cache=True)
+def step(tokens, length, slot):
+    """The slot behind `slot` as a reader of the document sees it, or -1 at its end."""
+    slot += 1
+    if slot >= length:
+        return -1
+    slot = resolve(tokens, slot)
+    return slot if tokens[slot] >= 0 else -1
+
+
+@njit(cache=True)
 def match_length(tokens, slot, context):
     """How many tokens before and at `slot` equal the end of `context`, at most MATCH."""
     most = min(MATCH, context.size)
@@ -128,6 +147,17 @@ def match_length(tokens, slot, context):
             return match
         slot -= 1
     return most
+
+
+@njit(cache=True)
+def keep(found, count, slot, length, weight, source, kind):
+    """Write one occurrence; return the new count."""
+    found.slots[count] = slot
+    found.lengths[count] = length
+    found.weights[count] = weight
+    found.sources[count] = source
+    found.kinds[count] = kind
+    return count + 1
 
 
 @njit(cache=True)
@@ -143,26 +173,19 @@ def follow(tokens, sources, before, slot, length, context, least, most, priors, 
         if start < length and sources[start] > 0:
             match = match_length(tokens, slot, context)
             if least <= match <= most:
-                found.slots[count] = start
-                found.lengths[count] = match
-                found.weights[count] = BASE ** min(match, SATURATED) * priors[sources[start]]
-                found.sources[count] = sources[start]
-                count += 1
+                weight = BASE ** min(match, SATURATED) * priors[sources[start]]
+                count = keep(found, count, start, match, weight, sources[start], EXACT)
         slot = before[slot]
     return count
 
 
 @njit(cache=True)
-def gather(tokens, sources, links, length, context, priors, found):
-    """Collect the slots that follow an occurrence of the end of `context`.
+def occurrences(tokens, sources, links, length, context, priors, found, count):
+    """Keep the slots that follow the end of `context` elsewhere, at most twice CHAIN.
 
-    Those of the four-token chain come first, then shorter matches, each newest first, at most
-    CHAIN of either. Writes `found`, returns their number.
+    Matches of four tokens and more come first, then shorter ones, either newest first.
     """
-    last = context.size - 1
-    if last < 0 or not 0 <= context[last] < links.head1.size:
-        return 0
-    count, longest = 0, MATCH
+    last, longest = context[context.size - 1], MATCH
     h = hash_context(context, links.head4.size)
     if h >= 0:
         longest = ORDER - 1
@@ -171,6 +194,106 @@ def gather(tokens, sources, links, length, context, priors, found):
             priors, found, count,
         )  # fmt: skip
     return follow(
-        tokens, sources, links.before1, links.head1[context[last]], length, context, 1, longest,
+        tokens, sources, links.before1, links.head1[last], length, context, 1, longest,
         priors, found, count,
     )  # fmt: skip
+
+
+@njit(cache=True)
+def find_anchors(tokens, sources, links, length, context, anchors):
+    """Find text that the context followed until lately: equal up to `gap` tokens before its end.
+
+    Writes rows (slot behind the match, match, gap) of `anchors` int64 [ANCHORS + 1, 3], the longest
+    matches and shortest gaps first; returns their number.
+    """
+    count = 0
+    for gap in range(1, min(REACH, context.size - ORDER) + 1):
+        followed, departed = context[: context.size - gap], context[context.size - gap]
+        slot = links.head4[hash_context(followed, links.head4.size)]
+        patience = ANCHOR_CHAIN
+        while slot >= 0 and patience > 0:
+            start = slot + 1
+            if start < length and sources[start] > 0:
+                patience -= 1
+                # What did not depart here is met again with a shorter gap.
+                match = match_length(tokens, slot, followed) if tokens[start] != departed else 0
+                if match >= ORDER:
+                    row = count
+                    while row > 0 and 2 * (match - anchors[row - 1, 1]) > gap - anchors[row - 1, 2]:
+                        anchors[row] = anchors[row - 1]
+                        row -= 1
+                    anchors[row, 0], anchors[row, 1], anchors[row, 2] = start, match, gap
+                    count = min(count + 1, ANCHORS)
+            slot = links.before4[slot]
+    return count
+
+
+@njit(cache=True)
+def realign(tokens, sources, links, length, context, priors, found, count):
+    """Look for the context's last token where text that it followed until lately goes on.
+
+    An edit replaces a few tokens and goes on as before; the place where it does counts as a longer
+    match than its own few tokens, by half of what matched before the gap. Returns the new count.
+    """
+    anchors = np.empty((ANCHORS + 1, 3), np.int64)
+    last = context[context.size - 1]
+    for row in range(find_anchors(tokens, sources, links, length, context, anchors)):
+        slot, before, gap = anchors[row, 0], anchors[row, 1], anchors[row, 2]
+        for offset in range(1, gap + WINDOW + 1):
+            if slot < 0:
+                break
+            start = slot + 1
+            if tokens[slot] == last and start < length and sources[start] > 0:
+                match = match_length(tokens, slot, context)
+                merit = min(match + (before - abs(offset - gap)) / 2, SATURATED)
+                weight = BASE**merit * priors[sources[start]]
+                place = _place(found, count, start)
+                if place == count or weight > found.weights[place]:
+                    keep(found, place, start, match, weight, sources[start], REALIGNED)
+                count = max(count, place + 1)
+            slot = step(tokens, length, slot)
+    return count
+
+
+@njit(cache=True)
+def _place(found, count, slot):
+    """Where `slot` stands in `found`, or `count`."""
+    for place in range(count):
+        if found.slots[place] == slot:
+            return place
+    return count
+
+
+@njit(cache=True)
+def skip(tokens, sources, links, length, context, skipped, priors, found, count):
+    """Keep what follows the context without its last tokens, as if others stood in their place."""
+    first = count
+    shorter = context[: context.size - skipped]
+    end = occurrences(tokens, sources, links, length, shorter, priors, found, count)
+    for i in range(first, end):
+        slot = found.slots[i]
+        for _ in range(skipped):
+            slot = step(tokens, length, slot) if slot >= 0 else -1
+        if slot >= 0 and sources[slot] > 0:
+            weight = found.weights[i] * BASE ** (-2 * skipped)
+            count = keep(found, count, slot, found.lengths[i], weight, sources[slot], SKIPPED)
+    return count
+
+
+@njit(cache=True)
+def gather(tokens, sources, links, length, context, priors, found):
+    """Collect the slots that may continue `context` int32; return their number."""
+    last = context.size - 1
+    if last < 0 or not 0 <= context[last] < links.head1.size:
+        return 0
+    count = occurrences(tokens, sources, links, length, context, priors, found, 0)
+    longest = 0
+    for i in range(count):
+        longest = max(longest, found.lengths[i])
+    if longest < CERTAIN:
+        count = realign(tokens, sources, links, length, context, priors, found, count)
+        for skipped in range(1, min(SKIPS, last) + 1):
+            count = skip(
+                tokens, sources, links, length, context, skipped, priors, found, count
+            )  # fmt: skip
+    return count

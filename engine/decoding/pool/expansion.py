@@ -1,8 +1,9 @@
 """The kernel that turns occurrences of a context into a draft tree, best node first.
 
-The tree is the trie of what follows the occurrences. A node holds those that agree on its path;
-its probability is that of its parent times the table's entry for its cell, which is found by the
-longest match that supports it and its share of the weight among its siblings.
+The tree is the trie of what follows the occurrences. A node stands for those that agree on its
+path; its probability is its parent's times the table's entry for its cell. A cell is known by how
+the node's best occurrence was found, its longest match plus the node's depth, and its share of the
+weight among its siblings.
 """
 
 import heapq
@@ -11,13 +12,16 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-LENGTHS = 64  # rows of the acceptance table: longest match plus depth
-SHARES = 8  # its columns: share of weight among siblings
+LENGTHS = 64  # longest match plus depth
+SHARES = 8  # share of weight among siblings
+# Sections of the table: exact matches, realigned ones, then those that skip the last tokens, by
+# whether the longest exact match has 0, 1, up to 3 or more tokens.
+SECTIONS = 6
 MAX_NODES = 512
 
 
 class Nodes(NamedTuple):
-    """Nodes of the tree under way: popped ones are the draft. Shapes [2 * MAX_NODES]."""
+    """The drafted nodes. Shapes [MAX_NODES]."""
 
     tokens: np.ndarray  # int32
     parents: np.ndarray  # int32
@@ -27,78 +31,118 @@ class Nodes(NamedTuple):
 
 
 def prior_acceptance() -> np.ndarray:
-    """float64 [LENGTHS * SHARES]: what a fresh table believes (fitted on repositories' text)."""
+    """float64 [cells]: what a fresh table believes; the exact matches' part was measured."""
     lengths = np.arange(LENGTHS)[:, None]
     shares = (np.arange(SHARES) + 0.5) / SHARES
-    return (shares * (1 - 0.6 / (1 + 0.35 * lengths))).ravel()
+    exact = (shares * (1 - 0.6 / (1 + 0.35 * lengths))).ravel()
+    skipped = 0.3 * exact
+    return np.concatenate([exact, exact, skipped, skipped, skipped, skipped])
 
 
 @njit(cache=True)
-def step(tokens, length, slot):
-    """The slot behind `slot` as a reader of the document sees it, or -1 at a document's end."""
-    slot += 1
-    if slot >= length:
-        return -1
-    while tokens[slot] < -1:
-        slot = -(tokens[slot] + 2)
-    return slot if tokens[slot] >= 0 else -1
+def key_of(tokens, slot, occurrence):
+    """Sorts by the token at `slot`, 0 past an end; its lower 16 bits name the occurrence."""
+    token = tokens[slot] if slot >= 0 else -1
+    return (np.int64(token + 1) << 16) | occurrence
 
 
 @njit(cache=True)
-def group(tokens, found, low, high):
-    """Sort occurrences [low, high) by the token they stand at; ended ones come first."""
-    slots, lengths, weights, sources = found
-    for i in range(low + 1, high):
-        slot, length, weight, source, j = slots[i], lengths[i], weights[i], sources[i], i
-        token = tokens[slot] if slot >= 0 else -1
-        while j > low and token < (tokens[slots[j - 1]] if slots[j - 1] >= 0 else -1):
-            slots[j], lengths[j], weights[j] = slots[j - 1], lengths[j - 1], weights[j - 1]
-            sources[j] = sources[j - 1]
-            j -= 1
-        slots[j], lengths[j], weights[j], sources[j] = slot, length, weight, source
+def advance(tokens, length, found, keys, low, high):
+    """Move the occurrences [low, high) on by one token, as a reader sees the document."""
+    for i in range(low, high):
+        occurrence = keys[i] & 0xFFFF
+        # As chains.step has it; numba's cache does not see changes of another file's kernels.
+        slot = found.slots[occurrence] + 1
+        while 0 < slot < length and tokens[slot] < -1:
+            slot = -(tokens[slot] + 2)
+        if slot <= 0 or slot >= length or tokens[slot] < 0:
+            slot = -1
+        found.slots[occurrence] = slot
+        keys[i] = key_of(tokens, slot, occurrence)
+
+
+@njit(cache=True)
+def sort(keys, low, high):
+    """Shell sort of keys [low, high): few as a rule, and nearly in order."""
+    gap = (high - low) // 2
+    while gap > 0:
+        for i in range(low + gap, high):
+            key, j = keys[i], i
+            while j >= low + gap and keys[j - gap] > key:
+                keys[j] = keys[j - gap]
+                j -= gap
+            keys[j] = key
+        gap //= 2
+
+
+@njit(cache=True)
+def cell_of(found, keys, first, end, depth, total, longest_exact):
+    """The cell of a node that stands for the occurrences [first, end)."""
+    weight, longest, heaviest = 0.0, 0, keys[first] & 0xFFFF
+    for i in range(first, end):
+        occurrence = keys[i] & 0xFFFF
+        weight += found.weights[occurrence]
+        longest = max(longest, found.lengths[occurrence])
+        if found.weights[occurrence] > found.weights[heaviest]:
+            heaviest = occurrence
+    section = np.int64(found.kinds[heaviest])
+    if section > 1:
+        section += min(longest_exact, 2 + (longest_exact > 3))
+    row = section * LENGTHS + min(longest + depth, LENGTHS - 1)
+    return row * SHARES + min(int(weight / total * SHARES), SHARES - 1)
+
+
+@njit(cache=True)
+def push_children(heap, found, keys, low, high, parent, depth, prob, table, longest_exact, known):
+    """Push the nodes below one: runs of equal tokens in [low, high), but not those in [0, known)."""
+    sort(keys, low, high)
+    total = 0.0
+    for i in range(low, high):
+        total += found.weights[keys[i] & 0xFFFF]
+    end, other = low, 0
+    while end < high:
+        first, token = end, keys[end] >> 16
+        while end < high and keys[end] >> 16 == token:
+            end += 1
+        while other < known and keys[other] >> 16 < token:
+            other += 1
+        if token > 0 and not (other < known and keys[other] >> 16 == token):
+            cell = cell_of(found, keys, first, end, depth, total, longest_exact)
+            heapq.heappush(heap, (-prob * table[cell], first, end, parent, cell))
 
 
 @njit(cache=True)
 def expand(tokens, length, found, count, limit, table, nodes):
     """Write at most `limit` nodes, best first, parents before children; return their number.
 
-    `found` is used up: its slots move on along the paths that are drafted.
+    `found` is used up: its slots move on along the paths that are drafted. Occurrences that skip
+    tokens have a trie of their own, without the roots that the other one has.
     """
-    heap = [(0.0, 0, 0, 0, 0, 0, 0, 0)]
+    heap = [(0.0, 0, 0, 0, 0)]
     heap.pop()
-    written, pushed, depth, parent, prob = 0, 0, 0, -1, 1.0
-    low, high = 0, count
-    while True:
-        group(tokens, found, low, high)
-        total = 0.0
+    keys = np.empty(count, np.int64)
+    depths = np.zeros(limit + 1, np.int64)
+    plain, longest = 0, 0
+    for i in range(count):
+        keys[i] = key_of(tokens, found.slots[i], i)
+        if found.kinds[i] < 2:
+            plain += 1
+            longest = max(longest, found.lengths[i])
+    push_children(heap, found, keys, 0, plain, -1, 0, 1.0, table, longest, 0)
+    push_children(heap, found, keys, plain, count, -1, 0, 1.0, table, longest, plain)
+    written = 0
+    while len(heap) > 0 and written < limit:
+        negative, low, high, parent, cell = heapq.heappop(heap)
+        heaviest = keys[low] & 0xFFFF
         for i in range(low, high):
-            total += found.weights[i]
-        i = low
-        while i < high:
-            first, weight, longest, heaviest, source = i, 0.0, 0, -1.0, 0
-            token = tokens[found.slots[i]] if found.slots[i] >= 0 else -1
-            while i < high and (tokens[found.slots[i]] if found.slots[i] >= 0 else -1) == token:
-                weight += found.weights[i]
-                longest = max(longest, found.lengths[i])
-                if found.weights[i] > heaviest:
-                    heaviest, source = found.weights[i], int(found.sources[i])
-                i += 1
-            if token >= 0:
-                cell = min(longest + depth, LENGTHS - 1) * SHARES
-                cell += min(int(weight / total * SHARES), SHARES - 1)
-                pushed += 1
-                heapq.heappush(
-                    heap, (-prob * table[cell], pushed, first, i, depth, parent, cell, source)
-                )
-        if len(heap) == 0 or written == limit:
-            return written
-        negative, _, low, high, depth, parent, cell, source = heapq.heappop(heap)
-        prob = -negative
-        nodes.tokens[written] = tokens[found.slots[low]]
-        nodes.parents[written] = parent
-        nodes.probs[written] = prob
-        nodes.sources[written] = source
-        nodes.cells[written] = cell
-        parent, depth, written = written, depth + 1, written + 1
-        for k in range(low, high):
-            found.slots[k] = step(tokens, length, found.slots[k])
+            if found.weights[keys[i] & 0xFFFF] > found.weights[heaviest]:
+                heaviest = keys[i] & 0xFFFF
+        nodes.tokens[written] = (keys[low] >> 16) - 1
+        nodes.parents[written], nodes.probs[written] = parent, -negative
+        nodes.sources[written], nodes.cells[written] = found.sources[heaviest], cell
+        depth = depths[parent] + 1 if parent >= 0 else 1
+        depths[written] = depth
+        advance(tokens, length, found, keys, low, high)
+        push_children(heap, found, keys, low, high, written, depth, -negative, table, longest, 0)
+        written += 1
+    return written

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from engine.decoding.acceptance import AcceptanceTable
-from engine.decoding.pool.chains import MATCH, SEPARATOR
+from engine.decoding.pool.chains import CONTEXT, SEPARATOR
 from engine.decoding.pool.document_log import DocumentLog, Mark
 from engine.decoding.pool.documents import Document, DocumentId, Piece, Span
 from engine.decoding.pool.edits import REWRITTEN_MOST, replace
@@ -157,7 +157,7 @@ class NgramPool:
 
     def draft(self, context_ids: Sequence[int] | np.ndarray, nodes: int) -> Draft:
         """The likeliest `nodes` tokens after a context, as a tree, best first."""
-        context = np.asarray(context_ids[-MATCH:], np.int32)
+        context = np.asarray(context_ids[-CONTEXT:], np.int32)
         return self._held.log.draft(context, nodes, self._priors, self.acceptance)
 
     def mark(self) -> Mark:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.decoding.acceptance import AcceptanceTable
-from engine.decoding.pool.chains import CHAIN, SEPARATOR, Found, Links, append, gather, pop
+from engine.decoding.pool.chains import MAX_FOUND, SEPARATOR, Found, Links, append, gather, pop
 from engine.decoding.pool.documents import Piece
 from engine.decoding.pool.expansion import MAX_NODES, Nodes, expand
 from engine.decoding.tree import Draft
@@ -38,10 +38,11 @@ class TokenLog:
             np.full(1 << bits, -1, np.int32),
         )
         self._found = Found(
-            np.empty(2 * CHAIN, np.int64),
-            np.empty(2 * CHAIN, np.int64),
-            np.empty(2 * CHAIN),
-            np.empty(2 * CHAIN, np.uint8),
+            np.empty(MAX_FOUND, np.int64),
+            np.empty(MAX_FOUND, np.int64),
+            np.empty(MAX_FOUND),
+            np.empty(MAX_FOUND, np.uint8),
+            np.empty(MAX_FOUND, np.uint8),
         )
         self._nodes = Nodes(
             np.empty(MAX_NODES, np.int32),
