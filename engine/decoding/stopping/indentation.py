@@ -35,13 +35,14 @@ class IndentationRule:
     def cut(self, written: Written) -> int | None:
         """Where the line that leaves the block begins, if the growing line does."""
         line = written.growing
-        if line is None or line.words.startswith("#"):
-            return None  # preprocessor lines and comments stand where they like
-        if not written.lines:
+        if line is None or not written.lines:
             return None  # the first line is the cursor's own
+        if self.is_block and not line.indent and _is_blank_before(written.text, line.start):
+            return line.start
+        if line.words.startswith("#"):
+            return None  # preprocessor lines and comments stand where they like
         floor = min(self.floor, written.lines[0].indent) if self.is_free else self.floor
-        is_new = self.is_block and not line.indent and _is_blank_before(written.text, line.start)
-        return line.start if line.indent < floor or is_new else None
+        return line.start if line.indent < floor else None
 
 
 def _block_indent(prefix: str) -> int:

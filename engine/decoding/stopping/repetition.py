@@ -7,13 +7,14 @@ _COPIES = 3  # of a block of several lines
 _COPIES_OF_LINE = 4  # of a single line: short runs of equal lines are ordinary code
 _UNIT = 32  # characters repeated inside a line
 _RUN = 160  # characters that such repeats have to fill
+_BLANKS = 100  # white space in a row: more than any indentation
 
 
 def repetition_cut(written: Written) -> int | None:
     """Where the second copy begins, once the lines are the same again and again."""
     lines = written.lines
     if not written.at_line_end:
-        return len(written.text) if _is_run(written.text[-_RUN:]) else None
+        return len(written.text) if _is_stuck(written.text) else None
     for length in range(1, _MOST_LINES + 1):
         copies = _COPIES_OF_LINE if length == 1 else _COPIES
         if _repeated(lines, length) >= length * (copies - 1):
@@ -43,8 +44,11 @@ def _repeated(lines: list[Line], length: int) -> int:
     return count
 
 
-def _is_run(tail: str) -> bool:
-    """All of `tail` is one short unit, repeated."""
-    if len(tail) < _RUN or "\n" in tail or not tail.strip():
+def _is_stuck(text: str) -> bool:
+    """The last line ends in blanks, or in one short unit, again and again."""
+    if len(text) >= _BLANKS and not text[-_BLANKS:].strip(" \t"):
+        return True
+    tail = text[-_RUN:]
+    if len(tail) < _RUN or "\n" in tail:
         return False
     return any(tail[unit:] == tail[:-unit] for unit in range(1, _UNIT + 1))

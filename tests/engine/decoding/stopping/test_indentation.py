@@ -44,6 +44,12 @@ def test_something_new_behind_a_blank_line_leaves_the_block():
     assert kept("x = 1\n\n\ndef h():\n", prefix, suffix) == "x = 1\n\n\n"
 
 
+def test_a_comment_at_the_margin_is_something_new_only_behind_a_blank_line():
+    prefix, suffix = "def f():\n    ", "\n    return x\n"
+    assert kept("x = 1\n# why\n    y = 2\n", prefix, suffix) is None
+    assert kept("x = 1\n\n# Check", prefix, suffix) == "x = 1\n\n"
+
+
 def test_at_the_margin_there_is_no_block_to_leave():
     assert kept("x = 1\n\ny = 2\n", "import a\n\n", "z = 3\n") is None
 

@@ -34,6 +34,11 @@ def test_a_short_unit_over_and_over_ends_a_line():
     assert repetition_cut(Written.of("x = [" + 20 * "0, ")) is None
 
 
+def test_blanks_without_end_are_a_repetition():
+    assert repetition_cut(Written.of("x = 1\n" + 101 * " ")) is not None
+    assert repetition_cut(Written.of("x = 1\n" + 60 * " ")) is None
+
+
 def test_what_may_turn_out_a_repeat_is_held_back():
     written = Written.of("a()\nb()\na()\n")
     assert repetition_held(written) == len("a()\nb()\n")
