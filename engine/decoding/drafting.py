@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 
 from engine.config import Lookahead
 from engine.decoding.acceptance import AcceptanceTables
@@ -13,6 +12,7 @@ from engine.decoding.constraint import Constraint
 from engine.decoding.decoder import VerifiedStep
 from engine.decoding.pool import NgramPool
 from engine.decoding.recycler import Recycler
+from engine.decoding.top_tokens import top_tokens
 from engine.decoding.tree import EMPTY_DRAFT, Draft, DraftTree, Source
 from engine.decoding.window import JacobiWindow
 from engine.model.causal_lm import MAX_ROWS
@@ -76,8 +76,8 @@ class LookaheadDrafter:
         known.tables.learn(step.draft, step.accepted)
         known.budget.cost.observe(rows, step.ms)
         known.budget.observe(rows, len(step.verdict.token_ids))
-        top = torch.topk(step.logits, known.recycler.width, dim=-1).indices
-        known.recycler.update(step.tree.token_ids, top.cpu().numpy())
+        top = top_tokens(step.logits, known.recycler.width)
+        known.recycler.update(step.tree.token_ids, top)
         if self._window is not None:
             found = self._window.update(step.draft, step.chosen, step.verdict.num_accepted)
             for gram in found:
