@@ -85,7 +85,8 @@ class SpeedFigures:
     accepted_by_source: Mapping[str, int]
     finish_reasons: Mapping[str, int]
     prompt_tokens_p50: float
-    prefill_ms_p50: float
+    prefill_ms_p50: float  # NaN of a single item that was decoded with lookahead first
+    reading_ms_p50: float  # what lookahead adds to it
     peers: Mapping[str, PeerFigures]
 
 
@@ -109,7 +110,8 @@ def speed_figures(runs: Sequence[Measured]) -> SpeedFigures:
         accepted_by_source=_sum_of(stats.accepted_by_source for stats in on),
         finish_reasons=dict(Counter(run.on.finish_reason.value for run in runs).most_common()),
         prompt_tokens_p50=percentile([stats.prompt_tokens for stats in on], 50),
-        prefill_ms_p50=percentile([run.prefill_ms for run in runs], 50),
+        prefill_ms_p50=_known_percentile([run.prefill_ms for run in runs], 50),
+        reading_ms_p50=_known_percentile([run.reading_ms for run in runs], 50),
         peers={name: _peer_figures(runs, name) for name in _peer_names(runs)},
     )
 
@@ -117,6 +119,10 @@ def speed_figures(runs: Sequence[Measured]) -> SpeedFigures:
 def percentile(values: Sequence[float], percent: float) -> float:
     """Interpolated percentile; NaN of nothing."""
     return float(np.percentile(values, percent)) if values else np.nan
+
+
+def _known_percentile(values: Sequence[float | None], percent: float) -> float:
+    return percentile([value for value in values if value is not None], percent)
 
 
 def _speed(stats: Sequence[CompletionStats]) -> Speed:

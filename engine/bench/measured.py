@@ -74,6 +74,7 @@ class Measured:
     group: str
     off: CompletionResult
     on: CompletionResult
+    off_first: bool
     peers: Mapping[str, PeerRun]  # by name; empty where there was too little to write
 
     @property
@@ -86,9 +87,17 @@ class Measured:
         )
 
     @property
-    def prefill_ms(self) -> float:
-        """Prefill of the run that came first: the second may find the prompt in a cache."""
-        return max(self.off.stats.prefill_ms, self.on.stats.prefill_ms)
+    def prefill_ms(self) -> float | None:
+        """Time before the first step of plain decoding; None where it found the prompt held."""
+        return self.off.stats.prefill_ms if self.off_first else None
+
+    @property
+    def reading_ms(self) -> float | None:
+        """What lookahead alone takes before its first step: reading the buffers into the pool.
+
+        None where it had to prefill as well.
+        """
+        return self.on.stats.prefill_ms if self.off_first else None
 
     @property
     def speed_up(self) -> float | None:
@@ -117,7 +126,8 @@ class Bench:
         off = self.engine.complete(without) if off_first else None
         on = self.engine.complete(request)
         off = off or self.engine.complete(without)
-        return Measured(name, group, off, on, self._ask_peers(request, on.stats.tokens))
+        peers = self._ask_peers(request, on.stats.tokens)
+        return Measured(name, group, off, on, off_first, peers)
 
     def _ask_peers(self, request: CompletionRequest, num_tokens: int) -> dict[str, PeerRun]:
         if not self.peers or num_tokens < _MIN_PEER_TOKENS:

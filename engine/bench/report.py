@@ -116,7 +116,7 @@ def _drafting(figures: SpeedFigures) -> Table:
         "accepted by source": _counts(figures.accepted_by_source),
         "ended by": _counts(figures.finish_reasons),
         "prompt": f"{figures.prompt_tokens_p50:.0f} tokens, prefill "
-        f"{figures.prefill_ms_p50:.0f} ms, p50",
+        f"{figures.prefill_ms_p50:.0f} ms, reading the buffers {figures.reading_ms_p50:.0f} ms, p50",
     }
     for name, value in rows.items():
         table.add_row(name, value)
@@ -145,6 +145,7 @@ def _item_json(run: Measured) -> dict[str, Any]:
         "rows_per_step": on.rows_per_step,
         "prompt_tokens": on.prompt_tokens,
         "prefill_ms": run.prefill_ms,
+        "reading_ms": run.reading_ms,
         "decode_ms_on": on.decode_ms,
         "decode_ms_off": off.decode_ms,
         "speed_up": run.speed_up,

@@ -7,12 +7,13 @@ from engine.bench.measured import Measured
 from tests.support.scripted_engine import result
 
 
-def measured(group="p", *, on_ms=40.0, off_ms=80.0, tokens=8, steps=2):
+def measured(group="p", *, on_ms=40.0, off_ms=80.0, tokens=8, steps=2, off_first=True):
     return Measured(
         id="i",
         group=group,
         off=result(tokens=tokens, steps=tokens, decode_ms=off_ms),
         on=result(tokens=tokens, steps=steps, decode_ms=on_ms),
+        off_first=off_first,
         peers={},
     )
 
@@ -59,3 +60,9 @@ def test_the_worst_group_is_the_one_that_gained_least():
 def test_a_group_that_wrote_nothing_is_not_the_worst():
     runs = [measured("a"), measured("empty", tokens=0, on_ms=0.0, off_ms=0.0)]
     assert speed_figures(runs).worst_group.group == "a"
+
+
+def test_prefill_is_known_where_plain_decoding_came_first_and_found_no_prompt_held():
+    figures = speed_figures([measured(), measured(off_first=False)])
+    assert figures.prefill_ms_p50 == 50.0
+    assert math.isnan(speed_figures([measured(off_first=False)]).prefill_ms_p50)

@@ -8,8 +8,10 @@ from engine.bench.replay import ReplayReport
 from engine.errors import ConfigurationError
 from tests.support.scripted_engine import result
 
-RUN = Measured("i", "p", off=result(), on=result(steps=2, decode_ms=40.0), peers={})
-EMPTY = Measured("e", "p", off=result("", tokens=0), on=result("", tokens=0), peers={})
+RUN = Measured("i", "p", off=result(), on=result(steps=2, decode_ms=40.0), off_first=True, peers={})
+EMPTY = Measured(
+    "e", "p", off=result("", tokens=0), on=result("", tokens=0), off_first=True, peers={}
+)
 REPORT = ReplayReport({"completion": [RUN, EMPTY], "edit": [RUN]})
 
 

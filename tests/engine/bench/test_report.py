@@ -27,10 +27,13 @@ GOOD = Measured(
     group="p",
     off=result(decode_ms=80.0),
     on=result(steps=2, decode_ms=40.0, sources={"open_buffer": 6}),
+    off_first=True,
     peers={"llama.cpp": PeerRun(7, 10.0, 70.0)},
 )
-BAD = Measured("bad", "p", off=result("a"), on=result("b"), peers={})
-EMPTY = Measured("empty", "q", off=result("", tokens=0), on=result("", tokens=0), peers={})
+BAD = Measured("bad", "p", off=result("a"), on=result("b"), off_first=True, peers={})
+EMPTY = Measured(
+    "empty", "q", off=result("", tokens=0), on=result("", tokens=0), off_first=True, peers={}
+)
 
 
 def shown(renderable):
