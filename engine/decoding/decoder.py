@@ -95,9 +95,7 @@ class Decoder:
         while left > 0 and self.slot.length < end and not self.cancelled():
             depth = min(left, end - self.slot.length) - 1
             draft = self.drafter.draft(written, self.constraint, depth)
-            # Every drafted row takes a place of the slot until the commit, siblings too.
-            free = self.slot.capacity - self.slot.length - 1
-            step = self._step(current, Draft(*(column[:free] for column in draft)))
+            step = self._step(current, draft)
             written += step.token_ids
             current = step.token_ids[-1]
             left -= len(step.token_ids)

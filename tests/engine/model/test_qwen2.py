@@ -213,6 +213,7 @@ def offline(tmp_path_factory):
 
 
 @pytest.mark.model
+@pytest.mark.timeout(300)  # decodes and copies the weights first
 def test_the_offline_model_has_the_reference_logits(offline):
     model, reference, prompt = offline
     slot = model.new_slot(128)

@@ -130,6 +130,23 @@ def test_runs_the_widest_tree():
     assert_close(slot.step(tree), expected)
 
 
+@pytest.mark.parametrize(
+    "deviation",
+    [
+        {"use_sliding_window": True, "sliding_window": 16, "max_window_layers": 1},
+        {"rope_parameters": {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0}},
+    ],
+    ids=["windows", "yarn"],
+)
+def test_runs_what_our_own_qwen2_refuses(deviation):
+    model = TransformersModel(tiny_model("qwen2", **deviation))
+    slot = model.new_slot(128)
+    slot.prefill(PROMPT)
+    tree = random_tree(np.random.default_rng(10), 24, model.vocab_size)
+    expected = expected_logits(tiny_model("qwen2", **deviation), PROMPT, tree)
+    assert_close(slot.step(tree), expected)
+
+
 def test_slots_do_not_disturb_each_other():
     model, reference = TransformersModel(tiny_model("llama")), tiny_model("llama")
     first, second = model.new_slot(64), model.new_slot(64)
