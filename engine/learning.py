@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.decoding.acceptance import AcceptanceTable, AcceptanceTables
-from engine.decoding.budget import ROW_COUNTS, SWEEP_REPEATS, Budget, StepCost, sweep
+from engine.decoding.budget import ROW_COUNTS, SWEEP_ROUNDS, Budget, StepCost, sweep
 from engine.decoding.pool.expansion import prior_acceptance
 from engine.decoding.recycler import RECYCLER_PRIOR
 from engine.decoding.window import WINDOW_PRIOR
 from engine.model.causal_lm import MAX_ROWS, CausalModel, TokenTree
 from engine.progress import Progress
 
-_SWEEP_CONTEXT = 512  # tokens in the slot while steps are timed
-_SWEEP_LIMIT = 8.0  # stop at the row count that costs this many one-row steps
+_CONTEXT = 64  # tokens in the slot while steps are timed
+_SWEEP_LIMIT = 4.0  # stop at the row count that costs this many one-row steps
+_PROBED_ROWS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +41,12 @@ class Learning:
             }
         )
         tables.load(tables_file)
+        timer = _StepTimer(model)
         known = _read_costs(cost_file)
-        cost = StepCost(known or sweep_model(model, progress))
-        learning = cls(tables, Budget(cost), tables_file, cost_file)
-        if known is None:
-            learning.save()
+        if known is not None and _still_holds(known, timer):
+            return cls(tables, Budget(known), tables_file, cost_file)
+        learning = cls(tables, Budget(StepCost(_sweep(timer, progress))), tables_file, cost_file)
+        learning.save()
         return learning
 
     def save(self) -> None:
@@ -57,29 +59,42 @@ class Learning:
             partial.replace(self.cost_file)
 
 
-def sweep_model(model: CausalModel, progress: Progress) -> Mapping[int, float]:
-    """Time steps of growing row counts behind 512 tokens of context, in ms."""
-    context = min(_SWEEP_CONTEXT, model.max_context // 2)
-    slot = model.new_slot(context + MAX_ROWS)
-    slot.prefill([token % model.vocab_size for token in range(context)])
+class _StepTimer:
+    """Times steps of a model behind a short context."""
 
-    def step(rows: int) -> float:
+    def __init__(self, model: CausalModel) -> None:
+        self._ids = [token % model.vocab_size for token in range(MAX_ROWS)]
+        self._slot = model.new_slot(_CONTEXT + MAX_ROWS)
+        self._slot.prefill(self._ids[:_CONTEXT])
+
+    def ms(self, rows: int) -> float:
+        """Duration of one step of `rows` rows."""
         began = time.perf_counter()
-        slot.step(TokenTree.chain([token % model.vocab_size for token in range(rows)]))
-        progress.advance(1)
+        self._slot.step(TokenTree.chain(self._ids[:rows]))
         return 1000 * (time.perf_counter() - began)
 
-    progress.begin("timing this machine's decoding steps", SWEEP_REPEATS * len(ROW_COUNTS))
+
+def _still_holds(cost: StepCost, timer: _StepTimer) -> bool:
+    """Probe two row counts: a sweep taken on a busy machine misleads until it is taken again."""
+    one, many = (min(timer.ms(rows) for _ in range(3)) for rows in (1, _PROBED_ROWS))
+    return cost.agrees(_PROBED_ROWS, many, one)
+
+
+def _sweep(timer: _StepTimer, progress: Progress) -> Mapping[int, float]:
+    def timed(rows: int) -> float:
+        progress.advance(1)
+        return timer.ms(rows)
+
+    progress.begin("timing this machine's decoding steps", SWEEP_ROUNDS * len(ROW_COUNTS))
     try:
-        return sweep(step, limit_factor=_SWEEP_LIMIT)
+        return sweep(timed, limit_factor=_SWEEP_LIMIT)
     finally:
         progress.end()
 
 
-def _read_costs(path: Path) -> dict[int, float] | None:
+def _read_costs(path: Path) -> StepCost | None:
     try:
-        costs = {int(rows): float(ms) for rows, ms in json.loads(path.read_text("utf-8")).items()}
-        StepCost(costs)
+        costs = json.loads(path.read_text("utf-8"))
+        return StepCost({int(rows): float(ms) for rows, ms in costs.items()})
     except (OSError, ValueError, AttributeError, TypeError):
         return None
-    return costs

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 ROW_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
-SWEEP_REPEATS = 3
+SWEEP_ROUNDS = 3
 _FREE = 1.1
+_AGREEMENT = 1.35
 _CLIP = 1.5  # a step that took longer than this times its estimate was disturbed
 _LEARNING_RATE = 0.05
 _RATE_MEMORY = 0.98
@@ -54,6 +55,11 @@ class StepCost:
         self._ms *= 1 + _LEARNING_RATE * error * nearness
         self._ms = np.maximum.accumulate(self._ms)
 
+    def agrees(self, rows: int, ms: float, one_row_ms: float) -> bool:
+        """Tell whether a measured step bears the known relation of costs out."""
+        known, seen = self.ms(rows) / self.ms(1), ms / one_row_ms
+        return 1 / _AGREEMENT <= seen / known <= _AGREEMENT
+
     def as_mapping(self) -> dict[int, float]:
         """Return the costs at the swept row counts, to keep for the next start."""
         return {count: float(self._ms[count - 1]) for count in ROW_COUNTS}
@@ -68,13 +74,15 @@ class StepCost:
 def sweep(step: Callable[[int], float], *, limit_factor: float) -> dict[int, float]:
     """Measure `step(rows) -> ms` for growing row counts, up to `limit_factor` one-row steps.
 
-    Each count runs a few times and the fastest counts, as noise only ever adds.
+    Whole rounds are repeated and the fastest of each count counts: noise comes in bursts and only
+    ever adds.
     """
     costs: dict[int, float] = {}
-    for rows in ROW_COUNTS:
-        costs[rows] = min(step(rows) for _ in range(SWEEP_REPEATS))
-        if costs[rows] > limit_factor * costs[1]:
-            break
+    for _ in range(SWEEP_ROUNDS):
+        for rows in ROW_COUNTS:
+            costs[rows] = min(step(rows), costs.get(rows, float("inf")))
+            if costs[rows] > limit_factor * costs[1]:
+                break
     return costs
 
 

@@ -63,7 +63,8 @@ class Int8Linear:
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """Float32 [rows, in] -> float32 [rows, out]."""
-        step = x.abs().amax(dim=1, keepdim=True).clamp_min_(1e-12).div_(ACTIVATION_LEVELS)
+        largest = torch.linalg.vector_norm(x, torch.inf, dim=1, keepdim=True)
+        step = largest.clamp_min_(1e-12).mul_(1 / ACTIVATION_LEVELS)
         codes = x / step
         out = self._twice(codes) if self._fine else self._multiply(codes)
         out *= step
@@ -93,7 +94,7 @@ class Int8PackLinear:
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """Float32 [rows, in] -> float32 [rows, out]."""
-        product: torch.Tensor = torch.ops.aten._weight_int8pack_mm(
+        product: torch.Tensor = torch.ops.aten._weight_int8pack_mm(  # noqa: SLF001 - torch has it under no other name
             x.bfloat16(), self._weight, self._scale
         )
         return product.float() if self._bias is None else product.float().add_(self._bias)
@@ -105,7 +106,9 @@ def _prepack(weight: torch.Tensor, scale: torch.Tensor) -> object:
         # torch announces that a release beyond our range drops tensors of this kind; without
         # them `has_fbgemm` has to say no, and Int8PackLinear takes over.
         warnings.filterwarnings("ignore", message="torch.quantize_per_tensor")
-        quantised = torch._make_per_channel_quantized_tensor(weight, scale.double(), points, 0)
+        quantised = torch._make_per_channel_quantized_tensor(  # noqa: SLF001 - likewise
+            weight, scale.double(), points, 0
+        )
     return torch.ops.quantized.linear_prepack(quantised, None)
 
 

@@ -17,7 +17,8 @@ def random_parents(rows: int, seed: int) -> np.ndarray:
     return np.array([-1, *(rng.integers(0, row) for row in range(1, rows))], np.int32)
 
 
-def random_case(heads, kv_heads, length, rows, seed=0):
+def random_case(shape, length, rows, seed=0):
+    heads, kv_heads = shape
     generator = torch.Generator().manual_seed(seed)
     slots = -(-(length + rows) // CHUNK) * CHUNK
     queries = torch.randn(rows, heads, 64, generator=generator)
@@ -28,7 +29,7 @@ def random_case(heads, kv_heads, length, rows, seed=0):
 @pytest.mark.parametrize("heads", HEADS.values(), ids=HEADS)
 @pytest.mark.parametrize(("length", "rows"), [(0, 1), (1, 3), (63, 17), (500, 40), (511, 9)])
 def test_equals_the_formula(heads, length, rows):
-    queries, keys, values = random_case(*heads, length, rows)
+    queries, keys, values = random_case(heads, length, rows)
     plan = TreePlan(random_parents(rows, seed=length), length)
     expected = reference(queries, keys, values, plan)
     actual = tree_attention(queries, keys, values, plan)
@@ -36,7 +37,7 @@ def test_equals_the_formula(heads, length, rows):
 
 
 def test_leaves_keys_and_values_as_they_were():
-    queries, keys, values = random_case(14, 2, 100, 20)
+    queries, keys, values = random_case((14, 2), 100, 20)
     before = keys.clone(), values.clone()
     tree_attention(queries, keys, values, TreePlan(random_parents(20, seed=3), 100))
     assert torch.equal(keys, before[0])
@@ -52,7 +53,7 @@ def test_leaves_keys_and_values_as_they_were():
 )
 def test_a_row_has_the_bits_of_plain_decoding(heads, length, rows, seed):
     """The last row of a random tree, and the same text decoded row by row, agree to the bit."""
-    queries, keys, values = random_case(*heads, length, rows, seed)
+    queries, keys, values = random_case(heads, length, rows, seed)
     plan = TreePlan(random_parents(rows, seed), length)
     row = rows - 1
     path = plan.runs[-1].path.tolist()
