@@ -120,14 +120,25 @@ class Bench:
     ) -> Measured:
         """Decode `request` with its lookahead, without, and by the peers.
 
-        Callers alternate the order: the second of two runs finds warmer caches.
+        Callers alternate the order: the second of two runs finds warmer caches. A request whose
+        lookahead is off is decoded once.
         """
-        without = replace(request, lookahead=OFF)
-        off = self.engine.complete(without) if off_first else None
-        on = self.engine.complete(request)
-        off = off or self.engine.complete(without)
+        off, on = self._run_pair(request, off_first=off_first)
         peers = self._ask_peers(request, on.stats.tokens)
         return Measured(name, group, off, on, off_first, peers)
+
+    def _run_pair(
+        self, request: CompletionRequest, *, off_first: bool
+    ) -> tuple[CompletionResult, CompletionResult]:
+        without = replace(request, lookahead=OFF)
+        if request == without:
+            off = self.engine.complete(without)
+            return off, off
+        if off_first:
+            off = self.engine.complete(without)
+            return off, self.engine.complete(request)
+        on = self.engine.complete(request)
+        return self.engine.complete(without), on
 
     def _ask_peers(self, request: CompletionRequest, num_tokens: int) -> dict[str, PeerRun]:
         if not self.peers or num_tokens < _MIN_PEER_TOKENS:

@@ -87,6 +87,13 @@ def test_runs_off_and_on_in_alternating_order_after_a_warm_up_that_is_no_item():
     assert engine.requests[1:] == [off, on, on, off, off, on, on, off]
 
 
+def test_a_request_without_lookahead_is_decoded_once():
+    engine = ScriptedEngine(twice_as_fast)
+    report = run_replay(Bench(engine), [ITEM] * 2, ReplayOptions(lookahead=OFF), nobody)
+    assert len(engine.requests) == 1 + 2
+    assert report.sets["completion"].on_over_off.of_totals == 1.0
+
+
 def test_tells_how_far_it_is():
     calls = []
     run_replay(
