@@ -85,16 +85,16 @@ class Qwen2:
     ) -> torch.Tensor:
         rows, c = x.shape[0], self.config
         heads = layer.qkv(x).view(rows, c.num_heads + 2 * c.num_kv_heads, c.head_dim)
-        queries, keys, values = heads.split([c.num_heads, c.num_kv_heads, c.num_kv_heads], dim=1)
+        rotated = _rotate(heads[:, : c.num_heads + c.num_kv_heads], *turns)
         flight = slice(kv.length, kv.length + rows)
-        kv.keys[index, :, flight] = _rotate(keys, *turns).transpose(0, 1)
-        kv.values[index, :, flight] = values.transpose(0, 1)
-        out = tree_attention(_rotate(queries, *turns), kv.keys[index], kv.values[index], plan)
+        kv.keys[index, :, flight] = rotated[:, c.num_heads :].transpose(0, 1)
+        kv.values[index, :, flight] = heads[:, c.num_heads + c.num_kv_heads :].transpose(0, 1)
+        queries = rotated[:, : c.num_heads]
+        out = tree_attention(queries, kv.keys[index], kv.values[index], plan)
         return layer.o(out.view(rows, -1))
 
     def _norm(self, x: torch.Tensor, gain: torch.Tensor | None) -> torch.Tensor:
-        scaled = x * torch.rsqrt(x.square().mean(dim=-1, keepdim=True) + self.config.rms_norm_eps)
-        return scaled if gain is None else scaled * gain
+        return functional.rms_norm(x, x.shape[-1:], gain, self.config.rms_norm_eps)
 
     def _turns(self, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Cosines and sines of the rotary embedding, [R, 1, d / 2] each."""
@@ -162,6 +162,6 @@ def _rotate(x: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor) -> torc
 
 def _swiglu(x: torch.Tensor, layer: _Layer) -> torch.Tensor:
     gate, up = layer.gate_up(x).chunk(2, dim=-1)
-    pieces = gate.split(max(1, _UNSPLIT_ELEMENTS // gate.shape[1]))
-    active = torch.cat([functional.silu(piece) for piece in pieces])
-    return layer.down(active.mul_(up))
+    for piece in gate.split(max(1, _UNSPLIT_ELEMENTS // gate.shape[1])):
+        functional.silu(piece, inplace=True)
+    return layer.down(gate.mul_(up))

@@ -42,8 +42,10 @@ def _answer(
     kv_heads = keys.shape[0]
     group = heads // kv_heads
     padding = -(rows * group) % _PRODUCT_ROWS
-    packed = queries.view(rows, kv_heads, group, dim).transpose(0, 1)
-    packed = functional.pad(packed.reshape(kv_heads, rows * group, dim), (0, 0, 0, padding))
+    packed = queries.reshape(rows, kv_heads, group, dim).transpose(0, 1)
+    packed = packed.reshape(kv_heads, rows * group, dim)
+    if padding:
+        packed = functional.pad(packed, (0, 0, 0, padding))
     mask = plan.mask(run, group, padding, queries.dtype)
     slots = mask.shape[1]
     out = functional.scaled_dot_product_attention(
