@@ -84,8 +84,8 @@ def fim_tables(report: FimReport, setting: Setting) -> Group:
 
 def _speed_table(title: str, figures: SpeedFigures) -> Table:
     table = Table(title=title)
-    table.add_column("decoding, prefill apart")
-    for column in ("tokens/s", "ms/token p50", "p95", "on is faster: totals", "medians"):
+    table.add_column("decoding alone")
+    for column in ("tokens/s", "ms/token p50", "p95", "on is x, totals", "medians"):
         table.add_column(column, justify="right")
     table.add_row("lookahead on", *_speed_cells(figures.on), "", "")
     ratio = _ratio_cells(figures.on_over_off)
