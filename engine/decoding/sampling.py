@@ -7,6 +7,7 @@ itself, so the text of a seed is the same whatever was drafted (Gumbel-max: Madd
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numba
 import numpy as np
@@ -14,10 +15,9 @@ import torch
 
 from engine.config import Sampling
 
-_MAX_NOISE = 38.0  # above the largest Gumbel value of a 52-bit uniform, 36.74
-# An id that trails by d needs 1 - u < 1 - exp(-exp(-d)) < exp(-d) to win: one look-up of
-# exp(-floor(d)) spares nearly all ids their two logarithms.
-_LOSING_TAIL = np.exp(-np.arange(int(_MAX_NOISE) + 1, dtype=np.float64))
+_BLOCK = 128  # ids that are tested together
+_MARGIN = 0.01  # of the test's exponent, for its rounding
+_EXPONENT = 8388608.0  # a step of a float32's exponent, as an integer: 2^23
 
 # Per row the ids that a constraint leaves (ascending int64, not empty), or None for all.
 Allowed = Sequence[np.ndarray | None]
@@ -33,7 +33,7 @@ def choose(
 
     `positions` [rows] are absolute: the place in the sequence that each drawn token will have.
     """
-    rows = logits.cpu().numpy()
+    rows = logits.contiguous().cpu().numpy()
     ids_of = allowed if allowed is not None else [None] * len(rows)
     drawn = (
         _choose_row(row, int(position), sampling, ids)
@@ -50,11 +50,16 @@ def _choose_row(
         place = int(np.argmax(values))  # the first of equals: the lowest id
         return place if allowed is None else int(allowed[place])
     kept = _nucleus(values, sampling)
-    ids = np.arange(len(row)) if allowed is None else allowed
+    ids = _all_ids(len(row)) if allowed is None else allowed.astype(np.uint32)
     if kept is not None:
         values, ids = values[kept], ids[kept]
     key = _noise_key(np.uint64(sampling.seed % 2**64), position)
-    return int(_draw(values, ids, 1.0 / sampling.temperature, key, _LOSING_TAIL))
+    return int(_draw(values, ids, int(np.argmax(values)), 1.0 / sampling.temperature, key))
+
+
+@lru_cache(maxsize=2)
+def _all_ids(vocab_size: int) -> np.ndarray:
+    return np.arange(vocab_size, dtype=np.uint32)
 
 
 def _nucleus(values: np.ndarray, sampling: Sampling) -> np.ndarray | None:
@@ -77,15 +82,17 @@ def _top_k(values: np.ndarray, k: int) -> np.ndarray:
 
 
 def _top_p(values: np.ndarray, temperature: float, top_p: float) -> np.ndarray:
-    """The fewest most probable places whose probabilities reach `top_p` together."""
+    """The fewest most probable places that reach `top_p` together, and what equals the last."""
     weights = np.exp((values - values.max()) / np.float32(temperature))
     total = float(weights.sum(dtype=np.float64))
     # Ids below (1 - p) / V hold less than 1 - p together, so the nucleus lies within the others.
     places = np.flatnonzero(weights >= total * (1.0 - top_p) / len(values))
-    order = places[np.argsort(-weights[places], kind="stable")]
-    mass = np.cumsum(weights[order], dtype=np.float64)
-    num_kept = int(np.searchsorted(mass, top_p * total)) + 1
-    return np.sort(order[:num_kept])
+    candidates = weights[places]
+    falling = np.sort(candidates)[::-1]
+    num_kept = int(np.searchsorted(np.cumsum(falling, dtype=np.float64), top_p * total)) + 1
+    least = falling[min(num_kept, len(falling)) - 1]
+    kept: np.ndarray = places[candidates >= least]
+    return kept
 
 
 @numba.njit("uint64(uint64)", cache=True, inline="always")
@@ -103,31 +110,47 @@ def _noise_key(seed: np.uint64, position: int) -> np.uint64:
     return key
 
 
-@numba.njit("float64(uint64, int64)", cache=True, inline="always")
-def _uniform(key: np.uint64, token_id: int) -> float:
-    """Strictly between 0 and 1, 52 bits; the half keeps both ends out."""
-    counter = np.uint64(token_id + 1) * np.uint64(0x9E3779B97F4A7C15)
-    bits = _mix(key + counter) >> np.uint64(12)
-    return (float(bits) + 0.5) * 2.0**-52
+@numba.njit("int32(uint64, uint32)", cache=True, inline="always")
+def _head(key: np.uint64, token_id: np.uint32) -> np.int32:
+    """31 random bits; arithmetic of 32 bits, so that many ids are hashed at once."""
+    x = np.uint32(token_id * np.uint32(0x9E3779B1) + np.uint32(key))
+    x = np.uint32((x ^ (x >> np.uint32(16))) * np.uint32(0x7FEB352D))
+    x = np.uint32(x ^ (x >> np.uint32(15)) ^ np.uint32(key >> np.uint64(32)))
+    x = np.uint32(x * np.uint32(0x846CA68B))
+    return np.int32((x ^ (x >> np.uint32(16))) >> np.uint32(1))
 
 
-@numba.njit("int64(float32[:], int64[:], float64, uint64, float64[:])", cache=True)
-def _draw(
-    values: np.ndarray, ids: np.ndarray, scale: float, key: np.uint64, losing_tail: np.ndarray
-) -> int:
-    """The id with the largest `scale * value + Gumbel(key, id)`."""
-    first = np.argmax(values)  # starting at the likeliest, nearly all others fail the cheap test
-    chosen = ids[first]
-    best = scale * values[first] - math.log(-math.log(_uniform(key, ids[first])))
-    for place in range(len(ids)):
-        behind = best - scale * values[place]
-        if not behind < _MAX_NOISE:  # also true of NaN and of minus infinity
-            continue
-        uniform = _uniform(key, ids[place])
-        if behind > 0.0 and 1.0 - uniform >= losing_tail[int(behind)]:
-            continue
-        score = scale * values[place] - math.log(-math.log(uniform))
-        if score > best:
-            best = score
-            chosen = ids[place]
+@numba.njit("float64(uint64, uint32)", cache=True)
+def _noise(key: np.uint64, token_id: np.uint32) -> float:
+    """A Gumbel variable, -log(-log(1 - t)): t is uniform, `_head` and 21 more bits behind it."""
+    rest = _mix(key ^ (np.uint64(token_id) << np.uint64(32))) >> np.uint64(43)
+    tail = (float(_head(key, token_id)) * 2097152.0 + float(rest) + 0.5) * 2.0**-52
+    return -math.log(-math.log1p(-tail))
+
+
+@numba.njit("int64(float32[::1], uint32[::1], int64, float64, uint64)", cache=True)
+def _draw(values: np.ndarray, ids: np.ndarray, first: int, scale: float, key: np.uint64) -> int:
+    """The id with the largest `scale * value + noise`; `first` is the place of the largest value.
+
+    An id that trails the best score by d wins only with t < 1 - exp(-exp(-d)) < exp(-d), which
+    nearly none has. The test compares t's bits as a float with those of a bound on exp(-d):
+    2^n (1 + f) >= 2^(n + f) is the float whose bits are (n + f + 127) 2^23.
+    """
+    # Starting at the likeliest, nearly all others fail the test.
+    chosen, best = ids[first], scale * values[first] + _noise(key, ids[first])
+    slope = np.float32(scale * _EXPONENT / math.log(2.0))
+    for start in range(0, len(ids), _BLOCK):
+        end = min(start + _BLOCK, len(ids))
+        # 31: the head is t times 2^31
+        level = np.float32((127.0 + 31.0 + _MARGIN - best / math.log(2.0)) * _EXPONENT)
+        may_win = False
+        for place in range(start, end):  # no branch, so the compiler tests many at once
+            bound = max(np.float32(0.0), values[place] * slope + level)
+            head = np.float32(_head(key, ids[place]))
+            may_win |= bool(head.view(np.int32) < np.int32(bound))
+        if may_win:
+            for place in range(start, end):
+                score = scale * values[place] + _noise(key, ids[place])
+                if score > best:
+                    chosen, best = ids[place], score
     return int(chosen)

@@ -12,7 +12,7 @@ from engine.config import Sampling
 from engine.decoding.sampling import choose
 
 SMALL = torch.tensor([[2.0, 0.5, 1.5, -1.0, 1.0, 0.0]])
-MANY = 20_000
+MANY = 10_000
 
 
 def draws(logits: torch.Tensor, sampling: Sampling, allowed: list[int] | None = None) -> np.ndarray:
@@ -140,7 +140,15 @@ def _mix(x: int) -> int:
     return x ^ (x >> 31)
 
 
+def _head(key: int, token_id: int) -> int:
+    x = (token_id * 0x9E3779B1 + key) % 2**32
+    x = (x ^ (x >> 16)) * 0x7FEB352D % 2**32
+    x = (x ^ (x >> 15) ^ (key >> 32)) * 0x846CA68B % 2**32
+    return (x ^ (x >> 16)) >> 1
+
+
 def _noise_by_definition(seed: int, position: int, token_id: int) -> float:
     key = _mix(_mix((seed + 0x9E3779B97F4A7C15) % 2**64) ^ position)
-    bits = _mix((key + (token_id + 1) * 0x9E3779B97F4A7C15) % 2**64) >> 12
-    return -math.log(-math.log((bits + 0.5) / 2**52))
+    rest = _mix(key ^ (token_id << 32)) >> 43
+    tail = (_head(key, token_id) * 2**21 + rest + 0.5) / 2**52
+    return -math.log(-math.log1p(-tail))
