@@ -83,9 +83,9 @@ def fim_tables(report: FimReport, setting: Setting) -> Group:
 
 
 def _speed_table(title: str, figures: SpeedFigures) -> Table:
-    table = Table(title=title)
+    table = Table(title=title, caption="ms per token over items; on / this compares speeds")
     table.add_column("decoding alone")
-    for column in ("tokens/s", "ms/token p50", "p95", "on is x, totals", "medians"):
+    for column in ("tokens/s", "ms p50", "ms p95", "on / this", "of medians"):
         table.add_column(column, justify="right")
     table.add_row("lookahead on", *_speed_cells(figures.on), "", "")
     ratio = _ratio_cells(figures.on_over_off)
@@ -101,7 +101,7 @@ def _speed_cells(speed: Speed) -> list[str]:
 
 
 def _ratio_cells(ratio: Ratio) -> list[str]:
-    return [f"{ratio.of_totals:.2f} x", f"{ratio.of_medians:.2f} x"]
+    return [f"{ratio.of_totals:.2f}", f"{ratio.of_medians:.2f}"]
 
 
 def _drafting(figures: SpeedFigures) -> Table:
@@ -112,7 +112,7 @@ def _drafting(figures: SpeedFigures) -> Table:
         f"{figures.tokens_per_step_p50:.2f} p50 over items",
         "rows per step": f"{figures.rows_per_step:.1f}",
         "identical with lookahead": f"{figures.identical:.1%} of items",
-        "slowest group": f"{worst.group}: {worst.ratio:.2f} x lookahead off",
+        "slowest group": f"{worst.group}: {worst.ratio:.2f} times lookahead off",
         "accepted by source": _counts(figures.accepted_by_source),
         "ended by": _counts(figures.finish_reasons),
         "prompt": f"{figures.prompt_tokens_p50:.0f} tokens, prefill "
