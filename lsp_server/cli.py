@@ -21,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = False
     # OpenMP's threads spin while they wait, unless told otherwise before torch is imported. Beside
     # a compiler or a test run that made a step of ours thirty times slower.
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    os.environ.setdefault("GOMP_SPINCOUNT", "20000")
     try:
         arguments = build_parser().parse_args(argv)
         settings = Settings.from_environment()

@@ -13,7 +13,7 @@ from engine.errors import ModelNotFoundError
 from engine.model.offline_parts import OFFLINE_MODELS, find_parts
 from lsp_server.settings import Settings
 
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # as the foregram command does
+os.environ.setdefault("GOMP_SPINCOUNT", "20000")  # as the foregram command does
 
 
 @pytest.fixture(autouse=True)
