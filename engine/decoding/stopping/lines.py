@@ -78,7 +78,12 @@ def squeeze(text: str) -> str:
 
 def filled_lines(text: str) -> list[Line]:
     """The lines that are not blank, the last one also when its end is missing."""
-    return Written.of(text if text.endswith("\n") else text + "\n").lines
+    lines, start = [], 0
+    for raw in text.split("\n"):
+        if line := raw.rstrip():
+            lines.append(Line(line, squeeze(line), start))
+        start += len(raw) + 1
+    return lines
 
 
 def last_line(text: str) -> str:
