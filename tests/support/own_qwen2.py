@@ -12,7 +12,8 @@ def own_qwen2(reference: transformers.PreTrainedModel, variant: str) -> Qwen2:
     """Pack the reference's weights as `variant` says; `float64` stands for exact arithmetic."""
     described = reference.config.to_dict() | {"architectures": [QWEN2]}
     config = ModelConfig.from_hugging_face(described)
-    read = reference.state_dict().__getitem__
+    weights = reference.state_dict()
     if variant == "float64":
-        return Qwen2(config, dict(_pack_floats(config, read, torch.float64)), variant)
-    return Qwen2(config, dict(VARIANTS[variant](config, read)), variant)
+        exact = {name: weight.double() for name, weight in weights.items()}
+        return Qwen2(config, dict(_pack_floats(config, exact.__getitem__, torch.float64)), variant)
+    return Qwen2(config, dict(VARIANTS[variant](config, weights.__getitem__)), variant)
