@@ -24,6 +24,7 @@ from engine.open_buffers import OpenBuffers
 from engine.progress import NoProgress, Progress
 from engine.prompt_cache import PromptCache
 from engine.request import CompletionChunk, CompletionRequest, CompletionResult, FinishReason
+from engine.snippets import related_snippets
 from engine.text_stream import TextStream
 
 POOL_TOKENS = 2_000_000  # 30 MB, about 8 MB of text
@@ -94,6 +95,8 @@ class Engine:
             request.suffix,
             request.layout,
             self._prompt_tokens,
+            path=request.path,
+            snippets=related_snippets(request),
         )
 
     def complete(

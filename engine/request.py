@@ -32,6 +32,14 @@ class Buffer:
 
 
 @dataclass(frozen=True, slots=True)
+class Snippet:
+    """Whole lines of a buffer that the model may read before the file at the cursor."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class CompletionRequest:
     """Text around a cursor and how to continue it. `prefix + suffix` is the whole document."""
 

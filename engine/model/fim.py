@@ -18,10 +18,19 @@ class _Family(NamedTuple):
     suffix: str
     middle: str | None
     prefix_lead: str = ""
+    repository: str | None = None  # tokens that put other files before the one with the hole
+    file: str | None = None
 
 
 _FAMILIES = (
-    _Family("<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"),  # Qwen, CodeGemma, Granite 4
+    # Qwen; CodeGemma and Granite 4, which lack the tokens for other files.
+    _Family(
+        "<|fim_prefix|>",
+        "<|fim_suffix|>",
+        "<|fim_middle|>",
+        repository="<|repo_name|>",
+        file="<|file_sep|>",
+    ),
     _Family("<fim_prefix>", "<fim_suffix>", "<fim_middle>"),  # StarCoder, Granite Code
     _Family("<fim-prefix>", "<fim-suffix>", "<fim-middle>"),  # SantaCoder
     _Family("<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"),  # noqa: RUF001 - DeepSeek-Coder's own
@@ -43,6 +52,7 @@ class FimFormat:
     """The special tokens of fill-in-the-middle. `middle_id` None means suffix first.
 
     `stop_ids` end an answer besides the vocabulary's ends: the model has begun another block.
+    `repository_id` and `file_id` lead in other files; None where the model knows no such layout.
     """
 
     prefix_id: int
@@ -50,6 +60,8 @@ class FimFormat:
     middle_id: int | None
     prefix_lead: str
     stop_ids: frozenset[int]
+    repository_id: int | None = None
+    file_id: int | None = None
 
 
 def find_fim_format(vocabulary: Vocabulary, model_name: str) -> FimFormat:
@@ -63,7 +75,19 @@ def find_fim_format(vocabulary: Vocabulary, model_name: str) -> FimFormat:
         others = (*_PAD_NAMES, *_REPOSITORY_NAMES, *_FILE_NAMES)
         marks = {prefix, suffix, middle, *map(vocabulary.id_of, others)} - {None}
         stops = frozenset(mark for mark in marks if mark is not None)
-        return FimFormat(prefix, suffix, middle, family.prefix_lead, stops)
+        repository, file = (
+            None if name is None else vocabulary.id_of(name)
+            for name in (family.repository, family.file)
+        )
+        return FimFormat(
+            prefix,
+            suffix,
+            middle,
+            family.prefix_lead,
+            stops,
+            repository_id=repository,
+            file_id=file,
+        )
     raise UnsupportedModelError(
         f"{model_name} has no fill-in-the-middle tokens, so it cannot complete inside a file; "
         "Qwen2.5-Coder can (--model 0.5b)"

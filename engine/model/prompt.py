@@ -7,16 +7,20 @@ with it (token healing), as its tokens would differ from those of the whole word
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.config import Layout
 from engine.model.fim import FimFormat
 from engine.model.prompt_window import Window, cut_window
 from engine.model.tokenizer import Tokenizer, encodable
+from engine.request import Snippet
 
 # The trailing word or run of punctuation with one blank before it, or trailing blanks.
 _PIECE = re.compile(r"(?: ?\w{1,48}| ?[^\w\s]{1,48}|[ \t]+)\Z")
 _CONTEXT_CHARS = 1024
+_SNIPPET_SHARE = 1 / 3
+_REPOSITORY = "repository\n"  # a name that says nothing; its tokens are part of the layout
 _FIM_MARKS = 4  # prefix, suffix and middle token, and a lead of the prefix
 
 
@@ -45,18 +49,22 @@ def build_prompt(
     budget_tokens: int,
     *,
     healing: bool = True,
+    path: str = "",
+    snippets: Sequence[Snippet] = (),
 ) -> Prompt:
     """Lay out the text around a cursor in at most `budget_tokens` tokens.
 
     Far text is left out, three quarters of the budget going to the prefix. `healing=False` keeps
-    the piece at the cursor in the prompt, for comparisons.
+    the piece at the cursor in the prompt, for comparisons. Of `snippets`, best first, those stand
+    before the file `path` that fit a third of the budget.
     """
+    header = _header(tokenizer, fim, path, snippets, int(budget_tokens * _SNIPPET_SHARE))
     partial = cut_piece(prefix)
     kept = prefix.removesuffix(partial) if layout == "line" and healing else prefix
     marks = len(tokenizer.start_ids) + _FIM_MARKS
-    window = cut_window(tokenizer, kept, suffix, budget_tokens - marks)
+    window = cut_window(tokenizer, kept, suffix, budget_tokens - marks - len(header))
     return Prompt(
-        ids=_lay_out(tokenizer, fim, window, layout),
+        ids=(*tokenizer.start_ids, *header, *_lay_out(tokenizer, fim, window, layout)),
         dropped=_bytes(prefix[len(kept) :]),
         partial=_bytes(partial),
         context_ids=tuple(tokenizer.encode(_tail(prefix.removesuffix(partial)))),
@@ -68,6 +76,28 @@ def cut_piece(prefix: str) -> str:
     """Return the piece of the current line that a token boundary at the cursor may cut."""
     found = _PIECE.search(prefix, max(prefix.rfind("\n") + 1, len(prefix) - 4096))
     return found[0] if found else ""
+
+
+def _header(
+    tokenizer: Tokenizer, fim: FimFormat, path: str, snippets: Sequence[Snippet], budget: int
+) -> list[int]:
+    """Return the other files as the model was trained on them: repository, files, this file."""
+    if fim.repository_id is None or fim.file_id is None:
+        return []
+    chosen: dict[str, list[int]] = {}
+    start = [fim.repository_id, *tokenizer.encode(_REPOSITORY)]
+    own = [fim.file_id, *tokenizer.encode(f"{path}\n")]
+    budget -= len(start) + len(own)
+    for snippet in snippets:
+        ids = [fim.file_id, *tokenizer.encode(f"{snippet.path}\n{snippet.text}")]
+        if len(ids) <= budget:
+            chosen[snippet.path] = ids
+            budget -= len(ids)
+    if not chosen:
+        return []
+    # In the order of their paths: that of their worth would change as the user types.
+    files = [token_id for name in sorted(chosen) for token_id in chosen[name]]
+    return [*start, *files, *own]
 
 
 def _lay_out(
@@ -82,7 +112,7 @@ def _lay_out(
         body = [fim.suffix_id, *after, fim.prefix_id, *before]
     else:
         body = [fim.prefix_id, *before, fim.suffix_id, *after, fim.middle_id]
-    return (*tokenizer.start_ids, *body, *tokenizer.encode(line))
+    return (*body, *tokenizer.encode(line))
 
 
 def _tail(text: str) -> str:
