@@ -30,7 +30,7 @@ SEPARATOR = -1
 
 
 class Found(NamedTuple):
-    """Slots that may continue a context, those of kind SKIPPED last. Shapes [MAX_FOUND]."""
+    """Slots that may continue a context. Shapes [MAX_FOUND]."""
 
     slots: np.ndarray  # int64
     lengths: np.ndarray  # int64, tokens of the context that match
@@ -267,15 +267,15 @@ def _place(found, count, slot):
 @njit(cache=True)
 def skip(tokens, sources, links, length, context, skipped, priors, found, count):
     """Keep what follows the context without its last tokens, as if others stood in their place."""
-    first = count
     shorter = context[: context.size - skipped]
     end = occurrences(tokens, sources, links, length, shorter, priors, found, count)
-    for i in range(first, end):
+    for i in range(count, end):
         slot = found.slots[i]
         for _ in range(skipped):
             slot = step(tokens, length, slot) if slot >= 0 else -1
         if slot >= 0 and sources[slot] > 0:
-            weight = found.weights[i] * BASE ** (-2 * skipped)
+            merit = min(found.lengths[i], SATURATED) - 2 * skipped
+            weight = BASE**merit * priors[sources[slot]]
             count = keep(found, count, slot, found.lengths[i], weight, sources[slot], SKIPPED)
     return count
 

@@ -17,6 +17,7 @@ SHARES = 8  # share of weight among siblings
 # Sections of the table: exact matches, realigned ones, then those that skip the last tokens, by
 # whether the longest exact match has 0, 1, up to 3 or more tokens.
 SECTIONS = 6
+SKIPPED = 2  # the kind of the latter
 MAX_NODES = 512
 
 
@@ -47,18 +48,35 @@ def key_of(tokens, slot, occurrence):
 
 
 @njit(cache=True)
+def step(tokens, length, slot):
+    """The slot behind `slot` as a reader of the document sees it, or -1 at its end.
+
+    As chains.step, but numba's cache does not see changes of another file's kernels.
+    """
+    slot += 1
+    while 0 < slot < length and tokens[slot] < -1:
+        slot = -(tokens[slot] + 2)
+    return slot if 0 < slot < length and tokens[slot] >= 0 else -1
+
+
+@njit(cache=True)
+def read(tokens, length, slots, out):
+    """Write the tokens from each slot on, as a reader sees them, into a row of `out`; -1 behind."""
+    out[:] = -1
+    for row in range(len(slots)):
+        slot, column = slots[row], 0
+        while slot >= 0 and column < out.shape[1]:
+            out[row, column] = tokens[slot]
+            slot, column = step(tokens, length, slot), column + 1
+
+
+@njit(cache=True)
 def advance(tokens, length, found, keys, low, high):
-    """Move the occurrences [low, high) on by one token, as a reader sees the document."""
+    """Move the occurrences [low, high) on by one token."""
     for i in range(low, high):
         occurrence = keys[i] & 0xFFFF
-        # As chains.step has it; numba's cache does not see changes of another file's kernels.
-        slot = found.slots[occurrence] + 1
-        while 0 < slot < length and tokens[slot] < -1:
-            slot = -(tokens[slot] + 2)
-        if slot <= 0 or slot >= length or tokens[slot] < 0:
-            slot = -1
-        found.slots[occurrence] = slot
-        keys[i] = key_of(tokens, slot, occurrence)
+        found.slots[occurrence] = step(tokens, length, found.slots[occurrence])
+        keys[i] = key_of(tokens, found.slots[occurrence], occurrence)
 
 
 @njit(cache=True)
@@ -86,7 +104,7 @@ def cell_of(found, keys, first, end, depth, total, longest_exact):
         if found.weights[occurrence] > found.weights[heaviest]:
             heaviest = occurrence
     section = np.int64(found.kinds[heaviest])
-    if section > 1:
+    if section == SKIPPED:
         section += min(longest_exact, 2 + (longest_exact > 3))
     row = section * LENGTHS + min(longest + depth, LENGTHS - 1)
     return row * SHARES + min(int(weight / total * SHARES), SHARES - 1)
@@ -122,12 +140,16 @@ def expand(tokens, length, found, count, limit, table, nodes):
     heap.pop()
     keys = np.empty(count, np.int64)
     depths = np.zeros(limit + 1, np.int64)
-    plain, longest = 0, 0
+    plain, first_skipped, longest = 0, count, 0
     for i in range(count):
-        keys[i] = key_of(tokens, found.slots[i], i)
-        if found.kinds[i] < 2:
+        key = key_of(tokens, found.slots[i], i)
+        if found.kinds[i] < SKIPPED:
+            keys[plain] = key
             plain += 1
             longest = max(longest, found.lengths[i])
+        else:
+            first_skipped -= 1
+            keys[first_skipped] = key
     push_children(heap, found, keys, 0, plain, -1, 0, 1.0, table, longest, 0)
     push_children(heap, found, keys, plain, count, -1, 0, 1.0, table, longest, plain)
     written = 0

@@ -6,6 +6,7 @@ import numpy as np
 
 from engine.decoding.acceptance import AcceptanceTable
 from engine.decoding.pool.chains import CONTEXT, SEPARATOR
+from engine.decoding.pool.continuations import Continuation
 from engine.decoding.pool.document_log import DocumentLog, Mark
 from engine.decoding.pool.documents import Document, DocumentId, Piece, Span
 from engine.decoding.pool.edits import REWRITTEN_MOST, replace
@@ -157,8 +158,17 @@ class NgramPool:
 
     def draft(self, context_ids: Sequence[int] | np.ndarray, nodes: int) -> Draft:
         """The likeliest `nodes` tokens after a context, as a tree, best first."""
-        context = np.asarray(context_ids[-CONTEXT:], np.int32)
-        return self._held.log.draft(context, nodes, self._priors, self.acceptance)
+        return self._held.log.draft(self._find(context_ids), nodes, self.acceptance)
+
+    def continuations(
+        self, context_ids: Sequence[int] | np.ndarray, num_tokens: int
+    ) -> list[Continuation]:
+        """What follows the context elsewhere, `num_tokens` of each occurrence."""
+        return self._held.log.continuations(self._find(context_ids), num_tokens)
+
+    def draft_from(self, paths: Sequence[Continuation], nodes: int) -> Draft:
+        """The likeliest `nodes` tokens of continuations that the caller changed, as a tree."""
+        return self._held.log.draft_from(paths, nodes, self.acceptance)
 
     def mark(self) -> Mark:
         """Open a mark to roll back to. It holds up compaction until it is closed."""
@@ -182,6 +192,9 @@ class NgramPool:
         while (deleted := held.oldest(Source.DELETED)) is not None:
             held.put(deleted, None)
         held.compact()
+
+    def _find(self, context_ids: Sequence[int] | np.ndarray) -> int:
+        return self._held.log.find(np.asarray(context_ids[-CONTEXT:], np.int32), self._priors)
 
     def _document(self, document: DocumentId) -> Document:
         if document not in self._held.documents:

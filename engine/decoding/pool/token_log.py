@@ -8,9 +8,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from engine.decoding.acceptance import AcceptanceTable
-from engine.decoding.pool.chains import MAX_FOUND, SEPARATOR, Found, Links, append, gather, pop
+from engine.decoding.pool.chains import (
+    MAX_FOUND,
+    SEPARATOR,
+    SKIPPED,
+    Found,
+    Links,
+    append,
+    gather,
+    pop,
+)
+from engine.decoding.pool.continuations import Continuation, lay_out
 from engine.decoding.pool.documents import Piece
-from engine.decoding.pool.expansion import MAX_NODES, Nodes, expand
+from engine.decoding.pool.expansion import MAX_NODES, Nodes, expand, read
 from engine.decoding.tree import Draft
 
 MIN_HEAD_BITS, MAX_HEAD_BITS = 12, 22
@@ -75,7 +85,8 @@ class TokenLog:
         """Append tokens, separators or references; return the first one's slot."""
         start = self.length
         content = np.asarray(ids, np.int32)
-        self.length = append(self.tokens, self.sources, self._links, start, content, source)
+        # A plain int: numba takes 0.3 ms to look at an enum.
+        self.length = append(self.tokens, self.sources, self._links, start, content, int(source))
         return start
 
     def content(self, pieces: Sequence[Piece]) -> np.ndarray:
@@ -87,15 +98,39 @@ class TokenLog:
         pop(self.tokens, self._links, self.length, kept)
         self.length = kept
 
-    def draft(
-        self, context: np.ndarray, nodes: int, priors: np.ndarray, table: AcceptanceTable
-    ) -> Draft:
-        """The likeliest `nodes` tokens that may follow `context` int32, as a tree."""
-        found = gather(
+    def find(self, context: np.ndarray, priors: np.ndarray) -> int:
+        """Note where `context` int32 may continue; return the number of places."""
+        count: int = gather(
             self.tokens, self.sources, self._links, self.length, context, priors, self._found
         )
+        return count
+
+    def draft(self, found: int, nodes: int, table: AcceptanceTable) -> Draft:
+        """Return the likeliest `nodes` tokens behind the places found last, as a tree."""
+        return self._expanded(self.tokens, self.length, found, nodes, table)
+
+    def draft_from(
+        self, paths: Sequence[Continuation], nodes: int, table: AcceptanceTable
+    ) -> Draft:
+        """Return the likeliest `nodes` tokens of some paths, at most MAX_FOUND, as a tree."""
+        tokens = lay_out(paths[:MAX_FOUND], self._found)
+        return self._expanded(tokens, len(tokens), len(paths[:MAX_FOUND]), nodes, table)
+
+    def continuations(self, found: int, num_tokens: int) -> list[Continuation]:
+        """Return what stands at the places found last, without those that skip tokens."""
+        slots, lengths, weights, sources, kinds = (column[:found] for column in self._found)
+        kept = np.flatnonzero(kinds != SKIPPED)
+        rows = np.empty((kept.size, num_tokens), np.int32)
+        read(self.tokens, self.length, slots[kept], rows)
+        columns = (column[kept].tolist() for column in (lengths, weights, sources, kinds))
+        return [
+            Continuation(row[row >= 0], *values)
+            for row, *values in zip(rows, *columns, strict=True)
+        ]
+
+    def _expanded(
+        self, tokens: np.ndarray, length: int, found: int, nodes: int, table: AcceptanceTable
+    ) -> Draft:
         limit = min(nodes, MAX_NODES)
-        written = expand(
-            self.tokens, self.length, self._found, found, limit, table.probs, self._nodes
-        )
+        written = expand(tokens, length, self._found, found, limit, table.probs, self._nodes)
         return Draft(*(column[:written].copy() for column in self._nodes))
