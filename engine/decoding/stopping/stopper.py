@@ -74,7 +74,8 @@ class Stopper:
         text = self.text
         ended = reason in (FinishReason.END_TOKEN, FinishReason.FIM_TOKEN)
         if ended and self._rules.suffix and not self._written.at_line_end:
-            text = text[: self._suffix_rule.cut(Written.of(text + "\n"))]
+            cut = self._suffix_rule.cut(Written.of(text + "\n"))
+            text = text[: self._suffix_rule.word_overlap(text) if cut is None else cut]
         return Stop(reason, text)
 
     def _judge(self) -> Stop | None:

@@ -38,6 +38,16 @@ class SuffixRule:
                 return cut
         return len(written.text)
 
+    def word_overlap(self, text: str) -> int:
+        """Where the rest of the word at the cursor is repeated at the text's end, if it is.
+
+        For a model that ends by itself, but only when it has finished the word.
+        """
+        start = len(text) - len(self.head.word)
+        is_in_word = text[max(start - 1, 0) : start].isalnum()
+        repeats = len(self.head.word) > 1 and is_in_word and text.endswith(self.head.word)
+        return start if repeats else len(text)
+
     def held(self, written: Written) -> int:
         """How much of the text no later `cut` or `overlap` can take back."""
         growing = written.growing

@@ -1,5 +1,6 @@
 """The first lines behind the cursor: what repeating them proves, and how they stand."""
 
+import re
 from dataclasses import dataclass
 from typing import Self
 
@@ -9,6 +10,7 @@ LETTERS = 5  # letters and digits that a line needs to be evidence by itself
 _MOST_LINES = 4  # of evidence; shifted ones take one more
 _SEEN_CHARS = 20_000  # of the file on either side, to know what is repeated
 _STEP = 4  # columns that a block is indented by, at most
+_NO_WORD = re.compile(r"\W")
 _OPENERS = (":", "{", "(", "[", ",")
 
 
@@ -19,7 +21,8 @@ class SuffixHead:
     `needed` of them make evidence, 0 if no number does. `before` are the line ends and blank lines
     between the cursor and the first of them; without any, that one is the rest of the cursor's
     line. `space` is the white space it begins with, and `is_whole` tells that this is all of its
-    indentation: the cursor stands at the line's start, not inside the indentation.
+    indentation: the cursor stands at the line's start, not inside the indentation. `word` is the
+    rest of the word that the cursor stands in.
     """
 
     words: tuple[str, ...] = ()
@@ -27,6 +30,7 @@ class SuffixHead:
     before: str = ""
     space: str = ""
     is_whole: bool = False
+    word: str = ""
 
     @classmethod
     def of(cls, prefix: str, suffix: str) -> Self:
@@ -44,6 +48,7 @@ class SuffixHead:
             before=suffix[: first.start],
             space=first.space,
             is_whole=_stands_whole(first, others, later),
+            word=_NO_WORD.split(suffix, maxsplit=1)[0],
         )
 
     @property

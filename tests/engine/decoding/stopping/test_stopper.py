@@ -106,6 +106,15 @@ def test_the_models_own_end_behind_the_suffixs_first_line_trims_it():
     assert stopper.finish(FinishReason.END_TOKEN).text == "result = sum(xs)"
 
 
+@pytest.mark.parametrize(
+    ("text", "kept"), [("pow = 1", "pow = 1"), ("power", "pow"), ("er", "er"), ("powers", "powers")]
+)
+def test_the_models_own_end_behind_the_cursors_word_trims_the_words_rest(text, kept):
+    stopper = Stopper(StopRules(), "x = ", "er * n\n")
+    feed(stopper, text)
+    assert stopper.finish(FinishReason.END_TOKEN).text == kept
+
+
 @pytest.mark.parametrize("reason", [FinishReason.CANCELLED, FinishReason.CONTEXT_FULL])
 def test_an_end_in_mid_thought_keeps_the_text(reason):
     stopper = Stopper(StopRules(), PREFIX, SUFFIX)
@@ -114,7 +123,20 @@ def test_an_end_in_mid_thought_keeps_the_text(reason):
 
 
 PIECES = st.sampled_from(
-    ["x", "    ", "\n", "\n\n", "return", " result", "    return result\n", "}", ")", "a = 1\n", ""]
+    [
+        "x",
+        "    ",
+        "\n",
+        "\n\n",
+        "return",
+        " result",
+        "    return result\n",
+        "}",
+        ")",
+        "a = 1\n",
+        "",
+        "urn",
+    ]
 )
 SUFFIXES = st.lists(PIECES, max_size=5).map("".join)
 
