@@ -10,7 +10,7 @@ another order of summation. So plain decoding and every shape of tree give a row
 import torch
 from torch.nn import functional
 
-from kernels.tree_attention.plan import CHUNK, TreePlan, TreeRun
+from kernels.tree_attention.plan import TreePlan, TreeRun
 
 _PRODUCT_ROWS = 4
 

@@ -11,8 +11,10 @@ CHUNK = 512  # slots that are reduced together; runs read whole chunks
 
 @dataclass(frozen=True)
 class TreeRun:
-    """A piece of a path. `path` int64 [depth of the last row + 1] leads from the root to its end,
-    and its last `num_rows` rows are answered by this run."""
+    """A piece of a path, whose last `num_rows` rows are answered by this run.
+
+    `path` int64 [depth of the last row + 1] leads from the root to its end.
+    """
 
     path: torch.Tensor
     num_rows: int

@@ -53,7 +53,7 @@ def test_the_rate_rises_where_drafts_are_accepted():
 
 
 def test_a_sweep_ends_where_steps_become_too_slow():
-    costs = sweep(lambda rows: float(rows), limit_factor=7)
+    costs = sweep(float, limit_factor=7)
     assert max(costs) == 8
     assert set(costs) <= set(ROW_COUNTS)
 

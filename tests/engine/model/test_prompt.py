@@ -15,6 +15,7 @@ from engine.model.prompt import Prompt, build_prompt, cut_piece
 from engine.model.tokenizer import Tokenizer
 from engine.model.tokenizer_document import TokenizerDocument
 from engine.progress import NoProgress
+from engine.request import Snippet
 from tests.support.byte_tokenizer import byte_tokenizer
 
 _TOKENIZER = Tokenizer.from_json(byte_tokenizer().to_str())
@@ -209,6 +210,25 @@ def test_the_offline_model_gets_these_very_tokens(offline: Tokenizer) -> None:
     assert list(psm.ids) == [151659, *before, *with_open, 9136, 151661, *after, 151660]
     assert offline.vocabulary.end_ids == {151643, 151645}
     assert fim.stop_ids == {151659, 151660, 151661, 151662, 151663, 151664}
+
+
+@pytest.mark.model
+@pytest.mark.timeout(300)
+def test_other_files_stand_before_the_file_as_in_training(offline: Tokenizer) -> None:
+    """Repository, files in the order of their paths, this file; what does not fit is left out."""
+    fim = find_fim_format(offline.vocabulary, "offline")
+    snippets = [Snippet("b.py", "y = 2\n"), Snippet("long.py", "x" * 9000), Snippet("a.py", "z\n")]
+    prompt = build_prompt(
+        offline, fim, _PREFIX, _SUFFIX, "line", 300, path="own.py", snippets=snippets
+    )
+    alone = build_prompt(offline, fim, _PREFIX, _SUFFIX, "line", 300)
+    assert prompt.ids[-len(alone.ids) :] == alone.ids
+    header = "".join(
+        offline.vocabulary.bytes_of(token).decode() for token in prompt.ids[: -len(alone.ids)]
+    )
+    assert header == (
+        "<|repo_name|>repository\n<|file_sep|>a.py\nz\n<|file_sep|>b.py\ny = 2\n<|file_sep|>own.py\n"
+    )
 
 
 @pytest.mark.model
