@@ -1,6 +1,7 @@
 """What a benchmark reports: tables for people, one object for programs."""
 
 import math
+import os
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
@@ -14,6 +15,8 @@ from engine.bench.figures import Ratio, Speed, SpeedFigures
 from engine.bench.fim import FimReport
 from engine.bench.measured import Measured
 from engine.bench.replay import ReplayReport
+
+_BUSY = 1.25  # runnable threads per core from which on programs wait for each other
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +38,24 @@ class Setting:
         return (
             f"{self.model} {self.dtype} on {self.device}, {torch.get_num_threads()} threads of "
             f"{_machine()}; lookahead {self.lookahead}, layout {self.layout}, at most "
-            f"{self.max_tokens} tokens, temperature {self.temperature:g}"
+            f"{self.max_tokens} tokens, temperature {self.temperature:g}{self._caveat}"
         )
+
+    @property
+    def _caveat(self) -> str:
+        """Say that times are unsteady where other programs ran as well."""
+        cores, load = os.cpu_count() or 1, _load()
+        if load < _BUSY * cores:
+            return ""
+        return f"; THE MACHINE WAS BUSY (load {load:.1f} on {cores} cores), TIMES ARE UNSTEADY"
 
     def as_json(self) -> dict[str, Any]:
         """The fields, and the machine's."""
-        return asdict(self) | {"threads": torch.get_num_threads(), "machine": _machine()}
+        return asdict(self) | {
+            "threads": torch.get_num_threads(),
+            "machine": _machine(),
+            "load": round(_load(), 2),
+        }
 
 
 def replay_json(report: ReplayReport, setting: Setting) -> dict[str, Any]:
@@ -164,6 +179,11 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - any of the figures
     if isinstance(value, float):
         return round(value, 4) if math.isfinite(value) else None
     return value
+
+
+def _load() -> float:
+    """Threads that wanted to run, on average over the last five minutes, ours included."""
+    return os.getloadavg()[1]
 
 
 def _machine() -> str:

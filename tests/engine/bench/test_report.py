@@ -76,6 +76,15 @@ def test_tables_name_items_that_are_not_identical():
     assert "not identical with lookahead: good" not in text
 
 
+@pytest.mark.parametrize(("load", "is_said"), [(2.1, False), (2.6, True)])
+def test_says_that_times_are_unsteady_on_a_busy_machine(monkeypatch, load, is_said):
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr("os.getloadavg", lambda: (0.0, load, 0.0))
+    text = shown(replay_tables(ReplayReport({"edit": [GOOD]}), SETTING))
+    assert ("BUSY" in text) == is_said
+    assert replay_json(ReplayReport({"edit": [GOOD]}), SETTING)["load"] == load
+
+
 @pytest.mark.parametrize(("passed", "shown_as"), [(True, "100.0%"), (None, "-")])
 def test_scores_are_shown_by_language(passed, shown_as):
     task = FimTask("t", "py", "", "", "x", None)
