@@ -15,6 +15,7 @@ from engine.decoding.drafting import Knowledge, LookaheadDrafter
 from engine.decoding.pool import NgramPool
 from engine.decoding.recycler import Recycler
 from engine.decoding.stopping import Stopper
+from engine.decoding.text_lookup import TextLookup
 from engine.decoding.tree import Source
 from engine.learning import Learning
 from engine.model.causal_lm import MAX_ROWS, CacheSlot
@@ -163,7 +164,12 @@ class Engine:
             pool.add(encode(request.suffix), Source.SUFFIX, request.path)
             head = request.prefix.removesuffix(prompt.partial.decode("utf-8", "replace"))
             pool.add(encode(head), Source.EDITED_FILE, request.path)
-            yield LookaheadDrafter(request.lookahead, self._known, self._context(prompt))
+            bytes_of = self._model.tokenizer.vocabulary.bytes_of
+            first_draft = TextLookup(pool, bytes_of, encode).draft(
+                prompt.context_ids, prompt.partial, MAX_ROWS // 2, owed=bool(prompt.dropped)
+            )
+            context = self._context(prompt)
+            yield LookaheadDrafter(request.lookahead, self._known, context, first_draft)
         finally:
             pool.rollback(mark)
 

@@ -18,7 +18,7 @@ from engine.decoding.window import JacobiWindow
 from engine.model.causal_lm import MAX_ROWS
 
 MAX_NODES = MAX_ROWS - 1
-_CONTEXT = 32  # tokens that a match can be compared over
+_CONTEXT = 64  # tokens that the pool looks at
 _OFFERED_NODES = 64  # of the pool, before the budget
 _RECYCLED_NODES = 8
 _GRAM_TOKENS = 8192  # n-grams that the window finds in one completion
@@ -59,7 +59,7 @@ class LookaheadDrafter:
     def draft(self, context: Sequence[int], constraint: Constraint, depth: int) -> Draft:
         """Merge what the drafters offer, keep what may stand, cut it to the budget."""
         tree = DraftTree(2 * MAX_NODES)
-        tree.add(self._first_draft)
+        tree.add(prune(self._first_draft, self._limits))
         self._first_draft = EMPTY_DRAFT
         tree.add(prune(self._known.pool.draft(context[-_CONTEXT:], _OFFERED_NODES), self._limits))
         if self._lookahead.mode == "auto":
