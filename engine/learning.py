@@ -15,7 +15,7 @@ from engine.decoding.window import WINDOW_PRIOR
 from engine.model.causal_lm import MAX_ROWS, CausalModel, TokenTree
 from engine.progress import Progress
 
-_CONTEXT = 64  # tokens in the slot while steps are timed
+_CONTEXT = 16  # tokens in the slot while steps are timed
 _SWEEP_LIMIT = 4.0  # stop at the row count that costs this many one-row steps
 _PROBED_ROWS = 8
 
@@ -76,7 +76,7 @@ class _StepTimer:
 
 def _still_holds(cost: StepCost, timer: _StepTimer) -> bool:
     """Probe two row counts: a sweep taken on a busy machine misleads until it is taken again."""
-    one, many = (min(timer.ms(rows) for _ in range(3)) for rows in (1, _PROBED_ROWS))
+    one, many = (min(timer.ms(rows) for _ in range(2)) for rows in (1, _PROBED_ROWS))
     return cost.agrees(_PROBED_ROWS, many, one)
 
 

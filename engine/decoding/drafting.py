@@ -101,6 +101,11 @@ class Limits:
     depth: int = MAX_NODES
     branches: int = MAX_NODES
 
+    @property
+    def nodes(self) -> int:
+        """All of them together, so that the window keeps its share of the draft."""
+        return min(MAX_NODES, self.depth * self.branches)
+
 
 def _window(lookahead: Lookahead, known: Knowledge, context: Sequence[int]) -> JacobiWindow | None:
     """Return the window that W and N ask for; in `auto` one where rows cost next to nothing."""
@@ -131,7 +136,7 @@ def prune(draft: Draft, limits: Limits) -> Draft:
         else:
             depths[node] = depths[parent] + 1
             kept[node] = kept[parent]
-    return select(draft, kept & (depths <= limits.depth))
+    return cut(select(draft, kept & (depths <= limits.depth)), limits.nodes)
 
 
 def allowed_part(draft: Draft, constraint: Constraint, depth: int) -> Draft:

@@ -1,0 +1,71 @@
+"""Drafts are bounded by W, N and G, by the constraint and by the budget, and stay trees."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.decoding.constraint import Unconstrained
+from engine.decoding.drafting import Limits, allowed_part, cut, prune, select
+from engine.decoding.tree import Draft
+
+
+class EvenOnly(Unconstrained):
+    """Lets even tokens pass."""
+
+    def allows(self, token_id):
+        return token_id % 2 == 0
+
+
+@st.composite
+def drafts(draw) -> Draft:
+    nodes = draw(st.integers(0, 30))
+    parents = [draw(st.integers(-1, node - 1)) for node in range(nodes)]
+    tokens = draw(st.lists(st.integers(0, 9), min_size=nodes, max_size=nodes))
+    return make(tokens, parents)
+
+
+def make(tokens, parents) -> Draft:
+    nodes = len(tokens)
+    return Draft(
+        np.array(tokens, np.int32),
+        np.array(parents, np.int32),
+        np.linspace(0.9, 0.1, nodes),
+        np.ones(nodes, np.uint8),
+        np.arange(nodes, dtype=np.int32),
+    )
+
+
+def paths(draft: Draft) -> list[tuple[int, ...]]:
+    """Tokens from the root to each node."""
+    found: list[tuple[int, ...]] = []
+    for token, parent in zip(draft.tokens.tolist(), draft.parents.tolist(), strict=True):
+        assert -1 <= parent < len(found), "a parent comes before its child"
+        found.append((*(found[parent] if parent >= 0 else ()), token))
+    return found
+
+
+@given(drafts(), st.integers(0, 5))
+def test_keeps_exactly_the_paths_that_the_constraint_and_the_depth_allow(draft, depth):
+    allowed = [path for path in paths(draft) if len(path) <= depth and not any(t % 2 for t in path)]
+    assert paths(allowed_part(draft, EvenOnly(), depth)) == allowed
+
+
+@given(drafts(), st.integers(1, 4), st.integers(1, 4))
+def test_n_bounds_the_depth_and_g_the_branches_and_their_product_the_nodes(draft, depth, branches):
+    pruned = prune(draft, Limits(depth=depth, branches=branches))
+    assert all(len(path) <= depth for path in paths(pruned))
+    assert np.count_nonzero(pruned.parents < 0) <= branches
+    assert len(pruned.tokens) <= depth * branches
+
+
+@given(drafts(), st.integers(0, 40))
+def test_every_cut_is_a_tree(draft, nodes):
+    assert paths(cut(draft, nodes)) == paths(draft)[:nodes]
+
+
+def test_dropping_a_node_moves_the_places_of_its_followers():
+    draft = make([1, 2, 3, 4], [-1, -1, 1, 2])
+    kept = select(draft, np.array([False, True, True, True]))
+    assert kept.tokens.tolist() == [2, 3, 4]
+    assert kept.parents.tolist() == [-1, 0, 1]
+    assert kept.cells.tolist() == [1, 2, 3]
