@@ -40,8 +40,8 @@ $(READY): pyproject.toml | $(BIN)/python
 	touch $@
 
 demo: $(READY)
-	$(BIN)/foregram complete $(DEMO)/inventory.py:29 --open $(DEMO)/orders.py --lookahead off
-	$(BIN)/foregram complete $(DEMO)/inventory.py:29 --open $(DEMO)/orders.py
+	$(BIN)/foregram complete $(DEMO)/inventory.py:57 --open $(DEMO)/orders.py --lookahead off
+	$(BIN)/foregram complete $(DEMO)/inventory.py:57 --open $(DEMO)/orders.py
 
 test: $(READY)
 	$(BIN)/python -m pytest

@@ -44,7 +44,7 @@ def _add_complete(parser: argparse.ArgumentParser) -> None:
         help="other files that are open, most related first: their text feeds the drafts",
     )
     _add_model(parser)
-    _add_decoding(parser, max_tokens=128)
+    _add_decoding(parser, max_tokens=256)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
 
 

@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 from rich.console import Console, RenderableType
@@ -35,8 +35,11 @@ def bench_replay(arguments: argparse.Namespace, settings: Settings) -> None:
         stops_by_rules=arguments.stop_rules,
     )
     picture = ReplayPicture(arguments.plot) if arguments.plot else None
-    engine = load_engine(arguments, settings)
-    with _bench(engine, arguments, settings) as bench, ItemsBar("items") as bar:
+    with (
+        closing(load_engine(arguments, settings)) as engine,
+        _bench(engine, arguments, settings) as bench,
+        ItemsBar("items") as bar,
+    ):
         report = run_replay(bench, items, options, bar.show)
     setting = _setting(engine, arguments)
     _print(arguments, replay_json(report, setting), replay_tables(report, setting))
@@ -53,8 +56,11 @@ def bench_fim(arguments: argparse.Namespace, settings: Settings) -> None:
         lookahead=Lookahead.parse(arguments.lookahead),
         sampling=Sampling(temperature=arguments.temperature, seed=arguments.seed),
     )
-    engine = load_engine(arguments, settings)
-    with _bench(engine, arguments, settings) as bench, ItemsBar("tasks") as bar:
+    with (
+        closing(load_engine(arguments, settings)) as engine,
+        _bench(engine, arguments, settings) as bench,
+        ItemsBar("tasks") as bar,
+    ):
         report = run_fim(bench, tasks, options, bar.show)
     setting = _setting(engine, arguments)
     _print(arguments, fim_json(report, setting), fim_tables(report, setting))

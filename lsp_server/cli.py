@@ -5,6 +5,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import closing
 
 from engine import CompletionRequest, FinishReason, ForegramError, Lookahead, Sampling, StopRules
 from lsp_server.arguments import build_parser
@@ -26,7 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = build_parser().parse_args(argv)
         settings = Settings.from_environment()
         debug = settings.debug
-        return _COMMANDS[arguments.command](arguments, settings)
+        status = _COMMANDS[arguments.command](arguments, settings)
+        sys.stdout.flush()  # a broken pipe should show here, not while the interpreter ends
+        return status
     except ForegramError as error:
         return _fail(str(error), error.exit_status)
     except KeyboardInterrupt:
@@ -69,8 +72,8 @@ def _complete(arguments: argparse.Namespace, settings: Settings) -> int:
         output = JsonObject(sys.stdout)
     elif sys.stdout.isatty():
         output = CompletionView(Console(), source, cursor.offset)
-    engine = _load_engine(arguments, settings)
-    report = complete(engine, request, source, output)
+    with closing(_load_engine(arguments, settings)) as engine:
+        report = complete(engine, request, source, output)
     is_cancelled = report.result.finish_reason is FinishReason.CANCELLED
     return INTERRUPTED if is_cancelled else 0
 

@@ -76,6 +76,10 @@ class Completer(Protocol):
         """Complete; `cancelled` is asked before every step."""
         ...
 
+    def close(self) -> None:
+        """Keep what was learned."""
+        ...
+
 
 class Output(Protocol):
     """Where a completion goes while it grows."""

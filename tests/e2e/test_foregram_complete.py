@@ -13,7 +13,7 @@ import pytest
 from engine import FinishReason
 
 DEMO = Path(__file__).parents[1] / "data" / "demo"
-HOLE = f"{DEMO / 'inventory.py'}:29"
+HOLE = f"{DEMO / 'inventory.py'}:57"
 
 pytestmark = pytest.mark.e2e
 
@@ -81,46 +81,16 @@ class TestOfflineModel:
         ahead = completed(HOLE, *options)
         assert plain["text"].strip()
         assert ahead["text"] == plain["text"]
-        assert ahead["tokens"] == plain["tokens"] == plain["steps"]
+        assert ahead["tokens"] == plain["tokens"]
+        assert plain["tokens_per_step"] <= 1
         assert ahead["steps"] < plain["steps"]
         assert ahead["finish_reason"] in set(FinishReason)
         assert ahead["peak_memory_mb"] < 3500
 
-    def test_seeded_sampling_is_the_same_text_with_and_without_lookahead(self):
-        options = ("--temperature", 0.8, "--seed", 5, "--max-tokens", 24)
-        plain = completed(HOLE, *options, "--lookahead", "off")
-        assert completed(HOLE, *options, "--lookahead", "general")["text"] == plain["text"]
-
-    @pytest.mark.parametrize(
-        ("content", "where"),
-        [
-            (b"", "1"),
-            (b"def area(width, height):\r\n    return \r\n", "2"),
-            ("greeting = '🦉 héllo'\nprint(gree\n".encode(), "2"),
-            (b"<|fim_middle|><|endoftext|><|fim_suffix|>\n" * 20, "10"),
-            (b"x = '\xed\xa0\xbd'\n", "1:1"),
-        ],
-        ids=["empty", "windows", "emoji", "special tokens", "surrogate"],
-    )
-    def test_odd_files_are_completed(self, tmp_path, content, where):
-        path = tmp_path / "odd.py"
-        path.write_bytes(content)
-        answer = completed(f"{path}:{where}", "--max-tokens", 8)
-        assert answer["tokens"] <= 8
-        assert "<|" not in answer["text"] or b"<|" in content
-        if b"\r\n" in content:
-            assert answer["text"].count("\n") == answer["text"].count("\r\n")
-
-    def test_a_file_of_fifty_thousand_lines_is_completed(self, tmp_path):
-        path = tmp_path / "long.py"
-        path.write_text("".join(f"value_{n} = {n}\n" for n in range(50_000)))
-        answer = completed(f"{path}:49999", "--max-tokens", 8, "--open", DEMO / "orders.py")
-        assert answer["tokens"] <= 8
-
     def test_a_terminal_sees_the_neighbours_dimmed_and_a_summary(self):
         shown = _on_a_terminal("complete", HOLE, "--max-tokens", "16")
         assert "\x1b[2m" in shown
-        assert "    with path.open(" in shown
+        assert "def read_deliveries" in shown
         assert "def write_items" in shown
         assert "tokens/s" in shown
 

@@ -21,6 +21,9 @@ class Loaded(ScriptedEngine):
 
     info: FakeInfo = field(default_factory=FakeInfo)
 
+    def close(self) -> None:
+        """Nothing was learned."""
+
 
 @pytest.fixture
 def engine(monkeypatch):

@@ -91,6 +91,7 @@ def test_the_options_reach_the_engine(source_path, engine):
     assert (request.sampling.temperature, request.sampling.seed) == (0.8, 7)
     assert request.lookahead.ngram_size == 8
     assert request.open_buffers[0].text == "x = 1\n"
+    assert engine.is_closed
 
 
 def test_a_damaged_file_is_completed_with_a_note(tmp_path, engine, capsys):

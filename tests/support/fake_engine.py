@@ -30,9 +30,13 @@ class FakeEngine:
     ) -> None:
         self.info = FakeInfo()
         self.requests: list[CompletionRequest] = []
+        self.is_closed = False
         self._chunks = chunks
         self._finish_reason = finish_reason
         self._before_chunk = before_chunk
+
+    def close(self) -> None:
+        self.is_closed = True
 
     def complete(
         self,

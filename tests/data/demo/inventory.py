@@ -1,4 +1,4 @@
-"""The shop's inventory as its CSV export lists it."""
+"""The shop's inventory and its deliveries, as its CSV exports list them."""
 
 import csv
 from collections.abc import Iterable
@@ -8,13 +8,13 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 
 
-class ItemError(ValueError):
-    """A row that is no item; the message names the line."""
+class RowError(ValueError):
+    """A row that cannot be read; the message names the line."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """One line of the export."""
+    """One line of the inventory."""
 
     sku: str
     name: str
@@ -23,10 +23,38 @@ class Item:
     quantity: int = 0
 
 
+@dataclass(frozen=True)
+class Delivery:
+    """One line of the deliveries."""
+
+    number: str
+    sku: str
+    arrived: date
+    cost: Decimal
+    quantity: int = 0
+
+
 def read_items(path: Path) -> list[Item]:
-    """Read every item of a CSV file. Raises ItemError at the first bad row."""
+    """Read every item of a CSV file. Raises RowError at the first bad row."""
     items = []
     with path.open(newline="", encoding="utf-8") as file:
+        for line, row in enumerate(csv.DictReader(file), start=2):
+            try:
+                item = Item(
+                    sku=row["sku"].strip(),
+                    name=row["name"].strip(),
+                    counted=date.fromisoformat(row["counted"]),
+                    price=Decimal(row["price"]),
+                    quantity=int(row["quantity"]),
+                )
+            except (KeyError, ValueError, InvalidOperation) as error:
+                raise RowError(f"{path}:{line}: {error}") from error
+            items.append(item)
+    return items
+
+
+def read_deliveries(path: Path) -> list[Delivery]:
+    """Read every delivery of a CSV file. Raises RowError at the first bad row."""
 
 
 def write_items(path: Path, items: Iterable[Item]) -> None:
