@@ -1,0 +1,35 @@
+"""The n-gram pool as a dictionary that does the same slowly: documents are plain lists."""
+
+import copy
+from dataclasses import dataclass, field
+
+from engine.decoding.pool import DocumentId
+
+
+@dataclass
+class NaivePool:
+    """Documents by id. Only what drafting may see is kept, so an edit is a slice assignment."""
+
+    documents: dict[DocumentId, list[int]] = field(default_factory=dict)
+    newest: DocumentId | None = None
+
+    def snapshot(self) -> "NaivePool":
+        return copy.deepcopy(self)
+
+    def followers(self, context: list[int]) -> dict[tuple[DocumentId, int], int]:
+        """Longest match by (document, position) of what follows the context's end anywhere."""
+        found = {}
+        for document, tokens in self.documents.items():
+            for position in range(1, len(tokens)):
+                match = 0
+                while (
+                    match < min(position, len(context), 32)
+                    and tokens[position - 1 - match] == context[-1 - match]
+                ):
+                    match += 1
+                if match:
+                    found[document, position] = match
+        return found
+
+    def continuation(self, document: DocumentId, position: int, num_tokens: int) -> tuple[int, ...]:
+        return tuple(self.documents[document][position : position + num_tokens])
