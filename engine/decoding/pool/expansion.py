@@ -124,7 +124,7 @@ def push_children(heap, found, keys, low, high, parent, depth, prob, table, long
             end += 1
         while other < known and keys[other] >> 16 < token:
             other += 1
-        if token > 0 and not (other < known and keys[other] >> 16 == token):
+        if token > 0 and total > 0 and not (other < known and keys[other] >> 16 == token):
             cell = cell_of(found, keys, first, end, depth, total, longest_exact)
             heapq.heappush(heap, (-prob * table[cell], first, end, parent, cell))
 
