@@ -95,21 +95,19 @@ class TestOfflineModel:
         assert "tokens/s" in shown
 
     def test_ctrl_c_ends_the_process_without_a_stack(self):
-        process = _started("complete", HOLE, "--max-tokens", "2000")
-        assert process.stdout is not None
-        process.stdout.read(1)  # the first text: it is decoding now
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
+        with _started("complete", HOLE, "--max-tokens", "2000") as process:
+            process.stdout.read(1)  # the first text: it is decoding now
+            process.send_signal(signal.SIGINT)
+            errors = process.stderr.read()
         assert process.returncode == 130
         assert b"Traceback" not in errors
 
     def test_a_reader_that_goes_away_is_no_failure(self):
-        process = _started("complete", HOLE, "--max-tokens", "64")
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.close()
-        assert b"Traceback" not in process.stderr.read()
-        assert process.wait(timeout=60) == 141
+        with _started("complete", HOLE, "--max-tokens", "16") as process:
+            process.stdout.close()
+            errors = process.stderr.read()
+        assert process.returncode == 141
+        assert b"Traceback" not in errors
 
 
 def _started(*arguments):
