@@ -1,0 +1,176 @@
+"""Scores drafting alone: the target text plays a model that always says what was written.
+
+No model runs. Prefix, target and suffix are encoded apart, as a fill-in-the-middle prompt has
+them; a step emits the drafted tokens that agree with the target, and one more.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from engine.bench.replay_items import ReplayItem
+from engine.decoding.acceptance import AcceptanceTable, AcceptanceTables
+from engine.decoding.pool import NgramPool
+from engine.decoding.pool.chains import CONTEXT
+from engine.decoding.pool.expansion import prior_acceptance
+from engine.decoding.text_lookup import TextLookup
+from engine.decoding.tree import Draft, Source
+from engine.model.catalog import DEFAULT_MODEL
+from engine.model.loading import prepare
+from engine.model.prompt import cut_piece
+from engine.model.tokenizer import Tokenizer
+from engine.progress import Progress
+
+POOL_TOKENS = 1 << 19  # a file and eight buffers of 20 KB, several times over
+_DTYPE = "int8"  # of the converted model whose folder holds the tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class OracleCase:
+    """How much is drafted a step, and whether the open buffers are known."""
+
+    nodes: int
+    open_buffers: bool
+
+
+CASES = tuple(OracleCase(nodes, known) for known in (False, True) for nodes in (16, 32, 64))
+
+
+@dataclass(slots=True)
+class OracleScore:
+    """What a case adds up to over a set."""
+
+    kind: str
+    case: OracleCase
+    items: int = 0
+    tokens: int = 0
+    steps: int = 0
+    drafted: int = 0
+    accepted_by_source: Counter[str] = field(default_factory=Counter)
+    draft_us: list[float] = field(default_factory=list)  # of each step but the first
+    first_draft_us: list[float] = field(default_factory=list)  # text lookups
+
+    @property
+    def tokens_per_step(self) -> float:
+        """Tokens emitted by one step, on average."""
+        return self.tokens / max(self.steps, 1)
+
+    def count(self, draft: Draft, accepted: np.ndarray, micros: float, *, is_first: bool) -> None:
+        """Add a step."""
+        self.steps += 1
+        self.drafted += len(draft.tokens)
+        names = (Source(source).name.lower() for source in draft.sources[accepted])
+        self.accepted_by_source.update(names)
+        (self.first_draft_us if is_first else self.draft_us).append(micros)
+
+    @property
+    def rows_per_step(self) -> float:
+        """Drafted tokens and the current one, on average."""
+        return 1 + self.drafted / max(self.steps, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoded:
+    """An item's texts as token ids. `head` is the prefix without the piece at the cursor."""
+
+    head: Sequence[int]
+    piece: str
+    target: Sequence[int]
+    suffix: Sequence[int]
+    open_buffers: Sequence[Sequence[int]]
+
+
+class Oracle:
+    """Replays items against a pool. Each case learns what is accepted from item to item."""
+
+    def __init__(self, tokenizer: Tokenizer, cases: Sequence[OracleCase] = CASES) -> None:
+        self._tokenizer = tokenizer
+        self._tables = {
+            case: AcceptanceTables({"pool": AcceptanceTable(prior_acceptance())}) for case in cases
+        }
+        self._pool = NgramPool(POOL_TOKENS, len(tokenizer.vocabulary))
+        self._lookup = TextLookup(self._pool, tokenizer.vocabulary.bytes_of, tokenizer.encode)
+
+    def run(
+        self, items: Sequence[ReplayItem], on_progress: Callable[[int, int], None]
+    ) -> list[OracleScore]:
+        """Score every item in every case; one score for each kind of item and case."""
+        scores: dict[tuple[str, OracleCase], OracleScore] = {}
+        for done, item in enumerate(items):
+            on_progress(done, len(items))
+            encoded = self._encoded(item)
+            for case, tables in self._tables.items():
+                score = scores.setdefault((item.kind, case), OracleScore(item.kind, case))
+                self._replay(encoded, tables, score)
+        on_progress(len(items), len(items))
+        return list(scores.values())
+
+    def _encoded(self, item: ReplayItem) -> _Encoded:
+        encode, piece = self._tokenizer.encode, cut_piece(item.prefix)
+        return _Encoded(
+            head=encode(item.prefix.removesuffix(piece)),
+            piece=piece,
+            target=encode(item.target),
+            suffix=encode(item.suffix),
+            open_buffers=[encode(buffer.text) for buffer in item.open_buffers],
+        )
+
+    def _replay(self, item: _Encoded, tables: AcceptanceTables, score: OracleScore) -> None:
+        """Play one target; afterwards the pool is as it was before."""
+        pool = self._pool
+        pool.acceptance = tables["pool"]
+        mark = pool.mark()
+        for ids in reversed(item.open_buffers if score.case.open_buffers else ()):
+            pool.add(ids, Source.OPEN_BUFFER)
+        pool.add(item.suffix, Source.SUFFIX)
+        pool.add(item.head, Source.EDITED_FILE)
+        played = 0
+        while played < len(item.target):
+            began = time.perf_counter()
+            draft = self._draft(item, score.case.nodes, is_first=played == 0)
+            micros = 1e6 * (time.perf_counter() - began)
+            accepted = agreeing(draft, item.target[played:])
+            emitted = item.target[played : played + int(accepted.sum()) + 1]
+            tables.learn(draft, accepted)
+            pool.extend(emitted if played else self._resewn(item, emitted))
+            score.count(draft, accepted, micros, is_first=played == 0)
+            played += len(emitted)
+        pool.rollback(mark)
+        score.items += 1
+        score.tokens += played
+
+    def _draft(self, item: _Encoded, nodes: int, *, is_first: bool) -> Draft:
+        if is_first:
+            piece = item.piece.encode("utf-8", "replace")
+            return self._lookup.draft(item.head[-CONTEXT:], piece, nodes, owed=False)
+        return self._pool.draft(self._pool.tail(CONTEXT), nodes)
+
+    def _resewn(self, item: _Encoded, emitted: Sequence[int]) -> Sequence[int]:
+        """The piece at the cursor and the first tokens as a text without a cursor has them.
+
+        So the next lookups match the same text elsewhere across the cursor.
+        """
+        try:
+            text = self._tokenizer.decode_bytes(emitted).decode()
+        except UnicodeDecodeError:  # the last token ends within a character
+            return [*self._tokenizer.encode(item.piece), *emitted]
+        return self._tokenizer.encode(item.piece + text)
+
+
+def agreeing(draft: Draft, target: Sequence[int]) -> np.ndarray:
+    """Tell which nodes, bool [nodes], are on the path that the target takes through the draft."""
+    accepted = np.zeros(len(draft.tokens), bool)
+    here, depth = -1, 0
+    for node, (token, parent) in enumerate(zip(draft.tokens, draft.parents, strict=True)):
+        if parent == here and depth < len(target) and token == target[depth]:
+            accepted[node], here, depth = True, node, depth + 1
+    return accepted
+
+
+def load_tokenizer(spec: str | None, cache_folder: Path, progress: Progress) -> Tokenizer:
+    """Load a model's tokenizer, None meaning the embedded model's. Raises ForegramError."""
+    return prepare(spec or DEFAULT_MODEL, _DTYPE, cache_folder, progress).tokenizer()
