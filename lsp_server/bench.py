@@ -3,7 +3,7 @@
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import Any
 
@@ -13,10 +13,12 @@ from engine import Lookahead, Sampling
 from engine.bench.fim import FimOptions, run_fim
 from engine.bench.fim_tasks import load_fim_tasks
 from engine.bench.measured import Bench
+from engine.bench.oracle import Oracle, load_tokenizer
+from engine.bench.oracle_report import oracle_json, oracle_table
 from engine.bench.peers import PeerOptions, opened_peers
 from engine.bench.plots import ReplayPicture
 from engine.bench.replay import ReplayOptions, run_replay
-from engine.bench.replay_items import load_replay_items
+from engine.bench.replay_items import ReplayItem, load_replay_items
 from engine.bench.report import Setting, fim_json, fim_tables, replay_json, replay_tables
 from engine.engine import Engine
 from lsp_server.loading import load_engine
@@ -25,8 +27,11 @@ from lsp_server.terminal import ItemsBar, ProgressBars
 
 
 def bench_replay(arguments: argparse.Namespace, settings: Settings) -> None:
-    """Decode a replay set with lookahead off and on."""
+    """Decode a replay set with lookahead off and on, or let its targets play the model."""
     items = load_replay_items(arguments.file, arguments.count)
+    if arguments.oracle:
+        _bench_oracle(items, arguments, settings)
+        return
     options = ReplayOptions(
         max_tokens=arguments.max_tokens,
         layout=arguments.layout,
@@ -64,6 +69,17 @@ def bench_fim(arguments: argparse.Namespace, settings: Settings) -> None:
         report = run_fim(bench, tasks, options, bar.show)
     setting = _setting(engine, arguments)
     _print(arguments, fim_json(report, setting), fim_tables(report, setting))
+
+
+def _bench_oracle(
+    items: Sequence[ReplayItem], arguments: argparse.Namespace, settings: Settings
+) -> None:
+    progress = ProgressBars(Console(stderr=True))
+    model = arguments.model or settings.model
+    oracle = Oracle(load_tokenizer(model, settings.cache_folder, progress))
+    with ItemsBar("items") as bar:
+        scores = oracle.run(items, bar.show)
+    _print(arguments, oracle_json(scores), oracle_table(scores))
 
 
 @contextmanager
