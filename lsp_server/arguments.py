@@ -82,6 +82,7 @@ def _add_fim(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_pool(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tokens", metavar="N", type=_positive, default=10_000_000)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
 
 

@@ -17,6 +17,7 @@ from engine.bench.oracle import Oracle, load_tokenizer
 from engine.bench.oracle_report import oracle_json, oracle_table
 from engine.bench.peers import PeerOptions, opened_peers
 from engine.bench.plots import ReplayPicture
+from engine.bench.pool import measure_pool
 from engine.bench.replay import ReplayOptions, run_replay
 from engine.bench.replay_items import ReplayItem, load_replay_items
 from engine.bench.report import Setting, fim_json, fim_tables, replay_json, replay_tables
@@ -71,6 +72,12 @@ def bench_fim(arguments: argparse.Namespace, settings: Settings) -> None:
     _print(arguments, fim_json(report, setting), fim_tables(report, setting))
 
 
+def bench_pool(arguments: argparse.Namespace, _settings: Settings) -> None:
+    """Measure the n-gram pool alone."""
+    figures = measure_pool(arguments.tokens)
+    _print(arguments, figures.as_json(), figures.table())
+
+
 def _bench_oracle(
     items: Sequence[ReplayItem], arguments: argparse.Namespace, settings: Settings
 ) -> None:
@@ -119,4 +126,4 @@ def _print(
         Console().print(tables)
 
 
-BENCHMARKS = {"fim": bench_fim, "replay": bench_replay}
+BENCHMARKS = {"fim": bench_fim, "pool": bench_pool, "replay": bench_replay}

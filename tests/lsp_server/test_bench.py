@@ -7,7 +7,9 @@ import pytest
 
 from engine.bench.measured import OFF
 from engine.errors import ModelNotFoundError
+from engine.model.tokenizer import Tokenizer
 from lsp_server import bench, cli
+from tests.support.byte_tokenizer import byte_tokenizer
 from tests.support.fake_engine import FakeInfo
 from tests.support.scripted_engine import ScriptedEngine, result
 
@@ -97,6 +99,20 @@ def test_replay_draws_a_picture(engine, replay_path, tmp_path):
 def test_the_rules_can_be_left_out(engine, replay_path):
     assert cli.main(["bench", "replay", str(replay_path), "--no-stop-rules"]) == 0
     assert not engine.requests[-1].stop.suffix
+
+
+def test_the_oracle_needs_no_engine(replay_path, monkeypatch, capsys):
+    tokenizer = Tokenizer.from_json(byte_tokenizer().to_str())
+    monkeypatch.setattr(bench, "load_tokenizer", lambda *_: tokenizer)
+    assert cli.main(["bench", "replay", str(replay_path), "--oracle", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert {case["kind"] for case in answer["cases"]} == {"completion", "edit"}
+    assert all(case["tokens_per_step"] >= 1 for case in answer["cases"])
+
+
+def test_the_pool_is_measured_at_the_asked_size(capsys):
+    assert cli.main(["bench", "pool", "--tokens", "20000", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["tokens"] >= 20_000
 
 
 def test_fim_prints_one_object_with_scores(engine, tasks_path, capsys):
