@@ -1,6 +1,6 @@
 """Documents as pieces of the token log, in the order in which a reader meets them."""
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple, NewType
@@ -61,13 +61,13 @@ class Document:
 
     def cut(self, start: int, end: int) -> tuple[Piece, ...]:
         """The pieces of positions `start` to `end`."""
-        kept = []
-        for piece, first in zip(self.pieces, self.starts, strict=False):
-            low = piece.low + max(0, start - first)
-            high = min(piece.high, piece.low + end - first)
-            if low < high:
-                kept.append(Piece(low, high))
-        return tuple(kept)
+        if start >= end:
+            return ()
+        first, last = bisect_right(self.starts, start) - 1, bisect_left(self.starts, end) - 1
+        pieces = list(self.pieces[first : last + 1])
+        pieces[-1] = Piece(pieces[-1].low, pieces[-1].low + end - self.starts[last])
+        pieces[0] = Piece(pieces[0].low + start - self.starts[first], pieces[0].high)
+        return tuple(pieces)
 
     def replaced(self, span: Span, piece: Piece | None) -> "Document":
         """This document with `piece` (nothing for None) in the place of `span`."""

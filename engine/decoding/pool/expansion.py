@@ -6,7 +6,6 @@ the node's best occurrence was found, its longest match plus the node's depth, a
 weight among its siblings.
 """
 
-import heapq
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +30,23 @@ class Nodes(NamedTuple):
     cells: np.ndarray  # int32
 
 
+class Pending(NamedTuple):
+    """Nodes that may be drafted. They part the occurrences, so few are pending at a time."""
+
+    heap: np.ndarray  # int32, the nodes by probability
+    probs: np.ndarray  # float64
+    lows: np.ndarray  # int32, with `highs` the node's run of sorted occurrences
+    highs: np.ndarray  # int32
+    parents: np.ndarray  # int32, drafted nodes
+    cells: np.ndarray  # int32
+
+    @classmethod
+    def of(cls, size: int) -> "Pending":
+        """Room for `size` nodes in all."""
+        ints = (np.empty(size, np.int32) for _ in range(5))
+        return cls(next(ints), np.empty(size), *ints)
+
+
 def prior_acceptance() -> np.ndarray:
     """float64 [cells]: what a fresh table believes; the exact matches' part was measured."""
     lengths = np.arange(LENGTHS)[:, None]
@@ -40,14 +56,14 @@ def prior_acceptance() -> np.ndarray:
     return np.concatenate([exact, exact, skipped, skipped, skipped, skipped])
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def key_of(tokens, slot, occurrence):
     """Sorts by the token at `slot`, 0 past an end; its lower 16 bits name the occurrence."""
     token = tokens[slot] if slot >= 0 else -1
     return (np.int64(token + 1) << 16) | occurrence
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def step(tokens, length, slot):
     """The slot behind `slot` as a reader of the document sees it, or -1 at its end.
 
@@ -70,7 +86,7 @@ def read(tokens, length, slots, out):
             slot, column = step(tokens, length, slot), column + 1
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def advance(tokens, length, found, keys, low, high):
     """Move the occurrences [low, high) on by one token."""
     for i in range(low, high):
@@ -79,7 +95,7 @@ def advance(tokens, length, found, keys, low, high):
         keys[i] = key_of(tokens, found.slots[occurrence], occurrence)
 
 
-@njit(cache=True)
+@njit(cache=True, inline="always")
 def sort(keys, low, high):
     """Shell sort of keys [low, high): few as a rule, and nearly in order."""
     gap = (high - low) // 2
@@ -93,26 +109,70 @@ def sort(keys, low, high):
         gap //= 2
 
 
-@njit(cache=True)
-def cell_of(found, keys, first, end, depth, total, longest_exact):
-    """The cell of a node that stands for the occurrences [first, end)."""
-    weight, longest, heaviest = 0.0, 0, keys[first] & 0xFFFF
-    for i in range(first, end):
-        occurrence = keys[i] & 0xFFFF
-        weight += found.weights[occurrence]
-        longest = max(longest, found.lengths[occurrence])
-        if found.weights[occurrence] > found.weights[heaviest]:
-            heaviest = occurrence
-    section = np.int64(found.kinds[heaviest])
+@njit(cache=True, inline="always")
+def heaviest_of(found, keys, low, high):
+    """The occurrence of [low, high) with the greatest weight, the first of several."""
+    heaviest = keys[low] & 0xFFFF
+    for i in range(low + 1, high):
+        if found.weights[keys[i] & 0xFFFF] > found.weights[heaviest]:
+            heaviest = keys[i] & 0xFFFF
+    return heaviest
+
+
+@njit(cache=True, inline="always")
+def cell_of(found, keys, low, high, depth, total, longest_exact):
+    """The cell of a node that stands for the occurrences [low, high)."""
+    weight, longest = 0.0, 0
+    for i in range(low, high):
+        weight += found.weights[keys[i] & 0xFFFF]
+        longest = max(longest, found.lengths[keys[i] & 0xFFFF])
+    section = np.int64(found.kinds[heaviest_of(found, keys, low, high)])
     if section == SKIPPED:
         section += min(longest_exact, 2 + (longest_exact > 3))
     row = section * LENGTHS + min(longest + depth, LENGTHS - 1)
     return row * SHARES + min(int(weight / total * SHARES), SHARES - 1)
 
 
+@njit(cache=True, inline="always")
+def push(pending, node, size):
+    """Add a node to the heap of `size` nodes, the likeliest on top."""
+    place = size
+    while place > 0:
+        above = (place - 1) // 2
+        if pending.probs[pending.heap[above]] >= pending.probs[node]:
+            break
+        pending.heap[place] = pending.heap[above]
+        place = above
+    pending.heap[place] = node
+
+
+@njit(cache=True, inline="always")
+def pop(pending, size):
+    """Take the likeliest node from the heap of `size` nodes."""
+    top, node, place = pending.heap[0], pending.heap[size - 1], 0
+    while True:
+        below = 2 * place + 1
+        if below >= size - 1:
+            break
+        if below + 1 < size - 1:
+            one, other = pending.heap[below], pending.heap[below + 1]
+            below += pending.probs[other] > pending.probs[one]
+        if pending.probs[pending.heap[below]] <= pending.probs[node]:
+            break
+        pending.heap[place] = pending.heap[below]
+        place = below
+    pending.heap[place] = node
+    return top
+
+
 @njit(cache=True)
-def push_children(heap, found, keys, low, high, parent, depth, prob, table, longest_exact, known):
-    """Push the nodes below one: runs of equal tokens in [low, high), but not those in [0, known)."""
+def add_children(
+    pending, made, size, found, keys, low, high, parent, depth, prob, table, longest, known
+):
+    """Make the nodes below one: runs of equal tokens in [low, high), but not those in [0, known).
+
+    Returns the number of nodes made so far.
+    """
     sort(keys, low, high)
     total = 0.0
     for i in range(low, high):
@@ -125,19 +185,22 @@ def push_children(heap, found, keys, low, high, parent, depth, prob, table, long
         while other < known and keys[other] >> 16 < token:
             other += 1
         if token > 0 and total > 0 and not (other < known and keys[other] >> 16 == token):
-            cell = cell_of(found, keys, first, end, depth, total, longest_exact)
-            heapq.heappush(heap, (-prob * table[cell], first, end, parent, cell))
+            cell = cell_of(found, keys, first, end, depth, total, longest)
+            pending.probs[made], pending.cells[made] = prob * table[cell], cell
+            pending.lows[made], pending.highs[made] = first, end
+            pending.parents[made] = parent
+            push(pending, made, size)
+            made, size = made + 1, size + 1
+    return made
 
 
 @njit(cache=True)
-def expand(tokens, length, found, count, limit, table, nodes):
+def expand(tokens, length, found, count, limit, table, pending, nodes):
     """Write at most `limit` nodes, best first, parents before children; return their number.
 
     `found` is used up: its slots move on along the paths that are drafted. Occurrences that skip
     tokens have a trie of their own, without the roots that the other one has.
     """
-    heap = [(0.0, 0, 0, 0, 0)]
-    heap.pop()
     keys = np.empty(count, np.int64)
     depths = np.zeros(limit + 1, np.int64)
     plain, first_skipped, longest = 0, count, 0
@@ -150,21 +213,24 @@ def expand(tokens, length, found, count, limit, table, nodes):
         else:
             first_skipped -= 1
             keys[first_skipped] = key
-    push_children(heap, found, keys, 0, plain, -1, 0, 1.0, table, longest, 0)
-    push_children(heap, found, keys, plain, count, -1, 0, 1.0, table, longest, plain)
+    made = add_children(pending, 0, 0, found, keys, 0, plain, -1, 0, 1.0, table, longest, 0)
+    made = add_children(
+        pending, made, made, found, keys, plain, count, -1, 0, 1.0, table, longest, plain
+    )  # fmt: skip
     written = 0
-    while len(heap) > 0 and written < limit:
-        negative, low, high, parent, cell = heapq.heappop(heap)
-        heaviest = keys[low] & 0xFFFF
-        for i in range(low, high):
-            if found.weights[keys[i] & 0xFFFF] > found.weights[heaviest]:
-                heaviest = keys[i] & 0xFFFF
+    while written < made and written < limit:
+        node = pop(pending, made - written)
+        low, high, parent = pending.lows[node], pending.highs[node], pending.parents[node]
+        prob, depth = pending.probs[node], 1 + (depths[parent] if parent >= 0 else 0)
         nodes.tokens[written] = (keys[low] >> 16) - 1
-        nodes.parents[written], nodes.probs[written] = parent, -negative
-        nodes.sources[written], nodes.cells[written] = found.sources[heaviest], cell
-        depth = depths[parent] + 1 if parent >= 0 else 1
+        nodes.parents[written], nodes.probs[written] = parent, prob
+        nodes.sources[written] = found.sources[heaviest_of(found, keys, low, high)]
+        nodes.cells[written] = pending.cells[node]
         depths[written] = depth
         advance(tokens, length, found, keys, low, high)
-        push_children(heap, found, keys, low, high, written, depth, -negative, table, longest, 0)
+        made = add_children(
+            pending, made, made - written - 1, found, keys, low, high, written, depth, prob, table,
+            longest, 0,
+        )  # fmt: skip
         written += 1
     return written

@@ -20,7 +20,7 @@ from engine.decoding.pool.chains import (
 )
 from engine.decoding.pool.continuations import Continuation, lay_out
 from engine.decoding.pool.documents import Piece
-from engine.decoding.pool.expansion import MAX_NODES, Nodes, expand, read
+from engine.decoding.pool.expansion import MAX_NODES, Nodes, Pending, expand, read
 from engine.decoding.tree import Draft
 
 MIN_HEAD_BITS, MAX_HEAD_BITS = 12, 22
@@ -54,6 +54,8 @@ class TokenLog:
             np.empty(MAX_FOUND, np.uint8),
             np.empty(MAX_FOUND, np.uint8),
         )
+        # No more are made than occurrences exist and nodes are drafted.
+        self._pending = Pending.of(MAX_FOUND + MAX_NODES)
         self._nodes = Nodes(
             np.empty(MAX_NODES, np.int32),
             np.empty(MAX_NODES, np.int32),
@@ -132,5 +134,7 @@ class TokenLog:
         self, tokens: np.ndarray, length: int, found: int, nodes: int, table: AcceptanceTable
     ) -> Draft:
         limit = min(nodes, MAX_NODES)
-        written = expand(tokens, length, self._found, found, limit, table.probs, self._nodes)
+        written = expand(
+            tokens, length, self._found, found, limit, table.probs, self._pending, self._nodes
+        )
         return Draft(*(column[:written].copy() for column in self._nodes))

@@ -1,0 +1,164 @@
+"""Size and speed of the n-gram pool, with the standard library's source as text and no model.
+
+A byte-pair vocabulary is trained on a part of it. The pool is filled with its lines in random
+order, asked for what follows pieces of code in their true order, and then a document is edited.
+"""
+
+import sysconfig
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
+
+from engine.bench.figures import percentile
+from engine.decoding.pool import NgramPool
+from engine.decoding.pool.chains import CONTEXT
+from engine.decoding.tree import Source
+from engine.workspace import Workspace
+
+POOL_TOKENS = 10_000_000
+TREE_NODES = 63  # with the current token's row, 64 rows
+DRAFTS, EDITS = 4000, 400
+EDITED_LINES = 5000
+_VOCABULARY = 152_064  # Qwen's: the pool keeps an entry for each token that exists
+_TRAINED_VOCABULARY = 8192
+_TRAINING_CHARS, _TEXT_CHARS = 1_000_000, 6_000_000
+_DOCUMENT_LINES = 400
+_SLACK = 1 << 16  # slots for separators and edits
+# How Qwen's tokenizer splits text before it merges.
+_SPLIT = r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+
+
+@dataclass(frozen=True, slots=True)
+class PoolFigures:
+    """What a pool of `tokens` costs. An edit replaces a word of a 5,000-line text."""
+
+    tokens: int
+    bytes_per_token: float
+    build_tokens_per_second: float
+    tree_us_p50: float  # one tree of 64 rows, the call from Python included
+    tree_us_p99: float
+    edit_ms_p50: float  # with re-tokenising
+    edit_ms_p99: float
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields."""
+        return asdict(self)
+
+    def table(self) -> Table:
+        """A table for people."""
+        table = Table("figure", "value", title=f"n-gram pool of {self.tokens:,} tokens")
+        table.add_row("bytes per token", f"{self.bytes_per_token:.1f}")
+        table.add_row("tokens added per second", f"{self.build_tokens_per_second:,.0f}")
+        table.add_row(
+            "tree of 64 rows, us p50 / p99", f"{self.tree_us_p50:.1f} / {self.tree_us_p99:.1f}"
+        )
+        table.add_row(
+            "edit in 5,000 lines, ms p50 / p99", f"{self.edit_ms_p50:.2f} / {self.edit_ms_p99:.2f}"
+        )
+        return table
+
+
+def measure_pool(num_tokens: int = POOL_TOKENS) -> PoolFigures:
+    """Fill a pool with at least `num_tokens` and time it; deterministic but for the times."""
+    rng = np.random.default_rng(0)
+    text = _library_text()
+    encode = _encoder(text[:_TRAINING_CHARS])
+    lines = text.splitlines(keepends=True)
+    ids = [np.array(encode(line), np.int32) for line in lines]
+    pool = NgramPool(num_tokens + num_tokens // 16 + _SLACK, _VOCABULARY, budgets={})
+    _time([lambda: pool.add(ids[0], Source.REPOSITORY), lambda: pool.draft(ids[0], 1)])  # compiles
+    tokens, build_s = _fill(pool, ids, num_tokens, rng)
+    size = pool.memory_bytes
+    trees = _time(_drafts(pool, np.concatenate(ids), rng))
+    edits = _time(_edits(pool, encode, lines[:EDITED_LINES], rng))
+    return PoolFigures(
+        tokens=tokens,
+        bytes_per_token=size / tokens,
+        build_tokens_per_second=tokens / build_s,
+        tree_us_p50=1e6 * percentile(trees, 50),
+        tree_us_p99=1e6 * percentile(trees, 99),
+        edit_ms_p50=1e3 * percentile(edits, 50),
+        edit_ms_p99=1e3 * percentile(edits, 99),
+    )
+
+
+def _library_text() -> str:
+    folder = Path(sysconfig.get_path("stdlib"))
+    parts, left = [], _TEXT_CHARS
+    for path in sorted(folder.glob("*.py")) + sorted(folder.glob("*/*.py")):
+        parts.append(path.read_text("utf-8", "replace")[:left])
+        left -= len(parts[-1])
+    return "".join(parts)
+
+
+def _encoder(text: str) -> Callable[[str], Sequence[int]]:
+    tokenizer = Tokenizer(models.BPE())
+    split = pre_tokenizers.Split(Regex(_SPLIT), "isolated")
+    level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, level])
+    trainer = trainers.BpeTrainer(
+        vocab_size=_TRAINED_VOCABULARY,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(text.splitlines(keepends=True), trainer)
+
+    def encode(piece: str) -> list[int]:
+        ids: list[int] = tokenizer.encode(piece).ids
+        return ids
+
+    return encode
+
+
+def _fill(
+    pool: NgramPool, lines: Sequence[np.ndarray], num_tokens: int, rng: np.random.Generator
+) -> tuple[int, float]:
+    """Add documents of random lines; return the number of tokens and the seconds it took."""
+    tokens, seconds = 0, 0.0
+    while tokens < num_tokens:
+        chosen = rng.integers(0, len(lines), _DOCUMENT_LINES)
+        content = np.concatenate([lines[line] for line in chosen])[: num_tokens - tokens]
+        seconds += sum(_time([lambda content=content: pool.add(content, Source.REPOSITORY)]))
+        tokens += content.size
+    return tokens, seconds
+
+
+def _drafts(
+    pool: NgramPool, text: np.ndarray, rng: np.random.Generator
+) -> list[Callable[[], object]]:
+    """Trees for contexts of the text in its true order."""
+    ends = rng.integers(CONTEXT, text.size, DRAFTS)
+    contexts = [text[end - CONTEXT : end] for end in ends]
+    return [lambda context=context: pool.draft(context, TREE_NODES) for context in contexts]
+
+
+def _edits(
+    pool: NgramPool,
+    encode: Callable[[str], Sequence[int]],
+    lines: Sequence[str],
+    rng: np.random.Generator,
+) -> list[Callable[[], object]]:
+    """Edits of a few characters at random places of one text."""
+    workspace, text = Workspace(pool, encode), "".join(lines)
+    workspace.open("edited.py", text)
+    starts = rng.integers(0, len(text) // 2, EDITS).tolist()
+    return [
+        lambda start=start: workspace.change("edited.py", start, start + 4, "value")
+        for start in starts
+    ]
+
+
+def _time(calls: Sequence[Callable[[], object]]) -> list[float]:
+    """Seconds of each call."""
+    seconds = []
+    for call in calls:
+        began = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - began)
+    return seconds
