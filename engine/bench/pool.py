@@ -8,6 +8,7 @@ import sysconfig
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +125,7 @@ def _fill(
     while tokens < num_tokens:
         chosen = rng.integers(0, len(lines), _DOCUMENT_LINES)
         content = np.concatenate([lines[line] for line in chosen])[: num_tokens - tokens]
-        seconds += sum(_time([lambda content=content: pool.add(content, Source.REPOSITORY)]))
+        seconds += sum(_time([partial(pool.add, content, Source.REPOSITORY)]))
         tokens += content.size
     return tokens, seconds
 
@@ -135,7 +136,7 @@ def _drafts(
     """Trees for contexts of the text in its true order."""
     ends = rng.integers(CONTEXT, text.size, DRAFTS)
     contexts = [text[end - CONTEXT : end] for end in ends]
-    return [lambda context=context: pool.draft(context, TREE_NODES) for context in contexts]
+    return [partial(pool.draft, context, TREE_NODES) for context in contexts]
 
 
 def _edits(
@@ -148,10 +149,7 @@ def _edits(
     workspace, text = Workspace(pool, encode), "".join(lines)
     workspace.open("edited.py", text)
     starts = rng.integers(0, len(text) // 2, EDITS).tolist()
-    return [
-        lambda start=start: workspace.change("edited.py", start, start + 4, "value")
-        for start in starts
-    ]
+    return [partial(workspace.change, "edited.py", start, start + 4, "value") for start in starts]
 
 
 def _time(calls: Sequence[Callable[[], object]]) -> list[float]:
