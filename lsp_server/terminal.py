@@ -118,4 +118,6 @@ class PlainText:
 
     def end(self, report: CompletionReport) -> None:
         """Print the summary where it does not disturb."""
-        self._errors.write(f"foregram: {report.summary}\n")
+        # Where both streams share a screen, the summary begins a line of its own.
+        line_end = "" if not report.text or report.text.endswith(("\n", "\r")) else "\n"
+        self._errors.write(f"{line_end}foregram: {report.summary}\n")
