@@ -73,7 +73,8 @@ def measure_pool(num_tokens: int = POOL_TOKENS) -> PoolFigures:
     lines = text.splitlines(keepends=True)
     ids = [np.array(encode(line), np.int32) for line in lines]
     pool = NgramPool(num_tokens + num_tokens // 16 + _SLACK, _VOCABULARY, budgets={})
-    _time([lambda: pool.add(ids[0], Source.REPOSITORY), lambda: pool.draft(ids[0], 1)])  # compiles
+    pool.add(ids[0], Source.REPOSITORY)
+    pool.draft(ids[0], TREE_NODES)  # compiled by now
     tokens, build_s = _fill(pool, ids, num_tokens, rng)
     size = pool.memory_bytes
     trees = _time(_drafts(pool, np.concatenate(ids), rng))

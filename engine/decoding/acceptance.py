@@ -94,7 +94,7 @@ class AcceptanceTables:
     def load(self, path: Path) -> bool:
         """Take the file's counts and tell whether it could be used; a damaged one is ignored."""
         with suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-            with np.load(path) as file:
+            with path.open("rb") as raw, np.load(raw) as file:
                 counts = {name: file[name] for name in self._tables}
             for name, table in self._tables.items():
                 table.restore(counts[name])
