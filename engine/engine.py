@@ -1,8 +1,8 @@
 """One loaded model and all that it has learned: a request in, a completion out."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from engine.completion import Completion
 from engine.decoding.constraint import healed_start
 from engine.decoding.decoder import Decoder, Drafter, NoDrafts
 from engine.decoding.drafting import Knowledge, LookaheadDrafter
-from engine.decoding.pool import NgramPool
+from engine.decoding.pool import NgramPool, PoolFullError
 from engine.decoding.recycler import Recycler
 from engine.decoding.stopping import Stopper
 from engine.decoding.text_lookup import TextLookup
@@ -27,8 +27,11 @@ from engine.prompt_cache import PromptCache
 from engine.request import CompletionChunk, CompletionRequest, CompletionResult, FinishReason
 from engine.snippets import related_snippets
 from engine.text_stream import TextStream
+from engine.workspace import Workspace
 
-POOL_TOKENS = 2_000_000  # 30 MB, about 8 MB of text
+POOL_TOKENS = 6_000_000  # room for all texts let in, at well over one token a character
+_HEAD_CHARS, _REST_CHARS = 1_000_000, 500_000  # of the edited file, around the cursor
+_REMEMBERED_CONTEXT = 16  # tokens before a completion that are remembered with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ class Engine:
             tables=tables,
             budget=learning.budget,
         )
-        self._buffers = OpenBuffers(self._known.pool, model.tokenizer.encode)
+        self._buffers = OpenBuffers(Workspace(self._known.pool, model.tokenizer.encode))
 
     @classmethod
     def load(cls, options: EngineOptions, progress: Progress | None = None) -> "Engine":
@@ -124,11 +127,16 @@ class Engine:
                 decoding = time.perf_counter()
                 self._decode(request, prompt, slot, drafter, completion, cancelled)
         completion.finish(FinishReason.CANCELLED if cancelled() else FinishReason.CONTEXT_FULL)
+        self._remember(request, prompt, completion.token_ids)
         return completion.result(
             prompt_tokens=len(prompt.ids),
             prefill_ms=1000 * (decoding - began),
             decode_ms=1000 * (time.perf_counter() - decoding),
         )
+
+    def forget_completions(self) -> None:
+        """Draft no longer from completions written before."""
+        self._known.pool.remove_all(Source.PREVIOUS_COMPLETION)
 
     def close(self) -> None:
         """Keep what was learned for the next start."""
@@ -161,8 +169,9 @@ class Engine:
         self._buffers.sync(request.open_buffers)
         mark = pool.mark()
         try:
-            pool.add(encode(request.suffix), Source.SUFFIX, request.path)
+            pool.add(encode(request.suffix[:_REST_CHARS]), Source.SUFFIX, request.path)
             head = request.prefix.removesuffix(prompt.partial.decode("utf-8", "replace"))
+            head = head[-_HEAD_CHARS:]
             pool.add(encode(head), Source.EDITED_FILE, request.path)
             bytes_of = self._model.tokenizer.vocabulary.bytes_of
             first_draft = TextLookup(pool, bytes_of, encode).draft(
@@ -172,6 +181,15 @@ class Engine:
             yield LookaheadDrafter(request.lookahead, self._known, context, first_draft)
         finally:
             pool.rollback(mark)
+
+    def _remember(
+        self, request: CompletionRequest, prompt: Prompt, token_ids: Sequence[int]
+    ) -> None:
+        """Keep what was written: who asks again, or types on as predicted, gets it in few steps."""
+        if request.lookahead.mode != "off" and token_ids:
+            content = [*self._context(prompt)[-_REMEMBERED_CONTEXT:], *token_ids]
+            with suppress(PoolFullError):
+                self._known.pool.add(content, Source.PREVIOUS_COMPLETION, request.path)
 
     def _context(self, prompt: Prompt) -> list[int]:
         """Tokens that the answer follows in the file; they hold what is not to be healed.

@@ -112,6 +112,15 @@ class Workspace:
         splice = self._open_text(path).change(start, end, text)
         self._pool.edit(self._documents[path], *splice)
 
+    def replace(self, path: str, text: str) -> None:
+        """Make an open text another one by one change. Raises ValueError where nothing is open."""
+        former = self.text(path)
+        start = _alike(former, text)
+        shorter = min(len(former), len(text)) - start
+        tail = _alike(former[::-1][:shorter], text[::-1][:shorter])
+        if former != text:
+            self.change(path, start, len(former) - tail, text[start : len(text) - tail])
+
     def close(self, path: str) -> None:
         """Forget a text. Raises ValueError for one that is not open."""
         self._open_text(path)
@@ -135,6 +144,18 @@ class Workspace:
         if path not in self._texts:
             raise ValueError(f"{path} is not open")
         return self._texts[path]
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters they begin with alike: by halving, as comparing slices is fast."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def split_blocks(text: str) -> list[str]:

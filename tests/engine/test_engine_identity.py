@@ -99,3 +99,22 @@ def test_lookahead_takes_fewer_steps(engine):
     request = ask("psm", Sampling())
     plain = complete(engine, request, "off")
     assert complete(engine, request, "tensorrt").stats.steps < plain.stats.steps == RULES.max_tokens
+
+
+def test_what_was_completed_before_is_drafted_until_it_is_forgotten(engine):
+    request = ask("line", Sampling())
+    engine.forget_completions()
+    first = complete(engine, request, "auto")
+    again = complete(engine, request, "auto")
+    assert again.token_ids == first.token_ids
+    assert again.stats.accepted_by_source.get("previous_completion", 0) > 0
+    engine.forget_completions()
+    forgotten = complete(engine, request, "auto")
+    assert "previous_completion" not in forgotten.stats.accepted_by_source
+
+
+def test_a_plain_completion_is_not_remembered(engine):
+    request = ask("line", Sampling())
+    engine.forget_completions()
+    complete(engine, request, "off")
+    assert "previous_completion" not in (complete(engine, request, "auto").stats.accepted_by_source)

@@ -161,3 +161,14 @@ def test_a_workspace_compacts_a_pool_full_of_old_edits(splitting):
     workspace.tidy()
     assert len(pool) < before / 10
     assert workspace.text("a.py").endswith("return 4\n")
+
+
+@settings(deadline=None, max_examples=100)
+@given(text=texts, other=texts)
+def test_a_replaced_text_is_the_other_one_and_so_are_its_tokens(splitting, text, other):
+    encode = encoder(splitting)
+    workspace = Workspace(NgramPool(10_000, 400), encode)
+    workspace.open("a.py", text)
+    workspace.replace("a.py", other)
+    assert workspace.text("a.py") == other
+    assert workspace.token_ids("a.py").tolist() == encode(other)

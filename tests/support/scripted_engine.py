@@ -44,5 +44,8 @@ class ScriptedEngine:
         self.requests.append(request)
         return self.script(request)
 
+    def forget_completions(self) -> None:
+        pass
+
     def prompt(self, request: CompletionRequest) -> ScriptedPrompt:
         return ScriptedPrompt(tuple(request.prefix.encode()))

@@ -14,11 +14,13 @@ from numba import njit
 
 ORDER = 4  # length of the hashed n-gram
 CHAIN = 64  # occurrences kept per chain, newest first
+SHORT_CHAIN = 24  # likewise, of matches shorter than ORDER
 PATIENCE = 512  # slots looked at per chain, dead ones included
 MATCH = 32  # longest match told apart
 CONTEXT = 64  # tokens of a context that are looked at
 BASE = 4.0  # an occurrence weighs BASE ** (length of its match) times its source's prior
 SATURATED = 20  # longer matches weigh no more
+_POWERS = BASE ** np.arange(SATURATED + 1)
 CERTAIN = 8  # with an exact match this long, nothing else is looked for
 SKIPS = 2  # last tokens of the context that may be passed over
 REACH = 24  # tokens since an alignment was lost, at most
@@ -29,14 +31,17 @@ EXACT, REALIGNED, SKIPPED = 0, 1, 2  # how an occurrence was found
 SEPARATOR = -1
 
 
-class Found(NamedTuple):
-    """Slots that may continue a context. Shapes [MAX_FOUND]."""
-
-    slots: np.ndarray  # int64
-    lengths: np.ndarray  # int64, tokens of the context that match
-    weights: np.ndarray  # float64
-    sources: np.ndarray  # uint8
-    kinds: np.ndarray  # uint8: EXACT, REALIGNED, SKIPPED
+# A place that may continue a context. Records, as an array of them goes into a kernel at once.
+FOUND = np.dtype(
+    [
+        ("weight", np.float64),
+        ("slot", np.int64),
+        ("length", np.int32),  # tokens of the context that match
+        ("source", np.uint8),
+        ("kind", np.uint8),  # EXACT, REALIGNED, SKIPPED
+    ],
+    align=True,
+)
 
 
 class Links(NamedTuple):
@@ -152,28 +157,28 @@ def match_length(tokens, slot, context):
 @njit(cache=True)
 def keep(found, count, slot, length, weight, source, kind):
     """Write one occurrence; return the new count."""
-    found.slots[count] = slot
-    found.lengths[count] = length
-    found.weights[count] = weight
-    found.sources[count] = source
-    found.kinds[count] = kind
+    place = found[count]
+    place.slot, place.length, place.weight = slot, length, weight
+    place.source, place.kind = source, kind
     return count + 1
 
 
 @njit(cache=True)
-def follow(tokens, sources, before, slot, length, context, least, most, priors, found, count):
+def follow(
+    tokens, sources, before, slot, length, context, least, most, priors, chain, found, count
+):  # fmt: skip
     """Walk one chain; keep the slots behind matches of `least` to `most` tokens that are alive.
 
     Dead slots are passed over, a bounded number of them. Returns the new count of `found`.
     """
-    room, patience = count + CHAIN, PATIENCE
+    room, patience = count + chain, PATIENCE
     while slot >= 0 and count < room and patience > 0:
         patience -= 1
         start = slot + 1
         if start < length and sources[start] > 0:
             match = match_length(tokens, slot, context)
             if least <= match <= most:
-                weight = BASE ** min(match, SATURATED) * priors[sources[start]]
+                weight = _POWERS[min(match, SATURATED)] * priors[sources[start]]
                 count = keep(found, count, start, match, weight, sources[start], EXACT)
         slot = before[slot]
     return count
@@ -191,11 +196,11 @@ def occurrences(tokens, sources, links, length, context, priors, found, count):
         longest = ORDER - 1
         count = follow(
             tokens, sources, links.before4, links.head4[h], length, context, ORDER, MATCH,
-            priors, found, count,
+            priors, CHAIN, found, count,
         )  # fmt: skip
     return follow(
         tokens, sources, links.before1, links.head1[last], length, context, 1, longest,
-        priors, found, count,
+        priors, SHORT_CHAIN, found, count,
     )  # fmt: skip
 
 
@@ -248,7 +253,7 @@ def realign(tokens, sources, links, length, context, priors, found, count):
                 merit = min(match + (before - abs(offset - gap)) / 2, SATURATED)
                 weight = BASE**merit * priors[sources[start]]
                 place = _place(found, count, start)
-                if place == count or weight > found.weights[place]:
+                if place == count or weight > found[place].weight:
                     keep(found, place, start, match, weight, sources[start], REALIGNED)
                 count = max(count, place + 1)
             slot = step(tokens, length, slot)
@@ -259,7 +264,7 @@ def realign(tokens, sources, links, length, context, priors, found, count):
 def _place(found, count, slot):
     """Where `slot` stands in `found`, or `count`."""
     for place in range(count):
-        if found.slots[place] == slot:
+        if found[place].slot == slot:
             return place
     return count
 
@@ -270,13 +275,13 @@ def skip(tokens, sources, links, length, context, skipped, priors, found, count)
     shorter = context[: context.size - skipped]
     end = occurrences(tokens, sources, links, length, shorter, priors, found, count)
     for i in range(count, end):
-        slot = found.slots[i]
+        slot = found[i].slot
         for _ in range(skipped):
             slot = step(tokens, length, slot) if slot >= 0 else -1
         if slot >= 0 and sources[slot] > 0:
-            merit = min(found.lengths[i], SATURATED) - 2 * skipped
+            merit = min(found[i].length, SATURATED) - 2 * skipped
             weight = BASE**merit * priors[sources[slot]]
-            count = keep(found, count, slot, found.lengths[i], weight, sources[slot], SKIPPED)
+            count = keep(found, count, slot, found[i].length, weight, sources[slot], SKIPPED)
     return count
 
 
@@ -289,7 +294,7 @@ def gather(tokens, sources, links, length, context, priors, found):
     count = occurrences(tokens, sources, links, length, context, priors, found, 0)
     longest = 0
     for i in range(count):
-        longest = max(longest, found.lengths[i])
+        longest = max(longest, found[i].length)
     if longest < CERTAIN:
         count = realign(tokens, sources, links, length, context, priors, found, count)
         for skipped in range(1, min(SKIPS, last) + 1):

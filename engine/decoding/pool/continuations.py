@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from engine.decoding.pool.chains import BASE, MATCH, SEPARATOR, Found
+from engine.decoding.pool.chains import BASE, MATCH, SEPARATOR
 
 
 class Continuation(NamedTuple):
@@ -23,13 +23,13 @@ class Continuation(NamedTuple):
         return self._replace(match=match, weight=self.weight * BASE**num_tokens)
 
 
-def lay_out(paths: Sequence[Continuation], found: Found) -> np.ndarray:
-    """Write the paths into a log of their own and `found`; return the log's tokens int32."""
+def lay_out(paths: Sequence[Continuation], found: np.ndarray) -> np.ndarray:
+    """Write the paths into a log of their own and `found` FOUND; return the log's tokens int32."""
     separator = np.array([SEPARATOR], np.int32)
     parts, place = [separator], 1
     for i, path in enumerate(paths):
-        found.slots[i], found.lengths[i] = place if path.tokens.size else -1, path.match
-        found.weights[i], found.sources[i], found.kinds[i] = path.weight, path.source, path.kind
+        slot = place if path.tokens.size else -1
+        found[i] = path.weight, slot, path.match, path.source, path.kind
         parts += [path.tokens, separator]
         place += path.tokens.size + 1
     return np.concatenate(parts)

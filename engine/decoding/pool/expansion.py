@@ -6,8 +6,6 @@ the node's best occurrence was found, its longest match plus the node's depth, a
 weight among its siblings.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
@@ -20,31 +18,27 @@ SKIPPED = 2  # the kind of the latter
 MAX_NODES = 512
 
 
-class Nodes(NamedTuple):
-    """The drafted nodes. Shapes [MAX_NODES]."""
-
-    tokens: np.ndarray  # int32
-    parents: np.ndarray  # int32
-    probs: np.ndarray  # float64
-    sources: np.ndarray  # uint8
-    cells: np.ndarray  # int32
-
-
-class Pending(NamedTuple):
-    """Nodes that may be drafted. They part the occurrences, so few are pending at a time."""
-
-    heap: np.ndarray  # int32, the nodes by probability
-    probs: np.ndarray  # float64
-    lows: np.ndarray  # int32, with `highs` the node's run of sorted occurrences
-    highs: np.ndarray  # int32
-    parents: np.ndarray  # int32, drafted nodes
-    cells: np.ndarray  # int32
-
-    @classmethod
-    def of(cls, size: int) -> "Pending":
-        """Room for `size` nodes in all."""
-        ints = (np.empty(size, np.int32) for _ in range(5))
-        return cls(next(ints), np.empty(size), *ints)
+NODE = np.dtype(  # a drafted one, its fields in the order of Draft's
+    [
+        ("token", np.int32),
+        ("parent", np.int32),
+        ("prob", np.float64),
+        ("source", np.uint8),
+        ("cell", np.int32),
+    ],
+    align=True,
+)
+# A node that may be drafted. They part the occurrences, so few are pending at a time.
+PENDING = np.dtype(
+    [
+        ("prob", np.float64),
+        ("low", np.int32),  # with `high` the node's run of sorted occurrences
+        ("high", np.int32),
+        ("parent", np.int32),  # a drafted node
+        ("cell", np.int32),
+    ],
+    align=True,
+)
 
 
 def prior_acceptance() -> np.ndarray:
@@ -91,8 +85,8 @@ def advance(tokens, length, found, keys, low, high):
     """Move the occurrences [low, high) on by one token."""
     for i in range(low, high):
         occurrence = keys[i] & 0xFFFF
-        found.slots[occurrence] = step(tokens, length, found.slots[occurrence])
-        keys[i] = key_of(tokens, found.slots[occurrence], occurrence)
+        found[occurrence].slot = step(tokens, length, found[occurrence].slot)
+        keys[i] = key_of(tokens, found[occurrence].slot, occurrence)
 
 
 @njit(cache=True, inline="always")
@@ -114,7 +108,7 @@ def heaviest_of(found, keys, low, high):
     """The occurrence of [low, high) with the greatest weight, the first of several."""
     heaviest = keys[low] & 0xFFFF
     for i in range(low + 1, high):
-        if found.weights[keys[i] & 0xFFFF] > found.weights[heaviest]:
+        if found[keys[i] & 0xFFFF].weight > found[heaviest].weight:
             heaviest = keys[i] & 0xFFFF
     return heaviest
 
@@ -124,9 +118,9 @@ def cell_of(found, keys, low, high, depth, total, longest_exact):
     """The cell of a node that stands for the occurrences [low, high)."""
     weight, longest = 0.0, 0
     for i in range(low, high):
-        weight += found.weights[keys[i] & 0xFFFF]
-        longest = max(longest, found.lengths[keys[i] & 0xFFFF])
-    section = np.int64(found.kinds[heaviest_of(found, keys, low, high)])
+        weight += found[keys[i] & 0xFFFF].weight
+        longest = max(longest, found[keys[i] & 0xFFFF].length)
+    section = np.int64(found[heaviest_of(found, keys, low, high)].kind)
     if section == SKIPPED:
         section += min(longest_exact, 2 + (longest_exact > 3))
     row = section * LENGTHS + min(longest + depth, LENGTHS - 1)
@@ -134,40 +128,40 @@ def cell_of(found, keys, low, high, depth, total, longest_exact):
 
 
 @njit(cache=True, inline="always")
-def push(pending, node, size):
+def push(pending, heap, node, size):
     """Add a node to the heap of `size` nodes, the likeliest on top."""
     place = size
     while place > 0:
         above = (place - 1) // 2
-        if pending.probs[pending.heap[above]] >= pending.probs[node]:
+        if pending[heap[above]].prob >= pending[node].prob:
             break
-        pending.heap[place] = pending.heap[above]
+        heap[place] = heap[above]
         place = above
-    pending.heap[place] = node
+    heap[place] = node
 
 
 @njit(cache=True, inline="always")
-def pop(pending, size):
+def pop(pending, heap, size):
     """Take the likeliest node from the heap of `size` nodes."""
-    top, node, place = pending.heap[0], pending.heap[size - 1], 0
+    top, node, place = heap[0], heap[size - 1], 0
     while True:
         below = 2 * place + 1
         if below >= size - 1:
             break
         if below + 1 < size - 1:
-            one, other = pending.heap[below], pending.heap[below + 1]
-            below += pending.probs[other] > pending.probs[one]
-        if pending.probs[pending.heap[below]] <= pending.probs[node]:
+            one, other = heap[below], heap[below + 1]
+            below += pending[other].prob > pending[one].prob
+        if pending[heap[below]].prob <= pending[node].prob:
             break
-        pending.heap[place] = pending.heap[below]
+        heap[place] = heap[below]
         place = below
-    pending.heap[place] = node
+    heap[place] = node
     return top
 
 
 @njit(cache=True)
 def add_children(
-    pending, made, size, found, keys, low, high, parent, depth, prob, table, longest, known
+    pending, heap, made, size, found, keys, low, high, parent, depth, prob, table, longest, known
 ):
     """Make the nodes below one: runs of equal tokens in [low, high), but not those in [0, known).
 
@@ -176,7 +170,7 @@ def add_children(
     sort(keys, low, high)
     total = 0.0
     for i in range(low, high):
-        total += found.weights[keys[i] & 0xFFFF]
+        total += found[keys[i] & 0xFFFF].weight
     end, other = low, 0
     while end < high:
         first, token = end, keys[end] >> 16
@@ -186,10 +180,10 @@ def add_children(
             other += 1
         if token > 0 and total > 0 and not (other < known and keys[other] >> 16 == token):
             cell = cell_of(found, keys, first, end, depth, total, longest)
-            pending.probs[made], pending.cells[made] = prob * table[cell], cell
-            pending.lows[made], pending.highs[made] = first, end
-            pending.parents[made] = parent
-            push(pending, made, size)
+            node = pending[made]
+            node.prob, node.cell, node.parent = prob * table[cell], cell, parent
+            node.low, node.high = first, end
+            push(pending, heap, made, size)
             made, size = made + 1, size + 1
     return made
 
@@ -201,36 +195,36 @@ def expand(tokens, length, found, count, limit, table, pending, nodes):
     `found` is used up: its slots move on along the paths that are drafted. Occurrences that skip
     tokens have a trie of their own, without the roots that the other one has.
     """
-    keys = np.empty(count, np.int64)
+    keys, heap = np.empty(count, np.int64), np.empty(count + limit, np.int32)
     depths = np.zeros(limit + 1, np.int64)
     plain, first_skipped, longest = 0, count, 0
     for i in range(count):
-        key = key_of(tokens, found.slots[i], i)
-        if found.kinds[i] < SKIPPED:
+        key = key_of(tokens, found[i].slot, i)
+        if found[i].kind < SKIPPED:
             keys[plain] = key
             plain += 1
-            longest = max(longest, found.lengths[i])
+            longest = max(longest, found[i].length)
         else:
             first_skipped -= 1
             keys[first_skipped] = key
-    made = add_children(pending, 0, 0, found, keys, 0, plain, -1, 0, 1.0, table, longest, 0)
+    made = add_children(pending, heap, 0, 0, found, keys, 0, plain, -1, 0, 1.0, table, longest, 0)
     made = add_children(
-        pending, made, made, found, keys, plain, count, -1, 0, 1.0, table, longest, plain
+        pending, heap, made, made, found, keys, plain, count, -1, 0, 1.0, table, longest, plain
     )  # fmt: skip
     written = 0
     while written < made and written < limit:
-        node = pop(pending, made - written)
-        low, high, parent = pending.lows[node], pending.highs[node], pending.parents[node]
-        prob, depth = pending.probs[node], 1 + (depths[parent] if parent >= 0 else 0)
-        nodes.tokens[written] = (keys[low] >> 16) - 1
-        nodes.parents[written], nodes.probs[written] = parent, prob
-        nodes.sources[written] = found.sources[heaviest_of(found, keys, low, high)]
-        nodes.cells[written] = pending.cells[node]
+        best = pending[pop(pending, heap, made - written)]
+        low, high, parent, prob = best.low, best.high, best.parent, best.prob
+        depth = 1 + (depths[parent] if parent >= 0 else 0)
+        node = nodes[written]
+        node.token, node.parent, node.prob = (keys[low] >> 16) - 1, parent, prob
+        node.source = found[heaviest_of(found, keys, low, high)].source
+        node.cell = best.cell
         depths[written] = depth
         advance(tokens, length, found, keys, low, high)
         made = add_children(
-            pending, made, made - written - 1, found, keys, low, high, written, depth, prob, table,
-            longest, 0,
+            pending, heap, made, made - written - 1, found, keys, low, high, written, depth, prob,
+            table, longest, 0,
         )  # fmt: skip
         written += 1
     return written

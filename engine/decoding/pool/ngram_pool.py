@@ -127,6 +127,12 @@ class NgramPool:
         self._held.begin()
         self._drop(document)
 
+    def remove_all(self, source: Source) -> None:
+        """Forget all documents of a source."""
+        self._held.begin()
+        while (document := self._held.oldest(source)) is not None:
+            self._drop(document)
+
     def extend(self, ids: Sequence[int] | np.ndarray) -> None:
         """Let generated tokens follow the newest document, inside it.
 

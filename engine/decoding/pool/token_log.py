@@ -9,10 +9,10 @@ import numpy as np
 
 from engine.decoding.acceptance import AcceptanceTable
 from engine.decoding.pool.chains import (
+    FOUND,
     MAX_FOUND,
     SEPARATOR,
     SKIPPED,
-    Found,
     Links,
     append,
     gather,
@@ -20,7 +20,7 @@ from engine.decoding.pool.chains import (
 )
 from engine.decoding.pool.continuations import Continuation, lay_out
 from engine.decoding.pool.documents import Piece
-from engine.decoding.pool.expansion import MAX_NODES, Nodes, Pending, expand, read
+from engine.decoding.pool.expansion import MAX_NODES, NODE, PENDING, expand, read
 from engine.decoding.tree import Draft
 
 MIN_HEAD_BITS, MAX_HEAD_BITS = 12, 22
@@ -47,22 +47,11 @@ class TokenLog:
             np.full(vocab_size, -1, np.int32),
             np.full(1 << bits, -1, np.int32),
         )
-        self._found = Found(
-            np.empty(MAX_FOUND, np.int64),
-            np.empty(MAX_FOUND, np.int64),
-            np.empty(MAX_FOUND),
-            np.empty(MAX_FOUND, np.uint8),
-            np.empty(MAX_FOUND, np.uint8),
-        )
+        self._found = np.empty(MAX_FOUND, FOUND)
         # No more are made than occurrences exist and nodes are drafted.
-        self._pending = Pending.of(MAX_FOUND + MAX_NODES)
-        self._nodes = Nodes(
-            np.empty(MAX_NODES, np.int32),
-            np.empty(MAX_NODES, np.int32),
-            np.empty(MAX_NODES),
-            np.empty(MAX_NODES, np.uint8),
-            np.empty(MAX_NODES, np.int32),
-        )
+        self._pending = np.empty(MAX_FOUND + MAX_NODES, PENDING)
+        self._nodes = np.empty(MAX_NODES, NODE)
+        self._columns = tuple(self._nodes[name] for name in NODE.names or ())
         self.clear()
 
     @property
@@ -120,11 +109,11 @@ class TokenLog:
 
     def continuations(self, found: int, num_tokens: int) -> list[Continuation]:
         """Return what stands at the places found last, without those that skip tokens."""
-        slots, lengths, weights, sources, kinds = (column[:found] for column in self._found)
-        kept = np.flatnonzero(kinds != SKIPPED)
+        places = self._found[:found]
+        kept = places[places["kind"] != SKIPPED]
         rows = np.empty((kept.size, num_tokens), np.int32)
-        read(self.tokens, self.length, slots[kept], rows)
-        columns = (column[kept].tolist() for column in (lengths, weights, sources, kinds))
+        read(self.tokens, self.length, kept["slot"], rows)
+        columns = (kept[name].tolist() for name in ("length", "weight", "source", "kind"))
         return [
             Continuation(row[row >= 0], *values)
             for row, *values in zip(rows, *columns, strict=True)
@@ -137,4 +126,4 @@ class TokenLog:
         written = expand(
             tokens, length, self._found, found, limit, table.probs, self._pending, self._nodes
         )
-        return Draft(*(column[:written].copy() for column in self._nodes))
+        return Draft(*(column[:written].copy() for column in self._columns))

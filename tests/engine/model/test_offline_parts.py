@@ -114,5 +114,5 @@ def test_more_parts_than_ten_are_found_by_two_digits(
 def test_the_table_names_each_extra() -> None:
     assert {model.extra for model in OFFLINE_MODELS.values()} == {
         "offline-model",
-        "offline-model-1.5b",
+        "offline-model-1-5b",
     }
