@@ -19,13 +19,13 @@ def oracle_table(scores: Sequence[OracleScore]) -> Table:
     """Tokens per step by kind, open buffers and drafted nodes."""
     table = Table(
         title="drafting alone, the target plays the model",
-        caption="nodes are drafted tokens; the current token's row comes on top",
+        # A column of sources would fold every other one in a terminal of 80 columns.
+        caption="nodes: drafted, the current token's row on top; --json names the sources",
     )
     for column in ("set", "open buffers"):
         table.add_column(column)
     for column in ("nodes", "tokens/step", "rows/step", "tree us p50", "p99"):
         table.add_column(column, justify="right")
-    table.add_column("accepted by source")
     for score in scores:
         table.add_row(
             f"{score.kind}, {score.items} items",
@@ -35,7 +35,6 @@ def oracle_table(scores: Sequence[OracleScore]) -> Table:
             f"{score.rows_per_step:.1f}",
             f"{percentile(score.draft_us, 50):.0f}",
             f"{percentile(score.draft_us, 99):.0f}",
-            ", ".join(f"{name} {n}" for name, n in score.accepted_by_source.most_common()),
         )
     return table
 
