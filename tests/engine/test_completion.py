@@ -1,0 +1,85 @@
+"""A completion ends at the same token however its tokens are grouped into steps."""
+
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.completion import Completion
+from engine.config import StopRules
+from engine.decoding.decoder import Step
+from engine.decoding.stopping import Stopper
+from engine.decoding.tree import Source
+from engine.model.tokenizer import Tokenizer
+from engine.request import FinishReason
+from engine.text_stream import TextStream
+from tests.support.byte_tokenizer import byte_tokenizer
+
+TOKENIZER = Tokenizer.from_json(byte_tokenizer().to_str())
+(FIM_ID, *_) = sorted(TOKENIZER.vocabulary.special_ids - TOKENIZER.vocabulary.end_ids)
+TEXT = "total = 0\n    for é in 🙂:\n        total += 1\n    return total\n"
+
+
+def completion(chunks, *, max_tokens=100, owed=0, suffix=""):
+    fim = SimpleNamespace(stop_ids=frozenset({FIM_ID}))
+    model = SimpleNamespace(tokenizer=TOKENIZER, fim=fim)
+    rules = StopRules(max_tokens=max_tokens)
+    stopper = Stopper(rules, "def f():\n    ", suffix)
+    return Completion(model, stopper, TextStream(owed), chunks.append)
+
+
+def step(token_ids):
+    ids = tuple(token_ids)
+    return Step(ids, (Source.GENERATED,) * (len(ids) - 1), len(ids), 1.0)
+
+
+def run(token_ids, sizes, **options):
+    """Feed the tokens in steps of these sizes, then of one."""
+    chunks = []
+    one = completion(chunks, **options)
+    rest = list(token_ids)
+    for size in [*sizes, *[1] * len(rest)]:
+        if not rest or one.take(step(rest[:size])):
+            break
+        del rest[:size]
+    one.finish(FinishReason.CONTEXT_FULL)
+    return one.result(prompt_tokens=1, prefill_ms=1.0, decode_ms=1.0), "".join(
+        chunk.text for chunk in chunks
+    )
+
+
+@given(sizes=st.lists(st.integers(1, 9), max_size=20), max_tokens=st.integers(1, 60))
+def test_steps_of_any_size_write_the_plain_text(sizes, max_tokens):
+    ids = TOKENIZER.encode(TEXT)
+    plain, _ = run(ids, [], max_tokens=max_tokens)
+    ahead, streamed = run(ids, sizes, max_tokens=max_tokens)
+    assert (ahead.text, ahead.token_ids) == (plain.text, plain.token_ids)
+    assert ahead.finish_reason == plain.finish_reason
+    assert streamed == ahead.text
+    assert ahead.stats.tokens == sum(ahead.stats.accepted_by_source.values())
+
+
+@pytest.mark.parametrize(
+    ("token_id", "reason"),
+    [
+        (FIM_ID, FinishReason.FIM_TOKEN),
+        (min(TOKENIZER.vocabulary.end_ids), FinishReason.END_TOKEN),
+    ],
+)
+def test_what_a_step_holds_behind_the_end_is_no_part_of_the_text(token_id, reason):
+    before, behind = TOKENIZER.encode("total"), TOKENIZER.encode("more")
+    result, streamed = run([*before, token_id, *behind], [50])
+    assert (result.text, result.finish_reason) == ("total", reason)
+    assert result.token_ids == tuple(before)
+    assert streamed == "total"
+
+
+def test_owed_bytes_are_not_repeated_to_the_editor():
+    result, _ = run([*TOKENIZER.encode("return x"), FIM_ID], [3], owed=3)
+    assert result.text == "urn x"
+
+
+def test_an_unended_completion_has_no_result():
+    with pytest.raises(ValueError, match="has not ended"):
+        completion([]).result(prompt_tokens=1, prefill_ms=0.0, decode_ms=0.0)
