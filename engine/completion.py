@@ -81,7 +81,9 @@ class Completion:
             self._stop(stop)
 
     def _stop(self, stop: Stop) -> None:
-        self._text, self.finish_reason = stop.text, stop.reason
+        # White space alone shows nothing and only gets in the way of who accepts it.
+        self._text = stop.text if stop.text.strip() else ""
+        self.finish_reason = stop.reason
 
     def _send(self, stable_len: int) -> None:
         if stable_len > self._sent:

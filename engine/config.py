@@ -20,6 +20,9 @@ PRESETS: dict[str, tuple[int, int, int]] = {
 }
 
 
+MAX_DRAFT_LEN = 512  # the largest preset asks for 419; a step takes the likeliest 127 of them
+
+
 @dataclass(frozen=True, slots=True)
 class Lookahead:
     """How far a step may look ahead.
@@ -42,6 +45,10 @@ class Lookahead:
             raise ConfigurationError(f"lookahead {w},{n},{g}: W and N are at least 1, G at least 0")
         if n == 1 and (w, g) != (1, 0):
             raise ConfigurationError(f"lookahead {w},{n},{g}: N = 1 allows only 1,1,0")
+        if self.draft_len > MAX_DRAFT_LEN:
+            raise ConfigurationError(
+                f"lookahead {w},{n},{g} drafts {self.draft_len:,} rows, more than {MAX_DRAFT_LEN}"
+            )
 
     @property
     def draft_len(self) -> int:

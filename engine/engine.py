@@ -29,7 +29,7 @@ from engine.snippets import related_snippets
 from engine.text_stream import TextStream
 from engine.workspace import Workspace
 
-POOL_TOKENS = 6_000_000  # room for all texts let in, at well over one token a character
+POOL_TOKENS = 8_000_000  # room for all texts let in, at well over one token a character
 _HEAD_CHARS, _REST_CHARS = 1_000_000, 500_000  # of the edited file, around the cursor
 _REMEMBERED_CONTEXT = 16  # tokens before a completion that are remembered with it
 
@@ -119,13 +119,13 @@ class Engine:
             on_chunk=on_chunk,
         )
         began = time.perf_counter()
-        room = request.stop.max_tokens + MAX_ROWS
-        slot = self._prompts.enter(prompt.ids[:-1], room, cancelled)
+        limit = min(request.stop.max_tokens, self._model.network.max_context - len(prompt.ids))
+        slot = self._prompts.enter(prompt.ids[:-1], limit + MAX_ROWS, cancelled)
         decoding = time.perf_counter()
         if slot is not None:
             with self._drafter(request, prompt) as drafter:
                 decoding = time.perf_counter()
-                self._decode(request, prompt, slot, drafter, completion, cancelled)
+                self._decode(request, prompt, slot, limit, drafter, completion, cancelled)
         completion.finish(FinishReason.CANCELLED if cancelled() else FinishReason.CONTEXT_FULL)
         self._remember(request, prompt, completion.token_ids)
         return completion.result(
@@ -147,6 +147,7 @@ class Engine:
         request: CompletionRequest,
         prompt: Prompt,
         slot: CacheSlot,
+        max_tokens: int,
         drafter: Drafter,
         completion: Completion,
         cancelled: Callable[[], bool],
@@ -155,7 +156,7 @@ class Engine:
         constraint = healed_start(prompt.dropped, self._model.trie, vocabulary)
         decoder = Decoder(slot, drafter, request.sampling, constraint, cancelled)
         context = self._context(prompt)
-        for step in decoder.steps(prompt.ids[-1], context, request.stop.max_tokens):
+        for step in decoder.steps(prompt.ids[-1], context, max_tokens):
             if completion.take(step):
                 break
 

@@ -63,7 +63,7 @@ class CompletionStats:
     prompt_tokens: int
     prefill_ms: float
     decode_ms: float
-    accepted_by_source: Mapping[str, int]  # drafted tokens that were accepted
+    accepted_by_source: Mapping[str, int]  # tokens by who proposed them, `model` for its own
 
     @property
     def tokens_per_step(self) -> float:

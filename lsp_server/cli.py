@@ -6,6 +6,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import closing
+from pathlib import Path
 
 from engine import CompletionRequest, FinishReason, ForegramError, Lookahead, Sampling, StopRules
 from lsp_server.arguments import build_parser
@@ -27,6 +28,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments = build_parser().parse_args(argv)
         settings = Settings.from_environment()
         debug = settings.debug
+        # numba keeps compiled code beside its source, and refuses to run where that is read-only.
+        if not os.access(Path(__file__).parent, os.W_OK):
+            os.environ.setdefault("NUMBA_CACHE_DIR", str(settings.cache_folder / "numba"))
         status = _COMMANDS[arguments.command](arguments, settings)
         sys.stdout.flush()  # a broken pipe should show here, not while the interpreter ends
         return status

@@ -157,6 +157,9 @@ def _interrupt_as_flag() -> Iterator[Callable[[], bool]]:
         is_interrupted = True
         signal.signal(signal.SIGINT, previous)
 
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # nohup: Ctrl-C is meant for others
+        yield lambda: False
+        return
     previous = signal.signal(signal.SIGINT, note)
     try:
         yield lambda: is_interrupted

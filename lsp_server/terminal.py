@@ -5,10 +5,10 @@ from typing import Self, TextIO
 from rich.console import Console
 from rich.progress import (
     BarColumn,
-    DownloadColumn,
     MofNCompleteColumn,
     Progress,
     TaskID,
+    TaskProgressColumn,
     TextColumn,
     TimeRemainingColumn,
 )
@@ -28,12 +28,12 @@ class ProgressBars:
     """One bar after the other on stderr; the engine's `Progress`, drawn."""
 
     def __init__(self, console: Console) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
         self._bars = Progress(*columns, console=console, transient=True)
         self._task: TaskID | None = None
 
     def begin(self, task: str, total: int) -> None:
-        """Draw a bar for `total` bytes; where no terminal is, a line says what is done."""
+        """Draw a bar for `total` pieces of work; where no terminal is, a line says what is done."""
         if not self._bars.console.is_terminal:
             self._bars.console.print(f"foregram: {task}", highlight=False, soft_wrap=True)
             return
@@ -41,7 +41,7 @@ class ProgressBars:
         self._task = self._bars.add_task(task, total=total)
 
     def advance(self, amount: int) -> None:
-        """`amount` more bytes are done."""
+        """`amount` more of them are done."""
         if self._task is not None:
             self._bars.advance(self._task, amount)
 

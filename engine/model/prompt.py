@@ -20,6 +20,7 @@ from engine.request import Snippet
 _PIECE = re.compile(r"(?: ?\w{1,48}| ?[^\w\s]{1,48}|[ \t]+)\Z")
 _CONTEXT_CHARS = 1024
 _SNIPPET_SHARE = 1 / 3
+_FEW_CHARS = 200  # so little text does not show the model its language
 _REPOSITORY = "repository\n"  # a name that says nothing; its tokens are part of the layout
 _FIM_MARKS = 4  # prefix, suffix and middle token, and a lead of the prefix
 
@@ -37,7 +38,6 @@ class Prompt:
     dropped: bytes
     partial: bytes
     context_ids: tuple[int, ...]
-    suffix_ids: tuple[int, ...]
 
 
 def build_prompt(
@@ -59,6 +59,8 @@ def build_prompt(
     before the file `path` that fit a third of the budget.
     """
     header = _header(tokenizer, fim, path, snippets, int(budget_tokens * _SNIPPET_SHARE))
+    if not header and path and len(prefix) + len(suffix) < _FEW_CHARS:
+        header = _own_name(tokenizer, fim, path)
     partial = cut_piece(prefix)
     kept = prefix.removesuffix(partial) if layout == "line" and healing else prefix
     marks = len(tokenizer.start_ids) + _FIM_MARKS
@@ -68,7 +70,6 @@ def build_prompt(
         dropped=_bytes(prefix[len(kept) :]),
         partial=_bytes(partial),
         context_ids=tuple(tokenizer.encode(_tail(prefix.removesuffix(partial)))),
-        suffix_ids=window.suffix_ids,
     )
 
 
@@ -82,12 +83,11 @@ def _header(
     tokenizer: Tokenizer, fim: FimFormat, path: str, snippets: Sequence[Snippet], budget: int
 ) -> list[int]:
     """Return the other files as the model was trained on them: repository, files, this file."""
-    if fim.repository_id is None or fim.file_id is None:
+    own = _own_name(tokenizer, fim, path)
+    if fim.file_id is None or not own:
         return []
     chosen: dict[str, list[int]] = {}
-    start = [fim.repository_id, *tokenizer.encode(_REPOSITORY)]
-    own = [fim.file_id, *tokenizer.encode(f"{path}\n")]
-    budget -= len(start) + len(own)
+    budget -= len(own)
     for snippet in snippets:
         ids = [fim.file_id, *tokenizer.encode(f"{snippet.path}\n{snippet.text}")]
         if len(ids) <= budget:
@@ -97,7 +97,16 @@ def _header(
         return []
     # In the order of their paths: that of their worth would change as the user types.
     files = [token_id for name in sorted(chosen) for token_id in chosen[name]]
-    return [*start, *files, *own]
+    name = own.index(fim.file_id)
+    return [*own[:name], *files, *own[name:]]
+
+
+def _own_name(tokenizer: Tokenizer, fim: FimFormat, path: str) -> list[int]:
+    """Return the file's name alone, by which the model knows the language of an empty file."""
+    if fim.repository_id is None or fim.file_id is None:
+        return []
+    start = [fim.repository_id, *tokenizer.encode(_REPOSITORY)]
+    return [*start, fim.file_id, *tokenizer.encode(f"{path}\n")]
 
 
 def _lay_out(

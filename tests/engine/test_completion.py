@@ -1,6 +1,7 @@
 """A completion ends at the same token however its tokens are grouped into steps."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,9 +22,9 @@ TOKENIZER = Tokenizer.from_json(byte_tokenizer().to_str())
 TEXT = "total = 0\n    for é in 🙂:\n        total += 1\n    return total\n"
 
 
-def completion(chunks, *, max_tokens=100, owed=0, suffix=""):
+def completion(chunks: list[Any], *, max_tokens=100, owed=0, suffix=""):
     fim = SimpleNamespace(stop_ids=frozenset({FIM_ID}))
-    model = SimpleNamespace(tokenizer=TOKENIZER, fim=fim)
+    model: Any = SimpleNamespace(tokenizer=TOKENIZER, fim=fim)
     rules = StopRules(max_tokens=max_tokens)
     stopper = Stopper(rules, "def f():\n    ", suffix)
     return Completion(model, stopper, TextStream(owed), chunks.append)
@@ -36,7 +37,7 @@ def step(token_ids):
 
 def run(token_ids, sizes, **options):
     """Feed the tokens in steps of these sizes, then of one."""
-    chunks = []
+    chunks: list[Any] = []
     one = completion(chunks, **options)
     rest = list(token_ids)
     for size in [*sizes, *[1] * len(rest)]:
@@ -83,3 +84,9 @@ def test_owed_bytes_are_not_repeated_to_the_editor():
 def test_an_unended_completion_has_no_result():
     with pytest.raises(ValueError, match="has not ended"):
         completion([]).result(prompt_tokens=1, prefill_ms=0.0, decode_ms=0.0)
+
+
+def test_white_space_alone_is_no_completion():
+    result, streamed = run([*TOKENIZER.encode("\n\n"), FIM_ID], [3])
+    assert (result.text, streamed) == ("", "")
+    assert result.finish_reason is FinishReason.FIM_TOKEN

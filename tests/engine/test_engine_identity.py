@@ -8,7 +8,7 @@ import torch
 
 from engine.config import PRESETS, Layout, Lookahead, Sampling, StopRules
 from engine.engine import Engine, EngineOptions
-from engine.request import Buffer, CompletionRequest, CompletionResult
+from engine.request import Buffer, CompletionRequest, CompletionResult, FinishReason
 from tests.support.tiny_models import save_model, tiny_model
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -118,3 +118,11 @@ def test_a_plain_completion_is_not_remembered(engine):
     engine.forget_completions()
     complete(engine, request, "off")
     assert "previous_completion" not in (complete(engine, request, "auto").stats.accepted_by_source)
+
+
+def test_no_completion_outgrows_the_models_context(engine):
+    request = replace(ask("line", Sampling()), stop=replace(RULES, max_tokens=10**9))
+    plain, ahead = (complete(engine, request, mode) for mode in ("off", "auto"))
+    assert plain.token_ids == ahead.token_ids
+    if plain.finish_reason is FinishReason.CONTEXT_FULL:
+        assert plain.stats.prompt_tokens + plain.stats.tokens == 512

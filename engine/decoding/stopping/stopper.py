@@ -66,16 +66,21 @@ class Stopper:
             if stop is not None:
                 return stop
         if self._num_tokens >= self._rules.max_tokens:
-            return Stop(FinishReason.MAX_TOKENS, self.text)
+            return self.finish(FinishReason.MAX_TOKENS)
         return None
 
     def finish(self, reason: FinishReason) -> Stop:
-        """End for a reason outside the text. The model's own end counts as a line end."""
+        """End for a reason outside the text, which counts as a line end.
+
+        Only where the model itself ended may the last word be the suffix's first.
+        """
         text = self.text
         ended = reason in (FinishReason.END_TOKEN, FinishReason.FIM_TOKEN)
-        if ended and self._rules.suffix and not self._written.at_line_end:
+        if self._rules.suffix and not self._written.at_line_end:
             cut = self._suffix_rule.cut(Written.of(text + "\n"))
-            text = text[: self._suffix_rule.word_overlap(text) if cut is None else cut]
+            if cut is None and ended:
+                cut = self._suffix_rule.word_overlap(text)
+            text = text[:cut]
         return Stop(reason, text)
 
     def _judge(self) -> Stop | None:

@@ -233,6 +233,18 @@ def test_other_files_stand_before_the_file_as_in_training(offline: Tokenizer) ->
 
 @pytest.mark.model
 @pytest.mark.timeout(300)
+def test_a_file_with_little_text_is_named(offline: Tokenizer) -> None:
+    """Or else the model guesses the language, and guesses it wrong."""
+    fim = find_fim_format(offline.vocabulary, "offline")
+    named = build_prompt(offline, fim, "", "", "line", 300, path="main.go")
+    text = b"".join(offline.vocabulary.bytes_of(token) for token in named.ids).decode()
+    assert text.startswith("<|repo_name|>repository\n<|file_sep|>main.go\n<|fim_prefix|>")
+    long = build_prompt(offline, fim, "x = 1\n" * 99, "", "line", 300, path="main.go")
+    assert fim.file_id not in long.ids
+
+
+@pytest.mark.model
+@pytest.mark.timeout(300)
 def test_the_offline_model_never_sees_a_mark_in_a_text(offline: Tokenizer) -> None:
     marks = sorted(offline.vocabulary.special_ids)
     text = "".join(offline.decode([mark]) for mark in marks) * 3

@@ -116,10 +116,19 @@ def test_the_models_own_end_behind_the_cursors_word_trims_the_words_rest(text, k
 
 
 @pytest.mark.parametrize("reason", [FinishReason.CANCELLED, FinishReason.CONTEXT_FULL])
-def test_an_end_in_mid_thought_keeps_the_text(reason):
+def test_an_end_in_mid_thought_trims_the_suffixs_line_too_but_no_word(reason):
     stopper = Stopper(StopRules(), PREFIX, SUFFIX)
     feed(stopper, "result = sum(xs)\n    return result")
-    assert stopper.finish(reason).text == "result = sum(xs)\n    return result"
+    assert stopper.finish(reason).text == "result = sum(xs)"
+    stopper = Stopper(StopRules(), "x = ", "er * n\n")
+    feed(stopper, "power")
+    assert stopper.finish(reason).text == "power"
+
+
+def test_the_last_token_allowed_may_end_the_suffixs_line():
+    words = "result = sum(xs)\n    return result"
+    num_tokens = len(re.findall(r"\s*\w+|\s*[^\w\s]|\s+$", words))
+    assert stop_of(words, max_tokens=num_tokens) == (FinishReason.MAX_TOKENS, "result = sum(xs)")
 
 
 PIECES = st.sampled_from(
@@ -141,10 +150,16 @@ PIECES = st.sampled_from(
 SUFFIXES = st.lists(PIECES, max_size=5).map("".join)
 
 
-@given(st.lists(PIECES, max_size=40), SUFFIXES, SUFFIXES, st.booleans())
+ENDS = st.sampled_from([FinishReason.END_TOKEN, FinishReason.CANCELLED])
+
+
+@given(st.lists(PIECES, max_size=40), SUFFIXES, SUFFIXES, st.booleans(), st.integers(1, 40), ENDS)
 @settings(max_examples=400, deadline=None)
-def test_what_was_streamed_is_never_taken_back(tokens, prefix, suffix, single_line):
-    stopper = Stopper(StopRules(single_line=single_line), prefix, suffix)
+def test_what_was_streamed_is_never_taken_back(
+    tokens, prefix, suffix, single_line, max_tokens, end
+):
+    rules = StopRules(single_line=single_line, max_tokens=max_tokens)
+    stopper = Stopper(rules, prefix, suffix)
     streamed = ""
     for token in tokens:
         stop = stopper.push(token)
@@ -154,7 +169,7 @@ def test_what_was_streamed_is_never_taken_back(tokens, prefix, suffix, single_li
         assert stopper.text.startswith(streamed)
         assert stopper.stable_len >= len(streamed)
         streamed = stopper.text[: stopper.stable_len]
-    assert stopper.finish(FinishReason.END_TOKEN).text.startswith(streamed)
+    assert stopper.finish(end).text.startswith(streamed)
 
 
 @given(st.lists(PIECES, max_size=30), SUFFIXES, SUFFIXES)
