@@ -115,11 +115,12 @@ class Workspace:
     def replace(self, path: str, text: str) -> None:
         """Make an open text another one by one change. Raises ValueError where nothing is open."""
         former = self.text(path)
+        if former == text:
+            return
         start = _alike(former, text)
         shorter = min(len(former), len(text)) - start
         tail = _alike(former[::-1][:shorter], text[::-1][:shorter])
-        if former != text:
-            self.change(path, start, len(former) - tail, text[start : len(text) - tail])
+        self.change(path, start, len(former) - tail, text[start : len(text) - tail])
 
     def close(self, path: str) -> None:
         """Forget a text. Raises ValueError for one that is not open."""

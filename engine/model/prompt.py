@@ -58,9 +58,9 @@ def build_prompt(
     the piece at the cursor in the prompt, for comparisons. Of `snippets`, best first, those stand
     before the file `path` that fit a third of the budget.
     """
-    header = _header(tokenizer, fim, path, snippets, int(budget_tokens * _SNIPPET_SHARE))
-    if not header and path and len(prefix) + len(suffix) < _FEW_CHARS:
-        header = _own_name(tokenizer, fim, path)
+    named = bool(path) and len(prefix) + len(suffix) < _FEW_CHARS
+    share = int(budget_tokens * _SNIPPET_SHARE)
+    header = _header(tokenizer, fim, path, snippets, share, named=named)
     partial = cut_piece(prefix)
     kept = prefix.removesuffix(partial) if layout == "line" and healing else prefix
     marks = len(tokenizer.start_ids) + _FIM_MARKS
@@ -80,33 +80,34 @@ def cut_piece(prefix: str) -> str:
 
 
 def _header(
-    tokenizer: Tokenizer, fim: FimFormat, path: str, snippets: Sequence[Snippet], budget: int
+    tokenizer: Tokenizer,
+    fim: FimFormat,
+    path: str,
+    snippets: Sequence[Snippet],
+    budget: int,
+    *,
+    named: bool,
 ) -> list[int]:
-    """Return the other files as the model was trained on them: repository, files, this file."""
-    own = _own_name(tokenizer, fim, path)
-    if fim.file_id is None or not own:
+    """Return the other files as the model was trained on them: repository, files, this file.
+
+    `named` has this file's name stand there also without other files.
+    """
+    if fim.repository_id is None or fim.file_id is None:
         return []
     chosen: dict[str, list[int]] = {}
-    budget -= len(own)
+    start = [fim.repository_id, *tokenizer.encode(_REPOSITORY)]
+    own = [fim.file_id, *tokenizer.encode(f"{path}\n")]
+    budget -= len(start) + len(own)
     for snippet in snippets:
         ids = [fim.file_id, *tokenizer.encode(f"{snippet.path}\n{snippet.text}")]
         if len(ids) <= budget:
             chosen[snippet.path] = ids
             budget -= len(ids)
-    if not chosen:
+    if not (chosen or named):
         return []
     # In the order of their paths: that of their worth would change as the user types.
     files = [token_id for name in sorted(chosen) for token_id in chosen[name]]
-    name = own.index(fim.file_id)
-    return [*own[:name], *files, *own[name:]]
-
-
-def _own_name(tokenizer: Tokenizer, fim: FimFormat, path: str) -> list[int]:
-    """Return the file's name alone, by which the model knows the language of an empty file."""
-    if fim.repository_id is None or fim.file_id is None:
-        return []
-    start = [fim.repository_id, *tokenizer.encode(_REPOSITORY)]
-    return [*start, fim.file_id, *tokenizer.encode(f"{path}\n")]
+    return [*start, *files, *own]
 
 
 def _lay_out(

@@ -22,11 +22,11 @@ TOKENIZER = Tokenizer.from_json(byte_tokenizer().to_str())
 TEXT = "total = 0\n    for é in 🙂:\n        total += 1\n    return total\n"
 
 
-def completion(chunks: list[Any], *, max_tokens=100, owed=0, suffix=""):
+def completion(chunks: list[Any], *, max_tokens=100, owed=0):
     fim = SimpleNamespace(stop_ids=frozenset({FIM_ID}))
     model: Any = SimpleNamespace(tokenizer=TOKENIZER, fim=fim)
     rules = StopRules(max_tokens=max_tokens)
-    stopper = Stopper(rules, "def f():\n    ", suffix)
+    stopper = Stopper(rules, "def f():\n    ", "")
     return Completion(model, stopper, TextStream(owed), chunks.append)
 
 

@@ -124,5 +124,6 @@ def test_no_completion_outgrows_the_models_context(engine):
     request = replace(ask("line", Sampling()), stop=replace(RULES, max_tokens=10**9))
     plain, ahead = (complete(engine, request, mode) for mode in ("off", "auto"))
     assert plain.token_ids == ahead.token_ids
-    if plain.finish_reason is FinishReason.CONTEXT_FULL:
-        assert plain.stats.prompt_tokens + plain.stats.tokens == 512
+    room = 512 - plain.stats.prompt_tokens
+    assert plain.stats.tokens <= room
+    assert (plain.finish_reason is FinishReason.CONTEXT_FULL) == (plain.stats.tokens == room)
