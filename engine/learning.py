@@ -4,8 +4,11 @@ import json
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Self
+
+import numpy as np
 
 from engine.decoding.acceptance import AcceptanceTable, AcceptanceTables
 from engine.decoding.budget import ROW_COUNTS, SWEEP_ROUNDS, Budget, StepCost, sweep
@@ -14,20 +17,23 @@ from engine.decoding.recycler import RECYCLER_PRIOR
 from engine.decoding.window import WINDOW_PRIOR
 from engine.model.causal_lm import MAX_ROWS, CausalModel, TokenTree
 from engine.progress import Progress
+from engine.whole_file import whole_file
 
-_CONTEXT = 16  # tokens in the slot while steps are timed
+_SWEPT_CONTEXT = 512  # tokens behind which steps are timed; prompts hold up to 1024
+_SWEPT_BRANCH = 4  # rows of a branch: real drafts have about four
 _SWEEP_LIMIT = 4.0  # stop at the row count that costs this many one-row steps
+_PROBED_CONTEXT = 16  # a start has no time to fill more
 _PROBED_ROWS = 8
+_AGREEMENT = 1.35
 
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """The acceptance tables and the step costs, and the two files that keep them."""
+    """The acceptance tables, the step costs, and the file that keeps the tables."""
 
     tables: AcceptanceTables
     budget: Budget
     tables_file: Path
-    cost_file: Path
 
     @classmethod
     def load(cls, folder: Path, key: str, model: CausalModel, progress: Progress) -> "Learning":
@@ -41,60 +47,100 @@ class Learning:
             }
         )
         tables.load(tables_file)
-        timer = _StepTimer(model)
+        probe = Probe.take(model)
         known = _read_costs(cost_file)
-        if known is not None and _still_holds(known, timer):
-            return cls(tables, Budget(known), tables_file, cost_file)
-        learning = cls(tables, Budget(StepCost(_sweep(timer, progress))), tables_file, cost_file)
-        learning.save()
-        return learning
+        if known is None or known.probe.is_outdated_by(probe):
+            known = SweptCosts(probe, _sweep(model, progress))
+            _write_costs(cost_file, known)
+        return cls(tables, Budget(StepCost(known.costs)), tables_file)
 
     def save(self) -> None:
-        """Write both files. A full or read-only disk loses what was learned, nothing else."""
+        """Write the tables. A full or read-only disk loses what was learned, nothing else."""
         with suppress(OSError):
             self.tables.save(self.tables_file)
-            costs = {str(rows): ms for rows, ms in self.budget.cost.as_mapping().items()}
-            partial = self.cost_file.with_suffix(".partial")
-            partial.write_text(json.dumps(costs), "utf-8")
-            partial.replace(self.cost_file)
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """What a one-row and a wider step took behind a short context: how fast the machine was."""
+
+    one_ms: float
+    many_ms: float
+
+    def __post_init__(self) -> None:
+        if not (self.one_ms > 0 and self.many_ms > 0):
+            raise ValueError("a step takes time")
+
+    @classmethod
+    def take(cls, model: CausalModel) -> Self:
+        """Time two steps of each width, and keep the faster: noise only ever adds."""
+        timer = _StepTimer(model, _PROBED_CONTEXT)
+        return cls(*(min(timer.ms(rows) for _ in range(2)) for rows in (1, _PROBED_ROWS)))
+
+    def is_outdated_by(self, now: "Probe") -> bool:
+        """Tell whether steps are to be swept again: they got faster, or their relation changed.
+
+        Not while they are slower than they were: what is known is then better than what could be
+        measured beside other work.
+        """
+        if now.one_ms > self.one_ms * _AGREEMENT:
+            return False
+        change = (now.many_ms / now.one_ms) / (self.many_ms / self.one_ms)
+        is_faster = now.one_ms * _AGREEMENT < self.one_ms
+        return is_faster or not 1 / _AGREEMENT <= change <= _AGREEMENT
+
+
+@dataclass(frozen=True, slots=True)
+class SweptCosts:
+    """What steps took, by their rows, on a machine as fast as the probe says."""
+
+    probe: Probe
+    costs: Mapping[int, float]
 
 
 class _StepTimer:
-    """Times steps of a model behind a short context."""
+    """Times steps of a model behind `context` tokens."""
 
-    def __init__(self, model: CausalModel) -> None:
-        self._ids = [token % model.vocab_size for token in range(MAX_ROWS)]
-        self._slot = model.new_slot(_CONTEXT + MAX_ROWS)
-        self._slot.prefill(self._ids[:_CONTEXT])
+    def __init__(self, model: CausalModel, context: int) -> None:
+        context = min(context, model.max_context - MAX_ROWS)
+        self._ids = np.arange(context + MAX_ROWS) % model.vocab_size
+        self._slot = model.new_slot(context + MAX_ROWS)
+        self._slot.prefill(self._ids[:context].tolist())
 
     def ms(self, rows: int) -> float:
-        """Duration of one step of `rows` rows."""
+        """Duration of one step of `rows` rows, in branches as drafts have them."""
+        parents = np.arange(-1, rows - 1, dtype=np.int32)
+        parents[_SWEPT_BRANCH::_SWEPT_BRANCH] = 0
         began = time.perf_counter()
-        self._slot.step(TokenTree.chain(self._ids[:rows]))
+        self._slot.step(TokenTree(self._ids[:rows], parents))
         return 1000 * (time.perf_counter() - began)
 
 
-def _still_holds(cost: StepCost, timer: _StepTimer) -> bool:
-    """Probe two row counts: a sweep taken on a busy machine misleads until it is taken again."""
-    one, many = (min(timer.ms(rows) for _ in range(2)) for rows in (1, _PROBED_ROWS))
-    return cost.agrees(_PROBED_ROWS, many, one)
-
-
-def _sweep(timer: _StepTimer, progress: Progress) -> Mapping[int, float]:
-    def timed(rows: int) -> float:
-        progress.advance(1)
-        return timer.ms(rows)
-
+def _sweep(model: CausalModel, progress: Progress) -> Mapping[int, float]:
     progress.begin("timing this machine's decoding steps", SWEEP_ROUNDS * len(ROW_COUNTS))
     try:
+        timer = _StepTimer(model, _SWEPT_CONTEXT)
+
+        def timed(rows: int) -> float:
+            progress.advance(1)
+            return timer.ms(rows)
+
         return sweep(timed, limit_factor=_SWEEP_LIMIT)
     finally:
         progress.end()
 
 
-def _read_costs(path: Path) -> StepCost | None:
+def _read_costs(path: Path) -> SweptCosts | None:
     try:
-        costs = json.loads(path.read_text("utf-8"))
-        return StepCost({int(rows): float(ms) for rows, ms in costs.items()})
-    except (OSError, ValueError, AttributeError, TypeError):
+        held = json.loads(path.read_text("utf-8"))
+        costs = {int(rows): float(ms) for rows, ms in held["costs"].items()}
+        StepCost(costs)  # checks them
+        return SweptCosts(Probe(float(held["one_ms"]), float(held["many_ms"])), costs)
+    except (OSError, ValueError, AttributeError, TypeError, KeyError):
         return None
+
+
+def _write_costs(path: Path, swept: SweptCosts) -> None:
+    """Nothing but time is lost where the disk is full or read-only."""
+    with suppress(OSError), whole_file(path) as file:
+        file.write(json.dumps({**asdict(swept.probe), "costs": swept.costs}).encode())

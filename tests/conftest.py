@@ -49,9 +49,13 @@ def one_thread() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def cache_folder() -> Path:
-    """The user's own cache folder: the offline model is converted once, not once per run."""
-    return Settings.from_environment().cache_folder
+def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache with the user's converted models: what tests teach it stays out of the user's own."""
+    models = Settings.from_environment().cache_folder / "models"
+    models.mkdir(parents=True, exist_ok=True)
+    folder = tmp_path_factory.mktemp("cache")
+    (folder / "models").symlink_to(models)
+    return folder
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -5,8 +5,6 @@ Evidence fades by 0.999 a step, so a table follows its user from one kind of tex
 prior stays, with the weight of four trials.
 """
 
-import os
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -16,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from engine.decoding.tree import Draft, Source
+from engine.whole_file import whole_file
 
 DECAY = 0.999
 PRIOR_TRIALS = 4.0
@@ -81,15 +80,9 @@ class AcceptanceTables:
 
     def save(self, path: Path) -> None:
         """Write the file whole or not at all. Raises OSError."""
-        path.parent.mkdir(parents=True, exist_ok=True)
         counts: dict[str, Any] = {name: table.counts for name, table in self._tables.items()}
-        handle, draft = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, **counts)
-            Path(draft).replace(path)
-        finally:
-            Path(draft).unlink(missing_ok=True)
+        with whole_file(path) as file:
+            np.savez(file, **counts)
 
     def load(self, path: Path) -> bool:
         """Take the file's counts and tell whether it could be used; a damaged one is ignored."""

@@ -7,7 +7,6 @@ import numpy as np
 ROW_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 SWEEP_ROUNDS = 3
 _FREE = 1.1
-_AGREEMENT = 1.35
 _CLIP = 1.5  # a step that took longer than this times its estimate was disturbed
 _LEARNING_RATE = 0.05
 _RATE_MEMORY = 0.98
@@ -53,16 +52,9 @@ class StepCost:
         counts = np.arange(1, len(self._ms) + 1)
         nearness = np.exp(-((np.log2(counts / rows)) ** 2) * 4)
         self._ms *= 1 + _LEARNING_RATE * error * nearness
-        self._ms = np.maximum.accumulate(self._ms)
-
-    def agrees(self, rows: int, ms: float, one_row_ms: float) -> bool:
-        """Tell whether a measured step bears the known relation of costs out."""
-        known, seen = self.ms(rows) / self.ms(1), ms / one_row_ms
-        return 1 / _AGREEMENT <= seen / known <= _AGREEMENT
-
-    def as_mapping(self) -> dict[int, float]:
-        """Return the costs at the swept row counts, to keep for the next start."""
-        return {count: float(self._ms[count - 1]) for count in ROW_COUNTS}
+        learned = self._ms[rows - 1]  # no fewer rows cost more, and no more rows less
+        self._ms[:rows] = np.minimum.accumulate(np.minimum(self._ms[:rows], learned)[::-1])[::-1]
+        self._ms[rows:] = np.maximum.accumulate(np.maximum(self._ms[rows:], learned))
 
     @staticmethod
     def _last_slope(counts: list[int], costs: np.ndarray) -> float:

@@ -21,6 +21,11 @@ pytestmark = pytest.mark.e2e
 uses_model = [pytest.mark.model, pytest.mark.timeout(400)]
 
 
+@pytest.fixture(autouse=True)
+def _cache(cache_folder, monkeypatch):
+    monkeypatch.setenv("FOREGRAM_CACHE", str(cache_folder))
+
+
 def foregram(*arguments, folder=None, **environment):
     return subprocess.run(
         [sys.executable, "-m", "lsp_server", *map(str, arguments)],

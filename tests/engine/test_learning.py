@@ -1,9 +1,11 @@
 """What was learned on this machine is there at the next start; what cannot be read is no failure."""
 
+import json
+
 import numpy as np
 import pytest
 
-from engine.learning import Learning
+from engine.learning import Learning, Probe
 from engine.progress import NoProgress
 from tests.support.own_qwen2 import own_qwen2
 from tests.support.tiny_models import tiny_model
@@ -20,10 +22,47 @@ def load(folder, model):
     return Learning.load(folder, "key", model, NoProgress())
 
 
+@pytest.fixture
+def steady(monkeypatch):
+    """A machine whose steps take what they always took."""
+    monkeypatch.setattr(Probe, "take", lambda _: Probe(10.0, 14.0))
+
+
 def test_a_first_start_times_steps_and_keeps_what_they_took(tmp_path, model):
-    learning = load(tmp_path, model)
-    assert learning.cost_file.exists()
-    assert learning.budget.cost.ms(1) > 0
+    assert load(tmp_path, model).budget.cost.ms(1) > 0
+    held = json.loads((tmp_path / "key.json").read_text())
+    assert held["one_ms"] > 0
+    assert "1" in held["costs"]
+
+
+@pytest.mark.usefixtures("steady")
+def test_a_second_start_takes_over_what_steps_took(tmp_path, model):
+    costs = {"1": 10, "8": 15, "128": 90}
+    held = {"one_ms": 10.0, "many_ms": 14.0, "costs": costs}
+    (tmp_path / "key.json").write_text(json.dumps(held))
+    assert load(tmp_path, model).budget.cost.ms(8) == 15
+
+
+@pytest.mark.usefixtures("steady")
+def test_steps_are_timed_again_once_the_machine_is_less_busy(tmp_path, model):
+    held = {"one_ms": 166.0, "many_ms": 171.0, "costs": {"1": 166, "8": 171}}
+    (tmp_path / "key.json").write_text(json.dumps(held))
+    assert load(tmp_path, model).budget.cost.ms(1) < 160  # a tiny model's step
+    assert json.loads((tmp_path / "key.json").read_text())["one_ms"] == 10.0
+
+
+@pytest.mark.parametrize(
+    ("now", "is_outdated"),
+    [
+        (Probe(20.0, 30.0), False),
+        (Probe(24.0, 36.0), False),  # a little slower
+        (Probe(166.0, 170.0), False),  # busy now: its costs would mislead
+        (Probe(12.0, 18.0), True),  # it was busy then
+        (Probe(20.0, 60.0), True),  # other threads, another library: wide steps cost more
+    ],
+)
+def test_costs_are_outdated_by_a_faster_machine_or_another_relation(now, is_outdated):
+    assert Probe(20.0, 30.0).is_outdated_by(now) == is_outdated
 
 
 def test_tables_are_found_again(tmp_path, model):
@@ -36,10 +75,20 @@ def test_tables_are_found_again(tmp_path, model):
     assert again.probs[0] > load(tmp_path / "other", model).tables["recycler"].probs[0]
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b'{"1": "x"}', b'{"2": 3}', b"\xff\x00"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b'{"1": "x"}',
+        b"\xff\x00",
+        b'{"one_ms": 1, "many_ms": 2, "costs": {"2": 3}}',
+        b'{"one_ms": 0, "many_ms": 2, "costs": {"1": 3}}',
+    ],
+)
 def test_damaged_files_are_measured_and_learned_anew(tmp_path, model, content):
     learning = load(tmp_path, model)
-    learning.cost_file.write_bytes(content)
+    (tmp_path / "key.json").write_bytes(content)
     learning.tables_file.write_bytes(content)
     again = load(tmp_path, model)
     assert again.budget.cost.ms(1) > 0
@@ -51,4 +100,4 @@ def test_a_folder_that_cannot_be_made_loses_only_what_was_learned(tmp_path, mode
     learning = load(tmp_path / "file" / "learned", model)
     learning.save()
     assert learning.budget.cost.ms(1) > 0
-    assert not learning.cost_file.exists()
+    assert (tmp_path / "file").read_text() == "in the way"

@@ -39,6 +39,13 @@ def test_costs_follow_what_steps_really_take():
     assert cost.ms(1) == pytest.approx(10.0, rel=0.15)
 
 
+def test_wide_steps_alone_show_that_narrow_ones_were_taken_for_too_slow():
+    cost = StepCost({1: 166.0, 12: 171.0, 16: 200.0})
+    for _ in range(200):
+        cost.observe(8, 40.0)
+    assert cost.ms(1) <= cost.ms(8) == pytest.approx(40.0, rel=0.05)
+
+
 def test_one_disturbed_step_changes_little():
     cost = StepCost({1: 10.0, 8: 20.0})
     cost.observe(8, 5000.0)

@@ -1,0 +1,25 @@
+"""Files that are written whole or not at all."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Yield a file that takes `path`'s place where the block ends without an error.
+
+    Makes the folder. Who reads `path` meanwhile, in this process or another, reads the old file.
+    Raises OSError.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=path.name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        Path(draft).replace(path)
+    finally:
+        Path(draft).unlink(missing_ok=True)

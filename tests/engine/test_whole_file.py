@@ -1,0 +1,29 @@
+"""A file is written whole or not at all."""
+
+import pytest
+
+from engine.whole_file import whole_file
+
+
+def test_takes_the_place_of_the_old_file_once_it_is_whole(tmp_path):
+    path = tmp_path / "new" / "file"
+    for content in (b"one", b"two"):
+        with whole_file(path) as file:
+            file.write(content)
+        assert path.read_bytes() == content
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_leaves_the_old_file_where_writing_fails(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+
+    def write_half():
+        with whole_file(path) as file:
+            file.write(b"ha")
+            raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        write_half()
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
