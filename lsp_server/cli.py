@@ -1,6 +1,7 @@
 """The foregram command. What a command needs is imported when it runs: `--help` pays for no torch."""
 
 import argparse
+import errno
 import os
 import sys
 import traceback
@@ -16,11 +17,14 @@ from lsp_server.settings import Settings
 INTERRUPTED = 130  # as shells report a program that Ctrl-C ended
 BROKEN_PIPE = 141  # as shells report SIGPIPE
 INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h
+IO_ERROR = 74  # EX_IOERR
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; its exit status. Failures are one sentence on stderr, never a stack."""
     debug = False
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - None where it was closed
+    sys.stderr = sys.stderr or sys.stdout
     # OpenMP's threads spin while they wait, unless told otherwise before torch is imported. Beside
     # a compiler or a test run that made a step of ours thirty times slower.
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
@@ -42,14 +46,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Who read our output is gone; the interpreter must not flush into the void at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            return _fail_internally(error, debug)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _fail(f"the output cannot be written: {error.strerror}", IO_ERROR)
     except MemoryError:
         return _fail("out of memory; a smaller --model needs less", INTERNAL_ERROR)
     except Exception as error:  # noqa: BLE001 - the last line of defence, at the program's edge
-        if debug:
-            traceback.print_exc()
-        hint = "" if debug else " (FOREGRAM_DEBUG=1 shows where)"
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
-        return _fail(f"internal error: {reason}{hint}", INTERNAL_ERROR)
+        return _fail_internally(error, debug)
 
 
 def _complete(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -102,6 +107,14 @@ def _note(sentence: str) -> None:
 def _fail(sentence: str, status: int) -> int:
     _note(sentence)
     return status
+
+
+def _fail_internally(error: Exception, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    hint = "" if debug else " (FOREGRAM_DEBUG=1 shows where)"
+    reason = " ".join(f"{type(error).__name__}: {error}".split())
+    return _fail(f"internal error: {reason}{hint}", INTERNAL_ERROR)
 
 
 _COMMANDS = {"bench": _bench, "complete": _complete}

@@ -114,6 +114,19 @@ class TestOfflineModel:
         assert process.returncode == 141
         assert b"Traceback" not in errors
 
+    @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux alone has a full device")
+    def test_an_output_that_is_full_is_one_sentence(self):
+        with Path("/dev/full").open("wb") as full:
+            result = subprocess.run(
+                [sys.executable, "-m", "lsp_server", "complete", HOLE, "--json"],
+                stdout=full,
+                stderr=subprocess.PIPE,
+                check=False,
+            )
+        assert result.returncode == 74
+        assert b"the output cannot be written: No space left on device" in result.stderr
+        assert b"Traceback" not in result.stderr
+
 
 def _started(*arguments):
     return subprocess.Popen(
