@@ -50,7 +50,7 @@ class Completion:
             self._send(len(self._text))
 
     def result(
-        self, *, prompt_tokens: int, prefill_ms: float, decode_ms: float
+        self, *, prompt_tokens: int, reused_tokens: int, prefill_ms: float, decode_ms: float
     ) -> CompletionResult:
         """Return what has become of it. Raises ValueError before it ended."""
         if self.finish_reason is None:
@@ -60,6 +60,7 @@ class Completion:
             steps=self.steps,
             rows=self.rows,
             prompt_tokens=prompt_tokens,
+            reused_tokens=reused_tokens,
             prefill_ms=prefill_ms,
             decode_ms=decode_ms,
             accepted_by_source=dict(self.accepted),

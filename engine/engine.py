@@ -23,7 +23,7 @@ from engine.model.loaded_model import LoadedModel, load_model
 from engine.model.prompt import Prompt, build_prompt
 from engine.open_buffers import OpenBuffers
 from engine.progress import NoProgress, Progress
-from engine.prompt_cache import PromptCache
+from engine.prompt_cache import Entered, PromptCache
 from engine.request import CompletionChunk, CompletionRequest, CompletionResult, FinishReason
 from engine.snippets import related_snippets
 from engine.text_stream import TextStream
@@ -31,6 +31,7 @@ from engine.workspace import Workspace
 
 POOL_TOKENS = 8_000_000  # room for all texts let in, at well over one token a character
 _HEAD_CHARS, _REST_CHARS = 1_000_000, 500_000  # of the edited file, around the cursor
+_DECODED_TOKENS = 256  # that a slot has room for, even where a request asks for fewer
 _REMEMBERED_CONTEXT = 16  # tokens before a completion that are remembered with it
 
 
@@ -43,6 +44,7 @@ class EngineOptions:
     dtype: str | None = None
     threads: int | None = None
     prompt_tokens: int = 1024
+    kv_bytes: int = 512 * 1024 * 1024  # of the prompts that stay cached
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +59,11 @@ class EngineInfo:
 class Engine:
     """A loaded model. One request at a time; not safe to share between threads."""
 
-    def __init__(self, model: LoadedModel, learning: Learning, prompt_tokens: int) -> None:
+    def __init__(self, model: LoadedModel, learning: Learning, options: EngineOptions) -> None:
         self._model = model
         self._learning = learning
-        self._prompt_tokens = min(prompt_tokens, model.network.max_context // 2)
-        self._prompts = PromptCache(model.network)
+        self._prompt_tokens = min(options.prompt_tokens, model.network.max_context // 2)
+        self._prompts = PromptCache(model.network, options.kv_bytes)
         tables, vocab_size = learning.tables, model.network.vocab_size
         self._known = Knowledge(
             pool=NgramPool(POOL_TOKENS, vocab_size, acceptance=tables["pool"]),
@@ -81,13 +83,23 @@ class Engine:
         learning = Learning.load(
             options.cache_folder / "learned", _machine_key(model), model.network, progress
         )
-        return cls(model, learning, options.prompt_tokens)
+        return cls(model, learning, options)
 
     @property
     def info(self) -> EngineInfo:
         """The model's name, its device and how its weights are held."""
         network = self._model.network
         return EngineInfo(self._model.name, network.device, network.dtype_name)
+
+    @property
+    def pool_tokens(self) -> int:
+        """Tokens that drafts are found in."""
+        return len(self._known.pool)
+
+    @property
+    def kv_bytes(self) -> int:
+        """Memory of the cached prompts."""
+        return self._prompts.num_bytes
 
     def prompt(self, request: CompletionRequest) -> Prompt:
         """Lay out the request's prompt as `complete` does."""
@@ -120,19 +132,24 @@ class Engine:
         )
         began = time.perf_counter()
         limit = min(request.stop.max_tokens, self._model.network.max_context - len(prompt.ids))
-        slot = self._prompts.enter(prompt.ids[:-1], limit + MAX_ROWS, cancelled)
+        entered = self._enter(request, prompt, limit, cancelled)
         decoding = time.perf_counter()
-        if slot is not None:
+        if entered is not None:
             with self._drafter(request, prompt) as drafter:
                 decoding = time.perf_counter()
-                self._decode(request, prompt, slot, limit, drafter, completion, cancelled)
+                self._decode(request, prompt, entered.slot, limit, drafter, completion, cancelled)
         completion.finish(FinishReason.CANCELLED if cancelled() else FinishReason.CONTEXT_FULL)
         self._remember(request, prompt, completion.token_ids)
         return completion.result(
             prompt_tokens=len(prompt.ids),
+            reused_tokens=0 if entered is None else entered.reused,
             prefill_ms=1000 * (decoding - began),
             decode_ms=1000 * (time.perf_counter() - decoding),
         )
+
+    def prefill(self, request: CompletionRequest, cancelled: Callable[[], bool]) -> None:
+        """Read the request's prompt, so that completing it, or one like it, begins at once."""
+        self._enter(request, self.prompt(request), 0, cancelled)
 
     def forget_completions(self) -> None:
         """Draft no longer from completions written before."""
@@ -141,6 +158,18 @@ class Engine:
     def close(self) -> None:
         """Keep what was learned for the next start."""
         self._learning.save()
+
+    def _enter(
+        self,
+        request: CompletionRequest,
+        prompt: Prompt,
+        max_tokens: int,
+        cancelled: Callable[[], bool],
+    ) -> Entered | None:
+        """Read all of the prompt but its last token, which the first step takes."""
+        room = max(max_tokens, _DECODED_TOKENS) + MAX_ROWS
+        room = min(room, self._model.network.max_context - len(prompt.ids) + MAX_ROWS)
+        return self._prompts.enter(request.cache_key, prompt.ids[:-1], room, cancelled)
 
     def _decode(
         self,
@@ -155,10 +184,12 @@ class Engine:
         vocabulary = self._model.tokenizer.vocabulary
         constraint = healed_start(prompt.dropped, self._model.trie, vocabulary)
         decoder = Decoder(slot, drafter, request.sampling, constraint, cancelled)
-        context = self._context(prompt)
-        for step in decoder.steps(prompt.ids[-1], context, max_tokens):
+        written = list(prompt.ids)
+        for step in decoder.steps(prompt.ids[-1], self._context(prompt), max_tokens):
+            written += step.token_ids
             if completion.take(step):
                 break
+        self._prompts.keep(request.cache_key, written)
 
     @contextmanager
     def _drafter(self, request: CompletionRequest, prompt: Prompt) -> Iterator[Drafter]:
@@ -167,7 +198,7 @@ class Engine:
             yield NoDrafts()
             return
         pool, encode = self._known.pool, self._model.tokenizer.encode
-        self._buffers.sync(request.open_buffers)
+        self._buffers.sync(request.workspace, request.open_buffers)
         mark = pool.mark()
         try:
             pool.add(encode(request.suffix[:_REST_CHARS]), Source.SUFFIX, request.path)

@@ -1,5 +1,6 @@
-"""The open buffers as documents of the pool: between two requests only what changed is replaced."""
+"""Open buffers as documents of the pool: between two requests only what changed is replaced."""
 
+from collections import OrderedDict
 from collections.abc import Sequence
 
 from engine.request import Buffer
@@ -9,29 +10,55 @@ MOST_CHARS = 2_000_000  # of all buffers; they leave the pool room for the edite
 
 
 class OpenBuffers:
-    """Keeps a workspace equal to the buffers of the last request."""
+    """Keeps documents equal to the buffers that each workspace had at its last request."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self._paths: list[str] = []
+    def __init__(self, documents: Workspace) -> None:
+        self._documents = documents
+        self._held: OrderedDict[str, list[Buffer]] = OrderedDict()  # by workspace
 
-    def sync(self, buffers: Sequence[Buffer]) -> None:
-        """Hold `buffers`, most related first, as many as find room.
+    def sync(self, workspace: str, buffers: Sequence[Buffer]) -> None:
+        """Hold `buffers` of a workspace, most related first, as many as find room.
 
-        The pool meets its newest document first, so the most related one is opened last.
+        The pool meets its newest document first, so the most related one is opened last. Other
+        workspaces stay while there is room, and go in the order of their last use.
         """
         wanted = _fitting(buffers)[::-1]
+        held = self._held.setdefault(workspace, [])
+        self._held.move_to_end(workspace)
+        self._make_room(sum(len(buffer.text) for buffer in wanted))
         kept = 0
-        while kept < min(len(wanted), len(self._paths)) and self._paths[kept] == wanted[kept].path:
+        while kept < min(len(wanted), len(held)) and held[kept].path == wanted[kept].path:
             kept += 1
-        for path in self._paths[kept:]:
-            self._workspace.close(path)
-        self._workspace.tidy()
-        for buffer in wanted[:kept]:
-            self._workspace.replace(buffer.path, buffer.text)
+        self._close(workspace, kept)
+        self._documents.tidy()
+        for place, buffer in enumerate(wanted[:kept]):
+            if buffer is not held[place]:
+                self._documents.replace(_key(workspace, buffer.path), buffer.text)
+                held[place] = buffer
         for buffer in wanted[kept:]:
-            self._workspace.open(buffer.path, buffer.text)
-        self._paths = [buffer.path for buffer in wanted]
+            self._documents.open(_key(workspace, buffer.path), buffer.text)
+            held.append(buffer)
+
+    def _make_room(self, num_chars: int) -> None:
+        """Close workspaces, the least recently used first, until the last fits with `num_chars`."""
+        while len(self._held) > 1 and self._num_chars_of_others() + num_chars > MOST_CHARS:
+            workspace = next(iter(self._held))
+            self._close(workspace, 0)
+            del self._held[workspace]
+
+    def _num_chars_of_others(self) -> int:
+        *others, _ = self._held.values()
+        return sum(len(buffer.text) for held in others for buffer in held)
+
+    def _close(self, workspace: str, start: int) -> None:
+        """Close the buffers of a workspace from the place `start` on."""
+        held = self._held[workspace]
+        while len(held) > start:
+            self._documents.close(_key(workspace, held.pop().path))
+
+
+def _key(workspace: str, path: str) -> str:
+    return f"{workspace}\0{path}"
 
 
 def _fitting(buffers: Sequence[Buffer]) -> list[Buffer]:

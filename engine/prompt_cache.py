@@ -1,42 +1,94 @@
-"""The slot that keeps one prompt's keys and values, so that a similar prompt pays for its end."""
+"""Slots that keep the keys and values of prompts, so that a similar prompt pays for its end."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from engine.model.causal_lm import MAX_ROWS, CacheSlot, CausalModel
 
+_CAPACITY_STEP = 512  # slots grow in these steps, lest each longer prompt ask for a new one
+
+
+class Entered(NamedTuple):
+    """A slot that holds a prompt, and how many of its tokens did not have to be read."""
+
+    slot: CacheSlot
+    reused: int
+
+
+@dataclass(slots=True)
+class _Entry:
+    slot: CacheSlot
+    held: list[int] = field(default_factory=list)  # the tokens of its keys, perhaps fewer
+
 
 class PromptCache:
-    """One slot of the model and the tokens that are committed in it."""
+    """One slot for each key, the least recently used ones dropped beyond `max_bytes`.
 
-    def __init__(self, model: CausalModel) -> None:
+    A prompt starts from the longest beginning that any slot holds: where that is another's, it is
+    copied. The slot in use stays, whatever its size.
+    """
+
+    def __init__(self, model: CausalModel, max_bytes: int) -> None:
         self._model = model
-        self._slot: CacheSlot | None = None
-        self._held: list[int] = []
+        self._max_bytes = max_bytes
+        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of all slots."""
+        return sum(entry.slot.num_bytes for entry in self._entries.values())
 
     def enter(
-        self, token_ids: Sequence[int], room: int, cancelled: Callable[[], bool]
-    ) -> CacheSlot | None:
+        self, key: str, token_ids: Sequence[int], room: int, cancelled: Callable[[], bool]
+    ) -> Entered | None:
         """Commit `token_ids` and return their slot with space for `room` tokens more.
 
-        The longest common prefix with the last prompt is kept. Asks `cancelled` every 128 tokens;
-        None when it says so, and what was done stays.
+        Asks `cancelled` every 128 tokens; None when it says so, and what was done stays.
         """
-        slot = self._slot_for(len(token_ids) + room)
-        kept = _common_prefix(self._held, token_ids)
-        slot.truncate(kept)
-        del self._held[kept:]
+        entry, kept = self._begin(key, token_ids, len(token_ids) + room)
         for start in range(kept, len(token_ids), MAX_ROWS):
             if cancelled():
                 return None
             piece = token_ids[start : start + MAX_ROWS]
-            slot.prefill(piece)
-            self._held += piece
-        return slot
+            entry.slot.prefill(piece)
+            entry.held += piece
+        return Entered(entry.slot, kept)
 
-    def _slot_for(self, capacity: int) -> CacheSlot:
-        if self._slot is None or self._slot.capacity < capacity:
-            self._slot, self._held = self._model.new_slot(capacity), []
-        return self._slot
+    def keep(self, key: str, token_ids: Sequence[int]) -> None:
+        """Tell what the slot of `key` holds since it was entered, as far as it is committed."""
+        entry = self._entries[key]
+        entry.held = list(token_ids[: entry.slot.length])
+
+    def _begin(self, key: str, token_ids: Sequence[int], capacity: int) -> tuple[_Entry, int]:
+        """Bring the longest beginning that is held into the key's slot."""
+        source = max(
+            self._entries.values(),
+            key=lambda entry: _common_prefix(entry.held, token_ids),
+            default=None,
+        )
+        entry = self._entries.get(key)
+        if entry is None or entry.slot.capacity < capacity:
+            capacity = -(-capacity // _CAPACITY_STEP) * _CAPACITY_STEP
+            entry = _Entry(self._model.new_slot(capacity))
+        kept = 0 if source is None else _common_prefix(source.held, token_ids)
+        own = _common_prefix(entry.held, token_ids)
+        if source is not None and kept > own:
+            entry.slot.copy_from(source.slot, kept)
+        else:
+            kept = own
+            entry.slot.truncate(kept)
+        entry.held = list(token_ids[:kept])
+        self._place(key, entry)
+        return entry, kept
+
+    def _place(self, key: str, entry: _Entry) -> None:
+        """Make the entry the latest, and drop the oldest ones while all are too large."""
+        self._entries[key] = entry
+        self._entries.move_to_end(key)
+        while len(self._entries) > 1 and self.num_bytes > self._max_bytes:
+            self._entries.popitem(last=False)
 
 
 def _common_prefix(held: Sequence[int], wanted: Sequence[int]) -> int:

@@ -47,6 +47,8 @@ class CompletionRequest:
     suffix: str
     path: str = ""
     open_buffers: tuple[Buffer, ...] = ()  # most related first
+    workspace: str = ""  # whose open buffers these are; those of others stay as they are
+    cache_key: str = ""  # requests under one key, as of one document, keep one cached prompt
     layout: Layout = "line"
     lookahead: Lookahead = field(default_factory=Lookahead)
     sampling: Sampling = field(default_factory=Sampling)
@@ -61,6 +63,7 @@ class CompletionStats:
     steps: int
     rows: int  # summed over the steps
     prompt_tokens: int
+    reused_tokens: int  # of the prompt, whose keys and values were held already
     prefill_ms: float
     decode_ms: float
     accepted_by_source: Mapping[str, int]  # tokens by who proposed them, `model` for its own

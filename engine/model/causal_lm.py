@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 import torch
@@ -71,6 +71,18 @@ class CacheSlot(Protocol):
     @property
     def capacity(self) -> int:
         """Tokens that fit, committed and in flight."""
+        ...
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of its keys and values."""
+        ...
+
+    def copy_from(self, other: Self, length: int) -> None:
+        """Hold the first `length` tokens of another slot of this model, and nothing else.
+
+        Raises ValueError where they are not there or do not fit.
+        """
         ...
 
     def prefill(self, token_ids: Sequence[int]) -> torch.Tensor:

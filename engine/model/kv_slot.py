@@ -1,6 +1,7 @@
 """Static keys and values of one sequence, for our own forward passes."""
 
 from collections.abc import Sequence
+from typing import Self
 
 import torch
 
@@ -35,4 +36,17 @@ class KVSlot:
         """Forget everything from position `length` on. Raises ValueError beyond `length`."""
         if not 0 <= length <= self.length:
             raise ValueError(f"cannot truncate {self.length} tokens to {length}")
+        self.length = length
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of the keys and values."""
+        return self.keys.nbytes + self.values.nbytes
+
+    def copy_from(self, other: Self, length: int) -> None:
+        """Hold the first `length` tokens of `other`. Raises ValueError where that cannot be."""
+        if not 0 <= length <= min(other.length, self.capacity):
+            raise ValueError(f"cannot copy {length} of {other.length} tokens to {self.capacity}")
+        self.keys[:, :, :length] = other.keys[:, :, :length]
+        self.values[:, :, :length] = other.values[:, :, :length]
         self.length = length

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from typing import Self
 
 import torch
 from torch.nn import functional
@@ -118,6 +119,15 @@ class Qwen2Slot:
     def capacity(self) -> int:
         """Tokens that fit, committed and in flight."""
         return self._kv.capacity
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of its keys and values."""
+        return self._kv.num_bytes
+
+    def copy_from(self, other: Self, length: int) -> None:
+        """Hold the first `length` tokens of `other`."""
+        self._kv.copy_from(other._kv, length)
 
     def prefill(self, token_ids: Sequence[int]) -> torch.Tensor:
         """Commit `token_ids`, at most 128 in one pass; logits of the last, float32 [1, vocab]."""

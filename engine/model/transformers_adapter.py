@@ -6,6 +6,7 @@ reason, not fast. transformers takes seconds to import, so load this module on d
 
 import inspect
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 import torch
@@ -117,6 +118,17 @@ class TransformersSlot:
     def capacity(self) -> int:
         """Tokens that fit, committed and in flight."""
         return self._cache.capacity
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of its keys and values."""
+        return self._cache.num_bytes
+
+    @torch.inference_mode()
+    def copy_from(self, other: Self, length: int) -> None:
+        """Hold the first `length` tokens of `other`."""
+        self._cache.copy_from(other._cache, length)
+        self._tree = None
 
     @torch.inference_mode()
     def prefill(self, token_ids: Sequence[int]) -> torch.Tensor:

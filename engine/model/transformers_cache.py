@@ -1,6 +1,7 @@
 """The key and value cache that the models of transformers write to when they run for us."""
 
 from collections.abc import Sequence
+from typing import Self
 
 import torch
 from transformers import Cache
@@ -47,6 +48,22 @@ class SlotCache(Cache):
                 moved = buffer.index_select(2, source.to(buffer.device))
                 buffer[:, :, self.length : self.length + len(rows)] = moved
         self.length += len(rows)
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of the buffers."""
+        return sum(half.nbytes for pair in self._buffers.values() for half in pair)
+
+    def copy_from(self, other: Self, length: int) -> None:
+        """Hold the first `length` tokens of `other`. Raises ValueError where that cannot be."""
+        if not 0 <= length <= min(other.length, self.capacity):
+            raise ValueError(f"cannot copy {length} of {other.length} tokens to {self.capacity}")
+        for layer_idx, pair in other._buffers.items():
+            if layer_idx not in self._buffers:
+                self._buffers[layer_idx] = (self._buffer(pair[0]), self._buffer(pair[1]))
+            for own, half in zip(self._buffers[layer_idx], pair, strict=True):
+                own[:, :, :length] = half[:, :, :length]
+        self.length = length
 
     @property
     def num_layers(self) -> int:

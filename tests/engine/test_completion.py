@@ -45,7 +45,7 @@ def run(token_ids, sizes, **options):
             break
         del rest[:size]
     one.finish(FinishReason.CONTEXT_FULL)
-    return one.result(prompt_tokens=1, prefill_ms=1.0, decode_ms=1.0), "".join(
+    return one.result(prompt_tokens=1, reused_tokens=0, prefill_ms=1.0, decode_ms=1.0), "".join(
         chunk.text for chunk in chunks
     )
 
@@ -83,7 +83,7 @@ def test_owed_bytes_are_not_repeated_to_the_editor():
 
 def test_an_unended_completion_has_no_result():
     with pytest.raises(ValueError, match="has not ended"):
-        completion([]).result(prompt_tokens=1, prefill_ms=0.0, decode_ms=0.0)
+        completion([]).result(prompt_tokens=1, reused_tokens=0, prefill_ms=0.0, decode_ms=0.0)
 
 
 def test_white_space_alone_is_no_completion():

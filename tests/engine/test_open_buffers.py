@@ -1,7 +1,9 @@
 """The pool holds the open buffers of the last request, and writes only what changed."""
 
+import pytest
+
 from engine import Buffer
-from engine.decoding.pool import NgramPool
+from engine.decoding.pool import NgramPool, PoolFullError
 from engine.open_buffers import MOST_CHARS, OpenBuffers
 from engine.workspace import Workspace
 
@@ -17,14 +19,14 @@ def make() -> tuple[NgramPool, OpenBuffers]:
 
 def test_drafts_come_from_an_open_buffer():
     pool, buffers = make()
-    buffers.sync([Buffer("a", "hello world")])
+    buffers.sync("here", [Buffer("a", "hello world")])
     assert drafted(pool, "hello ") == "wor"
 
 
 def test_a_closed_buffer_is_forgotten():
     pool, buffers = make()
-    buffers.sync([Buffer("a", "hello world"), Buffer("b", "other text")])
-    buffers.sync([Buffer("b", "other text")])
+    buffers.sync("here", [Buffer("a", "hello world"), Buffer("b", "other text")])
+    buffers.sync("here", [Buffer("b", "other text")])
     assert "wor" not in drafted(pool, "qzhello ")
     assert drafted(pool, "other ") == "tex"
 
@@ -32,36 +34,65 @@ def test_a_closed_buffer_is_forgotten():
 def test_the_same_buffers_are_written_once():
     pool, buffers = make()
     open_now = [Buffer("a", "hello world"), Buffer("b", "other text")]
-    buffers.sync(open_now)
+    buffers.sync("here", open_now)
     length = len(pool)
-    buffers.sync(list(open_now))
+    buffers.sync("here", list(open_now))
     assert len(pool) == length
 
 
 def test_a_changed_buffer_is_written_where_it_changed():
     pool, buffers = make()
-    buffers.sync([Buffer("a", "def one():\n" * 50 + "hello world\n")])
+    buffers.sync("here", [Buffer("a", "def one():\n" * 50 + "hello world\n")])
     length = len(pool)
-    buffers.sync([Buffer("a", "def one():\n" * 50 + "hello earth\n")])
+    buffers.sync("here", [Buffer("a", "def one():\n" * 50 + "hello earth\n")])
     assert drafted(pool, "hello ") == "ear"
     assert len(pool) - length < 100
 
 
 def test_the_most_related_buffer_is_drafted_from_first():
     pool, buffers = make()
-    buffers.sync([Buffer("a", "zz hello world"), Buffer("b", "zz hello there")])
-    buffers.sync([Buffer("b", "zz hello there"), Buffer("a", "zz hello world")])
+    buffers.sync("here", [Buffer("a", "zz hello world"), Buffer("b", "zz hello there")])
+    buffers.sync("here", [Buffer("b", "zz hello there"), Buffer("a", "zz hello world")])
     assert pool.draft(list(b"zz hello "), 1).tokens.tolist() == [ord("t")]
 
 
 def test_of_two_buffers_under_one_path_the_first_counts():
     pool, buffers = make()
-    buffers.sync([Buffer("a", "hello world"), Buffer("a", "hello there")])
+    buffers.sync("here", [Buffer("a", "hello world"), Buffer("a", "hello there")])
     assert drafted(pool, "hello ") == "wor"
 
 
 def test_a_buffer_that_finds_no_room_beside_the_more_related_ones_is_left_out():
     pool, buffers = make()
-    buffers.sync([Buffer("a", "hello world"), Buffer("b", "x" * MOST_CHARS)])
+    buffers.sync("here", [Buffer("a", "hello world"), Buffer("b", "x" * MOST_CHARS)])
     assert drafted(pool, "hello ") == "wor"
     assert len(pool) < 100
+
+
+def test_another_workspace_leaves_the_buffers_of_the_first_alone():
+    pool, buffers = make()
+    buffers.sync("here", [Buffer("a", "hello world")])
+    buffers.sync("there", [Buffer("a", "other text")])
+    assert drafted(pool, "hello ") == "wor"
+    length = len(pool)
+    buffers.sync("here", [Buffer("a", "hello world")])
+    assert len(pool) == length
+
+
+def test_a_workspace_gives_way_to_one_that_needs_its_room():
+    pool = NgramPool(3 * MOST_CHARS, 256)
+    buffers = OpenBuffers(Workspace(pool, lambda text: list(text[:20].encode())))
+    buffers.sync("here", [Buffer("a", "hello world")])
+    buffers.sync("there", [Buffer("a", "other text" + "x" * (MOST_CHARS - 15))])
+    assert "wor" not in drafted(pool, "qzhello ")
+    assert drafted(pool, "other ") == "tex"
+
+
+def test_a_full_pool_loses_the_buffers_that_did_not_fit_and_no_others():
+    pool = NgramPool(400, 256)
+    buffers = OpenBuffers(Workspace(pool, lambda text: list(text.encode())))
+    buffers.sync("here", [Buffer("a", "hello world")])
+    with pytest.raises(PoolFullError):
+        buffers.sync("here", [Buffer("b", "x" * 500), Buffer("a", "hello world")])
+    buffers.sync("here", [Buffer("a", "hello earth")])
+    assert drafted(pool, "hello ") == "ear"

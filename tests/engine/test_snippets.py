@@ -30,3 +30,22 @@ def test_snippets_are_whole_lines_of_their_buffer():
     (snippet,) = related_snippets(request(buffer))
     assert snippet.text in buffer.text
     assert snippet.text.endswith("\n")
+
+
+def test_typing_on_a_line_and_entering_a_few_more_does_not_change_them():
+    buffers = tuple(
+        Buffer(f"{name}.py", UNRELATED + f"def {name}_price(order): ...\n")
+        for name in ("total", "net", "gross")
+    )
+    head = "".join(f"total_{line} = order\n" for line in range(8))
+    first = related_snippets(CompletionRequest(head, "\nprint(order)\n", open_buffers=buffers))
+    assert first
+    for typed in ("net", "net_price = gross_price", "gross = 1\nnet_price = 2\n    x"):
+        request = CompletionRequest(head + typed, "\nprint(order)\n", open_buffers=buffers)
+        assert related_snippets(request) == first
+
+
+def test_a_form_feed_ends_no_line():
+    buffer = Buffer("a.py", "x = 1\f\u2028" + RELATED)
+    (snippet,) = related_snippets(request(buffer))
+    assert snippet.text == buffer.text

@@ -59,6 +59,7 @@ class FakeEngine:
             steps=2 * len(said),
             rows=16 * len(said),
             prompt_tokens=123,
+            reused_tokens=0,
             prefill_ms=250.0,
             decode_ms=100.0,
             accepted_by_source={"open_buffer": 2},

@@ -21,6 +21,7 @@ def result(
         steps=steps,
         rows=4 * steps,
         prompt_tokens=100,
+        reused_tokens=0,
         prefill_ms=50.0,
         decode_ms=decode_ms,
         accepted_by_source=sources or {},

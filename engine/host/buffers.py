@@ -1,0 +1,139 @@
+"""The buffers that clients keep open, as the host knows them: lines, versions, splices."""
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from engine.host.protocol import BufferSync, LineSplice, Position
+from engine.request import Buffer
+
+
+class VersionConflictError(Exception):
+    """These buffers are not held at the version that a request builds on."""
+
+    def __init__(self, uris: Sequence[str]) -> None:
+        super().__init__(f"not held at the version named: {', '.join(uris)}")
+        self.uris = tuple(uris)
+
+
+class BadRangeError(Exception):
+    """A splice or a position lies outside its buffer."""
+
+
+@dataclass(frozen=True)
+class HeldBuffer:
+    """A buffer at one version."""
+
+    path: str
+    language: str
+    version: int
+    lines: tuple[str, ...]
+
+    @cached_property
+    def as_buffer(self) -> Buffer:
+        """As the engine takes it; one object for each version, so that it is compared once."""
+        return Buffer(self.path, "\n".join(self.lines))
+
+
+@dataclass(slots=True)
+class Client:
+    """What one LSP server has open, the buffer synced last at the end."""
+
+    workspace: str = ""
+    buffers: dict[str, HeldBuffer] = field(default_factory=dict)
+    seen_at: float = field(default_factory=time.monotonic)
+
+
+class ClientBuffers:
+    """All clients. Belongs to the event loop; what it hands out never changes."""
+
+    def __init__(self) -> None:
+        self._clients: dict[str, Client] = {}
+
+    @property
+    def num_clients(self) -> int:
+        """Clients that have not left."""
+        return len(self._clients)
+
+    @property
+    def num_buffers(self) -> int:
+        """Buffers of all clients."""
+        return sum(len(client.buffers) for client in self._clients.values())
+
+    def sync(self, client_id: str, workspace: str, buffers: Iterable[BufferSync]) -> None:
+        """Bring buffers to their versions; those in conflict stay, all others are taken over.
+
+        Raises VersionConflictError and BadRangeError.
+        """
+        client = self._clients.setdefault(client_id, Client())
+        client.workspace, client.seen_at = workspace, time.monotonic()
+        conflicts = []
+        for sync in buffers:
+            held = client.buffers.get(sync.uri)
+            if sync.lines is None and (held is None or held.version != sync.base_version):
+                conflicts.append(sync.uri)
+                continue
+            lines = sync.lines if sync.lines is not None else spliced(held.lines, sync.splices)  # type: ignore[union-attr] # held, as there is no conflict
+            client.buffers.pop(sync.uri, None)  # the latest stands last
+            client.buffers[sync.uri] = HeldBuffer(sync.path, sync.language, sync.version, lines)
+        if conflicts:
+            raise VersionConflictError(conflicts)
+
+    def get(self, client_id: str, uri: str, version: int) -> HeldBuffer:
+        """Return a buffer at a version. Raises VersionConflictError where it is not held."""
+        client = self._clients.get(client_id)
+        held = client.buffers.get(uri) if client else None
+        if held is None or held.version != version:
+            raise VersionConflictError([uri])
+        return held
+
+    def others(self, client_id: str, uri: str) -> tuple[HeldBuffer, ...]:
+        """Return the client's buffers but one, the one synced last first."""
+        client = self._clients[client_id]
+        return tuple(held for one, held in reversed(client.buffers.items()) if one != uri)
+
+    def close(self, client_id: str, uris: Iterable[str] | None) -> None:
+        """Forget buffers that a client closed; None is all: it leaves."""
+        if uris is None:
+            self._clients.pop(client_id, None)
+        elif client := self._clients.get(client_id):
+            for uri in uris:
+                client.buffers.pop(uri, None)
+
+    def drop_silent(self, after_s: float) -> list[str]:
+        """Forget clients that have said nothing for so long; return who they were."""
+        oldest = time.monotonic() - after_s
+        silent = [name for name, client in self._clients.items() if client.seen_at < oldest]
+        for name in silent:
+            del self._clients[name]
+        return silent
+
+    def touch(self, client_id: str) -> None:
+        """Note that a client is alive."""
+        if client := self._clients.get(client_id):
+            client.seen_at = time.monotonic()
+
+
+def spliced(lines: tuple[str, ...], splices: Iterable[LineSplice]) -> tuple[str, ...]:
+    """Apply splices in their order. Raises BadRangeError."""
+    changed = list(lines)
+    for splice in splices:
+        if not 0 <= splice.start <= splice.end <= len(changed):
+            raise BadRangeError(
+                f"lines {splice.start} to {splice.end} are no range of {len(changed)} lines"
+            )
+        changed[splice.start : splice.end] = splice.lines
+    return tuple(changed)
+
+
+def split_at(lines: Sequence[str], position: Position) -> tuple[str, str]:
+    """Return the text before and behind a position. Raises BadRangeError."""
+    if not 0 <= position.line < len(lines):
+        raise BadRangeError(f"there is no line {position.line} in {len(lines)} lines")
+    line = lines[position.line]
+    if not 0 <= position.character <= len(line):
+        raise BadRangeError(f"line {position.line} has no character {position.character}")
+    before = [*lines[: position.line], line[: position.character]]
+    behind = [line[position.character :], *lines[position.line + 1 :]]
+    return "\n".join(before), "\n".join(behind)

@@ -1,0 +1,57 @@
+"""What the host counts, as Prometheus reads it. Labels hold no file names and no text."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+from engine.request import CompletionResult, FinishReason
+
+_SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class Metrics:
+    """Counters and histograms of one host, in a registry of its own."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self.requests = self._counter("requests", "Requests by outcome", "outcome")
+        self.cancelled = self._counter("cancelled", "Completions ended by their client")
+        self.feedback = self._counter("feedback", "What became of completions", "kind")
+        self._prompt = self._counter("prompt_tokens", "Tokens of prompts")
+        self._reused = self._counter("reused_prompt_tokens", "Of these, found in the KV cache")
+        self._tokens = self._counter("tokens", "Generated tokens")
+        self._steps = self._counter("steps", "Forward passes of decoding")
+        self._accepted = self._counter("accepted_tokens", "Tokens by who proposed them", "source")
+        self._queue = self._histogram("queue_seconds", "Time before a completion began")
+        self._prefill = self._histogram("prefill_seconds", "Time to read a prompt")
+        self._decode = self._histogram("decode_seconds", "Time to write a completion")
+        self._gauges: dict[str, Gauge] = {}
+
+    def count(self, result: CompletionResult, queue_ms: float) -> None:
+        """Count a completion that ran."""
+        stats = result.stats
+        is_cancelled = result.finish_reason is FinishReason.CANCELLED
+        self.requests.labels("cancelled" if is_cancelled else "completed").inc()
+        if is_cancelled:
+            self.cancelled.inc()
+        self._prompt.inc(stats.prompt_tokens)
+        self._reused.inc(stats.reused_tokens)
+        self._tokens.inc(stats.tokens)
+        self._steps.inc(stats.steps)
+        for source, tokens in stats.accepted_by_source.items():
+            self._accepted.labels(source).inc(tokens)
+        self._queue.observe(queue_ms / 1000)
+        self._prefill.observe(stats.prefill_ms / 1000)
+        self._decode.observe(stats.decode_ms / 1000)
+
+    def page(self, gauges: dict[str, float]) -> bytes:
+        """Return the page, with the present values of `gauges`."""
+        for name, value in gauges.items():
+            if name not in self._gauges:
+                self._gauges[name] = Gauge(f"foregram_{name}", "Now", registry=self._registry)
+            self._gauges[name].set(value)
+        return generate_latest(self._registry)
+
+    def _counter(self, name: str, what: str, *labels: str) -> Counter:
+        return Counter(f"foregram_{name}", what, labels, registry=self._registry)
+
+    def _histogram(self, name: str, what: str) -> Histogram:
+        return Histogram(f"foregram_{name}", what, registry=self._registry, buckets=_SECONDS)

@@ -1,0 +1,208 @@
+"""The host's native protocol: the types that `foregram lsp` and `foregram serve` exchange as JSON.
+
+A document is its lines: text without line ends, which the wire does not know (a client keeps the
+line ends of its file). Positions count code points. Buffers travel as versioned splices of whole
+lines; where the host does not hold the base version it answers 409 with a `Conflict`, and the
+client sends the whole buffer.
+
+    POST /v1/complete        CompleteRequest -> lines of Chunk, then one Done or Failed (NDJSON)
+    POST /v1/buffers         SyncRequest     -> 204, 409 Conflict
+    POST /v1/buffers/close   CloseRequest    -> 204
+    POST /v1/feedback        Feedback        -> 204
+    GET  /v1/status          Status
+    POST /v1/stop            -> 202; the host drains and exits
+    GET  /health             200 or 503, `{"status": ...}`
+    GET  /metrics            Prometheus text
+
+Every failure is a `Problem` with a fitting HTTP status. All but /health ask for the token.
+"""
+
+from typing import Literal
+
+import msgspec
+
+PROTOCOL_VERSION = 1
+PROTOCOL_HEADER = "foregram-protocol"  # of every request; another number is answered with 426
+MAX_BODY_BYTES = 32 * 1024 * 1024
+
+FeedbackKind = Literal["shown", "accepted", "partly_accepted", "rejected"]
+HostState = Literal["loading", "ready", "failed", "stopping"]
+
+
+class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """A part of the protocol; unknown fields are refused by name."""
+
+
+class Position(Message, frozen=True):
+    """Line and code point within it, from 0."""
+
+    line: int
+    character: int
+
+
+class LineSplice(Message, frozen=True):
+    """Lines `start` to `end` (excluded) become `lines`."""
+
+    start: int
+    end: int
+    lines: tuple[str, ...]
+
+
+class BufferSync(Message, frozen=True):
+    """A buffer at `version`: its whole `lines`, or `splices` in their order upon `base_version`."""
+
+    uri: str
+    path: str  # for people and prompts, relative to the workspace where that is possible
+    language: str
+    version: int
+    lines: tuple[str, ...] | None = None
+    base_version: int | None = None
+    splices: tuple[LineSplice, ...] = ()
+
+    def __post_init__(self) -> None:
+        if (self.lines is None) == (self.base_version is None):
+            raise ValueError("a buffer comes with its lines or with a base version, not both")
+
+
+class SyncRequest(Message, frozen=True):
+    """Buffers of one client to be held from now on."""
+
+    client: str  # a random name that one LSP server keeps
+    workspace: str
+    buffers: tuple[BufferSync, ...]
+
+
+class CloseRequest(Message, frozen=True):
+    """Buffers to be forgotten; None is all of them: the client leaves."""
+
+    client: str
+    uris: tuple[str, ...] | None = None
+
+
+class Sampled(Message, frozen=True):
+    """How tokens are drawn; temperature 0 is greedy."""
+
+    temperature: float = 0.0
+    seed: int = 0
+
+
+class Bounds(Message, frozen=True):
+    """When a completion ends. `max_tokens` 0 prefills only."""
+
+    max_tokens: int = 128
+    single_line: bool = False
+    time_limit_ms: int | None = None  # judged at line ends
+
+
+class CompleteRequest(Message, frozen=True):
+    """Continue a buffer at a position, as it is at `version` with `overlay` upon it.
+
+    `sync` is applied first. The overlay serves this request alone: what the text would be if the
+    item selected in a menu, or the completion just shown, were accepted.
+    """
+
+    client: str
+    workspace: str
+    uri: str
+    version: int
+    position: Position  # in the text with the overlay
+    sync: tuple[BufferSync, ...] = ()
+    overlay: tuple[LineSplice, ...] = ()
+    layout: Literal["line", "psm"] = "line"
+    lookahead: str = "auto"
+    sampling: Sampled = Sampled()
+    bounds: Bounds = Bounds()
+    is_speculative: bool = False  # nobody waits: any other request goes first, and ends this one
+
+
+class Chunk(Message, frozen=True, tag="chunk"):
+    """Text that is final."""
+
+    text: str
+
+
+class Timings(Message, frozen=True):
+    """Where the time of a completion went."""
+
+    queue_ms: float
+    prefill_ms: float
+    decode_ms: float
+
+
+class Done(Message, frozen=True, tag="done"):
+    """The last line of a completion: its whole text and what it cost."""
+
+    id: str  # for feedback
+    text: str
+    finish_reason: str  # a value of engine.FinishReason
+    tokens: int
+    steps: int
+    rows: int
+    prompt_tokens: int
+    reused_tokens: int  # of the prompt, found in the KV cache
+    accepted_by_source: dict[str, int]
+    timings: Timings
+
+
+class Failed(Message, frozen=True, tag="failed"):
+    """The last line of a completion that failed after its stream had begun."""
+
+    code: str
+    message: str
+
+
+CompleteEvent = Chunk | Done | Failed
+
+
+class Conflict(Message, frozen=True):
+    """409: these buffers are not held at the version that the request builds on."""
+
+    code: Literal["unknown_version"]
+    message: str
+    uris: tuple[str, ...]
+
+
+class Problem(Message, frozen=True):
+    """A refusal: a code for programs and a sentence for people."""
+
+    code: str
+    message: str
+
+
+class Feedback(Message, frozen=True):
+    """What became of a completion. `accepted_len` counts code points of its text."""
+
+    client: str
+    completion_id: str
+    kind: FeedbackKind
+    accepted_len: int | None = None
+
+
+class LoadProgress(Message, frozen=True):
+    """How far the model is loaded."""
+
+    task: str
+    done: int
+    total: int
+
+
+class Status(Message, frozen=True):
+    """What a host is doing."""
+
+    protocol: int
+    version: str
+    state: HostState
+    pid: int
+    uptime_s: float
+    progress: LoadProgress | None = None
+    problem: Problem | None = None
+    model: str = ""
+    device: str = ""
+    dtype: str = ""
+    num_running: int = 0
+    num_waiting: int = 0
+    num_clients: int = 0
+    num_buffers: int = 0
+    pool_tokens: int = 0
+    kv_bytes: int = 0
+    memory_mb: float = 0.0

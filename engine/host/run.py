@@ -1,0 +1,81 @@
+"""One completion between its two threads: it runs on the engine's, its events go to the loop's."""
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from engine.errors import ForegramError
+from engine.host.metrics import Metrics
+from engine.host.protocol import Chunk, CompleteEvent, Done, Failed, Timings
+from engine.host.served_engine import ServedEngine
+from engine.request import CompletionRequest, CompletionResult
+from engine.scheduler import Dropped
+
+_log = logging.getLogger("foregram.host")
+
+
+@dataclass(slots=True)
+class Run:
+    """Made on the event loop's thread; `run` is for the engine's."""
+
+    engine: ServedEngine
+    metrics: Metrics
+    make_request: Callable[[], CompletionRequest]
+    is_prefill: bool
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
+    events: asyncio.Queue[CompleteEvent] = field(default_factory=asyncio.Queue)
+    queued_at: float = field(default_factory=time.perf_counter)
+
+    def run(self, cancelled: Callable[[], bool]) -> None:
+        """Complete, on the engine's thread."""
+        try:
+            self._tell(self._complete(cancelled))
+        except ForegramError as error:
+            self._tell(Failed(error.code, str(error)))
+        except Exception:  # noqa: BLE001 - whatever one completion meets, the next one is served
+            _log.exception("completion %s failed", self.id)
+            self._tell(Failed("internal_error", f"the completion failed; the log names {self.id}"))
+
+    def dropped(self, reason: Dropped) -> None:
+        """Say why there is no completion."""
+        self.metrics.requests.labels(reason.value).inc()
+        self._tell(Failed(reason.value, f"the request was {reason.value}"))
+
+    def _complete(self, cancelled: Callable[[], bool]) -> CompleteEvent:
+        queue_ms = 1000 * (time.perf_counter() - self.queued_at)
+        request = self.make_request()
+        if self.is_prefill:
+            self.engine.prefill(request, cancelled)
+            prefill_ms = 1000 * (time.perf_counter() - self.queued_at) - queue_ms
+            timings = Timings(queue_ms, prefill_ms, 0.0)
+            return Done(self.id, "", "prefilled", 0, 0, 0, 0, 0, {}, timings)
+        result = self.engine.complete(
+            request, on_chunk=lambda chunk: self._tell(Chunk(chunk.text)), cancelled=cancelled
+        )
+        self.metrics.count(result, queue_ms)
+        return _done(self.id, result, queue_ms)
+
+    def _tell(self, event: CompleteEvent) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+            self.loop.call_soon_threadsafe(self.events.put_nowait, event)
+
+
+def _done(completion_id: str, result: CompletionResult, queue_ms: float) -> Done:
+    stats = result.stats
+    return Done(
+        id=completion_id,
+        text=result.text,
+        finish_reason=result.finish_reason.value,
+        tokens=stats.tokens,
+        steps=stats.steps,
+        rows=stats.rows,
+        prompt_tokens=stats.prompt_tokens,
+        reused_tokens=stats.reused_tokens,
+        accepted_by_source=dict(stats.accepted_by_source),
+        timings=Timings(queue_ms, stats.prefill_ms, stats.decode_ms),
+    )

@@ -1,0 +1,240 @@
+"""Completions as a service: the event loop's side of the engine's thread.
+
+The engine is loaded and runs on a thread of its own; the event loop hands it jobs and hears of
+their events. Nothing here waits for the engine but by awaiting.
+"""
+
+import asyncio
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+
+from engine.config import Lookahead, Sampling, StopRules
+from engine.errors import ForegramError
+from engine.host.buffers import ClientBuffers, HeldBuffer, spliced, split_at
+from engine.host.metrics import Metrics
+from engine.host.protocol import (
+    Chunk,
+    CompleteEvent,
+    CompleteRequest,
+    Feedback,
+    HostState,
+    LoadProgress,
+    Problem,
+)
+from engine.host.run import Run
+from engine.host.served_engine import EngineInfo, ServedEngine
+from engine.progress import Progress
+from engine.request import CompletionRequest
+from engine.scheduler import Job, Scheduler
+
+_REMEMBERED = 1000  # completions that feedback may speak of
+_log = logging.getLogger("foregram.host")
+
+
+class NotReadyError(Exception):
+    """The engine is loading, has failed to load, or stops; the problem says which."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
+class UnknownCompletionError(Exception):
+    """Feedback about a completion that this host did not make, or has forgotten."""
+
+
+class _LoadedSoFar:
+    """The engine's progress, for whoever asks."""
+
+    def __init__(self) -> None:
+        self.now: LoadProgress | None = None
+
+    def begin(self, task: str, total: int) -> None:
+        self.now = LoadProgress(task, 0, total)
+
+    def advance(self, amount: int) -> None:
+        if self.now is not None:
+            self.now = LoadProgress(self.now.task, self.now.done + amount, self.now.total)
+
+    def end(self) -> None:
+        self.now = None
+
+
+class CompletionService:
+    """The engine behind a queue. Its methods are for the event loop's thread."""
+
+    def __init__(self, load: Callable[[Progress], ServedEngine]) -> None:
+        self.metrics = Metrics()
+        self.buffers = ClientBuffers()
+        self.scheduler = Scheduler()
+        self._load = load
+        self._engine: ServedEngine | None = None
+        self._problem: Problem | None = None
+        self._loaded = _LoadedSoFar()
+        self._is_stopping = False
+        self._made: OrderedDict[str, None] = OrderedDict()
+        self._thread = threading.Thread(target=self._work, name="engine", daemon=True)
+
+    @property
+    def engine(self) -> ServedEngine:
+        """The loaded engine. Raises NotReadyError."""
+        if self._engine is None:
+            raise NotReadyError(self._not_ready())
+        return self._engine
+
+    @property
+    def state(self) -> HostState:
+        """What the host is doing."""
+        if self._is_stopping:
+            return "stopping"
+        if self._problem is not None:
+            return "failed"
+        return "loading" if self._engine is None else "ready"
+
+    @property
+    def problem(self) -> Problem | None:
+        """Why the model could not be loaded."""
+        return self._problem
+
+    @property
+    def progress(self) -> LoadProgress | None:
+        """How far the model is loaded."""
+        return self._loaded.now
+
+    @property
+    def info(self) -> EngineInfo | None:
+        """The engine's model and machine, once it is loaded."""
+        return None if self._engine is None else self._engine.info
+
+    def gauges(self) -> dict[str, float]:
+        """What is so now."""
+        engine = self._engine
+        return {
+            "running": self.scheduler.num_running,
+            "waiting": self.scheduler.num_waiting,
+            "clients": self.buffers.num_clients,
+            "buffers": self.buffers.num_buffers,
+            "pool_tokens": engine.pool_tokens if engine else 0,
+            "kv_bytes": engine.kv_bytes if engine else 0,
+        }
+
+    def start(self) -> None:
+        """Begin to load."""
+        self._thread.start()
+
+    async def stop(self) -> None:
+        """End what runs within a step, and wait for the engine's thread."""
+        self._is_stopping = True
+        self.scheduler.stop()
+        if self._engine is not None:  # a model that still loads ends with the process
+            await asyncio.to_thread(self._thread.join)
+
+    def complete(self, message: CompleteRequest) -> AsyncIterator[CompleteEvent]:
+        """Sync, queue the completion, and return its events; whoever stops to listen cancels it.
+
+        Raises NotReadyError, VersionConflictError, BadRangeError and ConfigurationError at once.
+        """
+        self.buffers.sync(message.client, message.workspace, message.sync)
+        held = self.buffers.get(message.client, message.uri, message.version)
+        if self.state != "ready":
+            raise NotReadyError(self._not_ready())
+        others = self.buffers.others(message.client, message.uri)
+        prefix, suffix = split_at(spliced(held.lines, message.overlay), message.position)
+        make = _request_maker(message, prefix, suffix, held, others)
+        run = Run(self.engine, self.metrics, make, is_prefill=message.bounds.max_tokens == 0)
+        return self._events(run, message)
+
+    async def _events(self, run: Run, message: CompleteRequest) -> AsyncIterator[CompleteEvent]:
+        self._remember(run.id)
+        job = Job(message.client, message.uri, run.run, run.dropped, message.is_speculative)
+        self.scheduler.submit(job)
+        try:
+            while True:
+                event = await run.events.get()
+                yield event
+                if not isinstance(event, Chunk):
+                    return
+        finally:
+            self.scheduler.cancel(job)
+
+    def hear(self, feedback: Feedback) -> None:
+        """Count what became of a completion. Raises UnknownCompletionError."""
+        if feedback.completion_id not in self._made:
+            raise UnknownCompletionError(feedback.completion_id)
+        self.metrics.feedback.labels(feedback.kind).inc()
+
+    def leave(self, client: str, uris: tuple[str, ...] | None) -> None:
+        """A client closes buffers, or leaves with all of them."""
+        self.buffers.close(client, uris)
+        if uris is None:
+            self.scheduler.forget(client)
+
+    def _remember(self, completion_id: str) -> None:
+        self._made[completion_id] = None
+        if len(self._made) > _REMEMBERED:
+            self._made.popitem(last=False)
+
+    def _work(self) -> None:
+        try:
+            self._engine = self._load(self._loaded)
+        except ForegramError as error:
+            self._problem = Problem(error.code, str(error))
+            _log.error("the model cannot be loaded: %s", error)
+            return
+        except BaseException as error:  # noqa: BLE001 - the thread would end in silence
+            self._problem = Problem("internal_error", f"the model cannot be loaded: {error}")
+            _log.exception("the model cannot be loaded")
+            return
+        _log.info("%s is loaded", self._engine.info.model)
+        self.scheduler.work()
+        self._engine.close()
+
+    def _not_ready(self) -> Problem:
+        if self._is_stopping:
+            return Problem("stopping", "the host is stopping")
+        if self._problem is not None:
+            return self._problem
+        now = self._loaded.now
+        share = f" ({now.task}, {now.done} of {now.total})" if now and now.total else ""
+        return Problem("loading", f"the model is loading{share}")
+
+
+def _request_maker(
+    message: CompleteRequest,
+    prefix: str,
+    suffix: str,
+    held: HeldBuffer,
+    others: tuple[HeldBuffer, ...],
+) -> Callable[[], CompletionRequest]:
+    """Check what was asked now; join the other buffers' texts on the engine's thread.
+
+    Raises ConfigurationError.
+    """
+    bounds = message.bounds
+    lookahead = Lookahead.parse(message.lookahead)
+    sampling = Sampling(temperature=message.sampling.temperature, seed=message.sampling.seed)
+    stop = StopRules(
+        max_tokens=bounds.max_tokens or 1,
+        single_line=bounds.single_line,
+        time_limit_s=None if bounds.time_limit_ms is None else bounds.time_limit_ms / 1000,
+    )
+    # The state after an accept has a slot of its own, lest it spoil that of the state before.
+    cache_key = "\0".join([message.workspace, message.uri, "next" if message.overlay else ""])
+
+    def make() -> CompletionRequest:
+        return CompletionRequest(
+            prefix=prefix,
+            suffix=suffix,
+            path=held.path,
+            open_buffers=tuple(other.as_buffer for other in others),
+            workspace=f"{message.client}\0{message.workspace}",
+            cache_key=cache_key,
+            layout=message.layout,
+            lookahead=lookahead,
+            sampling=sampling,
+            stop=stop,
+        )
+
+    return make

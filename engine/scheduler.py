@@ -1,0 +1,132 @@
+"""One thread that runs the jobs of many clients, one after the other, in fair turns.
+
+It knows no model: a job is a function that asks, at every step, whether it is still wanted.
+"""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Dropped(StrEnum):
+    """Why a job that waited was never run."""
+
+    SUPERSEDED = "superseded"  # its buffer has a newer one
+    CANCELLED = "cancelled"
+    STOPPED = "stopped"  # the scheduler ends
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """`run(cancelled)` on the engine's thread, or else `dropped(reason)` on any.
+
+    Neither may raise. A speculative job waits for all others, and any other one ends it.
+    """
+
+    client: str
+    buffer: str
+    run: Callable[[Callable[[], bool]], None]
+    dropped: Callable[[Dropped], None]
+    is_speculative: bool = False
+    _cancelled: threading.Event = field(default_factory=threading.Event)
+
+    def cancel(self) -> None:
+        """End the run within one step."""
+        self._cancelled.set()
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether it is no longer wanted."""
+        return self._cancelled.is_set()
+
+
+class Scheduler:
+    """Takes jobs from any thread; `work` is the loop of the one thread that runs them."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._waiting: list[Job] = []
+        self._running: Job | None = None
+        self._turns: dict[str, int] = {}  # by client: the number of the turn it had last
+        self._turn = 0
+        self._is_stopped = False
+
+    @property
+    def num_waiting(self) -> int:
+        """Jobs that have not begun."""
+        with self._changed:
+            return len(self._waiting)
+
+    @property
+    def num_running(self) -> int:
+        """1 while a job runs."""
+        return int(self._running is not None)
+
+    def submit(self, job: Job) -> None:
+        """Queue a job; one of the same buffer that still waits is dropped."""
+        with self._changed:
+            dropped = [one for one in self._waiting if _is_same_buffer(one, job)]
+            self._waiting = [one for one in self._waiting if one not in dropped]
+            if self._is_stopped:
+                self._waiting, dropped = [], [*dropped, job]
+            else:
+                self._waiting.append(job)
+            if self._running is not None and self._running.is_speculative:
+                self._running.cancel()
+            self._changed.notify_all()
+        reason = Dropped.STOPPED if self._is_stopped else Dropped.SUPERSEDED
+        for one in dropped:
+            one.dropped(reason)
+
+    def cancel(self, job: Job) -> None:
+        """Drop a job that waits; end one that runs within one step."""
+        with self._changed:
+            job.cancel()
+            was_waiting = job in self._waiting
+            if was_waiting:
+                self._waiting.remove(job)
+        if was_waiting:
+            job.dropped(Dropped.CANCELLED)
+
+    def stop(self) -> None:
+        """Drop what waits, end what runs, and have `work` return."""
+        with self._changed:
+            self._is_stopped = True
+            dropped, self._waiting = self._waiting, []
+            if self._running is not None:
+                self._running.cancel()
+            self._changed.notify_all()
+        for job in dropped:
+            job.dropped(Dropped.STOPPED)
+
+    def forget(self, client: str) -> None:
+        """A client has left: its turns are not remembered."""
+        with self._changed:
+            self._turns.pop(client, None)
+
+    def work(self) -> None:
+        """Run jobs until `stop`."""
+        while (job := self._next()) is not None:
+            job.run(lambda job=job: job.is_cancelled)  # type: ignore[misc] # binds this job
+
+    def _next(self) -> Job | None:
+        """Wait for the job whose turn it is; None once all is stopped."""
+        with self._changed:
+            self._running = None
+            self._changed.wait_for(lambda: self._waiting or self._is_stopped)
+            if self._is_stopped:
+                return None
+            job = min(self._waiting, key=self._urgency)
+            self._waiting.remove(job)
+            self._running = job
+            self._turn += 1
+            self._turns[job.client] = self._turn
+            return job
+
+    def _urgency(self, job: Job) -> tuple[bool, int]:
+        return job.is_speculative, self._turns.get(job.client, 0)
+
+
+def _is_same_buffer(one: Job, other: Job) -> bool:
+    return (one.client, one.buffer) == (other.client, other.buffer)

@@ -1,0 +1,289 @@
+"""The host over a real socket: completions, buffers, refusals, cancels, turns, its end."""
+
+import asyncio
+import threading
+
+import msgspec
+import pytest
+
+from engine import FinishReason, ModelNotFoundError
+from engine.host.protocol import (
+    Bounds,
+    BufferSync,
+    Chunk,
+    CloseRequest,
+    Conflict,
+    Done,
+    Failed,
+    Feedback,
+    LineSplice,
+    Problem,
+    Status,
+    SyncRequest,
+)
+from tests.support.running_host import HeldEngine, ask, buffer, running_host
+
+pytestmark = pytest.mark.asyncio
+
+
+class BreakingEngine(HeldEngine):
+    """Breaks once."""
+
+    is_broken = True
+
+    def complete(self, request, **callbacks):
+        if self.is_broken:
+            self.is_broken = False
+            raise RuntimeError(request.prefix)
+        return super().complete(request, **callbacks)
+
+
+async def collected(events):
+    return [event async for event in events]
+
+
+async def begun(engine):
+    """Wait until the engine works on one more completion."""
+    await asyncio.to_thread(engine.began.acquire)
+
+
+async def test_a_completion_streams_its_text_and_ends_with_what_it_cost(tmp_path):
+    engine = HeldEngine()
+    async with running_host(tmp_path, engine) as host:
+        events = await collected(host.complete(ask(buffer("x = 1", "y = "), line=1, character=4)))
+    assert [event.text for event in events] == ["one ", "two ", "three", "one two three"]
+    assert isinstance(events[-1], Done)
+    assert events[-1].reused_tokens == 90
+    (request,) = engine.requests
+    assert (request.prefix, request.suffix, request.path) == ("x = 1\ny = ", "", "a.py")
+    assert engine.is_closed
+
+
+async def test_splices_bring_a_held_buffer_to_its_next_version(tmp_path):
+    engine = HeldEngine()
+    splice = BufferSync(
+        "file:///a.py", "a.py", "python", 2, base_version=1, splices=(LineSplice(1, 2, ("z", "")),)
+    )
+    async with running_host(tmp_path, engine) as host:
+        await host.post("/v1/buffers", SyncRequest("one", "/", (buffer("x", "y"),)))
+        await collected(host.complete(ask(splice, version=2, line=2)))
+    assert engine.requests[0].prefix == "x\nz\n"
+
+
+async def test_an_overlay_serves_one_request_alone(tmp_path):
+    engine = HeldEngine()
+    overlay = (LineSplice(0, 1, ("x = total", "")),)
+    async with running_host(tmp_path, engine) as host:
+        await collected(host.complete(ask(buffer("x"), line=1, overlay=overlay)))
+        await collected(host.complete(ask(character=1)))
+    assert [request.prefix for request in engine.requests] == ["x = total\n", "x"]
+    assert engine.requests[0].cache_key != engine.requests[1].cache_key
+
+
+async def test_other_buffers_of_the_client_come_along_and_those_of_others_do_not(tmp_path):
+    engine = HeldEngine()
+    async with running_host(tmp_path, engine) as host:
+        theirs = SyncRequest("two", "/", (buffer("secret", uri="file:///theirs.py"),))
+        await host.post("/v1/buffers", theirs)
+        await collected(host.complete(ask(buffer("x"), buffer("y", uri="file:///b.py"))))
+        await host.post("/v1/buffers/close", CloseRequest("one", ("file:///b.py",)))
+        await collected(host.complete(ask()))
+    assert [[one.text for one in request.open_buffers] for request in engine.requests] == [
+        ["y"],
+        [],
+    ]
+
+
+async def test_a_version_that_is_not_held_is_409_with_the_buffers_to_send_again(tmp_path):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        response = await host.post("/v1/complete", ask(version=7))
+        stale = BufferSync("file:///b.py", "b.py", "python", 9, base_version=8)
+        refused = await host.post("/v1/buffers", SyncRequest("one", "/", (buffer("x"), stale)))
+        assert response.status_code == refused.status_code == 409
+        assert msgspec.json.decode(response.content, type=Conflict).uris == ("file:///a.py",)
+        assert msgspec.json.decode(refused.content, type=Conflict).uris == ("file:///b.py",)
+        assert await collected(host.complete(ask()))  # a.py was taken over
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        (b"{", "truncated"),
+        (b"[]", "object"),
+        (b'{"client": 7}', "client"),
+        (msgspec.json.encode(ask()).replace(b'"version":1', b'"version":"x"'), "version"),
+        (msgspec.json.encode(ask()).replace(b'"layout"', b'"layuot"'), "layuot"),
+        (msgspec.json.encode(ask(buffer("x"), lookahead="warp")), "warp"),
+        (msgspec.json.encode(ask(buffer("x"), line=3)), "line 3"),
+        (msgspec.json.encode(ask(buffer("x"), character=2)), "character 2"),
+        (msgspec.json.encode(ask(buffer("x"), overlay=(LineSplice(0, 5, ()),))), "0 to 5"),
+    ],
+)
+async def test_a_malformed_request_is_400_and_names_what_is_wrong(tmp_path, content, named):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        response = await host.client.post("/v1/complete", content=content)
+    assert response.status_code == 400
+    assert named in msgspec.json.decode(response.content, type=Problem).message
+
+
+async def test_a_body_over_the_limit_is_413(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.host.app.MAX_BODY_BYTES", 1000)
+    async with running_host(tmp_path, HeldEngine()) as host:
+        response = await host.post("/v1/complete", ask(buffer("x" * 2000)))
+    assert response.status_code == 413
+    assert msgspec.json.decode(response.content, type=Problem).code == "too_large"
+
+
+async def test_the_token_is_asked_for_everywhere_but_for_health(tmp_path):
+    async with running_host(tmp_path, HeldEngine(), token="right") as host:
+        for wrong in ({"authorization": "Bearer wrong"}, {"authorization": ""}):
+            assert (await host.client.get("/v1/status", headers=wrong)).status_code == 401
+            assert (await host.client.get("/docs", headers=wrong)).status_code == 401
+            assert (await host.client.get("/health", headers=wrong)).status_code == 200
+        assert (await host.client.get("/v1/status")).status_code == 200
+
+
+async def test_another_protocol_version_is_refused_with_a_sentence(tmp_path):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        response = await host.client.get("/v1/status", headers={"foregram-protocol": "2"})
+    assert response.status_code == 426
+    assert "one version of foregram" in response.json()["message"]
+
+
+async def test_who_stops_listening_ends_the_work_within_a_step(tmp_path):
+    engine = HeldEngine(is_held=True)
+    async with running_host(tmp_path, engine) as host:
+        engine.permits.release()
+        async for event in host.complete(ask(buffer("x"))):
+            assert event == Chunk("one ")
+            break
+        engine.is_held = False
+        await collected(host.complete(ask()))
+    assert engine.ended == [FinishReason.CANCELLED, FinishReason.END_TOKEN]
+
+
+async def test_a_newer_request_of_a_buffer_supersedes_the_one_that_waits(tmp_path):
+    engine = HeldEngine(is_held=True)
+    async with running_host(tmp_path, engine) as host:
+        first = asyncio.create_task(collected(host.complete(ask(buffer("x")))))
+        await begun(engine)
+        waiting = asyncio.create_task(collected(host.complete(ask())))
+        while host.service.scheduler.num_waiting == 0:
+            await asyncio.sleep(0.001)
+        newest = asyncio.create_task(collected(host.complete(ask())))
+        (event,) = await waiting
+        engine.is_held = False
+        results = await first, await newest
+    assert event == Failed("superseded", "the request was superseded")
+    assert [isinstance(events[-1], Done) for events in results] == [True, True]
+    assert len(engine.requests) == 2
+
+
+async def test_a_speculative_request_gives_way(tmp_path):
+    engine = HeldEngine(is_held=True)
+    async with running_host(tmp_path, engine) as host:
+        task = asyncio.create_task(
+            collected(host.complete(ask(buffer("x"), is_speculative=True, client="two")))
+        )
+        await begun(engine)
+        second = asyncio.create_task(collected(host.complete(ask(buffer("x")))))
+        await begun(engine)
+        engine.is_held = False
+        assert (await task)[-1].finish_reason == "cancelled"
+        assert (await second)[-1].finish_reason == "end_token"
+
+
+async def test_no_tokens_asked_for_is_a_prefill(tmp_path):
+    engine = HeldEngine()
+    async with running_host(tmp_path, engine) as host:
+        (done,) = await collected(host.complete(ask(buffer("x"), bounds=Bounds(max_tokens=0))))
+    assert (done.text, done.finish_reason) == ("", "prefilled")
+
+
+async def test_an_engine_that_breaks_is_one_sentence_and_the_host_lives_on(tmp_path):
+    engine = BreakingEngine()
+    async with running_host(tmp_path, engine) as host:
+        (event,) = await collected(host.complete(ask(buffer("my text"), character=7)))
+        assert event.code == "internal_error"
+        assert "my text" not in event.message
+        assert isinstance((await collected(host.complete(ask())))[-1], Done)
+
+
+async def test_a_model_that_cannot_be_loaded_is_told_to_everyone_who_asks(tmp_path):
+    def load(_):
+        raise ModelNotFoundError("there is no model 9000b")
+
+    async with running_host(tmp_path, None, load=load) as host:
+        await host.ready()
+        response = await host.post("/v1/complete", ask(buffer("x")))
+        status = msgspec.json.decode((await host.client.get("/v1/status")).content, type=Status)
+        assert (await host.client.get("/health")).status_code == 503
+    assert response.status_code == 503
+    assert response.json() == {"code": "model_not_found", "message": "there is no model 9000b"}
+    assert (status.state, status.problem.code) == ("failed", "model_not_found")
+
+
+async def test_while_the_model_loads_everyone_hears_how_far_it_is(tmp_path):
+    gate = threading.Event()
+
+    def load(progress):
+        progress.begin("converting", 10)
+        progress.advance(4)
+        gate.wait()
+        return HeldEngine()
+
+    async with running_host(tmp_path, None, load=load) as host:
+        while host.service.progress is None:
+            await asyncio.sleep(0.001)
+        response = await host.post("/v1/complete", ask(buffer("x")))
+        gate.set()
+        await host.ready()
+        assert await collected(host.complete(ask(buffer("x"))))
+    assert response.status_code == 503
+    assert "converting, 4 of 10" in response.json()["message"]
+    assert response.headers["retry-after"] == "1"
+
+
+async def test_feedback_and_completions_are_counted(tmp_path):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        done = (await collected(host.complete(ask(buffer("x")))))[-1]
+        told = await host.post("/v1/feedback", Feedback("one", done.id, "accepted"))
+        unknown = await host.post("/v1/feedback", Feedback("one", "nothing", "shown"))
+        page = (await host.client.get("/metrics")).text
+    assert (told.status_code, unknown.status_code) == (204, 404)
+    for line in (
+        'foregram_requests_total{outcome="completed"} 1.0',
+        'foregram_feedback_total{kind="accepted"} 1.0',
+        "foregram_reused_prompt_tokens_total 90.0",
+        'foregram_accepted_tokens_total{source="model"} 3.0',
+        "foregram_pool_tokens 17.0",
+    ):
+        assert line in page
+    assert "a.py" not in page
+
+
+async def test_clients_take_turns(tmp_path):
+    engine = HeldEngine(is_held=True)
+    async with running_host(tmp_path, engine) as host:
+        tasks = []
+        asked = [("one", "a"), ("one", "b"), ("one", "c"), ("two", "d")]
+        for number, (client, name) in enumerate(asked):
+            message = ask(buffer(name, uri=name), client=client, uri=name, character=1)
+            tasks.append(asyncio.create_task(collected(host.complete(message))))
+            if number == 0:
+                await begun(engine)
+            while host.service.scheduler.num_waiting < number:
+                await asyncio.sleep(0.001)
+        engine.is_held = False
+        await asyncio.gather(*tasks)
+    assert [request.prefix for request in engine.requests] == ["a", "d", "b", "c"]
+
+
+async def test_an_idle_host_ends_and_one_that_stops_ends_what_runs(tmp_path):
+    async with running_host(tmp_path, HeldEngine(), idle_exit_s=0.05) as host:
+        while not host.server.is_stopping:
+            await asyncio.sleep(0.01)
+    engine = HeldEngine()
+    async with running_host(tmp_path, engine) as host:
+        assert (await host.client.post("/v1/stop")).status_code == 202
+    assert engine.is_closed

@@ -1,0 +1,106 @@
+"""Jobs of many clients run one after the other, in fair turns; none is lost without a word."""
+
+import threading
+
+import pytest
+
+from engine.scheduler import Dropped, Job, Scheduler
+
+
+class Recorder:
+    """A scheduler whose thread is the test's own."""
+
+    def __init__(self) -> None:
+        self.scheduler = Scheduler()
+        self.events: list[tuple[str, str]] = []
+
+    def submit(self, name, *, client="one", buffer=None, during=lambda: None, **options):
+        def run(cancelled):
+            during()
+            self.events.append((name, "cancelled" if cancelled() else "ran"))
+
+        def dropped(reason):
+            self.events.append((name, reason.value))
+
+        job = Job(client, buffer or name, run, dropped, **options)
+        self.scheduler.submit(job)
+        return job
+
+    def work(self):
+        """Run all that waits."""
+        self.submit("end", is_speculative=True, during=self.scheduler.stop)
+        self.scheduler.work()
+        return [event for event in self.events if event[0] != "end"]
+
+
+@pytest.fixture
+def recorder():
+    return Recorder()
+
+
+def test_jobs_of_one_client_run_in_their_order(recorder):
+    for name in "abc":
+        recorder.submit(name)
+    assert recorder.work() == [("a", "ran"), ("b", "ran"), ("c", "ran")]
+
+
+def test_clients_take_turns(recorder):
+    for name in "abc":
+        recorder.submit(name)
+    recorder.submit("theirs", client="two")
+    assert [name for name, _ in recorder.work()] == ["a", "theirs", "b", "c"]
+
+
+def test_a_newer_job_of_the_buffer_drops_the_waiting_one(recorder):
+    recorder.submit("old", buffer="b")
+    recorder.submit("other", buffer="c")
+    recorder.submit("new", buffer="b")
+    assert recorder.events == [("old", Dropped.SUPERSEDED)]
+
+
+def test_the_same_buffer_of_another_client_is_another(recorder):
+    recorder.submit("mine", buffer="b")
+    recorder.submit("theirs", buffer="b", client="two")
+    assert recorder.events == []
+
+
+def test_a_speculative_job_runs_last_and_ends_when_another_comes(recorder):
+    def ask_for_more():
+        recorder.submit("wanted", during=recorder.scheduler.stop)
+
+    recorder.submit("guess", is_speculative=True, during=ask_for_more)
+    recorder.submit("first", client="two")
+    recorder.scheduler.work()
+    assert recorder.events == [("first", "ran"), ("guess", "cancelled"), ("wanted", "cancelled")]
+
+
+def test_a_job_cancelled_while_it_waits_never_runs(recorder):
+    job = recorder.submit("a")
+    recorder.scheduler.cancel(job)
+    assert recorder.work() == [("a", "cancelled")]
+
+
+def test_a_job_cancelled_while_it_runs_hears_of_it(recorder):
+    jobs: list[Job] = []
+    jobs.append(recorder.submit("a", during=lambda: recorder.scheduler.cancel(jobs[0])))
+    assert recorder.work() == [("a", "cancelled")]
+
+
+def test_what_waits_when_all_stops_is_told(recorder):
+    recorder.submit("a")
+    recorder.scheduler.stop()
+    recorder.submit("b")
+    recorder.scheduler.work()
+    assert recorder.events == [("a", "stopped"), ("b", "stopped")]
+
+
+def test_the_thread_waits_for_jobs():
+    recorder = Recorder()
+    thread = threading.Thread(target=recorder.scheduler.work)
+    thread.start()
+    ran = threading.Event()
+    recorder.submit("a", during=ran.set)
+    assert ran.wait(10)
+    recorder.scheduler.stop()
+    thread.join(10)
+    assert not thread.is_alive()

@@ -1,0 +1,53 @@
+"""Settings and commands for a stub host in a runtime folder of its own."""
+
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.host.runtime import RuntimeFolder
+from lsp_server.settings import Settings
+
+STUB = Path(__file__).with_name("stub_host.py")
+
+
+@dataclass(frozen=True)
+class StubHost:
+    """What a test needs to start stub hosts and to count them."""
+
+    settings: Settings
+    folder: RuntimeFolder
+    environ: Mapping[str, str]
+
+    @property
+    def starts(self) -> list[int]:
+        """The process ids of all stubs that were started."""
+        path = self.folder.path / "starts"
+        return [int(line) for line in path.read_text().split()] if path.exists() else []
+
+    def command(self, *options: str) -> list[str]:
+        """Start the stub."""
+        folder = self.folder
+        places = ["--socket", str(folder.socket_path), "--token-file", str(folder.token_path)]
+        starts = ["--starts", str(folder.path / "starts")]
+        return [sys.executable, str(STUB), *places, *starts, *options]
+
+
+@contextmanager
+def stub_host() -> Iterator[StubHost]:
+    """A runtime folder, with a path short enough for a socket; no stub survives it."""
+    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
+        environ = {"HOME": name, "FOREGRAM_RUNTIME": f"{name}/run"}
+        settings = Settings.from_environment(environ)
+        stub = StubHost(settings, RuntimeFolder.open(settings.runtime_folder), environ)
+        try:
+            yield stub
+        finally:
+            record = stub.folder.read_record()
+            if record and stub.folder.host_is_alive():
+                with suppress(ProcessLookupError):
+                    os.kill(record.pid, signal.SIGKILL)

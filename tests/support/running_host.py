@@ -1,0 +1,151 @@
+"""A real host on a real socket, with an engine that a test holds in its hands."""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import msgspec
+
+from engine import (
+    CompletionChunk,
+    CompletionRequest,
+    CompletionResult,
+    CompletionStats,
+    FinishReason,
+)
+from engine.host.protocol import BufferSync, CompleteEvent, CompleteRequest, Position
+from engine.host.server import HostOptions, HostServer
+from engine.host.service import CompletionService
+from tests.support.fake_engine import FakeInfo
+
+
+@dataclass
+class HeldEngine:
+    """Says `words`, one a step; a step waits for `permits` where a test sets `is_held`."""
+
+    words: tuple[str, ...] = ("one ", "two ", "three")
+    is_held: bool = False
+    permits: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    requests: list[CompletionRequest] = field(default_factory=list)
+    began: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    ended: list[FinishReason] = field(default_factory=list)
+    info = FakeInfo()
+    pool_tokens = 17
+    kv_bytes = 1024
+    is_closed = False
+
+    def complete(
+        self,
+        request: CompletionRequest,
+        *,
+        on_chunk: Callable[[CompletionChunk], None],
+        cancelled: Callable[[], bool],
+    ) -> CompletionResult:
+        self.requests.append(request)
+        self.began.release()
+        said, reason = "", FinishReason.END_TOKEN
+        for word in self.words:
+            while self.is_held and not cancelled() and not self.permits.acquire(timeout=0.01):
+                pass
+            if cancelled():
+                reason = FinishReason.CANCELLED
+                break
+            said += word
+            on_chunk(CompletionChunk(word))
+        self.ended.append(reason)
+        stats = CompletionStats(len(said.split()), 3, 6, 100, 90, 5.0, 7.0, {"model": 3})
+        return CompletionResult(said, (1, 2, 3), reason, stats)
+
+    def prefill(self, request: CompletionRequest, cancelled: Callable[[], bool]) -> None:
+        self.requests.append(request)
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+@dataclass
+class RunningHost:
+    """A host that serves, and a client of it."""
+
+    server: HostServer
+    service: CompletionService
+    client: httpx2.AsyncClient
+
+    async def ready(self) -> None:
+        """Wait until the engine is loaded."""
+        while self.service.state == "loading":
+            await asyncio.sleep(0.005)
+
+    async def post(self, path: str, message: msgspec.Struct) -> httpx2.Response:
+        return await self.client.post(path, content=msgspec.json.encode(message))
+
+    async def complete(self, message: CompleteRequest) -> AsyncIterator[CompleteEvent]:
+        """The events of a completion."""
+        content = msgspec.json.encode(message)
+        async with self.client.stream("POST", "/v1/complete", content=content) as response:
+            assert response.status_code == 200, await response.aread()
+            async for line in response.aiter_lines():
+                yield msgspec.json.decode(line, type=CompleteEvent)
+
+
+@asynccontextmanager
+async def running_host(
+    folder: Path,
+    engine: Any,
+    *,
+    token: str | None = None,
+    idle_exit_s: float | None = None,
+    load: Callable[[Any], Any] | None = None,
+) -> AsyncIterator[RunningHost]:
+    """Serve `engine` on a socket in `folder`."""
+    path = folder / "host.sock"
+    service = CompletionService(load or (lambda _: engine))
+    options = HostOptions(socket=path, token=token, idle_exit_s=idle_exit_s)
+    server = HostServer(service, options)
+    task = asyncio.create_task(server.run())
+    headers = {"content-type": "application/json"}
+    if token:
+        headers["authorization"] = f"Bearer {token}"
+    transport = httpx2.AsyncHTTPTransport(uds=str(path))
+    async with httpx2.AsyncClient(
+        transport=transport, base_url="http://host", headers=headers, timeout=20
+    ) as client:
+        await _answers(client, task)
+        host = RunningHost(server, service, client)
+        if load is None:
+            await host.ready()
+        yield host
+    server.stop()
+    await task
+
+
+async def _answers(client: httpx2.AsyncClient, task: asyncio.Task[None]) -> None:
+    while not task.done():
+        with suppress(httpx2.TransportError):
+            await client.get("/health")
+            return
+        await asyncio.sleep(0.005)
+    await task
+
+
+def buffer(*lines: str, uri: str = "file:///a.py", version: int = 1) -> BufferSync:
+    return BufferSync(uri, uri.removeprefix("file:///"), "python", version, lines=lines)
+
+
+def ask(
+    *sync: BufferSync,
+    client: str = "one",
+    uri: str = "file:///a.py",
+    version: int = 1,
+    line: int = 0,
+    character: int = 0,
+    **options: Any,
+) -> CompleteRequest:
+    return CompleteRequest(
+        client, "/home/ada/shop", uri, version, Position(line, character), sync=sync, **options
+    )
