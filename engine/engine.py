@@ -9,6 +9,7 @@ from pathlib import Path
 import torch
 
 from engine.completion import Completion
+from engine.decoding.budget import StepCost
 from engine.decoding.constraint import healed_start
 from engine.decoding.decoder import Decoder, Drafter, NoDrafts
 from engine.decoding.drafting import Knowledge, LookaheadDrafter
@@ -31,6 +32,7 @@ from engine.workspace import Workspace
 
 POOL_TOKENS = 8_000_000  # room for all texts let in, at well over one token a character
 _HEAD_CHARS, _REST_CHARS = 1_000_000, 500_000  # of the edited file, around the cursor
+_PREFILL_MS = 1000.0  # for a prompt of which nothing is cached
 _DECODED_TOKENS = 256  # that a slot has room for, even where a request asks for fewer
 _REMEMBERED_CONTEXT = 16  # tokens before a completion that are remembered with it
 
@@ -43,7 +45,7 @@ class EngineOptions:
     model: str | None = None
     dtype: str | None = None
     threads: int | None = None
-    prompt_tokens: int = 1024
+    prompt_tokens: int | None = 1024  # None: as many as this machine reads in about a second
     kv_bytes: int = 512 * 1024 * 1024  # of the prompts that stay cached
 
 
@@ -62,7 +64,8 @@ class Engine:
     def __init__(self, model: LoadedModel, learning: Learning, options: EngineOptions) -> None:
         self._model = model
         self._learning = learning
-        self._prompt_tokens = min(options.prompt_tokens, model.network.max_context // 2)
+        budget = options.prompt_tokens or _affordable_prompt(learning.budget.cost)
+        self._prompt_tokens = min(budget, model.network.max_context // 2)
         self._prompts = PromptCache(model.network, options.kv_bytes)
         tables, vocab_size = learning.tables, model.network.vocab_size
         self._known = Knowledge(
@@ -232,6 +235,15 @@ class Engine:
         if not prompt.dropped:
             context += self._model.tokenizer.encode(prompt.partial.decode("utf-8", "replace"))
         return context or list(prompt.ids[-1:])
+
+
+def _affordable_prompt(cost: StepCost) -> int:
+    """Return the tokens of a prompt that is read in a second, as a power of two from 512 to 8192.
+
+    A coarse figure: a prompt laid out with another budget shares no keys with those before.
+    """
+    affordable = _PREFILL_MS / cost.ms(MAX_ROWS) * MAX_ROWS
+    return int(2 ** min(13, max(9, int(affordable).bit_length() - 1)))
 
 
 def _machine_key(model: LoadedModel) -> str:

@@ -13,8 +13,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="foregram",
         description="Code completion from your own model, several tokens per step.",
-        epilog="Environment: FOREGRAM_CACHE (folder of converted models), FOREGRAM_MODEL, "
-        "FOREGRAM_THREADS, FOREGRAM_DEBUG (show the stack of an unexpected failure).",
+        epilog="Settings: foregram.toml, FOREGRAM_* in the environment, options; see the README.",
     )
     parser.add_argument("--version", action="version", version=f"foregram {version('foregram')}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -24,7 +23,52 @@ def build_parser() -> argparse.ArgumentParser:
     _add_replay(kinds.add_parser("replay", help="decode real insertions and edits, on and off"))
     _add_fim(kinds.add_parser("fim", help="score fill-in-the-middle tasks"))
     _add_pool(kinds.add_parser("pool", help="size and speed of the n-gram pool, without a model"))
+    _add_lsp_bench(kinds.add_parser("lsp", help="what an editor sees of the language server"))
+    _add_serve(commands.add_parser("serve", help="run the completion host"))
+    _add_lsp(commands.add_parser("lsp", help="run the language server for an editor"))
+    status = commands.add_parser("status", help="say what the host is doing")
+    status.add_argument("--json", action="store_true", help="print one JSON object instead")
+    commands.add_parser("stop", help="stop the local host")
+    logs = commands.add_parser("logs", help="show what the local host printed")
+    logs.add_argument("-n", "--lines", metavar="N", type=_positive, default=50)
+    logs.add_argument("-f", "--follow", action="store_true", help="go on until Ctrl-C")
+    why = commands.add_parser("why", help="say why the last empty answers were empty")
+    why.add_argument("-n", "--lines", metavar="N", type=_positive, default=20)
+    why.add_argument("--json", action="store_true", help="print one JSON list instead")
     return parser
+
+
+def _add_lsp_bench(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", metavar="NAME", help="of the host that is started")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+
+
+def _add_serve(parser: argparse.ArgumentParser) -> None:
+    _add_model(parser)
+    parser.add_argument("--device", help="where the model runs: auto or cpu")
+    place = parser.add_argument_group("place")
+    place.add_argument("--socket", metavar="PATH", type=Path, help="listen on a unix socket")
+    place.add_argument("--host", default="127.0.0.1", help="listen on this address")
+    place.add_argument("--port", type=int, default=8012)
+    place.add_argument(
+        "--token-file",
+        metavar="FILE",
+        type=Path,
+        help="clients must know the token in it; without one the host stays on this machine",
+    )
+    place.add_argument("--tls-cert", metavar="FILE", type=Path)
+    place.add_argument("--tls-key", metavar="FILE", type=Path)
+    parser.add_argument("--idle-exit", metavar="S", type=float, help="end after so long unused")
+    parser.add_argument(
+        "--kv-budget", metavar="MB", type=_positive, help="memory for cached prompts"
+    )
+
+
+def _add_lsp(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--stdio", action="store_true", help="the default")
+    parser.add_argument("--port", type=int, help="serve over TCP on this machine instead")
+    parser.add_argument("--model", metavar="NAME", help="the model of a host that is started")
+    parser.add_argument("--host-url", metavar="URL", help="a remote host")
 
 
 def _add_complete(parser: argparse.ArgumentParser) -> None:

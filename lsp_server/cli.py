@@ -12,7 +12,7 @@ from pathlib import Path
 from engine import CompletionRequest, FinishReason, ForegramError, Lookahead, Sampling, StopRules
 from lsp_server.arguments import build_parser
 from lsp_server.complete import Completer, Cursor, JsonObject, Output, complete, open_buffers
-from lsp_server.settings import Settings
+from lsp_server.settings import Settings, load_settings
 
 INTERRUPTED = 130  # as shells report a program that Ctrl-C ended
 BROKEN_PIPE = 141  # as shells report SIGPIPE
@@ -23,14 +23,14 @@ IO_ERROR = 74  # EX_IOERR
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; its exit status. Failures are one sentence on stderr, never a stack."""
     debug = False
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - None where it was closed
+    sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115 - None where it was closed
     sys.stderr = sys.stderr or sys.stdout
     # OpenMP's threads spin while they wait, unless told otherwise before torch is imported. Beside
     # a compiler or a test run that made a step of ours thirty times slower.
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
     try:
         arguments = build_parser().parse_args(argv)
-        settings = Settings.from_environment()
+        settings = _settings(arguments.command)
         debug = settings.debug
         # numba keeps compiled code beside its source, and refuses to run where that is read-only.
         if not os.access(Path(__file__).parent, os.W_OK):
@@ -48,13 +48,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         return BROKEN_PIPE
     except OSError as error:
         if error.errno != errno.ENOSPC:
-            return _fail_internally(error, debug)
+            return _fail_internally(error, debug=debug)
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _fail(f"the output cannot be written: {error.strerror}", IO_ERROR)
     except MemoryError:
         return _fail("out of memory; a smaller --model needs less", INTERNAL_ERROR)
     except Exception as error:  # noqa: BLE001 - the last line of defence, at the program's edge
-        return _fail_internally(error, debug)
+        return _fail_internally(error, debug=debug)
+
+
+def _settings(command: str) -> Settings:
+    if command not in _TOLERANT:
+        return Settings.from_environment()
+    loaded = load_settings()
+    for problem in loaded.problems:
+        _note(str(problem))
+    return loaded.settings
 
 
 def _complete(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -94,6 +103,10 @@ def _load_engine(arguments: argparse.Namespace, settings: Settings) -> Completer
 
 
 def _bench(arguments: argparse.Namespace, settings: Settings) -> int:
+    if arguments.benchmark == "lsp":
+        from lsp_server.lsp_bench import bench_lsp
+
+        return bench_lsp(arguments, settings, os.environ)
     from lsp_server.bench import BENCHMARKS
 
     BENCHMARKS[arguments.benchmark](arguments, settings)
@@ -109,7 +122,7 @@ def _fail(sentence: str, status: int) -> int:
     return status
 
 
-def _fail_internally(error: Exception, debug: bool) -> int:
+def _fail_internally(error: Exception, *, debug: bool) -> int:
     if debug:
         traceback.print_exc()
     hint = "" if debug else " (FOREGRAM_DEBUG=1 shows where)"
@@ -117,4 +130,43 @@ def _fail_internally(error: Exception, debug: bool) -> int:
     return _fail(f"internal error: {reason}{hint}", INTERNAL_ERROR)
 
 
-_COMMANDS = {"bench": _bench, "complete": _complete}
+def _serve(arguments: argparse.Namespace, settings: Settings) -> int:
+    from lsp_server.serve import serve
+
+    return serve(arguments, settings)
+
+
+def _lsp(arguments: argparse.Namespace, settings: Settings) -> int:
+    from lsp_server.lsp import serve_editor
+
+    return serve_editor(arguments, settings)
+
+
+def _host(arguments: argparse.Namespace, settings: Settings) -> int:
+    from lsp_server import host_commands
+
+    commands = {
+        "logs": host_commands.show_logs,
+        "status": host_commands.show_status,
+        "stop": host_commands.stop,
+    }
+    return commands[arguments.command](arguments, settings)
+
+
+def _why(arguments: argparse.Namespace, settings: Settings) -> int:
+    from lsp_server.why import show_why
+
+    return show_why(arguments, settings)
+
+
+_TOLERANT = ("lsp", "serve")  # they tell of wrong settings, and use the rest
+_COMMANDS = {
+    "bench": _bench,
+    "complete": _complete,
+    "logs": _host,
+    "lsp": _lsp,
+    "serve": _serve,
+    "status": _host,
+    "stop": _host,
+    "why": _why,
+}

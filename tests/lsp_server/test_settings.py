@@ -1,11 +1,24 @@
-"""What the environment says."""
+"""Settings from file, environment, command line and editor, and what is wrong with them."""
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from engine.errors import ConfigurationError
-from lsp_server.settings import Settings
+from lsp_server.settings import Layer, Settings, load_settings, settings_table
+
+
+@pytest.fixture
+def environ(tmp_path):
+    return {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "config")}
+
+
+@pytest.fixture
+def write_file(tmp_path):
+    path = tmp_path / "config" / "foregram" / "foregram.toml"
+    path.parent.mkdir(parents=True)
+    return path.write_text
 
 
 def test_without_variables_the_cache_is_the_users_own():
@@ -39,3 +52,118 @@ def test_model_threads_and_debug_are_read():
 def test_a_wrong_or_unknown_variable_is_named(name, value):
     with pytest.raises(ConfigurationError, match=name):
         Settings.from_environment({"HOME": "/home/ada", name: value})
+
+
+def test_an_empty_variable_is_as_good_as_none(environ):
+    assert Settings.from_environment(environ | {"FOREGRAM_THREADS": ""}).threads is None
+
+
+def test_lists_and_tables_of_variables_are_separated_by_commas(environ):
+    environ["FOREGRAM_DISABLED_GLOBS"] = "*.md, *.txt"
+    environ["FOREGRAM_LANGUAGES"] = "python=true, markdown=0"
+    settings = Settings.from_environment(environ)
+    assert settings.disabled_globs == ("*.md", "*.txt")
+    assert settings.languages == {"python": True, "markdown": False}
+
+
+def test_each_layer_wins_over_the_one_before(environ, write_file):
+    write_file("max_tokens = 1\nseed = 1\nthreads = 1\nkvBudgetMb = 1\n")
+    environ |= {"FOREGRAM_SEED": "2", "FOREGRAM_THREADS": "2", "FOREGRAM_KV_BUDGET_MB": "2"}
+    command_line = Layer("command line", {"threads": 3, "kv_budget_mb": 3, "seed": None})
+    options = Layer("initializationOptions", {"kvBudgetMb": 4})
+    settings, problems = _loaded(command_line, options, environ=environ)
+    assert problems == []
+    assert (settings.max_tokens, settings.seed) == (1, 2)
+    assert (settings.threads, settings.kv_budget_mb) == (3, 4)
+
+
+def test_what_is_wrong_is_named_with_its_source_and_the_rest_is_used(environ, write_file):
+    write_file("model = '3b'\nmax_tokns = 9\n[languages]\nmarkdown = false\n")
+    environ |= {"FOREGRAM_THREADS": "two", "FOREGRAM_SEED": "7"}
+    options = Layer("initializationOptions", {"lineEnds": "cr", "numCandidates": 99, "enable": 0})
+    settings, problems = _loaded(options, environ=environ)
+    assert (settings.model, settings.seed, settings.languages) == ("3b", 7, {"markdown": False})
+    assert (settings.line_ends, settings.num_candidates, settings.enable) == ("auto", 3, True)
+    path = Path(environ["XDG_CONFIG_HOME"], "foregram", "foregram.toml")
+    assert problems == [
+        f"{path}: unknown setting max_tokns; did you mean max_tokens?",
+        "environment: FOREGRAM_THREADS is 'two', not a whole number from 1",
+        "initializationOptions: lineEnds is 'cr', not one of `auto`, `document`, `lf`",
+        "initializationOptions: numCandidates is 99, not a whole number from 1 to 10",
+        "initializationOptions: enable is 0, not true or false",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "complaint"),
+    [
+        ("hostUrl", "example.org", "not an http:// or https:// address"),
+        ("device", "gpu", "not `auto`, `cpu`, `cuda` or `cuda:N`"),
+        ("lookahead", "fastest", "lookahead 'fastest' is none of"),
+        ("temperature", -1, "not a number from 0 to 10"),
+        ("idleExitS", -1, "not a whole number from 0"),
+        ("languages", ["python"], "not a table of true and false"),
+        ("disabledGlobs", "*.md", "not a list of texts"),
+        ("cacheFolder", "", "not a path"),
+        ("temperature", float("nan"), "not a number from 0 to 10"),
+        ("seed", 2**63, "not a whole number from 0 to"),
+        ("tokenFile", 3, "not a path"),
+        ("model", 3, "not a text"),
+    ],
+)
+def test_values_are_checked(environ, key, value, complaint):
+    settings, [problem] = _loaded(Layer("options", {key: value}), environ=environ)
+    assert complaint in problem
+    assert settings == Settings.from_environment(environ)
+
+
+def test_what_an_editor_leaves_empty_is_left_to_other_layers(environ):
+    environ |= {"FOREGRAM_MODEL": "3b", "FOREGRAM_SEED": "7"}
+    empty = {"model": "", "hostUrl": "", "tokenFile": None, "seed": None, "acceptCommand": ""}
+    settings, problems = _loaded(Layer("options", empty), environ=environ)
+    assert problems == []
+    assert (settings.model, settings.host_url, settings.seed) == ("3b", None, 7)
+    assert settings.accept_command == ""
+
+
+def test_a_file_that_is_no_toml_is_one_problem(environ, write_file):
+    write_file("model = \n")
+    _, [problem] = _loaded(environ=environ)
+    assert "foregram.toml: cannot be read: Invalid value (at line 1" in problem
+
+
+def test_a_file_that_is_asked_for_has_to_be_there(environ, tmp_path):
+    environ["FOREGRAM_CONFIG"] = str(tmp_path / "mine.toml")
+    with pytest.raises(ConfigurationError, match=r"mine\.toml: there is no such file"):
+        Settings.from_environment(environ)
+    (tmp_path / "mine.toml").write_text("hostUrl = 'https://gpu.example.org:8443'\n")
+    assert Settings.from_environment(environ).host_url == "https://gpu.example.org:8443"
+
+
+def test_a_path_may_begin_with_the_home_folder(environ, write_file, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/ada")
+    write_file("token_file = '~/token'\n")
+    assert Settings.from_environment(environ).token_file == Path("/home/ada/token")
+
+
+def test_settings_are_shown_in_camel_case(environ):
+    shown = msgspec.to_builtins(Settings.from_environment(environ), enc_hook=str)
+    assert shown["kvBudgetMb"] is None
+    assert shown["idleExitS"] == 1800
+
+
+def test_the_table_has_a_full_row_for_each_setting():
+    rows = settings_table().splitlines()
+    assert len(rows) == 2 + len(msgspec.structs.fields(Settings))
+    assert (
+        "| `num_candidates` | `FOREGRAM_NUM_CANDIDATES` | a whole number from 1 to 10 | `3` "
+        "| completions of an explicit request |"
+    ) in rows
+    assert "| `cache_folder` | `FOREGRAM_CACHE` | a path | `~/.cache/foregram` |" in "".join(rows)
+    assert all(row.count("|") == 6 for row in rows)
+    assert not any(row.endswith("|  |") for row in rows)
+
+
+def _loaded(*layers, environ):
+    loaded = load_settings(*layers, environ=environ)
+    return loaded.settings, [str(problem) for problem in loaded.problems]

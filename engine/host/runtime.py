@@ -1,0 +1,182 @@
+"""The folder in which a user's local host is found: its socket, lock, record, token and log."""
+
+import fcntl
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+import msgspec
+
+from engine.errors import ForegramError
+
+MAX_SOCKET_PATH = 103  # bytes; macOS takes 104 with the closing zero, Linux 108
+MAX_LOG_BYTES = 1_000_000
+
+
+class RuntimeFolderError(ForegramError):
+    """The runtime folder, or the token in it, is not the user's own and private."""
+
+    code = "runtime_folder"
+    exit_status = 4
+
+
+class HostRecord(msgspec.Struct, frozen=True, rename="camel"):
+    """The host that was started last, as `host.json` holds it."""
+
+    pid: int
+    protocol: int
+    socket: str
+    started: float  # seconds since the epoch
+    restarts: int = 0  # how often in a row it was started after a crash
+
+
+def default_runtime_folder(environ: Mapping[str, str]) -> Path:
+    """`foregram` in the session's runtime folder, or else a folder of the user's under /tmp."""
+    session = environ.get("XDG_RUNTIME_DIR")
+    if session and Path(session).is_dir():
+        return Path(session) / "foregram"
+    # Not TMPDIR: shells that set one of their own would each start a host.
+    return Path("/tmp") / f"foregram-{os.getuid()}"  # noqa: S108 - checked to be ours when opened
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeFolder:
+    """A folder that only its user can look into. Make one with `open`."""
+
+    path: Path
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Make the folder, or check the one that is there. Raises RuntimeFolderError."""
+        folder = cls(path)
+        longest = len(os.fsencode(folder.socket_path))
+        if longest > MAX_SOCKET_PATH:
+            raise RuntimeFolderError(
+                f"the runtime folder {path} is too long for a socket ({longest} bytes, at most "
+                f"{MAX_SOCKET_PATH}); FOREGRAM_RUNTIME names another"
+            )
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                path.mkdir(mode=0o700)
+            _check_private(path, stat.S_ISDIR)
+        except OSError as error:
+            raise RuntimeFolderError(
+                f"the runtime folder {path} cannot be made: {error.strerror}"
+            ) from error
+        return folder
+
+    @property
+    def socket_path(self) -> Path:
+        """Where the host listens."""
+        return self.path / "host.sock"
+
+    @property
+    def lock_path(self) -> Path:
+        """Who holds this file's lock may start a host."""
+        return self.path / "host.lock"
+
+    @property
+    def record_path(self) -> Path:
+        """The record of the last host, which that host keeps locked as long as it lives."""
+        return self.path / "host.json"
+
+    @property
+    def token_path(self) -> Path:
+        """The secret of host and clients."""
+        return self.path / "token"
+
+    @property
+    def log_path(self) -> Path:
+        """What the host prints."""
+        return self.path / "host.log"
+
+    def token(self) -> str:
+        """The secret, made at the first call."""
+        if not self.token_path.is_symlink() and not self.token_path.exists():
+            self._make_token()
+        _check_private(self.token_path, stat.S_ISREG)
+        return self.token_path.read_text().strip()
+
+    def _make_token(self) -> None:
+        draft = self.path / f"token.{os.getpid()}.{secrets.token_hex(4)}"
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_urlsafe(32) + "\n")
+        # A link is whole from its first moment, and fails where another process was first.
+        with suppress(FileExistsError):
+            self.token_path.hardlink_to(draft)
+        draft.unlink()
+
+    @contextmanager
+    def claimed_record(self) -> Iterator[int]:
+        """A descriptor of the locked record: a process that inherits it is the host.
+
+        The lock ends with the last process that has the descriptor, however that dies; so it says
+        what a process number, which the system may give to another, cannot say.
+        """
+        descriptor = os.open(self.record_path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def host_is_alive(self) -> bool:
+        """Whether the process of the record still runs."""
+        try:
+            with self.record_path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except FileNotFoundError:
+            return False
+        return False
+
+    def write_record(self, record: HostRecord) -> None:
+        """Keep `record`, in the file that the host has locked."""
+        self.record_path.write_bytes(msgspec.json.encode(record))
+
+    def read_record(self) -> HostRecord | None:
+        """The last host; None where none was started or it was stopped."""
+        with suppress(FileNotFoundError, msgspec.MsgspecError):
+            return msgspec.json.decode(self.record_path.read_bytes(), type=HostRecord)
+        return None
+
+    def forget_host(self) -> None:
+        """Remove the socket and the record of a host that is gone."""
+        self.socket_path.unlink(missing_ok=True)
+        self.record_path.unlink(missing_ok=True)
+
+    def rotate_log(self) -> None:
+        """Put a log that has grown long aside, over the one before."""
+        with suppress(FileNotFoundError):
+            if self.log_path.stat().st_size > MAX_LOG_BYTES:
+                self.log_path.replace(self.log_path.with_suffix(".log.1"))
+
+    def read_log(self, lines: int) -> list[str]:
+        """The last `lines` lines that the host printed."""
+        try:
+            with self.log_path.open("rb") as file:
+                file.seek(max(0, self.log_path.stat().st_size - MAX_LOG_BYTES))
+                text = file.read().decode("utf-8", "replace")
+        except FileNotFoundError:
+            return []
+        return text.splitlines()[-lines:] if lines > 0 else []
+
+
+def _check_private(path: Path, is_kind: Callable[[int], bool]) -> None:
+    found = path.lstat()
+    if not is_kind(found.st_mode):
+        what = "a symbolic link" if stat.S_ISLNK(found.st_mode) else "of the wrong kind"
+        raise RuntimeFolderError(f"{path} is {what}; remove it, or set FOREGRAM_RUNTIME")
+    if found.st_uid != os.getuid():
+        raise RuntimeFolderError(f"{path} belongs to another user; set FOREGRAM_RUNTIME")
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        fitting = "700" if stat.S_ISDIR(found.st_mode) else "600"
+        raise RuntimeFolderError(f"{path} is open to other users; run: chmod {fitting} {path}")

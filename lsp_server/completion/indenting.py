@@ -1,0 +1,63 @@
+"""The indentation that the editor and the document want, in place of the model's own."""
+
+from itertools import pairwise
+
+from lsp_server.completion.surroundings import Surroundings
+from lsp_server.prompt.indentation import TAB, columns, indent_of, leading_space
+
+_OPENERS = (":", "{", "(", "[")
+_TAB_COLUMNS = columns(TAB)
+
+
+def indented(text: str, around: Surroundings) -> str:
+    """The first line from where the editor has put the cursor, the others in the document's unit.
+
+    Blanks that a model writes for a tab, or four for two, are exchanged.
+    """
+    lines = text.split("\n")
+    if around.before and not around.before.strip():
+        lines[0] = _first_line(lines[0], around)
+    unit = around.unit
+    if unit is None:
+        return "\n".join(lines)
+    scale = _scale(lines, around, columns(unit))
+    base = indent_of(around.before + "x")
+    later = [_converted(line, unit, base, scale) for line in lines[1:]]
+    return "\n".join([lines[0], *later])
+
+
+def _first_line(line: str, around: Surroundings) -> str:
+    """Without indentation beyond what the line above asks for."""
+    above = next(filter(str.strip, reversed(around.above)), "")
+    step = columns(around.unit or "") if above.rstrip().endswith(_OPENERS) else 0
+    missing = max(indent_of(above) + step - columns(around.before), 0)
+    space = leading_space(line)
+    kept = space if columns(space) <= missing else " " * missing
+    return kept + line[len(space) :]
+
+
+def _scale(lines: list[str], around: Surroundings, unit: int) -> tuple[int, int]:
+    """The step of the model's text and that of the document; equal if there is nothing to do."""
+    depths = [(indent_of(line), line.rstrip()) for line in lines[1:] if line.strip()]
+    depths.insert(0, (indent_of(around.before + "x"), (around.before + lines[0]).rstrip()))
+    steps = {
+        deep - depth
+        for (depth, line), (deep, _) in pairwise(depths)
+        if deep > depth and line.endswith(_OPENERS)
+    }
+    step = min(steps, default=unit)
+    fits = all((depth - depths[0][0]) % step == 0 for depth, _ in depths)
+    return (step, unit) if fits and step in (2, 4, 8) and unit in (2, 4, 8) else (unit, unit)
+
+
+def _converted(line: str, unit: str, base: int, scale: tuple[int, int]) -> str:
+    space = leading_space(line)
+    old, new = scale
+    depth = columns(space)
+    if old != new and line.strip():
+        depth = base + (depth - base) // old * new
+    if unit == TAB:
+        tabs, blanks = divmod(depth, _TAB_COLUMNS)
+        return TAB * tabs + " " * blanks + line[len(space) :]
+    is_foreign = TAB in space or depth != columns(space)
+    return " " * depth + line[len(space) :] if is_foreign else line

@@ -1,0 +1,134 @@
+"""Text that stands behind the cursor already: the rest of its line, and the lines below."""
+
+import re
+from itertools import takewhile
+
+from lsp_server.completion.brackets import CLOSERS, CLOSING, balance
+from lsp_server.completion.reasons import Reason
+from lsp_server.completion.surroundings import Surroundings
+from lsp_server.prompt.indentation import indent_of
+
+_LETTERS = 5  # letters and digits that make a line evidence, wherever it stands
+_MOST_LINES = 12  # below that are compared
+_MOST_CLOSERS = 12  # behind the cursor that are weighed
+_LONG = 2_000  # characters of the cursor's line on either side that are read
+_MOST_CHARS = 200_000  # around the cursor that brackets are counted in
+_WORD = re.compile(r"\w")
+_CLOSING_LINE = re.compile(r"\n\s*[)\]}]")
+
+
+def not_only_next(text: str, around: Surroundings) -> str | Reason:
+    """Nothing if the text says what the next lines say."""
+    starts = _repeat_start(text, around)
+    return Reason.ONLY_REPEATS_NEXT_LINES if starts == 0 else text
+
+
+def replaced_in_line(text: str, around: Surroundings) -> int:
+    """How many characters behind the cursor the text has written itself, so that it replaces them.
+
+    Words must agree; for brackets and quotes what counts is that they are as balanced as before.
+    """
+    rest = around.rest
+    if not rest.strip():
+        return 0
+    if set(rest) - set(CLOSERS) - {" ", "\t"}:
+        if _has_written(text, rest):
+            return len(rest)
+        partial = _partly_written(text, rest)
+        if partial:
+            return partial
+    return _closers_written(text, around)
+
+
+def without_next(text: str, around: Surroundings) -> str | Reason:
+    """The text up to where it repeats the lines below the cursor."""
+    start = _repeat_start(text, around)
+    if start is None:
+        return text
+    return "\n".join(text.split("\n")[:start]).rstrip() or Reason.ONLY_REPEATS_NEXT_LINES
+
+
+def without_surplus(text: str, around: Surroundings, replaced: int) -> str | Reason:
+    """No closing brackets whose partner is closed below already: at the end or on own lines."""
+    if around.is_cut or not balance(text, around.marks).surplus:
+        return text
+    head, tail = around.head, "\n".join((around.rest[replaced:], *around.below))
+    if len(head) + len(tail) > _MOST_CHARS:
+        return text
+    was = balance(head + around.rest[:replaced] + tail, around.marks).surplus
+    surplus = balance(head + text + tail, around.marks).surplus - was
+    while surplus > 0 and (end := _surplus_start(text, around.marks)) is not None:
+        text, surplus = text[:end], surplus - 1
+    return text if text.strip() else Reason.BRACKET_ONLY
+
+
+def _has_written(text: str, rest: str) -> bool:
+    """The rest of the line ends the text's first line, or the whole text."""
+    words = _squeeze(rest)
+    first, last = text.partition("\n")[0], text.rstrip().rpartition("\n")[2]
+    return _squeeze(first).endswith(words) or _squeeze(last).endswith(words)
+
+
+def _partly_written(text: str, rest: str) -> int:
+    """The longest beginning of the rest, up to a word's end, that ends the text."""
+    for count in range(min(len(rest) - 1, len(text)), 0, -1):
+        splits_word = _WORD.match(rest[count - 1]) and _WORD.match(rest[count])
+        if not splits_word and text.endswith(rest[:count]):
+            return 0 if set(rest[:count]) <= set(CLOSERS) else count
+    return 0
+
+
+def _closers_written(text: str, around: Surroundings) -> int:
+    """How many closing characters right behind the cursor the text has made superfluous."""
+    head, rest = around.before[-_LONG:], around.rest[:_LONG]
+    closing = "".join(takewhile(CLOSERS.__contains__, rest[:_MOST_CLOSERS]))
+    before = balance(head + rest, around.marks)
+    faults = []
+    for count in range(len(closing) + 1):
+        after = balance(head + text + rest[count:], around.marks)
+        breaks_string = after.quote is not None and before.quote is None
+        faults.append(max(after.surplus - before.surplus, 0) + breaks_string)
+    return faults.index(min(faults))
+
+
+def _repeat_start(text: str, around: Surroundings) -> int | None:
+    """The text's line from which on it says what the lines below say."""
+    lines = text.split("\n")
+    own = [n for n, line in enumerate(lines) if line.strip()]
+    below = [line for line in around.below if line.strip()][:_MOST_LINES]
+    lines[0] = around.before + lines[0]
+    for place, number in enumerate(own):
+        pairs = zip((lines[n] for n in own[place:]), below, strict=False)
+        same = list(takewhile(lambda pair: _squeeze(pair[0]) == _squeeze(pair[1]), pairs))
+        if _is_evidence(same, reaches_end=place + len(same) == len(own)):
+            return number
+    return None
+
+
+def _is_evidence(same: list[tuple[str, str]], *, reaches_end: bool) -> bool:
+    letters = sum(len(_WORD.findall(line)) for line, _ in same)
+    if not reaches_end:
+        return len(same) > 1 and letters >= 2 * _LETTERS
+    is_aligned = all(indent_of(line) == indent_of(other) for line, other in same)
+    return bool(same) and (letters >= _LETTERS or is_aligned)
+
+
+def _surplus_start(text: str, marks: tuple[str, ...]) -> int | None:
+    """Where a superfluous closing bracket can be cut off, with what follows it."""
+    surplus = balance(text, marks).surplus
+    kept = text.rstrip().rstrip(";,")
+    if kept.endswith(tuple(CLOSING)) and balance(kept[:-1], marks).surplus < surplus:
+        return len(kept[:-1].rstrip())
+    starts = (match.start() for match in _CLOSING_LINE.finditer(text))
+    return next((start for start in starts if _closes_too_much(text, start, marks)), None)
+
+
+def _closes_too_much(text: str, start: int, marks: tuple[str, ...]) -> bool:
+    """The line behind `start` begins with a bracket that closes nothing in the text."""
+    bracket = text[start:].lstrip()[0]
+    head = text[:start]
+    return balance(head + bracket, marks).surplus > balance(head, marks).surplus
+
+
+def _squeeze(text: str) -> str:
+    return "".join(text.split())

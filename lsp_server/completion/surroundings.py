@@ -1,0 +1,56 @@
+"""What a completion is judged against: the text around the cursor and how much was asked for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from engine.host.protocol import Position
+from lsp_server.prompt.extent import Extent
+from lsp_server.prompt.indentation import indent_unit
+from lsp_server.prompt.line_scan import comment_marks
+
+_WINDOW = 1_000  # lines on either side
+_UNIT_LINES = 100  # on either side that tell the unit of indentation
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The lines around a cursor, near enough to matter."""
+
+    above: tuple[str, ...]
+    before: str  # the cursor's line up to it
+    rest: str  # and behind it
+    below: tuple[str, ...]
+    extent: Extent = Extent.SEVERAL
+    unit: str | None = None  # of indentation
+    marks: tuple[str, ...] = ()  # of line comments
+    is_cut: bool = False  # there is more above
+
+    @classmethod
+    def of(
+        cls,
+        lines: Sequence[str],
+        position: Position,
+        *,
+        extent: Extent = Extent.SEVERAL,
+        language_id: str = "",
+        unit: str | None = None,
+    ) -> Self:
+        """Read them; the document tells the unit of indentation if the editor does not."""
+        row, line = position.line, lines[position.line]
+        near = lines[max(row - _UNIT_LINES, 0) : row + _UNIT_LINES]
+        return cls(
+            tuple(lines[max(row - _WINDOW, 0) : row]),
+            line[: position.character],
+            line[position.character :],
+            tuple(lines[row + 1 : row + 1 + _WINDOW]),
+            extent,
+            unit or indent_unit(near),
+            comment_marks(language_id),
+            row > _WINDOW,
+        )
+
+    @property
+    def head(self) -> str:
+        """All text before the cursor."""
+        return "\n".join((*self.above, self.before))

@@ -1,0 +1,101 @@
+"""An open document, and how handlers see it: as a snapshot that no later keystroke changes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lsprotocol import types
+
+from engine.host.protocol import LineSplice, Position
+from lsp_server.documents.encoding import to_client_position, to_position
+from lsp_server.documents.line_buffer import LineBuffer
+from lsp_server.documents.splice_log import SpliceLog
+from lsp_server.source_file import LineEnd
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A document at one version. Positions count code points, as the host does."""
+
+    uri: str
+    language_id: str
+    version: int
+    opening: int  # versions of different openings of one URI do not compare
+    lines: tuple[str, ...]
+    line_end: LineEnd  # for answers, where the client wants the document's own
+    encoding: types.PositionEncodingKind
+
+    def line(self, number: int) -> str:
+        """Line `number` from 0 without its end; "" outside the text."""
+        return self.lines[number] if 0 <= number < len(self.lines) else ""
+
+    def position(self, client: types.Position) -> Position:
+        """A client's position, clamped to the text."""
+        return to_position(self.lines, client, self.encoding)
+
+    def client_position(self, position: Position) -> types.Position:
+        """A position as the client counts."""
+        return to_client_position(self.lines, position, self.encoding)
+
+    def offset(self, position: Position) -> int:
+        """Code points before `position`, each line end counted as one."""
+        before = self.lines[: position.line]
+        return sum(map(len, before)) + len(before) + position.character
+
+    def prefix_of_line(self, position: Position) -> str:
+        """What stands before `position` in its line."""
+        return self.line(position.line)[: position.character]
+
+    def rest_of_line(self, position: Position) -> str:
+        """What stands after `position` in its line."""
+        return self.line(position.line)[position.character :]
+
+
+class Document:
+    """A text that follows the editor's, and the way it came."""
+
+    def __init__(
+        self, item: types.TextDocumentItem, opening: int, encoding: types.PositionEncodingKind
+    ) -> None:
+        self.uri = item.uri
+        self.language_id = item.language_id
+        self.version = item.version
+        self._opening = opening
+        self._encoding = encoding
+        self._buffer = LineBuffer.of(item.text)
+        self._log = SpliceLog(item.version)
+
+    @property
+    def num_bytes(self) -> int:
+        """The length of the text in UTF-8."""
+        return self._buffer.num_bytes
+
+    def change(self, version: int, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
+        """Apply `changes` in their order, each upon the one before.
+
+        Raises ValueError at one that makes no sense; the text is then not the editor's any more.
+        """
+        splices = tuple(self._apply(change) for change in changes)
+        self.version = version
+        self._log.add(version, splices)
+
+    def snapshot(self) -> Snapshot:
+        """The document as it is now."""
+        return Snapshot(
+            self.uri,
+            self.language_id,
+            self.version,
+            self._opening,
+            self._buffer.lines,
+            self._buffer.line_end,
+            self._encoding,
+        )
+
+    def splices_since(self, version: int) -> tuple[LineSplice, ...] | None:
+        """What turns the lines of `version` into the present ones; None where it is forgotten."""
+        return self._log.since(version)
+
+    def _apply(self, change: types.TextDocumentContentChangeEvent) -> LineSplice:
+        where = None
+        if isinstance(change, types.TextDocumentContentChangePartial):
+            where = change.range
+        return self._buffer.apply(where, change.text, self._encoding)

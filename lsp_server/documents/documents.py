@@ -1,0 +1,202 @@
+"""Every text that the editor has open, notebook cells too, or why we do not hold it."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Literal
+
+from lsprotocol import types
+
+from engine.host.protocol import LineSplice
+from lsp_server.documents.document import Document, Snapshot
+from lsp_server.documents.line_buffer import num_utf8_bytes
+
+MAX_DOCUMENT_BYTES = 20 * 2**20
+
+RefusalReason = Literal["unknown", "too large", "binary", "stale version", "out of step"]
+_SENTENCES: dict[RefusalReason, str] = {
+    "unknown": "the editor has not opened it",
+    "too large": f"it is larger than {MAX_DOCUMENT_BYTES // 2**20} MB",
+    "binary": "it is binary: it holds a NUL character",
+    "stale version": "the change is not newer than the text it was made for",
+    "out of step": "a change to it could not be applied; reopening it helps",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRefused:
+    """Why there is no text for this URI, or why a change to it was not taken."""
+
+    uri: str
+    reason: RefusalReason
+    language_id: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The reason for people."""
+        return f"{self.uri}: {_SENTENCES[self.reason]}"
+
+
+class Documents:
+    """Documents by URI. Nothing here raises on what a client sends; it answers with a refusal."""
+
+    def __init__(self) -> None:
+        # Agreed upon when a client initializes, before it opens anything.
+        self.encoding = types.PositionEncodingKind.Utf16
+        self._held: dict[str, Document | DocumentRefused] = {}
+        self._cells: dict[str, list[str]] = {}  # URIs of the cells by that of their notebook
+        self._openings = count(1)
+
+    def snapshot(self, uri: str) -> Snapshot | DocumentRefused:
+        """The document as it is now, or why there is none."""
+        held = self._held.get(uri) or DocumentRefused(uri, "unknown")
+        return held.snapshot() if isinstance(held, Document) else held
+
+    def refusal(self, uri: str) -> DocumentRefused | None:
+        """Why there is no text for this URI; None where there is one."""
+        held = self._held.get(uri) or DocumentRefused(uri, "unknown")
+        return held if isinstance(held, DocumentRefused) else None
+
+    def splices_since(self, uri: str, version: int) -> tuple[LineSplice, ...] | None:
+        """What turns the lines of `version` into the present ones; None where it is not known.
+
+        `version` must be of the present opening, as `Snapshot.opening` tells.
+        """
+        held = self._held.get(uri)
+        return held.splices_since(version) if isinstance(held, Document) else None
+
+    def uris(self) -> tuple[str, ...]:
+        """The documents whose text is held, in the order in which they were first opened."""
+        return tuple(uri for uri, held in self._held.items() if isinstance(held, Document))
+
+    def open(self, item: types.TextDocumentItem) -> DocumentRefused | None:
+        """Hold a document from now on; one that is open already starts anew."""
+        reason = _reason_against(item.text)
+        if reason is not None:
+            return self._refuse(item.uri, reason, item.language_id)
+        self._held[item.uri] = Document(item, next(self._openings), self.encoding)
+        return None
+
+    def change(
+        self,
+        uri: str,
+        version: int,
+        changes: Sequence[types.TextDocumentContentChangeEvent],
+    ) -> DocumentRefused | None:
+        """Apply changes in their order.
+
+        Those of a version that is not greater are left out, and the text stays as it was.
+        """
+        held = self._held.get(uri)
+        if held is None:
+            return DocumentRefused(uri, "unknown")
+        if isinstance(held, DocumentRefused):
+            return self._start_anew(held, version, changes)
+        if version <= held.version:
+            return DocumentRefused(uri, "stale version", held.language_id)
+        return self._apply(held, version, changes)
+
+    def close(self, uri: str) -> None:
+        """Forget a document, and why it was refused."""
+        self._held.pop(uri, None)
+
+    def lose_step(self, uri: str) -> None:
+        """A change to this document or notebook is lost, so its text is no longer the editor's."""
+        for each in (uri, *self._cells.get(uri, ())):
+            held = self._held.get(each)
+            if isinstance(held, Document):
+                self._refuse(each, "out of step", held.language_id)
+
+    def open_notebook(self, params: types.DidOpenNotebookDocumentParams) -> None:
+        """Hold the cells of a notebook, each as a document."""
+        notebook = params.notebook_document
+        self._cells[notebook.uri] = [cell.document for cell in notebook.cells]
+        self._open_all(params.cell_text_documents)
+
+    def change_notebook(self, params: types.DidChangeNotebookDocumentParams) -> None:
+        """Follow a notebook: cells added, removed and moved first, then texts changed."""
+        cells = params.change.cells
+        if cells is None:
+            return
+        if cells.structure is not None:
+            self._restructure(params.notebook_document.uri, cells.structure)
+        for content in cells.text_content or ():
+            self.change(content.document.uri, content.document.version, content.changes)
+
+    def close_notebook(self, params: types.DidCloseNotebookDocumentParams) -> None:
+        """Forget a notebook's cells, those that the client does not name too."""
+        named = [cell.uri for cell in params.cell_text_documents]
+        for uri in (*named, *self._cells.pop(params.notebook_document.uri, ())):
+            self.close(uri)
+
+    def cells(self, notebook_uri: str) -> tuple[str, ...]:
+        """The URIs of a notebook's cells in their order; empty for a notebook that is not open."""
+        return tuple(self._cells.get(notebook_uri, ()))
+
+    def _restructure(
+        self, notebook_uri: str, structure: types.NotebookDocumentCellChangeStructure
+    ) -> None:
+        array = structure.array
+        order = self._cells.setdefault(notebook_uri, [])
+        added = [cell.document for cell in array.cells or ()]
+        order[array.start : array.start + array.delete_count] = added
+        for closed in structure.did_close or ():
+            self.close(closed.uri)
+        self._open_all(structure.did_open or ())
+
+    def _open_all(self, items: Iterable[types.TextDocumentItem]) -> None:
+        for item in items:
+            self.open(item)
+
+    def _apply(
+        self,
+        document: Document,
+        version: int,
+        changes: Sequence[types.TextDocumentContentChangeEvent],
+    ) -> DocumentRefused | None:
+        reason = _first_reason(changes) or _attempt(document, version, changes)
+        return self._refuse(document.uri, reason, document.language_id) if reason else None
+
+    def _start_anew(
+        self,
+        refused: DocumentRefused,
+        version: int,
+        changes: Sequence[types.TextDocumentContentChangeEvent],
+    ) -> DocumentRefused | None:
+        """Take a refused document back where a change brings its whole text."""
+        whole = types.TextDocumentContentChangeWholeDocument
+        starts = [n for n, change in enumerate(changes) if isinstance(change, whole)]
+        if not starts:
+            return refused
+        text, later = changes[starts[-1]].text, changes[starts[-1] + 1 :]
+        item = types.TextDocumentItem(refused.uri, refused.language_id, version, text)
+        refusal = self.open(item)
+        held = self._held[refused.uri]
+        return self._apply(held, version, later) if isinstance(held, Document) else refusal
+
+    def _refuse(self, uri: str, reason: RefusalReason, language_id: str) -> DocumentRefused:
+        self._held[uri] = refused = DocumentRefused(uri, reason, language_id)
+        return refused
+
+
+def _attempt(
+    document: Document, version: int, changes: Sequence[types.TextDocumentContentChangeEvent]
+) -> RefusalReason | None:
+    try:
+        document.change(version, changes)
+    except ValueError:
+        return "out of step"
+    return "too large" if document.num_bytes > MAX_DOCUMENT_BYTES else None
+
+
+def _first_reason(
+    changes: Sequence[types.TextDocumentContentChangeEvent],
+) -> RefusalReason | None:
+    return next(filter(None, (_reason_against(change.text) for change in changes)), None)
+
+
+def _reason_against(text: str) -> RefusalReason | None:
+    # Code points are at most bytes, so the first test spares the second its copy of a huge text.
+    if len(text) > MAX_DOCUMENT_BYTES or num_utf8_bytes(text) > MAX_DOCUMENT_BYTES:
+        return "too large"
+    return "binary" if "\0" in text else None

@@ -1,0 +1,74 @@
+"""Client characters and code points: editors count in the encoding agreed upon, we in code points."""
+
+from collections.abc import Sequence
+
+from lsprotocol import types
+
+from engine.host.protocol import Position
+
+_CHEAPEST = (types.PositionEncodingKind.Utf32, types.PositionEncodingKind.Utf8)
+
+
+def choose_encoding(
+    client_offered: Sequence[types.PositionEncodingKind | str] | None,
+) -> types.PositionEncodingKind:
+    """The cheapest that is offered; UTF-16 is what every client must know."""
+    offered = client_offered or ()
+    return next((kind for kind in _CHEAPEST if kind in offered), types.PositionEncodingKind.Utf16)
+
+
+def to_code_points(line: str, character: int, encoding: types.PositionEncodingKind) -> int:
+    """Code points of `line` before a client's `character`.
+
+    What points inside a character means its start, what points beyond the line its end.
+    """
+    if encoding == types.PositionEncodingKind.Utf32 or line.isascii():
+        return min(character, len(line))
+    if encoding == types.PositionEncodingKind.Utf8:
+        return _from_utf8(line, character)
+    return _from_utf16(line, character)
+
+
+def from_code_points(line: str, num_points: int, encoding: types.PositionEncodingKind) -> int:
+    """The client's character after `num_points` code points of `line`."""
+    if encoding == types.PositionEncodingKind.Utf32 or line.isascii():
+        return min(num_points, len(line))
+    if encoding == types.PositionEncodingKind.Utf8:
+        return len(line[:num_points].encode("utf-8", "surrogatepass"))
+    return len(line[:num_points].encode("utf-16-le", "surrogatepass")) // 2
+
+
+def to_position(
+    lines: Sequence[str], client: types.Position, encoding: types.PositionEncodingKind
+) -> Position:
+    """A client's position in `lines`; beyond the last line is the end of the text."""
+    if client.line >= len(lines):
+        return Position(len(lines) - 1, len(lines[-1]))
+    return Position(client.line, to_code_points(lines[client.line], client.character, encoding))
+
+
+def to_client_position(
+    lines: Sequence[str], position: Position, encoding: types.PositionEncodingKind
+) -> types.Position:
+    """A position in `lines` as the client counts."""
+    character = from_code_points(lines[position.line], position.character, encoding)
+    return types.Position(position.line, character)
+
+
+def _from_utf8(line: str, num_bytes: int) -> int:
+    encoded = line.encode("utf-8", "surrogatepass")
+    end = min(num_bytes, len(encoded))
+    while end < len(encoded) and encoded[end] & 0xC0 == 0x80:
+        end -= 1
+    return len(encoded[:end].decode("utf-8", "surrogatepass"))
+
+
+def _from_utf16(line: str, num_units: int) -> int:
+    encoded = line.encode("utf-16-le", "surrogatepass")
+    end = min(2 * num_units, len(encoded))
+    is_inside_pair = (
+        0 < end < len(encoded)
+        and 0xD8 <= encoded[end - 1] <= 0xDB
+        and 0xDC <= encoded[end + 1] <= 0xDF
+    )
+    return len(encoded[: end - 2 if is_inside_pair else end].decode("utf-16-le", "surrogatepass"))

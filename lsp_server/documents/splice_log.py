@@ -1,0 +1,54 @@
+"""How a document came from one version to the next, so that a host gets the changes only."""
+
+from collections import deque
+from typing import NamedTuple
+
+from engine.host.protocol import LineSplice
+
+MAX_SPLICES = 1_000
+MAX_CHARS = 1_000_000  # beyond either, sending the whole text is no worse
+
+
+class _Change(NamedTuple):
+    version: int  # after it
+    splices: tuple[LineSplice, ...]
+
+    @property
+    def num_splices(self) -> int:
+        return max(1, len(self.splices))  # that nothing changed takes a place too
+
+    @property
+    def num_chars(self) -> int:
+        return sum(len(line) for splice in self.splices for line in splice.lines)
+
+
+class SpliceLog:
+    """The latest changes, within bounds; the oldest are forgotten first."""
+
+    def __init__(self, version: int) -> None:
+        self._base = version  # before the oldest change that is known
+        self._changes: deque[_Change] = deque()
+        self._num_splices = 0
+        self._num_chars = 0
+
+    def add(self, version: int, splices: tuple[LineSplice, ...]) -> None:
+        """Remember that `splices`, in their order, led to `version`, greater than all before."""
+        change = _Change(version, splices)
+        self._changes.append(change)
+        self._num_splices += change.num_splices
+        self._num_chars += change.num_chars
+        while self._num_splices > MAX_SPLICES or self._num_chars > MAX_CHARS:
+            self._forget_oldest()
+
+    def since(self, version: int) -> tuple[LineSplice, ...] | None:
+        """What leads from `version` to now; None where that version is not known (any more)."""
+        if version != self._base and all(change.version != version for change in self._changes):
+            return None
+        newer = (change for change in self._changes if change.version > version)
+        return tuple(splice for change in newer for splice in change.splices)
+
+    def _forget_oldest(self) -> None:
+        oldest = self._changes.popleft()
+        self._base = oldest.version
+        self._num_splices -= oldest.num_splices
+        self._num_chars -= oldest.num_chars

@@ -1,0 +1,98 @@
+"""What the editor's side asks of a host, and the ways in which a host can fail to answer."""
+
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from typing import NoReturn
+
+import httpx2
+import msgspec
+
+from engine.host.protocol import (
+    CloseRequest,
+    CompleteEvent,
+    CompleteRequest,
+    Conflict,
+    Feedback,
+    Problem,
+    Status,
+    SyncRequest,
+)
+
+
+class HostGoneError(Exception):
+    """The host does not answer, or stopped in the middle of it."""
+
+
+class HostConflictError(Exception):
+    """The host does not hold these buffers at the version that a request builds on."""
+
+    def __init__(self, uris: tuple[str, ...]) -> None:
+        super().__init__(", ".join(uris))
+        self.uris = uris
+
+
+class HostRefusedError(Exception):
+    """The host answers, but not what was asked."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
+class HostClient:
+    """A host under one address. Every method raises the three errors above."""
+
+    def __init__(self, http: httpx2.AsyncClient) -> None:
+        self._http = http
+        self._decode = msgspec.json.Decoder(CompleteEvent).decode
+
+    async def complete(self, request: CompleteRequest) -> AsyncGenerator[CompleteEvent]:
+        """The events of a completion; to stop listening is to cancel it."""
+        content = msgspec.json.encode(request)
+        try:
+            async with self._http.stream("POST", "/v1/complete", content=content) as response:
+                if response.status_code != httpx2.codes.OK:
+                    _refuse(response.status_code, await response.aread())
+                async for line in response.aiter_lines():
+                    yield self._decode(line)
+        except (httpx2.HTTPError, httpx2.StreamError, msgspec.MsgspecError) as error:
+            raise HostGoneError(f"{type(error).__name__}: {error}") from error
+
+    async def status(self) -> Status:
+        """What the host is doing."""
+        return msgspec.json.decode(await self._ask("GET", "/v1/status"), type=Status)
+
+    async def sync(self, request: SyncRequest) -> None:
+        """Have the host hold buffers."""
+        await self._ask("POST", "/v1/buffers", request)
+
+    async def close_buffers(self, request: CloseRequest) -> None:
+        """Have the host forget buffers."""
+        await self._ask("POST", "/v1/buffers/close", request)
+
+    async def tell(self, feedback: Feedback) -> None:
+        """Tell what became of a completion."""
+        await self._ask("POST", "/v1/feedback", feedback)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._http.aclose()
+
+    async def _ask(self, method: str, path: str, message: msgspec.Struct | None = None) -> bytes:
+        content = None if message is None else msgspec.json.encode(message)
+        try:
+            response = await self._http.request(method, path, content=content)
+        except httpx2.HTTPError as error:
+            raise HostGoneError(f"{type(error).__name__}: {error}") from error
+        if not response.is_success:
+            _refuse(response.status_code, response.content)
+        return response.content
+
+
+def _refuse(status: int, content: bytes) -> NoReturn:
+    """Raise what the answer says."""
+    with suppress(msgspec.MsgspecError):
+        if status == httpx2.codes.CONFLICT:
+            raise HostConflictError(msgspec.json.decode(content, type=Conflict).uris)
+        raise HostRefusedError(msgspec.json.decode(content, type=Problem))
+    raise HostRefusedError(Problem("no_host", f"what answers is no completion host ({status})"))

@@ -1,0 +1,252 @@
+"""LSP as pygls speaks it, where that falls short.
+
+Every request is answered, one whose params cannot be read too; what editors of different ages send
+is read; open texts are kept in `Documents`, not in the workspace of pygls, which copies a text for
+every keystroke and splits lines where LSP does not.
+"""
+
+import logging
+import re
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any
+
+import cattrs
+from lsprotocol import types
+from pygls import protocol
+from pygls.exceptions import FeatureRequestError, JsonRpcException, PyglsError
+from pygls.lsp.server import LanguageServer
+from pygls.protocol import lsp_method
+from pygls.protocol.json_rpc import JsonRPCNotification, RPCMessage, RPCRequest
+
+from lsp_server.documents.documents import Documents
+from lsp_server.documents.encoding import choose_encoding
+
+_LOG = logging.getLogger(__name__)
+_NOTEBOOKS = types.NotebookDocumentSyncOptions(
+    [types.NotebookDocumentFilterWithNotebook(notebook="*")]
+)
+_EDITS = (types.TEXT_DOCUMENT_DID_CHANGE, types.NOTEBOOK_DOCUMENT_DID_CHANGE)
+_MAX_SENTENCE = 300  # characters
+_MAX_FAULTS = 3  # in one sentence
+
+MessageId = int | str
+Steps = Generator[Any, Any, Any]  # what pygls runs between the steps of a built-in handler
+
+
+class DocumentServer(LanguageServer):
+    """A pygls server that keeps the editor's texts in `documents`."""
+
+    def __init__(self, name: str, version: str, documents: Documents) -> None:
+        self.documents = documents
+        super().__init__(
+            name,
+            version,
+            notebook_document_sync=_NOTEBOOKS,
+            protocol_cls=LanguageServerProtocol,
+            converter_factory=tolerant_converter,
+        )
+
+    def before_initialize(self, params: types.InitializeParams) -> None:
+        """Hear of a client before it is told what this server can do."""
+
+    def report_server_error(
+        self, error: Exception, source: type[PyglsError] | type[JsonRpcException]
+    ) -> None:
+        """Tell the client's log what failed outside a request: a popup would steal the focus."""
+        if source is not FeatureRequestError:
+            params = types.LogMessageParams(types.MessageType.Error, _one_sentence(str(error)))
+            self.window_log_message(params)
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableMessage:
+    """A request or, without an id, a notification whose params are not what LSP says."""
+
+    message_id: MessageId | None
+    method: str
+    uri: str | None  # of the document or notebook that it is about
+    problem: str
+
+
+class LanguageServerProtocol(protocol.LanguageServerProtocol):
+    """Reads what editors send, and answers each request once."""
+
+    _server: DocumentServer
+
+    def structure_message(self, data: dict[str, Any]) -> object:
+        """What a message says; an `UnreadableMessage` where it says nothing that we know."""
+        if "jsonrpc" not in data or "method" not in data:
+            return super().structure_message(data)
+        if data.get("params") is None:
+            data = {**data, "params": {}}  # some clients leave them out of `initialized`
+        try:
+            return super().structure_message(data)
+        except JsonRpcException as error:
+            method = str(data["method"])
+            problem = _one_sentence(f"{method}: {_faults(error)}")
+            return UnreadableMessage(data.get("id"), method, _uri(data["params"]), problem)
+
+    def handle_message(self, message: RPCMessage | UnreadableMessage) -> None:
+        """Hand a message to its handler; refuse what cannot be read or comes out of turn."""
+        if isinstance(message, UnreadableMessage):
+            self._refuse_unreadable(message)
+        elif isinstance(message, RPCRequest) and (refusal := self._out_of_turn(message)):
+            self._send_response(message.id, error=refusal)
+        else:
+            super().handle_message(message)
+
+    def _refuse_unreadable(self, message: UnreadableMessage) -> None:
+        if message.message_id is not None:
+            error = types.ResponseError(types.ErrorCodes.InvalidParams, message.problem)
+            self._send_response(message.message_id, error=error)
+            return
+        _LOG.warning("left out: %s", message.problem)
+        if message.method in _EDITS and message.uri is not None:
+            self._server.documents.lose_step(message.uri)
+
+    def _out_of_turn(self, request: RPCRequest) -> types.ResponseError | None:
+        if self._shutdown:
+            return types.ResponseError(
+                types.ErrorCodes.InvalidRequest, "the server is shutting down"
+            )
+        if self._workspace is None and request.method != types.INITIALIZE:
+            return types.ResponseError(
+                types.ErrorCodes.ServerNotInitialized, "a client must initialize first"
+            )
+        return None
+
+    def _send_response(
+        self,
+        msg_id: MessageId,
+        result: object = None,
+        error: types.ResponseError | None = None,
+    ) -> None:
+        if error is not None:  # the data that pygls adds to it is a stack trace
+            error = types.ResponseError(error.code, _one_sentence(error.message))
+        super()._send_response(msg_id, result, error)
+
+    @lsp_method(types.INITIALIZE)
+    def lsp_initialize(self, params: types.InitializeParams) -> Steps:
+        """Agree with the client upon how characters count."""
+        general = params.capabilities.general
+        offered = general.position_encodings if general is not None else None
+        encoding = choose_encoding(offered)
+        self._server.documents.encoding = encoding
+        if general is not None:
+            general.position_encodings = [encoding]  # pygls takes the first that the client offers
+        self._server.before_initialize(params)
+        return (yield from super().lsp_initialize(params))
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
+    def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> Steps:
+        """Hold a document."""
+        self._server.documents.open(params.text_document)
+        yield from self._user_handler(types.TEXT_DOCUMENT_DID_OPEN, params)
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> Steps:
+        """Edit a document."""
+        document = params.text_document
+        refusal = self._server.documents.change(
+            document.uri, document.version, params.content_changes
+        )
+        if refusal is not None:
+            _LOG.info("change not taken: %s", refusal.sentence)
+        yield from self._user_handler(types.TEXT_DOCUMENT_DID_CHANGE, params)
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
+    def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> Steps:
+        """Forget a document."""
+        self._server.documents.close(params.text_document.uri)
+        yield from self._user_handler(types.TEXT_DOCUMENT_DID_CLOSE, params)
+
+    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_OPEN)
+    def lsp_notebook_document__did_open(self, params: types.DidOpenNotebookDocumentParams) -> Steps:
+        """Hold the cells of a notebook."""
+        self._server.documents.open_notebook(params)
+        yield from self._user_handler(types.NOTEBOOK_DOCUMENT_DID_OPEN, params)
+
+    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
+    def lsp_notebook_document__did_change(
+        self, params: types.DidChangeNotebookDocumentParams
+    ) -> Steps:
+        """Edit, add, remove or move cells."""
+        self._server.documents.change_notebook(params)
+        yield from self._user_handler(types.NOTEBOOK_DOCUMENT_DID_CHANGE, params)
+
+    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
+    def lsp_notebook_document__did_close(
+        self, params: types.DidCloseNotebookDocumentParams
+    ) -> Steps:
+        """Forget the cells of a notebook."""
+        self._server.documents.close_notebook(params)
+        yield from self._user_handler(types.NOTEBOOK_DOCUMENT_DID_CLOSE, params)
+
+    def _user_handler(self, method: str, params: object) -> Steps:
+        """The last step of a notification: our documents are up to date when it is taken."""
+        if (handler := self.fm.features.get(method)) is not None:
+            yield handler, (params,), None
+
+
+def tolerant_converter() -> cattrs.Converter:
+    """pygls' converter for clients that predate LSP 3.18, and for methods that LSP lacks.
+
+    The params of a method of our own arrive as the plain dict that the client sent.
+    """
+    converter: cattrs.Converter = protocol.default_converter()  # type: ignore[no-untyped-call]
+    # The inner one first: the outer one is compiled with what is registered by then.
+    _register(converter, types.InlineCompletionContext, _with_trigger_kind)
+    _register(converter, types.InlineCompletionParams, _with_context)
+    for message in (protocol.JsonRPCRequestMessage, JsonRPCNotification):
+        converter.register_structure_hook(message, lambda value, cls: cls(**value))
+    return converter
+
+
+def _register(
+    converter: cattrs.Converter, cls: type, prepare: Callable[[dict[str, Any]], dict[str, Any]]
+) -> None:
+    """Let `prepare` see the JSON object before `cls` is made of it."""
+    structure = converter.get_structure_hook(cls)
+    converter.register_structure_hook(cls, lambda value, cls: structure(prepare(value), cls))
+
+
+def _with_context(params: dict[str, Any]) -> dict[str, Any]:
+    return {**params, "context": params.get("context") or {}}
+
+
+def _with_trigger_kind(context: dict[str, Any]) -> dict[str, Any]:
+    """Clients that speak VS Code's own numbers send 0 for Invoked."""
+    kind = context.get("triggerKind", types.InlineCompletionTriggerKind.Automatic)
+    return {
+        **context,
+        "triggerKind": types.InlineCompletionTriggerKind.Invoked if kind == 0 else kind,
+    }
+
+
+def _uri(params: object) -> str | None:
+    """The document or notebook that malformed params are about, as far as one can tell."""
+    if not isinstance(params, dict):
+        return None
+    document = params.get("textDocument") or params.get("notebookDocument")
+    uri = document.get("uri") if isinstance(document, dict) else None
+    return uri if isinstance(uri, str) else None
+
+
+def _faults(error: JsonRpcException) -> str:
+    """What is wrong where: `position.line: required field missing`."""
+    cause = error.__cause__
+    if not isinstance(cause, cattrs.BaseValidationError):
+        return str(cause)
+    faults = [fault.partition(" @ $.") for fault in cattrs.transform_error(cause)]
+    return "; ".join(f"{_camel(path)}: {what}" for what, _, path in faults[:_MAX_FAULTS])
+
+
+def _camel(path: str) -> str:
+    return re.sub("_([a-z])", lambda match: match[1].upper(), path)
+
+
+def _one_sentence(message: str) -> str:
+    """The first line, not too long: no stack trace is a client's business."""
+    first = (message.strip().splitlines() or ["unknown failure"])[0]
+    return first if len(first) <= _MAX_SENTENCE else f"{first[:_MAX_SENTENCE]}..."

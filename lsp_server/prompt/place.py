@@ -1,0 +1,82 @@
+"""The kinds of places that a cursor stands at, and what the lines around it tell about them."""
+
+import re
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from engine.host.protocol import Position
+from lsp_server.prompt.indentation import indent_of, next_filled
+from lsp_server.prompt.line_scan import code_of
+
+_TRIVIAL_REST = re.compile(r"""\s*[)>}\]"'`]*\s*[:{;,]?\s*""")
+_FAR = 3  # lines above the cursor in which a block may have been opened
+
+
+class Place(StrEnum):
+    """Where a cursor stands; the first that holds, in this order."""
+
+    COMMENT = "comment"
+    STRING = "string"
+    MID_LINE = "mid_line"  # more than closing characters follow on the line
+    EMPTY_BLOCK = "empty_block"  # opened just before, and nothing in it
+    BLANK_LINE = "blank_line"
+    CODE = "code"
+
+
+class Opener(NamedTuple):
+    """The last character of code before the cursor, where it may open a block."""
+
+    row: int
+    column: int
+    mark: str  # "{", ":" or a word
+
+
+def find_opener(
+    lines: Sequence[str], position: Position, marks: tuple[str, ...], words: tuple[str, ...] = ()
+) -> Opener | None:
+    """What may open a block right before the cursor: on its line, or above if that is blank."""
+    texts = [lines[position.line][: position.character]]
+    texts += reversed(lines[max(position.line - _FAR, 0) : position.line])
+    for distance, text in enumerate(texts):
+        code = code_of(text, marks)
+        if code:
+            mark = code[-1] if code[-1] in "{:" else _last_word(code)
+            found = mark in ("{", ":", *words)
+            return Opener(position.line - distance, len(code) - 1, mark) if found else None
+        if text.strip():
+            return None  # a comment stands between
+    return None
+
+
+def is_trivial(rest: str) -> bool:
+    """The rest of a line holds closing characters and punctuation at most."""
+    return _TRIVIAL_REST.fullmatch(rest) is not None
+
+
+def place_in_code(lines: Sequence[str], position: Position, block: tuple[str, int] | None) -> Place:
+    """The place where it is neither a comment nor a string.
+
+    `block` is the mark that opens a block right before the cursor, and the indentation of its
+    statement.
+    """
+    line = lines[position.line]
+    rest = line[position.character :]
+    if not is_trivial(rest):
+        return Place.MID_LINE
+    if block is not None and _is_empty(lines, position, *block):
+        return Place.EMPTY_BLOCK
+    return Place.CODE if line.strip() else Place.BLANK_LINE
+
+
+def _is_empty(lines: Sequence[str], position: Position, mark: str, indent: int) -> bool:
+    """Nothing deeper than the block's statement follows."""
+    rest = lines[position.line][position.character :].strip()
+    if rest:
+        return mark == "{" and rest[0] in "})]"
+    following = next_filled(lines, position.line + 1)
+    return following is None or indent_of(following) <= indent
+
+
+def _last_word(code: str) -> str:
+    return re.split(r"\W", code)[-1]

@@ -1,0 +1,199 @@
+"""Where the cursor stands, by a syntax tree that follows the document edit by edit."""
+
+import time
+from collections.abc import Callable, Sequence
+from itertools import islice
+
+from tree_sitter import Node, Parser, Point, Tree
+
+from engine.host.protocol import LineSplice, Position
+from lsp_server.prompt.grammars import parser_for
+from lsp_server.prompt.indentation import indent_of
+from lsp_server.prompt.line_scan import comment_marks
+from lsp_server.prompt.node_types import (
+    BLOCK_HEADS,
+    CODE_IN_STRINGS,
+    COMMENTS,
+    LITERALS,
+    STRING_ENDS,
+    STRINGS,
+)
+from lsp_server.prompt.place import Opener, Place, find_opener, place_in_code
+from lsp_server.prompt.text_place import block_by_text, inside_by_text, place_by_text
+
+MAX_LINES = 8_000  # from here on text rules judge: a broken line may cost a whole parse
+_PATIENCE_S = 0.005  # for following a keystroke: an open quote turns the whole file around
+_TRIES = 3  # each with twice the patience; then only a pause helps
+
+
+class DocumentSyntax:
+    """One document's tree. Without a grammar, and in long documents, text rules answer.
+
+    They also do while following the keystrokes takes too long, until `catch_up`.
+    """
+
+    def __init__(self, language_id: str, *, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._language_id = language_id
+        self._clock = clock
+        self._marks = comment_marks(language_id)
+        self._rows: list[bytes] = []  # each with its line end, the last one too
+        self._tree: Tree | None = None
+        self._is_behind = False  # edits of the tree wait to be parsed
+        self._num_failed = 0  # parses since the last one that was in time
+
+    def place(
+        self,
+        lines: Sequence[str],
+        position: Position,
+        splices: Sequence[LineSplice] | None = None,
+    ) -> Place:
+        """Where `position` stands in `lines`.
+
+        `splices` lead from the lines of the last call to these; None where that is not known.
+        """
+        parser = parser_for(self._language_id) if len(lines) < MAX_LINES else None
+        if parser is None:
+            self._rows, self._tree = [], None
+        tree = None if parser is None else self._follow(parser, lines, splices)
+        if tree is None:
+            return place_by_text(lines, position, self._language_id)
+        inside = self._inside(tree, lines, position)
+        return inside or place_in_code(lines, position, self._block(tree, lines, position))
+
+    def catch_up(self) -> None:
+        """Parse what keystrokes had no time for: while nobody types."""
+        parser = parser_for(self._language_id)
+        if parser is not None and self._tree is not None and self._is_behind:
+            self._parse_whole(parser, self._tree)
+
+    def _follow(
+        self, parser: Parser, lines: Sequence[str], splices: Sequence[LineSplice] | None
+    ) -> Tree | None:
+        """The tree of `lines`, or None where it would take too long."""
+        if self._tree is None or splices is None:
+            return self._parse_anew(parser, lines)
+        for splice in splices:
+            self._edit(self._tree, splice)
+        if len(self._rows) != len(lines):  # the splices were of another text
+            return self._parse_anew(parser, lines)
+        return self._parse_again(parser, self._tree) if splices or self._is_behind else self._tree
+
+    def _parse_anew(self, parser: Parser, lines: Sequence[str]) -> Tree:
+        self._rows = [_encoded(line) for line in lines]
+        return self._parse_whole(parser, None)
+
+    def _parse_whole(self, parser: Parser, old: Tree | None) -> Tree:
+        source = b"".join(self._rows)
+        self._tree = parser.parse(source) if old is None else parser.parse(source, old)
+        self._is_behind, self._num_failed = False, 0
+        return self._tree
+
+    def _parse_again(self, parser: Parser, old: Tree) -> Tree | None:
+        """The tree after edits. One that takes too long is dropped, and the old one kept for it."""
+        if self._num_failed >= _TRIES:
+            self._is_behind = True
+            return None
+        deadline = self._clock() + _PATIENCE_S * 2**self._num_failed
+        self._is_behind = False
+
+        def read(_offset: int, point: Point) -> bytes:
+            # The parser cannot be stopped, but it can be told that the text is over.
+            self._is_behind = self._is_behind or self._clock() > deadline
+            if self._is_behind or point.row >= len(self._rows):
+                return b""
+            # tree-sitter 0.26 never frees what it gets here, so it gets lines that we keep
+            # anyway: less than a kilobyte is lost at each keystroke.
+            return self._rows[point.row][point.column :]
+
+        tree = parser.parse(read, old)
+        if self._is_behind:
+            self._num_failed += 1
+            return None
+        self._tree, self._num_failed = tree, 0
+        return tree
+
+    def _edit(self, tree: Tree, splice: LineSplice) -> None:
+        start, end = splice.start, splice.end
+        new = [_encoded(line) for line in splice.lines]
+        start_byte = sum(map(len, islice(self._rows, start)))
+        tree.edit(
+            start_byte,
+            start_byte + sum(map(len, self._rows[start:end])),
+            start_byte + sum(map(len, new)),
+            Point(start, 0),
+            Point(end, 0),
+            Point(start + len(new), 0),
+        )
+        self._rows[start:end] = new
+
+    def _inside(self, tree: Tree, lines: Sequence[str], position: Position) -> Place | None:
+        """The comment or string that holds the cursor."""
+        cursor = _point(lines, position)
+        node = _leaf_before(tree, cursor)
+        while node is not None:
+            if node.type in CODE_IN_STRINGS and node.start_point < cursor < node.end_point:
+                return None
+            if node.type in COMMENTS and self._in_comment(node, cursor):
+                return Place.COMMENT
+            if node.type in STRINGS and self._in_string(node, cursor):
+                return Place.STRING
+            if node.has_error and node.start_point.row == cursor.row:
+                # The grammar has given up here: an open quote is no string to it.
+                return inside_by_text(lines, position, self._language_id)
+            node = node.parent
+        return None
+
+    def _in_comment(self, node: Node, cursor: Point) -> bool:
+        start, end = node.start_point, node.end_point
+        if not self._rows[start.row][start.column :].startswith(b"/*"):
+            # Some grammars count the line end to the comment.
+            return start.row == cursor.row and start < cursor
+        is_closed = self._rows[end.row][: end.column].endswith(b"*/")
+        return start < cursor and (cursor < end or not is_closed)
+
+    def _in_string(self, node: Node, cursor: Point) -> bool:
+        start, end = node.start_point, node.end_point
+        if cursor < end:
+            return start < cursor
+        return not self._rows[end.row][: end.column].endswith(STRING_ENDS)
+
+    def _block(
+        self, tree: Tree, lines: Sequence[str], position: Position
+    ) -> tuple[str, int] | None:
+        """The mark that opens a block before the cursor, and the indentation of its statement."""
+        opener = find_opener(lines, position, self._marks)
+        if opener is None:
+            return None
+        after = Position(opener.row, opener.column + 1)
+        leaf = _leaf_before(tree, _point(lines, after))
+        parent = None if leaf is None else leaf.parent
+        if leaf is None or parent is None or leaf.is_error or parent.is_error:
+            return block_by_text(lines, opener)
+        if not _opens_block(opener, leaf, parent):
+            return None
+        # The head of a statement may span lines, and its body is a node of its own.
+        head = parent if opener.mark == ":" else parent.parent
+        row = opener.row if head is None or head.parent is None else head.start_point.row
+        return opener.mark, indent_of(lines[row])
+
+
+def _opens_block(opener: Opener, leaf: Node, parent: Node) -> bool:
+    if leaf.type != opener.mark:
+        return False
+    return parent.type.endswith(BLOCK_HEADS) if leaf.type == ":" else parent.type not in LITERALS
+
+
+def _leaf_before(tree: Tree, cursor: Point) -> Node | None:
+    """The smallest node that holds the character before the cursor."""
+    before = Point(cursor.row, max(cursor.column - 1, 0))
+    return tree.root_node.descendant_for_point_range(before, cursor)
+
+
+def _point(lines: Sequence[str], position: Position) -> Point:
+    before = lines[position.line][: position.character]
+    return Point(position.line, len(before.encode("utf-8", "replace")))
+
+
+def _encoded(line: str) -> bytes:
+    # Editors can send halves of surrogate pairs, which UTF-8 does not know.
+    return line.encode("utf-8", "replace") + b"\n"

@@ -1,0 +1,75 @@
+"""The cursor's place without a grammar: by the line's marks, indentation and brackets.
+
+Strings that span lines are not seen; a comment that does is, when it is near.
+"""
+
+import re
+from collections.abc import Sequence
+
+from engine.host.protocol import Position
+from lsp_server.prompt.indentation import indent_of
+from lsp_server.prompt.line_scan import comment_marks, scan_line
+from lsp_server.prompt.place import Opener, Place, find_opener, place_in_code
+
+_COMMENT_LINES = 200  # above the cursor, in which a block comment may begin
+_STATEMENT_LINES = 50  # that the head of a statement may span
+_WORDS = ("then", "do", "begin", "else")  # open a block in languages without brackets
+_HEAD = re.compile(
+    r"\s*(async\s+)?(def|class|if|elif|else|for|while|with|try|except|finally|match|case)\b"
+)
+_BEFORE_LITERAL = ("=", "(", ",", ":", "[", "?", "&&", "||", "return")
+_OPENING, _CLOSING = "([{", ")]}"
+_PROSE = ("plaintext", "markdown")
+
+
+def place_by_text(lines: Sequence[str], position: Position, language_id: str) -> Place:
+    """Judge the cursor's place by the lines alone."""
+    inside = inside_by_text(lines, position, language_id)
+    if inside is not None:
+        return inside
+    opener = find_opener(lines, position, comment_marks(language_id), _WORDS)
+    block = None if opener is None else block_by_text(lines, opener)
+    return place_in_code(lines, position, block)
+
+
+def inside_by_text(lines: Sequence[str], position: Position, language_id: str) -> Place | None:
+    """The comment or string that the cursor stands in, as far as its line tells."""
+    if language_id in _PROSE:
+        return None  # an apostrophe is no string
+    before = lines[position.line][: position.character]
+    scan = scan_line(before, comment_marks(language_id))
+    if scan.comment is not None or _in_block_comment(lines, position):
+        return Place.COMMENT
+    return Place.STRING if scan.quote is not None else None
+
+
+def block_by_text(lines: Sequence[str], opener: Opener) -> tuple[str, int] | None:
+    """The mark and the statement's indentation, where `opener` opens a block and no literal."""
+    row = statement_row(lines, opener.row)
+    before = lines[opener.row][: opener.column].rstrip()
+    is_block = True
+    if opener.mark == ":":
+        is_block = _HEAD.match(lines[row]) is not None
+    elif opener.mark == "{":
+        is_block = not before.endswith(_BEFORE_LITERAL)
+    return (opener.mark, indent_of(lines[row])) if is_block else None
+
+
+def statement_row(lines: Sequence[str], row: int) -> int:
+    """Where the statement begins whose head ends in `row`: its brackets are closed from there."""
+    depth = 0
+    for first in range(row, max(row - _STATEMENT_LINES, -1), -1):
+        line = lines[first].rstrip().removesuffix("{")
+        depth += sum(map(line.count, _CLOSING)) - sum(map(line.count, _OPENING))
+        if depth <= 0:
+            return first
+    return row
+
+
+def _in_block_comment(lines: Sequence[str], position: Position) -> bool:
+    for row in range(position.line, max(position.line - _COMMENT_LINES, -1), -1):
+        text = lines[row] if row < position.line else lines[row][: position.character]
+        opened, closed = text.rfind("/*"), text.rfind("*/")
+        if max(opened, closed) >= 0:
+            return opened > closed
+    return False

@@ -1,0 +1,69 @@
+"""`foregram serve`: the completion host. Importing this loads no torch; the engine's thread does."""
+
+import argparse
+import asyncio
+import logging
+from pathlib import Path
+
+from engine.errors import ConfigurationError
+from engine.host.served_engine import ServedEngine
+from engine.host.server import HostOptions, HostServer
+from engine.host.service import CompletionService
+from engine.progress import Progress
+from lsp_server.settings import Settings
+
+_MEGABYTE = 1024 * 1024
+_KV_BUDGET_MB = 512
+
+
+def serve(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Run the host until it is stopped. Raises ForegramError where it cannot begin."""
+    logging.basicConfig(
+        format="%(asctime)s %(levelname)s %(message)s",
+        level=logging.DEBUG if settings.debug else logging.INFO,
+    )
+    options = HostOptions(
+        socket=arguments.socket,
+        host=arguments.host,
+        port=arguments.port,
+        token=_read_token(arguments.token_file),
+        tls_cert=arguments.tls_cert,
+        tls_key=arguments.tls_key,
+        idle_exit_s=arguments.idle_exit,
+    )
+    _check_device(arguments.device or settings.device)
+
+    def load(progress: Progress) -> ServedEngine:
+        # On the engine's thread, so that the host answers before torch is there.
+        from engine.engine import Engine, EngineOptions
+
+        budget_mb = arguments.kv_budget or settings.kv_budget_mb or _KV_BUDGET_MB
+        engine_options = EngineOptions(
+            cache_folder=settings.cache_folder,
+            model=arguments.model or settings.model,
+            dtype=arguments.dtype,
+            threads=settings.threads,
+            prompt_tokens=settings.prompt_tokens,
+            kv_bytes=budget_mb * _MEGABYTE,
+        )
+        return Engine.load(engine_options, progress)
+
+    asyncio.run(HostServer(CompletionService(load), options).run())
+    return 0
+
+
+def _read_token(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        token = path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"the token file {path} cannot be read: {error}") from error
+    if not token:
+        raise ConfigurationError(f"the token file {path} is empty")
+    return token
+
+
+def _check_device(device: str) -> None:
+    if device not in ("auto", "cpu"):
+        raise ConfigurationError(f"device {device}: this version runs models on the CPU")

@@ -1,0 +1,231 @@
+"""The language server: capabilities and handlers. Each takes a snapshot and calls the session."""
+
+import logging
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any
+
+import msgspec
+from lsprotocol import types
+
+from lsp_server.completion.cursor import Asked
+from lsp_server.documents.documents import Documents
+from lsp_server.documents.encoding import to_code_points
+from lsp_server.language_server_protocol import DocumentServer
+from lsp_server.prompt.extent import Trigger
+from lsp_server.session import Session
+from lsp_server.settings import Layer, SettingsProblem
+from lsp_server.status import StatusLine
+
+SECTION = "foregram"
+PARTIAL_ACCEPT = "textDocument/didPartiallyAcceptCompletion"
+SHOWN = "textDocument/didShowCompletion"
+FOCUS = "textDocument/didFocus"
+ACCEPT = "foregram.accept"
+WHY = "foregram.why"
+COST = "foregram.cost"
+_EDITOR_KEYS = ("editorInfo", "editorPluginInfo")  # Copilot's way to say who asks
+
+
+class ForegramServer(DocumentServer):
+    """One connection's server: a pygls server with a session."""
+
+    def __init__(self, command_line: Layer) -> None:
+        super().__init__("foregram", version("foregram"), Documents())
+        self.status = StatusLine(self)
+        self.session = Session(self.documents, command_line, self.status.watch)
+
+    def before_initialize(self, params: types.InitializeParams) -> None:
+        """Read the client's options: they decide which capabilities there are."""
+        options = params.initialization_options
+        given = msgspec.to_builtins(options) if options is not None else {}
+        if isinstance(given, dict):
+            self.status.knows_status = "editorInfo" in given
+            self.configure(given.get(SECTION, given), "initializationOptions")
+        if self.session.settings.completion_fallback:
+            options = types.CompletionOptions(trigger_characters=[".", "(", " "])
+            self.feature(types.TEXT_DOCUMENT_COMPLETION, options)(complete_in_menu)
+        window = params.capabilities.window
+        self.status.shows_progress = bool(window and window.work_done_progress)
+        self.session.client_name = params.client_info.name if params.client_info else ""
+        self.session.enter(_roots(params))
+
+    def configure(self, options: object, source: str) -> None:
+        """Take options over, and name those that are wrong."""
+        if not isinstance(options, Mapping):
+            options = {}
+        options = {key: value for key, value in options.items() if key not in _EDITOR_KEYS}
+        self._report(self.session.configure(options, source))
+
+    def report_problems(self) -> None:
+        """Name what is wrong in the settings so far."""
+        self._report(self.session.problems)
+
+    def _report(self, problems: tuple[SettingsProblem, ...]) -> None:
+        if problems:
+            text = "; ".join(map(str, problems))
+            params = types.ShowMessageParams(types.MessageType.Warning, f"foregram: {text}")
+            self.window_show_message(params)
+
+
+def create_server(command_line: Layer) -> ForegramServer:
+    """Build the server of one connection."""
+    # pygls' own log holds whole messages, and with them the user's text.
+    logging.getLogger("pygls").setLevel(logging.CRITICAL)
+    server = ForegramServer(command_line)
+    server.feature(types.INITIALIZED)(initialized)
+    server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(
+        complete_inline
+    )
+    server.feature(types.TEXT_DOCUMENT_DID_CHANGE)(changed)
+    server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(closed)
+    server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)(configured)
+    server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)(moved)
+    server.feature(types.SHUTDOWN)(leaves)
+    server.feature(SHOWN)(shown)
+    server.feature(PARTIAL_ACCEPT)(partly_accepted)
+    server.feature(FOCUS)(focused)
+    server.command(ACCEPT)(accepted)
+    server.command(WHY)(why)
+    server.command(COST)(cost)
+    return server
+
+
+async def initialized(server: ForegramServer, _params: types.InitializedParams) -> None:
+    """The client is ready: look for the host, and for the client's settings."""
+    server.session.link.connect()
+    await _pull_settings(server)
+
+
+async def complete_inline(
+    server: ForegramServer, params: types.InlineCompletionParams
+) -> types.InlineCompletionList:
+    """Ghost text at a position."""
+    context = params.context
+    is_invoked = context.trigger_kind is types.InlineCompletionTriggerKind.Invoked
+    answer = await server.session.complete(
+        Asked(
+            params.text_document.uri,
+            params.position,
+            Trigger.INVOKED if is_invoked else Trigger.AUTOMATIC,
+            context.selected_completion_info,
+        )
+    )
+    return types.InlineCompletionList(list(answer.items))
+
+
+async def complete_in_menu(
+    server: ForegramServer, params: types.CompletionParams
+) -> types.CompletionList:
+    """The same text as an entry of the menu, for clients without ghost text."""
+    answer = await server.session.complete(Asked(params.text_document.uri, params.position))
+    return types.CompletionList(
+        is_incomplete=True, items=[_menu_entry(item) for item in answer.items]
+    )
+
+
+def changed(server: ForegramServer, params: types.DidChangeTextDocumentParams) -> None:
+    """A document was edited."""
+    server.session.changed(params.text_document.uri, params.content_changes)
+
+
+async def closed(server: ForegramServer, params: types.DidCloseTextDocumentParams) -> None:
+    """A document was closed."""
+    await server.session.closed(params.text_document.uri)
+
+
+async def configured(server: ForegramServer, params: types.DidChangeConfigurationParams) -> None:
+    """The client's settings changed: take what it sends, or ask."""
+    given = msgspec.to_builtins(params.settings) if params.settings is not None else None
+    if isinstance(given, dict) and SECTION in given:
+        server.configure(given[SECTION], "didChangeConfiguration")
+    else:
+        await _pull_settings(server)
+
+
+def moved(server: ForegramServer, params: types.DidChangeWorkspaceFoldersParams) -> None:
+    """Folders were added or removed."""
+    server.session.move(
+        added=[folder.uri for folder in params.event.added],
+        removed=[folder.uri for folder in params.event.removed],
+    )
+
+
+async def leaves(server: ForegramServer, _params: None) -> None:
+    """The client shuts the server down."""
+    await server.session.leave()
+
+
+async def shown(server: ForegramServer, params: Mapping[str, Any]) -> None:
+    """A completion is on the screen."""
+    if completion_id := _completion_id(params):
+        await server.session.tell(completion_id, "shown")
+
+
+async def partly_accepted(server: ForegramServer, params: Mapping[str, Any]) -> None:
+    """A part of a completion was taken; the client counts UTF-16 units of its text."""
+    if completion_id := _completion_id(params):
+        text, units = str(params["item"].get("insertText", "")), int(params["acceptedLength"])
+        length = to_code_points(text, units, types.PositionEncodingKind.Utf16)
+        await server.session.tell(completion_id, "partly_accepted", length)
+
+
+def focused(server: ForegramServer, params: Mapping[str, Any]) -> None:
+    """The user looks at a document, or at none."""
+    server.session.focus = (params.get("textDocument") or {}).get("uri", "")
+
+
+async def accepted(server: ForegramServer, completion_id: str) -> None:
+    """A completion was taken whole."""
+    await server.session.tell(completion_id, "accepted")
+
+
+def why(server: ForegramServer) -> list[dict[str, Any]]:
+    """The last empty answers and their reasons."""
+    return [
+        {**msgspec.to_builtins(answer), "sentence": answer.sentence}
+        for answer in server.session.reasons.answers
+    ]
+
+
+def cost(server: ForegramServer) -> dict[str, Any]:
+    """What the host said of its last completion, without the text."""
+    done = server.session.completer.last
+    return {} if done is None else {**msgspec.to_builtins(done), "text": ""}
+
+
+async def _pull_settings(server: ForegramServer) -> None:
+    workspace = server.client_capabilities.workspace
+    if workspace is None or not workspace.configuration:
+        server.report_problems()
+        return
+    params = types.ConfigurationParams([types.ConfigurationItem(section=SECTION)])
+    given = await server.workspace_configuration_async(params)
+    server.configure(msgspec.to_builtins(given[0]) if given else {}, "configuration")
+
+
+def _roots(params: types.InitializeParams) -> list[str]:
+    if params.workspace_folders:
+        return [folder.uri for folder in params.workspace_folders]
+    return [params.root_uri] if params.root_uri else []
+
+
+def _completion_id(params: Mapping[str, Any]) -> str | None:
+    """The id that an item carries in its command."""
+    arguments = ((params.get("item") or {}).get("command") or {}).get("arguments") or [None]
+    return arguments[0] if isinstance(arguments[0], str) else None
+
+
+def _menu_entry(item: types.InlineCompletionItem) -> types.CompletionItem:
+    text = str(item.insert_text)
+    assert item.range is not None  # noqa: S101 - every item of ours has one
+    return types.CompletionItem(
+        label=text.split("\n", 1)[0].strip() or text.strip(),
+        kind=types.CompletionItemKind.Text,
+        detail="foregram",
+        documentation=text,
+        text_edit=types.TextEdit(item.range, text),
+        filter_text=text,
+        preselect=True,
+        command=item.command,
+    )

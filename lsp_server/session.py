@@ -1,0 +1,125 @@
+"""One editor's connection: its settings, its documents, its link to the host. No LSP wiring."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from lsprotocol import types
+from pygls import uris
+
+from engine.host.protocol import Feedback, FeedbackKind, Position
+from lsp_server.completion.completer import Answer, Completer
+from lsp_server.completion.cursor import Asked
+from lsp_server.completion.reasons import Reason, ReasonLog
+from lsp_server.daemon import HostAddress, ensure_host
+from lsp_server.documents.document import Snapshot
+from lsp_server.documents.documents import Documents
+from lsp_server.host_link import HostLink, Watch
+from lsp_server.permissions import Permissions
+from lsp_server.settings import Layer, Settings, SettingsProblem, load_settings
+from lsp_server.why import write_reasons
+
+_LF_CLIENTS = ("neovim", "nvim")  # they write the document's line ends themselves
+
+
+class Session:
+    """Everything that one client has, made before it initializes."""
+
+    def __init__(self, documents: Documents, command_line: Layer, watch: Watch) -> None:
+        self.documents = documents
+        self.reasons = ReasonLog()
+        self.client_name = ""
+        self.focus = ""  # the document that the user looks at
+        self._command_line = command_line
+        self._roots: list[Path] = []
+        self._root_uris: list[str] = []
+        loaded = load_settings(command_line)
+        self.settings: Settings = loaded.settings
+        self.problems: tuple[SettingsProblem, ...] = loaded.problems
+        self._permissions = Permissions([], self.settings)
+        self.link = HostLink(
+            documents, self._find_host, may_send=self._may_send, path_of=self._path_of, watch=watch
+        )
+        self.completer = Completer(
+            documents, self.link, lambda: self._permissions, lambda: self.settings, self._line_end
+        )
+
+    def configure(self, options: Mapping[str, object], source: str) -> tuple[SettingsProblem, ...]:
+        """Take the editor's options over; return what could not be used."""
+        loaded = load_settings(self._command_line, Layer(source, options))
+        self.settings, self.problems = loaded.settings, loaded.problems
+        self._permissions = Permissions(self._roots, self.settings)
+        return self.problems
+
+    def enter(self, roots: list[str]) -> None:
+        """The workspace folders, by their URIs."""
+        self._root_uris = list(roots)
+        paths = [uris.to_fs_path(root) for root in roots]
+        self._roots = [Path(path) for path in paths if path]
+        self._permissions = Permissions(self._roots, self.settings)
+        self.link.workspace = roots[0] if roots else ""
+
+    def move(self, *, added: list[str], removed: list[str]) -> None:
+        """Workspace folders came and went."""
+        self.enter([root for root in self._root_uris if root not in removed] + added)
+
+    async def complete(self, asked: Asked) -> Answer:
+        """Answer a request, and note the reason where the answer is empty."""
+        try:
+            answer = await self.completer.answer(asked)
+        except asyncio.CancelledError:
+            self._note(asked.uri, Reason.CANCELLED)
+            raise
+        if answer.reason is not None:
+            self._note(asked.uri, answer.reason)
+        return answer
+
+    def changed(self, uri: str, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
+        """A document was edited: a new line moves the prompt, which is read before it is asked."""
+        last = changes[-1] if changes else None
+        if not isinstance(last, types.TextDocumentContentChangePartial) or not self._reads_ahead:
+            return
+        *above, line = last.text.split("\n")
+        if above:
+            row = last.range.start.line + len(above)
+            self.completer.prefill(uri, Position(row, len(line)))
+
+    @property
+    def _reads_ahead(self) -> bool:
+        return self.settings.speculate and self.link.is_ready
+
+    async def closed(self, uri: str) -> None:
+        """A document was closed."""
+        self.completer.forget(uri)
+        self._permissions.forget(uri)
+        await self.link.close_document(uri)
+
+    async def tell(self, completion_id: str, kind: FeedbackKind, length: int | None = None) -> None:
+        """Tell the host what became of a completion."""
+        await self.link.tell(Feedback(self.link.client_id, completion_id, kind, length))
+
+    async def leave(self) -> None:
+        """The client goes."""
+        self.completer.cancel_all()
+        await self.link.leave()
+
+    async def _find_host(self) -> HostAddress:
+        return await ensure_host(self.settings)
+
+    def _may_send(self, snapshot: Snapshot) -> bool:
+        return self._permissions.may_send(snapshot)
+
+    def _path_of(self, uri: str) -> str:
+        return self._permissions.path_of(uri)
+
+    def _line_end(self, snapshot: Snapshot) -> str:
+        wanted = self.settings.line_ends
+        if wanted == "auto":
+            is_lf = any(name in self.client_name.lower() for name in _LF_CLIENTS)
+            wanted = "lf" if is_lf else "document"
+        return "\n" if wanted == "lf" else snapshot.line_end
+
+    def _note(self, uri: str, reason: Reason) -> None:
+        self.reasons.add(uri, reason)
+        if reason is not Reason.CANCELLED:
+            write_reasons(self.settings.runtime_folder, self.link.client_id, self.reasons)

@@ -1,0 +1,133 @@
+"""`foregram lsp` in a process of its own, with a host of its own, on the offline model."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+
+import msgspec
+import pytest
+from lsprotocol import types
+
+from engine.host.protocol import Status
+from engine.host.runtime import RuntimeFolder
+from lsp_server.daemon import host_address
+from lsp_server.settings import load_settings
+from tests.support.editor import editor
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.model,
+    pytest.mark.asyncio,
+    pytest.mark.timeout(400),  # the first start on a machine converts the model
+]
+
+SOURCE = '''"""A shop's inventory."""
+
+
+def total_price(items):
+    """The price of all items."""
+    total = 0
+    for item in items:
+        total += item.price * item.count
+    return total
+
+
+def total_weight(items):
+    """The weight of all items."""
+    total = 0
+    for item in items:
+        |
+    return total
+'''
+
+
+@pytest.fixture(autouse=True)
+def runtime(tmp_path, cache_folder, monkeypatch):
+    """A host of the test's own, stopped at its end."""
+    monkeypatch.setenv("FOREGRAM_CACHE", str(cache_folder))
+    monkeypatch.setenv("FOREGRAM_RUNTIME", str(tmp_path / "run"))
+    yield RuntimeFolder.open(tmp_path / "run")
+    subprocess.run([sys.executable, "-m", "lsp_server", "stop"], check=True, capture_output=True)
+
+
+async def host_status():
+    async with host_address(load_settings().settings).client() as client:
+        return msgspec.json.decode((await client.get("/v1/status")).content, type=Status)
+
+
+async def metrics():
+    async with host_address(load_settings().settings).client() as client:
+        return (await client.get("/metrics")).text
+
+
+async def test_ghost_text_is_typed_along_accepted_and_counted():
+    window = types.ClientCapabilities(window=types.WindowClientCapabilities(work_done_progress=True))
+    async with editor(capabilities=window) as shown:
+        shown.open(SOURCE)
+        (item,) = await shown.items()
+        text = item.insert_text
+        assert text.startswith("total += item.weight")
+        assert shown.progress[:2] == ["create", "begin"]
+        for typed in text[:5]:
+            shown.type(typed)
+            (item,) = await shown.items()
+            assert text.startswith(shown.text.split("\n")[shown.row].strip())
+            assert item.insert_text == text[text.index(item.insert_text) :]
+        assert item.insert_text == text[5:]
+        await shown.run(item.command.command, *item.command.arguments)
+        page = await metrics()
+    assert 'foregram_feedback_total{kind="accepted"} 1.0' in page
+    assert "foregram_requests_total" in page
+
+
+async def test_a_host_killed_in_the_middle_is_an_empty_answer_with_a_reason_and_comes_back():
+    async with editor() as shown:
+        shown.open(SOURCE)
+        assert await shown.items()
+        shown.type("\n        # a comment about ")
+        asked = shown.ask(invoked=True)
+        while (await host_status()).num_running == 0:
+            await asyncio.sleep(0.002)
+        os.kill((await host_status()).pid, signal.SIGKILL)
+        assert (await asked).items == []
+        assert (await shown.reasons())[-1] == "host_unreachable"
+        shown.type("\n        total")
+        assert await shown.items()
+
+
+async def test_ten_editors_at_once_share_one_host(runtime):
+    async with asyncio.TaskGroup() as group:
+        for number in range(10):
+            group.create_task(_completes(f"file:///shop/inventory_{number}.py"))
+    assert (await host_status()).num_clients <= 10
+    starts = [line for line in runtime.read_log(200) if "is loaded" in line]
+    assert len(starts) == 1
+
+
+async def _completes(uri):
+    async with editor(uri=uri) as shown:
+        shown.open(SOURCE)
+        assert await shown.items()
+
+
+async def test_a_storm_of_cancelled_requests_is_answered_and_ends_with_the_right_text():
+    async with editor() as shown:
+        shown.open(SOURCE)
+        await shown.items()
+        pending = []
+        for number in range(100):
+            shown.type("x" if number % 10 else "\n        y")
+            if pending:
+                pending[-1].cancel()
+            pending.append(shown.ask())
+            await asyncio.sleep(0.03)  # as fast as keys come
+            assert (await host_status()).num_running <= 1
+        answers = await asyncio.gather(*pending, return_exceptions=True)
+        assert len(answers) == 100
+        last = answers[-1]
+        assert isinstance(last, types.InlineCompletionList)
+        shown.type("\n        total += item.w")
+        (item,) = await shown.items()
+        assert item.insert_text.startswith("eight")

@@ -1,0 +1,153 @@
+"""The runtime folder: private, found by all, and it knows whether its host lives."""
+
+import os
+import re
+import stat
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from engine.host.runtime import (
+    MAX_LOG_BYTES,
+    HostRecord,
+    RuntimeFolder,
+    RuntimeFolderError,
+    default_runtime_folder,
+)
+
+RECORD = HostRecord(pid=1, protocol=1, socket="s", started=0.0)
+
+
+@pytest.fixture
+def short_folder():
+    """A folder whose path, unlike `tmp_path`, leaves room for a socket's name."""
+    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
+        yield Path(name)
+
+
+@pytest.fixture
+def path(short_folder):
+    return short_folder / "foregram"
+
+
+@pytest.fixture
+def folder(path):
+    return RuntimeFolder.open(path)
+
+
+def test_the_sessions_folder_is_used_where_there_is_one(tmp_path):
+    fallback = Path(f"/tmp/foregram-{os.getuid()}")
+    assert default_runtime_folder({}) == fallback
+    assert default_runtime_folder({"XDG_RUNTIME_DIR": str(tmp_path / "gone")}) == fallback
+    session = {"XDG_RUNTIME_DIR": str(tmp_path)}
+    assert default_runtime_folder(session) == tmp_path / "foregram"
+
+
+def test_the_folder_is_made_for_its_user_alone(path):
+    RuntimeFolder.open(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o700
+    assert RuntimeFolder.open(path) == RuntimeFolder(path)
+
+
+def test_a_folder_that_others_can_read_is_refused(path):
+    path.mkdir()
+    path.chmod(0o750)
+    with pytest.raises(RuntimeFolderError, match=f"run: chmod 700 {path}"):
+        RuntimeFolder.open(path)
+
+
+def test_a_symbolic_link_is_refused(path, tmp_path):
+    path.symlink_to(tmp_path)
+    with pytest.raises(RuntimeFolderError, match="is a symbolic link"):
+        RuntimeFolder.open(path)
+
+
+def test_a_file_in_the_folders_place_is_refused(path):
+    path.touch(mode=0o600)
+    with pytest.raises(RuntimeFolderError, match="is of the wrong kind"):
+        RuntimeFolder.open(path)
+
+
+def test_a_folder_of_somebody_else_is_refused(path, monkeypatch):
+    RuntimeFolder.open(path)
+    owner = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: owner + 1)
+    with pytest.raises(RuntimeFolderError, match="belongs to another user"):
+        RuntimeFolder.open(path)
+
+
+def test_a_folder_too_long_for_a_socket_is_refused(tmp_path):
+    with pytest.raises(RuntimeFolderError, match=re.escape("FOREGRAM_RUNTIME names another")):
+        RuntimeFolder.open(tmp_path / ("x" * 100))
+
+
+def test_a_folder_that_cannot_be_made_is_refused(short_folder):
+    (short_folder / "file").touch()
+    with pytest.raises(RuntimeFolderError, match="cannot be made"):
+        RuntimeFolder.open(short_folder / "file" / "foregram")
+
+
+def test_the_token_is_made_once_whoever_asks_first(folder):
+    with ThreadPoolExecutor(8) as pool:
+        tokens = set(pool.map(lambda _: folder.token(), range(32)))
+    assert len(tokens) == 1
+    assert len(tokens.pop()) == 43
+    assert stat.S_IMODE(folder.token_path.stat().st_mode) == 0o600
+    assert [path.name for path in folder.path.iterdir()] == ["token"]
+
+
+def test_a_token_that_others_can_read_is_refused(folder):
+    folder.token_path.write_text("known to all")
+    folder.token_path.chmod(0o644)
+    with pytest.raises(RuntimeFolderError, match="chmod 600"):
+        folder.token()
+
+
+def test_the_host_is_alive_as_long_as_the_process_that_inherited_the_record(folder):
+    assert not folder.host_is_alive()
+    with folder.claimed_record() as claim:
+        process = subprocess.Popen(
+            [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=(claim,)
+        )
+        folder.write_record(RECORD)
+    assert folder.host_is_alive()
+    process.kill()
+    process.communicate()
+    assert not folder.host_is_alive()
+    assert folder.read_record() == RECORD
+
+
+def test_a_forgotten_host_leaves_no_trace(folder):
+    folder.write_record(RECORD)
+    folder.socket_path.touch()
+    folder.forget_host()
+    folder.forget_host()
+    assert folder.read_record() is None
+    assert not folder.socket_path.exists()
+
+
+def test_a_damaged_record_is_none(folder):
+    folder.record_path.write_text('{"pid": ')
+    assert folder.read_record() is None
+
+
+def test_the_end_of_the_log_is_read_whatever_its_bytes(folder):
+    assert folder.read_log(3) == []
+    folder.log_path.write_bytes(b"one\ntwo\xff\nthree\n")
+    assert folder.read_log(2) == ["two\N{REPLACEMENT CHARACTER}", "three"]
+    assert folder.read_log(0) == []
+
+
+def test_only_a_long_log_is_put_aside(folder):
+    folder.rotate_log()
+    folder.log_path.write_text("short")
+    folder.rotate_log()
+    assert folder.read_log(1) == ["short"]
+    folder.log_path.write_text("x" * (MAX_LOG_BYTES + 1))
+    folder.rotate_log()
+    assert folder.read_log(1) == []
+    assert folder.path.joinpath("host.log.1").exists()

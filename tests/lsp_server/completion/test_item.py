@@ -1,0 +1,74 @@
+"""A completion as an item of LSP: ranges, encodings, line ends, the menu's item."""
+
+import pytest
+
+from engine.host.protocol import Position
+from lsp_server.completion.item import Insertion, Selected, inline_item
+from lsp_server.completion.postprocess import Processed
+
+ENCODINGS = {"utf-8": 1, "utf-16-le": 2, "utf-32-le": 4}
+
+
+def units(encoding: str):
+    size = ENCODINGS[encoding]
+    return lambda line, column: len(line[:column].encode(encoding)) // size
+
+
+def item(insertion: Insertion, line: str, encoding: str = "utf-16-le", **options):
+    made = inline_item(
+        insertion, line_text=line, to_client=units(encoding), completion_id="id-1", **options
+    )
+    span = made.range
+    assert span.start.line == span.end.line == insertion.line
+    return made.insert_text, span.start.character, span.end.character
+
+
+@pytest.mark.parametrize(
+    ("encoding", "start", "end"), [("utf-8", 7, 8), ("utf-16-le", 4, 5), ("utf-32-le", 3, 4)]
+)
+def test_the_range_is_in_the_clients_units(encoding, start, end):
+    insertion = Insertion.at_cursor(Position(2, 3), Processed("a)", 1))
+    assert item(insertion, "é🙂()", encoding) == ("a)", start, end)
+
+
+def test_the_item_begins_at_the_cursor_and_covers_what_it_repeats():
+    insertion = Insertion.at_cursor(Position(0, 2), Processed("a)", 1))
+    assert item(insertion, "f():") == ("a)", 2, 3)
+
+
+def test_the_item_may_begin_at_the_lines_start():
+    insertion = Insertion.at_cursor(Position(0, 2), Processed("a)", 1))
+    assert item(insertion.from_line_start("f()"), "f()") == ("f(a)", 0, 3)
+
+
+def test_line_ends_are_those_asked_for():
+    insertion = Insertion(0, 0, 0, "a\nb")
+    assert item(insertion, "")[0] == "a\nb"
+    assert item(insertion, "", line_end="\r\n")[0] == "a\r\nb"
+
+
+def test_accepting_runs_the_command_with_the_completions_id():
+    made = inline_item(
+        Insertion(0, 0, 0, "a"),
+        line_text="",
+        to_client=units("utf-8"),
+        completion_id="id-1",
+        accept_command="x.accept",
+    )
+    assert (made.command.command, made.command.arguments) == ("x.accept", ["id-1"])
+    assert made.filter_text is None
+
+
+def test_an_item_begins_with_what_the_menu_has_selected():
+    line = "items.app()"
+    insertion = Insertion.at_cursor(Position(0, 9), Processed("end(x)", 2))
+    assert insertion.over(Selected(6, 9, "append"), line) == Insertion(0, 6, 11, "append(x)")
+    assert insertion.over(Selected(6, 9, "apply"), line) is None
+    assert insertion.over(Selected(0, 3, "append"), line) is None
+
+
+def test_a_completion_made_after_the_menus_item_contains_it():
+    selected = Selected(6, 9, "append")
+    assert selected.applied("items.app()") == "items.append()"
+    insertion = selected.followed_by(0, Processed("(x)", 2))
+    assert insertion == Insertion(0, 6, 11, "append(x)")

@@ -1,0 +1,214 @@
+"""From what a model wrote to what is shown, in tables: document, completion, result."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.host.protocol import Position
+from lsp_server.completion.postprocess import Processed, process
+from lsp_server.completion.reasons import Reason
+from lsp_server.completion.surroundings import Surroundings
+from lsp_server.prompt.extent import Extent
+
+
+def around(document: str, extent: Extent = Extent.SEVERAL, language: str = "python"):
+    before, _, after = document.partition("|")
+    line = before.count("\n")
+    position = Position(line, len(before.rpartition("\n")[2]))
+    lines = (before + after).split("\n")
+    return Surroundings.of(lines, position, extent=extent, language_id=language)
+
+
+def shown(document: str, text: str, extent: Extent = Extent.SEVERAL) -> tuple[str, int]:
+    result = process(text, around(document, extent))
+    assert result.reason is None, result
+    return result.text, result.replaced_chars_after_cursor
+
+
+def dropped(document: str, text: str) -> Reason | None:
+    return process(text, around(document)).reason
+
+
+# Document, completion, text shown, characters behind the cursor that it replaces.
+SAME_LINE = [
+    ("f(|)", "a)", "a)", 1),
+    ("f(|)", "a, b", "a, b", 0),
+    ("f(|)", "[1, 2]", "[1, 2]", 0),
+    ("f(g(|)", "a)", "a)", 0),
+    ("f(g(|))", "a)", "a)", 1),
+    ("f(g(|))", "a))", "a))", 2),
+    ("f(|)", "a) + g(b)", "a) + g(b)", 1),
+    ("f(|):", "a, b):\n    return a", "a, b):\n    return a", 2),
+    ("f(|) -> int:", "a: int) -> int:", "a: int) -> int:", 9),
+    ("f(|) -> int:", "a: int)", "a: int)", 1),
+    ('print("|")', 'hello")', 'hello")', 2),
+    ('print("|")', 'hello"', 'hello"', 1),
+    ('print("|")', 'hello", name)', 'hello", name)', 2),
+    ('print("|")', "hello", "hello", 0),
+    ("function f() {|}", "\n  return 1;\n}", "\n  return 1;\n}", 1),
+    ("x = |value + 1", "old_value + 1", "old_value + 1", 9),
+    ("x = |value + 1", "old_value", "old_value", 5),
+    ("x = |value + 1", "2 * ", "2 * ", 0),
+    ("x = |a+b", "c * a + b", "c * a + b", 3),
+    ("x = foo|, b)", "(a,", "(a,", 1),
+    ("return a|  ", " + b", " + b", 0),
+    ("if |:", "x == 1:", "x == 1:", 1),
+    ("f(|🙂)", "'é', 🙂)", "'é', 🙂)", 2),
+]
+
+
+@pytest.mark.parametrize(("document", "completion", "text", "replaced"), SAME_LINE)
+def test_what_the_text_repeats_of_the_line_is_replaced(document, completion, text, replaced):
+    assert shown(document, completion) == (text, replaced)
+
+
+LINES = [
+    ("def f():\n    |\n    return x", "x = 1\n    return x", "x = 1"),
+    ("def f():\n    |\n    return x", "x = 1\n    return x\n", "x = 1"),
+    ("def f():\n    |\n    return x", "x = 1\n\n    return  x", "x = 1"),
+    ("function f() {|\n}", "\n  return 1;\n}", "\n  return 1;"),
+    ("class A {\n  f() {|\n}", "\n    return 1;\n  }", "\n    return 1;\n  }"),
+    (
+        "def f():\n    |\n    y = value\n    return y",
+        "x = 1\n    y = value\n    return y\n    z = 2",
+        "x = 1",
+    ),
+    ("f(\n    a,\n    |\n)", "b\n)", "b"),
+    ("x = [1, 2|\n]", ", 3]", ", 3"),
+    ("f(\n    a,\n    |\n)", "b,\n    c,\n)\nbar()", "b,\n    c,"),
+    ("f(\n    |\n)", "g(\n        b,\n    ),", "g(\n        b,\n    ),"),
+    ("if a:\n    |\nelse:\n    pass", "b()\nelse:\n    pass", "b()"),
+]
+
+
+@pytest.mark.parametrize(("document", "completion", "text"), LINES)
+def test_what_the_text_repeats_of_the_lines_below_is_left_out(document, completion, text):
+    assert shown(document, completion) == (text, 0)
+
+
+SCOPE = [
+    (Extent.ONE_LINE, "x = |", "1\ny = 2", "1"),
+    (Extent.ONE_LINE, "x = 1|", "\ny = 2\nz = 3", "\ny = 2"),
+    (Extent.DEEPER, "for a in |", "b:\n    go(a)\nx = 1", "b:\n    go(a)"),
+    (Extent.DEEPER, "x = |", "f(\n    1,\n)\ny = 2", "f(\n    1,\n)"),
+    (Extent.DEEPER, "x = |", "1\ny = 2", "1"),
+    (Extent.DEEPER, "x = {|", '\n    "a": 1,\n    "b": 2,\n}\ny', '\n    "a": 1,\n    "b": 2,\n}'),
+    (Extent.DEEPER, "    a()|", "\n    b()\n    c()", "\n    b()"),
+    (Extent.DEEPER, "    a()|", "\nif b:\n    c()\nd()", "\nif b:\n    c()"),
+    (Extent.SEVERAL, "x = |", "1\ny = 2", "1\ny = 2"),
+    (Extent.SEVERAL, "def f():\n    |\n\n\nz = 1", "a()\n\n\ndef g():\n    b()", "a()"),
+    (Extent.SEVERAL, "def f():\n    |\n\n\nz = 1", "a()\n    b()", "a()\n    b()"),
+    (Extent.SEVERAL, "class A:\n    def f(self):\n        |\n    x = 1", "a()\ny = 2", "a()"),
+    (Extent.SEVERAL, "function f() {\n  |", "a();\n}\nb();", "a();\n}"),
+]
+
+
+@pytest.mark.parametrize(("extent", "document", "completion", "text"), SCOPE)
+def test_the_text_keeps_to_its_extent_and_block(extent, document, completion, text):
+    assert shown(document, completion, extent) == (text, 0)
+
+
+INDENTATION = [
+    ("def f():\n    |", "    return 1", "return 1"),
+    ("def f():\n  x = 1\n|", "  return 1", "  return 1"),
+    ("if a:\n    b()\nif c:\n  |", "  d()", "  d()"),
+    ("if a:\n\tb()\nif c|", ":\n    d()", ":\n\td()"),
+    ("if a:\n  b()\nif c|", ":\n    if d:\n        e()", ":\n  if d:\n    e()"),
+    ("if a:\n    b()\nif c|", ":\n  if d:\n    e()", ":\n    if d:\n        e()"),
+    ("if a:\n    b()\nif c|", ":\n\td()", ":\n    d()"),
+    ("if a:\n  b()\nx = f(1,|", "\n      2)", "\n      2)"),  # aligned, not indented
+]
+
+
+@pytest.mark.parametrize(("document", "completion", "text"), INDENTATION)
+def test_indentation_is_the_editors_and_the_documents(document, completion, text):
+    assert shown(document, completion) == (text, 0)
+
+
+REASONS = [
+    ("x = |", "", Reason.MODEL_SAID_NOTHING),
+    ("x = |", " \n  ", Reason.BLANK),
+    ("x = |", "<|endoftext|>", Reason.ONLY_SENTINELS),
+    ("f(a|\n", ")", Reason.BRACKET_ONLY),
+    ("f() {\n  |\n", "});", Reason.BRACKET_ONLY),
+    ("f(|a)", "a)", Reason.ONLY_REPEATS_REST),
+    ("|\nreturn value", "return value", Reason.ONLY_REPEATS_NEXT_LINES),
+    ("ret|\nreturn value", "urn value", Reason.ONLY_REPEATS_NEXT_LINES),
+    ("x = 1|\ny = value\nz", "\ny = value", Reason.ONLY_REPEATS_NEXT_LINES),
+    ("x = |", "-" * 300, Reason.REPEATS_ITSELF),
+]
+
+
+@pytest.mark.parametrize(("document", "completion", "reason"), REASONS)
+def test_an_empty_answer_has_its_reason(document, completion, reason):
+    assert process(completion, around(document)) == Processed(reason=reason)
+
+
+def test_control_tokens_end_the_text():
+    assert shown("x = |", "<|fim_middle|>1<|file_sep|>b.py\nfoo") == ("1", 0)
+    assert shown("x = |", "1<\uff5cfim\u2581hole\uff5c>2") == ("1", 0)
+
+
+def test_control_tokens_that_the_document_speaks_of_are_text():
+    speaking = Surroundings(('PRE = "<|fim_prefix|>"',), "PARTS = ", "", ())
+    assert process('["<|fim_prefix|>"]', speaking).text == '["<|fim_prefix|>"]'
+
+
+def test_one_line_before_the_rest_of_a_line_is_no_line_end():
+    result = process("\nb = 2", around("a = |value", Extent.ONE_LINE))
+    assert result == Processed(reason=Reason.BLANK)
+
+
+def test_line_ends_are_plain_whatever_the_model_writes():
+    assert shown("x = |", "1\r\ny = 2\rz = 3") == ("1\ny = 2\nz = 3", 0)
+
+
+def test_lines_that_come_again_and_again_are_shown_once():
+    assert shown("|", "a = 1\n" + "b = 2\n" * 5) == ("a = 1\nb = 2", 0)
+    assert shown("|", "a = 1\nb = 2\n" * 3) == ("a = 1\nb = 2", 0)
+    assert shown("|", "0,\n0,\n0,") == ("0,\n0,\n0,", 0)
+
+
+def test_a_closing_bracket_that_is_needed_stays():
+    assert shown("x = f(|\ny = 2", "a)") == ("a)", 0)
+    assert shown("x = f(|\n", "a, (b))") == ("a, (b))", 0)
+
+
+LINE = st.text(st.sampled_from("ab1 .,+=_é🙂(){}[]\"':"), max_size=12)
+WORDS = st.text(st.sampled_from("ab1 .+=_é🙂"), min_size=2, max_size=12)
+
+
+@given(before=LINE, head=WORDS, rest=WORDS, below=LINE)
+def test_the_rest_of_the_line_is_never_doubled(before, head, rest, below):
+    if not rest.strip():
+        return
+    result = process(head + rest, around(f"{before}|{rest}\n{below}".replace("||", "|")))
+    if result.reason is None:
+        line = before + result.text + rest[result.replaced_chars_after_cursor :]
+        assert line.rstrip() == (before + head + rest).rstrip()
+
+
+@given(before=LINE, text=LINE, rest=LINE, above=LINE, below=LINE)
+def test_any_text_gives_a_range_on_the_line_or_a_reason(before, text, rest, above, below):
+    result = process(text + "\n" + text, around(f"{above}\n{before}|{rest}\n{below}"))
+    assert 0 <= result.replaced_chars_after_cursor <= len(rest)
+    assert (result.reason is None) == bool(result.text.strip())
+
+
+@given(inner=st.text(st.sampled_from("ab, "), min_size=1, max_size=6), depth=st.integers(1, 3))
+def test_brackets_closed_by_the_editor_are_not_doubled(inner, depth):
+    if not inner.strip(", "):
+        return
+    document = "x = " + "f(" * depth + "|" + ")" * depth
+    text, replaced = shown(document, inner + ")" * depth)
+    assert text + ")" * (depth - replaced) == inner + ")" * depth
+
+
+def test_a_line_of_a_minified_file_costs_no_time():
+    line = "f(a,{b:'c'});" * 40_000
+    began = time.perf_counter()
+    result = process("x)", around(f"{line}|{line}\n{line}", language="javascript"))
+    assert result.text == "x)"
+    assert time.perf_counter() - began < 1

@@ -1,0 +1,37 @@
+"""Reasons of empty answers, and the log of the last of them."""
+
+from lsp_server.completion.reasons import Reason, ReasonLog, answers_from_json, base_name
+from lsp_server.prompt.privacy import Hidden
+
+
+def test_every_reason_has_a_sentence_for_people():
+    assert all(reason.sentence for reason in Reason)
+
+
+def test_hidden_files_have_reasons_of_the_same_code():
+    assert [Reason(hidden.value) for hidden in Hidden] == [
+        Reason.SECRET_FILE,
+        Reason.IGNORED_FILE,
+    ]
+
+
+def test_the_log_keeps_the_last_answers():
+    log = ReasonLog(2, clock=iter([1.0, 2.0, 3.0]).__next__)
+    for name in "abc":
+        log.add(f"file:///work/{name}.py", Reason.BLANK)
+    assert [(answer.file, answer.time_s) for answer in log.answers] == [
+        ("b.py", 2.0),
+        ("c.py", 3.0),
+    ]
+
+
+def test_the_log_survives_its_way_to_another_process():
+    log = ReasonLog()
+    log.add("file:///work/a.py", Reason.SUPERSEDED)
+    assert answers_from_json(log.to_json()) == log.answers
+
+
+def test_a_file_is_known_by_the_last_part_of_its_uri():
+    assert base_name("file:///work/a%20b.py") == "a b.py"
+    assert base_name("untitled:Untitled-1") == "Untitled-1"
+    assert base_name("http://[bad/x.py") == "x.py"

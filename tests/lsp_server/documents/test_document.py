@@ -1,0 +1,88 @@
+"""An open document and its snapshots."""
+
+import random
+
+import pytest
+from lsprotocol import types
+
+from engine.host.protocol import Position
+from lsp_server.documents.document import Document
+
+UTF16 = types.PositionEncodingKind.Utf16
+
+
+def opened(text, version=1):
+    item = types.TextDocumentItem("file:///a.py", "python", version, text)
+    return Document(item, 1, UTF16)
+
+
+def insertion(line, character, text):
+    at = types.Position(line, character)
+    return types.TextDocumentContentChangePartial(types.Range(at, at), text)
+
+
+def test_a_snapshot_says_what_is_open():
+    snapshot = opened("a\r\nb", version=3).snapshot()
+    assert (snapshot.uri, snapshot.language_id) == ("file:///a.py", "python")
+    assert (snapshot.version, snapshot.lines, snapshot.line_end) == (3, ("a", "b"), "\r\n")
+
+
+def test_a_snapshot_does_not_change_with_the_document():
+    document = opened("a")
+    before = document.snapshot()
+    document.change(2, [insertion(0, 1, "b")])
+    assert (before.version, before.lines) == (1, ("a",))
+    assert (document.snapshot().version, document.snapshot().lines) == (2, ("ab",))
+    with pytest.raises(AttributeError):
+        before.version = 9
+
+
+def test_changes_apply_in_their_order_each_upon_the_one_before():
+    document = opened("")
+    document.change(2, [insertion(0, 0, "a\n"), insertion(1, 0, "b"), insertion(1, 1, "c")])
+    assert document.snapshot().lines == ("a", "bc")
+
+
+def test_a_change_without_a_range_is_the_whole_text():
+    document = opened("a\nb")
+    document.change(2, [types.TextDocumentContentChangeWholeDocument("c\n")])
+    assert document.snapshot().lines == ("c", "")
+
+
+def test_positions_are_translated_both_ways():
+    snapshot = opened("x\n🦉 = 1").snapshot()
+    assert snapshot.position(types.Position(1, 3)) == Position(1, 2)
+    assert snapshot.client_position(Position(1, 2)) == types.Position(1, 3)
+    assert snapshot.position(types.Position(9, 9)) == Position(1, 5)
+
+
+def test_a_line_is_what_stands_before_and_after_a_position():
+    snapshot = opened("x\n🦉 = 1").snapshot()
+    at = Position(1, 2)
+    assert (snapshot.prefix_of_line(at), snapshot.rest_of_line(at)) == ("🦉 ", "= 1")
+
+
+def test_a_line_outside_the_text_is_empty():
+    snapshot = opened("x\ny").snapshot()
+    assert [snapshot.line(number) for number in (-1, 0, 1, 2)] == ["", "x", "y", ""]
+
+
+def test_an_offset_counts_every_line_end_as_one():
+    snapshot = opened("ab\r\n🦉c\rd").snapshot()
+    assert "\n".join(snapshot.lines)[snapshot.offset(Position(2, 0)) :] == "d"
+    assert snapshot.offset(Position(1, 1)) == 4
+
+
+def test_splices_since_a_version_turn_its_lines_into_the_present_ones():
+    document, rng = opened("one\ntwo\nthree"), random.Random(3)  # noqa: S311 - a draw, no secret
+    known = {1: document.snapshot().lines}
+    for version in range(2, 60, 2):
+        inserted = [insertion(rng.randrange(4), rng.randrange(6), rng.choice("a\n\r"))]
+        document.change(version, inserted * rng.randrange(3))
+        known[version] = document.snapshot().lines
+    for version, lines in known.items():
+        mirror = list(lines)
+        for splice in document.splices_since(version):
+            mirror[splice.start : splice.end] = splice.lines
+        assert tuple(mirror) == document.snapshot().lines
+    assert document.splices_since(3) is None

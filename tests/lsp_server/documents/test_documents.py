@@ -1,0 +1,254 @@
+"""Every text that the editor has open, or why we do not hold it."""
+
+import pytest
+from lsprotocol import types
+
+from engine.host.protocol import LineSplice
+from lsp_server.documents.documents import MAX_DOCUMENT_BYTES, DocumentRefused, Documents
+
+URI = "file:///a.py"
+TOO_MUCH = "é" * (MAX_DOCUMENT_BYTES // 2 + 1)
+
+
+def item(text, version=1, uri=URI):
+    return types.TextDocumentItem(uri, "python", version, text)
+
+
+def whole(text):
+    return types.TextDocumentContentChangeWholeDocument(text)
+
+
+def part(start, end, text):
+    """A change within line 0."""
+    where = types.Range(types.Position(0, start), types.Position(0, end))
+    return types.TextDocumentContentChangePartial(where, text)
+
+
+def holding(text, version=1):
+    documents = Documents()
+    assert documents.open(item(text, version)) is None
+    return documents
+
+
+# --- Open, change, close -------------------------------------------------------
+
+
+def test_an_open_document_follows_its_changes():
+    documents = holding("a")
+    assert documents.change(URI, 2, [part(1, 1, "b"), part(2, 2, "c")]) is None
+    assert documents.snapshot(URI).lines == ("abc",)
+    assert documents.refusal(URI) is None
+    assert documents.splices_since(URI, 1) == (
+        LineSplice(0, 1, ("ab",)),
+        LineSplice(0, 1, ("abc",)),
+    )
+
+
+def test_changes_count_in_the_encoding_agreed_upon():
+    documents = Documents()
+    documents.encoding = types.PositionEncodingKind.Utf8
+    documents.open(item("🦉"))
+    documents.change(URI, 2, [part(4, 4, "x")])
+    assert documents.snapshot(URI).lines == ("🦉x",)
+
+
+def test_a_closed_document_is_unknown_again():
+    documents = holding("a")
+    documents.close(URI)
+    assert documents.snapshot(URI) == DocumentRefused(URI, "unknown")
+    assert documents.uris() == ()
+
+
+def test_opening_again_starts_anew_and_says_so():
+    documents = holding("a", version=5)
+    first = documents.snapshot(URI).opening
+    documents.open(item("b", version=1))
+    assert documents.snapshot(URI).lines == ("b",)
+    assert documents.snapshot(URI).opening > first
+
+
+def test_an_empty_document_is_held():
+    assert holding("").snapshot(URI).lines == ("",)
+
+
+# --- Refusals ------------------------------------------------------------------
+
+
+def test_an_unknown_document_is_a_refusal_not_a_failure():
+    documents = Documents()
+    unknown = DocumentRefused(URI, "unknown")
+    assert documents.snapshot(URI) == documents.refusal(URI) == unknown
+    assert documents.change(URI, 2, [whole("x")]) == unknown
+    assert documents.splices_since(URI, 1) is None
+    documents.close(URI)
+    assert "not opened" in unknown.sentence
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"), [(TOO_MUCH, "too large"), ("\x7fELF\0", "binary"), ("a\0", "binary")]
+)
+def test_what_is_no_source_text_is_refused_and_not_kept(text, reason):
+    documents = Documents()
+    refused = documents.open(item(text))
+    assert refused == documents.snapshot(URI) == documents.refusal(URI)
+    assert (refused.reason, refused.language_id) == (reason, "python")
+    assert documents.uris() == ()
+
+
+@pytest.mark.parametrize(("text", "reason"), [(TOO_MUCH, "too large"), ("\0", "binary")])
+def test_a_change_can_make_a_document_one_that_is_refused(text, reason):
+    documents = holding("a")
+    assert documents.change(URI, 2, [part(0, 0, text)]).reason == reason
+    assert documents.refusal(URI).reason == reason
+
+
+def test_a_document_may_grow_to_the_limit_and_not_beyond():
+    documents = holding("x" * (MAX_DOCUMENT_BYTES - 1))
+    assert documents.change(URI, 2, [part(0, 0, "x")]) is None
+    assert documents.change(URI, 3, [part(0, 0, "x")]).reason == "too large"
+
+
+def test_changes_to_a_refused_document_are_left_out_until_one_brings_the_whole_text():
+    documents = Documents()
+    documents.open(item("\0"))
+    assert documents.change(URI, 2, [part(0, 1, "")]).reason == "binary"
+    assert documents.change(URI, 3, [part(0, 1, ""), whole("ab"), part(2, 2, "c")]) is None
+    assert documents.snapshot(URI).lines == ("abc",)
+    assert (documents.snapshot(URI).version, documents.snapshot(URI).language_id) == (3, "python")
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_change_that_is_not_newer_is_refused_and_the_text_stays(version):
+    documents = holding("a", version=3)
+    assert documents.change(URI, version, [part(0, 1, "x")]).reason == "stale version"
+    assert documents.snapshot(URI).lines == ("a",)
+    assert documents.change(URI, 4, [part(0, 1, "y")]) is None
+    assert documents.snapshot(URI).lines == ("y",)
+
+
+def test_a_range_that_makes_no_sense_puts_the_document_out_of_step():
+    documents = holding("abc")
+    assert documents.change(URI, 2, [part(0, 1, "x"), part(2, 1, "y")]).reason == "out of step"
+    assert documents.snapshot(URI).reason == "out of step"
+    documents.open(item("abc", version=3))
+    assert documents.snapshot(URI).lines == ("abc",)
+
+
+def test_a_lost_change_puts_the_document_out_of_step_and_no_other():
+    documents = holding("a")
+    documents.open(item("b", uri="file:///b.py"))
+    documents.lose_step(URI)
+    documents.lose_step("file:///unknown.py")
+    assert documents.refusal(URI).reason == "out of step"
+    assert documents.uris() == ("file:///b.py",)
+
+
+# --- Notebooks -----------------------------------------------------------------
+
+NOTEBOOK = "file:///n.ipynb"
+
+
+def cell(name):
+    return types.NotebookCell(types.NotebookCellKind.Code, f"{NOTEBOOK}#{name}")
+
+
+def cell_text(name, text):
+    return item(text, uri=f"{NOTEBOOK}#{name}")
+
+
+def notebook_of(**texts):
+    documents = Documents()
+    notebook = types.NotebookDocument(NOTEBOOK, "jupyter", 1, [cell(name) for name in texts])
+    opened = [cell_text(name, text) for name, text in texts.items()]
+    documents.open_notebook(types.DidOpenNotebookDocumentParams(notebook, opened))
+    return documents
+
+
+def change(documents, **cells):
+    documents.change_notebook(
+        types.DidChangeNotebookDocumentParams(
+            types.VersionedNotebookDocumentIdentifier(2, NOTEBOOK),
+            types.NotebookDocumentChangeEvent(cells=types.NotebookDocumentCellChanges(**cells)),
+        )
+    )
+
+
+def structure(start, delete_count, *names, opened=(), closed=()):
+    return types.NotebookDocumentCellChangeStructure(
+        types.NotebookCellArrayChange(start, delete_count, [cell(name) for name in names]),
+        did_open=opened,
+        did_close=[types.TextDocumentIdentifier(f"{NOTEBOOK}#{name}") for name in closed],
+    )
+
+
+def cells_of(documents):
+    """Name and text of each cell, in their order."""
+    uris = documents.cells(NOTEBOOK)
+    return {uri.partition("#")[2]: documents.snapshot(uri).lines[0] for uri in uris}
+
+
+def test_cells_are_documents_in_the_order_of_the_notebook():
+    assert cells_of(notebook_of(a="1", b="2")) == {"a": "1", "b": "2"}
+
+
+def test_the_text_of_a_cell_changes():
+    documents = notebook_of(a="1", b="2")
+    identifier = types.VersionedTextDocumentIdentifier(2, f"{NOTEBOOK}#b")
+    content = types.NotebookDocumentCellContentChanges(identifier, [part(1, 1, "3")])
+    change(documents, text_content=[content])
+    assert cells_of(documents) == {"a": "1", "b": "23"}
+
+
+def test_cells_are_added_and_removed_in_one_change():
+    documents = notebook_of(a="1", b="2", c="3")
+    replaced = structure(
+        1, 1, "d", "e", opened=[cell_text("d", "4"), cell_text("e", "5")], closed="b"
+    )
+    change(documents, structure=replaced)
+    assert list(cells_of(documents).items()) == [("a", "1"), ("d", "4"), ("e", "5"), ("c", "3")]
+    assert documents.refusal(f"{NOTEBOOK}#b").reason == "unknown"
+
+
+def test_a_cell_that_moves_keeps_its_text():
+    documents = notebook_of(a="1", b="2")
+    change(documents, structure=structure(0, 2, "b", "a"))
+    assert list(cells_of(documents)) == ["b", "a"]
+    assert cells_of(documents) == {"a": "1", "b": "2"}
+
+
+def test_a_new_cell_can_be_changed_at_once():
+    documents = notebook_of()
+    identifier = types.VersionedTextDocumentIdentifier(2, f"{NOTEBOOK}#a")
+    content = types.NotebookDocumentCellContentChanges(identifier, [part(0, 0, "x")])
+    change(
+        documents,
+        structure=structure(0, 0, "a", opened=[cell_text("a", "")]),
+        text_content=[content],
+    )
+    assert cells_of(documents) == {"a": "x"}
+
+
+def test_a_closed_notebook_takes_all_its_cells_along():
+    documents = notebook_of(a="1", b="2")
+    named = [types.TextDocumentIdentifier(f"{NOTEBOOK}#a")]
+    identifier = types.NotebookDocumentIdentifier(NOTEBOOK)
+    documents.close_notebook(types.DidCloseNotebookDocumentParams(identifier, named))
+    assert (documents.uris(), documents.cells(NOTEBOOK)) == ((), ())
+
+
+def test_a_lost_change_of_a_notebook_puts_all_its_cells_out_of_step():
+    documents = notebook_of(a="1", b="2")
+    documents.lose_step(NOTEBOOK)
+    assert {documents.refusal(uri).reason for uri in documents.cells(NOTEBOOK)} == {"out of step"}
+
+
+def test_unknown_notebooks_and_changes_without_cells_are_no_trouble():
+    documents = Documents()
+    change(documents, structure=structure(3, 2, "a"))
+    documents.change_notebook(
+        types.DidChangeNotebookDocumentParams(
+            types.VersionedNotebookDocumentIdentifier(2, "file:///other.ipynb"),
+            types.NotebookDocumentChangeEvent(),
+        )
+    )
+    assert documents.uris() == ()

@@ -1,0 +1,273 @@
+"""A text as its lines, edited as LSP edits."""
+
+import random
+import time
+
+import pytest
+from lsprotocol import types
+
+from engine.host.protocol import LineSplice
+from lsp_server.documents.line_buffer import LineBuffer
+
+UTF8, UTF16, UTF32 = (
+    types.PositionEncodingKind.Utf8,
+    types.PositionEncodingKind.Utf16,
+    types.PositionEncodingKind.Utf32,
+)
+INNER = "\f\v\x1c\x1d\x1e\x85\u2028\u2029"  # where str.splitlines splits and LSP does not
+
+
+def span(start_line, start, end_line, end):
+    return types.Range(types.Position(start_line, start), types.Position(end_line, end))
+
+
+def edited(text, where, new_text, encoding=UTF16):
+    """The buffer after one edit, with its splice checked against the lines before."""
+    buffer = LineBuffer.of(text)
+    before = list(buffer.lines)
+    splice = buffer.apply(where, new_text, encoding)
+    before[splice.start : splice.end] = splice.lines
+    assert tuple(before) == buffer.lines
+    return buffer, splice
+
+
+# --- Lines ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("", ("",)),
+        ("a", ("a",)),
+        ("a\n", ("a", "")),
+        ("a\nb\r\nc\rd", ("a", "b", "c", "d")),
+        ("\r\r\n\n", ("", "", "", "")),
+        ("\n\r", ("", "", "")),
+        (f"a{INNER}b\n", (f"a{INNER}b", "")),
+    ],
+)
+def test_only_lf_crlf_and_cr_end_a_line(text, lines):
+    buffer = LineBuffer.of(text)
+    assert (buffer.lines, buffer.num_lines, buffer.text) == (lines, len(lines), text)
+
+
+@pytest.mark.parametrize(
+    ("text", "line_end"),
+    [
+        ("", "\n"),
+        ("a", "\n"),
+        ("a\r\nb\r\nc\n", "\r\n"),
+        ("a\rb", "\r"),
+        ("a\r\nb\n", "\n"),
+        ("x\n" * 500 + "y\r\n" * 51 + "z\n" * 49, "\r\n"),
+    ],
+)
+def test_the_line_end_is_that_of_most_of_the_last_hundred_lines(text, line_end):
+    assert LineBuffer.of(text).line_end == line_end
+
+
+def test_lines_once_taken_do_not_change_with_later_edits():
+    buffer = LineBuffer.of("a\nb\n")
+    taken = buffer.lines
+    assert buffer.lines is taken
+    buffer.apply(span(0, 0, 0, 1), "x", UTF16)
+    assert (taken, buffer.lines) == (("a", "b", ""), ("x", "b", ""))
+
+
+def test_the_size_is_counted_in_utf8_and_follows_edits():
+    buffer = LineBuffer.of("é\r\n🦉")
+    assert buffer.num_bytes == 2 + 2 + 4
+    buffer.apply(span(0, 0, 1, 0), "\ud83d", UTF16)
+    assert buffer.num_bytes == 3 + 4
+
+
+# --- Edits ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "new_text", "expected"),
+    [
+        ("ab\ncd", span(0, 1, 0, 1), "x", "axb\ncd"),
+        ("ab\ncd", span(0, 1, 1, 1), "", "ad"),
+        ("ab\ncd", span(1, 2, 1, 2), "\n", "ab\ncd\n"),
+        ("ab\r\ncd", span(0, 2, 1, 0), "\n", "ab\ncd"),
+        ("🦉b", span(0, 2, 0, 3), "x", "🦉x"),
+        ("🦉b", span(0, 1, 0, 2), "x", "xb"),  # from inside the owl
+        ("a\fb\nc", span(1, 0, 1, 1), "x", "a\fb\nx"),
+        ("", span(0, 0, 0, 0), "a\n", "a\n"),
+    ],
+)
+def test_a_range_is_replaced(text, where, new_text, expected):
+    assert edited(text, where, new_text)[0].text == expected
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        (span(0, 9, 0, 9), "abX\ncd"),  # beyond the line: its end
+        (span(9, 0, 9, 9), "ab\ncdX"),  # beyond the text: its end
+        (span(0, 9, 1, 0), "abXcd"),
+        (span(0, 0, 99, 99), "X"),
+    ],
+)
+def test_positions_outside_the_text_are_clamped(where, expected):
+    assert edited("ab\ncd", where, "X")[0].text == expected
+
+
+@pytest.mark.parametrize("where", [span(0, 2, 0, 1), span(1, 0, 0, 5), span(9, 0, 8, 0)])
+def test_a_range_that_ends_before_it_starts_is_refused_and_changes_nothing(where):
+    buffer = LineBuffer.of("ab\ncd")
+    with pytest.raises(ValueError, match="ends before it starts"):
+        buffer.apply(where, "x", UTF16)
+    assert buffer.text == "ab\ncd"
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "new_text", "lines"),
+    [
+        ("a\rb", span(1, 0, 1, 0), "\n", ("a", "b")),  # LF after CR
+        ("a\nb", span(0, 1, 0, 1), "\r", ("a", "b")),  # CR before LF
+        ("a\rX\nb", span(1, 0, 1, 1), "", ("a", "b")),  # what stood between them goes
+        ("a\r\rX\nb", span(2, 0, 2, 1), "", ("a", "", "b")),
+        ("a\r", span(1, 0, 1, 0), "\n", ("a", "")),
+        ("a\rb\nc", span(0, 1, 1, 1), "\r", ("a", "c")),
+        ("a\r\nb", span(0, 1, 1, 0), "\rX\n", ("a", "X", "b")),  # apart again
+        ("a\r\nb", span(0, 1, 0, 1), "\r", ("a", "", "b")),
+    ],
+)
+def test_cr_and_lf_are_one_line_end_wherever_they_meet(text, where, new_text, lines):
+    buffer, _ = edited(text, where, new_text)
+    assert buffer.lines == lines
+    assert LineBuffer.of(buffer.text).lines == lines
+
+
+def test_no_range_replaces_everything_and_the_splice_holds_only_what_differs():
+    buffer, splice = edited("a\nb\nc\nd\n", None, "a\nB\nc\nd\n")
+    assert buffer.text == "a\nB\nc\nd\n"
+    assert splice == LineSplice(1, 2, ("B",))
+
+
+@pytest.mark.parametrize(
+    ("where", "new_text", "splice"),
+    [
+        (span(500, 1, 500, 1), "y", LineSplice(500, 501, ("xy",))),
+        (span(500, 1, 500, 1), "\n  ", LineSplice(501, 501, ("  ",))),
+        (span(500, 0, 502, 0), "", LineSplice(500, 502, ())),
+        (span(500, 0, 500, 1), "x", LineSplice(501, 501, ())),  # nothing changed
+    ],
+)
+def test_a_splice_holds_the_touched_lines_only(where, new_text, splice):
+    text = "".join("x\n" if n == 500 else f"{n}\n" for n in range(1000))
+    assert edited(text, where, new_text)[1] == splice
+
+
+def test_lone_surrogates_survive():
+    buffer, _ = edited("a\ud83d\nb", span(1, 0, 1, 1), "\ude00")
+    assert buffer.text == "a\ud83d\n\ude00"
+
+
+def test_halves_of_a_surrogate_pair_that_meet_are_one_character():
+    buffer, splice = edited("a\ud83d", span(0, 2, 0, 2), "\ude00")
+    assert buffer.text == "a😀"
+    assert splice.lines == ("a😀",)
+    assert LineBuffer.of("\ud83d" + "\ude00").text == "😀"
+
+
+# --- Random edits against a slow model -----------------------------------------
+
+PIECES = ["a", "bc", "  ", "\n", "\r\n", "\r", "😀", "e\u0301", "é", "日", "\u2028", "\f", "\x85"]
+WIDTHS = {
+    UTF8: lambda char: len(char.encode()),
+    UTF16: lambda char: 2 if ord(char) > 0xFFFF else 1,
+    UTF32: lambda char: 1,
+}
+
+
+class NaiveText:
+    """A string, and positions found by walking through it."""
+
+    def __init__(self, text):
+        self.text = text
+
+    def starts(self):
+        """Where each line starts and where its end begins."""
+        spans, start, at = [], 0, 0
+        while at < len(self.text):
+            if self.text[at] in "\r\n":
+                num = 2 if self.text[at : at + 2] == "\r\n" else 1
+                spans.append((start, at))
+                start = at + num
+                at = start
+            else:
+                at += 1
+        return [*spans, (start, len(self.text))]
+
+    def offset(self, position, encoding):
+        spans = self.starts()
+        if position.line >= len(spans):
+            return len(self.text)
+        at, end = spans[position.line]
+        left = position.character
+        while at < end and left >= WIDTHS[encoding](self.text[at]):
+            left -= WIDTHS[encoding](self.text[at])
+            at += 1
+        return at
+
+    def apply(self, where, new_text, encoding):
+        start = self.offset(where.start, encoding)
+        end = self.offset(where.end, encoding)
+        self.text = self.text[:start] + new_text + self.text[end:]
+
+    def lines(self):
+        return tuple(self.text[start:end] for start, end in self.starts())
+
+
+def random_edit(rng, num_lines):
+    """Any positions, some of them outside; inside characters as well."""
+    ends = sorted((rng.randrange(num_lines + 2), rng.randrange(12)) for _ in range(2))
+    if rng.random() < 0.6:  # most edits stay on one line, as typing does
+        ends = sorted((ends[0][0], rng.randrange(12)) for _ in range(2))
+    num_pieces = rng.choice([0, 0, 1, 1, 2, 5])
+    return span(*ends[0], *ends[1]), "".join(rng.choices(PIECES, k=num_pieces))
+
+
+@pytest.mark.parametrize("encoding", [UTF8, UTF16, UTF32])
+def test_two_thousand_random_edits_agree_with_a_naive_text(encoding):
+    rng = random.Random(f"edits {encoding}")  # noqa: S311 - a draw, no secret
+    model = NaiveText("".join(rng.choices(PIECES, k=100)))
+    buffer = LineBuffer.of(model.text)
+    mirror = list(buffer.lines)
+    for _ in range(2000):
+        where, new_text = random_edit(rng, buffer.num_lines)
+        if len(model.text) < 60:
+            new_text += "".join(rng.choices(PIECES, k=60))
+        model.apply(where, new_text, encoding)
+        splice = buffer.apply(where, new_text, encoding)
+        mirror[splice.start : splice.end] = splice.lines
+        assert buffer.text == model.text
+        assert buffer.lines == model.lines() == tuple(mirror)
+        assert buffer.num_bytes == len(model.text.encode())
+
+
+# --- Speed ---------------------------------------------------------------------
+
+
+def test_an_edit_of_fifty_thousand_lines_and_its_lines_take_less_than_3_ms():
+    """At the 99th percentile of 500 edits, half of which add or remove a line."""
+    buffer = LineBuffer.of("    value = compute(é, 1)  # 🦉\r\n" * 50_000)
+    rng, times = random.Random(5), []  # noqa: S311 - a draw, no secret
+    for _ in range(500):
+        line = rng.randrange(buffer.num_lines)
+        where, new_text = rng.choice(
+            [
+                (span(line, 4, line, 4), "x"),
+                (span(line, 28, line, 30), "😀"),
+                (span(line, 9, line, 9), "\r\n    "),
+                (span(line, 3, line + 1, 3), ""),
+            ]
+        )
+        start = time.process_time()
+        buffer.apply(where, new_text, UTF16)
+        assert buffer.lines
+        times.append(time.process_time() - start)
+    assert sorted(times)[494] < 0.003

@@ -1,0 +1,171 @@
+"""Where the cursor stands, by a syntax tree and by text."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.host.protocol import LineSplice, Position
+from lsp_server.prompt import syntax
+from lsp_server.prompt.place import Place
+from lsp_server.prompt.syntax import DocumentSyntax
+from lsp_server.prompt.text_place import place_by_text
+
+GOLDEN = [  # language, text with the cursor as a bar, place
+    ("python", "x = 1  # a no|te\n", Place.COMMENT),
+    ("python", "x = 1  # a note|\ny = 2\n", Place.COMMENT),
+    ("python", "x = 'a no|te'\n", Place.STRING),
+    ("python", "x = 'a note|\n", Place.STRING),
+    ("python", "x = 'a note'|\n", Place.CODE),
+    ("python", 'x = "don\'t" + |\n', Place.CODE),
+    ("python", "def f():\n    |\n", Place.EMPTY_BLOCK),
+    ("python", "def f():|", Place.EMPTY_BLOCK),
+    ("python", "def f():  # why\n    |\nx = 1\n", Place.EMPTY_BLOCK),
+    ("python", "def f(\n    a,\n    b):\n    |\n\nx = 1\n", Place.EMPTY_BLOCK),
+    ("python", "class A:\n    def f(self):\n        |\n    def g(self): ...\n", Place.EMPTY_BLOCK),
+    ("python", "def f():\n    |\n    return 1\n", Place.BLANK_LINE),
+    ("python", "x = 1\n|\ny = 2\n", Place.BLANK_LINE),
+    ("python", "x = {'a':|}\n", Place.CODE),
+    ("python", "x = a[1:|]\n", Place.CODE),
+    ("python", "x = |value + 1\n", Place.MID_LINE),
+    ("python", "f(x|):\n", Place.CODE),
+    ("python", "try:\n    |\nexcept E:\n    pass\n", Place.EMPTY_BLOCK),
+    ("javascript", "function f() {|}\n", Place.EMPTY_BLOCK),
+    ("javascript", "function f() {\n  |\n}\n", Place.EMPTY_BLOCK),
+    ("javascript", "const x = {|}\n", Place.CODE),
+    ("javascript", "let s = `a ${b|} c`\n", Place.MID_LINE),
+    ("javascript", "let s = `a |${b} c`\n", Place.STRING),
+    ("javascript", "/* one |two */\n", Place.COMMENT),
+    ("javascript", "/* one two */|\n", Place.CODE),
+    ("javascript", "go(() => {|);\n", Place.EMPTY_BLOCK),
+    ("typescript", "interface A {\n  |\n}\n", Place.EMPTY_BLOCK),
+    ("typescriptreact", "const x = <a>{|}</a>\n", Place.MID_LINE),
+    ("java", "class A {\n  void f() {\n    |\n  }\n}\n", Place.EMPTY_BLOCK),
+    ("java", "int[] a = {|};\n", Place.CODE),
+    ("go", "func f() {\n\t|\n}\n", Place.EMPTY_BLOCK),
+    ("go", 'x := "a|b"\n', Place.STRING),
+    ("rust", "/// a doc|\nfn f() {}\n", Place.COMMENT),
+    ("rust", "/// a doc\n|\nfn f() {}\n", Place.BLANK_LINE),
+    ("rust", "fn f<'a>() {|}\n", Place.EMPTY_BLOCK),
+    ("c", "int f(void) {\n  |\n}\n", Place.EMPTY_BLOCK),
+    ("c", "#include |\n", Place.CODE),
+    ("cpp", "while (x) {\n  y(); // no|\n}\n", Place.COMMENT),
+    ("lua", "if x then\n  |\nend\n", Place.EMPTY_BLOCK),
+    ("lua", "x = 1 -- why|\n", Place.COMMENT),
+    ("csharp", "void F() {\n    |\n}\n", Place.EMPTY_BLOCK),
+    ("csharp", "/* a\n b |\n*/\n", Place.COMMENT),
+    ("markdown", "I don't know|\n", Place.CODE),
+]
+WORDS = [
+    "x",
+    " ",
+    "\n",
+    "    ",
+    "(",
+    ")",
+    "{",
+    "}",
+    '"',
+    "'",
+    "#",
+    "//",
+    ":",
+    "def f",
+    "é",
+    "🙂",
+    "=",
+]
+
+
+def at_bar(text: str) -> tuple[tuple[str, ...], Position]:
+    before, _, after = text.partition("|")
+    line = before.count("\n")
+    return tuple((before + after).split("\n")), Position(line, len(before.rpartition("\n")[2]))
+
+
+@pytest.mark.parametrize(("language", "text", "expected"), GOLDEN)
+def test_a_place_is_told_by_the_tree(language, text, expected):
+    lines, position = at_bar(text)
+    assert DocumentSyntax(language).place(lines, position) is expected
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "expected"), [row for row in GOLDEN if "`" not in row[1]]
+)
+def test_most_places_are_told_by_the_text_alone(language, text, expected):
+    lines, position = at_bar(text)
+    assert place_by_text(lines, position, language) is expected
+
+
+def test_a_multi_line_string_is_seen_by_the_tree():
+    lines, position = at_bar('x = """\nif a|\n"""\n')
+    assert DocumentSyntax("python").place(lines, position) is Place.STRING
+
+
+def test_an_unparsable_document_is_still_answered():
+    lines, position = at_bar("((]] def = = {{ 'abc|\n}}) class :\n")
+    assert DocumentSyntax("python").place(lines, position) is Place.STRING
+
+
+def test_a_long_document_is_judged_by_its_text():
+    lines = ("x = 1",) * syntax.MAX_LINES + ("def f():", "    ")
+    follower = DocumentSyntax("python")
+    assert follower.place(lines, Position(len(lines) - 1, 4)) is Place.EMPTY_BLOCK
+    assert follower._tree is None
+
+
+def test_a_parse_that_takes_too_long_is_answered_by_text_and_made_up_for_later():
+    times = iter([0.0, *[1.0] * 1000])
+    follower = DocumentSyntax("python", clock=lambda: next(times))
+    follower.place(('x = """', "a", '"""'), Position(0, 0))
+    splice = LineSplice(1, 2, ("ab",))
+    lines = ('x = """', "ab", '"""')
+    assert follower.place(lines, Position(1, 2), [splice]) is Place.CODE
+    assert follower.place(lines, Position(1, 2), []) is Place.STRING
+
+
+def test_what_keystrokes_had_no_time_for_is_parsed_in_a_pause():
+    times = iter(range(1000))
+    follower = DocumentSyntax("python", clock=lambda: float(next(times)))
+    follower.place(('x = """', "a", '"""'), Position(0, 0))
+    lines = ('x = """', "ab", '"""')
+    splice = LineSplice(1, 2, ("ab",))
+    assert follower.place(lines, Position(1, 2), [splice]) is Place.CODE
+    follower.catch_up()
+    assert follower.place(lines, Position(1, 2), []) is Place.STRING
+
+
+def test_splices_of_another_text_do_no_harm():
+    follower = DocumentSyntax("python")
+    follower.place(("x = 1",), Position(0, 0))
+    assert follower.place(("# a", "b", "c"), Position(0, 2), []) is Place.COMMENT
+
+
+@given(st.data())
+def test_following_edits_tells_what_parsing_anew_tells(data):
+    texts = st.lists(st.sampled_from(WORDS), max_size=12).map("".join)
+    language = data.draw(st.sampled_from(["python", "javascript", "rust"]))
+    lines = data.draw(texts).split("\n")
+    follower = DocumentSyntax(language, clock=lambda: 0.0)
+    follower.place(lines, Position(0, 0))
+    for _ in range(4):
+        start = data.draw(st.integers(0, len(lines) - 1))
+        end = data.draw(st.integers(start + 1, len(lines)))
+        splice = LineSplice(start, end, tuple(data.draw(texts).split("\n")))
+        lines[start:end] = splice.lines
+        row = data.draw(st.integers(0, len(lines) - 1))
+        position = Position(row, data.draw(st.integers(0, len(lines[row]))))
+        assert follower.place(lines, position, [splice]) in Place
+        # After errors an old tree may heal differently; the text that it was read from may not.
+        assert b"".join(follower._rows).decode() == "\n".join(lines) + "\n"
+        if not follower._tree.root_node.has_error:
+            anew = DocumentSyntax(language).place(lines, position)
+            assert follower.place(lines, position, []) is anew
+
+
+def test_a_line_of_a_minified_file_costs_no_time():
+    line = "f(a,{b:'c'});" * 40_000
+    began = time.perf_counter()
+    assert place_by_text((line,), Position(0, len(line)), "javascript") is Place.CODE
+    assert time.perf_counter() - began < 1

@@ -1,0 +1,284 @@
+"""One host for all who ask, whatever happened to the one before; a stub stands in for it."""
+
+import asyncio
+import os
+import signal
+import socket
+import socketserver
+import subprocess
+import sys
+import threading
+
+import msgspec
+import pytest
+
+from engine.errors import ConfigurationError
+from engine.host.protocol import PROTOCOL_VERSION
+from engine.host.runtime import HostRecord, RuntimeFolderError
+from lsp_server import daemon
+from lsp_server.daemon import (
+    HostError,
+    ensure_host,
+    host_address,
+    host_status,
+    read_log,
+    serve_command,
+    stop_host,
+)
+from tests.support.local_host import stub_host
+
+ASK = """
+import asyncio, json, sys
+from lsp_server.daemon import ensure_host, host_status
+from lsp_server.settings import Settings
+async def main():
+    settings = Settings.from_environment(json.loads(sys.argv[1]))
+    print("ready", flush=True)
+    input()
+    await ensure_host(settings, sys.argv[2:])
+    print((await host_status(settings)).status.pid)
+asyncio.run(main())
+"""
+
+
+class Teapot(socketserver.StreamRequestHandler):
+    """An HTTP server, but not ours."""
+
+    def handle(self):
+        self.rfile.readline()
+        self.wfile.write(b"HTTP/1.1 418 I'm a teapot\r\nContent-Length: 0\r\n\r\n")
+
+
+@pytest.fixture
+def stub():
+    with stub_host() as stub:
+        yield stub
+
+
+def ensure(stub, *options):
+    return asyncio.run(ensure_host(stub.settings, stub.command(*options)))
+
+
+def answer(stub):
+    return asyncio.run(host_status(stub.settings))
+
+
+def test_ten_processes_at_once_get_one_host(stub):
+    environ = msgspec.json.encode(stub.environ).decode()
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", ASK, environ, *stub.command()],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(10)
+    ]
+    assert {process.stdout.readline() for process in processes} == {"ready\n"}
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    answers = {process.communicate()[0].strip() for process in processes}
+    assert answers == {str(pid) for pid in stub.starts}
+    assert len(answers) == 1
+
+
+def test_ten_tasks_at_once_get_one_host(stub):
+    async def ask_at_once():
+        await asyncio.gather(*(ensure_host(stub.settings, stub.command()) for _ in range(10)))
+
+    asyncio.run(ask_at_once())
+    assert len(stub.starts) == 1
+
+
+def test_a_host_that_runs_is_found(stub):
+    address = ensure(stub)
+    assert ensure(stub) == address == host_address(stub.settings)
+    assert len(stub.starts) == 1
+    status = answer(stub).status
+    assert (status.protocol, status.state, status.pid) == (
+        PROTOCOL_VERSION,
+        "loading",
+        *stub.starts,
+    )
+
+
+def test_the_record_says_who_runs(stub):
+    ensure(stub)
+    record = stub.folder.read_record()
+    assert [record.pid] == stub.starts
+    assert (record.protocol, record.restarts) == (PROTOCOL_VERSION, 0)
+    assert record.socket == str(stub.folder.socket_path)
+
+
+def test_without_a_host_there_is_a_reason(stub):
+    assert answer(stub).kind == "absent"
+    assert answer(stub).reason == f"no completion host listens on {stub.folder.socket_path}"
+
+
+def test_a_stale_socket_is_no_obstacle(stub):
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(stub.folder.socket_path))
+    ensure(stub)
+    assert answer(stub).kind == "status"
+
+
+def test_a_host_that_crashes_at_its_start_is_tried_twice_and_then_reported(stub):
+    with pytest.raises(HostError) as error:
+        ensure(stub, "--crash")
+    assert "twice: " in str(error.value)
+    assert "the stub has no model" in str(error.value)
+    assert str(stub.folder.log_path) in str(error.value)
+    assert len(stub.starts) == 2
+
+
+def test_who_asks_after_a_crash_gets_the_report_at_once_until_the_crash_is_old(stub):
+    for _ in range(3):
+        with pytest.raises(HostError, match="twice"):
+            ensure(stub, "--crash")
+    assert len(stub.starts) == 2
+    stub.folder.write_record(HostRecord(1, PROTOCOL_VERSION, "", started=0.0, restarts=1))
+    ensure(stub)
+    assert len(stub.starts) == 3
+
+
+def test_stopping_forgets_the_crashes(stub):
+    with pytest.raises(HostError):
+        ensure(stub, "--crash")
+    assert not asyncio.run(stop_host(stub.settings))
+    ensure(stub)
+    assert answer(stub).kind == "status"
+
+
+def test_a_killed_host_is_started_again(stub):
+    ensure(stub)
+    os.kill(answer(stub).status.pid, signal.SIGKILL)
+    ensure(stub)
+    assert [answer(stub).status.pid] == stub.starts[1:]
+    assert stub.folder.read_record().restarts == 1
+
+
+def test_a_host_that_is_stopping_is_waited_for_and_replaced(stub):
+    stub.folder.token()
+    with subprocess.Popen(stub.command("--stopping"), stdout=subprocess.PIPE) as stopping:
+        assert stopping.stdout.readline() == b"listening\n"
+        ensure(stub)
+    assert [answer(stub).status.pid] == stub.starts[1:]
+
+
+def test_a_process_that_never_answers_is_reported(stub, monkeypatch):
+    monkeypatch.setattr(daemon, "START_LIMIT_S", 0.2)
+    sleeper = [sys.executable, "-c", "import time; time.sleep(60)"]
+    with pytest.raises(HostError, match="has not answered for 0 s"):
+        asyncio.run(ensure_host(stub.settings, sleeper))
+    monkeypatch.setattr(daemon, "STOP_LIMIT_S", 0.5)
+    assert asyncio.run(stop_host(stub.settings))
+    assert not stub.folder.host_is_alive()
+
+
+def test_a_foreign_listener_is_neither_used_nor_replaced(stub, monkeypatch):
+    monkeypatch.setattr(daemon, "STOP_LIMIT_S", 0.1)
+    with socketserver.ThreadingUnixStreamServer(str(stub.folder.socket_path), Teapot) as server:
+        threading.Thread(target=server.serve_forever).start()
+        with pytest.raises(HostError, match="is no completion host of this version"):
+            ensure(stub)
+        with pytest.raises(HostError, match=r"what listens on .* does not end"):
+            asyncio.run(stop_host(stub.settings))
+        server.shutdown()
+    assert stub.starts == []
+
+
+def test_a_host_url_that_is_no_address_is_named(stub):
+    settings = msgspec.structs.replace(stub.settings, host_url="http://a:port")
+    with pytest.raises(ConfigurationError, match="host_url http://a:port is no address"):
+        asyncio.run(host_status(settings))
+
+
+def test_a_command_that_is_not_there_is_reported(stub):
+    with pytest.raises(HostError, match="/no/python: No such file"):
+        asyncio.run(ensure_host(stub.settings, ["/no/python"]))
+
+
+def test_a_host_with_another_token_is_reported(stub):
+    ensure(stub)
+    pid = answer(stub).status.pid
+    stub.folder.token_path.write_text("another")
+    with pytest.raises(HostError, match="refuses: the request does not carry this host's token"):
+        ensure(stub)
+    os.kill(pid, signal.SIGKILL)
+
+
+def test_waiting_for_a_host_leaves_the_event_loop_free(stub):
+    async def count_turns():
+        turns, task = 0, asyncio.create_task(ensure_host(stub.settings, stub.command()))
+        while not task.done():
+            turns += 1
+            await asyncio.sleep(0)
+        return turns
+
+    assert asyncio.run(count_turns()) > 100
+
+
+def test_stopping_waits_until_the_process_is_gone(stub):
+    ensure(stub)
+    assert asyncio.run(stop_host(stub.settings))
+    assert not stub.folder.host_is_alive()
+    assert not stub.folder.socket_path.exists()
+    assert stub.folder.read_record() is None
+
+
+def test_a_host_that_does_not_listen_to_reason_is_terminated(stub, monkeypatch):
+    monkeypatch.setattr(daemon, "STOP_LIMIT_S", 0.5)
+    ensure(stub, "--ignore-stop")
+    assert asyncio.run(stop_host(stub.settings))
+    assert not stub.folder.host_is_alive()
+
+
+def test_what_the_host_prints_is_in_the_log(stub):
+    ensure(stub)
+    assert "GET /v1/status" in read_log(stub.settings, 1)[0]
+
+
+def test_a_remote_host_is_neither_started_nor_stopped(stub, tmp_path):
+    token_file = tmp_path / "token"
+    token_file.write_text("secret\n")
+    settings = msgspec.structs.replace(
+        stub.settings, host_url="http://127.0.0.1:9", token_file=token_file
+    )
+    address = asyncio.run(ensure_host(settings))
+    assert (address.token, address.url, address.socket_path) == ("secret", settings.host_url, None)
+    with pytest.raises(HostError, match="only be stopped where it runs"):
+        asyncio.run(stop_host(settings))
+    reason = asyncio.run(host_status(settings)).reason
+    assert reason == "no completion host listens on http://127.0.0.1:9"
+
+
+@pytest.mark.parametrize("name", ["token_file", "ca_file"])
+def test_a_file_that_is_not_there_is_named(stub, tmp_path, name):
+    settings = msgspec.structs.replace(
+        stub.settings, host_url="https://127.0.0.1:9", **{name: tmp_path / "gone"}
+    )
+    with pytest.raises(ConfigurationError, match=f"{name} .*gone"):
+        asyncio.run(host_status(settings))
+
+
+def test_a_runtime_folder_of_others_is_refused(stub):
+    stub.folder.path.chmod(0o755)
+    with pytest.raises(RuntimeFolderError):
+        ensure(stub)
+
+
+def test_the_host_gets_what_the_settings_say(stub):
+    settings = msgspec.structs.replace(
+        stub.settings, model="1.5b", device="cuda:1", kv_budget_mb=512, idle_exit_s=60
+    )
+    command = serve_command(settings, stub.folder)
+    assert command[:5] == [sys.executable, "-P", "-m", "lsp_server", "serve"]
+    assert command[5:] == [
+        *("--socket", str(stub.folder.socket_path)),
+        *("--token-file", str(stub.folder.token_path)),
+        *("--idle-exit", "60", "--model", "1.5b", "--device", "cuda:1", "--kv-budget", "512"),
+    ]
+    assert "--idle-exit" not in serve_command(
+        msgspec.structs.replace(settings, idle_exit_s=0), stub.folder
+    )

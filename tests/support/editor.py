@@ -1,0 +1,132 @@
+"""An editor for tests: a real LSP client of a real `foregram lsp` process."""
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+from lsprotocol import types
+from pygls.lsp.client import LanguageClient
+
+KINDS = types.InlineCompletionTriggerKind
+
+
+class Editor:
+    """One document with a cursor, and everything that the server said."""
+
+    def __init__(self, client: LanguageClient, uri: str) -> None:
+        self.client = client
+        self.uri = uri
+        self.text = ""
+        self.version = 0
+        self.row = self.column = 0
+        self.messages: list[str] = []
+        self.progress: list[str] = []
+        self.capabilities: types.ServerCapabilities | None = None
+
+    def open(self, text: str, language: str = "python") -> None:
+        """Open the document with the cursor where `|` stands."""
+        before, _, after = text.partition("|")
+        self.text = before + after
+        self.row, self.column = before.count("\n"), len(before.rpartition("\n")[2])
+        self.version += 1
+        item = types.TextDocumentItem(self.uri, language, self.version, self.text)
+        self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+
+    def close(self) -> None:
+        """Close the document."""
+        params = types.DidCloseTextDocumentParams(types.TextDocumentIdentifier(self.uri))
+        self.client.text_document_did_close(params)
+
+    def type(self, text: str) -> None:
+        """Insert text at the cursor."""
+        self.version += 1
+        place = types.Position(self.row, self.column)
+        change = types.TextDocumentContentChangePartial(types.Range(place, place), text)
+        document = types.VersionedTextDocumentIdentifier(self.version, self.uri)
+        params = types.DidChangeTextDocumentParams(document, [change])
+        self.client.text_document_did_change(params)
+        lines = self.text.split("\n")
+        line = lines[self.row]
+        lines[self.row] = line[: self.column] + text + line[self.column :]
+        self.text = "\n".join(lines)
+        *above, last = text.split("\n")
+        self.row += len(above)
+        self.column = len(last) + (0 if above else self.column)
+
+    def ask(self, *, invoked: bool = False, **changes: Any) -> asyncio.Future[Any]:
+        """Ask for ghost text; the answer to come."""
+        kind = KINDS.Invoked if invoked else KINDS.Automatic
+        context = types.InlineCompletionContext(kind, changes.pop("selected", None))
+        params = types.InlineCompletionParams(
+            context,
+            types.TextDocumentIdentifier(changes.get("uri", self.uri)),
+            changes.get("position", types.Position(self.row, self.column)),
+        )
+        return asyncio.ensure_future(self.client.text_document_inline_completion_async(params))
+
+    async def items(self, **options: Any) -> list[types.InlineCompletionItem]:
+        """The items of an answer."""
+        answer = await self.ask(**options)
+        return list(answer.items if isinstance(answer, types.InlineCompletionList) else answer)
+
+    async def run(self, command: str, *arguments: Any) -> Any:
+        """Run a command of the server."""
+        params = types.ExecuteCommandParams(command, arguments=list(arguments))
+        return await self.client.workspace_execute_command_async(params)
+
+    async def reasons(self) -> list[str]:
+        """Why the last empty answers were empty."""
+        return [answer["reason"] for answer in await self.run("foregram.why")]
+
+
+@asynccontextmanager
+async def editor(
+    *,
+    uri: str = "file:///shop/inventory.py",
+    root: str = "file:///shop",
+    options: object = None,
+    settings: object = None,
+    capabilities: types.ClientCapabilities | None = None,
+    environ: dict[str, str] | None = None,
+) -> AsyncIterator[Editor]:
+    """Start a server, and an editor that knows it; `settings` answer what the server pulls."""
+    client = LanguageClient("test editor", "1")
+    shown = Editor(client, uri)
+
+    @client.feature(types.WINDOW_SHOW_MESSAGE)
+    @client.feature(types.WINDOW_LOG_MESSAGE)
+    def note(params: Any) -> None:
+        shown.messages.append(params.message)
+
+    @client.feature(types.PROGRESS)
+    def progress(params: Any) -> None:
+        shown.progress.append(params.value["kind"])
+
+    @client.feature(types.WINDOW_WORK_DONE_PROGRESS_CREATE)
+    def create(_params: Any) -> None:
+        shown.progress.append("create")
+
+    @client.feature(types.WORKSPACE_CONFIGURATION)
+    def configuration(_params: Any) -> list[Any]:
+        return [settings]
+
+    command = [sys.executable, "-m", "lsp_server", "lsp", "--stdio"]
+    await client.start_io(*command, env=os.environ | (environ or {}))
+    try:
+        params = types.InitializeParams(
+            capabilities or types.ClientCapabilities(),
+            root_uri=root,
+            initialization_options=options,
+            client_info=types.ClientInfo("test editor"),
+        )
+        shown.capabilities = (await client.initialize_async(params)).capabilities
+        client.initialized(types.InitializedParams())
+        yield shown
+        await client.shutdown_async(None)
+        client.exit(None)
+    finally:
+        with suppress(Exception):
+            await client.stop()  # type: ignore[no-untyped-call] # pygls has no types there

@@ -1,0 +1,85 @@
+"""A completion host without an engine, as a program: health, status and stop on a unix socket."""
+
+import argparse
+import os
+import signal
+import socketserver
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import ClassVar
+
+import msgspec
+
+from engine.host.protocol import PROTOCOL_VERSION, HostState, Problem, Status
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers like `foregram serve`, as far as starting and stopping go."""
+
+    token: ClassVar[str]
+    state: ClassVar[HostState] = "loading"
+    ignores_stop: ClassVar[bool]
+
+    def do_GET(self) -> None:
+        if self.path == "/health":
+            self._answer(503, {"status": self.state})
+        elif self._is_known():
+            self._answer(200, Status(PROTOCOL_VERSION, "stub", self.state, os.getpid(), 1.0))
+            if self.state == "stopping":
+                self._stop()
+
+    def do_POST(self) -> None:
+        if self._is_known():
+            self._answer(202, {})
+            if not self.ignores_stop:
+                self._stop()
+
+    def _stop(self) -> None:
+        threading.Thread(target=self.server.shutdown).start()
+
+    def address_string(self) -> str:
+        return "a client"
+
+    def _is_known(self) -> bool:
+        if self.headers["authorization"] == f"Bearer {self.token}":
+            return True
+        self._answer(401, Problem("wrong_token", "the request does not carry this host's token"))
+        return False
+
+    def _answer(self, status: int, body: object) -> None:
+        content = msgspec.json.encode(body)
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+def main() -> None:
+    """Serve until told to stop; `--starts` counts, `--crash` gives up at once, `--stopping` after a question."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--socket", required=True)
+    parser.add_argument("--token-file", type=Path)
+    parser.add_argument("--starts", type=Path, required=True)
+    parser.add_argument("--crash", action="store_true")
+    parser.add_argument("--stopping", action="store_true")
+    parser.add_argument("--ignore-stop", action="store_true")
+    arguments = parser.parse_args()
+    with arguments.starts.open("a") as file:
+        file.write(f"{os.getpid()}\n")
+    if arguments.crash:
+        sys.exit("the stub has no model")
+    Handler.token = arguments.token_file.read_text().strip()
+    Handler.state = "stopping" if arguments.stopping else "loading"
+    Handler.ignores_stop = arguments.ignore_stop
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    with socketserver.ThreadingUnixStreamServer(arguments.socket, Handler) as server:
+        server.daemon_threads = True
+        sys.stdout.write("listening\n")
+        sys.stdout.flush()
+        server.serve_forever(poll_interval=0.01)
+
+
+if __name__ == "__main__":
+    main()
