@@ -36,7 +36,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not os.access(Path(__file__).parent, os.W_OK):
             os.environ.setdefault("NUMBA_CACHE_DIR", str(settings.cache_folder / "numba"))
         status = _COMMANDS[arguments.command](arguments, settings)
-        sys.stdout.flush()  # a broken pipe should show here, not while the interpreter ends
+        if not sys.stdout.closed:  # a language server closes it
+            sys.stdout.flush()  # a broken pipe should show here, not while the interpreter ends
         return status
     except ForegramError as error:
         return _fail(str(error), error.exit_status)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pathspec
 from pygls import uris
 
-from lsp_server.completion.reasons import Reason
+from lsp_server.reasons import Reason
 from lsp_server.documents.document import Snapshot
 from lsp_server.prompt.privacy import Privacy
 from lsp_server.prompt.secret_files import holds_private_key

@@ -33,6 +33,8 @@ class ForegramServer(DocumentServer):
     def __init__(self, command_line: Layer) -> None:
         super().__init__("foregram", version("foregram"), Documents())
         self.status = StatusLine(self)
+        self._is_initialized = False
+        self._reported: list[SettingsProblem] = []
         self.session = Session(self.documents, command_line, self.status.watch)
 
     def before_initialize(self, params: types.InitializeParams) -> None:
@@ -50,18 +52,24 @@ class ForegramServer(DocumentServer):
         self.session.client_name = params.client_info.name if params.client_info else ""
         self.session.enter(_roots(params))
 
+    def begin(self) -> None:
+        """The client takes messages from now on."""
+        self._is_initialized = True
+        self.report_problems()
+
     def configure(self, options: object, source: str) -> None:
         """Take options over, and name those that are wrong."""
         if not isinstance(options, Mapping):
             options = {}
         options = {key: value for key, value in options.items() if key not in _EDITOR_KEYS}
-        self._report(self.session.configure(options, source))
+        self.session.configure(options, source)
+        if self._is_initialized:
+            self.report_problems()
 
     def report_problems(self) -> None:
-        """Name what is wrong in the settings so far."""
-        self._report(self.session.problems)
-
-    def _report(self, problems: tuple[SettingsProblem, ...]) -> None:
+        """Name what is wrong in the settings, once."""
+        problems = [one for one in self.session.problems if one not in self._reported]
+        self._reported += problems
         if problems:
             text = "; ".join(map(str, problems))
             params = types.ShowMessageParams(types.MessageType.Warning, f"foregram: {text}")
@@ -94,6 +102,7 @@ def create_server(command_line: Layer) -> ForegramServer:
 async def initialized(server: ForegramServer, _params: types.InitializedParams) -> None:
     """The client is ready: look for the host, and for the client's settings."""
     server.session.link.connect()
+    server.begin()
     await _pull_settings(server)
 
 
@@ -197,7 +206,6 @@ def cost(server: ForegramServer) -> dict[str, Any]:
 async def _pull_settings(server: ForegramServer) -> None:
     workspace = server.client_capabilities.workspace
     if workspace is None or not workspace.configuration:
-        server.report_problems()
         return
     params = types.ConfigurationParams([types.ConfigurationItem(section=SECTION)])
     given = await server.workspace_configuration_async(params)

@@ -10,7 +10,7 @@ from pygls import uris
 from engine.host.protocol import Feedback, FeedbackKind, Position
 from lsp_server.completion.completer import Answer, Completer
 from lsp_server.completion.cursor import Asked
-from lsp_server.completion.reasons import Reason, ReasonLog
+from lsp_server.reasons import Reason, ReasonLog
 from lsp_server.daemon import HostAddress, ensure_host
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
@@ -19,6 +19,7 @@ from lsp_server.permissions import Permissions
 from lsp_server.settings import Layer, Settings, SettingsProblem, load_settings
 from lsp_server.why import write_reasons
 
+_PAUSE_S = 0.3  # without a key: time for what was put off
 _LF_CLIENTS = ("neovim", "nvim")  # they write the document's line ends themselves
 
 
@@ -31,6 +32,7 @@ class Session:
         self.client_name = ""
         self.focus = ""  # the document that the user looks at
         self._command_line = command_line
+        self._pause: asyncio.TimerHandle | None = None
         self._roots: list[Path] = []
         self._root_uris: list[str] = []
         loaded = load_settings(command_line)
@@ -76,6 +78,9 @@ class Session:
 
     def changed(self, uri: str, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
         """A document was edited: a new line moves the prompt, which is read before it is asked."""
+        if self._pause is not None:
+            self._pause.cancel()
+        self._pause = asyncio.get_running_loop().call_later(_PAUSE_S, self.completer.catch_up, uri)
         last = changes[-1] if changes else None
         if not isinstance(last, types.TextDocumentContentChangePartial) or not self._reads_ahead:
             return
@@ -100,7 +105,7 @@ class Session:
 
     async def leave(self) -> None:
         """The client goes."""
-        self.completer.cancel_all()
+        self.completer.stop_all()
         await self.link.leave()
 
     async def _find_host(self) -> HostAddress:

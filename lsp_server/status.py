@@ -20,6 +20,7 @@ class StatusLine:
     shows_progress: bool = False
     knows_status: bool = False
     _is_loading: bool = False
+    _shown: types.WorkDoneProgressReport | None = None
     _kind: str = "Normal"
     _message: str = ""
 
@@ -50,10 +51,10 @@ class StatusLine:
                 _TOKEN,
                 types.WorkDoneProgressBegin("foregram: loading the model", percentage=share or 0),
             )
-        self.server.work_done_progress.report(
-            _TOKEN,
-            types.WorkDoneProgressReport(message=now.task if now else None, percentage=share),
-        )
+        shown = types.WorkDoneProgressReport(message=now.task if now else None, percentage=share)
+        if shown != self._shown:
+            self._shown = shown
+            self.server.work_done_progress.report(_TOKEN, shown)
 
     def _tell(self, kind: str, message: str, *, busy: bool) -> None:
         if (kind, message) == (self._kind, self._message):

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from engine.whole_file import whole_file
-from lsp_server.completion.reasons import EmptyAnswer, ReasonLog, answers_from_json
+from lsp_server.reasons import EmptyAnswer, ReasonLog, answers_from_json
 from lsp_server.settings import Settings
 
 _FOLDER = "why"

@@ -4,7 +4,7 @@ import re
 from itertools import takewhile
 
 from lsp_server.completion.brackets import CLOSERS, CLOSING, balance
-from lsp_server.completion.reasons import Reason
+from lsp_server.reasons import Reason
 from lsp_server.completion.surroundings import Surroundings
 from lsp_server.prompt.indentation import indent_of
 

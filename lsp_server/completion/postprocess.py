@@ -11,7 +11,7 @@ from lsp_server.completion.overlap import (
     without_next,
     without_surplus,
 )
-from lsp_server.completion.reasons import Reason
+from lsp_server.reasons import Reason
 from lsp_server.completion.surroundings import Surroundings
 from lsp_server.completion.trimming import in_scope, plain, unrepeated
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from lsp_server.completion.brackets import balance
-from lsp_server.completion.reasons import Reason
+from lsp_server.reasons import Reason
 from lsp_server.completion.surroundings import Surroundings
 from lsp_server.prompt.extent import Extent
 from lsp_server.prompt.indentation import indent_of

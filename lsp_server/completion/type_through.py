@@ -144,6 +144,11 @@ class TypeThrough:
                     found.setdefault(rest.text, rest)
         return list(found.values())
 
+    def prefer(self, completion_id: str) -> None:
+        """Have a completion come before all others, as if it were the newest."""
+        for known in [one for one in self._expiry if one.completion_id == completion_id]:
+            self._expiry.move_to_end(known)
+
     def forget(self, uri: str) -> None:
         """Drop what belongs to a document that was closed."""
         for known in [known for known in self._expiry if known.uri == uri]:

@@ -163,7 +163,7 @@ class DocumentSyntax:
         """The mark that opens a block before the cursor, and the indentation of its statement."""
         opener = find_opener(lines, position, self._marks)
         if opener is None:
-            return None
+            return _docstring_block(_leaf_before(tree, _point(lines, position)), lines)
         after = Position(opener.row, opener.column + 1)
         leaf = _leaf_before(tree, _point(lines, after))
         parent = None if leaf is None else leaf.parent
@@ -181,6 +181,17 @@ def _opens_block(opener: Opener, leaf: Node, parent: Node) -> bool:
     if leaf.type != opener.mark:
         return False
     return parent.type.endswith(BLOCK_HEADS) if leaf.type == ":" else parent.type not in LITERALS
+
+
+def _docstring_block(leaf: Node | None, lines: Sequence[str]) -> tuple[str, int] | None:
+    """The block of Python that holds nothing but the string at the cursor: as good as empty."""
+    node = leaf
+    while node is not None and node.type != "block":
+        node = node.parent
+    if node is None or node.parent is None or leaf is None or leaf.type != "string_end":
+        return None
+    is_alone = node.named_child_count == 1 and node.end_point == leaf.end_point
+    return (":", indent_of(lines[node.parent.start_point.row])) if is_alone else None
 
 
 def _leaf_before(tree: Tree, cursor: Point) -> Node | None:

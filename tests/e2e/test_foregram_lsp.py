@@ -63,7 +63,9 @@ async def metrics():
 
 
 async def test_ghost_text_is_typed_along_accepted_and_counted():
-    window = types.ClientCapabilities(window=types.WindowClientCapabilities(work_done_progress=True))
+    window = types.ClientCapabilities(
+        window=types.WindowClientCapabilities(work_done_progress=True)
+    )
     async with editor(capabilities=window) as shown:
         shown.open(SOURCE)
         (item,) = await shown.items()

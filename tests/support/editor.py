@@ -129,4 +129,4 @@ async def editor(
         client.exit(None)
     finally:
         with suppress(Exception):
-            await client.stop()  # type: ignore[no-untyped-call] # pygls has no types there
+            await client.stop()

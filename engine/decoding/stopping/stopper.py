@@ -36,13 +36,13 @@ class Stopper:
         *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Read the text around the cursor; the time limit counts from here."""
+        """Read the text around the cursor; the time limit counts from the first token."""
         self._rules = rules
         self._suffix = suffix
         self._suffix_rule = SuffixRule(SuffixHead.of(prefix, suffix))
         self._indentation_rule = IndentationRule.of(prefix, suffix)
         self._clock = clock
-        self._began = clock()
+        self._began: float | None = None
         self._num_tokens = 0
         self._written = Written()
 
@@ -60,6 +60,8 @@ class Stopper:
     def push(self, delta: str) -> Stop | None:
         """Add the text of one token (it may be empty) and tell whether it ends the completion."""
         self._num_tokens += 1
+        if self._began is None:  # to read the prompt is no time of the completion
+            self._began = self._clock()
         for piece in pieces(delta):
             self._written.push(piece)
             stop = self._judge()
@@ -105,10 +107,14 @@ class Stopper:
             return Stop(FinishReason.LINE, self._without_overlap(text).rstrip())
         if _blank_lines(text) > rules.max_blank_lines:
             return Stop(FinishReason.BLANK_LINES, self._without_overlap(text))
-        limit = rules.time_limit_s
-        if limit is not None and self._clock() - self._began >= limit:
-            return Stop(FinishReason.TIME, text)
-        return None
+        return Stop(FinishReason.TIME, text) if text.strip() and self._is_late else None
+
+    @property
+    def _is_late(self) -> bool:
+        limit = self._rules.time_limit_s
+        if limit is None or self._began is None:
+            return False
+        return self._clock() - self._began >= limit
 
     def _without_overlap(self, text: str) -> str:
         """Drop what repeats the suffix, or else the blank lines before it."""

@@ -87,6 +87,17 @@ def test_the_time_limit_waits_for_a_line_end():
     assert stopper.push("\n") == (FinishReason.TIME, "a = 1\n    b = 2\n")
 
 
+def test_the_time_limit_counts_from_the_first_token_and_ends_nothing_that_is_blank():
+    now = [0.0]
+    stopper = Stopper(StopRules(time_limit_s=1.0), PREFIX, SUFFIX, clock=lambda: now[0])
+    now[0] = 9.0
+    assert feed(stopper, "a = 1\n") is None
+    stopper = Stopper(StopRules(time_limit_s=1.0), PREFIX, SUFFIX, clock=lambda: now[0])
+    assert stopper.push("") is None
+    now[0] = 19.0
+    assert feed(stopper, "\n") is None
+
+
 def test_max_tokens_counts_tokens_without_text_too():
     stopper = Stopper(StopRules(max_tokens=3), PREFIX, SUFFIX)
     assert stopper.push("x") is None

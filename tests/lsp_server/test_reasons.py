@@ -1,6 +1,6 @@
 """Reasons of empty answers, and the log of the last of them."""
 
-from lsp_server.completion.reasons import Reason, ReasonLog, answers_from_json, base_name
+from lsp_server.reasons import Reason, ReasonLog, answers_from_json, base_name
 from lsp_server.prompt.privacy import Hidden
 
 

@@ -1,0 +1,50 @@
+"""Where cursors stand in all open documents: their trees follow their edits."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from engine.host.protocol import LineSplice, Position
+from lsp_server.documents.document import Snapshot
+from lsp_server.prompt.place import Place
+from lsp_server.prompt.syntax import DocumentSyntax
+
+SplicesSince = Callable[[str, int], tuple[LineSplice, ...] | None]
+
+
+@dataclass(slots=True)
+class _Followed:
+    """A document's tree and the version that it was read at."""
+
+    syntax: DocumentSyntax
+    opening: int
+    version: int
+
+
+class Places:
+    """One tree for each document; `splices_since` tells how it came from one version to now."""
+
+    def __init__(self, splices_since: SplicesSince) -> None:
+        self._splices_since = splices_since
+        self._followed: dict[str, _Followed] = {}
+
+    def place(self, snapshot: Snapshot, position: Position) -> Place:
+        """Where a position of the document's present text stands."""
+        followed = self._followed.get(snapshot.uri)
+        splices = None
+        if followed is not None and followed.opening == snapshot.opening:
+            splices = self._splices_since(snapshot.uri, followed.version)
+        else:
+            followed = _Followed(DocumentSyntax(snapshot.language_id), 0, 0)
+        place = followed.syntax.place(snapshot.lines, position, splices)
+        followed.opening, followed.version = snapshot.opening, snapshot.version
+        self._followed[snapshot.uri] = followed
+        return place
+
+    def catch_up(self, uri: str) -> None:
+        """Parse what typing left unparsed; for a moment in which nobody waits."""
+        if (followed := self._followed.get(uri)) is not None:
+            followed.syntax.catch_up()
+
+    def forget(self, uri: str) -> None:
+        """A document was closed."""
+        self._followed.pop(uri, None)
