@@ -4,6 +4,7 @@ import asyncio
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from contextlib import aclosing, suppress
+from typing import Literal
 
 import msgspec
 
@@ -17,9 +18,9 @@ from engine.host.protocol import (
     LineSplice,
     Status,
 )
-from lsp_server.daemon import HostAddress
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
+from lsp_server.host_address import HostAddress
 from lsp_server.host_client import (
     HostClient,
     HostConflictError,
@@ -36,6 +37,7 @@ _VERSION_BITS = 32
 _MOST_OTHER_CHARS = 500_000  # of a document that is not the one completed
 
 FindHost = Callable[[], Awaitable[HostAddress]]
+LinkState = Literal["searching", "loading", "ready", "failed", "unreachable"]
 Watch = Callable[[Status | None, str], None]
 
 
@@ -66,7 +68,8 @@ class HostLink:
         self._client: HostClient | None = None
         self._connecting: asyncio.Task[None] | None = None
         self._sent: dict[str, int] = {}
-        self._reason = ""
+        self._state: LinkState = "searching"
+        self._changed = asyncio.Event()
 
     @property
     def client_id(self) -> str:
@@ -74,14 +77,9 @@ class HostLink:
         return self._client_id
 
     @property
-    def reason(self) -> str:
-        """Why there is no host; empty while there is one."""
-        return self._reason
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether a host was ready when it was asked last."""
-        return self._client is not None
+    def state(self) -> LinkState:
+        """What is known of the host."""
+        return self._state
 
     def connect(self) -> asyncio.Task[None]:
         """Find the host and wait until it is ready, in the background; once at a time."""
@@ -90,14 +88,15 @@ class HostLink:
             self._connecting.add_done_callback(self._connected)
         return self._connecting
 
-    async def ready(self, limit_s: float) -> bool:
-        """Wait for a host that is ready; False where none is after `limit_s`."""
-        if self._client is not None:
-            return True
+    async def ready(self, limit_s: float) -> LinkState:
+        """Wait while a host is looked for or loads its model, and tell what came of it."""
+        if self._client is None:
+            self.connect()
         with suppress(TimeoutError):
-            # Who stops waiting must not stop the start of the host.
-            await asyncio.wait_for(asyncio.shield(self.connect()), limit_s)
-        return self._client is not None
+            async with asyncio.timeout(limit_s):
+                while self._state in ("searching", "loading"):
+                    await self._changed.wait()
+        return self._state
 
     async def complete(
         self, request: CompleteRequest, snapshot: Snapshot
@@ -155,10 +154,11 @@ class HostLink:
                 if await self._becomes_ready(client):
                     self._client, client = client, None
                     self._sent.clear()
-                    self._reason = ""
+                    self._enter("ready")
                     return
             except (ForegramError, HostGoneError, HostRefusedError) as error:
-                self._report(None, str(error))
+                self._enter("unreachable")
+                self._watch(None, str(error))
             finally:
                 if client is not None:
                     await client.close()
@@ -168,31 +168,38 @@ class HostLink:
         """Follow the host while it loads its model."""
         while True:
             status = await client.status()
-            reason = "" if status.problem is None else status.problem.message
-            self._report(status, reason)
+            self._watch(status, "" if status.problem is None else status.problem.message)
+            if status.state == "ready":
+                return True
             if status.state != "loading":
-                return status.state == "ready"
+                self._enter("failed" if status.state == "failed" else "searching")
+                return False
+            self._enter("loading")
             await asyncio.sleep(_POLL_S)
 
-    def _report(self, status: Status | None, reason: str) -> None:
-        self._reason = reason
-        self._watch(status, reason)
+    def _enter(self, state: LinkState) -> None:
+        """Wake who waits for a change."""
+        self._state = state
+        self._changed.set()
+        self._changed = asyncio.Event()
 
     def _connected(self, task: asyncio.Task[None]) -> None:
         self._connecting = None
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._report(None, str(error))
+            self._enter("unreachable")
+            self._watch(None, f"{type(error).__name__}: {error}")
 
     def _connected_client(self) -> HostClient:
         if self._client is None:
-            raise HostGoneError(self._reason or "the host is not there yet")
+            raise HostGoneError("the host is not there yet")
         return self._client
 
     def _lost(self, client: HostClient) -> None:
         """The host is gone: look for another, in the background."""
         if self._client is client:
             self._client = None
-            self._report(None, "the completion host stopped answering")
+            self._enter("searching")
+            self._watch(None, "the completion host stopped answering")
             self.connect()
 
     def _forget(self, uris: Iterable[str]) -> None:

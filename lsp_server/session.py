@@ -10,13 +10,15 @@ from pygls import uris
 from engine.host.protocol import Feedback, FeedbackKind, Position
 from lsp_server.completion.completer import Answer, Completer
 from lsp_server.completion.cursor import Asked
-from lsp_server.reasons import Reason, ReasonLog
-from lsp_server.daemon import HostAddress, ensure_host
+from lsp_server.daemon import ensure_host
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
+from lsp_server.host_address import HostAddress
 from lsp_server.host_link import HostLink, Watch
 from lsp_server.permissions import Permissions
-from lsp_server.settings import Layer, Settings, SettingsProblem, load_settings
+from lsp_server.reasons import Reason, ReasonLog
+from lsp_server.setting_layers import Layer, SettingsProblem
+from lsp_server.settings import Settings, load_settings
 from lsp_server.why import write_reasons
 
 _PAUSE_S = 0.3  # without a key: time for what was put off
@@ -91,7 +93,7 @@ class Session:
 
     @property
     def _reads_ahead(self) -> bool:
-        return self.settings.speculate and self.link.is_ready
+        return self.settings.speculate and self.link.state == "ready"
 
     async def closed(self, uri: str) -> None:
         """A document was closed."""

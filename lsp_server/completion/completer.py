@@ -13,14 +13,14 @@ from lsp_server.completion.generation import Generation
 from lsp_server.completion.generations import Generations
 from lsp_server.completion.item import Insertion, inline_item
 from lsp_server.completion.postprocess import Processed
-from lsp_server.reasons import Reason
 from lsp_server.completion.type_through import Remainder, TypeThrough
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import DocumentRefused, Documents, RefusalReason
 from lsp_server.documents.encoding import from_code_points
-from lsp_server.host_link import HostLink
+from lsp_server.host_link import HostLink, LinkState
 from lsp_server.permissions import Permissions
 from lsp_server.prompt.extent import Trigger
+from lsp_server.reasons import Reason
 from lsp_server.settings import Settings
 
 _READY_S = 20.0  # a request waits for so long while the model is loaded
@@ -32,6 +32,12 @@ _REFUSALS: dict[RefusalReason, Reason] = {
     "binary": Reason.BINARY,
     "stale version": Reason.OUT_OF_STEP,
     "out of step": Reason.OUT_OF_STEP,
+}
+_NO_HOST: dict[LinkState, Reason] = {
+    "searching": Reason.HOST_UNREACHABLE,
+    "loading": Reason.HOST_LOADING,
+    "failed": Reason.HOST_FAILED,
+    "unreachable": Reason.HOST_UNREACHABLE,
 }
 _FAILURES = {
     "cancelled": Reason.SUPERSEDED,
@@ -129,8 +135,9 @@ class Completer:
         settings, began = self._settings(), time.monotonic()
         if cursor.trigger is Trigger.AUTOMATIC and settings.debounce_ms:
             await asyncio.sleep(settings.debounce_ms / 1000)
-        if not await self._link.ready(_READY_S):
-            return Reason.HOST_UNREACHABLE if self._link.reason else Reason.HOST_LOADING
+        state = await self._link.ready(_READY_S)
+        if state != "ready":
+            return _NO_HOST[state]
         if cursor.trigger is Trigger.AUTOMATIC:
             return await self._written(cursor)
         reason = await self._begun(cursor, Sampled(settings.temperature, settings.seed))

@@ -6,7 +6,6 @@ from engine.host.protocol import Bounds, CompleteRequest, Done, LineSplice, Posi
 from lsp_server.completion.cursor import Cursor, Origin, accepted
 from lsp_server.completion.generation import Generation
 from lsp_server.completion.postprocess import process
-from lsp_server.reasons import Reason
 from lsp_server.completion.surroundings import Surroundings
 from lsp_server.completion.type_through import Remainder, TypeThrough
 from lsp_server.documents.document import Snapshot
@@ -16,6 +15,7 @@ from lsp_server.prompt.extent import Trigger, bounds_for, extent_at
 from lsp_server.prompt.place import Place
 from lsp_server.prompt.places import Places
 from lsp_server.prompt.text_place import place_by_text
+from lsp_server.reasons import Reason
 from lsp_server.settings import Settings
 
 CANCELLED = "cancelled"  # as the host ends what others go before

@@ -4,9 +4,9 @@ import re
 from itertools import takewhile
 
 from lsp_server.completion.brackets import CLOSERS, CLOSING, balance
-from lsp_server.reasons import Reason
 from lsp_server.completion.surroundings import Surroundings
 from lsp_server.prompt.indentation import indent_of
+from lsp_server.reasons import Reason
 
 _LETTERS = 5  # letters and digits that make a line evidence, wherever it stands
 _MOST_LINES = 12  # below that are compared

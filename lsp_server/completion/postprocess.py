@@ -11,9 +11,9 @@ from lsp_server.completion.overlap import (
     without_next,
     without_surplus,
 )
-from lsp_server.reasons import Reason
 from lsp_server.completion.surroundings import Surroundings
 from lsp_server.completion.trimming import in_scope, plain, unrepeated
+from lsp_server.reasons import Reason
 
 Step = Callable[[str, Surroundings], str | Reason]
 

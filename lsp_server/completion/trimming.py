@@ -4,10 +4,10 @@ import re
 from collections.abc import Sequence
 
 from lsp_server.completion.brackets import balance
-from lsp_server.reasons import Reason
 from lsp_server.completion.surroundings import Surroundings
 from lsp_server.prompt.extent import Extent
 from lsp_server.prompt.indentation import indent_of
+from lsp_server.reasons import Reason
 
 _SENTINEL = re.compile(
     r"<\|(?:endoftext|end_of_text|im_(?:start|end)|fim_\w+|fim-\w+|repo_name|file_sep"

@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
 from lsprotocol import types
@@ -67,6 +67,19 @@ class Editor:
         )
         return asyncio.ensure_future(self.client.text_document_inline_completion_async(params))
 
+    def ask_as(self, request_id: str) -> asyncio.Future[Any]:
+        """Ask under an id by which the request can be cancelled."""
+        context = types.InlineCompletionContext(KINDS.Automatic)
+        where = types.TextDocumentIdentifier(self.uri), types.Position(self.row, self.column)
+        params = types.InlineCompletionParams(context, *where)
+        method = types.TEXT_DOCUMENT_INLINE_COMPLETION
+        answer = self.client.protocol.send_request(method, params, msg_id=request_id)
+        return asyncio.wrap_future(answer)
+
+    def cancel(self, request_id: str) -> None:
+        """Tell the server that an answer is no longer wanted; it has to give one."""
+        self.client.cancel_request(types.CancelParams(request_id))
+
     async def items(self, **options: Any) -> list[types.InlineCompletionItem]:
         """The items of an answer."""
         answer = await self.ask(**options)
@@ -126,7 +139,6 @@ async def editor(
         client.initialized(types.InitializedParams())
         yield shown
         await client.shutdown_async(None)
-        client.exit(None)
     finally:
-        with suppress(Exception):
-            await client.stop()
+        client.exit(None)
+        await asyncio.wait_for(client.stop(), 20)
