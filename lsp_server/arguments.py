@@ -35,6 +35,9 @@ def build_parser() -> argparse.ArgumentParser:
     why = commands.add_parser("why", help="say why the last empty answers were empty")
     why.add_argument("-n", "--lines", metavar="N", type=_positive, default=20)
     why.add_argument("--json", action="store_true", help="print one JSON list instead")
+    doctor = commands.add_parser("doctor", help="examine everything, and say what to do")
+    doctor.add_argument("--json", action="store_true", help="print one JSON list instead")
+    doctor.add_argument("--start", action="store_true", help="start the host where there is none")
     return parser
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import errno
+import gc
 import os
 import sys
 import traceback
@@ -62,8 +63,9 @@ def _settings(command: str) -> Settings:
     if command not in _TOLERANT:
         return Settings.from_environment()
     loaded = load_settings()
-    for problem in loaded.problems:
-        _note(str(problem))
+    if command != "doctor":  # which lists them itself
+        for problem in loaded.problems:
+            _note(str(problem))
     return loaded.settings
 
 
@@ -138,8 +140,10 @@ def _serve(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _lsp(arguments: argparse.Namespace, settings: Settings) -> int:
+    gc.disable()  # it would look through the protocol's new classes again and again
     from lsp_server.lsp import serve_editor
 
+    gc.enable()
     return serve_editor(arguments, settings)
 
 
@@ -154,16 +158,23 @@ def _host(arguments: argparse.Namespace, settings: Settings) -> int:
     return commands[arguments.command](arguments, settings)
 
 
+def _doctor(arguments: argparse.Namespace, _settings: Settings) -> int:
+    from lsp_server.doctor import show_doctor
+
+    return show_doctor(arguments, load_settings())
+
+
 def _why(arguments: argparse.Namespace, settings: Settings) -> int:
     from lsp_server.why import show_why
 
     return show_why(arguments, settings)
 
 
-_TOLERANT = ("lsp", "serve")  # they tell of wrong settings, and use the rest
+_TOLERANT = ("doctor", "lsp", "serve")  # they tell of wrong settings, and use the rest
 _COMMANDS = {
     "bench": _bench,
     "complete": _complete,
+    "doctor": _doctor,
     "logs": _host,
     "lsp": _lsp,
     "serve": _serve,

@@ -1,4 +1,4 @@
-"""The local completion host as a daemon: found or started, asked, stopped. It loads no torch.
+"""The local completion host as a daemon: found or started, and stopped. It loads no torch.
 
 Who starts a host holds the lock of the runtime folder, so ten windows that open at once get one
 host. Waiting leaves the event loop free.
@@ -7,24 +7,19 @@ host. Waiting leaves the event loop free.
 import asyncio
 import os
 import signal
-import ssl
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
 
 import httpx2
-import msgspec
 from filelock import FileLock, Timeout
 
-from engine.errors import ConfigurationError, ForegramError
-from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, Problem, Status
+from engine.host.protocol import PROTOCOL_VERSION
 from engine.host.runtime import HostRecord, RuntimeFolder
+from lsp_server.host_address import HostAddress, HostAnswer, HostError, ask, host_address
 from lsp_server.settings import Settings
 
 POLL_S = 0.05
@@ -33,81 +28,6 @@ STOP_LIMIT_S = 15.0  # a host drains for ten seconds; then the same again after 
 MAX_RESTARTS = 1
 CRASH_WINDOW_S = 60.0  # a host that ends so soon after its start has crashed
 LAST_WORDS = 3  # lines of the log in a sentence
-
-
-class HostError(ForegramError):
-    """The completion host cannot be started, reached or stopped."""
-
-    code = "host_unavailable"
-    exit_status = 5
-
-
-@dataclass(frozen=True, slots=True)
-class HostAddress:
-    """Where a host listens, and the token that it asks for."""
-
-    token: str
-    socket_path: Path | None = None
-    url: str = "http://localhost"  # the name of a host on a socket
-    ca_file: Path | None = None
-
-    @property
-    def place(self) -> str:
-        """For people: the socket or the address."""
-        return str(self.socket_path or self.url)
-
-    def client(self, timeout_s: float = 5.0) -> httpx2.AsyncClient:
-        """A client of this host, which the caller closes. Raises ConfigurationError."""
-        headers = {PROTOCOL_HEADER: str(PROTOCOL_VERSION), "authorization": f"Bearer {self.token}"}
-        try:
-            return httpx2.AsyncClient(
-                base_url=self.url,
-                headers=headers,
-                timeout=timeout_s,
-                verify=self._certificates(),
-                transport=self._socket_transport(),
-            )
-        except httpx2.InvalidURL as error:
-            raise ConfigurationError(f"host_url {self.url} is no address: {error}") from error
-
-    def _socket_transport(self) -> httpx2.AsyncHTTPTransport | None:
-        if self.socket_path is None:
-            return None
-        # Certificates, which a socket does not need, would take 40 ms to read.
-        return httpx2.AsyncHTTPTransport(uds=str(self.socket_path), verify=False)
-
-    def _certificates(self) -> ssl.SSLContext | bool:
-        if self.ca_file is None:
-            return True
-        context = ssl.create_default_context()
-        try:
-            context.load_verify_locations(self.ca_file)
-        except OSError as error:  # ssl.SSLError is one
-            reason = f"ca_file {self.ca_file} cannot be used: {error.strerror or error}"
-            raise ConfigurationError(reason) from error
-        return context
-
-
-@dataclass(frozen=True, slots=True)
-class HostAnswer:
-    """What came of asking a host for its status.
-
-    `absent`: nobody listens; `silent`: somebody does and says nothing; `refused`: it is no host,
-    or none for us. `reason` says so in words where there is no status.
-    """
-
-    kind: Literal["status", "absent", "silent", "refused"]
-    status: Status | None = None
-    reason: str = ""
-
-
-def host_address(settings: Settings) -> HostAddress:
-    """Where the settings expect a host, running or not. Raises ForegramError."""
-    if settings.host_url is None:
-        folder = RuntimeFolder.open(settings.runtime_folder)
-        return HostAddress(folder.token(), folder.socket_path)
-    token = _remote_token(settings.token_file) if settings.token_file else ""
-    return HostAddress(token, url=settings.host_url, ca_file=settings.ca_file)
 
 
 async def ensure_host(settings: Settings, command: Sequence[str] | None = None) -> HostAddress:
@@ -120,11 +40,6 @@ async def ensure_host(settings: Settings, command: Sequence[str] | None = None) 
     if settings.host_url is None:
         await LocalHost(settings, command).ensure()
     return address
-
-
-async def host_status(settings: Settings) -> HostAnswer:
-    """Ask the host, local or remote, what it is doing."""
-    return await ask(host_address(settings))
 
 
 async def stop_host(settings: Settings) -> bool:
@@ -155,23 +70,6 @@ def serve_command(settings: Settings, folder: RuntimeFolder) -> list[str]:
         if value is not None:
             command += [name, str(value)]
     return command
-
-
-async def ask(address: HostAddress) -> HostAnswer:
-    """The status of the host at `address`; failures are answers too."""
-    try:
-        async with address.client() as client:
-            response = await client.get("/v1/status")
-    except httpx2.ConnectError as error:
-        reason = f"no completion host listens on {address.place}"
-        return HostAnswer("absent", reason=f"{reason}: {error}" if address.ca_file else reason)
-    except httpx2.HTTPError as error:
-        reason = f"the completion host on {address.place} does not answer: {type(error).__name__}"
-        return HostAnswer("silent", reason=reason)
-    if response.status_code == httpx2.codes.OK:
-        with suppress(msgspec.MsgspecError):
-            return HostAnswer("status", msgspec.json.decode(response.content, type=Status))
-    return HostAnswer("refused", reason=_refusal(address, response))
 
 
 class LocalHost:
@@ -313,17 +211,3 @@ def _is_up(answer: HostAnswer) -> bool:
     if answer.kind == "refused":
         raise HostError(answer.reason)
     return answer.status is not None and answer.status.state != "stopping"
-
-
-def _refusal(address: HostAddress, response: httpx2.Response) -> str:
-    with suppress(msgspec.MsgspecError):
-        problem = msgspec.json.decode(response.content, type=Problem)
-        return f"the completion host on {address.place} refuses: {problem.message}"
-    return f"what listens on {address.place} is no completion host of this version"
-
-
-def _remote_token(path: Path) -> str:
-    try:
-        return path.read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"token_file {path} cannot be read: {error}") from error

@@ -1,6 +1,6 @@
 """What the editor's side asks of a host, and the ways in which a host can fail to answer."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import suppress
 from typing import NoReturn
 
@@ -8,6 +8,7 @@ import httpx2
 import msgspec
 
 from engine.host.protocol import (
+    Chunk,
     CloseRequest,
     CompleteEvent,
     CompleteRequest,
@@ -49,18 +50,26 @@ class HostClient:
     async def complete(self, request: CompleteRequest) -> AsyncGenerator[CompleteEvent]:
         """The events of a completion; to stop listening is to cancel it."""
         content = msgspec.json.encode(request)
+        event: CompleteEvent | None = None
         try:
             async with self._http.stream("POST", "/v1/complete", content=content) as response:
                 if response.status_code != httpx2.codes.OK:
                     _refuse(response.status_code, await response.aread())
-                async for line in response.aiter_lines():
-                    yield self._decode(line)
+                async for line in _lines(response):
+                    event = self._decode(line)
+                    yield event
         except (httpx2.HTTPError, httpx2.StreamError, msgspec.MsgspecError) as error:
-            raise HostGoneError(f"{type(error).__name__}: {error}") from error
+            raise self._gone(error) from error
+        if event is None or isinstance(event, Chunk):
+            raise HostGoneError("the host stopped in the middle of a completion")
 
     async def status(self) -> Status:
         """What the host is doing."""
-        return msgspec.json.decode(await self._ask("GET", "/v1/status"), type=Status)
+        content = await self._ask("GET", "/v1/status")
+        try:
+            return msgspec.json.decode(content, type=Status)
+        except msgspec.MsgspecError as error:
+            raise HostRefusedError(_no_host(str(error))) from error
 
     async def sync(self, request: SyncRequest) -> None:
         """Have the host hold buffers."""
@@ -78,15 +87,37 @@ class HostClient:
         """Close all connections."""
         await self._http.aclose()
 
+    def _gone(self, error: Exception) -> HostGoneError:
+        reason = f"{type(error).__name__}: {error}".removesuffix(": ")
+        if isinstance(error, httpx2.ConnectError):
+            url = str(self._http.base_url).rstrip("/")
+            return HostGoneError(f"no completion host listens on {url} ({reason})")
+        return HostGoneError(f"the completion host stopped answering ({reason})")
+
     async def _ask(self, method: str, path: str, message: msgspec.Struct | None = None) -> bytes:
         content = None if message is None else msgspec.json.encode(message)
         try:
             response = await self._http.request(method, path, content=content)
         except httpx2.HTTPError as error:
-            raise HostGoneError(f"{type(error).__name__}: {error}") from error
+            raise self._gone(error) from error
         if not response.is_success:
             _refuse(response.status_code, response.content)
         return response.content
+
+
+async def _lines(response: httpx2.Response) -> AsyncIterator[bytes]:
+    """Lines as NDJSON has them. `aiter_lines` would end one at U+2028 within a text, too."""
+    rest = b""
+    async for part in response.aiter_bytes():
+        *whole, rest = (rest + part).split(b"\n")
+        for line in whole:
+            yield line
+    if rest:
+        yield rest
+
+
+def _no_host(reason: str) -> Problem:
+    return Problem("no_host", f"what answers is no completion host ({reason})")
 
 
 def _refuse(status: int, content: bytes) -> NoReturn:
@@ -95,4 +126,4 @@ def _refuse(status: int, content: bytes) -> NoReturn:
         if status == httpx2.codes.CONFLICT:
             raise HostConflictError(msgspec.json.decode(content, type=Conflict).uris)
         raise HostRefusedError(msgspec.json.decode(content, type=Problem))
-    raise HostRefusedError(Problem("no_host", f"what answers is no completion host ({status})"))
+    raise HostRefusedError(_no_host(str(status)))

@@ -15,7 +15,8 @@ from rich.text import Text
 
 from engine.host.protocol import Status
 from engine.host.runtime import RuntimeFolder
-from lsp_server.daemon import HostError, host_address, host_status, read_log, stop_host
+from lsp_server.daemon import read_log, stop_host
+from lsp_server.host_address import HostError, host_address, host_status
 from lsp_server.settings import Settings
 
 NO_HOST = 1

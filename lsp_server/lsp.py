@@ -5,14 +5,14 @@ import asyncio
 import logging
 import sys
 import threading
+from contextlib import suppress
 
 from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async
 
 from engine.errors import ConfigurationError
 from lsp_server.server import ForegramServer, create_server
-from lsp_server.settings import Layer, Settings
-
-_LOG = logging.getLogger(__name__)
+from lsp_server.setting_layers import Layer
+from lsp_server.settings import Settings
 
 
 def serve_editor(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -38,7 +38,9 @@ async def _serve_tcp(command_line: Layer, port: int) -> None:
         server = create_server(command_line)
         server.protocol.set_writer(writer)
         try:
-            await _serve(server, reader)
+            # Ctrl-C cancels each connection, and asyncio would tell that with a stack.
+            with suppress(asyncio.CancelledError):
+                await _serve(server, reader)
         finally:
             writer.close()
 
@@ -46,21 +48,25 @@ async def _serve_tcp(command_line: Layer, port: int) -> None:
         listener = await asyncio.start_server(connected, "127.0.0.1", port)
     except OSError as error:
         raise ConfigurationError(f"cannot listen on port {port}: {error.strerror}") from error
-    async with listener:
-        name = listener.sockets[0].getsockname()
-        sys.stderr.write(f"foregram: language server on {name[0]}:{name[1]}\n")
-        await listener.serve_forever()
+    except OverflowError as error:
+        raise ConfigurationError(f"port {port} is not within 0 and 65535") from error
+    name = listener.sockets[0].getsockname()
+    sys.stderr.write(f"foregram: language server on {name[0]}:{name[1]}\n")
+    # Not serve_forever: since Python 3.12 that ends with the last connection, whatever Ctrl-C says.
+    await asyncio.get_running_loop().create_future()
 
 
 async def _serve(server: ForegramServer, reader: StdinAsyncReader | asyncio.StreamReader) -> int:
     """Handle messages until the client exits or its stream ends; the exit status as LSP has it."""
-    error_handler = server.report_server_error
     try:
-        await run_async(threading.Event(), reader, server.protocol, _LOG, error_handler)
+        # pygls' own logger, which is silent: the client hears what its messages lack.
+        await run_async(
+            threading.Event(), reader, server.protocol, error_handler=server.report_server_error
+        )
     except SystemExit as exit_request:
         return int(exit_request.code or 0)
-    except (ConnectionError, asyncio.IncompleteReadError):
-        return 1  # it left in the middle of a word
+    except (ConnectionError, asyncio.IncompleteReadError, ValueError):
+        return 1  # it left in the middle of a word; ValueError: a header line without an end
     finally:
         await server.session.leave()
         server.thread_pool.shutdown(wait=False, cancel_futures=True)

@@ -1,16 +1,16 @@
 """What may be completed, and what may leave the editor at all."""
 
+import posixpath
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
 
-import pathspec
-from pygls import uris
-
-from lsp_server.reasons import Reason
 from lsp_server.documents.document import Snapshot
+from lsp_server.prompt.ignore_files import compiled
 from lsp_server.prompt.privacy import Privacy
 from lsp_server.prompt.secret_files import holds_private_key
+from lsp_server.reasons import Reason, base_name
 from lsp_server.settings import Settings
 
 
@@ -28,7 +28,7 @@ class Permissions:
         self._roots = roots
         self._settings = settings
         self._privacy = Privacy(roots, allowed=settings.allow_secret_files)
-        self._disabled = pathspec.GitIgnoreSpec.from_lines(settings.disabled_globs)
+        self._disabled = compiled(settings.disabled_globs)
         self._judged: dict[str, _Judged] = {}
 
     def refusal(self, snapshot: Snapshot) -> Reason | None:
@@ -48,9 +48,10 @@ class Permissions:
         """A document's path for people and prompts: within its workspace folder if it is in one."""
         path = _path(uri)
         if path is None:
-            return uri.rpartition("/")[2] or uri
-        root = next((root for root in self._roots if path.is_relative_to(root)), None)
-        return (path.relative_to(root) if root else Path(path.name)).as_posix()
+            return base_name(uri) or uri
+        around = [root for root in self._roots if path.is_relative_to(root)]
+        root = max(around, key=lambda root: len(root.parts), default=path.parent)
+        return path.relative_to(root).as_posix()
 
     def forget(self, uri: str) -> None:
         """A document was closed."""
@@ -71,10 +72,13 @@ class Permissions:
 
 
 def _path(uri: str) -> Path | None:
-    """The file that a URI names; cells of notebooks are in theirs."""
-    if uri.startswith("vscode-notebook-cell:"):
-        uri = "file:" + uri.removeprefix("vscode-notebook-cell:").partition("#")[0]
-    if not uri.startswith("file:"):
-        return None
-    name = uris.to_fs_path(uri)
-    return Path(name) if name else None
+    """The file that a URI names, if any, whatever the scheme.
+
+    Cells of notebooks are in theirs; a file's state in git, or one that is not saved yet, is as
+    secret as the file. What is not in a folder stands in none that has lists.
+    """
+    try:
+        name = unquote(urlsplit(uri).path)
+    except ValueError:  # brackets that hold no address
+        name = unquote(uri.partition(":")[2])
+    return Path(posixpath.normpath("/" + name.lstrip("/"))) if name.strip("/") else None

@@ -3,6 +3,8 @@
 import argparse
 import asyncio
 import logging
+import os
+import sys
 from pathlib import Path
 
 from engine.errors import ConfigurationError
@@ -14,14 +16,16 @@ from lsp_server.settings import Settings
 
 _MEGABYTE = 1024 * 1024
 _KV_BUDGET_MB = 512
+_SWITCH_S = 0.0005
 
 
 def serve(arguments: argparse.Namespace, settings: Settings) -> int:
     """Run the host until it is stopped. Raises ForegramError where it cannot begin."""
     logging.basicConfig(
         format="%(asctime)s %(levelname)s %(message)s",
-        level=logging.DEBUG if settings.debug else logging.INFO,
+        level=logging.DEBUG if settings.debug else logging.WARNING,  # torch is talkative
     )
+    logging.getLogger("foregram").setLevel(logging.DEBUG if settings.debug else logging.INFO)
     options = HostOptions(
         socket=arguments.socket,
         host=arguments.host,
@@ -29,7 +33,7 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
         token=_read_token(arguments.token_file),
         tls_cert=arguments.tls_cert,
         tls_key=arguments.tls_key,
-        idle_exit_s=arguments.idle_exit,
+        idle_exit_s=arguments.idle_exit or None,  # 0 is never, as in the settings
     )
     _check_device(arguments.device or settings.device)
 
@@ -48,7 +52,15 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
         )
         return Engine.load(engine_options, progress)
 
-    asyncio.run(HostServer(CompletionService(load), options).run())
+    service = CompletionService(load)
+    # The engine's thread gives the interpreter away so often; by default a request waits for 5 ms
+    # at each of its steps.
+    sys.setswitchinterval(_SWITCH_S)
+    asyncio.run(HostServer(service, options).run())
+    if service.info is None and service.problem is None:
+        # The model still loads, on a thread that would trip over a Python that is taken down.
+        logging.shutdown()
+        os._exit(0)
     return 0
 
 
@@ -61,6 +73,8 @@ def _read_token(path: Path | None) -> str | None:
         raise ConfigurationError(f"the token file {path} cannot be read: {error}") from error
     if not token:
         raise ConfigurationError(f"the token file {path} is empty")
+    if not (token.isascii() and token.isprintable()):  # no header can carry it
+        raise ConfigurationError(f"the token file {path} holds more than one line of ASCII text")
     return token
 
 

@@ -14,7 +14,7 @@ from lsp_server.documents.encoding import to_code_points
 from lsp_server.language_server_protocol import DocumentServer
 from lsp_server.prompt.extent import Trigger
 from lsp_server.session import Session
-from lsp_server.settings import Layer, SettingsProblem
+from lsp_server.setting_layers import Layer, SettingsProblem
 from lsp_server.status import StatusLine
 
 SECTION = "foregram"

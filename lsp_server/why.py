@@ -8,6 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from engine.errors import ForegramError
+from engine.host.runtime import RuntimeFolder
 from engine.whole_file import whole_file
 from lsp_server.reasons import EmptyAnswer, ReasonLog, answers_from_json
 from lsp_server.settings import Settings
@@ -18,11 +20,10 @@ _DAY_S = 24 * 3600.0
 
 def write_reasons(runtime_folder: Path, client_id: str, reasons: ReasonLog) -> None:
     """Keep a server's last empty answers for `foregram why`; where that cannot be, go without."""
-    with (
-        suppress(OSError),
-        whole_file(runtime_folder / _FOLDER / f"{client_id}.json") as file,
-    ):
-        file.write(reasons.to_json())
+    with suppress(OSError, ForegramError):
+        folder = RuntimeFolder.open(runtime_folder).path / _FOLDER  # made private, or checked
+        with whole_file(folder / f"{client_id}.json") as file:
+            file.write(reasons.to_json())
 
 
 def show_why(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -42,11 +43,10 @@ def show_why(arguments: argparse.Namespace, settings: Settings) -> int:
 def _read(folder: Path) -> list[EmptyAnswer]:
     """All that is kept, in the order of time; what is older than a day is removed."""
     answers: list[EmptyAnswer] = []
-    with suppress(OSError):
-        for path in folder.glob("*.json"):
+    for path in folder.glob("*.json"):
+        with suppress(OSError, msgspec.MsgspecError):  # one that is gone or damaged hides no other
             if path.stat().st_mtime < time.time() - _DAY_S:
                 path.unlink()
-                continue
-            with suppress(msgspec.MsgspecError):
+            else:
                 answers += answers_from_json(path.read_bytes())
     return sorted(answers, key=lambda answer: answer.time_s)

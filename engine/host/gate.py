@@ -2,7 +2,9 @@
 
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Any
 
 import msgspec
@@ -15,7 +17,6 @@ Send = Callable[[Event], Awaitable[None]]
 Application = Callable[[Event, Receive, Send], Awaitable[None]]  # as ASGI has it
 
 _OPEN_PATHS = ("/health",)
-_LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class Gate:
     def _refusal(self, scope: Event) -> tuple[int, Problem] | None:
         headers = {name.decode("latin-1"): value for name, value in scope["headers"]}
         host = headers.get("host", b"").decode("latin-1")
-        if self.is_loopback and host.rpartition(":")[0] not in _LOOPBACK and host not in _LOOPBACK:
+        if self.is_loopback and not is_loopback(_name_in(host)):
             return 403, Problem("wrong_host", f"this host does not go by the name {host!r}")
         if scope["path"] in _OPEN_PATHS:
             return None
@@ -61,3 +62,19 @@ class Gate:
         if self.token is None:
             return True
         return secrets.compare_digest(authorization, f"Bearer {self.token}".encode())
+
+
+def is_loopback(name: str) -> bool:
+    """Whether a name or address is of this machine alone, whoever resolves it."""
+    if name.lower() == "localhost":
+        return True
+    with suppress(ValueError):
+        return ip_address(name).is_loopback
+    return False
+
+
+def _name_in(host: str) -> str:
+    """A Host header without its port, and an IPv6 address without its brackets."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0]

@@ -47,25 +47,28 @@ class Run:
         self._tell(Failed(reason.value, f"the request was {reason.value}"))
 
     def _complete(self, cancelled: Callable[[], bool]) -> CompleteEvent:
-        queue_ms = 1000 * (time.perf_counter() - self.queued_at)
+        began = time.perf_counter()
+        queue_ms = 1000 * (began - self.queued_at)
         request = self.make_request()
         if self.is_prefill:
             self.engine.prefill(request, cancelled)
-            prefill_ms = 1000 * (time.perf_counter() - self.queued_at) - queue_ms
+            prefill_ms = 1000 * (time.perf_counter() - began)
             timings = Timings(queue_ms, prefill_ms, 0.0)
             return Done(self.id, "", "prefilled", 0, 0, 0, 0, 0, {}, timings)
         result = self.engine.complete(
             request, on_chunk=lambda chunk: self._tell(Chunk(chunk.text)), cancelled=cancelled
         )
         self.metrics.count(result, queue_ms)
-        return _done(self.id, result, queue_ms)
+        # All that is not decoding brings the prompt in: to lay it out, too.
+        prefill_ms = 1000 * (time.perf_counter() - began) - result.stats.decode_ms
+        return _done(self.id, result, Timings(queue_ms, prefill_ms, result.stats.decode_ms))
 
     def _tell(self, event: CompleteEvent) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody listens any more
             self.loop.call_soon_threadsafe(self.events.put_nowait, event)
 
 
-def _done(completion_id: str, result: CompletionResult, queue_ms: float) -> Done:
+def _done(completion_id: str, result: CompletionResult, timings: Timings) -> Done:
     stats = result.stats
     return Done(
         id=completion_id,
@@ -77,5 +80,5 @@ def _done(completion_id: str, result: CompletionResult, queue_ms: float) -> Done
         prompt_tokens=stats.prompt_tokens,
         reused_tokens=stats.reused_tokens,
         accepted_by_source=dict(stats.accepted_by_source),
-        timings=Timings(queue_ms, stats.prefill_ms, stats.decode_ms),
+        timings=timings,
     )

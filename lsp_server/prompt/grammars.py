@@ -5,7 +5,7 @@ from importlib import import_module
 
 from tree_sitter import Language, Parser
 
-_GRAMMARS = {
+GRAMMARS = {
     "python": ("tree_sitter_python", "language"),
     "javascript": ("tree_sitter_javascript", "language"),
     "javascriptreact": ("tree_sitter_javascript", "language"),
@@ -22,9 +22,9 @@ _GRAMMARS = {
 @cache
 def parser_for(language_id: str) -> Parser | None:
     """The parser for a language; None where there is no grammar or it cannot be loaded."""
-    if language_id not in _GRAMMARS:
+    if language_id not in GRAMMARS:
         return None
-    module, function = _GRAMMARS[language_id]
+    module, function = GRAMMARS[language_id]
     try:
         return Parser(Language(getattr(import_module(module), function)()))
     except (ImportError, ValueError):  # ValueError: a grammar of another ABI version

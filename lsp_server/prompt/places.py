@@ -29,7 +29,8 @@ class Places:
 
     def place(self, snapshot: Snapshot, position: Position) -> Place:
         """Where a position of the document's present text stands."""
-        followed = self._followed.get(snapshot.uri)
+        # Out of the table meanwhile: a tree that was half edited must not be edited again.
+        followed = self._followed.pop(snapshot.uri, None)
         splices = None
         if followed is not None and followed.opening == snapshot.opening:
             splices = self._splices_since(snapshot.uri, followed.version)

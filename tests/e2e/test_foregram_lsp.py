@@ -86,7 +86,8 @@ async def test_ghost_text_is_typed_along_accepted_and_counted():
             shown.type(typed)
             (item,) = await shown.items()
             assert text == shown.text.split("\n")[shown.row].strip() + text_of(item)
-        await shown.run(item.command.command, *item.command.arguments)
+        assert item.command is not None
+        await shown.run(item.command.command, *(item.command.arguments or ()))
         page = await metrics()
     assert 'foregram_feedback_total{kind="accepted"} 1.0' in page
     assert "foregram_requests_total" in page

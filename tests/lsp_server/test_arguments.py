@@ -8,7 +8,7 @@ import pytest
 
 from engine.config import PRESETS
 from lsp_server.arguments import build_parser
-from lsp_server.settings import VARIABLES
+from lsp_server.settings import settings_table
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 
@@ -27,13 +27,18 @@ def test_the_readme_lists_every_option_of_complete():
 
 
 def test_the_readme_uses_no_option_of_bench_that_does_not_exist():
-    known = options_of("bench", "replay") | options_of("bench", "fim") | options_of("bench", "pool")
+    known = set().union(*(options_of("bench", kind) for kind in ("replay", "fim", "pool", "lsp")))
     assert set(re.findall(r"--[a-z][a-z-]*", README.split("## Measure")[1])) <= known
 
 
-def test_the_readme_lists_every_variable_and_preset():
-    assert set(re.findall(r"FOREGRAM_[A-Z]+", README)) == set(VARIABLES)
+def test_the_readme_lists_every_setting_and_preset():
+    assert settings_table() in README
     assert all(f"`{preset}`" in README for preset in PRESETS)
+
+
+@pytest.mark.parametrize("command", ["serve", "lsp", "status", "stop", "logs", "why", "doctor"])
+def test_the_readme_names_every_command(command):
+    assert f"foregram {command}" in README
 
 
 def test_the_version_is_printed(capsys):

@@ -12,24 +12,17 @@ import threading
 import msgspec
 import pytest
 
-from engine.errors import ConfigurationError
 from engine.host.protocol import PROTOCOL_VERSION
 from engine.host.runtime import HostRecord, RuntimeFolderError
 from lsp_server import daemon
-from lsp_server.daemon import (
-    HostError,
-    ensure_host,
-    host_address,
-    host_status,
-    read_log,
-    serve_command,
-    stop_host,
-)
+from lsp_server.daemon import ensure_host, read_log, serve_command, stop_host
+from lsp_server.host_address import HostError, host_address, host_status
 from tests.support.local_host import stub_host
 
 ASK = """
 import asyncio, json, sys
-from lsp_server.daemon import ensure_host, host_status
+from lsp_server.daemon import ensure_host
+from lsp_server.host_address import host_status
 from lsp_server.settings import Settings
 async def main():
     settings = Settings.from_environment(json.loads(sys.argv[1]))
@@ -111,11 +104,6 @@ def test_the_record_says_who_runs(stub):
     assert record.socket == str(stub.folder.socket_path)
 
 
-def test_without_a_host_there_is_a_reason(stub):
-    assert answer(stub).kind == "absent"
-    assert answer(stub).reason == f"no completion host listens on {stub.folder.socket_path}"
-
-
 def test_a_stale_socket_is_no_obstacle(stub):
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(stub.folder.socket_path))
@@ -188,12 +176,6 @@ def test_a_foreign_listener_is_neither_used_nor_replaced(stub, monkeypatch):
     assert stub.starts == []
 
 
-def test_a_host_url_that_is_no_address_is_named(stub):
-    settings = msgspec.structs.replace(stub.settings, host_url="http://a:port")
-    with pytest.raises(ConfigurationError, match="host_url http://a:port is no address"):
-        asyncio.run(host_status(settings))
-
-
 def test_a_command_that_is_not_there_is_reported(stub):
     with pytest.raises(HostError, match="/no/python: No such file"):
         asyncio.run(ensure_host(stub.settings, ["/no/python"]))
@@ -249,17 +231,6 @@ def test_a_remote_host_is_neither_started_nor_stopped(stub, tmp_path):
     assert (address.token, address.url, address.socket_path) == ("secret", settings.host_url, None)
     with pytest.raises(HostError, match="only be stopped where it runs"):
         asyncio.run(stop_host(settings))
-    reason = asyncio.run(host_status(settings)).reason
-    assert reason == "no completion host listens on http://127.0.0.1:9"
-
-
-@pytest.mark.parametrize("name", ["token_file", "ca_file"])
-def test_a_file_that_is_not_there_is_named(stub, tmp_path, name):
-    settings = msgspec.structs.replace(
-        stub.settings, host_url="https://127.0.0.1:9", **{name: tmp_path / "gone"}
-    )
-    with pytest.raises(ConfigurationError, match=f"{name} .*gone"):
-        asyncio.run(host_status(settings))
 
 
 def test_a_runtime_folder_of_others_is_refused(stub):

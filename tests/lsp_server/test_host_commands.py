@@ -10,7 +10,8 @@ import pytest
 
 from engine.host.protocol import LoadProgress, Problem, Status
 from lsp_server import host_commands
-from lsp_server.daemon import HostAnswer, HostError, ensure_host
+from lsp_server.daemon import ensure_host
+from lsp_server.host_address import HostAnswer, HostError
 from lsp_server.host_commands import show_logs, show_status, stop
 from tests.support.local_host import stub_host
 

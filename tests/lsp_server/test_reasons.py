@@ -1,7 +1,7 @@
 """Reasons of empty answers, and the log of the last of them."""
 
-from lsp_server.reasons import Reason, ReasonLog, answers_from_json, base_name
 from lsp_server.prompt.privacy import Hidden
+from lsp_server.reasons import Reason, ReasonLog, answers_from_json, base_name
 
 
 def test_every_reason_has_a_sentence_for_people():

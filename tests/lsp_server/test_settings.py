@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from engine.errors import ConfigurationError
-from lsp_server.settings import Layer, Settings, load_settings, settings_table
+from lsp_server.setting_layers import Layer
+from lsp_server.settings import Settings, load_settings, settings_table
 
 
 @pytest.fixture
@@ -21,20 +21,6 @@ def write_file(tmp_path):
     return path.write_text
 
 
-def test_without_variables_the_cache_is_the_users_own():
-    settings = Settings.from_environment({"HOME": "/home/ada"})
-    assert settings.cache_folder.name == "foregram"
-    assert settings.cache_folder.is_relative_to("/home/ada")
-    assert (settings.model, settings.threads, settings.debug) == (None, None, False)
-
-
-def test_our_own_variable_wins_over_the_desktops():
-    values = {"HOME": "/home/ada", "XDG_CACHE_HOME": "/scratch"}
-    assert Settings.from_environment(values).cache_folder == Path("/scratch/foregram")
-    values["FOREGRAM_CACHE"] = "/models"
-    assert Settings.from_environment(values).cache_folder == Path("/models")
-
-
 def test_model_threads_and_debug_are_read():
     values = {
         "HOME": "/home/ada",
@@ -44,26 +30,6 @@ def test_model_threads_and_debug_are_read():
     }
     settings = Settings.from_environment(values)
     assert (settings.model, settings.threads, settings.debug) == ("1.5b", 2, True)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("FOREGRAM_THREADS", "0"), ("FOREGRAM_THREADS", "two"), ("FOREGRAM_X", "")]
-)
-def test_a_wrong_or_unknown_variable_is_named(name, value):
-    with pytest.raises(ConfigurationError, match=name):
-        Settings.from_environment({"HOME": "/home/ada", name: value})
-
-
-def test_an_empty_variable_is_as_good_as_none(environ):
-    assert Settings.from_environment(environ | {"FOREGRAM_THREADS": ""}).threads is None
-
-
-def test_lists_and_tables_of_variables_are_separated_by_commas(environ):
-    environ["FOREGRAM_DISABLED_GLOBS"] = "*.md, *.txt"
-    environ["FOREGRAM_LANGUAGES"] = "python=true, markdown=0"
-    settings = Settings.from_environment(environ)
-    assert settings.disabled_globs == ("*.md", "*.txt")
-    assert settings.languages == {"python": True, "markdown": False}
 
 
 def test_each_layer_wins_over_the_one_before(environ, write_file):
@@ -92,58 +58,6 @@ def test_what_is_wrong_is_named_with_its_source_and_the_rest_is_used(environ, wr
         "initializationOptions: numCandidates is 99, not a whole number from 1 to 10",
         "initializationOptions: enable is 0, not true or false",
     ]
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "complaint"),
-    [
-        ("hostUrl", "example.org", "not an http:// or https:// address"),
-        ("device", "gpu", "not `auto`, `cpu`, `cuda` or `cuda:N`"),
-        ("lookahead", "fastest", "lookahead 'fastest' is none of"),
-        ("temperature", -1, "not a number from 0 to 10"),
-        ("idleExitS", -1, "not a whole number from 0"),
-        ("languages", ["python"], "not a table of true and false"),
-        ("disabledGlobs", "*.md", "not a list of texts"),
-        ("cacheFolder", "", "not a path"),
-        ("temperature", float("nan"), "not a number from 0 to 10"),
-        ("seed", 2**63, "not a whole number from 0 to"),
-        ("tokenFile", 3, "not a path"),
-        ("model", 3, "not a text"),
-    ],
-)
-def test_values_are_checked(environ, key, value, complaint):
-    settings, [problem] = _loaded(Layer("options", {key: value}), environ=environ)
-    assert complaint in problem
-    assert settings == Settings.from_environment(environ)
-
-
-def test_what_an_editor_leaves_empty_is_left_to_other_layers(environ):
-    environ |= {"FOREGRAM_MODEL": "3b", "FOREGRAM_SEED": "7"}
-    empty = {"model": "", "hostUrl": "", "tokenFile": None, "seed": None, "acceptCommand": ""}
-    settings, problems = _loaded(Layer("options", empty), environ=environ)
-    assert problems == []
-    assert (settings.model, settings.host_url, settings.seed) == ("3b", None, 7)
-    assert settings.accept_command == ""
-
-
-def test_a_file_that_is_no_toml_is_one_problem(environ, write_file):
-    write_file("model = \n")
-    _, [problem] = _loaded(environ=environ)
-    assert "foregram.toml: cannot be read: Invalid value (at line 1" in problem
-
-
-def test_a_file_that_is_asked_for_has_to_be_there(environ, tmp_path):
-    environ["FOREGRAM_CONFIG"] = str(tmp_path / "mine.toml")
-    with pytest.raises(ConfigurationError, match=r"mine\.toml: there is no such file"):
-        Settings.from_environment(environ)
-    (tmp_path / "mine.toml").write_text("hostUrl = 'https://gpu.example.org:8443'\n")
-    assert Settings.from_environment(environ).host_url == "https://gpu.example.org:8443"
-
-
-def test_a_path_may_begin_with_the_home_folder(environ, write_file, monkeypatch):
-    monkeypatch.setenv("HOME", "/home/ada")
-    write_file("token_file = '~/token'\n")
-    assert Settings.from_environment(environ).token_file == Path("/home/ada/token")
 
 
 def test_settings_are_shown_in_camel_case(environ):

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,7 +84,7 @@ class RunningHost:
     async def post(self, path: str, message: msgspec.Struct) -> httpx2.Response:
         return await self.client.post(path, content=msgspec.json.encode(message))
 
-    async def complete(self, message: CompleteRequest) -> AsyncIterator[CompleteEvent]:
+    async def complete(self, message: CompleteRequest) -> AsyncGenerator[CompleteEvent]:
         """The events of a completion."""
         content = msgspec.json.encode(message)
         async with self.client.stream("POST", "/v1/complete", content=content) as response:

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from contextlib import aclosing
 
 import msgspec
 import pytest
@@ -154,9 +155,10 @@ async def test_who_stops_listening_ends_the_work_within_a_step(tmp_path):
     engine = HeldEngine(is_held=True)
     async with running_host(tmp_path, engine) as host:
         engine.permits.release()
-        async for event in host.complete(ask(buffer("x"))):
-            assert event == Chunk("one ")
-            break
+        async with aclosing(host.complete(ask(buffer("x")))) as events:
+            assert await anext(events) == Chunk("one ")
+        while not engine.ended:
+            await asyncio.sleep(0.005)
         engine.is_held = False
         await collected(host.complete(ask()))
     assert engine.ended == [FinishReason.CANCELLED, FinishReason.END_TOKEN]

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from engine.host.protocol import Position
 from lsp_server.completion.postprocess import Processed, process
-from lsp_server.reasons import Reason
 from lsp_server.completion.surroundings import Surroundings
 from lsp_server.prompt.extent import Extent
+from lsp_server.reasons import Reason
 
 
 def around(document: str, extent: Extent = Extent.SEVERAL, language: str = "python"):

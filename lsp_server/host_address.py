@@ -1,0 +1,141 @@
+"""Where a completion host listens, how it is asked for its status, and what it may answer."""
+
+import ssl
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import httpx2
+import msgspec
+
+from engine.errors import ConfigurationError, ForegramError
+from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, Problem, Status
+from engine.host.runtime import RuntimeFolder
+from lsp_server.settings import Settings
+
+
+class HostError(ForegramError):
+    """The completion host cannot be started, reached or stopped."""
+
+    code = "host_unavailable"
+    exit_status = 5
+
+
+@dataclass(frozen=True, slots=True)
+class HostAddress:
+    """Where a host listens, and the token that it asks for."""
+
+    token: str = field(repr=False)
+    socket_path: Path | None = None
+    url: str = "http://localhost"  # the name of a host on a socket
+    ca_file: Path | None = None
+
+    def __post_init__(self) -> None:
+        if not (self.token.isascii() and self.token.isprintable()):
+            raise ConfigurationError(f"the token for {self.place} is no line of ASCII characters")
+
+    @property
+    def place(self) -> str:
+        """For people: the socket or the address."""
+        return str(self.socket_path or self.url)
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether TLS guards the way there."""
+        return self.socket_path is None and self.url.startswith("https:")
+
+    def client(self, timeout_s: float = 5.0) -> httpx2.AsyncClient:
+        """A client of this host, which the caller closes. Raises ConfigurationError."""
+        headers = {PROTOCOL_HEADER: str(PROTOCOL_VERSION)}
+        if self.token:  # a host on this machine may ask for none
+            headers["authorization"] = f"Bearer {self.token}"
+        try:
+            return httpx2.AsyncClient(
+                base_url=self.url,
+                headers=headers,
+                timeout=timeout_s,
+                verify=True if self.socket_path else self.tls_context(),
+                transport=self._socket_transport(),
+            )
+        except httpx2.InvalidURL as error:
+            raise ConfigurationError(f"host_url {self.url} is no address: {error}") from error
+
+    def _socket_transport(self) -> httpx2.AsyncHTTPTransport | None:
+        if self.socket_path is None:
+            return None
+        # Certificates, which a socket does not need, would take 40 ms to read.
+        return httpx2.AsyncHTTPTransport(uds=str(self.socket_path), verify=False)
+
+    def tls_context(self) -> ssl.SSLContext:
+        """Trusts what the system trusts, and `ca_file`. Raises ConfigurationError."""
+        context = httpx2.create_ssl_context()
+        try:
+            if self.ca_file is not None:
+                context.load_verify_locations(self.ca_file)
+        except OSError as error:  # ssl.SSLError is one
+            reason = f"ca_file {self.ca_file} cannot be used: {error.strerror or error}"
+            raise ConfigurationError(reason) from error
+        return context
+
+
+@dataclass(frozen=True, slots=True)
+class HostAnswer:
+    """What came of asking a host for its status.
+
+    `absent`: nobody listens; `silent`: somebody does and says nothing; `refused`: it is no host,
+    or none for us. `reason` says so in words where there is no status, `code` in the host's own
+    word for programs where it has one.
+    """
+
+    kind: Literal["status", "absent", "silent", "refused"]
+    status: Status | None = None
+    reason: str = ""
+    code: str = ""
+
+
+def host_address(settings: Settings) -> HostAddress:
+    """Where the settings expect a host, running or not. Raises ForegramError."""
+    if settings.host_url is None:
+        folder = RuntimeFolder.open(settings.runtime_folder)
+        return HostAddress(folder.token(), folder.socket_path)
+    token = _remote_token(settings.token_file) if settings.token_file else ""
+    return HostAddress(token, url=settings.host_url, ca_file=settings.ca_file)
+
+
+async def host_status(settings: Settings) -> HostAnswer:
+    """Ask the host, local or remote, what it is doing."""
+    return await ask(host_address(settings))
+
+
+async def ask(address: HostAddress) -> HostAnswer:
+    """The status of the host at `address`; failures are answers too."""
+    try:
+        async with address.client() as client:
+            response = await client.get("/v1/status")
+    except httpx2.ConnectError as error:
+        reason = f"no completion host listens on {address.place}"
+        return HostAnswer("absent", reason=f"{reason}: {error}" if address.is_encrypted else reason)
+    except httpx2.HTTPError as error:
+        reason = f"the completion host on {address.place} does not answer: {type(error).__name__}"
+        return HostAnswer("silent", reason=reason)
+    if response.status_code == httpx2.codes.OK:
+        with suppress(msgspec.MsgspecError):
+            return HostAnswer("status", msgspec.json.decode(response.content, type=Status))
+    return _refusal(address, response)
+
+
+def _refusal(address: HostAddress, response: httpx2.Response) -> HostAnswer:
+    with suppress(msgspec.MsgspecError):
+        problem = msgspec.json.decode(response.content, type=Problem)
+        reason = f"the completion host on {address.place} refuses: {problem.message}"
+        return HostAnswer("refused", reason=reason, code=problem.code)
+    reason = f"what listens on {address.place} is no completion host of this version"
+    return HostAnswer("refused", reason=reason)
+
+
+def _remote_token(path: Path) -> str:
+    try:
+        return path.read_text("utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"token_file {path} cannot be read: {error}") from error

@@ -1,0 +1,181 @@
+"""The layers that settings come from: read, named, checked. It does not know what settings there are.
+
+A field's type says what its value has to be, its metadata what it means and how it is called.
+"""
+
+import difflib
+import reprlib
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+from msgspec import inspect
+from msgspec.structs import FieldInfo
+
+from engine.config import Lookahead
+from engine.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Settings of one source, by camelCase or snake_case keys.
+
+    None leaves a key to other layers; so does an empty text where a setting may be unset, which is
+    what editors send for a field that was not filled in.
+    """
+
+    source: str  # for people: a file's path, "command line", "initializationOptions"
+    values: Mapping[str, object]
+    is_text: bool = False  # of environment variables, by their names
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsProblem:
+    """A key that could not be used, or a file, where `key` is empty."""
+
+    source: str
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.message}"
+
+
+def usable_values(
+    layer: Layer, names: Mapping[str, FieldInfo], problems: list[SettingsProblem]
+) -> Iterator[tuple[str, object]]:
+    """What `layer` says of the fields that `names` calls; what is wrong is added to `problems`."""
+    for key, given in layer.values.items():
+        try:
+            if key not in names:
+                raise ConfigurationError(_unknown(key, names))
+            field = names[key]
+            if given is not None and (given != "" or field.default is not None):
+                yield field.name, _converted(key, given, field, strict=not layer.is_text)
+        except ConfigurationError as error:
+            problems.append(SettingsProblem(layer.source, key, str(error)))
+
+
+def _unknown(key: str, names: Mapping[str, FieldInfo]) -> str:
+    close = difflib.get_close_matches(key, names, n=1, cutoff=0.8)
+    return f"unknown setting {key}" + "".join(f"; did you mean {name}?" for name in close)
+
+
+def _converted(key: str, given: object, field: FieldInfo, *, strict: bool) -> object:
+    kind = metadata_of(field)
+    raw = given if strict else _split(str(given), kind)
+    try:
+        value = msgspec.convert(raw, field.type, strict=strict, dec_hook=_as_path)
+    except msgspec.ValidationError as error:
+        wrong = reprlib.repr(given)
+        raise ConfigurationError(f"{key} is {wrong}, not {expected(kind)}") from error
+    if field.name == "lookahead":
+        Lookahead.parse(value)
+    return value
+
+
+def _split(text: str, kind: inspect.Metadata) -> object:
+    """Lists and tables as a variable holds them: `*.md,*.txt` and `python=true,markdown=false`."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if isinstance(kind.type, inspect.VarTupleType):
+        return parts
+    if isinstance(kind.type, inspect.DictType):
+        pairs = (part.partition("=") for part in parts)
+        return {name.strip(): value.strip() for name, _, value in pairs}
+    return text
+
+
+def _as_path(_kind: type, value: object) -> Path:
+    if not isinstance(value, str) or not value:
+        raise TypeError("not a path")
+    return Path(value).expanduser()
+
+
+def expected(kind: inspect.Type) -> str:
+    """What a value of this type has to be, in words."""
+    if isinstance(kind, inspect.Metadata):
+        return (kind.extra or {}).get("expected") or expected(kind.type)
+    if isinstance(kind, inspect.UnionType):
+        return " or ".join(expected(one) for one in kind.types if one != inspect.NoneType())
+    if isinstance(kind, inspect.LiteralType):
+        return "one of " + ", ".join(f"`{value}`" for value in kind.values)
+    if isinstance(kind, inspect.IntType | inspect.FloatType):
+        noun = "a whole number" if isinstance(kind, inspect.IntType) else "a number"
+        upper = "" if kind.le is None else f" to {kind.le:,}"
+        return f"{noun} from {kind.ge}{upper}"
+    return _IN_WORDS[type(kind)]
+
+
+_IN_WORDS: dict[type[inspect.Type], str] = {
+    inspect.BoolType: "true or false",
+    inspect.CustomType: "a path",
+    inspect.DictType: "a table of true and false",
+    inspect.StrType: "a text",
+    inspect.VarTupleType: "a list of texts",
+}
+
+
+def file_layer(environ: Mapping[str, str], problems: list[SettingsProblem]) -> Layer:
+    """The user's `foregram.toml`; empty where there is none."""
+    path = _settings_path(environ)
+    try:
+        return Layer(str(path), tomllib.loads(path.read_text("utf-8")))
+    except FileNotFoundError:
+        if environ.get("FOREGRAM_CONFIG"):
+            problems.append(SettingsProblem(str(path), "", "there is no such file"))
+    except (OSError, ValueError) as error:  # unreadable; not TOML, not UTF-8
+        reason = getattr(error, "strerror", None) or error
+        problems.append(SettingsProblem(str(path), "", f"cannot be read: {reason}"))
+    return Layer(str(path), {})
+
+
+def environment_layer(environ: Mapping[str, str]) -> Layer:
+    """The variables that begin with FOREGRAM_."""
+    ours = {
+        name: text or None  # an empty variable is as good as none
+        for name, text in environ.items()
+        if name.startswith("FOREGRAM_") and name != "FOREGRAM_CONFIG"
+    }
+    return Layer("environment", ours, is_text=True)
+
+
+def _settings_path(environ: Mapping[str, str]) -> Path:
+    if environ.get("FOREGRAM_CONFIG"):
+        return Path(environ["FOREGRAM_CONFIG"]).expanduser()
+    if environ.get("XDG_CONFIG_HOME"):
+        folder = Path(environ["XDG_CONFIG_HOME"])
+    else:
+        folder = _home(environ) / (_on_mac("Library/Application Support") or ".config")
+    return folder / "foregram" / "foregram.toml"
+
+
+def default_cache_folder(environ: Mapping[str, str]) -> Path:
+    """Where the system keeps the caches of a user's programs."""
+    if environ.get("XDG_CACHE_HOME"):
+        return Path(environ["XDG_CACHE_HOME"]) / "foregram"
+    return _home(environ) / (_on_mac("Library/Caches") or ".cache") / "foregram"
+
+
+def _on_mac(folder: str) -> str:
+    return folder if sys.platform == "darwin" else ""
+
+
+def _home(environ: Mapping[str, str]) -> Path:
+    return Path(environ.get("HOME") or Path.home())
+
+
+def variable_of(field: FieldInfo) -> str:
+    """The environment variable that sets the field."""
+    extra = metadata_of(field).extra or {}
+    return str(extra.get("variable", f"FOREGRAM_{field.name.upper()}"))
+
+
+def metadata_of(field: FieldInfo) -> inspect.Metadata:
+    """The field's type with its description, which every setting has to have."""
+    kind = inspect.type_info(field.type)
+    if not isinstance(kind, inspect.Metadata):
+        raise TypeError(f"the setting {field.name} has no description")
+    return kind

@@ -1,0 +1,303 @@
+"""`foregram serve` in processes of its own, over a socket and over TCP."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+import msgspec
+import pytest
+
+from engine.host.protocol import (
+    MAX_BODY_BYTES,
+    Bounds,
+    BufferSync,
+    Chunk,
+    CompleteEvent,
+    CompleteRequest,
+    Done,
+    Position,
+    Problem,
+    Status,
+)
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.timeout(400),  # the first start on a machine converts the model
+]
+uses_model = pytest.mark.model
+
+LIMIT_S = 380.0
+LINES = ("def total(items):", '    """The price of all items."""', "    ")
+
+
+@dataclass(frozen=True)
+class Served:
+    """A host that runs, and a client of it."""
+
+    process: subprocess.Popen[bytes]
+    client: httpx2.Client
+    log: Path
+    first_health: httpx2.Response  # as soon as it answered at all
+
+    def status(self) -> Status:
+        return msgspec.json.decode(self.client.get("/v1/status").content, type=Status)
+
+    def until(self, condition) -> None:
+        """Wait until `condition` holds; fail with the log where it never does."""
+        deadline = time.monotonic() + LIMIT_S
+        while not condition():
+            assert self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < deadline, self.log.read_text()
+            time.sleep(0.02)
+
+    def events(self, **changes):
+        """The events of a completion, as they come."""
+        content = msgspec.json.encode(request(**changes))
+        with self.client.stream("POST", "/v1/complete", content=content) as response:
+            assert response.status_code == 200, response.read()
+            for line in response.iter_lines():
+                yield msgspec.json.decode(line, type=CompleteEvent)
+
+
+def request(max_tokens: int = 12, **changes) -> CompleteRequest:
+    sync = BufferSync("file:///shop/a.py", "a.py", "python", 1, lines=LINES)
+    plain = CompleteRequest(
+        client="one",
+        workspace="file:///shop",
+        uri=sync.uri,
+        version=1,
+        position=Position(2, 4),
+        sync=(sync,),
+        bounds=Bounds(max_tokens=max_tokens),
+    )
+    return msgspec.structs.replace(plain, **changes)
+
+
+def command(*arguments) -> list[str]:
+    return [sys.executable, "-m", "lsp_server", "serve", *map(str, arguments)]
+
+
+def environment(cache_folder: Path) -> dict[str, str]:
+    return os.environ | {"FOREGRAM_CACHE": str(cache_folder)}
+
+
+@contextmanager
+def serving(folder: Path, cache_folder: Path, *arguments, token: str = "", url: str = ""):
+    """A host with these arguments, listening; ended at the end if it has not ended by then."""
+    path = folder / "host.sock"
+    place = [] if url else ["--socket", path]
+    log = folder / "log"
+    with (
+        log.open("wb") as file,
+        subprocess.Popen(
+            command(*place, *arguments), stdout=file, stderr=file, env=environment(cache_folder)
+        ) as process,
+        httpx2.Client(
+            base_url=url or "http://host",
+            transport=None if url else httpx2.HTTPTransport(uds=str(path)),
+            headers={"authorization": f"Bearer {token}"} if token else {},
+            timeout=60,
+        ) as client,
+    ):
+        try:
+            _until_listening(process, log)
+            yield Served(process, client, log, client.get("/health"))
+        finally:
+            process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(15)
+            process.kill()
+
+
+def _until_listening(process, log: Path) -> None:
+    while b"listening on" not in log.read_bytes():
+        assert process.poll() is None, log.read_text()
+        time.sleep(0.005)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def short_folder():
+    """A folder in which a socket's path is short enough."""
+    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
+        yield Path(name)
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory, cache_folder):
+    """One host over TCP with a token, for all tests that do not end it."""
+    folder = tmp_path_factory.mktemp("tcp")
+    (folder / "token").write_text("sesame\n")
+    port = free_port()
+    place = ["--port", port, "--token-file", folder / "token"]
+    url = f"http://127.0.0.1:{port}"
+    with serving(folder, cache_folder, *place, token="sesame", url=url) as host:
+        yield host
+
+
+def ready(host: Served) -> Served:
+    host.until(lambda: host.client.get("/health").status_code == 200)
+    return host
+
+
+@uses_model
+def test_it_answers_before_its_model_is_loaded_and_then_completes(served):
+    assert served.first_health.status_code == 503
+    assert served.first_health.json() == {"status": "loading"}
+    assert ready(served).client.get("/health").json() == {"status": "ok"}
+    *chunks, done = served.events()
+    assert isinstance(done, Done)
+    assert all(isinstance(chunk, Chunk) for chunk in chunks)
+    assert "".join(chunk.text for chunk in chunks) == done.text
+    assert done.text.strip()
+    assert done.tokens <= 12
+    status = served.status()
+    assert (status.state, status.pid, status.num_buffers) == ("ready", served.process.pid, 1)
+    assert "foregram_tokens_total" in served.client.get("/metrics").text
+
+
+@uses_model
+@pytest.mark.parametrize("header", ["Bearer guess", "sesame", ""])
+def test_a_wrong_token_is_401(served, header):
+    response = served.client.get("/v1/status", headers={"authorization": header})
+    assert response.status_code == 401
+    assert msgspec.json.decode(response.content, type=Problem).code == "wrong_token"
+
+
+@uses_model
+def test_a_body_over_the_limit_is_413_and_the_host_lives_on(served):
+    body = b'{"client": "' + b"x" * MAX_BODY_BYTES + b'"}'
+    response = served.client.post("/v1/complete", content=body)
+    assert response.status_code == 413
+    assert msgspec.json.decode(response.content, type=Problem).code == "too_large"
+    assert served.status().pid == served.process.pid
+
+
+@uses_model
+def test_a_port_in_use_is_one_sentence_and_status_2(served, cache_folder):
+    port = served.client.base_url.port
+    result = run(cache_folder, "--port", port)
+    assert result.returncode == 2
+    assert_one_sentence(result, f"cannot listen on 127.0.0.1:{port}: Address already in use")
+
+
+@uses_model
+def test_sigterm_drains_a_completion_and_leaves_the_files_of_others(short_folder, cache_folder):
+    other = short_folder / "other.sock"
+    with (
+        socket.socket(socket.AF_UNIX) as neighbour,
+        serving(short_folder, cache_folder) as host,
+    ):
+        neighbour.bind(str(other))
+        events = ready(host).events(max_tokens=48)
+        first = next(events)
+        host.process.send_signal(signal.SIGTERM)
+        chunks = [first, *events]
+        done = chunks.pop()
+        assert isinstance(done, Done)
+        assert "".join(chunk.text for chunk in chunks) == done.text
+        assert done.finish_reason != "cancelled"
+        assert host.process.wait(15) == 0
+        assert "Traceback" not in host.log.read_text()
+    assert {path.name for path in short_folder.iterdir()} == {"log", "other.sock"}
+
+
+@uses_model
+def test_sigterm_ends_a_host_that_still_loads(short_folder, cache_folder):
+    with serving(short_folder, cache_folder) as host:
+        host.process.send_signal(signal.SIGTERM)
+        assert host.process.wait(15) == 0
+        assert "Traceback" not in host.log.read_text()
+
+
+def test_a_model_that_is_not_there_is_told_to_everyone_who_asks(short_folder, cache_folder):
+    with serving(short_folder, cache_folder, "--model", "9000b") as host:
+        host.until(lambda: host.status().state == "failed")
+        status = host.status()
+        assert status.problem.code == "model_not_found"
+        assert "9000b" in status.problem.message
+        for _ in range(2):
+            response = host.client.post("/v1/complete", content=msgspec.json.encode(request()))
+            assert response.status_code == 503
+            assert msgspec.json.decode(response.content, type=Problem) == status.problem
+        health = host.client.get("/health")
+        assert (health.status_code, health.json()) == (503, {"status": "failed"})
+        host.process.send_signal(signal.SIGINT)
+        assert host.process.wait(15) == 0
+        assert "Traceback" not in host.log.read_text()
+
+
+def test_port_0_is_the_systems_choice_and_told(tmp_path, cache_folder):
+    with subprocess.Popen(
+        command("--port", 0, "--model", "9000b"),
+        stderr=subprocess.PIPE,
+        env=environment(cache_folder),
+    ) as process:
+        try:
+            line = process.stderr.readline().decode()
+            place = re.search(r"listening on (127\.0\.0\.1:\d+)$", line.strip())
+            assert place, line
+            assert httpx2.get(f"http://{place[1]}/health").status_code == 503
+        finally:
+            process.terminate()
+            process.stderr.read()
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--host", "0.0.0.0"], "the host listens on 0.0.0.0 only with a token"),
+        (["--port", "65536"], "port 65536 is not within"),
+        (["--token-file", "missing"], "the token file missing cannot be read"),
+        (["--tls-cert", "cert.pem"], "--tls-cert and --tls-key come together"),
+        (["--tls-cert", "cert.pem", "--tls-key", "key.pem"], "there is no file cert.pem"),
+        (["--idle-exit", "-1"], "an idle time of -1 s is not above 0"),
+        (["--device", "tpu"], "device tpu"),
+        (["--socket", "missing/host.sock"], "cannot listen on missing/host.sock: No such file"),
+    ],
+)
+def test_what_cannot_be_served_is_one_sentence_and_status_2(
+    tmp_path, cache_folder, arguments, complaint
+):
+    result = run(cache_folder, *arguments, folder=tmp_path)
+    assert (result.returncode, result.stdout) == (2, b"")
+    assert_one_sentence(result, complaint)
+
+
+@pytest.mark.parametrize("content", [b"", b" \n", b"one\ntwo\n", "sésame".encode(), b"\xff"])
+def test_a_token_file_without_a_token_is_one_sentence_and_status_2(tmp_path, cache_folder, content):
+    (tmp_path / "token").write_bytes(content)
+    result = run(cache_folder, "--token-file", tmp_path / "token")
+    assert result.returncode == 2
+    assert_one_sentence(result, f"the token file {tmp_path / 'token'}")
+
+
+def run(cache_folder, *arguments, folder=None):
+    return subprocess.run(
+        command(*arguments),
+        capture_output=True,
+        cwd=folder,
+        env=environment(cache_folder) | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        check=False,
+        timeout=60,
+    )
+
+
+def assert_one_sentence(result, complaint):
+    errors = result.stderr.decode()
+    assert errors.startswith(f"foregram: {complaint}"), errors
+    assert errors.count("\n") == 1

@@ -1,0 +1,139 @@
+"""The buffers of all clients: versions, splices, conflicts, silence."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.host.buffers import (
+    BadRangeError,
+    ClientBuffers,
+    VersionConflictError,
+    spliced,
+    split_at,
+)
+from engine.host.protocol import BufferSync, LineSplice, Position
+
+LINES = st.lists(st.text("ab\u2028é", max_size=3), max_size=5).map(tuple)
+EDITS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), LINES), max_size=8)
+
+
+def whole(uri: str, *lines: str, version: int = 1) -> BufferSync:
+    return BufferSync(uri, uri, "python", version, lines=lines)
+
+
+def delta(uri: str, base: int, *splices: LineSplice, version: int) -> BufferSync:
+    return BufferSync(uri, uri, "python", version, base_version=base, splices=splices)
+
+
+@given(LINES, EDITS)
+def test_splices_do_what_a_list_does(lines, edits):
+    naive, splices = list(lines), []
+    for one, other, new in edits:
+        start, end = sorted(min(place, len(naive)) for place in (one, other))
+        splices.append(LineSplice(start, end, new))
+        naive = naive[:start] + list(new) + naive[end:]
+    buffers = ClientBuffers()
+    buffers.sync("one", "/", [whole("a", *lines)])
+    buffers.sync("one", "/", [delta("a", 1, *splices, version=2)])
+    assert buffers.get("one", "a", 2).lines == tuple(naive)
+    assert buffers.get("one", "a", 2).as_buffer.text == "\n".join(naive)
+
+
+@pytest.mark.parametrize(("start", "end"), [(-1, 0), (0, 3), (2, 1), (3, 3), (-2, -1)])
+def test_a_splice_out_of_range_is_refused_and_changes_nothing(start, end):
+    buffers = ClientBuffers()
+    buffers.sync("one", "/", [whole("a", "x", "y")])
+    with pytest.raises(BadRangeError, match=f"lines {start} to {end} are no range of 2 lines"):
+        buffers.sync("one", "/", [delta("a", 1, LineSplice(start, end, ()), version=2)])
+    assert buffers.get("one", "a", 1).lines == ("x", "y")
+
+
+def test_each_splice_stands_upon_the_one_before():
+    splices = [LineSplice(0, 0, ("a", "b")), LineSplice(2, 2, ("c",)), LineSplice(0, 1, ())]
+    assert spliced((), splices) == ("b", "c")
+    with pytest.raises(BadRangeError):
+        spliced((), [splices[1]])
+
+
+def test_buffers_in_conflict_are_named_and_all_others_taken_over():
+    buffers = ClientBuffers()
+    buffers.sync("one", "/", [whole("a", "x", version=3)])
+    with pytest.raises(VersionConflictError) as error:
+        buffers.sync(
+            "one",
+            "/",
+            [delta("a", 2, version=4), whole("b", "y"), delta("unknown", 1, version=2)],
+        )
+    assert error.value.uris == ("a", "unknown")
+    assert buffers.get("one", "a", 3).lines == ("x",)
+    assert buffers.get("one", "b", 1).lines == ("y",)
+
+
+def test_a_whole_buffer_replaces_any_version():
+    buffers = ClientBuffers()
+    buffers.sync("one", "/", [whole("a", "new", version=9)])
+    buffers.sync("one", "/", [whole("a", "older", version=2)])
+    assert buffers.get("one", "a", 2).lines == ("older",)
+    with pytest.raises(VersionConflictError):
+        buffers.get("one", "a", 9)
+
+
+def test_clients_do_not_see_each_others_buffers():
+    buffers = ClientBuffers()
+    buffers.sync("one", "/", [whole("a", "x")])
+    for client, uri in (("two", "a"), ("one", "b")):
+        with pytest.raises(VersionConflictError, match=uri):
+            buffers.get(client, uri, 1)
+
+
+def test_the_others_come_with_the_one_synced_last_first():
+    buffers = ClientBuffers()
+    for uri in "abc":
+        buffers.sync("one", "/", [whole(uri, uri)])
+    buffers.sync("one", "/", [delta("a", 1, version=2)])
+    assert [one.path for one in buffers.others("one", "c")] == ["a", "b"]
+
+
+def test_what_is_closed_is_forgotten_and_who_leaves_takes_all():
+    buffers = ClientBuffers()
+    buffers.sync("one", "/", [whole("a"), whole("b")])
+    buffers.close("one", ["a", "never opened"])
+    assert (buffers.num_clients, buffers.num_buffers) == (1, 1)
+    buffers.close("one", None)
+    buffers.close("one", None)
+    buffers.close("nobody", ["a"])
+    assert (buffers.num_clients, buffers.num_buffers) == (0, 0)
+
+
+def test_silent_clients_are_dropped_and_those_that_speak_stay(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr("engine.host.buffers.time.monotonic", lambda: now)
+    buffers = ClientBuffers()
+    for client in ("silent", "touched", "syncing"):
+        buffers.sync(client, "/", [whole("a")])
+    now = 200.0
+    buffers.touch("touched")
+    buffers.touch("nobody")
+    buffers.sync("syncing", "/", [])
+    now = 250.0
+    assert buffers.drop_silent(60.0) == ["silent"]
+    assert buffers.drop_silent(60.0) == []
+    assert buffers.num_clients == 2
+    with pytest.raises(VersionConflictError):
+        buffers.get("silent", "a", 1)
+
+
+@given(LINES.filter(bool), st.data())
+def test_the_text_falls_apart_at_a_position_and_nothing_is_lost(lines, data):
+    line = data.draw(st.integers(0, len(lines) - 1))
+    character = data.draw(st.integers(0, len(lines[line])))
+    before, behind = split_at(lines, Position(line, character))
+    assert before + behind == "\n".join(lines)
+    assert before.count("\n") == line
+    assert len(before.rpartition("\n")[2]) == character
+
+
+@pytest.mark.parametrize("position", [(-1, 0), (2, 0), (0, -1), (0, 2), (1, 1)])
+def test_a_position_outside_of_the_text_is_refused(position):
+    with pytest.raises(BadRangeError, match=r"there is no line|has no character"):
+        split_at(("x", ""), Position(*position))

@@ -1,0 +1,276 @@
+"""The host as a process: where it listens, whom it lets in, and what it leaves behind."""
+
+import asyncio
+import os
+import signal
+import socket
+import ssl
+import stat
+import subprocess
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from shutil import which
+
+import httpx2
+import pytest
+
+from engine.errors import ConfigurationError
+from engine.host.server import HostOptions, HostServer
+from engine.host.service import CompletionService
+from tests.support.running_host import HeldEngine, ask, buffer, running_host
+
+OPENSSL = which("openssl") or ""
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory):
+    """A certificate that its own key signed, and that key."""
+    if not OPENSSL:
+        pytest.skip("no openssl command to make a certificate with")
+    folder = tmp_path_factory.mktemp("tls")
+    cert, key = folder / "cert.pem", folder / "key.pem"
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    kind = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    subprocess.run(
+        [OPENSSL, "req", *kind, "-keyout", key, "-out", cert, *names],
+        check=True,
+        capture_output=True,
+    )
+    return cert, key
+
+
+@asynccontextmanager
+async def serving(options: HostOptions):
+    """A host that listens, and a client of it."""
+    service = CompletionService(lambda _: HeldEngine())
+    server = HostServer(service, options)
+    task = asyncio.create_task(server.run())
+    scheme = "https" if options.tls_cert else "http"
+    verify = ssl.create_default_context(cafile=options.tls_cert) if options.tls_cert else True
+    transport = httpx2.AsyncHTTPTransport(uds=str(options.socket)) if options.socket else None
+    headers = {"authorization": f"Bearer {options.token}"} if options.token else {}
+    async with httpx2.AsyncClient(
+        base_url=f"{scheme}://{options.host}:{options.port}",
+        verify=verify,
+        transport=transport,
+        headers=headers,
+    ) as client:
+        while not task.done():
+            with suppress(httpx2.TransportError):
+                if (await client.get("/health")).status_code == 200:
+                    break
+            await asyncio.sleep(0.005)
+        if not task.done():
+            yield client
+    server.stop()
+    await task
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "localhost", "::1"])
+def test_this_machine_alone_needs_no_token(host):
+    assert HostOptions(host=host).is_loopback
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "192.168.0.7", "models.example"])
+def test_any_other_address_needs_a_token(host):
+    with pytest.raises(ConfigurationError, match="only with a token: name a --token-file"):
+        HostOptions(host=host)
+    assert not HostOptions(host=host, token="secret").is_loopback
+
+
+def test_a_socket_needs_no_token_whatever_the_address(tmp_path):
+    assert HostOptions(socket=tmp_path / "host.sock", host="0.0.0.0").token is None
+
+
+@pytest.mark.parametrize("port", [-1, 65536])
+def test_a_port_out_of_range_is_refused(port):
+    with pytest.raises(ConfigurationError, match=f"port {port} is not within 0 and 65535"):
+        HostOptions(port=port)
+
+
+@pytest.mark.parametrize("idle_exit_s", [0.0, -1.0, float("nan")])
+def test_an_idle_time_that_is_none_is_refused(idle_exit_s):
+    with pytest.raises(ConfigurationError, match="is not above 0"):
+        HostOptions(idle_exit_s=idle_exit_s)
+
+
+@pytest.mark.parametrize("given", ["tls_cert", "tls_key"])
+def test_half_of_a_certificate_is_refused(tmp_path, given):
+    with pytest.raises(ConfigurationError, match="--tls-cert and --tls-key come together"):
+        HostOptions(**{given: tmp_path / "half.pem"})
+
+
+def test_tls_files_that_are_missing_or_broken_are_named(tmp_path, certificate):
+    cert, key = certificate
+    broken = tmp_path / "broken.pem"
+    with pytest.raises(ConfigurationError, match=f"there is no file {broken}"):
+        HostOptions(tls_cert=cert, tls_key=broken)
+    broken.write_text("-----BEGIN CERTIFICATE-----\nnot at all\n")
+    for files in ((broken, key), (cert, broken), (key, cert)):
+        with pytest.raises(ConfigurationError, match="are no certificate and its key") as error:
+            HostOptions(tls_cert=files[0], tls_key=files[1])
+        assert str(broken if broken in files else cert) in str(error.value)
+
+
+def test_a_key_of_another_certificate_is_refused(tmp_path, certificate):
+    other = tmp_path / "other.pem"
+    subprocess.run([OPENSSL, "genrsa", "-out", other, "2048"], check=True, capture_output=True)
+    with pytest.raises(ConfigurationError, match=r"no certificate and its key: .*mismatch"):
+        HostOptions(tls_cert=certificate[0], tls_key=other)
+
+
+def test_a_key_with_a_password_is_refused_and_nobody_is_asked_for_it(tmp_path, certificate):
+    cert, key = certificate
+    locked = tmp_path / "locked.pem"
+    subprocess.run(
+        [OPENSSL, "rsa", "-aes256", "-passout", "pass:sesame", "-in", key, "-out", locked],
+        check=True,
+        capture_output=True,
+    )
+    with pytest.raises(ConfigurationError, match="are no certificate and its key"):
+        HostOptions(tls_cert=cert, tls_key=locked)
+
+
+@pytest.mark.asyncio
+async def test_a_completion_over_tls_and_its_own_certificate(certificate):
+    cert, key = certificate
+    options = HostOptions(port=free_port(), token="secret", tls_cert=cert, tls_key=key)
+    async with serving(options) as client:
+        response = await client.post("/v1/status")
+        assert response.status_code == 405
+        assert (await client.get("/v1/status")).json()["state"] == "ready"
+        wrong = {"authorization": "Bearer guess"}
+        assert (await client.get("/v1/status", headers=wrong)).status_code == 401
+        async with httpx2.AsyncClient(base_url=client.base_url) as stranger:
+            with pytest.raises(httpx2.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
+                await stranger.get("/health")
+
+
+@pytest.mark.asyncio
+async def test_over_tcp_a_foreign_name_is_refused(certificate):
+    async with serving(HostOptions(port=free_port())) as client:
+        foreign = await client.get("/v1/status", headers={"host": "evil.example"})
+        assert (foreign.status_code, foreign.json()["code"]) == (403, "wrong_host")
+        assert (await client.get("/v1/status")).status_code == 200
+
+
+@pytest.mark.asyncio
+async def test_every_loopback_address_is_served_under_its_own_name():
+    options = HostOptions(host="127.0.0.2", port=free_port())
+    try:
+        socket.create_server((options.host, 0)).close()
+    except OSError:
+        pytest.skip("this system has one loopback address")
+    async with serving(options) as client:
+        assert (await client.get("/v1/status")).status_code == 200
+
+
+@pytest.mark.asyncio
+async def test_a_port_in_use_is_named():
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(ConfigurationError, match=f"cannot listen on 127.0.0.1:{port}: .* use"):
+            await HostServer(
+                CompletionService(lambda _: HeldEngine()), HostOptions(port=port)
+            ).run()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("missing/host.sock", "No such file or directory"), ("x" * 200, "AF_UNIX path too long")],
+)
+async def test_a_socket_that_cannot_be_made_is_named_with_the_reason(tmp_path, name, reason):
+    options = HostOptions(socket=tmp_path / name)
+    with pytest.raises(ConfigurationError, match=f"cannot listen on {tmp_path / name}: {reason}"):
+        await HostServer(CompletionService(lambda _: HeldEngine()), options).run()
+
+
+@pytest.mark.asyncio
+async def test_a_stale_socket_is_replaced_by_one_that_its_user_alone_may_open(tmp_path):
+    path = tmp_path / "host.sock"
+    with socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(str(path))
+    former = os.umask(0)
+    try:
+        async with running_host(tmp_path, HeldEngine()) as host:
+            assert (await host.client.get("/health")).status_code == 200
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    finally:
+        os.umask(former)
+    assert not path.exists()
+
+
+@pytest.mark.asyncio
+async def test_a_socket_on_which_somebody_listens_is_left_to_them(tmp_path):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        options = HostOptions(socket=tmp_path / "host.sock")
+        with pytest.raises(ConfigurationError, match=f"{options.socket}: Address already in use"):
+            await HostServer(CompletionService(lambda _: HeldEngine()), options).run()
+        assert (await host.client.get("/health")).status_code == 200
+
+
+@pytest.mark.asyncio
+async def test_a_file_that_is_no_socket_is_left_alone(tmp_path):
+    precious = tmp_path / "notes.txt"
+    precious.write_text("years of work")
+    with pytest.raises(ConfigurationError, match=f"cannot listen on {precious}"):
+        await HostServer(
+            CompletionService(lambda _: HeldEngine()), HostOptions(socket=precious)
+        ).run()
+    assert precious.read_text() == "years of work"
+
+
+@pytest.mark.asyncio
+async def test_who_took_the_place_of_a_host_keeps_its_socket(tmp_path):
+    path = tmp_path / "host.sock"
+    async with running_host(tmp_path, HeldEngine()):
+        path.unlink()
+        with socket.socket(socket.AF_UNIX) as other:
+            other.bind(str(path))
+    assert path.is_socket()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_has_the_engine_keep_what_it_learned(tmp_path, ending):
+    before = signal.getsignal(ending)
+    engine = HeldEngine()
+    async with running_host(tmp_path, engine) as host:
+        os.kill(os.getpid(), ending)
+        while not host.server.is_stopping:
+            await asyncio.sleep(0.001)
+    assert engine.is_closed
+    assert signal.getsignal(ending) is before
+
+
+@pytest.mark.asyncio
+async def test_who_is_not_let_in_does_not_keep_an_idle_host_awake(tmp_path):
+    async with running_host(tmp_path, HeldEngine(), token="right", idle_exit_s=0.1) as host:
+        wrong = {"authorization": "Bearer wrong"}
+        with suppress(httpx2.TransportError):  # it has gone, as it should
+            while not host.server.is_stopping:
+                await host.client.post("/v1/buffers", headers=wrong)
+        assert host.server.is_stopping
+
+
+@pytest.mark.asyncio
+async def test_silent_clients_and_their_turns_are_forgotten(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.host.server._WATCH_S", 0.01)
+    monkeypatch.setattr("engine.host.server._SILENT_CLIENT_S", 0.0)
+    async with running_host(tmp_path, HeldEngine()) as host:
+        async for _ in host.complete(ask(buffer("x"))):
+            pass
+        while host.service.buffers.num_clients:
+            await asyncio.sleep(0.005)
+        assert not host.service.scheduler._turns
+
+
+def test_options_check_themselves_however_they_are_made():
+    with pytest.raises(ConfigurationError):
+        replace(HostOptions(token="secret", host="0.0.0.0"), token=None)

@@ -1,0 +1,239 @@
+"""Requests are answered from memory, from what runs, or from the host; or with a reason."""
+
+import asyncio
+
+import pytest
+from lsprotocol import types
+
+from engine import FinishReason
+from lsp_server.reasons import Reason
+from tests.support.connected import URI, connected
+from tests.support.running_host import HeldEngine
+
+pytestmark = pytest.mark.asyncio
+
+SOURCE = "def total(items):\n    |\n"
+WORDS = ("return ", "sum(", "items", ")")
+TEXT = "return sum(items)"
+
+
+async def test_the_hosts_text_becomes_an_item_at_the_cursor(tmp_path):
+    async with connected(tmp_path, HeldEngine(WORDS)) as editor:
+        editor.open(SOURCE)
+        (item,) = (await editor.ask()).items
+    assert item.insert_text == TEXT
+    assert item.range == types.Range(types.Position(1, 4), types.Position(1, 4))
+    assert item.command is not None
+    assert editor.engine.requests[0].prefix == "def total(items):\n    "
+    assert editor.engine.requests[0].path == "a.py"
+
+
+async def test_typing_along_is_answered_from_memory(tmp_path):
+    async with connected(tmp_path, HeldEngine(WORDS)) as editor:
+        editor.open(SOURCE)
+        await editor.ask()
+        for number in range(1, 8):
+            editor.type(TEXT[number - 1])
+            assert await editor.texts() == [TEXT[number:]]
+    assert len(editor.engine.requests) == 1
+
+
+async def test_who_types_along_while_it_runs_joins_it(tmp_path):
+    engine = HeldEngine(WORDS, is_held=True)
+    async with connected(tmp_path, engine) as editor:
+        editor.open(SOURCE)
+        first = editor.ask()
+        await editor.begun()
+        editor.type("re")
+        second = editor.ask()
+        first.cancel()  # as editors do for a request that is overtaken
+        engine.is_held = False
+        assert [item.insert_text for item in (await second).items] == [TEXT[2:]]
+    assert len(engine.requests) == 1
+
+
+async def test_who_types_something_else_gets_another(tmp_path):
+    engine = HeldEngine(WORDS, is_held=True)
+    async with connected(tmp_path, engine) as editor:
+        editor.open(SOURCE)
+        first = editor.ask()
+        await editor.begun()
+        engine.permits.release()  # "return " is out
+        editor.type("x")
+        second = editor.ask()
+        await editor.begun()
+        engine.is_held = False
+        assert [item.insert_text for item in (await second).items] == [TEXT]
+        assert (await first).reason is not None
+    assert engine.ended == [FinishReason.CANCELLED, FinishReason.END_TOKEN]
+    assert engine.requests[1].prefix.endswith("    x")
+
+
+async def test_a_cancelled_request_ends_the_work_once_nobody_joins(tmp_path):
+    engine = HeldEngine(WORDS, is_held=True)
+    async with connected(tmp_path, engine) as editor:
+        editor.open(SOURCE)
+        asked = editor.ask()
+        await editor.begun()
+        asked.cancel()
+        while not engine.ended:
+            await asyncio.sleep(0.005)
+    assert engine.ended == [FinishReason.CANCELLED]
+
+
+async def test_what_follows_an_accept_is_there_before_it_is_asked_for(tmp_path):
+    engine = HeldEngine(WORDS)
+    async with connected(tmp_path, engine, speculate=True) as editor:
+        editor.open(SOURCE)
+        await editor.ask()
+        await editor.begun()
+        await editor.begun()  # ahead of the user
+        assert engine.requests[1].prefix == f"def total(items):\n    {TEXT}"
+        assert engine.requests[1].cache_key != engine.requests[0].cache_key
+
+
+async def test_an_explicit_request_gets_several_the_greedy_one_first(tmp_path):
+    engine = HeldEngine(WORDS)
+    complete = engine.complete
+
+    def varied(request, **callbacks):
+        engine.words = (f"x{request.sampling.seed}",)
+        return complete(request, **callbacks)
+
+    engine.complete = varied  # type: ignore[method-assign] # other words for other seeds
+    async with connected(tmp_path, engine, num_candidates=3) as editor:
+        editor.open("value = |\n")
+        assert sorted(await editor.texts(invoked=True)) == ["x0", "x1", "x2"]
+        assert (await editor.texts())[0] == "x0"
+    assert [request.sampling.temperature for request in engine.requests] == [0.0, 0.8, 0.8]
+
+
+async def test_the_menus_item_is_continued_over_its_range(tmp_path):
+    async with connected(tmp_path, HeldEngine(("(item)",))) as editor:
+        editor.open("items.ap|\n")
+        menu = types.SelectedCompletionInfo(
+            types.Range(types.Position(0, 6), types.Position(0, 8)), "append"
+        )
+        (item,) = (await editor.ask(selected=menu)).items
+    assert item.insert_text == "append(item)"
+    assert item.range == menu.range
+    assert editor.engine.requests[0].prefix == "items.append"
+
+
+async def test_edits_reach_the_host_and_so_do_other_documents(tmp_path):
+    engine = HeldEngine(WORDS)
+    async with connected(tmp_path, engine) as editor:
+        editor.open("PRICE = 3\n", uri="file:///shop/prices.py")
+        editor.open("KEY = 1\n", uri="file:///shop/.env")
+        editor.open("x = '🦉\u2028'\n|\n")
+        await editor.ask()
+        editor.type("y")
+        editor.type("\nz")
+        await editor.ask()
+    assert engine.requests[1].prefix == "x = '🦉\u2028'\ny\nz"
+    assert [buffer.path for buffer in engine.requests[1].open_buffers] == ["prices.py"]
+
+
+async def test_a_host_that_forgot_the_document_gets_it_whole(tmp_path):
+    engine = HeldEngine(WORDS)
+    async with connected(tmp_path, engine) as editor:
+        editor.open(SOURCE)
+        await editor.ask()
+        editor.host.service.buffers.close(editor.link.client_id, None)
+        editor.type("x")
+        assert await editor.texts() == [TEXT]
+    assert engine.requests[1].prefix.endswith("    x")
+
+
+async def test_a_reopened_document_is_another_text_at_the_same_version(tmp_path):
+    engine = HeldEngine(WORDS)
+    async with connected(tmp_path, engine) as editor:
+        editor.open(SOURCE)
+        await editor.ask()
+        editor.documents.close(URI)
+        editor.open("other = |")
+        await editor.ask()
+    assert engine.requests[1].prefix == "other = "
+
+
+@pytest.mark.parametrize(
+    ("text", "uri", "settings", "reason"),
+    [
+        ("x|", "file:///shop/.env", {}, Reason.SECRET_FILE),
+        ("-----BEGIN RSA PRIVATE KEY-----\n|", URI, {}, Reason.SECRET_FILE),
+        ("x|", URI, {"enable": False}, Reason.DISABLED),
+        ("x|", URI, {"languages": {"python": False}}, Reason.DISABLED),
+        ("x|", URI, {"disabled_globs": ("*.py",)}, Reason.DISABLED),
+        ("x\0|", URI, {}, Reason.BINARY),
+        ("x" * 20_000_000 + "y" * 2_000_000 + "|", URI, {}, Reason.TOO_LARGE),
+    ],
+)
+async def test_what_is_not_completed_says_why_and_asks_no_host(
+    tmp_path, text, uri, settings, reason
+):
+    engine = HeldEngine(WORDS)
+    async with connected(tmp_path, engine, **settings) as editor:
+        editor.open(text, uri=uri)
+        assert (await editor.ask(uri=uri)).reason is reason
+    assert engine.requests == []
+
+
+async def test_unknown_documents_and_positions_say_so(tmp_path):
+    async with connected(tmp_path, HeldEngine(WORDS)) as editor:
+        assert (await editor.ask()).reason is Reason.UNKNOWN_DOCUMENT
+        editor.open(SOURCE)
+        below = types.Position(17, 0)
+        assert (await editor.ask(position=below)).reason is Reason.BAD_POSITION
+
+
+async def test_a_model_that_says_nothing_of_use_says_so(tmp_path):
+    engine = HeldEngine(())
+    async with connected(tmp_path, engine) as editor:
+        editor.open(SOURCE)
+        assert (await editor.ask()).reason is Reason.MODEL_SAID_NOTHING
+        engine.words = (")",)
+        editor.type("x")
+        assert (await editor.ask()).reason in (Reason.BRACKET_ONLY, Reason.BLANK)
+
+
+async def test_an_engine_that_breaks_says_so_and_the_next_request_is_served(tmp_path):
+    engine = HeldEngine(WORDS)
+    complete, broken = engine.complete, iter([True])
+
+    def breaking(request, **callbacks):
+        if next(broken, False):
+            raise RuntimeError("broken")
+        return complete(request, **callbacks)
+
+    engine.complete = breaking  # type: ignore[method-assign] # a staged fault
+    async with connected(tmp_path, engine) as editor:
+        editor.open(SOURCE)
+        assert (await editor.ask()).reason is Reason.HOST_FAILED
+        assert await editor.texts() == [TEXT]
+
+
+async def test_where_no_host_answers_the_reason_comes_at_once(tmp_path):
+    async with connected(tmp_path, HeldEngine(WORDS)) as editor:
+        editor.open(SOURCE)
+        await editor.ask()
+        editor.host.server.stop()
+        while (tmp_path / "host.sock").exists() and editor.host.service.state != "stopping":
+            await asyncio.sleep(0.005)
+        editor.type("x")
+        answer = await asyncio.wait_for(editor.ask(), 10)
+    assert answer.reason is Reason.HOST_UNREACHABLE
+
+
+async def test_a_new_line_is_read_before_it_is_asked_for(tmp_path):
+    engine = HeldEngine(WORDS)
+    async with connected(tmp_path, engine) as editor:
+        editor.open(SOURCE)
+        await editor.ask()
+        editor.type("x = 1\n    ")
+        editor.completer.prefill(
+            URI, editor.documents.snapshot(URI).position(types.Position(editor.row, editor.column))
+        )
+        while len(engine.requests) < 2:
+            await asyncio.sleep(0.005)
+    assert engine.requests[1].prefix == "def total(items):\n    x = 1\n    "
+    assert len(engine.ended) == 1  # nothing was written for it

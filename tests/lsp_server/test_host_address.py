@@ -1,0 +1,67 @@
+"""Where a host is expected, and what asking there may come to."""
+
+import asyncio
+
+import msgspec
+import pytest
+
+from engine.errors import ConfigurationError
+from lsp_server.daemon import ensure_host
+from lsp_server.host_address import HostAddress, host_address, host_status
+from tests.support.local_host import stub_host
+
+
+@pytest.fixture
+def stub():
+    with stub_host() as stub:
+        yield stub
+
+
+def answer(stub):
+    return asyncio.run(host_status(stub.settings))
+
+
+def test_a_host_that_does_not_know_the_token_says_so_in_a_word_for_programs(stub):
+    asyncio.run(ensure_host(stub.settings, stub.command()))
+    pid, token = stub.folder.read_record().pid, stub.folder.token()
+    stub.folder.token_path.write_text("another")
+    assert (answer(stub).kind, answer(stub).code) == ("refused", "wrong_token")
+    stub.folder.token_path.write_text(token)
+    assert answer(stub).status.pid == pid
+
+
+def test_a_remote_host_that_is_not_there_is_named_by_its_url(stub):
+    settings = msgspec.structs.replace(stub.settings, host_url="http://127.0.0.1:9")
+    reason = asyncio.run(host_status(settings)).reason
+    assert reason == "no completion host listens on http://127.0.0.1:9"
+
+
+@pytest.mark.parametrize("token", ["zwölf", "one\ntwo"])
+def test_a_token_that_no_header_can_carry_is_refused_and_not_shown(token):
+    with pytest.raises(ConfigurationError, match="no line of ASCII") as error:
+        HostAddress(token)
+    assert token not in str(error.value)
+
+
+def test_an_address_does_not_show_its_token(stub):
+    assert stub.folder.token() not in repr(host_address(stub.settings))
+
+
+def test_without_a_host_there_is_a_reason(stub):
+    assert answer(stub).kind == "absent"
+    assert answer(stub).reason == f"no completion host listens on {stub.folder.socket_path}"
+
+
+def test_a_host_url_that_is_no_address_is_named(stub):
+    settings = msgspec.structs.replace(stub.settings, host_url="http://a:port")
+    with pytest.raises(ConfigurationError, match="host_url http://a:port is no address"):
+        asyncio.run(host_status(settings))
+
+
+@pytest.mark.parametrize("name", ["token_file", "ca_file"])
+def test_a_file_that_is_not_there_is_named(stub, tmp_path, name):
+    settings = msgspec.structs.replace(
+        stub.settings, host_url="https://127.0.0.1:9", **{name: tmp_path / "gone"}
+    )
+    with pytest.raises(ConfigurationError, match=f"{name} .*gone"):
+        asyncio.run(host_status(settings))

@@ -1,0 +1,180 @@
+"""What may be completed, and what may leave the editor."""
+
+import pytest
+from lsprotocol import types
+
+from lsp_server.documents.document import Snapshot
+from lsp_server.permissions import Permissions
+from lsp_server.reasons import Reason
+from lsp_server.settings import Settings
+
+KEY = ("# how to make one", "-----BEGIN OPENSSH PRIVATE KEY-----", "b3BlbnNzaC1rZXktdjEAAAAA")
+
+
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "shop").mkdir()
+    return tmp_path / "shop"
+
+
+def permissions(*roots, **settings) -> Permissions:
+    folders = {"cache_folder": roots[0], "runtime_folder": roots[0]}
+    return Permissions(roots, Settings(**folders | settings))
+
+
+def document(uri: str, *lines: str, language: str = "python") -> Snapshot:
+    encoding = types.PositionEncodingKind.Utf16
+    return Snapshot(uri, language, 1, 1, lines or ("x = 1",), "\n", encoding)
+
+
+def test_an_ordinary_file_is_completed_and_may_help(root):
+    judge = permissions(root)
+    plain = document(f"file://{root}/a.py")
+    assert judge.refusal(plain) is None
+    assert judge.may_send(plain)
+
+
+@pytest.mark.parametrize("name", [".env", "keys/server.pem", ".ssh/config", "%2Eenv", "a/../.env"])
+def test_a_secret_file_is_neither_completed_nor_sent(root, name):
+    judge = permissions(root)
+    secret = document(f"file://{root}/{name}")
+    assert judge.refusal(secret) is Reason.SECRET_FILE
+    assert not judge.may_send(secret)
+
+
+@pytest.mark.parametrize("name", ["notes;.env", "a;b/.env", "a b/%23/.env"])
+def test_signs_that_mean_something_in_other_uris_hide_no_secret(root, name):
+    assert permissions(root).refusal(document(f"file://{root}/{name}")) is Reason.SECRET_FILE
+
+
+def test_ignore_files_are_obeyed(root):
+    (root / ".gitignore").write_text("build/\n")
+    (root / ".foregramignore").write_text("draft.py\n")
+    judge = permissions(root)
+    for name in ("build/a.py", "draft.py"):
+        ignored = document(f"file://{root}/{name}")
+        assert judge.refusal(ignored) is Reason.IGNORED_FILE
+        assert not judge.may_send(ignored)
+
+
+def test_what_looks_secret_can_be_allowed(root):
+    judge = permissions(root, allow_secret_files=(".env.example",))
+    assert judge.refusal(document(f"file://{root}/.env.example")) is None
+    assert judge.refusal(document(f"file://{root}/.env")) is Reason.SECRET_FILE
+
+
+def test_a_private_key_in_the_text_hides_a_file_of_any_name(root):
+    judge = permissions(root)
+    uri = f"file://{root}/a.py"
+    assert judge.refusal(document(uri)) is None
+    assert judge.refusal(document(uri, *KEY)) is Reason.SECRET_FILE
+    assert not judge.may_send(document("untitled:Untitled-1", *KEY))
+    assert judge.refusal(document(uri)) is None  # it was taken out again
+
+
+def test_a_text_is_looked_through_once(root, monkeypatch):
+    looked: list[tuple[str, ...]] = []
+    monkeypatch.setattr("lsp_server.permissions.holds_private_key", looked.append)
+    judge = permissions(root)
+    plain = document(f"file://{root}/a.py")
+    for _ in range(3):
+        assert judge.may_send(plain)
+    assert len(looked) == 1
+    judge.forget(plain.uri)
+    judge.forget("file:///never/opened.py")
+    assert judge.may_send(plain)
+    assert len(looked) == 2
+
+
+def test_completion_can_be_switched_off_and_the_text_may_still_help(root):
+    judge = permissions(root, enable=False)
+    plain = document(f"file://{root}/a.py")
+    assert judge.refusal(plain) is Reason.DISABLED
+    assert judge.may_send(plain)
+
+
+def test_languages_are_switched_off_one_by_one(root):
+    judge = permissions(root, languages={"markdown": False, "python": True})
+    uri = f"file://{root}/a"
+    assert judge.refusal(document(uri, language="markdown")) is Reason.DISABLED
+    assert judge.refusal(document(uri, language="python")) is None
+    assert judge.refusal(document(uri, language="zig")) is None
+
+
+@pytest.mark.parametrize(
+    ("uri", "is_disabled"),
+    [
+        ("file://ROOT/vendor/a.py", True),
+        ("file://ROOT/lib/vendor/a.py", False),
+        ("file://ROOT/docs/deep/a.md", True),
+        ("file:///elsewhere/vendor/a.md", True),  # outside of the workspace the name tells
+        ("file:///elsewhere/vendor/a.py", False),
+        ("untitled:Untitled-1.md", True),
+    ],
+)
+def test_files_are_switched_off_by_globs_within_the_workspace(root, uri, is_disabled):
+    judge = permissions(root, disabled_globs=("/vendor/**", "*.md"))
+    expected = Reason.DISABLED if is_disabled else None
+    assert judge.refusal(document(uri.replace("ROOT", str(root)))) is expected
+
+
+def test_a_glob_that_makes_no_sense_disables_nothing_and_breaks_nothing(root):
+    judge = permissions(root, disabled_globs=("[z-a]bad", "*.md"))
+    assert judge.refusal(document(f"file://{root}/a.py")) is None
+    assert judge.refusal(document(f"file://{root}/a.md")) is Reason.DISABLED
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "vscode-notebook-cell:ROOT/.ssh/a.ipynb#W0sZmlsZQ%3D%3D",
+        "vscode-notebook-cell://ssh-remote%2Bbig/ROOT/.ssh/a.ipynb#W0s",
+        "untitled:ROOT/.env",
+        "untitled:.env",
+        "git:ROOT/.env?%7B%22ref%22%3A%22HEAD%22%7D",
+        "fugitive://ROOT/.git//0123abcd/.env",
+        "file://[no-address/.env",
+    ],
+)
+def test_a_secret_file_is_secret_under_any_scheme(root, uri):
+    judge = permissions(root)
+    assert judge.refusal(document(uri.replace("ROOT", str(root)))) is Reason.SECRET_FILE
+
+
+def test_a_cell_is_ignored_with_its_notebook(root):
+    (root / ".gitignore").write_text("scratch.ipynb\n")
+    cell = document(f"vscode-notebook-cell:{root}/scratch.ipynb#W0sZmlsZQ%3D%3D")
+    assert permissions(root).refusal(cell) is Reason.IGNORED_FILE
+
+
+@pytest.mark.parametrize("uri", ["untitled:Untitled-1", "file://", "untitled:", "", "output:a-1"])
+def test_a_text_that_is_no_file_is_completed(root, uri):
+    (root / ".gitignore").write_text("*\n")
+    assert permissions(root).refusal(document(uri)) is None
+
+
+@pytest.mark.parametrize(
+    ("uri", "path"),
+    [
+        ("file://ROOT/a.py", "a.py"),
+        ("file://ROOT/deep/down/a%20b.py", "deep/down/a b.py"),
+        ("file://ROOT/inner/src/a.py", "src/a.py"),
+        ("file://ROOT/deep/../a.py", "a.py"),
+        ("file://ROOT/../ROOTLESS/a.py", "a.py"),
+        ("file:///home/ada/private/a.py", "a.py"),
+        ("vscode-notebook-cell:ROOT/n.ipynb#W0s", "n.ipynb"),
+        ("git:ROOT/deep/a.py?%7B%22path%22%3A%22x/y%22%7D", "deep/a.py"),
+        ("untitled:Untitled-1", "Untitled-1"),
+        ("untitled:", "untitled:"),
+        ("", ""),
+    ],
+)
+def test_the_host_hears_of_no_folder_outside_of_the_workspace(root, uri, path):
+    judge = permissions(root, root / "inner")
+    assert judge.path_of(uri.replace("ROOT", str(root))) == path
+
+
+def test_without_a_workspace_names_alone_are_told(tmp_path):
+    judge = Permissions([], Settings(cache_folder=tmp_path, runtime_folder=tmp_path))
+    assert judge.path_of("file:///home/ada/a.py") == "a.py"
+    assert judge.refusal(document("file:///home/ada/.env")) is Reason.SECRET_FILE

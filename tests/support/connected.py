@@ -1,0 +1,95 @@
+"""A completer on a real host, with documents that a test edits; no process, no LSP."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lsprotocol import types
+
+from lsp_server.completion.completer import Answer, Completer
+from lsp_server.completion.cursor import Asked
+from lsp_server.documents.documents import Documents
+from lsp_server.host_address import HostAddress
+from lsp_server.host_link import HostLink
+from lsp_server.permissions import Permissions
+from lsp_server.prompt.extent import Trigger
+from lsp_server.settings import Settings
+from tests.support.running_host import HeldEngine, RunningHost, running_host
+
+URI = "file:///shop/a.py"
+
+
+@dataclass
+class Connected:
+    """An editor's side without its editor."""
+
+    engine: HeldEngine
+    host: RunningHost
+    documents: Documents
+    link: HostLink
+    completer: Completer
+    version: int = 1
+    row: int = 0
+    column: int = 0
+
+    def open(self, text: str, uri: str = URI, language: str = "python") -> None:
+        """Open a document with the cursor where `|` stands."""
+        before, _, after = text.partition("|")
+        self.row, self.column = before.count("\n"), len(before.rpartition("\n")[2])
+        self.documents.open(types.TextDocumentItem(uri, language, self.version, before + after))
+
+    def type(self, text: str, uri: str = URI) -> None:
+        """Insert text at the cursor."""
+        self.version += 1
+        place = types.Position(self.row, self.column)
+        change = types.TextDocumentContentChangePartial(types.Range(place, place), text)
+        self.documents.change(uri, self.version, [change])
+        *above, last = text.split("\n")
+        self.row += len(above)
+        self.column = len(last) + (0 if above else self.column)
+
+    def ask(self, uri: str = URI, **options: Any) -> asyncio.Task[Answer]:
+        """Ask at the cursor."""
+        trigger = Trigger.INVOKED if options.pop("invoked", False) else Trigger.AUTOMATIC
+        position = options.pop("position", types.Position(self.row, self.column))
+        asked = Asked(uri, position, trigger, options.pop("selected", None))
+        return asyncio.create_task(self.completer.answer(asked))
+
+    async def texts(self, **options: Any) -> list[str]:
+        """The texts of an answer's items."""
+        answer = await self.ask(**options)
+        return [str(item.insert_text) for item in answer.items]
+
+    async def begun(self) -> None:
+        """Wait until the engine works on one more completion."""
+        await asyncio.to_thread(self.engine.began.acquire)
+
+
+@asynccontextmanager
+async def connected(folder: Path, engine: HeldEngine, **settings: Any) -> AsyncIterator[Connected]:
+    """Connect a completer to a host that serves `engine`."""
+    settings = {"speculate": False, **settings}
+    chosen = Settings(cache_folder=folder, runtime_folder=folder, **settings)
+    permissions = Permissions([Path("/shop")], chosen)
+    documents = Documents()
+
+    async def find() -> HostAddress:
+        return HostAddress("", folder / "host.sock")
+
+    async with running_host(folder, engine) as host:
+        link = HostLink(
+            documents,
+            find,
+            may_send=permissions.may_send,
+            path_of=permissions.path_of,
+            watch=lambda *_: None,
+        )
+        completer = Completer(
+            documents, link, lambda: permissions, lambda: chosen, lambda snapshot: "\n"
+        )
+        yield Connected(engine, host, documents, link, completer)
+        completer.stop_all()
+        await link.leave()
