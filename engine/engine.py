@@ -64,7 +64,7 @@ class Engine:
     def __init__(self, model: LoadedModel, learning: Learning, options: EngineOptions) -> None:
         self._model = model
         self._learning = learning
-        budget = options.prompt_tokens or _affordable_prompt(learning.budget.cost)
+        budget = options.prompt_tokens or affordable_prompt(learning.budget.cost)
         self._prompt_tokens = min(budget, model.network.max_context // 2)
         self._prompts = PromptCache(model.network, options.kv_bytes)
         tables, vocab_size = learning.tables, model.network.vocab_size
@@ -237,7 +237,7 @@ class Engine:
         return context or list(prompt.ids[-1:])
 
 
-def _affordable_prompt(cost: StepCost) -> int:
+def affordable_prompt(cost: StepCost) -> int:
     """Return the tokens of a prompt that is read in a second, as a power of two from 512 to 8192.
 
     A coarse figure: a prompt laid out with another budget shares no keys with those before.

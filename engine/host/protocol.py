@@ -60,8 +60,8 @@ class BufferSync(Message, frozen=True):
     splices: tuple[LineSplice, ...] = ()
 
     def __post_init__(self) -> None:
-        if (self.lines is None) == (self.base_version is None):
-            raise ValueError("a buffer comes with its lines or with a base version, not both")
+        if (self.lines is None) == (self.base_version is None) or (self.lines and self.splices):
+            raise ValueError("a buffer comes with its lines, or with splices upon a base version")
 
 
 class SyncRequest(Message, frozen=True):

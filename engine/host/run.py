@@ -36,14 +36,16 @@ class Run:
         try:
             self._tell(self._complete(cancelled))
         except ForegramError as error:
+            self._count("failed")
             self._tell(Failed(error.code, str(error)))
         except Exception:  # noqa: BLE001 - whatever one completion meets, the next one is served
             _log.exception("completion %s failed", self.id)
+            self._count("failed")
             self._tell(Failed("internal_error", f"the completion failed; the log names {self.id}"))
 
     def dropped(self, reason: Dropped) -> None:
         """Say why there is no completion."""
-        self.metrics.requests.labels(reason.value).inc()
+        self._count(reason.value)
         self._tell(Failed(reason.value, f"the request was {reason.value}"))
 
     def _complete(self, cancelled: Callable[[], bool]) -> CompleteEvent:
@@ -52,6 +54,7 @@ class Run:
         request = self.make_request()
         if self.is_prefill:
             self.engine.prefill(request, cancelled)
+            self._count("prefilled")
             prefill_ms = 1000 * (time.perf_counter() - began)
             timings = Timings(queue_ms, prefill_ms, 0.0)
             return Done(self.id, "", "prefilled", 0, 0, 0, 0, 0, {}, timings)
@@ -62,6 +65,9 @@ class Run:
         # All that is not decoding brings the prompt in: to lay it out, too.
         prefill_ms = 1000 * (time.perf_counter() - began) - result.stats.decode_ms
         return _done(self.id, result, Timings(queue_ms, prefill_ms, result.stats.decode_ms))
+
+    def _count(self, outcome: str) -> None:
+        self.metrics.requests.labels(outcome).inc()
 
     def _tell(self, event: CompleteEvent) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody listens any more

@@ -106,11 +106,17 @@ async def test_a_version_that_is_not_held_is_409_with_the_buffers_to_send_again(
         assert await collected(host.complete(ask()))  # a.py was taken over
 
 
+TWICE = msgspec.json.encode(ask(buffer("x"))).replace(
+    b'"splices":[]', b'"splices":[{"start":0,"end":1,"lines":[]}]'
+)
+
+
 @pytest.mark.parametrize(
     ("content", "named"),
     [
         (b"{", "truncated"),
         (b"[]", "object"),
+        (TWICE, "with its lines, or with splices"),
         (b'{"client": 7}', "client"),
         (msgspec.json.encode(ask()).replace(b'"version":1', b'"version":"x"'), "version"),
         (msgspec.json.encode(ask()).replace(b'"layout"', b'"layuot"'), "layuot"),
@@ -199,6 +205,7 @@ async def test_no_tokens_asked_for_is_a_prefill(tmp_path):
     engine = HeldEngine()
     async with running_host(tmp_path, engine) as host:
         (done,) = await collected(host.complete(ask(buffer("x"), bounds=Bounds(max_tokens=0))))
+        assert 'outcome="prefilled"} 1.0' in (await host.client.get("/metrics")).text
     assert (done.text, done.finish_reason) == ("", "prefilled")
 
 
@@ -208,6 +215,7 @@ async def test_an_engine_that_breaks_is_one_sentence_and_the_host_lives_on(tmp_p
         (event,) = await collected(host.complete(ask(buffer("my text"), character=7)))
         assert event.code == "internal_error"
         assert "my text" not in event.message
+        assert 'outcome="failed"} 1.0' in (await host.client.get("/metrics")).text
         assert isinstance((await collected(host.complete(ask())))[-1], Done)
 
 

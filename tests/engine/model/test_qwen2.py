@@ -102,6 +102,20 @@ def test_truncated_tokens_are_forgotten(pair, one_thread):
     assert slot.length == 27
 
 
+def test_a_copied_beginning_reads_like_text_from_scratch(pair, one_thread):
+    model, reference = pair
+    source, slot = model.new_slot(64), model.new_slot(128)
+    source.prefill(PROMPT)
+    slot.prefill([9] * 30)
+    slot.copy_from(source, 20)
+    assert slot.length == 20
+    assert_close(slot.prefill([5, 6])[0], reference_logits(reference, [*PROMPT[:20], 5, 6])[-1])
+    assert source.length == len(PROMPT)
+    assert slot.num_bytes >= source.num_bytes > 0
+    with pytest.raises(ValueError, match="cannot copy"):
+        slot.copy_from(source, len(PROMPT) + 1)
+
+
 def test_reads_long_prompts_in_pieces():
     """More rows than a step has, and more keys than are reduced at a time."""
     reference = tiny_model("qwen2", max_position_embeddings=1024)

@@ -92,6 +92,16 @@ def test_truncated_tokens_are_forgotten(model, reference):
     assert slot.length == 27
 
 
+def test_a_copied_beginning_reads_like_text_from_scratch(model, reference):
+    source, slot = model.new_slot(64), model.new_slot(128)
+    source.prefill(PROMPT)
+    slot.copy_from(source, 20)
+    assert_close(slot.prefill([5, 6])[0], reference_logits(reference, [*PROMPT[:20], 5, 6])[-1])
+    assert slot.num_bytes > source.num_bytes > 0
+    with pytest.raises(ValueError, match="cannot copy"):
+        slot.copy_from(source, len(PROMPT) + 1)
+
+
 def test_float64_is_rounded_once():
     """Identity tests need more digits inside than float32 has."""
     model = TransformersModel(tiny_model("llama", dtype=torch.float64))
