@@ -11,8 +11,9 @@ from contextlib import closing
 from pathlib import Path
 
 from engine import CompletionRequest, FinishReason, ForegramError, Lookahead, Sampling, StopRules
+from engine.completer import Completer
 from lsp_server.arguments import build_parser
-from lsp_server.complete import Completer, Cursor, JsonObject, Output, complete, open_buffers
+from lsp_server.complete import Cursor, JsonObject, Output, complete, open_buffers
 from lsp_server.settings import Settings, load_settings
 
 INTERRUPTED = 130  # as shells report a program that Ctrl-C ended

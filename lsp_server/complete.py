@@ -9,7 +9,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol, TextIO
 
-from engine import Buffer, CompletionChunk, CompletionRequest, CompletionResult
+from engine import Buffer, CompletionRequest
+from engine.completer import Completer
 from lsp_server.report import CompletionReport, peak_memory_mb
 from lsp_server.source_file import Location, SourceFile
 
@@ -37,48 +38,6 @@ class Cursor:
     def suffix(self) -> str:
         """Text after the cursor."""
         return self.source.text[self.offset :]
-
-
-class EngineInfo(Protocol):
-    """What an engine says of itself."""
-
-    @property
-    def model(self) -> str:
-        """The model's name."""
-        ...
-
-    @property
-    def device(self) -> str:
-        """Where it runs."""
-        ...
-
-    @property
-    def dtype(self) -> str:
-        """How its weights are held."""
-        ...
-
-
-class Completer(Protocol):
-    """A loaded engine, as far as this command needs it."""
-
-    @property
-    def info(self) -> EngineInfo:
-        """The engine's model and machine."""
-        ...
-
-    def complete(
-        self,
-        request: CompletionRequest,
-        *,
-        on_chunk: Callable[[CompletionChunk], None],
-        cancelled: Callable[[], bool],
-    ) -> CompletionResult:
-        """Complete; `cancelled` is asked before every step."""
-        ...
-
-    def close(self) -> None:
-        """Keep what was learned."""
-        ...
 
 
 class Output(Protocol):

@@ -1,6 +1,7 @@
 """The link of one language server to its host: found or started, kept in step with the documents."""
 
 import asyncio
+import logging
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from contextlib import aclosing, suppress
@@ -28,8 +29,10 @@ from lsp_server.host_client import (
     HostRefusedError,
 )
 
+_LOG = logging.getLogger(__name__)
 _POLL_S = 0.1
 _RETRY_S = 2.0  # before a host that could not be reached is tried again
+_LONGEST_RETRY_S = 60.0  # where nobody asks for it
 _CONFLICTS = 3
 _FAREWELL_S = 1.0
 _REQUEST_S = 60.0
@@ -70,6 +73,7 @@ class HostLink:
         self._sent: dict[str, int] = {}
         self._state: LinkState = "searching"
         self._changed = asyncio.Event()
+        self._wanted = asyncio.Event()
 
     @property
     def client_id(self) -> str:
@@ -88,10 +92,18 @@ class HostLink:
             self._connecting.add_done_callback(self._connected)
         return self._connecting
 
+    async def reconnect(self) -> None:
+        """Leave the host for the one that is found now."""
+        await self.leave()
+        self._enter("searching")
+        self.connect()
+
     async def ready(self, limit_s: float) -> LinkState:
-        """Wait while a host is looked for or loads its model, and tell what came of it."""
-        if self._client is None:
-            self.connect()
+        """Wait while a host is looked for or loads its model, and tell what came of it.
+
+        Who looks is `connect`: before it, the settings do not say yet which host.
+        """
+        self._wanted.set()
         with suppress(TimeoutError):
             async with asyncio.timeout(limit_s):
                 while self._state in ("searching", "loading"):
@@ -135,6 +147,7 @@ class HostLink:
         """The editor goes: the host may forget its documents."""
         if self._connecting is not None:
             self._connecting.cancel()
+            self._connecting = None
         await self._say(CloseRequest(self._client_id))
         if self._client is not None:
             await self._client.close()
@@ -146,7 +159,8 @@ class HostLink:
                 await asyncio.wait_for(self._client.close_buffers(request), _FAREWELL_S)
 
     async def _connect(self) -> None:
-        """Try until a host is ready. What cannot be mended is tried again at long intervals."""
+        """Try until a host is ready, at growing intervals, but soon after it is asked for."""
+        delay = _RETRY_S
         while True:
             client = None
             try:
@@ -163,6 +177,10 @@ class HostLink:
                 if client is not None:
                     await client.close()
             await asyncio.sleep(_RETRY_S)
+            self._wanted.clear()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wanted.wait(), delay)
+            delay = min(2 * delay, _LONGEST_RETRY_S)
 
     async def _becomes_ready(self, client: HostClient) -> bool:
         """Follow the host while it loads its model."""
@@ -184,8 +202,10 @@ class HostLink:
         self._changed = asyncio.Event()
 
     def _connected(self, task: asyncio.Task[None]) -> None:
-        self._connecting = None
+        if self._connecting is task:
+            self._connecting = None
         if not task.cancelled() and (error := task.exception()) is not None:
+            _LOG.error("the host cannot be looked for", exc_info=error)
             self._enter("unreachable")
             self._watch(None, f"{type(error).__name__}: {error}")
 

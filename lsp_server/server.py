@@ -1,7 +1,9 @@
 """The language server: capabilities and handlers. Each takes a snapshot and calls the session."""
 
+import asyncio
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.metadata import version
 from typing import Any
 
@@ -18,12 +20,14 @@ from lsp_server.setting_layers import Layer, SettingsProblem
 from lsp_server.status import StatusLine
 
 SECTION = "foregram"
+CONFIGURATION = "the editor's settings"
 PARTIAL_ACCEPT = "textDocument/didPartiallyAcceptCompletion"
 SHOWN = "textDocument/didShowCompletion"
 FOCUS = "textDocument/didFocus"
 ACCEPT = "foregram.accept"
 WHY = "foregram.why"
 COST = "foregram.cost"
+_SETTINGS_S = 3.0  # to wait for the client's settings
 _EDITOR_KEYS = ("editorInfo", "editorPluginInfo")  # Copilot's way to say who asks
 
 
@@ -101,9 +105,11 @@ def create_server(command_line: Layer) -> ForegramServer:
 
 async def initialized(server: ForegramServer, _params: types.InitializedParams) -> None:
     """The client is ready: look for the host, and for the client's settings."""
-    server.session.link.connect()
     server.begin()
-    await _pull_settings(server)
+    with suppress(TimeoutError):  # a client may forget to answer
+        async with asyncio.timeout(_SETTINGS_S):
+            await _pull_settings(server)
+    await server.session.connect()
 
 
 async def complete_inline(
@@ -147,9 +153,10 @@ async def configured(server: ForegramServer, params: types.DidChangeConfiguratio
     """The client's settings changed: take what it sends, or ask."""
     given = msgspec.to_builtins(params.settings) if params.settings is not None else None
     if isinstance(given, dict) and SECTION in given:
-        server.configure(given[SECTION], "didChangeConfiguration")
+        server.configure(given[SECTION], CONFIGURATION)
     else:
         await _pull_settings(server)
+    await server.session.connect()
 
 
 def moved(server: ForegramServer, params: types.DidChangeWorkspaceFoldersParams) -> None:
@@ -209,7 +216,7 @@ async def _pull_settings(server: ForegramServer) -> None:
         return
     params = types.ConfigurationParams([types.ConfigurationItem(section=SECTION)])
     given = await server.workspace_configuration_async(params)
-    server.configure(msgspec.to_builtins(given[0]) if given else {}, "configuration")
+    server.configure(msgspec.to_builtins(given[0]) if given else {}, CONFIGURATION)
 
 
 def _roots(params: types.InitializeParams) -> list[str]:

@@ -32,6 +32,8 @@ class Session:
         self.documents = documents
         self.reasons = ReasonLog()
         self.client_name = ""
+        self._host: tuple[object, ...] | None = None  # once it is looked for
+        self._options: dict[str, Layer] = {}  # by source
         self.focus = ""  # the document that the user looks at
         self._command_line = command_line
         self._pause: asyncio.TimerHandle | None = None
@@ -48,12 +50,20 @@ class Session:
             documents, self.link, lambda: self._permissions, lambda: self.settings, self._line_end
         )
 
-    def configure(self, options: Mapping[str, object], source: str) -> tuple[SettingsProblem, ...]:
-        """Take the editor's options over; return what could not be used."""
-        loaded = load_settings(self._command_line, Layer(source, options))
+    def configure(self, options: Mapping[str, object], source: str) -> None:
+        """Take options over; those of the same source are replaced, those of others stay."""
+        self._options[source] = Layer(source, options)
+        loaded = load_settings(self._command_line, *self._options.values())
         self.settings, self.problems = loaded.settings, loaded.problems
         self._permissions = Permissions(self._roots, self.settings)
-        return self.problems
+
+    async def connect(self) -> None:
+        """Go to the host that the settings name, unless it is that one already."""
+        former, self._host = self._host, _host_of(self.settings)
+        if former is None:
+            self.link.connect()
+        elif former != self._host:
+            await self.link.reconnect()
 
     def enter(self, roots: list[str]) -> None:
         """The workspace folders, by their URIs."""
@@ -130,3 +140,8 @@ class Session:
         self.reasons.add(uri, reason)
         if reason is not Reason.CANCELLED:
             write_reasons(self.settings.runtime_folder, self.link.client_id, self.reasons)
+
+
+def _host_of(settings: Settings) -> tuple[object, ...]:
+    """What decides which host is asked."""
+    return settings.host_url, settings.token_file, settings.ca_file, settings.runtime_folder

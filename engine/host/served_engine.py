@@ -3,35 +3,12 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from engine.request import CompletionChunk, CompletionRequest, CompletionResult
+from engine.completer import Completer
+from engine.request import CompletionRequest
 
 
-class EngineInfo(Protocol):
-    """What an engine says of itself."""
-
-    @property
-    def model(self) -> str:
-        """The model's name."""
-        ...
-
-    @property
-    def device(self) -> str:
-        """Where it runs."""
-        ...
-
-    @property
-    def dtype(self) -> str:
-        """How its weights are held."""
-        ...
-
-
-class ServedEngine(Protocol):
-    """A loaded engine, as far as the host needs it; for one thread."""
-
-    @property
-    def info(self) -> EngineInfo:
-        """The engine's model and machine."""
-        ...
+class ServedEngine(Completer, Protocol):
+    """A loaded engine that tells what it holds, and reads prompts ahead."""
 
     @property
     def pool_tokens(self) -> int:
@@ -43,20 +20,6 @@ class ServedEngine(Protocol):
         """Memory of the cached prompts."""
         ...
 
-    def complete(
-        self,
-        request: CompletionRequest,
-        *,
-        on_chunk: Callable[[CompletionChunk], None],
-        cancelled: Callable[[], bool],
-    ) -> CompletionResult:
-        """Complete; `cancelled` is asked before every step."""
-        ...
-
     def prefill(self, request: CompletionRequest, cancelled: Callable[[], bool]) -> None:
         """Read a prompt for later."""
-        ...
-
-    def close(self) -> None:
-        """Keep what was learned."""
         ...

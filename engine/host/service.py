@@ -10,6 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
 
+from engine.completer import EngineInfo
 from engine.config import Lookahead, Sampling, StopRules
 from engine.errors import ForegramError
 from engine.host.buffers import ClientBuffers, HeldBuffer, spliced, split_at
@@ -24,7 +25,7 @@ from engine.host.protocol import (
     Problem,
 )
 from engine.host.run import Run
-from engine.host.served_engine import EngineInfo, ServedEngine
+from engine.host.served_engine import ServedEngine
 from engine.progress import Progress
 from engine.request import CompletionRequest
 from engine.scheduler import Job, Scheduler

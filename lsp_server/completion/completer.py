@@ -132,12 +132,12 @@ class Completer:
 
     async def _generated(self, cursor: Cursor) -> Reason | None:
         """Have a completion written, and more of them for who asks; why there is none."""
-        settings, began = self._settings(), time.monotonic()
-        if cursor.trigger is Trigger.AUTOMATIC and settings.debounce_ms:
-            await asyncio.sleep(settings.debounce_ms / 1000)
         state = await self._link.ready(_READY_S)
         if state != "ready":
             return _NO_HOST[state]
+        settings, began = self._settings(), time.monotonic()
+        if cursor.trigger is Trigger.AUTOMATIC and settings.debounce_ms:
+            await asyncio.sleep(settings.debounce_ms / 1000)
         if cursor.trigger is Trigger.AUTOMATIC:
             return await self._written(cursor)
         reason = await self._begun(cursor, Sampled(settings.temperature, settings.seed))

@@ -90,6 +90,7 @@ async def connected(folder: Path, engine: HeldEngine, **settings: Any) -> AsyncI
         completer = Completer(
             documents, link, lambda: permissions, lambda: chosen, lambda snapshot: "\n"
         )
+        link.connect()
         yield Connected(engine, host, documents, link, completer)
         completer.stop_all()
         await link.leave()

@@ -24,6 +24,7 @@ class Editor:
         self.row = self.column = 0
         self.messages: list[str] = []
         self.progress: list[str] = []
+        self.statuses: list[Any] = []
         self.capabilities: types.ServerCapabilities | None = None
 
     def open(self, text: str, language: str = "python") -> None:
@@ -113,6 +114,10 @@ async def editor(
     @client.feature(types.WINDOW_LOG_MESSAGE)
     def note(params: Any) -> None:
         shown.messages.append(params.message)
+
+    @client.feature("didChangeStatus")
+    def status(params: Any) -> None:
+        shown.statuses.append({"kind": params.kind, "message": params.message})
 
     @client.feature(types.PROGRESS)
     def progress(params: Any) -> None:
