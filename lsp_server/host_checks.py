@@ -77,7 +77,7 @@ def check_token(settings: Settings) -> Check:
 
 async def check_latency(address: HostAddress) -> Check:
     """How long a completion of a few tokens takes."""
-    host = HostClient(address.client(PROBE_LIMIT_S))
+    host = HostClient(address.client(PROBE_LIMIT_S), address.place)
     name = uuid4().hex[:8]
     client_id = f"doctor-{name}"
     begin = time.perf_counter()

@@ -1,6 +1,6 @@
 """What the editor's side asks of a host, and the ways in which a host can fail to answer."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import suppress
 from typing import NoReturn
 
@@ -24,6 +24,10 @@ class HostGoneError(Exception):
     """The host does not answer, or stopped in the middle of it."""
 
 
+class HostAbsentError(HostGoneError):
+    """The host was gone before it took a request."""
+
+
 class HostConflictError(Exception):
     """The host does not hold these buffers at the version that a request builds on."""
 
@@ -41,25 +45,37 @@ class HostRefusedError(Exception):
 
 
 class HostClient:
-    """A host under one address. Every method raises the three errors above."""
+    """A host under one address. Every method raises the errors above."""
 
-    def __init__(self, http: httpx2.AsyncClient) -> None:
+    def __init__(self, http: httpx2.AsyncClient, place: str = "") -> None:
+        """Ask through `http`; `place` is the host's address for people."""
         self._http = http
+        self._place = place or str(http.base_url).rstrip("/")
         self._decode = msgspec.json.Decoder(CompleteEvent).decode
 
-    async def complete(self, request: CompleteRequest) -> AsyncGenerator[CompleteEvent]:
-        """The events of a completion; to stop listening is to cancel it."""
+    async def complete(
+        self, request: CompleteRequest, on_accepted: Callable[[], None] = lambda: None
+    ) -> AsyncGenerator[CompleteEvent]:
+        """The events of a completion; to stop listening is to cancel it.
+
+        `on_accepted` is called once the host has taken over what the request brings along. Before
+        that a host that is not there is a HostAbsentError.
+        """
         content = msgspec.json.encode(request)
         event: CompleteEvent | None = None
+        is_accepted = False
         try:
             async with self._http.stream("POST", "/v1/complete", content=content) as response:
                 if response.status_code != httpx2.codes.OK:
                     _refuse(response.status_code, await response.aread())
+                is_accepted = True
+                on_accepted()
                 async for line in _lines(response):
                     event = self._decode(line)
                     yield event
         except (httpx2.HTTPError, httpx2.StreamError, msgspec.MsgspecError) as error:
-            raise self._gone(error) from error
+            kind = HostGoneError if is_accepted else HostAbsentError
+            raise kind(self._reason(error)) from error
         if event is None or isinstance(event, Chunk):
             raise HostGoneError("the host stopped in the middle of a completion")
 
@@ -87,19 +103,18 @@ class HostClient:
         """Close all connections."""
         await self._http.aclose()
 
-    def _gone(self, error: Exception) -> HostGoneError:
+    def _reason(self, error: Exception) -> str:
         reason = f"{type(error).__name__}: {error}".removesuffix(": ")
         if isinstance(error, httpx2.ConnectError):
-            url = str(self._http.base_url).rstrip("/")
-            return HostGoneError(f"no completion host listens on {url} ({reason})")
-        return HostGoneError(f"the completion host stopped answering ({reason})")
+            return f"no completion host listens on {self._place} ({reason})"
+        return f"the completion host on {self._place} stopped answering ({reason})"
 
     async def _ask(self, method: str, path: str, message: msgspec.Struct | None = None) -> bytes:
         content = None if message is None else msgspec.json.encode(message)
         try:
             response = await self._http.request(method, path, content=content)
         except httpx2.HTTPError as error:
-            raise self._gone(error) from error
+            raise HostGoneError(self._reason(error)) from error
         if not response.is_success:
             _refuse(response.status_code, response.content)
         return response.content

@@ -1,6 +1,7 @@
 """One editor's connection: its settings, its documents, its link to the host. No LSP wiring."""
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -14,13 +15,15 @@ from lsp_server.daemon import ensure_host
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.host_address import HostAddress
-from lsp_server.host_link import HostLink, Watch
+from lsp_server.host_link import HostLink
+from lsp_server.host_search import Watch
 from lsp_server.permissions import Permissions
 from lsp_server.reasons import Reason, ReasonLog
 from lsp_server.setting_layers import Layer, SettingsProblem
 from lsp_server.settings import Settings, load_settings
 from lsp_server.why import write_reasons
 
+_NOTE_S = 1.0
 _PAUSE_S = 0.3  # without a key: time for what was put off
 _LF_CLIENTS = ("neovim", "nvim")  # they write the document's line ends themselves
 
@@ -36,7 +39,8 @@ class Session:
         self._options: dict[str, Layer] = {}  # by source
         self.focus = ""  # the document that the user looks at
         self._command_line = command_line
-        self._pause: asyncio.TimerHandle | None = None
+        self._pauses: dict[str, asyncio.TimerHandle] = {}  # by document
+        self._noting: asyncio.TimerHandle | None = None
         self._roots: list[Path] = []
         self._root_uris: list[str] = []
         loaded = load_settings(command_line)
@@ -59,6 +63,8 @@ class Session:
 
     async def connect(self) -> None:
         """Go to the host that the settings name, unless it is that one already."""
+        if not self.settings.enable:
+            return  # who has switched it off does not pay for a model
         former, self._host = self._host, _host_of(self.settings)
         if former is None:
             self.link.connect()
@@ -90,16 +96,22 @@ class Session:
 
     def changed(self, uri: str, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
         """A document was edited: a new line moves the prompt, which is read before it is asked."""
-        if self._pause is not None:
-            self._pause.cancel()
-        self._pause = asyncio.get_running_loop().call_later(_PAUSE_S, self.completer.catch_up, uri)
+        loop = asyncio.get_running_loop()
+        if (pause := self._pauses.pop(uri, None)) is not None:
+            pause.cancel()
+        self._pauses[uri] = loop.call_later(_PAUSE_S, self._paused, uri)
         last = changes[-1] if changes else None
         if not isinstance(last, types.TextDocumentContentChangePartial) or not self._reads_ahead:
             return
-        *above, line = last.text.split("\n")
+        *above, line = re.split("\r\n|\r|\n", last.text)
         if above:
             row = last.range.start.line + len(above)
             self.completer.prefill(uri, Position(row, len(line)))
+
+    def _paused(self, uri: str) -> None:
+        """Nobody has typed for a moment."""
+        self._pauses.pop(uri, None)
+        self.completer.catch_up(uri)
 
     @property
     def _reads_ahead(self) -> bool:
@@ -117,6 +129,9 @@ class Session:
 
     async def leave(self) -> None:
         """The client goes."""
+        if self._noting is not None:
+            self._noting.cancel()
+            self._write_reasons()
         self.completer.stop_all()
         await self.link.leave()
 
@@ -138,8 +153,14 @@ class Session:
 
     def _note(self, uri: str, reason: Reason) -> None:
         self.reasons.add(uri, reason)
-        if reason is not Reason.CANCELLED:
-            write_reasons(self.settings.runtime_folder, self.link.client_id, self.reasons)
+        if reason is not Reason.CANCELLED and self._noting is None:
+            # Not at every key: a disabled file has an empty answer for each.
+            loop = asyncio.get_running_loop()
+            self._noting = loop.call_later(_NOTE_S, self._write_reasons)
+
+    def _write_reasons(self) -> None:
+        self._noting = None
+        write_reasons(self.settings.runtime_folder, self.link.client_id, self.reasons)
 
 
 def _host_of(settings: Settings) -> tuple[object, ...]:

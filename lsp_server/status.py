@@ -1,5 +1,6 @@
 """What the editor shows of the host: progress while a model loads, and one word of its state."""
 
+import uuid
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +9,6 @@ from lsprotocol import types
 from engine.host.protocol import Status
 from lsp_server.language_server_protocol import DocumentServer
 
-_TOKEN = "foregram/loading"
 _LOUD = {"Error", "Warning"}
 
 
@@ -19,7 +19,7 @@ class StatusLine:
     server: DocumentServer
     shows_progress: bool = False
     knows_status: bool = False
-    _is_loading: bool = False
+    _token: str = ""  # of the progress that is shown
     _shown: types.WorkDoneProgressReport | None = None
     _kind: str = "Normal"
     _message: str = ""
@@ -27,7 +27,8 @@ class StatusLine:
     def watch(self, status: Status | None, reason: str) -> None:
         """The host is in this state; or there is none, for this reason."""
         loading = status is not None and status.state == "loading"
-        self._progress(status if loading else None)
+        is_ready = status is not None and status.state == "ready"
+        self._progress(status if loading else None, "ready" if is_ready else "not loaded")
         if loading:
             self._tell("Normal", "the model is loading", busy=True)
         elif status is not None and status.state == "ready":
@@ -35,26 +36,29 @@ class StatusLine:
         else:
             self._tell("Error", reason or "the completion host is not there", busy=False)
 
-    def _progress(self, status: Status | None) -> None:
-        if not self.shows_progress or (status is None and not self._is_loading):
+    def _progress(self, status: Status | None, end: str) -> None:
+        """Show how far the model is loaded, or say how that ended."""
+        if not self.shows_progress:
             return
+        shown = self.server.work_done_progress
         if status is None:
-            self._is_loading = False
-            self.server.work_done_progress.end(_TOKEN, types.WorkDoneProgressEnd(message="ready"))
+            if self._token:
+                shown.end(self._token, types.WorkDoneProgressEnd(message=end))
+            self._token, self._shown = "", None
             return
         now = status.progress
         share = int(100 * now.done / now.total) if now and now.total else None
-        if not self._is_loading:
-            self._is_loading = True
-            self.server.work_done_progress.create(_TOKEN, lambda _: None)
-            self.server.work_done_progress.begin(
-                _TOKEN,
-                types.WorkDoneProgressBegin("foregram: loading the model", percentage=share or 0),
+        if not self._token:
+            self._token = uuid.uuid4().hex  # a client refuses one that it has seen
+            shown.create(self._token, lambda _: None)
+            begin = types.WorkDoneProgressBegin(
+                "foregram: loading the model", percentage=share or 0
             )
-        shown = types.WorkDoneProgressReport(message=now.task if now else None, percentage=share)
-        if shown != self._shown:
-            self._shown = shown
-            self.server.work_done_progress.report(_TOKEN, shown)
+            shown.begin(self._token, begin)
+        report = types.WorkDoneProgressReport(message=now.task if now else None, percentage=share)
+        if report != self._shown:
+            self._shown = report
+            shown.report(self._token, report)
 
     def _tell(self, kind: str, message: str, *, busy: bool) -> None:
         if (kind, message) == (self._kind, self._message):

@@ -17,13 +17,13 @@ from lsp_server.completion.type_through import Remainder, TypeThrough
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import DocumentRefused, Documents, RefusalReason
 from lsp_server.documents.encoding import from_code_points
-from lsp_server.host_link import HostLink, LinkState
+from lsp_server.host_link import HostLink
+from lsp_server.host_search import LinkState
 from lsp_server.permissions import Permissions
 from lsp_server.prompt.extent import Trigger
 from lsp_server.reasons import Reason
 from lsp_server.settings import Settings
 
-_READY_S = 20.0  # a request waits for so long while the model is loaded
 _VARIETY = 0.8  # temperature of all candidates but the first
 _VARIETY_S = 3.0  # after this no further candidate is begun
 _REFUSALS: dict[RefusalReason, Reason] = {
@@ -47,6 +47,7 @@ _FAILURES = {
     "stopping": Reason.HOST_UNREACHABLE,
     "superseded": Reason.SUPERSEDED,
 }
+_HOST_FAILURES = {Reason.HOST_FAILED, Reason.HOST_LOADING, Reason.HOST_UNREACHABLE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ class Completer:
 
     async def _generated(self, cursor: Cursor) -> Reason | None:
         """Have a completion written, and more of them for who asks; why there is none."""
-        state = await self._link.ready(_READY_S)
+        state = await self._link.ready()
         if state != "ready":
             return _NO_HOST[state]
         settings, began = self._settings(), time.monotonic()
@@ -152,12 +153,14 @@ class Completer:
     async def _written(self, cursor: Cursor) -> Reason | None:
         """Wait for a generation that fits: one that runs, or else a new one."""
         while (running := self._generations.joinable(cursor.origin)) is not None:
-            await self._outcome(running, cursor)
-            # Who joined may have typed all of it, or something else by now.
+            reason = await self._outcome(running, cursor)
             if self._found(cursor):
                 return None
-            if running.origin == cursor.origin and running.reason is not Reason.SUPERSEDED:
-                return running.reason
+            if reason in _HOST_FAILURES:
+                return reason
+            # Who joined may have typed all of it, or something else by now.
+            if running.origin == cursor.origin and reason is not Reason.SUPERSEDED:
+                return reason
         return await self._begun(cursor, None)
 
     async def _begun(self, cursor: Cursor, sampling: Sampled | None) -> Reason | None:
@@ -170,7 +173,8 @@ class Completer:
         self._generations.finished(generation)
         if isinstance(outcome, Failed):
             return _FAILURES.get(outcome.code, Reason.HOST_FAILED)
-        return generation.reason
+        # None: the user typed something else than what is written.
+        return Reason.SUPERSEDED if outcome is None else generation.reason
 
     def _is_outdated(self, snapshot: Snapshot) -> bool:
         now = self._documents.snapshot(snapshot.uri)

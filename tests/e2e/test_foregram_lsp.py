@@ -100,7 +100,10 @@ async def test_ghost_text_is_typed_along_accepted_and_counted():
 
 
 async def test_a_host_killed_in_the_middle_is_an_empty_answer_with_a_reason_and_comes_back():
-    async with editor() as shown:
+    window = types.ClientCapabilities(
+        window=types.WindowClientCapabilities(work_done_progress=True)
+    )
+    async with editor(capabilities=window) as shown:
         shown.open(SOURCE)
         assert await shown.items()
         shown.type("\n        # a comment about ")
@@ -112,6 +115,7 @@ async def test_a_host_killed_in_the_middle_is_an_empty_answer_with_a_reason_and_
         assert (await shown.reasons())[-1] == "host_unreachable"
         shown.type("\n        total")
         assert await shown.items()
+        assert shown.progress.count("begin") == shown.progress.count("end") == 2
 
 
 async def test_ten_editors_at_once_share_one_host(runtime):

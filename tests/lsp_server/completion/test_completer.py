@@ -145,6 +145,49 @@ async def test_a_host_that_forgot_the_document_gets_it_whole(tmp_path):
     assert engine.requests[1].prefix.endswith("    x")
 
 
+async def test_a_host_that_forgot_the_client_gets_all_documents_again(tmp_path):
+    engine = HeldEngine(WORDS)
+    async with connected(tmp_path, engine) as editor:
+        editor.open("PRICE = 3\n", uri="file:///shop/prices.py")
+        editor.open(SOURCE)
+        await editor.ask()
+        editor.host.service.buffers.close(editor.link.client_id, None)
+        editor.type("x")
+        await editor.ask()
+    assert [buffer.path for buffer in engine.requests[1].open_buffers] == ["prices.py"]
+
+
+async def test_documents_of_a_request_that_never_arrived_are_sent_again(tmp_path):
+    engine = HeldEngine(WORDS)
+    async with connected(tmp_path, engine) as editor:
+        await editor.link.ready()
+        editor.open("PRICE = 3\n" * 20_000, uri="file:///shop/prices.py")
+        editor.open(SOURCE)
+        asked = editor.ask()
+        await asyncio.sleep(0)
+        asked.cancel()
+        editor.completer.stop_all()
+        await editor.ask()
+    assert [buffer.path for buffer in engine.requests[-1].open_buffers] == ["prices.py"]
+
+
+async def test_all_who_joined_hear_why_the_host_failed(tmp_path):
+    engine = HeldEngine(WORDS)
+
+    def breaking(request, **callbacks):
+        engine.began.release()
+        engine.permits.acquire()
+        raise RuntimeError("broken")
+
+    engine.complete = breaking  # type: ignore[method-assign] # a staged fault
+    async with connected(tmp_path, engine) as editor:
+        editor.open(SOURCE)
+        asked = [editor.ask(), editor.ask()]
+        await editor.begun()
+        engine.permits.release(9)
+        assert [(await one).reason for one in asked] == [Reason.HOST_FAILED] * 2
+
+
 async def test_a_reopened_document_is_another_text_at_the_same_version(tmp_path):
     engine = HeldEngine(WORDS)
     async with connected(tmp_path, engine) as editor:

@@ -1,0 +1,107 @@
+"""What a host has to be told before it completes, and what it holds already."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+from engine.host.protocol import BufferSync, LineSplice
+from lsp_server.documents.document import Snapshot
+from lsp_server.documents.documents import Documents
+
+_VERSION_BITS = 32
+_MOST_OTHER_CHARS = 500_000  # of a document that is not the one completed
+
+
+class Syncs(NamedTuple):
+    """Buffers to send, and the versions that the host holds once it has taken them."""
+
+    version: int  # of the document that is completed
+    buffers: tuple[BufferSync, ...]
+    versions: Mapping[str, int]
+
+
+class HostSync:
+    """Follows what one host holds of the documents.
+
+    Only what the host has answered to counts as held. Where that is wrong, it says so (409), and
+    everything is sent anew.
+    """
+
+    def __init__(
+        self,
+        documents: Documents,
+        may_send: Callable[[Snapshot], bool],
+        path_of: Callable[[str], str],
+    ) -> None:
+        self._documents = documents
+        self._may_send = may_send
+        self._path_of = path_of
+        self._held: dict[str, int] = {}
+
+    def syncs(self, snapshot: Snapshot) -> Syncs:
+        """What brings the host to a snapshot, and to the present state of all other documents."""
+        sent = [snapshot, *self._others(snapshot.uri)]
+        buffers = [sync for one in sent if (sync := self._sync(one)) is not None]
+        versions = {one.uri: _host_version(one) for one in sent}
+        return Syncs(_host_version(snapshot), tuple(buffers), versions)
+
+    def taken(self, syncs: Syncs) -> None:
+        """The host has answered: it holds these versions."""
+        self._held.update(syncs.versions)
+
+    def forget(self, uri: str) -> bool:
+        """A document is closed; whether the host held it."""
+        return self._held.pop(uri, None) is not None
+
+    def forget_all(self) -> None:
+        """The host is another one, or has forgotten us."""
+        self._held.clear()
+
+    def _others(self, uri: str) -> Iterator[Snapshot]:
+        """The other documents that feed drafts and prompts, the large ones left out."""
+        for other in self._documents.uris():
+            snapshot = self._documents.snapshot(other)
+            if other == uri or not isinstance(snapshot, Snapshot):
+                continue
+            if _num_chars(snapshot) <= _MOST_OTHER_CHARS and self._may_send(snapshot):
+                yield snapshot
+
+    def _sync(self, snapshot: Snapshot) -> BufferSync | None:
+        """What brings the host to a snapshot; None where it is there already."""
+        uri, held = snapshot.uri, self._held.get(snapshot.uri)
+        version = _host_version(snapshot)
+        if held == version:
+            return None
+        about = (uri, self._path_of(uri), snapshot.language_id, version)
+        if held is not None and held >> _VERSION_BITS == snapshot.opening:
+            splices = self._splices(snapshot, held & ((1 << _VERSION_BITS) - 1))
+            if splices is not None:
+                return BufferSync(*about, base_version=held, splices=splices)
+        return BufferSync(*about, lines=_sendable(snapshot.lines))
+
+    def _splices(self, snapshot: Snapshot, base_version: int) -> tuple[LineSplice, ...] | None:
+        """What leads from a version to the snapshot, if that is still the present text."""
+        now = self._documents.snapshot(snapshot.uri)
+        if not isinstance(now, Snapshot) or _host_version(now) != _host_version(snapshot):
+            return None
+        splices = self._documents.splices_since(snapshot.uri, base_version)
+        if splices is None:
+            return None
+        return tuple(LineSplice(one.start, one.end, _sendable(one.lines)) for one in splices)
+
+
+def _host_version(snapshot: Snapshot) -> int:
+    """Versions begin anew with each opening of a document; the host's do not."""
+    return (snapshot.opening << _VERSION_BITS) + snapshot.version
+
+
+def _num_chars(snapshot: Snapshot) -> int:
+    return sum(map(len, snapshot.lines))
+
+
+def _sendable(lines: tuple[str, ...]) -> tuple[str, ...]:
+    """Halves of surrogate pairs, which JSON cannot carry, become question marks."""
+    try:
+        "".join(lines).encode()
+    except UnicodeEncodeError:
+        return tuple(line.encode("utf-8", "replace").decode() for line in lines)
+    return lines

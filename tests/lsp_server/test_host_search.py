@@ -1,0 +1,61 @@
+"""The search for a host goes on whatever it meets, and wakes who waits for it."""
+
+import asyncio
+
+import pytest
+
+from lsp_server import host_search
+from lsp_server.host_address import HostAddress
+from lsp_server.host_search import HostSearch
+from tests.support.running_host import HeldEngine, running_host
+
+pytestmark = pytest.mark.asyncio
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch):
+    monkeypatch.setattr(host_search, "_RETRY_S", 0.01)
+
+
+@pytest.mark.parametrize("error", [OSError(28, "no space"), RuntimeError("odd"), ValueError("")])
+async def test_an_odd_failure_is_told_and_tried_again(tmp_path, error):
+    told, failures = [], [error, error]
+
+    async def find():
+        if failures:
+            raise failures.pop()
+        return HostAddress("", tmp_path / "host.sock")
+
+    async with running_host(tmp_path, HeldEngine()):
+        search = HostSearch(find, lambda _, reason: told.append(reason))
+        search.begin()
+        while search.state != "ready":
+            await asyncio.wait_for(search.ready(5), 5)
+            await asyncio.sleep(0.005)
+        await search.leave()
+    assert told[0] == str(error) or type(error).__name__
+
+
+async def test_a_watcher_that_breaks_does_not_end_the_search(tmp_path):
+    async def find():
+        return HostAddress("", tmp_path / "host.sock")
+
+    def watch(*_):
+        raise RuntimeError("a client without manners")
+
+    async with running_host(tmp_path, HeldEngine()):
+        search = HostSearch(find, watch)
+        search.begin()
+        assert await search.ready(5) == "ready"
+        await search.leave()
+
+
+async def test_while_no_host_can_be_reached_nobody_waits(tmp_path):
+    async def find():
+        return HostAddress("", tmp_path / "nothing.sock")
+
+    search = HostSearch(find, lambda *_: None)
+    search.begin()
+    assert await search.ready(5) == "unreachable"
+    assert await search.ready(5) == "unreachable"
+    await search.leave()
