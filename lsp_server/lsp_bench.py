@@ -28,6 +28,7 @@ _LONG_URI = "file:///bench/long.py"
 _READY_S = 120.0
 _LONG_LINES = 50_000
 _REQUESTS = 24
+_NAMES = ("weight", "label", "cheapest", "discount", "owner", "shelf", "margin", "supplier")
 _TYPED = 24  # keys typed along a completion
 _SOURCE = '''"""A shop's inventory."""
 
@@ -255,7 +256,8 @@ async def _overhead(editor: Editor, figures: LspFigures) -> None:
     times: list[float] = []
     last = ""
     for number in range(_REQUESTS):
-        editor.type(f"\n    value_{number} = ")
+        # No name that what runs ahead of the user could have guessed.
+        editor.type(f"\n    {_NAMES[number % len(_NAMES)]}_{number * 37 % 101} = ")
         began = time.perf_counter()
         await editor.complete()
         whole = 1000 * (time.perf_counter() - began)

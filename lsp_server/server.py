@@ -5,12 +5,15 @@ import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib.metadata import version
+from itertools import takewhile
 from typing import Any
 
 import msgspec
 from lsprotocol import types
 
+from engine.host.protocol import Position
 from lsp_server.completion.cursor import Asked
+from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.documents.encoding import to_code_points
 from lsp_server.language_server_protocol import DocumentServer
@@ -133,10 +136,12 @@ async def complete_in_menu(
     server: ForegramServer, params: types.CompletionParams
 ) -> types.CompletionList:
     """The same text as an entry of the menu, for clients without ghost text."""
+    snapshot = server.documents.snapshot(params.text_document.uri)
     answer = await server.session.complete(Asked(params.text_document.uri, params.position))
-    return types.CompletionList(
-        is_incomplete=True, items=[_menu_entry(item) for item in answer.items]
-    )
+    entries = []
+    if isinstance(snapshot, Snapshot):
+        entries = [_menu_entry(item, snapshot, params.position) for item in answer.items]
+    return types.CompletionList(is_incomplete=True, items=entries)
 
 
 def changed(server: ForegramServer, params: types.DidChangeTextDocumentParams) -> None:
@@ -231,16 +236,28 @@ def _completion_id(params: Mapping[str, Any]) -> str | None:
     return arguments[0] if isinstance(arguments[0], str) else None
 
 
-def _menu_entry(item: types.InlineCompletionItem) -> types.CompletionItem:
-    text = str(item.insert_text)
+def _menu_entry(
+    item: types.InlineCompletionItem, snapshot: Snapshot, cursor: types.Position
+) -> types.CompletionItem:
+    """The item from the start of the word before the cursor: clients filter by that word."""
     assert item.range is not None  # noqa: S101 - every item of ours has one
+    start = _word_start(snapshot, snapshot.position(cursor))
+    before = snapshot.prefix_of_line(snapshot.position(item.range.start))
+    text = (before + str(item.insert_text))[start.character :]
+    edited = types.Range(snapshot.client_position(start), item.range.end)
     return types.CompletionItem(
-        label=text.split("\n", 1)[0].strip() or text.strip(),
+        label=text.strip().split("\n", 1)[0].rstrip(),
         kind=types.CompletionItemKind.Text,
         detail="foregram",
         documentation=text,
-        text_edit=types.TextEdit(item.range, text),
+        text_edit=types.TextEdit(edited, text),
         filter_text=text,
         preselect=True,
         command=item.command,
     )
+
+
+def _word_start(snapshot: Snapshot, position: Position) -> Position:
+    before = snapshot.prefix_of_line(position)
+    word = takewhile(lambda character: character.isalnum() or character == "_", reversed(before))
+    return Position(position.line, position.character - len(list(word)))

@@ -87,11 +87,13 @@ class Generations:
 
     def prefill(self, snapshot: Snapshot, position: Position) -> None:
         """Have the host read a prompt that is likely to be asked for."""
+        origin = Origin(snapshot, position)
         if snapshot.uri in self._running or position.line >= len(snapshot.lines):
             return
+        if self.joinable(origin) is not None:
+            return  # what runs ahead has read it
         if self._reading is not None:
             self._reading.cancel()
-        origin = Origin(snapshot, position)
         self._reading = self._generation(
             origin, snapshot, (), Bounds(max_tokens=0), lambda _: None, ahead=True
         )

@@ -18,7 +18,8 @@ _SENTINEL = re.compile(
     r"|▁?<(?:PRE|SUF|MID|EOT)>"
 )
 _CLOSING_LINE = re.compile(r"\s*[)\]}]+[;,]?\s*")
-_NEAR = 20  # lines below that tell how deep the block is
+_FENCE = re.compile(r"\s*`{3,}[\w+#.-]*\s*")
+_MOST_CHARS = 200_000  # around the cursor that brackets are counted in
 _MOST_LINES = 8  # of a block that is repeated
 _COPIES = 3  # of a block of several lines
 _COPIES_OF_LINE = 4  # of a single line: short runs of equal lines are ordinary code
@@ -45,10 +46,10 @@ def plain(text: str, around: Surroundings) -> str | Reason:
 
 def in_scope(text: str, around: Surroundings) -> str | Reason:
     """As many lines as were asked for, and none outside of the cursor's block."""
-    lines = text.split("\n")
+    lines = _unfenced(text.split("\n"), around)
     first = next((n for n, line in enumerate(lines) if line.strip()), None)
     if first is None:
-        return text
+        return Reason.LEFT_SCOPE if text.strip() else text
     if around.extent is Extent.ONE_LINE:
         # A line end alone would only push the rest of the line down.
         first = 0 if around.rest.strip() else first
@@ -73,32 +74,52 @@ def _speaks_of(around: Surroundings, token: str) -> bool:
     return any(token in line for line in lines)
 
 
+def _unfenced(lines: list[str], around: Surroundings) -> list[str]:
+    """The lines before a Markdown fence: models end code with one as in a chat.
+
+    A document without line comments is prose, or may hold some, so that fences are its own.
+    """
+    if not around.marks:
+        return lines
+    whole = [around.before + lines[0], *lines[1:]]
+    end = next((n for n, line in enumerate(whole) if _FENCE.fullmatch(line)), len(lines))
+    return lines[:end]
+
+
 def _block_end(lines: list[str], first: int, around: Surroundings) -> int:
-    """The first line that leaves the block, if one does."""
-    above = next(filter(str.strip, reversed(around.above)), "")
-    block = indent_of(around.before + "x") if around.before else indent_of(above)
-    following = [indent_of(line) for line in around.below[:_NEAR] if line.strip()]
-    floor = min([block, *following[:1], *filter(None, following)]) if following else min(block, 1)
-    if not around.before:
-        floor = min(floor, indent_of(lines[first]))
-    for number in range(max(first + 1, 1), len(lines)):
+    """The first line that is indented less than the cursor's block; behind it if it closes that."""
+    block = _block_indent(lines[first], around)
+    for number in range(1, len(lines)):
         line = lines[number]
-        if not line.strip():
-            continue
-        indent = indent_of(line)
-        begins_anew = block > 0 and indent == 0 and not lines[number - 1].strip()
-        is_free = line.startswith("#")  # preprocessor lines and comments stand where they like
-        if begins_anew or (indent < floor and not is_free):
-            closes = not following and _closes(lines[: number + 1], around)
-            return number + 1 if closes else number
+        if line.strip() and indent_of(line) < block and not _is_directive(line, around):
+            return number + 1 if _closes(lines, number, around) else number
     return len(lines)
 
 
-def _closes(lines: Sequence[str], around: Surroundings) -> bool:
-    """The last line closes what is open above it, at the end of a document."""
-    if _CLOSING_LINE.fullmatch(lines[-1]) is None:
+def _block_indent(first_line: str, around: Surroundings) -> int:
+    """How deep the cursor's block stands; 0 where no line above can have opened one.
+
+    At column 0 the text says itself which block it goes on with.
+    """
+    block = indent_of(around.before + "x" if around.before else first_line)
+    is_opened = any(line.strip() and indent_of(line) < block for line in around.above)
+    return block if is_opened or around.is_cut else 0
+
+
+def _is_directive(line: str, around: Surroundings) -> bool:
+    """A line of a preprocessor: those stand at column 0 in any block."""
+    return line.startswith("#") and "#" not in around.marks
+
+
+def _closes(lines: Sequence[str], number: int, around: Surroundings) -> bool:
+    """The line closes what is open above it, and nothing behind the cursor does so already."""
+    if _CLOSING_LINE.fullmatch(lines[number]) is None:
         return False
-    return balance(around.head + "\n".join(lines), around.marks).surplus == 0
+    head, tail = around.head, "\n".join((around.rest, *around.below))
+    if len(head) + len(tail) > _MOST_CHARS:
+        return False
+    with_line = head + "\n".join(lines[: number + 1]) + tail
+    return balance(with_line, around.marks).surplus <= balance(head + tail, around.marks).surplus
 
 
 def _deeper_end(lines: list[str], first: int, around: Surroundings) -> int:

@@ -58,3 +58,10 @@ def test_a_count_is_positive(count, capsys):
     with pytest.raises(SystemExit):
         build_parser().parse_args(["bench", "replay", "set.jsonl", "--count", count])
     assert "--count" in capsys.readouterr().err
+
+
+def test_serve_takes_what_the_editor_may_set():
+    given = ["--threads", "2", "--prompt-tokens", "900", "--cache-folder", "c", "--record", "r"]
+    arguments = build_parser().parse_args(["serve", *given])
+    assert (arguments.threads, arguments.prompt_tokens) == (2, 900)
+    assert (arguments.cache_folder, arguments.record) == (Path("c"), Path("r"))

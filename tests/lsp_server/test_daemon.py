@@ -8,6 +8,7 @@ import socketserver
 import subprocess
 import sys
 import threading
+import time
 
 import msgspec
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from engine.host.protocol import PROTOCOL_VERSION
 from engine.host.runtime import HostRecord, RuntimeFolderError
 from lsp_server import daemon
+from lsp_server.arguments import build_parser
 from lsp_server.daemon import ensure_host, read_log, serve_command, stop_host
 from lsp_server.host_address import HostError, host_address, host_status
 from tests.support.local_host import stub_host
@@ -243,13 +245,36 @@ def test_the_host_gets_what_the_settings_say(stub):
     settings = msgspec.structs.replace(
         stub.settings, model="1.5b", device="cuda:1", kv_budget_mb=512, idle_exit_s=60
     )
+    settings = msgspec.structs.replace(settings, threads=3, prompt_tokens=900)
     command = serve_command(settings, stub.folder)
     assert command[:5] == [sys.executable, "-P", "-m", "lsp_server", "serve"]
     assert command[5:] == [
         *("--socket", str(stub.folder.socket_path)),
         *("--token-file", str(stub.folder.token_path)),
+        *("--record", str(stub.folder.record_path)),
         *("--idle-exit", "60", "--model", "1.5b", "--device", "cuda:1", "--kv-budget", "512"),
+        *("--threads", "3", "--prompt-tokens", "900"),
+        *("--cache-folder", str(settings.cache_folder)),
     ]
+    build_parser().parse_args(command[4:])
     assert "--idle-exit" not in serve_command(
         msgspec.structs.replace(settings, idle_exit_s=0), stub.folder
     )
+
+
+def test_what_the_settings_leave_open_is_left_to_the_host(stub):
+    command = serve_command(stub.settings, stub.folder)
+    assert not {"--threads", "--prompt-tokens", "--kv-budget", "--model"} & set(command)
+
+
+def test_a_host_that_ended_well_has_not_crashed(stub):
+    ensure(stub)
+    pid = answer(stub).status.pid
+    stub.folder.record_path.write_bytes(b"")  # as `serve --record` does in the end
+    assert stub.folder.host_is_alive()
+    os.kill(pid, signal.SIGTERM)
+    while stub.folder.host_is_alive():
+        time.sleep(0.005)
+    ensure(stub)
+    assert [answer(stub).status.pid] == stub.starts[1:]
+    assert stub.folder.read_record().restarts == 0

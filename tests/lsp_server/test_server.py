@@ -90,18 +90,49 @@ async def test_a_change_of_configuration_switches_it_off_and_on(tmp_path):
             assert bool(await shown.items()) is enable
 
 
-async def test_clients_without_ghost_text_get_the_same_text_in_their_menu(tmp_path):
+MENU = [
+    pytest.param(SOURCE, ("return ", "sum(items)"), 4, "return sum(items)", id="no word"),
+    pytest.param(SOURCE.replace("|", "ret|"), ("urn a", " * b"), 4, "return a * b", id="in a word"),
+    pytest.param("x = '🙂'; ret|\n", ("urn_", "value"), 10, "return_value", id="emoji"),
+]
+
+
+@pytest.mark.parametrize(("source", "words", "start", "text"), MENU)
+async def test_clients_without_ghost_text_get_the_whole_word_in_their_menu(
+    tmp_path, source, words, start, text
+):
+    """The edit begins at the typed word, in UTF-16 units, and filters by it."""
     options = {"completionFallback": True}
-    async with served(tmp_path, HeldEngine(WORDS), options=options) as (shown, _):
-        shown.open(SOURCE)
+    async with served(tmp_path, HeldEngine(words), options=options) as (shown, _):
+        shown.open(source)
+        line = shown.text.split("\n")[shown.row]
+        shown.column = len(line.encode("utf-16-le")) // 2
         (item,) = await shown.items()
-        params = types.CompletionParams(
-            types.TextDocumentIdentifier(shown.uri), types.Position(shown.row, shown.column)
-        )
-        menu = await shown.client.text_document_completion_async(params)
-    assert [entry.text_edit.new_text for entry in menu.items] == [item.insert_text]
-    assert menu.items[0].label == item.insert_text
+        (entry,) = (await menu_of(shown)).items
+    cursor = types.Position(shown.row, shown.column)
+    assert entry.text_edit.range == types.Range(types.Position(shown.row, start), cursor)
+    assert entry.text_edit.new_text == entry.filter_text == entry.label == text
+    assert text.endswith(item.insert_text)
     assert shown.capabilities.completion_provider is not None
+
+
+async def test_the_menu_names_the_first_line_and_inserts_all_of_them(tmp_path):
+    options = {"completionFallback": True, "rangeFromLineStart": True}
+    words = ("urn f(\n", "        items,\n    )")
+    async with served(tmp_path, HeldEngine(words), options=options) as (shown, _):
+        shown.open(SOURCE.replace("|", "ret|"))
+        (entry,) = (await menu_of(shown)).items
+    assert entry.label == "return f("
+    assert entry.text_edit.range.start.character == 4
+    assert entry.text_edit.new_text == "return f(\n        items,\n    )"
+
+
+async def menu_of(shown):
+    """The entries that the server adds to the editor's own."""
+    params = types.CompletionParams(
+        types.TextDocumentIdentifier(shown.uri), types.Position(shown.row, shown.column)
+    )
+    return await shown.client.text_document_completion_async(params)
 
 
 async def test_what_becomes_of_a_completion_is_counted(tmp_path):
