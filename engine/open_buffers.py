@@ -27,16 +27,16 @@ class OpenBuffers:
         self._held.move_to_end(workspace)
         self._make_room(sum(len(buffer.text) for buffer in wanted))
         kept = 0
-        while kept < min(len(wanted), len(held)) and held[kept].path == wanted[kept].path:
+        while kept < min(len(wanted), len(held)) and _is_same(held[kept], wanted[kept]):
             kept += 1
         self._close(workspace, kept)
         self._documents.tidy()
         for place, buffer in enumerate(wanted[:kept]):
             if buffer is not held[place]:
-                self._documents.replace(_key(workspace, buffer.path), buffer.text)
+                self._documents.replace(_name(workspace, buffer), buffer.text)
                 held[place] = buffer
         for buffer in wanted[kept:]:
-            self._documents.open(_key(workspace, buffer.path), buffer.text)
+            self._documents.open(_name(workspace, buffer), buffer.text)
             held.append(buffer)
 
     def _make_room(self, num_chars: int) -> None:
@@ -54,19 +54,27 @@ class OpenBuffers:
         """Close the buffers of a workspace from the place `start` on."""
         held = self._held[workspace]
         while len(held) > start:
-            self._documents.close(_key(workspace, held.pop().path))
+            self._documents.close(_name(workspace, held.pop()))
 
 
-def _key(workspace: str, path: str) -> str:
-    return f"{workspace}\0{path}"
+def _key(buffer: Buffer) -> str:
+    return buffer.key or buffer.path
+
+
+def _is_same(one: Buffer, other: Buffer) -> bool:
+    return _key(one) == _key(other)
+
+
+def _name(workspace: str, buffer: Buffer) -> str:
+    return f"{workspace}\0{_key(buffer)}"
 
 
 def _fitting(buffers: Sequence[Buffer]) -> list[Buffer]:
-    """The first buffer of each path, without those that are too large beside the ones before."""
+    """The first buffer of each key, without those that are too large beside the ones before."""
     fitting: dict[str, Buffer] = {}
     room = MOST_CHARS
     for buffer in buffers:
-        if buffer.path not in fitting and len(buffer.text) <= room:
-            fitting[buffer.path] = buffer
+        if _key(buffer) not in fitting and len(buffer.text) <= room:
+            fitting[_key(buffer)] = buffer
             room -= len(buffer.text)
     return list(fitting.values())

@@ -29,6 +29,7 @@ class Buffer:
 
     path: str
     text: str
+    key: str = ""  # what tells buffers of one path apart; the path itself where empty
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ class Dropped(StrEnum):
 class Job:
     """`run(cancelled)` on the engine's thread, or else `dropped(reason)` on any.
 
-    Neither may raise. A speculative job waits for all others, and any other one ends it.
+    Neither may raise. A speculative job waits for all others; it is ended by any that is not
+    speculative, and by the next one of its own client.
     """
 
     client: str
@@ -64,15 +65,15 @@ class Scheduler:
         return int(self._running is not None)
 
     def submit(self, job: Job) -> None:
-        """Queue a job; one of the same buffer that still waits is dropped."""
+        """Queue a job; those it makes needless are dropped, or end if they run."""
         with self._changed:
-            dropped = [one for one in self._waiting if _is_same_buffer(one, job)]
+            dropped = [one for one in self._waiting if _replaces(job, one)]
             self._waiting = [one for one in self._waiting if one not in dropped]
             if self._is_stopped:
                 self._waiting, dropped = [], [*dropped, job]
             else:
                 self._waiting.append(job)
-            if self._running is not None and self._running.is_speculative:
+            if self._running is not None and _interrupts(job, self._running):
                 self._running.cancel()
             self._changed.notify_all()
         reason = Dropped.STOPPED if self._is_stopped else Dropped.SUPERSEDED
@@ -128,5 +129,12 @@ class Scheduler:
         return job.is_speculative, self._turns.get(job.client, 0)
 
 
-def _is_same_buffer(one: Job, other: Job) -> bool:
-    return (one.client, one.buffer) == (other.client, other.buffer)
+def _replaces(job: Job, waiting: Job) -> bool:
+    """Whether nobody needs `waiting` any more; a guess never takes a user's own job away."""
+    is_same_buffer = (job.client, job.buffer) == (waiting.client, waiting.buffer)
+    return is_same_buffer and (waiting.is_speculative or not job.is_speculative)
+
+
+def _interrupts(job: Job, running: Job) -> bool:
+    is_more_urgent = not job.is_speculative or job.client == running.client
+    return running.is_speculative and is_more_urgent

@@ -63,7 +63,19 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     place.add_argument("--tls-key", metavar="FILE", type=Path)
     parser.add_argument("--idle-exit", metavar="S", type=float, help="end after so long unused")
     parser.add_argument(
+        "--record", metavar="FILE", type=Path, help="empty this file when the host ends well"
+    )
+    _add_resources(parser.add_argument_group("resources"))
+
+
+def _add_resources(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
         "--kv-budget", metavar="MB", type=_positive, help="memory for cached prompts"
+    )
+    group.add_argument("--threads", metavar="N", type=_positive, help="threads that torch uses")
+    group.add_argument("--prompt-tokens", metavar="N", type=_positive, help="the longest prompt")
+    group.add_argument(
+        "--cache-folder", metavar="DIR", type=Path, help="converted models, learned acceptance"
     )
 
 

@@ -61,10 +61,14 @@ def serve_command(settings: Settings, folder: RuntimeFolder) -> list[str]:
     options = {
         "--socket": folder.socket_path,
         "--token-file": folder.token_path,
+        "--record": folder.record_path,
         "--idle-exit": settings.idle_exit_s or None,
         "--model": settings.model,
         "--device": settings.device if settings.device != "auto" else None,
         "--kv-budget": settings.kv_budget_mb,
+        "--threads": settings.threads,
+        "--prompt-tokens": settings.prompt_tokens,
+        "--cache-folder": settings.cache_folder,
     }
     for name, value in options.items():
         if value is not None:
@@ -126,6 +130,7 @@ class LocalHost:
         return True
 
     def _num_crashes(self) -> int:
+        # A host that ended well, by a signal or for being idle, has emptied its record.
         record = self._folder.read_record()
         if record is None or time.time() - record.started > self._crash_window_s:
             return 0

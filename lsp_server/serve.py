@@ -5,6 +5,7 @@ import asyncio
 import logging
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from engine.errors import ConfigurationError
@@ -43,11 +44,11 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
 
         budget_mb = arguments.kv_budget or settings.kv_budget_mb or _KV_BUDGET_MB
         engine_options = EngineOptions(
-            cache_folder=settings.cache_folder,
+            cache_folder=arguments.cache_folder or settings.cache_folder,
             model=arguments.model or settings.model,
             dtype=arguments.dtype,
-            threads=settings.threads,
-            prompt_tokens=settings.prompt_tokens,
+            threads=arguments.threads or settings.threads,
+            prompt_tokens=arguments.prompt_tokens or settings.prompt_tokens,
             kv_bytes=budget_mb * _MEGABYTE,
         )
         return Engine.load(engine_options, progress)
@@ -57,11 +58,19 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
     # at each of its steps.
     sys.setswitchinterval(_SWITCH_S)
     asyncio.run(HostServer(service, options).run())
+    _empty_record(arguments.record)
     if service.info is None and service.problem is None:
         # The model still loads, on a thread that would trip over a Python that is taken down.
         logging.shutdown()
         os._exit(0)
     return 0
+
+
+def _empty_record(path: Path | None) -> None:
+    """Tell whoever looks for a crash that this was none; the file and its lock stay."""
+    if path is not None:
+        with suppress(OSError):
+            os.truncate(path, 0)
 
 
 def _read_token(path: Path | None) -> str | None:

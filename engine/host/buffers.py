@@ -25,6 +25,7 @@ class BadRangeError(Exception):
 class HeldBuffer:
     """A buffer at one version."""
 
+    uri: str
     path: str
     language: str
     version: int
@@ -33,7 +34,7 @@ class HeldBuffer:
     @cached_property
     def as_buffer(self) -> Buffer:
         """As the engine takes it; one object for each version, so that it is compared once."""
-        return Buffer(self.path, "\n".join(self.lines))
+        return Buffer(self.path, "\n".join(self.lines), key=self.uri)
 
 
 @dataclass(slots=True)
@@ -76,7 +77,9 @@ class ClientBuffers:
                 continue
             lines = sync.lines if sync.lines is not None else spliced(held.lines, sync.splices)  # type: ignore[union-attr] # held, as there is no conflict
             client.buffers.pop(sync.uri, None)  # the latest stands last
-            client.buffers[sync.uri] = HeldBuffer(sync.path, sync.language, sync.version, lines)
+            client.buffers[sync.uri] = HeldBuffer(
+                sync.uri, sync.path, sync.language, sync.version, lines
+            )
         if conflicts:
             raise VersionConflictError(conflicts)
 

@@ -15,6 +15,9 @@ class Metrics:
         self.requests = self._counter("requests", "Requests by outcome", "outcome")
         self.cancelled = self._counter("cancelled", "Completions ended by their client")
         self.feedback = self._counter("feedback", "What became of completions", "kind")
+        self.accepted_characters = self._counter(
+            "accepted_characters", "Characters of completions that users took"
+        )
         self._prompt = self._counter("prompt_tokens", "Tokens of prompts")
         self._reused = self._counter("reused_prompt_tokens", "Of these, found in the KV cache")
         self._tokens = self._counter("tokens", "Generated tokens")

@@ -17,14 +17,16 @@ client sends the whole buffer.
 Every failure is a `Problem` with a fitting HTTP status. All but /health ask for the token.
 """
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 PROTOCOL_VERSION = 1
 PROTOCOL_HEADER = "foregram-protocol"  # of every request; another number is answered with 426
 MAX_BODY_BYTES = 32 * 1024 * 1024
 
+NotNegative = Annotated[int, Meta(ge=0)]
 FeedbackKind = Literal["shown", "accepted", "partly_accepted", "rejected"]
 HostState = Literal["loading", "ready", "failed", "stopping"]
 
@@ -36,8 +38,8 @@ class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="c
 class Position(Message, frozen=True):
     """Line and code point within it, from 0."""
 
-    line: int
-    character: int
+    line: NotNegative
+    character: NotNegative
 
 
 class LineSplice(Message, frozen=True):
@@ -82,16 +84,16 @@ class CloseRequest(Message, frozen=True):
 class Sampled(Message, frozen=True):
     """How tokens are drawn; temperature 0 is greedy."""
 
-    temperature: float = 0.0
+    temperature: Annotated[float, Meta(ge=0, le=10)] = 0.0
     seed: int = 0
 
 
 class Bounds(Message, frozen=True):
     """When a completion ends. `max_tokens` 0 prefills only."""
 
-    max_tokens: int = 128
+    max_tokens: NotNegative = 128
     single_line: bool = False
-    time_limit_ms: int | None = None  # judged at line ends
+    time_limit_ms: NotNegative | None = None  # judged at line ends
 
 
 class CompleteRequest(Message, frozen=True):
@@ -170,12 +172,15 @@ class Problem(Message, frozen=True):
 
 
 class Feedback(Message, frozen=True):
-    """What became of a completion. `accepted_len` counts code points of its text."""
+    """What became of a completion.
+
+    `accepted_len` counts the code points of its text that were taken by now; None is all of them.
+    """
 
     client: str
     completion_id: str
     kind: FeedbackKind
-    accepted_len: int | None = None
+    accepted_len: NotNegative | None = None
 
 
 class LoadProgress(Message, frozen=True):

@@ -46,6 +46,8 @@ class Run:
     def dropped(self, reason: Dropped) -> None:
         """Say why there is no completion."""
         self._count(reason.value)
+        if reason is Dropped.CANCELLED:
+            self.metrics.cancelled.inc()
         self._tell(Failed(reason.value, f"the request was {reason.value}"))
 
     def _complete(self, cancelled: Callable[[], bool]) -> CompleteEvent:

@@ -111,19 +111,28 @@ class HostServer:
     def _noting_use(self, app: Application) -> Application:
         async def noting(scope: Event, receive: Receive, send: Send) -> None:
             # Who looks at status, health or metrics does not need the host.
-            if scope["type"] == "http" and scope["method"] == "POST":
+            is_use = scope["type"] == "http" and scope["method"] == "POST"
+            if is_use:
                 self._used_at = time.monotonic()
-            await app(scope, receive, send)
+            try:
+                await app(scope, receive, send)
+            finally:
+                if is_use:
+                    self._used_at = time.monotonic()
 
         return noting
 
     async def _watch(self) -> None:
         """Forget silent clients; end once nobody has asked for anything for the idle time."""
         limit = self._options.idle_exit_s
+        # Often enough that little of the idle time is lost when the model has been loaded.
+        pause_s = _WATCH_S if limit is None else min(_WATCH_S, limit / 4)
         while True:
-            await asyncio.sleep(min(_WATCH_S, limit or _WATCH_S))
+            await asyncio.sleep(pause_s)
             for client in self._service.buffers.drop_silent(_SILENT_CLIENT_S):
                 self._service.scheduler.forget(client)
+            if self._service.is_busy:
+                self._used_at = time.monotonic()
             if limit is not None and time.monotonic() - self._used_at >= limit:
                 self.stop()
 

@@ -9,6 +9,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 
 from engine.completer import EngineInfo
 from engine.config import Lookahead, Sampling, StopRules
@@ -19,6 +20,7 @@ from engine.host.protocol import (
     Chunk,
     CompleteEvent,
     CompleteRequest,
+    Done,
     Feedback,
     HostState,
     LoadProgress,
@@ -44,6 +46,21 @@ class NotReadyError(Exception):
 
 class UnknownCompletionError(Exception):
     """Feedback about a completion that this host did not make, or has forgotten."""
+
+
+@dataclass(slots=True)
+class _Made:
+    """A completion that feedback may speak of."""
+
+    text_len: int = 0  # known once it is done
+    accepted_len: int = 0  # counted so far
+
+    def accept(self, length: int | None) -> int:
+        """Note that so much of it is taken, None being all; return what had not been before."""
+        accepted = self.text_len if length is None else min(length, self.text_len)
+        added = max(0, accepted - self.accepted_len)
+        self.accepted_len += added
+        return added
 
 
 class _LoadedSoFar:
@@ -75,7 +92,7 @@ class CompletionService:
         self._problem: Problem | None = None
         self._loaded = _LoadedSoFar()
         self._is_stopping = False
-        self._made: OrderedDict[str, None] = OrderedDict()
+        self._made: OrderedDict[str, _Made] = OrderedDict()
         self._thread = threading.Thread(target=self._work, name="engine", daemon=True)
 
     @property
@@ -93,6 +110,13 @@ class CompletionService:
         if self._problem is not None:
             return "failed"
         return "loading" if self._engine is None else "ready"
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the model loads, or a completion runs or waits."""
+        return self.state == "loading" or bool(
+            self.scheduler.num_running or self.scheduler.num_waiting
+        )
 
     @property
     def problem(self) -> Problem | None:
@@ -148,12 +172,14 @@ class CompletionService:
         return self._events(run, message)
 
     async def _events(self, run: Run, message: CompleteRequest) -> AsyncIterator[CompleteEvent]:
-        self._remember(run.id)
+        made = self._remember(run.id)
         job = Job(message.client, message.uri, run.run, run.dropped, message.is_speculative)
         self.scheduler.submit(job)
         try:
             while True:
                 event = await run.events.get()
+                if isinstance(event, Done):
+                    made.text_len = len(event.text)
                 yield event
                 if not isinstance(event, Chunk):
                     return
@@ -161,10 +187,16 @@ class CompletionService:
             self.scheduler.cancel(job)
 
     def hear(self, feedback: Feedback) -> None:
-        """Count what became of a completion. Raises UnknownCompletionError."""
-        if feedback.completion_id not in self._made:
+        """Count what became of a completion. Raises UnknownCompletionError.
+
+        Who takes it piece by piece tells how much that is by now, so that nothing counts twice.
+        """
+        made = self._made.get(feedback.completion_id)
+        if made is None:
             raise UnknownCompletionError(feedback.completion_id)
         self.metrics.feedback.labels(feedback.kind).inc()
+        if feedback.kind in ("accepted", "partly_accepted"):
+            self.metrics.accepted_characters.inc(made.accept(feedback.accepted_len))
 
     def leave(self, client: str, uris: tuple[str, ...] | None) -> None:
         """A client closes buffers, or leaves with all of them."""
@@ -172,10 +204,11 @@ class CompletionService:
         if uris is None:
             self.scheduler.forget(client)
 
-    def _remember(self, completion_id: str) -> None:
-        self._made[completion_id] = None
+    def _remember(self, completion_id: str) -> _Made:
+        made = self._made[completion_id] = _Made()
         if len(self._made) > _REMEMBERED:
             self._made.popitem(last=False)
+        return made
 
     def _work(self) -> None:
         try:

@@ -62,6 +62,20 @@ def test_of_two_buffers_under_one_path_the_first_counts():
     assert drafted(pool, "hello ") == "wor"
 
 
+def test_buffers_of_one_path_and_two_keys_are_two_documents():
+    pool, buffers = make()
+    cells = [Buffer("nb", "hello world", key="cell-1"), Buffer("nb", "other text", key="cell-2")]
+    buffers.sync("here", cells)
+    assert drafted(pool, "hello ") == "wor"
+    assert drafted(pool, "other ") == "tex"
+    length = len(pool)
+    buffers.sync("here", list(cells))
+    assert len(pool) == length
+    buffers.sync("here", cells[1:])
+    assert "wor" not in drafted(pool, "qzhello ")
+    assert drafted(pool, "other ") == "tex"
+
+
 def test_a_buffer_that_finds_no_room_beside_the_more_related_ones_is_left_out():
     pool, buffers = make()
     buffers.sync("here", [Buffer("a", "hello world"), Buffer("b", "x" * MOST_CHARS)])

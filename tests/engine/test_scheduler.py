@@ -74,6 +74,42 @@ def test_a_speculative_job_runs_last_and_ends_when_another_comes(recorder):
     assert recorder.events == [("first", "ran"), ("guess", "cancelled"), ("wanted", "cancelled")]
 
 
+def test_a_guess_drops_older_guesses_of_its_buffer_and_never_a_wanted_job(recorder):
+    recorder.submit("wanted", buffer="b")
+    recorder.submit("guess", buffer="b", is_speculative=True)
+    recorder.submit("newer guess", buffer="b", is_speculative=True)
+    assert recorder.events == [("guess", Dropped.SUPERSEDED)]
+    assert recorder.work()[1:] == [("wanted", "ran"), ("newer guess", "ran")]
+
+
+def test_a_wanted_job_drops_wanted_ones_and_guesses_of_its_buffer(recorder):
+    recorder.submit("older", buffer="b")
+    recorder.submit("guess", buffer="b", is_speculative=True)
+    recorder.submit("wanted", buffer="b")
+    assert recorder.events == [("older", Dropped.SUPERSEDED), ("guess", Dropped.SUPERSEDED)]
+
+
+@pytest.mark.parametrize(
+    ("client", "is_speculative", "fate"),
+    [
+        ("two", True, "ran"),
+        ("one", True, "cancelled"),
+        ("two", False, "cancelled"),
+        ("one", False, "cancelled"),
+    ],
+)
+def test_a_running_guess_ends_for_wanted_jobs_and_for_guesses_of_its_client(
+    recorder, client, is_speculative, fate
+):
+    def submit_another():
+        recorder.submit("other", client=client, is_speculative=is_speculative)
+
+    recorder.submit("guess", is_speculative=True, during=submit_another)
+    job = recorder.scheduler._next()
+    job.run(lambda: job.is_cancelled)
+    assert recorder.events == [("guess", fate)]
+
+
 def test_a_job_cancelled_while_it_waits_never_runs(recorder):
     job = recorder.submit("a")
     recorder.scheduler.cancel(job)

@@ -3,11 +3,13 @@
 import asyncio
 import threading
 from contextlib import aclosing
+from pathlib import Path
 
 import msgspec
 import pytest
 
 from engine import FinishReason, ModelNotFoundError
+from engine.host.app import memory_bytes
 from engine.host.protocol import (
     Bounds,
     BufferSync,
@@ -19,6 +21,7 @@ from engine.host.protocol import (
     Feedback,
     LineSplice,
     Problem,
+    Sampled,
     Status,
     SyncRequest,
 )
@@ -121,6 +124,12 @@ TWICE = msgspec.json.encode(ask(buffer("x"))).replace(
         (msgspec.json.encode(ask()).replace(b'"version":1', b'"version":"x"'), "version"),
         (msgspec.json.encode(ask()).replace(b'"layout"', b'"layuot"'), "layuot"),
         (msgspec.json.encode(ask(buffer("x"), lookahead="warp")), "warp"),
+        (msgspec.json.encode(ask(line=-1)), "position.line"),
+        (msgspec.json.encode(ask(character=-1)), "position.character"),
+        (msgspec.json.encode(ask(bounds=Bounds(max_tokens=-1))), "bounds.maxTokens"),
+        (msgspec.json.encode(ask(bounds=Bounds(time_limit_ms=-1))), "bounds.timeLimitMs"),
+        (msgspec.json.encode(ask(sampling=Sampled(temperature=-0.1))), "sampling.temperature"),
+        (msgspec.json.encode(ask(sampling=Sampled(temperature=10.1))), "sampling.temperature"),
         (msgspec.json.encode(ask(buffer("x"), line=3)), "line 3"),
         (msgspec.json.encode(ask(buffer("x"), character=2)), "character 2"),
         (msgspec.json.encode(ask(buffer("x"), overlay=(LineSplice(0, 5, ()),))), "0 to 5"),
@@ -270,6 +279,76 @@ async def test_feedback_and_completions_are_counted(tmp_path):
     ):
         assert line in page
     assert "a.py" not in page
+
+
+def counted(page, name):
+    (line,) = [line for line in page.splitlines() if line.startswith(f"{name} ")]
+    return float(line.split()[1])
+
+
+@pytest.mark.parametrize(
+    ("told", "characters"),
+    [
+        ([("accepted", None)], len("one two three")),
+        ([("accepted", 4)], 4),
+        ([("accepted", 1000)], len("one two three")),
+        ([("partly_accepted", 4), ("partly_accepted", 8)], 8),
+        ([("partly_accepted", 8), ("partly_accepted", 4)], 8),
+        ([("partly_accepted", 4), ("accepted", None)], len("one two three")),
+        ([("shown", 5), ("rejected", 5)], 0),
+    ],
+)
+async def test_accepted_characters_are_counted_once(tmp_path, told, characters):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        done = (await collected(host.complete(ask(buffer("x")))))[-1]
+        for kind, length in told:
+            await host.post("/v1/feedback", Feedback("one", done.id, kind, length))
+        page = (await host.client.get("/metrics")).text
+    assert counted(page, "foregram_accepted_characters_total") == characters
+
+
+async def test_a_negative_accepted_length_is_refused_by_name(tmp_path):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        done = (await collected(host.complete(ask(buffer("x")))))[-1]
+        refused = await host.post("/v1/feedback", Feedback("one", done.id, "accepted", -1))
+        page = (await host.client.get("/metrics")).text
+    assert refused.status_code == 400
+    assert "acceptedLen" in refused.json()["message"]
+    assert "foregram_accepted_characters_total 0.0" in page
+
+
+async def test_who_is_cancelled_while_it_waits_counts_as_cancelled(tmp_path):
+    engine = HeldEngine(is_held=True)
+    async with running_host(tmp_path, engine) as host:
+        first = asyncio.create_task(collected(host.complete(ask(buffer("x")))))
+        await begun(engine)
+        second = ask(buffer("y"), client="two")
+        waiting = asyncio.create_task(collected(host.complete(second)))
+        while host.service.scheduler.num_waiting == 0:
+            await asyncio.sleep(0.001)
+        waiting.cancel()
+        while host.service.scheduler.num_waiting:
+            await asyncio.sleep(0.001)
+        engine.is_held = False
+        await first
+        page = (await host.client.get("/metrics")).text
+    assert "foregram_cancelled_total 1.0" in page
+    assert 'foregram_requests_total{outcome="cancelled"} 1.0' in page
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux tells")
+async def test_memory_is_what_is_resident_now():
+    before = memory_bytes()
+    ballast = b"x" * 200_000_000
+    held = memory_bytes()
+    del ballast
+    assert held - before > 150_000_000
+    assert held - memory_bytes() > 150_000_000
+
+
+async def test_where_the_system_does_not_tell_memory_is_the_peak(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.host.app._STATM", tmp_path / "none")
+    assert memory_bytes() > 10_000_000
 
 
 async def test_clients_take_turns(tmp_path):

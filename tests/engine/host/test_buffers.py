@@ -137,3 +137,14 @@ def test_the_text_falls_apart_at_a_position_and_nothing_is_lost(lines, data):
 def test_a_position_outside_of_the_text_is_refused(position):
     with pytest.raises(BadRangeError, match=r"there is no line|has no character"):
         split_at(("x", ""), Position(*position))
+
+
+def test_buffers_of_one_path_are_told_apart_by_their_uri():
+    buffers = ClientBuffers()
+    for cell in ("cell-1", "cell-2"):
+        buffers.sync("one", "/", [BufferSync(cell, "nb.ipynb", "python", 1, lines=(cell,))])
+    cells = [held.as_buffer for held in buffers.others("one", "")]
+    assert [(cell.path, cell.key) for cell in cells] == [
+        ("nb.ipynb", "cell-2"),
+        ("nb.ipynb", "cell-1"),
+    ]

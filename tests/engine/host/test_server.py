@@ -7,6 +7,7 @@ import socket
 import ssl
 import stat
 import subprocess
+import threading
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from shutil import which
@@ -257,6 +258,38 @@ async def test_who_is_not_let_in_does_not_keep_an_idle_host_awake(tmp_path):
             while not host.server.is_stopping:
                 await host.client.post("/v1/buffers", headers=wrong)
         assert host.server.is_stopping
+
+
+@pytest.mark.asyncio
+async def test_a_host_that_works_or_has_work_waiting_is_not_idle(tmp_path):
+    engine = HeldEngine(is_held=True)
+    async with running_host(tmp_path, engine, idle_exit_s=0.1) as host:
+        events = host.complete(ask(buffer("x")))
+        running = asyncio.create_task(anext(events))
+        await asyncio.to_thread(engine.began.acquire)
+        await asyncio.sleep(0.4)
+        assert not host.server.is_stopping
+        engine.is_held = False
+        await running
+        await events.aclose()
+        while not host.server.is_stopping:
+            await asyncio.sleep(0.005)
+
+
+@pytest.mark.asyncio
+async def test_a_host_that_loads_its_model_is_not_idle(tmp_path):
+    gate = threading.Event()
+
+    def load(_):
+        gate.wait(20)
+        return HeldEngine()
+
+    async with running_host(tmp_path, None, load=load, idle_exit_s=0.1) as host:
+        await asyncio.sleep(0.4)
+        assert not host.server.is_stopping
+        gate.set()
+        while not host.server.is_stopping:
+            await asyncio.sleep(0.005)
 
 
 @pytest.mark.asyncio
