@@ -1,13 +1,20 @@
 """The link of one language server to its host: completions, feedback, documents kept in step."""
 
 import asyncio
+import logging
 import uuid
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 
 import msgspec
 
-from engine.host.protocol import CloseRequest, CompleteEvent, CompleteRequest, Feedback
+from engine.host.protocol import (
+    CloseRequest,
+    CompleteEvent,
+    CompleteRequest,
+    Feedback,
+    SyncRequest,
+)
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.host_client import (
@@ -20,6 +27,7 @@ from lsp_server.host_client import (
 from lsp_server.host_search import FindHost, HostSearch, LinkState, Watch
 from lsp_server.host_sync import HostSync
 
+_LOG = logging.getLogger(__name__)
 _ATTEMPTS = 3  # a host that forgot the documents, or was replaced, is asked again
 _FAREWELL_S = 1.0
 READY_S = 20.0  # a request waits for so long while a model is loaded
@@ -87,6 +95,19 @@ class HostLink:
                 await self._lost(client)
                 raise
         raise HostGoneError("the host does not take the document over")
+
+    async def sync(self, snapshot: Snapshot) -> None:
+        """Bring the host up to date while nobody waits; where that fails, the next request does."""
+        client, syncs = self._search.client, self._sync.syncs(snapshot)
+        if client is None or not syncs.buffers:
+            return
+        try:
+            await client.sync(SyncRequest(self.client_id, self.workspace, syncs.buffers))
+            self._sync.taken(syncs)
+        except HostConflictError:
+            self._sync.forget_all()
+        except (HostGoneError, HostRefusedError) as error:
+            _LOG.info("documents could not be sent ahead: %s", error)
 
     async def tell(self, feedback: Feedback) -> None:
         """Tell what became of a completion; a host that is not there misses it."""

@@ -23,7 +23,6 @@ class Reason(StrEnum):
     HOST_UNREACHABLE = "host_unreachable"
     HOST_LOADING = "host_loading"
     HOST_FAILED = "host_failed"
-    TIMED_OUT = "timed_out"
     SUPERSEDED = "superseded"
     CANCELLED = "cancelled"
     MODEL_SAID_NOTHING = "model_said_nothing"
@@ -34,7 +33,6 @@ class Reason(StrEnum):
     ONLY_REPEATS_REST = "only_repeats_rest"
     BLANK = "blank"
     BRACKET_ONLY = "bracket_only"
-    MENU_DISAGREES = "menu_disagrees"
 
     @property
     def sentence(self) -> str:
@@ -54,7 +52,6 @@ _SENTENCES = {
     Reason.HOST_UNREACHABLE: "the completion host cannot be reached",
     Reason.HOST_LOADING: "the model is still being loaded",
     Reason.HOST_FAILED: "the completion host reported a failure",
-    Reason.TIMED_OUT: "the completion took too long",
     Reason.SUPERSEDED: "a newer request took its place",
     Reason.CANCELLED: "the editor cancelled the request",
     Reason.MODEL_SAID_NOTHING: "the model had nothing to add",
@@ -65,7 +62,6 @@ _SENTENCES = {
     Reason.ONLY_REPEATS_REST: "the model only repeated the rest of the line",
     Reason.BLANK: "the model wrote only white space",
     Reason.BRACKET_ONLY: "the model wrote only brackets",
-    Reason.MENU_DISAGREES: "the item selected in the editor's menu says something else",
 }
 
 

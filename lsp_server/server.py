@@ -16,6 +16,7 @@ from lsp_server.completion.cursor import Asked
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.documents.encoding import to_code_points
+from lsp_server.feedback import Focused, PartlyAccepted, Shown, read
 from lsp_server.language_server_protocol import DocumentServer
 from lsp_server.prompt.extent import Trigger
 from lsp_server.session import Session
@@ -121,14 +122,15 @@ async def complete_inline(
     """Ghost text at a position."""
     context = params.context
     is_invoked = context.trigger_kind is types.InlineCompletionTriggerKind.Invoked
-    answer = await server.session.complete(
-        Asked(
-            params.text_document.uri,
-            params.position,
-            Trigger.INVOKED if is_invoked else Trigger.AUTOMATIC,
-            context.selected_completion_info,
-        )
+    asked = Asked(
+        params.text_document.uri,
+        params.position,
+        Trigger.INVOKED if is_invoked else Trigger.AUTOMATIC,
+        context.selected_completion_info,
     )
+    with server.status.working():
+        answer = await server.session.complete(asked)
+    server.status.answered(answer.reason)
     return types.InlineCompletionList(list(answer.items))
 
 
@@ -177,28 +179,30 @@ async def leaves(server: ForegramServer, _params: None) -> None:
     await server.session.leave()
 
 
-async def shown(server: ForegramServer, params: Mapping[str, Any]) -> None:
+async def shown(server: ForegramServer, params: object) -> None:
     """A completion is on the screen."""
-    if completion_id := _completion_id(params):
-        await server.session.tell(completion_id, "shown")
+    if completion_id := read(params, Shown).item.completion_id:
+        await server.session.shown(completion_id)
 
 
-async def partly_accepted(server: ForegramServer, params: Mapping[str, Any]) -> None:
+async def partly_accepted(server: ForegramServer, params: object) -> None:
     """A part of a completion was taken; the client counts UTF-16 units of its text."""
-    if completion_id := _completion_id(params):
-        text, units = str(params["item"].get("insertText", "")), int(params["acceptedLength"])
-        length = to_code_points(text, units, types.PositionEncodingKind.Utf16)
-        await server.session.tell(completion_id, "partly_accepted", length)
+    told = read(params, PartlyAccepted)
+    if completion_id := told.item.completion_id:
+        text, utf16 = str(told.item.insert_text), types.PositionEncodingKind.Utf16
+        length = to_code_points(text, told.accepted_length, utf16)
+        await server.session.accepted(completion_id, length)
 
 
-def focused(server: ForegramServer, params: Mapping[str, Any]) -> None:
+async def focused(server: ForegramServer, params: object) -> None:
     """The user looks at a document, or at none."""
-    server.session.focus = (params.get("textDocument") or {}).get("uri", "")
+    if (document := read(params, Focused).text_document) is not None:
+        await server.session.focused(document.uri)
 
 
 async def accepted(server: ForegramServer, completion_id: str) -> None:
     """A completion was taken whole."""
-    await server.session.tell(completion_id, "accepted")
+    await server.session.accepted(completion_id)
 
 
 def why(server: ForegramServer) -> list[dict[str, Any]]:
@@ -228,12 +232,6 @@ def _roots(params: types.InitializeParams) -> list[str]:
     if params.workspace_folders:
         return [folder.uri for folder in params.workspace_folders]
     return [params.root_uri] if params.root_uri else []
-
-
-def _completion_id(params: Mapping[str, Any]) -> str | None:
-    """The id that an item carries in its command."""
-    arguments = ((params.get("item") or {}).get("command") or {}).get("arguments") or [None]
-    return arguments[0] if isinstance(arguments[0], str) else None
 
 
 def _menu_entry(

@@ -37,9 +37,10 @@ class Session:
         self.client_name = ""
         self._host: tuple[object, ...] | None = None  # once it is looked for
         self._options: dict[str, Layer] = {}  # by source
-        self.focus = ""  # the document that the user looks at
+        self._shown = ""  # the completion on the screen, as far as the client tells
         self._command_line = command_line
         self._pauses: dict[str, asyncio.TimerHandle] = {}  # by document
+        self._tasks: set[asyncio.Future[None]] = set()  # asyncio itself holds them weakly
         self._noting: asyncio.TimerHandle | None = None
         self._roots: list[Path] = []
         self._root_uris: list[str] = []
@@ -112,6 +113,9 @@ class Session:
         """Nobody has typed for a moment."""
         self._pauses.pop(uri, None)
         self.completer.catch_up(uri)
+        task = asyncio.ensure_future(self.focused(uri))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     @property
     def _reads_ahead(self) -> bool:
@@ -123,8 +127,29 @@ class Session:
         self._permissions.forget(uri)
         await self.link.close_document(uri)
 
-    async def tell(self, completion_id: str, kind: FeedbackKind, length: int | None = None) -> None:
-        """Tell the host what became of a completion."""
+    async def shown(self, completion_id: str) -> None:
+        """A completion is on the screen; one that it takes the place of was not wanted."""
+        former, self._shown = self._shown, completion_id
+        if former not in ("", completion_id):
+            await self._tell(former, "rejected")
+        if former != completion_id:
+            await self._tell(completion_id, "shown")
+
+    async def accepted(self, completion_id: str, length: int | None = None) -> None:
+        """A completion was taken: its first `length` code points, or all of it."""
+        self._shown = ""
+        kind: FeedbackKind = "accepted" if length is None else "partly_accepted"
+        await self._tell(completion_id, kind, length)
+
+    async def focused(self, uri: str) -> None:
+        """The user looks at a document: the host should know its text before it is asked."""
+        snapshot = self.documents.snapshot(uri)
+        if isinstance(snapshot, Snapshot) and self._permissions.refusal(snapshot) is None:
+            await self.link.sync(snapshot)
+
+    async def _tell(
+        self, completion_id: str, kind: FeedbackKind, length: int | None = None
+    ) -> None:
         await self.link.tell(Feedback(self.link.client_id, completion_id, kind, length))
 
     async def leave(self) -> None:

@@ -1,15 +1,18 @@
 """What the editor shows of the host: progress while a model loads, and one word of its state."""
 
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from lsprotocol import types
 
 from engine.host.protocol import Status
 from lsp_server.language_server_protocol import DocumentServer
+from lsp_server.reasons import Reason
 
 _LOUD = {"Error", "Warning"}
+_INACTIVE = {Reason.DISABLED, Reason.IGNORED_FILE, Reason.SECRET_FILE}
 
 
 @dataclass(slots=True)
@@ -23,6 +26,7 @@ class StatusLine:
     _shown: types.WorkDoneProgressReport | None = None
     _kind: str = "Normal"
     _message: str = ""
+    _num_working: int = 0
 
     def watch(self, status: Status | None, reason: str) -> None:
         """The host is in this state; or there is none, for this reason."""
@@ -35,6 +39,28 @@ class StatusLine:
             self._tell("Normal", f"{status.model} on {status.device}", busy=False)
         else:
             self._tell("Error", reason or "the completion host is not there", busy=False)
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """A request is being answered."""
+        self._work(1)
+        try:
+            yield
+        finally:
+            self._work(-1)
+
+    def answered(self, reason: Reason | None) -> None:
+        """A request was answered; where the document is not completed in, that is the state."""
+        if reason in _INACTIVE:
+            self._tell("Inactive", reason.sentence, busy=False)
+        elif self._kind == "Inactive":
+            self._tell("Normal", "ready", busy=False)
+
+    def _work(self, change: int) -> None:
+        was_working = self._num_working > 0
+        self._num_working += change
+        if self.knows_status and was_working != (self._num_working > 0):
+            self._notify(busy=self._num_working > 0)
 
     def _progress(self, status: Status | None, end: str) -> None:
         """Show how far the model is loaded, or say how that ended."""
@@ -67,5 +93,8 @@ class StatusLine:
         level = types.MessageType.Error if kind in _LOUD else types.MessageType.Info
         self.server.window_log_message(types.LogMessageParams(level, f"foregram: {message}"))
         if self.knows_status:
-            params: dict[str, Any] = {"busy": busy, "kind": kind, "message": message}
-            self.server.protocol.notify("didChangeStatus", params)
+            self._notify(busy=busy or self._num_working > 0)
+
+    def _notify(self, *, busy: bool) -> None:
+        params = {"busy": busy, "kind": self._kind, "message": self._message}
+        self.server.protocol.notify("didChangeStatus", params)

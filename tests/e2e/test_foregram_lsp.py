@@ -103,7 +103,8 @@ async def test_a_host_killed_in_the_middle_is_an_empty_answer_with_a_reason_and_
     window = types.ClientCapabilities(
         window=types.WindowClientCapabilities(work_done_progress=True)
     )
-    async with editor(capabilities=window) as shown:
+    # Else what runs could be what is written ahead of the user.
+    async with editor(capabilities=window, environ={"FOREGRAM_SPECULATE": "false"}) as shown:
         shown.open(SOURCE)
         assert await shown.items()
         shown.type("\n        # a comment about ")

@@ -156,14 +156,81 @@ async def test_what_becomes_of_a_completion_is_counted(tmp_path):
     assert 'foregram_feedback_total{kind="accepted"} 1.0' in page
 
 
+async def test_a_completion_that_another_takes_the_place_of_was_rejected(tmp_path):
+    async with served(tmp_path, HeldEngine(WORDS)) as (shown, host):
+        shown.open(SOURCE)
+        ids = []
+        for typed in ("", "x = 1\n    "):
+            if typed:
+                shown.type(typed)
+            (item,) = await shown.items()
+            ids.append(item.command.arguments[0])
+            told = {"item": {"insertText": "", "command": {"arguments": [ids[-1]]}}}
+            shown.client.protocol.notify("textDocument/didShowCompletion", told)
+        page = ""
+        while 'kind="shown"} 2.0' not in page:
+            page = (await host.client.get("/metrics")).text
+    assert ids[0] != ids[1]
+    assert 'foregram_feedback_total{kind="rejected"} 1.0' in page
+
+
+@pytest.mark.parametrize("params", [{}, {"item": 3}, {"item": {"command": "x"}}, [], None])
+async def test_a_malformed_message_is_named_in_the_log_and_harms_nothing(tmp_path, params):
+    async with served(tmp_path, HeldEngine(WORDS)) as (shown, _):
+        shown.client.protocol.notify("textDocument/didShowCompletion", params)
+        shown.open(SOURCE)
+        assert await shown.items()
+    assert any("Shown" in message for message in shown.messages)
+    assert not any("AttributeError" in message for message in shown.messages)
+
+
+async def test_a_document_that_is_looked_at_is_sent_before_it_is_asked_for(tmp_path):
+    engine = HeldEngine(WORDS)
+    async with served(tmp_path, engine) as (shown, host):
+        shown.open(SOURCE)
+        await shown.items()
+        shown.type("x = 1\n    ")
+        focus = {"textDocument": {"uri": shown.uri}}
+        shown.client.protocol.notify("textDocument/didFocus", focus)
+        while not any(
+            "    x = 1" in held.lines
+            for client in host.service.buffers._clients.values()
+            for held in client.buffers.values()
+        ):
+            await asyncio.sleep(0.005)
+        assert await shown.items()
+    assert len(engine.requests) == 2
+
+
+async def test_a_file_that_is_not_completed_in_shows_as_inactive(tmp_path):
+    options = {"editorInfo": {"name": "test", "version": "1"}}
+    uri = "file:///shop/.env"
+    async with served(tmp_path, HeldEngine(WORDS), uri=uri, options=options) as (shown, _):
+        shown.open("KEY=|", language="plaintext")
+        assert await shown.items() == []
+        await shown.run("foregram.why")
+    assert shown.statuses[-1]["kind"] == "Inactive"
+    assert "secret" in shown.statuses[-1]["message"]
+
+
+async def test_who_switched_it_off_pays_for_no_host(tmp_path):
+    async with served(tmp_path, HeldEngine(WORDS), options={"enable": False}) as (shown, host):
+        shown.open(SOURCE)
+        assert await shown.items() == []
+        assert host.service.buffers.num_clients == 0
+        changed = types.DidChangeConfigurationParams({"foregram": {"enable": True}})
+        shown.client.workspace_did_change_configuration(changed)
+        assert await shown.items()
+
+
 async def test_copilots_clients_hear_of_the_state(tmp_path):
     options = {"editorInfo": {"name": "test", "version": "1"}}
     async with served(tmp_path, HeldEngine(WORDS), options=options) as (shown, _):
         shown.open(SOURCE)
         await shown.items()
         cost = await shown.run("foregram.cost")
-    assert shown.statuses[-1]["kind"] == "Normal"
-    assert "fake-1b" in shown.statuses[-1]["message"]
+    assert shown.statuses[-1] == {"kind": "Normal", "message": "fake-1b on cpu", "busy": False}
+    assert any(status["busy"] for status in shown.statuses)
     assert cost["text"] == ""
     assert cost["reusedTokens"] == 90
 

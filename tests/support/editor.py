@@ -117,7 +117,7 @@ async def editor(
 
     @client.feature("didChangeStatus")
     def status(params: Any) -> None:
-        shown.statuses.append({"kind": params.kind, "message": params.message})
+        shown.statuses.append({"kind": params.kind, "message": params.message, "busy": params.busy})
 
     @client.feature(types.PROGRESS)
     def progress(params: Any) -> None:

@@ -1,0 +1,62 @@
+"""What an editor tells of completions beyond LSP, in the words of Copilot's clients."""
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from engine.errors import InputError
+
+
+class _Message(msgspec.Struct, frozen=True, rename="camel"):
+    """A part of a message; fields that we do not use are ignored."""
+
+
+class _Command(_Message, frozen=True):
+    arguments: tuple[Any, ...] = ()
+
+
+class Item(_Message, frozen=True):
+    """An item as the server sent it; its command carries the completion's id."""
+
+    insert_text: Any = ""
+    command: _Command | None = None
+
+    @property
+    def completion_id(self) -> str | None:
+        """The completion that it belongs to."""
+        first = self.command.arguments[0] if self.command and self.command.arguments else None
+        return first if isinstance(first, str) else None
+
+
+class Shown(_Message, frozen=True):
+    """`textDocument/didShowCompletion`."""
+
+    item: Item
+
+
+class PartlyAccepted(_Message, frozen=True):
+    """`textDocument/didPartiallyAcceptCompletion`; UTF-16 units from the text's start."""
+
+    item: Item
+    accepted_length: int
+
+
+class _Document(_Message, frozen=True):
+    uri: str
+
+
+class Focused(_Message, frozen=True):
+    """`textDocument/didFocus`; no document: the user looks at something else."""
+
+    text_document: _Document | None = None
+
+
+_Read = TypeVar("_Read", bound=_Message)
+
+
+def read(params: object, kind: type[_Read]) -> _Read:
+    """Read a message's params. Raises InputError, which names what is wrong."""
+    try:
+        return msgspec.convert(params, kind)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{kind.__name__}: {error}") from error
