@@ -1,11 +1,20 @@
 """The command line's words: commands, options and their defaults. It runs nothing."""
 
 import argparse
-from importlib.metadata import version
 from pathlib import Path
 
 DTYPES = ("int8", "float32", "bfloat16")
 PEERS = ("llama-cpp", "transformers")
+
+
+class _Version(argparse.Action):
+    """Prints the version. To look it up takes 30 ms, which every start would pay otherwise."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print and exit."""
+        from importlib.metadata import version
+
+        parser.exit(message=f"foregram {version('foregram')}\n")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -15,7 +24,7 @@ def build_parser() -> argparse.ArgumentParser:
         description="Code completion from your own model, several tokens per step.",
         epilog="Settings: foregram.toml, FOREGRAM_* in the environment, options; see the README.",
     )
-    parser.add_argument("--version", action="version", version=f"foregram {version('foregram')}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_complete(commands.add_parser("complete", help="complete the code at a cursor in a file"))
     bench = commands.add_parser("bench", help="measure drafting, decoding and quality")

@@ -144,8 +144,7 @@ def _lsp(arguments: argparse.Namespace, settings: Settings) -> int:
     gc.disable()  # it would look through the protocol's new classes again and again
     from lsp_server.lsp import serve_editor
 
-    gc.enable()
-    return serve_editor(arguments, settings)
+    return serve_editor(arguments, settings)  # which enables it
 
 
 def _host(arguments: argparse.Namespace, settings: Settings) -> int:

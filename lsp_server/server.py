@@ -1,6 +1,7 @@
 """The language server: capabilities and handlers. Each takes a snapshot and calls the session."""
 
 import asyncio
+import gc
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
@@ -109,6 +110,8 @@ def create_server(command_line: Layer) -> ForegramServer:
 
 async def initialized(server: ForegramServer, _params: types.InitializedParams) -> None:
     """The client is ready: look for the host, and for the client's settings."""
+    gc.freeze()  # what the start has made stays; nothing of it is looked through again
+    gc.enable()
     server.begin()
     with suppress(TimeoutError):  # a client may forget to answer
         async with asyncio.timeout(_SETTINGS_S):
