@@ -1,6 +1,7 @@
 """The command line's words: commands, options and their defaults. It runs nothing."""
 
 import argparse
+import sys
 from pathlib import Path
 
 DTYPES = ("int8", "float32", "bfloat16")
@@ -14,7 +15,8 @@ class _Version(argparse.Action):
         """Print and exit."""
         from importlib.metadata import version
 
-        parser.exit(message=f"foregram {version('foregram')}\n")
+        sys.stdout.write(f"foregram {version('foregram')}\n")
+        parser.exit()
 
 
 def build_parser() -> argparse.ArgumentParser:
