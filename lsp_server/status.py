@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from lsprotocol import types
 
@@ -11,8 +12,17 @@ from engine.host.protocol import Status
 from lsp_server.language_server_protocol import DocumentServer
 from lsp_server.reasons import Reason
 
-_LOUD = {"Error", "Warning"}
 _INACTIVE = {Reason.DISABLED, Reason.IGNORED_FILE, Reason.SECRET_FILE}
+
+
+class _State(NamedTuple):
+    """A state in Copilot's words, and a sentence about it."""
+
+    kind: str
+    message: str
+
+
+_NONE = _State("Normal", "")
 
 
 @dataclass(slots=True)
@@ -24,8 +34,10 @@ class StatusLine:
     knows_status: bool = False
     _token: str = ""  # of the progress that is shown
     _shown: types.WorkDoneProgressReport | None = None
-    _kind: str = "Normal"
-    _message: str = ""
+    _host: _State = _NONE
+    _told: _State = _NONE
+    _inactive: str = ""  # why nothing is completed in the last document that was asked for
+    _is_loading: bool = False
     _num_working: int = 0
 
     def watch(self, status: Status | None, reason: str) -> None:
@@ -33,12 +45,14 @@ class StatusLine:
         loading = status is not None and status.state == "loading"
         is_ready = status is not None and status.state == "ready"
         self._progress(status if loading else None, "ready" if is_ready else "not loaded")
-        if loading:
-            self._tell("Normal", "the model is loading", busy=True)
-        elif status is not None and status.state == "ready":
-            self._tell("Normal", f"{status.model} on {status.device}", busy=False)
+        self._is_loading = loading
+        if status is not None and loading:
+            self._host = _State("Normal", "the model is loading")
+        elif status is not None and is_ready:
+            self._host = _State("Normal", f"{status.model} on {status.device}")
         else:
-            self._tell("Error", reason or "the completion host is not there", busy=False)
+            self._host = _State("Error", reason or "the completion host is not there")
+        self._tell()
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -51,16 +65,25 @@ class StatusLine:
 
     def answered(self, reason: Reason | None) -> None:
         """A request was answered; where the document is not completed in, that is the state."""
-        if reason in _INACTIVE:
-            self._tell("Inactive", reason.sentence, busy=False)
-        elif self._kind == "Inactive":
-            self._tell("Normal", "ready", busy=False)
+        self._inactive = reason.sentence if reason in _INACTIVE else ""
+        self._tell()
+
+    @property
+    def _state(self) -> _State:
+        """What matters most: a host in trouble, a document that is left alone, or the host."""
+        if self._inactive and self._host.kind == "Normal":
+            return _State("Inactive", self._inactive)
+        return self._host
+
+    @property
+    def _is_busy(self) -> bool:
+        return self._is_loading or self._num_working > 0
 
     def _work(self, change: int) -> None:
-        was_working = self._num_working > 0
+        was_busy = self._is_busy
         self._num_working += change
-        if self.knows_status and was_working != (self._num_working > 0):
-            self._notify(busy=self._num_working > 0)
+        if was_busy != self._is_busy:
+            self._notify()
 
     def _progress(self, status: Status | None, end: str) -> None:
         """Show how far the model is loaded, or say how that ended."""
@@ -86,15 +109,18 @@ class StatusLine:
             self._shown = report
             shown.report(self._token, report)
 
-    def _tell(self, kind: str, message: str, *, busy: bool) -> None:
-        if (kind, message) == (self._kind, self._message):
+    def _tell(self) -> None:
+        """Tell of the state if it is another one than before."""
+        state = self._state
+        if state == self._told:
             return
-        self._kind, self._message = kind, message
-        level = types.MessageType.Error if kind in _LOUD else types.MessageType.Info
-        self.server.window_log_message(types.LogMessageParams(level, f"foregram: {message}"))
-        if self.knows_status:
-            self._notify(busy=busy or self._num_working > 0)
+        self._told = state
+        level = types.MessageType.Error if state.kind == "Error" else types.MessageType.Info
+        self.server.window_log_message(types.LogMessageParams(level, f"foregram: {state.message}"))
+        self._notify()
 
-    def _notify(self, *, busy: bool) -> None:
-        params = {"busy": busy, "kind": self._kind, "message": self._message}
-        self.server.protocol.notify("didChangeStatus", params)
+    def _notify(self) -> None:
+        if self.knows_status:
+            state = self._state
+            params = {"busy": self._is_busy, "kind": state.kind, "message": state.message}
+            self.server.protocol.notify("didChangeStatus", params)
