@@ -99,7 +99,7 @@ def host_address(settings: Settings) -> HostAddress:
     if settings.host_url is None:
         folder = RuntimeFolder.open(settings.runtime_folder)
         return HostAddress(folder.token(), folder.socket_path)
-    token = _remote_token(settings.token_file) if settings.token_file else ""
+    token = read_token(settings.token_file, "token_file") if settings.token_file else ""
     return HostAddress(token, url=settings.host_url, ca_file=settings.ca_file)
 
 
@@ -134,8 +134,9 @@ def _refusal(address: HostAddress, response: httpx2.Response) -> HostAnswer:
     return HostAnswer("refused", reason=reason)
 
 
-def _remote_token(path: Path) -> str:
+def read_token(path: Path, name: str) -> str:
+    """The token in a file that people know as `name`. Raises ConfigurationError."""
     try:
         return path.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"token_file {path} cannot be read: {error}") from error
+        raise ConfigurationError(f"{name} {path} cannot be read: {error}") from error

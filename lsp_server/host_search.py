@@ -84,7 +84,7 @@ class HostSearch:
             address = await self._find()
             client = HostClient(address.client(_REQUEST_S), address.place)
             if await self._becomes_ready(client):
-                self.client, client = client, None
+                client = None  # it is kept
                 return True
         except Exception as error:  # noqa: BLE001 - full disks, odd files: all may pass
             _LOG.info("no host yet", exc_info=error)
@@ -100,7 +100,7 @@ class HostSearch:
             status = await client.status()
             state: LinkState = "searching" if status.state == "stopping" else status.state
             if state == "ready":
-                self.client = client  # before who waits is woken
+                self.client = client  # before those who wait are woken
             self._enter(state, status, "" if status.problem is None else status.problem.message)
             if state != "loading":
                 return state == "ready"

@@ -62,6 +62,8 @@ class HostSync:
             snapshot = self._documents.snapshot(other)
             if other == uri or not isinstance(snapshot, Snapshot):
                 continue
+            if self._held.get(other) == _host_version(snapshot):
+                continue  # it was judged when it was sent
             if _num_chars(snapshot) <= _MOST_OTHER_CHARS and self._may_send(snapshot):
                 yield snapshot
 

@@ -13,6 +13,7 @@ from engine.host.served_engine import ServedEngine
 from engine.host.server import HostOptions, HostServer
 from engine.host.service import CompletionService
 from engine.progress import Progress
+from lsp_server.host_address import read_token
 from lsp_server.settings import Settings
 
 _MEGABYTE = 1024 * 1024
@@ -76,10 +77,7 @@ def _empty_record(path: Path | None) -> None:
 def _read_token(path: Path | None) -> str | None:
     if path is None:
         return None
-    try:
-        token = path.read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"the token file {path} cannot be read: {error}") from error
+    token = read_token(path, "the token file")
     if not token:
         raise ConfigurationError(f"the token file {path} is empty")
     if not (token.isascii() and token.isprintable()):  # no header can carry it

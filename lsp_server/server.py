@@ -14,6 +14,7 @@ from lsprotocol import types
 
 from engine.host.protocol import Position
 from lsp_server.completion.cursor import Asked
+from lsp_server.completion.item import ACCEPT_COMMAND
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.documents.encoding import to_code_points
@@ -29,7 +30,6 @@ CONFIGURATION = "the editor's settings"
 PARTIAL_ACCEPT = "textDocument/didPartiallyAcceptCompletion"
 SHOWN = "textDocument/didShowCompletion"
 FOCUS = "textDocument/didFocus"
-ACCEPT = "foregram.accept"
 WHY = "foregram.why"
 COST = "foregram.cost"
 _SETTINGS_S = 3.0  # to wait for the client's settings
@@ -102,7 +102,7 @@ def create_server(command_line: Layer) -> ForegramServer:
     server.feature(SHOWN)(shown)
     server.feature(PARTIAL_ACCEPT)(partly_accepted)
     server.feature(FOCUS)(focused)
-    server.command(ACCEPT)(accepted)
+    server.command(ACCEPT_COMMAND)(accepted)
     server.command(WHY)(why)
     server.command(COST)(cost)
     return server

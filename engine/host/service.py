@@ -191,6 +191,7 @@ class CompletionService:
 
         Who takes it piece by piece tells how much that is by now, so that nothing counts twice.
         """
+        self.buffers.touch(feedback.client)
         made = self._made.get(feedback.completion_id)
         if made is None:
             raise UnknownCompletionError(feedback.completion_id)

@@ -12,7 +12,6 @@ from lsp_server.completion.cursor import Asked, Cursor
 from lsp_server.completion.generation import Generation
 from lsp_server.completion.generations import Generations
 from lsp_server.completion.item import Insertion, inline_item
-from lsp_server.completion.postprocess import Processed
 from lsp_server.completion.type_through import Remainder, TypeThrough
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import DocumentRefused, Documents, RefusalReason
@@ -185,11 +184,10 @@ class Completer:
     def _item(self, cursor: Cursor, rest: Remainder) -> types.InlineCompletionItem:
         settings, snapshot = self._settings(), cursor.snapshot
         position = cursor.origin.position
-        processed = Processed(rest.text, rest.replaced_chars_after_cursor)
         if cursor.selected is not None:
-            insertion = cursor.selected.followed_by(position.line, processed)
+            insertion = cursor.selected.followed_by(position.line, rest.processed)
         else:
-            insertion = Insertion.at_cursor(position, processed)
+            insertion = Insertion.at_cursor(position, rest.processed)
         line = snapshot.line(position.line)
         if settings.range_from_line_start:
             insertion = insertion.from_line_start(line)
