@@ -3,6 +3,8 @@
 #   make demo    set everything up and complete a hole in a real file, lookahead on and off
 #   make test    set everything up and run the tests
 #   make check   style, types, layers
+#   make vsix    build the VS Code extension, the server inside: editor_plugins/vscode/foregram.vsix
+#   make test-editors    fetch real editors into .editors and run the tests that drive them
 #   make fix     mend what ruff can mend
 #
 # The model is converted once, into the user's cache folder (FOREGRAM_CACHE moves it).
@@ -20,7 +22,10 @@ TORCH ?= $(shell nvidia-smi >/dev/null 2>&1 && echo '$(TORCH_RANGE)' || echo 'to
 
 DEMO := tests/data/demo
 
-.PHONY: setup demo test check fix clean
+VSCODE := editor_plugins/vscode
+VSIX := $(VSCODE)/foregram.vsix
+
+.PHONY: setup demo test test-editors check vsix fix clean
 
 setup: $(READY)
 
@@ -55,6 +60,21 @@ check: $(READY)
 fix: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# npm writes node_modules' own date anew at each install.
+$(VSCODE)/node_modules/.package-lock.json: $(VSCODE)/package-lock.json
+	cd $(VSCODE) && npm ci --loglevel=error
+
+vsix: $(READY) $(VSCODE)/node_modules/.package-lock.json
+	cd $(VSCODE) && npm run --silent check && npm run --silent test
+	rm -rf $(VSCODE)/server && $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $(VSCODE)/server .
+	cp LICENSE $(VSCODE)/LICENSE
+	cd $(VSCODE) && npm exec --loglevel=error -- vsce package --no-dependencies \
+	    --allow-missing-repository --out foregram.vsix
+
+test-editors: vsix
+	$(BIN)/python -m tests.support.editor_parts
+	$(BIN)/python -m pytest -m editors
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -99,7 +99,9 @@ def host_address(settings: Settings) -> HostAddress:
     if settings.host_url is None:
         folder = RuntimeFolder.open(settings.runtime_folder)
         return HostAddress(folder.token(), folder.socket_path)
-    token = read_token(settings.token_file, "token_file") if settings.token_file else ""
+    token = settings.token or ""
+    if settings.token_file and not token:
+        token = read_token(settings.token_file, "token_file")
     return HostAddress(token, url=settings.host_url, ca_file=settings.ca_file)
 
 

@@ -35,7 +35,7 @@ _LOCAL_ADVICE = {
 _REMOTE_ADVICE = {
     "": "look at the machine it should run on, and at host_url",
     "wrong_protocol": "install one version of foregram on both machines",
-    "wrong_token": "token_file has to hold the token that the host was started with",
+    "wrong_token": "the token, or token_file, has to be what the host was started with",
 }
 
 
@@ -66,6 +66,8 @@ def check_token(settings: Settings) -> Check:
         folder = RuntimeFolder.open(settings.runtime_folder)
         folder.token()
         return _private("token", folder.token_path, folder.token_path.stat().st_mode)
+    if settings.token:
+        return Check("token", "ok", "in the settings themselves")
     path = settings.token_file
     if path is None:
         return Check("token", "ok", "none: token_file is not set")

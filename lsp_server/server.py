@@ -32,6 +32,7 @@ SHOWN = "textDocument/didShowCompletion"
 FOCUS = "textDocument/didFocus"
 WHY = "foregram.why"
 COST = "foregram.cost"
+_COMMANDS = (ACCEPT_COMMAND, WHY, COST)  # which every server has
 _SETTINGS_S = 3.0  # to wait for the client's settings
 _EDITOR_KEYS = ("editorInfo", "editorPluginInfo")  # Copilot's way to say who asks
 
@@ -56,6 +57,8 @@ class ForegramServer(DocumentServer):
         if self.session.settings.completion_fallback:
             options = types.CompletionOptions(trigger_characters=[".", "(", " "])
             self.feature(types.TEXT_DOCUMENT_COMPLETION, options)(complete_in_menu)
+        if self.session.settings.accept_command not in ("", *_COMMANDS):
+            self.command(self.session.settings.accept_command)(accepted)
         window = params.capabilities.window
         self.status.shows_progress = bool(window and window.work_done_progress)
         self.session.client_name = params.client_info.name if params.client_info else ""

@@ -190,4 +190,5 @@ class Session:
 
 def _host_of(settings: Settings) -> tuple[object, ...]:
     """What decides which host is asked."""
-    return settings.host_url, settings.token_file, settings.ca_file, settings.runtime_folder
+    remote = settings.host_url, settings.token, settings.token_file, settings.ca_file
+    return *remote, settings.runtime_folder

@@ -70,7 +70,7 @@ def _converted(key: str, given: object, field: FieldInfo, *, strict: bool) -> ob
     try:
         value = msgspec.convert(raw, field.type, strict=strict, dec_hook=_as_path)
     except msgspec.ValidationError as error:
-        wrong = reprlib.repr(given)
+        wrong = "a value" if (kind.extra or {}).get("secret") else reprlib.repr(given)
         raise ConfigurationError(f"{key} is {wrong}, not {expected(kind)}") from error
     if field.name == "lookahead":
         Lookahead.parse(value)

@@ -73,6 +73,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     ] = 1800
     host_url: Annotated[Url | None, Meta(description="a remote host instead of a local one")] = None
     token_file: Annotated[Path | None, Meta(description="holds the remote host's token")] = None
+    token: Annotated[
+        str | None,
+        Meta(
+            description="the remote host's token itself, for editors that keep secrets",
+            extra={"secret": True},
+        ),
+    ] = None
     ca_file: Annotated[
         Path | None, Meta(description="certificates to trust beside the system's own")
     ] = None

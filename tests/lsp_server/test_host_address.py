@@ -43,6 +43,13 @@ def test_a_token_that_no_header_can_carry_is_refused_and_not_shown(token):
     assert token not in str(error.value)
 
 
+def test_a_remote_host_is_asked_with_the_token_of_the_settings_before_that_of_the_file(stub):
+    settings = msgspec.structs.replace(stub.settings, host_url="http://127.0.0.1:9", token="first")
+    assert host_address(settings).token == "first"
+    settings = msgspec.structs.replace(settings, token_file=stub.folder.path / "missing")
+    assert host_address(settings).token == "first"
+
+
 def test_an_address_does_not_show_its_token(stub):
     assert stub.folder.token() not in repr(host_address(stub.settings))
 

@@ -60,6 +60,12 @@ def test_what_is_wrong_is_named_with_its_source_and_the_rest_is_used(environ, wr
     ]
 
 
+def test_a_token_of_the_wrong_type_is_named_and_not_shown(environ):
+    settings, problems = _loaded(Layer("initializationOptions", {"token": 4711}), environ=environ)
+    assert settings.token is None
+    assert problems == ["initializationOptions: token is a value, not a text"]
+
+
 def test_settings_are_shown_in_camel_case(environ):
     shown = msgspec.to_builtins(Settings.from_environment(environ), enc_hook=str)
     assert shown["kvBudgetMb"] is None

@@ -1,0 +1,93 @@
+/** Wires the parts together; each of them works by itself. */
+
+import { join } from "node:path";
+import * as vscode from "vscode";
+
+import type { ClientChoices } from "./client";
+import { Commands } from "./commands";
+import { Feedback } from "./feedback";
+import { Installer } from "./installer";
+import { Locator } from "./locator";
+import { Preferences } from "./preferences";
+import { Server } from "./server";
+import { SECTION } from "./settings";
+import { StatusItem } from "./statusItem";
+
+let server: Server | undefined;
+
+export async function activate(context: vscode.ExtensionContext): Promise<void> {
+  const output = vscode.window.createOutputChannel("foregram", { log: true });
+  const preferences = new Preferences(context);
+  const status = new StatusItem(preferences);
+  const feedback = new Feedback(() => server?.running);
+  const environment = join(context.globalStorageUri.fsPath, "server");
+  const locator = new Locator(preferences, environment);
+  const installer = new Installer(environment, context.asAbsolutePath("server"), output);
+  const started = new Server({
+    output,
+    middleware: middleware(preferences, feedback),
+    find: () => locator.find(),
+    initializationOptions: () => initializationOptions(preferences),
+    show: (shown) => {
+      status.show(shown);
+    },
+  });
+  const around = [locator, preferences, status, feedback, installer, output] as const;
+  const commands = new Commands(started, ...around);
+  server = started;
+  context.subscriptions.push(output, status, feedback, started);
+  for (const [name, action] of Object.entries(commands.table)) {
+    context.subscriptions.push(vscode.commands.registerCommand(`foregram.${name}`, action));
+  }
+  listen(context, started);
+  await started.restart();
+  if (locator.isMissing) {
+    void commands.offerToInstall();
+  }
+}
+
+export async function deactivate(): Promise<void> {
+  await server?.stop();
+}
+
+/** Changed settings reach the server, which asks for them; another command starts it anew. */
+function listen(context: vscode.ExtensionContext, started: Server): void {
+  const tell = (): void => {
+    const params = { settings: null };
+    void started.running?.sendNotification("workspace/didChangeConfiguration", params);
+  };
+  context.subscriptions.push(
+    context.secrets.onDidChange(tell),
+    vscode.workspace.onDidChangeConfiguration((change) => {
+      if (change.affectsConfiguration("foregram.server.command")) {
+        void started.restart();
+      } else if (change.affectsConfiguration(SECTION)) {
+        tell();
+      }
+    }),
+  );
+}
+
+async function initializationOptions(preferences: Preferences): Promise<object> {
+  return {
+    [SECTION]: await preferences.forServer(),
+    editorInfo: { name: vscode.env.appName, version: vscode.version },
+    editorPluginInfo: { name: "foregram", version: preferences.version },
+  };
+}
+
+function middleware(preferences: Preferences, feedback: Feedback): ClientChoices["middleware"] {
+  return {
+    provideInlineCompletionItems: feedback.provide,
+    workspace: {
+      configuration: async (params, token, next) => {
+        const answer = await next(params, token);
+        const ours = await preferences.forServer();
+        const isOurs = (place: number): boolean => params.items[place]?.section === SECTION;
+        return Array.isArray(answer)
+          ? answer.map((one: unknown, place) => (isOurs(place) ? ours : one))
+          : answer;
+      },
+    },
+  };
+}

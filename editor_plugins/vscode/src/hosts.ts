@@ -1,0 +1,61 @@
+/** Where the model runs: on this machine, or on a host with an address and a token. */
+
+import * as vscode from "vscode";
+
+import type { Preferences } from "./preferences";
+
+/** Asks where; whether something was chosen. */
+export async function chooseHost(preferences: Preferences): Promise<boolean> {
+  const local = { label: "$(vm) This machine", description: "one host for all windows" };
+  const remote = { label: "$(remote) A remote host", description: preferences.hostUrl };
+  const placeHolder = "Where does the model run?";
+  const chosen = await vscode.window.showQuickPick([local, remote], { placeHolder });
+  if (chosen === local) {
+    await preferences.setHostUrl("");
+  } else if (chosen === remote) {
+    return chooseRemote(preferences);
+  }
+  return chosen !== undefined;
+}
+
+async function chooseRemote(preferences: Preferences): Promise<boolean> {
+  const url = await vscode.window.showInputBox({
+    title: "Address of the completion host",
+    value: preferences.hostUrl,
+    placeHolder: "https://gpu.example:8012",
+    ignoreFocusOut: true,
+    validateInput: (text) =>
+      /^https?:\/\/[^/]/.test(text) ? undefined : "an http:// or https:// address",
+  });
+  if (url === undefined) {
+    return false;
+  }
+  if ((await preferences.token(url)) === undefined) {
+    await askForToken(preferences, url); // first: the host is asked as soon as it is named
+  }
+  await preferences.setHostUrl(url);
+  return true;
+}
+
+/** Asks for the token of the host at hand. */
+export async function setToken(preferences: Preferences): Promise<void> {
+  if (preferences.hostUrl === "") {
+    await vscode.window.showInformationMessage(
+      "The host on this machine needs no token. Choose a remote host first.",
+    );
+    return;
+  }
+  await askForToken(preferences, preferences.hostUrl);
+}
+
+async function askForToken(preferences: Preferences, url: string): Promise<void> {
+  const token = await vscode.window.showInputBox({
+    title: `Token for ${url}`,
+    prompt: "It is kept in VS Code's secret storage and sent to this address alone. Empty: none.",
+    password: true,
+    ignoreFocusOut: true,
+  });
+  if (token !== undefined) {
+    await preferences.setToken(url, token.trim());
+  }
+}

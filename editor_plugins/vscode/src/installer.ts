@@ -1,0 +1,110 @@
+/** Installs the server with a person's consent: every command is shown before it runs. */
+
+import { rm } from "node:fs/promises";
+import * as vscode from "vscode";
+
+import { onPath } from "./command";
+import { asTyped, bundledPackage, findPython, installSteps, type Step } from "./installation";
+import { run } from "./process";
+
+export class Installer {
+  constructor(
+    private readonly environment: string,
+    private readonly serverFolder: string,
+    private readonly output: vscode.LogOutputChannel,
+  ) {}
+
+  /**
+   * Asks, prepares, installs `wanted` (or what came with the extension); whether the server is
+   * there now.
+   */
+  async install(wanted: string, prepare: () => Promise<void>): Promise<boolean> {
+    const steps = await this.plan(wanted);
+    if (steps === undefined || !(await consents(steps))) {
+      return false;
+    }
+    await prepare();
+    const failure = await this.runAll(steps);
+    if (failure !== undefined) {
+      this.output.error(failure);
+      const answer = await vscode.window.showErrorMessage(
+        `foregram could not be installed: ${failure}`,
+        "Show Logs",
+      );
+      if (answer !== undefined) {
+        this.output.show();
+      }
+    }
+    return failure === undefined;
+  }
+
+  private async plan(wanted: string): Promise<Step[] | undefined> {
+    if (process.platform === "win32") {
+      tell("foregram runs on Linux and macOS: open this folder in WSL or through Remote-SSH.");
+      return undefined;
+    }
+    const what = wanted === "" ? bundledPackage(this.serverFolder) : wanted;
+    const python = await findPython();
+    if (python === undefined) {
+      tell("foregram needs Python 3.11 or newer with venv and pip, which is not on the path.");
+      return undefined;
+    }
+    if (what === undefined) {
+      tell("this build of the extension brings no server: name one in foregram.server.package.");
+      return undefined;
+    }
+    const hasGpu = onPath("nvidia-smi", process.env["PATH"] ?? "") !== undefined;
+    return installSteps(python, this.environment, what, hasGpu);
+  }
+
+  /** Runs the steps with their progress; the reason where one failed. */
+  private async runAll(steps: readonly Step[]): Promise<string | undefined> {
+    const title = "Installing foregram";
+    const location = vscode.ProgressLocation.Notification;
+    return vscode.window.withProgress(
+      { location, title, cancellable: true },
+      async (bar, token) => {
+        const stopper = new AbortController();
+        token.onCancellationRequested(() => {
+          stopper.abort();
+        });
+        const onLine = (line: string): void => {
+          this.output.info(line);
+          bar.report({ message: line.slice(0, 80) });
+        };
+        for (const step of steps) {
+          this.output.info(`> ${asTyped(step)}`);
+          const options = { onLine, signal: stopper.signal };
+          const ended = await run(step.program, step.args, options);
+          if (ended.status !== 0 || token.isCancellationRequested) {
+            await rm(this.environment, { recursive: true, force: true });
+            return token.isCancellationRequested ? "it was cancelled" : ended.lastLine;
+          }
+        }
+        return undefined;
+      },
+    );
+  }
+}
+
+async function consents(steps: readonly Step[]): Promise<boolean> {
+  const detail = [
+    "These commands will run. They download the engine and a small model, 2 GB or more, into a",
+    "folder of the extension's own, and change nothing else:\n\n",
+    steps.map(asTyped).join("\n\n"),
+  ].join(" ");
+  const answer = await vscode.window.showInformationMessage(
+    "Install the foregram server?",
+    { modal: true, detail },
+    "Install",
+    "Copy the Commands",
+  );
+  if (answer === "Copy the Commands") {
+    await vscode.env.clipboard.writeText(steps.map(asTyped).join("\n"));
+  }
+  return answer === "Install";
+}
+
+function tell(sentence: string): void {
+  void vscode.window.showErrorMessage(sentence);
+}

@@ -1,0 +1,34 @@
+/** Where foregram's command is, by the settings of the moment. */
+
+import { findCommand, MissingProgramError, type ServerCommand } from "./command";
+import type { Preferences } from "./preferences";
+
+export class Locator {
+  constructor(
+    private readonly preferences: Preferences,
+    readonly environment: string, // of Python, where the extension installs the server
+  ) {}
+
+  /** Undefined where it is not installed. Throws MissingProgramError where a setting is wrong. */
+  find(): ServerCommand | undefined {
+    const path = process.env["PATH"] ?? "";
+    return findCommand(this.preferences.serverCommand, this.environment, path);
+  }
+
+  /** Undefined also where a setting is wrong. */
+  findOrNothing(): ServerCommand | undefined {
+    try {
+      return this.find();
+    } catch (error) {
+      if (error instanceof MissingProgramError) {
+        return undefined;
+      }
+      throw error;
+    }
+  }
+
+  /** Whether a person should be asked to install the server. */
+  get isMissing(): boolean {
+    return this.preferences.serverCommand.length === 0 && this.findOrNothing() === undefined;
+  }
+}

@@ -1,0 +1,105 @@
+/** VS Code's settings and secrets, as the extension reads and writes them. */
+
+import * as vscode from "vscode";
+
+import { chosenSettings, SECTION, serverKeys, type Settings } from "./settings";
+import type { Switches } from "./status";
+
+interface Manifest {
+  readonly version: string;
+  readonly contributes: { readonly configuration: { readonly properties: Settings } };
+}
+
+export class Preferences {
+  readonly version: string;
+  private readonly keys: readonly string[];
+
+  constructor(private readonly context: vscode.ExtensionContext) {
+    const manifest = context.extension.packageJSON as Manifest;
+    this.version = manifest.version;
+    this.keys = serverKeys(manifest.contributes.configuration.properties);
+  }
+
+  /** What the server is told: the settings that somebody has set, and the remote host's token. */
+  async forServer(): Promise<Settings> {
+    const token = await this.token(this.hostUrl);
+    const chosen = chosenSettings(this.configuration, this.keys);
+    return token === undefined ? chosen : { ...chosen, token };
+  }
+
+  get serverCommand(): readonly string[] {
+    const given = this.configuration.get<unknown>("server.command");
+    return Array.isArray(given) ? given.map(String) : [];
+  }
+
+  get serverPackage(): string {
+    return this.text("server.package");
+  }
+
+  get switches(): Switches {
+    const languages = this.configuration.get<unknown>("languages");
+    return {
+      enable: this.configuration.get<unknown>("enable") !== false,
+      languages: typeof languages === "object" && languages !== null ? { ...languages } : {},
+    };
+  }
+
+  get hostUrl(): string {
+    return this.text("hostUrl");
+  }
+
+  get model(): string {
+    return this.text("model");
+  }
+
+  /** For the workspace where there is one: what a person does "here" should not follow them. */
+  async setEnabled(enable: boolean, where: "everywhere" | "here"): Promise<void> {
+    const { Global, Workspace } = vscode.ConfigurationTarget;
+    const hasWorkspace = vscode.workspace.workspaceFolders !== undefined;
+    const target = where === "here" && hasWorkspace ? Workspace : Global;
+    await this.configuration.update("enable", enable, target);
+  }
+
+  async setLanguage(language: string, enable: boolean): Promise<void> {
+    await this.update("languages", { ...this.switches.languages, [language]: enable });
+  }
+
+  async setHostUrl(url: string): Promise<void> {
+    await this.update("hostUrl", url === "" ? undefined : url);
+  }
+
+  async setModel(model: string): Promise<void> {
+    await this.update("model", model === "" ? undefined : model);
+  }
+
+  /** A token belongs to one address, so that no other host ever gets it. */
+  async token(url: string): Promise<string | undefined> {
+    return url === "" ? undefined : this.context.secrets.get(secretOf(url));
+  }
+
+  async setToken(url: string, token: string): Promise<void> {
+    if (token === "") {
+      await this.context.secrets.delete(secretOf(url));
+    } else {
+      await this.context.secrets.store(secretOf(url), token);
+    }
+  }
+
+  private get configuration(): vscode.WorkspaceConfiguration {
+    return vscode.workspace.getConfiguration(SECTION);
+  }
+
+  /** A value that is no text is the server's to complain about. */
+  private text(key: string): string {
+    const value = this.configuration.get<unknown>(key);
+    return typeof value === "string" ? value : "";
+  }
+
+  private async update(key: string, value: unknown): Promise<void> {
+    await this.configuration.update(key, value, vscode.ConfigurationTarget.Global);
+  }
+}
+
+function secretOf(url: string): string {
+  return `token of ${url.replace(/\/+$/, "")}`;
+}

@@ -1,0 +1,60 @@
+/** What foregram can say of itself: why there is no suggestion, its logs, its doctor. */
+
+import * as vscode from "vscode";
+
+import type { ForegramClient } from "./client";
+import type { ServerCommand } from "./command";
+import { run } from "./process";
+
+interface EmptyAnswer {
+  readonly file: string;
+  readonly reason: string;
+  readonly sentence: string;
+  readonly time_s: number;
+}
+
+/** Says why the last answer was empty; all of them on demand. */
+export async function showWhy(
+  client: ForegramClient | undefined,
+  status: string,
+  output: vscode.LogOutputChannel,
+): Promise<void> {
+  const answers = await emptyAnswers(client);
+  const last = answers.at(-1);
+  const sentence =
+    last === undefined
+      ? `no empty answer is known; ${status}`
+      : `${last.file}: ${last.sentence} (${last.reason})`;
+  const actions = answers.length > 1 ? ["Show All"] : [];
+  const chosen = await vscode.window.showInformationMessage(`foregram: ${sentence}`, ...actions);
+  if (chosen !== undefined) {
+    for (const answer of answers) {
+      const time = new Date(answer.time_s * 1000).toLocaleTimeString();
+      output.info(`${time}  ${answer.file}: ${answer.sentence} (${answer.reason})`);
+    }
+    output.show();
+  }
+}
+
+async function emptyAnswers(client: ForegramClient | undefined): Promise<readonly EmptyAnswer[]> {
+  const command = { command: "foregram.why" };
+  return (await client?.sendRequest<EmptyAnswer[]>("workspace/executeCommand", command)) ?? [];
+}
+
+/** Runs one of foregram's own commands and shows what it prints. */
+export async function showPrinted(
+  command: ServerCommand,
+  words: readonly string[],
+  environment: Readonly<Record<string, string>>,
+  output: vscode.LogOutputChannel,
+): Promise<void> {
+  output.show();
+  const title = `foregram ${words.join(" ")}`;
+  const location = vscode.ProgressLocation.Window;
+  await vscode.window.withProgress({ location, title }, async () => {
+    const onLine = (line: string): void => {
+      output.info(line);
+    };
+    await run(command.program, [...command.args, ...words], { environment, onLine });
+  });
+}

@@ -1,0 +1,183 @@
+/** The language server as the extension sees it: started, started again, stopped after crashes. */
+
+import * as vscode from "vscode";
+
+import { ForegramClient, type ClientChoices } from "./client";
+import { MissingProgramError, type ServerCommand } from "./command";
+import { CRASH_LIMIT, Crashes } from "./crashes";
+import type { Status } from "./status";
+import { isAtLeast, MINIMUM_SERVER } from "./version";
+
+/** What the server needs from the extension. */
+export interface Surroundings {
+  readonly output: vscode.LogOutputChannel;
+  readonly middleware: ClientChoices["middleware"];
+  find(): ServerCommand | undefined;
+  initializationOptions(): Promise<object>;
+  show(status: Status): void;
+}
+
+export class Server implements vscode.Disposable {
+  private client: ForegramClient | undefined;
+  private readonly crashes = new Crashes();
+  private turn: Promise<void> = Promise.resolve(); // starts and stops take turns
+  private next: Promise<void> | undefined; // a start that has not begun: later ones join it
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly around: Surroundings) {}
+
+  /** The client while the server runs. */
+  get running(): ForegramClient | undefined {
+    return this.client;
+  }
+
+  /** Starts the server, or starts it again. */
+  restart(): Promise<void> {
+    this.crashes.forget();
+    return this.startAgain();
+  }
+
+  stop(): Promise<void> {
+    clearTimeout(this.timer);
+    return this.take(() => this.endClient());
+  }
+
+  dispose(): void {
+    void this.stop();
+  }
+
+  private startAgain(): Promise<void> {
+    clearTimeout(this.timer);
+    this.next ??= this.take(async () => {
+      this.next = undefined;
+      await this.endClient();
+      await this.begin();
+    });
+    return this.next;
+  }
+
+  private take(action: () => Promise<void>): Promise<void> {
+    this.turn = this.turn.then(action).catch((error: unknown) => {
+      this.around.output.error(String(error));
+    });
+    return this.turn;
+  }
+
+  private async endClient(): Promise<void> {
+    const client = this.client;
+    this.client = undefined;
+    await setRunning(false);
+    await client?.end();
+  }
+
+  private async begin(): Promise<void> {
+    const command = this.find();
+    if (command === undefined) {
+      return;
+    }
+    this.around.show({ kind: "Normal", message: "the language server starts", busy: true });
+    const client = await this.connect(command);
+    if (client === undefined) {
+      return;
+    }
+    const version = client.initializeResult?.serverInfo?.version ?? "of no known version";
+    if (!isAtLeast(version, MINIMUM_SERVER)) {
+      await client.end();
+      this.refuse(command, version);
+      return;
+    }
+    this.client = client;
+    await setRunning(true);
+  }
+
+  private find(): ServerCommand | undefined {
+    try {
+      const command = this.around.find();
+      if (command === undefined) {
+        this.around.show({ kind: "Warning", message: "not installed; click to install" });
+      }
+      return command;
+    } catch (error) {
+      if (!(error instanceof MissingProgramError)) {
+        throw error;
+      }
+      this.fail(error.message, "Open Settings");
+      return undefined;
+    }
+  }
+
+  private async connect(command: ServerCommand): Promise<ForegramClient | undefined> {
+    let hasEnded = false;
+    const onEnd = (): void => {
+      if (!hasEnded) {
+        hasEnded = true; // a crash while starting is told twice
+        this.ended(client);
+      }
+    };
+    const { output, middleware } = this.around;
+    const initializationOptions = await this.around.initializationOptions();
+    const client = new ForegramClient({
+      ...{ command, output, middleware, initializationOptions, onEnd },
+    });
+    client.onNotification("didChangeStatus", (status: Status) => {
+      this.around.show(status);
+    });
+    try {
+      await client.start();
+      return client;
+    } catch (error) {
+      output.error(String(error));
+      onEnd();
+      return undefined;
+    }
+  }
+
+  /** It has ended by itself: it gets another start, unless it does so again and again. */
+  private ended(client: ForegramClient): void {
+    if (this.client === client) {
+      this.client = undefined;
+      void setRunning(false);
+    }
+    const why = client.words.sentence;
+    const pause = this.crashes.add(Date.now());
+    this.around.output.error(`the language server has ended: ${why}`);
+    if (pause === undefined) {
+      this.fail(`the language server has ended ${CRASH_LIMIT} times: ${why}`, "Restart");
+      return;
+    }
+    this.around.show({
+      kind: "Warning",
+      message: `the server has ended (${why}) and starts again`,
+    });
+    this.timer = setTimeout(() => void this.startAgain(), pause);
+  }
+
+  private refuse(command: ServerCommand, version: string): void {
+    const need = `this extension needs ${MINIMUM_SERVER} or newer`;
+    const action = command.origin === "extension" ? "Update" : "Open Settings";
+    this.fail(`the server ${command.program} is ${version}: ${need}`, action);
+  }
+
+  private fail(message: string, action: keyof typeof ACTIONS): void {
+    this.around.show({ kind: "Error", message });
+    void vscode.window
+      .showErrorMessage(`foregram: ${message}`, action, "Show Logs")
+      .then((chosen) => {
+        if (chosen !== undefined) {
+          const [name, ...args] = ACTIONS[chosen];
+          void vscode.commands.executeCommand(name, ...args);
+        }
+      });
+  }
+}
+
+const ACTIONS = {
+  "Open Settings": ["workbench.action.openSettings", "foregram.server.command"],
+  Restart: ["foregram.restart"],
+  Update: ["foregram.install"],
+  "Show Logs": ["foregram.showLogs"],
+} as const;
+
+async function setRunning(isRunning: boolean): Promise<void> {
+  await vscode.commands.executeCommand("setContext", "foregram.isRunning", isRunning);
+}

