@@ -84,8 +84,14 @@ export class Commands {
 
   private async install(): Promise<void> {
     const wanted = this.preferences.serverPackage;
-    if (await this.installer.install(wanted, () => this.leaveEnvironment())) {
-      await this.server.restart();
+    if (!(await this.installer.install(wanted, () => this.leaveEnvironment()))) {
+      return;
+    }
+    await this.server.restart();
+    if (this.preferences.serverCommand.length > 0) {
+      await vscode.window.showInformationMessage(
+        "foregram.server.command names another server, which stays in use until it is cleared.",
+      );
     }
   }
 

@@ -15,8 +15,8 @@ export class Installer {
   ) {}
 
   /**
-   * Asks, prepares, installs `wanted` (or what came with the extension); whether the server is
-   * there now.
+   * Asks, prepares, installs `wanted` (or what came with the extension). Whether anything has
+   * changed: a failed installation leaves no server.
    */
   async install(wanted: string, prepare: () => Promise<void>): Promise<boolean> {
     const steps = await this.plan(wanted);
@@ -35,7 +35,7 @@ export class Installer {
         this.output.show();
       }
     }
-    return failure === undefined;
+    return true;
   }
 
   private async plan(wanted: string): Promise<Step[] | undefined> {

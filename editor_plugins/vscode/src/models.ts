@@ -18,6 +18,12 @@ const MODELS: readonly vscode.QuickPickItem[] = [
 
 /** Asks for a model; whether another one was chosen. */
 export async function chooseModel(preferences: Preferences): Promise<boolean> {
+  if (preferences.hostUrl !== "") {
+    await vscode.window.showInformationMessage(
+      `${preferences.hostUrl} decides which model it runs. Use this machine to choose one.`,
+    );
+    return false;
+  }
   const former = preferences.model;
   const placeHolder = former === "" ? "The offline model is in use" : `${former} is in use`;
   const chosen = await vscode.window.showQuickPick(MODELS, { placeHolder });

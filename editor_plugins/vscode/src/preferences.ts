@@ -38,7 +38,9 @@ export class Preferences {
 
   get switches(): Switches {
     const languages = this.configuration.get<unknown>("languages");
+    const editor = vscode.workspace.getConfiguration("editor.inlineSuggest");
     return {
+      ghostText: editor.get("enabled") !== false,
       enable: this.configuration.get<unknown>("enable") !== false,
       languages: typeof languages === "object" && languages !== null ? { ...languages } : {},
     };

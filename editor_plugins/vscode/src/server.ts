@@ -17,11 +17,14 @@ export interface Surroundings {
   show(status: Status): void;
 }
 
+const STARTING: Status = { kind: "Normal", message: "the language server starts", busy: true };
+
 export class Server implements vscode.Disposable {
   private client: ForegramClient | undefined;
   private readonly crashes = new Crashes();
   private turn: Promise<void> = Promise.resolve(); // starts and stops take turns
   private next: Promise<void> | undefined; // a start that has not begun: later ones join it
+  private shown: Status = STARTING;
   private timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly around: Surroundings) {}
@@ -75,7 +78,7 @@ export class Server implements vscode.Disposable {
     if (command === undefined) {
       return;
     }
-    this.around.show({ kind: "Normal", message: "the language server starts", busy: true });
+    this.show(STARTING);
     const client = await this.connect(command);
     if (client === undefined) {
       return;
@@ -94,7 +97,7 @@ export class Server implements vscode.Disposable {
     try {
       const command = this.around.find();
       if (command === undefined) {
-        this.around.show({ kind: "Warning", message: "not installed; click to install" });
+        this.show({ kind: "Warning", message: "not installed; click to install" });
       }
       return command;
     } catch (error) {
@@ -120,10 +123,13 @@ export class Server implements vscode.Disposable {
       ...{ command, output, middleware, initializationOptions, onEnd },
     });
     client.onNotification("didChangeStatus", (status: Status) => {
-      this.around.show(status);
+      this.show(status);
     });
     try {
       await client.start();
+      if (this.shown === STARTING) {
+        this.show({ kind: "Normal", message: "the language server runs" });
+      }
       return client;
     } catch (error) {
       output.error(String(error));
@@ -145,7 +151,7 @@ export class Server implements vscode.Disposable {
       this.fail(`the language server has ended ${CRASH_LIMIT} times: ${why}`, "Restart");
       return;
     }
-    this.around.show({
+    this.show({
       kind: "Warning",
       message: `the server has ended (${why}) and starts again`,
     });
@@ -158,8 +164,13 @@ export class Server implements vscode.Disposable {
     this.fail(`the server ${command.program} is ${version}: ${need}`, action);
   }
 
+  private show(status: Status): void {
+    this.shown = status;
+    this.around.show(status);
+  }
+
   private fail(message: string, action: keyof typeof ACTIONS): void {
-    this.around.show({ kind: "Error", message });
+    this.show({ kind: "Error", message });
     void vscode.window
       .showErrorMessage(`foregram: ${message}`, action, "Show Logs")
       .then((chosen) => {

@@ -9,8 +9,9 @@ export interface Status {
   readonly busy?: boolean;
 }
 
-/** Whether a person has switched completion on, everywhere and for languages. */
+/** What a person has switched on: completion, everywhere and for languages, and ghost text. */
 export interface Switches {
+  readonly ghostText: boolean; // VS Code's own, of all extensions
   readonly enable: boolean;
   readonly languages: Readonly<Record<string, boolean>>;
 }
@@ -34,6 +35,9 @@ export function iconOf(status: Status): string {
 export function statusToShow(server: Status, switches: Switches, language?: string): Status {
   if (server.kind === "Error" || server.kind === "Warning") {
     return server;
+  }
+  if (!switches.ghostText) {
+    return { kind: "Inactive", message: "editor.inlineSuggest.enabled is off: no ghost text" };
   }
   if (!switches.enable) {
     return { kind: "Inactive", message: "completion is switched off in the settings" };

@@ -147,12 +147,16 @@ test("settings become the variables that foregram's commands read", () => {
 
 test("trouble is shown before what is switched off, and that before the server's state", () => {
   const ready: Status = { kind: "Normal", message: "offline on cpu" };
-  const on = { enable: true, languages: { markdown: false } };
+  const on = { ghostText: true, enable: true, languages: { markdown: false } };
   assert.equal(statusToShow(ready, on, "python"), ready);
   assert.match(statusToShow(ready, on, "markdown").message, /off for markdown/);
   assert.match(
     statusToShow(ready, { ...on, enable: false }).message,
     /off in the settings/,
+  );
+  assert.match(
+    statusToShow(ready, { ...on, ghostText: false }).message,
+    /inlineSuggest/,
   );
   const failed: Status = { kind: "Error", message: "no host" };
   assert.equal(statusToShow(failed, { ...on, enable: false }), failed);
