@@ -70,7 +70,7 @@ vsix: $(READY) $(VSCODE)/node_modules/.package-lock.json
 	rm -rf $(VSCODE)/server && $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $(VSCODE)/server .
 	cp LICENSE $(VSCODE)/LICENSE
 	cd $(VSCODE) && npm exec --loglevel=error -- vsce package --no-dependencies \
-	    --allow-missing-repository --out foregram.vsix
+	    --allow-missing-repository --no-rewrite-relative-links --out foregram.vsix
 
 test-editors: vsix
 	$(BIN)/python -m tests.support.editor_parts

@@ -27,15 +27,16 @@ export class Installer {
     const failure = await this.runAll(steps);
     if (failure !== undefined) {
       this.output.error(failure);
-      const answer = await vscode.window.showErrorMessage(
-        `foregram could not be installed: ${failure}`,
-        "Show Logs",
-      );
-      if (answer !== undefined) {
-        this.output.show();
-      }
+      void this.tellFailure(failure);
     }
     return true;
+  }
+
+  private async tellFailure(failure: string): Promise<void> {
+    const sentence = `foregram could not be installed: ${failure}`;
+    if ((await vscode.window.showErrorMessage(sentence, "Show Logs")) !== undefined) {
+      this.output.show();
+    }
   }
 
   private async plan(wanted: string): Promise<Step[] | undefined> {
