@@ -63,6 +63,7 @@ class HostSearch:
         """Search no longer."""
         if self._task is not None:
             self._task.cancel()
+            self._task = None  # it ends later; a new search need not wait for that
         self.state = "searching"
         client, self.client = self.client, None
         if client is not None:

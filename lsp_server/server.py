@@ -13,6 +13,7 @@ import msgspec
 from lsprotocol import types
 
 from engine.host.protocol import Position
+from lsp_server.completion.completer import Answer
 from lsp_server.completion.cursor import Asked
 from lsp_server.completion.item import ACCEPT_COMMAND
 from lsp_server.documents.document import Snapshot
@@ -134,9 +135,7 @@ async def complete_inline(
         Trigger.INVOKED if is_invoked else Trigger.AUTOMATIC,
         context.selected_completion_info,
     )
-    with server.status.working():
-        answer = await server.session.complete(asked)
-    server.status.answered(answer.reason)
+    answer = await _answer(server, asked)
     return types.InlineCompletionList(list(answer.items))
 
 
@@ -145,11 +144,18 @@ async def complete_in_menu(
 ) -> types.CompletionList:
     """The same text as an entry of the menu, for clients without ghost text."""
     snapshot = server.documents.snapshot(params.text_document.uri)
-    answer = await server.session.complete(Asked(params.text_document.uri, params.position))
+    answer = await _answer(server, Asked(params.text_document.uri, params.position))
     entries = []
     if isinstance(snapshot, Snapshot):
         entries = [_menu_entry(item, snapshot, params.position) for item in answer.items]
     return types.CompletionList(is_incomplete=True, items=entries)
+
+
+async def _answer(server: ForegramServer, asked: Asked) -> Answer:
+    with server.status.working():
+        answer = await server.session.complete(asked)
+    server.status.answered(answer.reason)
+    return answer
 
 
 def changed(server: ForegramServer, params: types.DidChangeTextDocumentParams) -> None:
@@ -249,14 +255,16 @@ def _menu_entry(
     before = snapshot.prefix_of_line(snapshot.position(item.range.start))
     text = (before + str(item.insert_text))[start.character :]
     edited = types.Range(snapshot.client_position(start), item.range.end)
+    first_line = text.strip().split("\n", 1)[0].rstrip()
     return types.CompletionItem(
-        label=text.strip().split("\n", 1)[0].rstrip(),
+        label=first_line,
         kind=types.CompletionItemKind.Text,
         detail="foregram",
         documentation=text,
+        sort_text="!",  # first; not preselected, since Enter should still mean a new line
+        filter_text=first_line,  # the whole text would match nearly anything
         text_edit=types.TextEdit(edited, text),
-        filter_text=text,
-        preselect=True,
+        insert_text_mode=types.InsertTextMode.AsIs,  # it is indented already
         command=item.command,
     )
 

