@@ -1,0 +1,169 @@
+"""Emacs with lsp-mode and our package, driven in a terminal."""
+
+import asyncio
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+
+from lsp_server.host_address import host_address
+from lsp_server.reasons import Reason
+from lsp_server.settings import load_settings
+from tests.e2e.editors.conftest import COMMAND
+from tests.support.editor_parts import part
+from tests.support.emacs import Programs, emacs
+from tests.support.emacs_lsp_mode import SHOP, GhostText, lsp_mode_init
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.model,
+    pytest.mark.editors,
+    pytest.mark.timeout(400),  # the first start on a machine converts the model
+]
+
+HEAD = "def average_price(items):"
+Open = Callable[..., GhostText]
+
+
+@pytest.fixture
+def shop(environ) -> Path:
+    """A folder that lsp-mode takes for a project, in one that is short and ours: it holds sockets."""
+    home = Path(mkdtemp(dir=environ["HOME"]))
+    (home / "shop/.git").mkdir(parents=True)
+    return home / "shop"
+
+
+@pytest.fixture
+def opened(environ, shop) -> Iterator[Open]:
+    """Open a file in Emacs, with the cursor at its end."""
+    with ExitStack() as stack:
+
+        def open_file(text: str = SHOP, *, settings: str = "()", newline: str = "\n") -> GhostText:
+            file, home = shop / "inventory.py", shop.parent
+            file.write_text(text, newline=newline)
+            init = lsp_mode_init(part("lsp-mode"), COMMAND, home, settings)
+            program = part("emacs")
+            programs = Programs(part("tmux"), program, program.with_name("emacsclient"))
+            shown = stack.enter_context(emacs(programs, home, init, file, environ=environ))
+            shown.until("(bound-and-true-p lsp-inline-completion-mode)")
+            shown.terminal.keys("M->")
+            return GhostText(shown)
+
+        yield open_file
+
+
+def feedback(environ: dict[str, str], kind: str) -> float:
+    """How often the host was told of this."""
+    settings = load_settings(environ=environ).settings
+
+    async def page() -> str:
+        async with host_address(settings).client() as client:
+            return str((await client.get("/metrics")).text)
+
+    counted = re.search(rf'foregram_feedback_total{{kind="{kind}"}} (\S+)', asyncio.run(page()))
+    return float(counted[1]) if counted else 0.0
+
+
+def run(ghost: GhostText, command: str) -> None:
+    """Run a command by its name, as a user does."""
+    ghost.emacs.terminal.keys("M-x")
+    ghost.emacs.terminal.type(command)
+    ghost.emacs.terminal.keys("Enter")
+
+
+def save(ghost: GhostText, file: Path) -> str:
+    """What stands in the file after it is saved."""
+    ghost.emacs.terminal.keys("C-x", "C-s")
+    ghost.emacs.terminal.shows("Wrote")
+    return file.read_bytes().decode()
+
+
+def test_ghost_text_comes_by_itself_is_drawn_and_what_tab_takes_is_what_was_shown(
+    environ, shop, opened
+):
+    ghost = opened()
+    before = feedback(environ, "accepted"), feedback(environ, "shown")
+    terminal = ghost.emacs.terminal
+    terminal.type(HEAD + "\n")
+    text = ghost.comes()
+    assert text in ghost.drawn
+    assert all(line.strip() in terminal.screen for line in text.splitlines())
+    typed = ghost.emacs.text
+    terminal.keys("Tab")
+    ghost.goes()
+    assert ghost.emacs.text == typed + text
+    assert save(ghost, shop / "inventory.py") == f"{typed}{text}\n"  # Emacs ends the last line
+    counted = feedback(environ, "accepted"), feedback(environ, "shown")
+    assert counted == (before[0] + 1, before[1] + 1)
+
+
+def test_typing_along_and_another_key_take_nothing_and_keep_tab_for_the_mode(opened):
+    ghost = opened(SHOP + HEAD + "\n    total = 0\n    for item in items:\n")
+    terminal = ghost.emacs.terminal
+    terminal.type("        total")
+    text = ghost.comes()
+    terminal.type(text[:3])
+    ghost.emacs.until(f'(looking-back "total{re.escape(text[:3])}" nil)'.replace("\\", "\\\\"))
+    assert ghost.comes() == text[3:]
+    terminal.keys("C-c", "C-k")  # C-g would interrupt the Lisp of this test as well
+    ghost.goes()
+    typed = ghost.emacs.text
+    terminal.keys("Tab")
+    ghost.emacs.until("(eq last-command 'indent-for-tab-command)")
+    assert ghost.emacs.text.split() == typed.split()
+
+
+def test_an_explicit_request_gives_candidates_to_choose_from(opened):
+    ghost = opened(settings="(:maxTokens 4)")  # more are written only while that is quick
+    ghost.emacs.does("(lsp-inline-completion-mode -1)")
+    ghost.emacs.terminal.type(HEAD + "\n")
+
+    def several() -> bool:
+        run(ghost, "foregram-complete")
+        return bool(ghost.comes()) and ghost.num_candidates > 1
+
+    ghost.emacs.terminal.until(several, "candidates")
+    first = ghost.comes()
+    ghost.emacs.terminal.keys("C-n")
+    ghost.emacs.until("(= lsp-inline-completion--current 1)")
+    second = ghost.comes()
+    assert second != first
+    typed = ghost.emacs.text
+    ghost.emacs.terminal.keys("Tab")
+    ghost.goes()
+    assert ghost.emacs.text == typed + second
+
+
+def test_text_beyond_the_basic_plane_and_windows_line_ends_stay_whole(shop, opened):
+    ghost = opened(SHOP, newline="\r\n")
+    ghost.emacs.terminal.type("NAMES = {'\N{SLOT MACHINE}': total_price}\n\n\n" + HEAD + "\n")
+    text = ghost.comes()
+    typed = ghost.emacs.text
+    ghost.emacs.terminal.keys("Tab")
+    ghost.goes()
+    saved = save(ghost, shop / "inventory.py")
+    assert saved == f"{typed}{text}\n".replace("\n", "\r\n")
+
+
+def test_a_language_that_is_switched_off_shows_nothing_and_says_why(opened):
+    ghost = opened(settings="(:languages (:python :json-false))")
+    ghost.emacs.terminal.type(HEAD + "\n")
+    run(ghost, "foregram-complete")
+    ghost.emacs.terminal.shows("No Suggestions")
+    assert not ghost.is_shown
+    run(ghost, "foregram-why")
+    ghost.emacs.terminal.shows(f"foregram: {Reason.DISABLED.sentence[:60]}")
+    ghost.emacs.terminal.shows("foregram:Inactive")  # in the mode line
+
+
+def test_settings_changed_while_the_server_runs_hold_at_once(opened):
+    ghost = opened(settings="(:enable :json-false :maxTokens 16)")
+    ghost.emacs.terminal.type(HEAD + "\n")
+    run(ghost, "foregram-complete")
+    ghost.emacs.terminal.shows("No Suggestions")
+    ghost.emacs.does("(customize-set-variable 'foregram-settings '(:enable t :maxTokens 16))")
+    run(ghost, "foregram-complete")
+    assert ghost.comes()
