@@ -116,8 +116,7 @@ async def ask(address: HostAddress) -> HostAnswer:
         async with address.client() as client:
             response = await client.get("/v1/status")
     except httpx2.ConnectError as error:
-        reason = f"no completion host listens on {address.place}"
-        return HostAnswer("absent", reason=f"{reason}: {error}" if address.is_encrypted else reason)
+        return HostAnswer("absent", reason=why_unreachable(address.place, error))
     except httpx2.HTTPError as error:
         reason = f"the completion host on {address.place} does not answer: {type(error).__name__}"
         return HostAnswer("silent", reason=reason)
@@ -125,6 +124,18 @@ async def ask(address: HostAddress) -> HostAnswer:
         with suppress(msgspec.MsgspecError):
             return HostAnswer("status", msgspec.json.decode(response.content, type=Status))
     return _refusal(address, response)
+
+
+def why_unreachable(place: str, error: Exception) -> str:
+    """Why no connection came about, and what helps."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            what = f"the certificate of {place} is not accepted: {cause.verify_message}"
+            return what if "expired" in what else f"{what}; ca_file may name the one that signed it"
+        cause = cause.__cause__ or cause.__context__
+    reason = f"no completion host listens on {place}"
+    return f"{reason}: {error}" if place.startswith("https:") else reason
 
 
 def _refusal(address: HostAddress, response: httpx2.Response) -> HostAnswer:

@@ -18,6 +18,7 @@ from engine.host.protocol import (
     Status,
     SyncRequest,
 )
+from lsp_server.host_address import why_unreachable
 
 
 class HostGoneError(Exception):
@@ -104,9 +105,9 @@ class HostClient:
         await self._http.aclose()
 
     def _reason(self, error: Exception) -> str:
-        reason = f"{type(error).__name__}: {error}".removesuffix(": ")
         if isinstance(error, httpx2.ConnectError):
-            return f"no completion host listens on {self._place} ({reason})"
+            return why_unreachable(self._place, error)
+        reason = f"{type(error).__name__}: {error}".removesuffix(": ")
         return f"the completion host on {self._place} stopped answering ({reason})"
 
     async def _ask(self, method: str, path: str, message: msgspec.Struct | None = None) -> bytes:

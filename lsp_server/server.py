@@ -23,7 +23,7 @@ from lsp_server.feedback import Focused, PartlyAccepted, Shown, read
 from lsp_server.language_server_protocol import DocumentServer
 from lsp_server.prompt.extent import Trigger
 from lsp_server.session import Session
-from lsp_server.setting_layers import Layer, SettingsProblem
+from lsp_server.setting_layers import Layer
 from lsp_server.status import StatusLine
 
 SECTION = "foregram"
@@ -45,7 +45,7 @@ class ForegramServer(DocumentServer):
         super().__init__("foregram", version("foregram"), Documents())
         self.status = StatusLine(self)
         self._is_initialized = False
-        self._reported: list[SettingsProblem] = []
+        self._reported: set[str] = set()
         self.session = Session(self.documents, command_line, self.status.watch)
 
     def before_initialize(self, params: types.InitializeParams) -> None:
@@ -80,11 +80,13 @@ class ForegramServer(DocumentServer):
             self.report_problems()
 
     def report_problems(self) -> None:
-        """Name what is wrong in the settings, once."""
-        problems = [one for one in self.session.problems if one not in self._reported]
-        self._reported += problems
+        """Name what is wrong in the settings, once, also where a client sends it in two ways."""
+        problems = {one.message: one for one in self.session.problems}
+        for message in self._reported & problems.keys():
+            del problems[message]
+        self._reported |= problems.keys()
         if problems:
-            text = "; ".join(map(str, problems))
+            text = "; ".join(map(str, problems.values()))
             params = types.ShowMessageParams(types.MessageType.Warning, f"foregram: {text}")
             self.window_show_message(params)
 

@@ -1,5 +1,6 @@
 """TLS as the doctor sees it, with certificates made for the test."""
 
+import asyncio
 import shutil
 import socketserver
 import ssl
@@ -11,7 +12,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from lsp_server import tls_check
-from lsp_server.host_address import HostAddress
+from lsp_server.host_address import HostAddress, ask
 from lsp_server.tls_check import check_tls
 
 needs_openssl = pytest.mark.skipif(not shutil.which("openssl"), reason="needs openssl")
@@ -64,6 +65,14 @@ def test_a_certificate_of_ca_file_is_trusted(certificate):
         "ok",
         "the certificate is trusted, and valid for 89 more days",
     )
+
+
+@needs_openssl
+def test_who_asks_a_host_with_such_a_certificate_hears_of_ca_file(certificate):
+    with listening(certificate) as port:
+        answer = asyncio.run(ask(HostAddress("", url=f"https://localhost:{port}")))
+    assert answer.kind == "absent"
+    assert "self-signed certificate; ca_file may name the one that signed it" in answer.reason
 
 
 @needs_openssl

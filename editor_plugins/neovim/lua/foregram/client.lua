@@ -1,0 +1,252 @@
+--- The language server: one client for all buffers, started when the first one needs it.
+
+local actions = require("foregram.actions")
+local buffers = require("foregram.buffers")
+local own = require("foregram.own")
+local process = require("foregram.process")
+local report = require("foregram.report")
+local request = require("foregram.request")
+local server_check = require("foregram.server_check")
+local server_settings = require("foregram.server_settings")
+local state = require("foregram.state")
+
+local M = {}
+
+M.VERSION = "0.1.0" -- of the plugin, and of the oldest server that it takes
+M.NAME = "foregram"
+
+local RESTART_MS = 300
+local STOP_MS = 3000 -- after that the server has no more time to end by itself
+
+local config -- the plugin's options
+local stopping = {} -- by client: it was asked to end
+local given_up -- why the server is not started any more
+local wants_restart = false
+
+own.may_ask = function()
+  return server_settings.is_enabled()
+end
+
+--- The client, once the server runs.
+function M.get()
+  return vim.lsp.get_clients({ name = M.NAME })[1]
+end
+
+--- Why nothing is completed in a buffer, as far as the plugin knows; the server knows the rest.
+function M.reason_not(buf)
+  return given_up or buffers.reason_not(buf, config, M.get())
+end
+
+local function give_up(sentence)
+  given_up = sentence
+  state.set("Error", sentence)
+  report.say(sentence, vim.log.levels.ERROR)
+end
+
+local function is_installed()
+  local sentence = server_check.missing(config.cmd)
+  if sentence then
+    give_up(sentence)
+  end
+  return sentence == nil
+end
+
+local function stop(client)
+  stopping[client.id] = true
+  client:stop()
+  vim.defer_fn(function()
+    if vim.lsp.get_client_by_id(client.id) then
+      client.rpc.terminate()
+    end
+  end, STOP_MS)
+end
+
+local function initialized(client, result)
+  local sentence = server_check.complaint(result, config.cmd, M.VERSION)
+  if sentence then
+    give_up(sentence)
+    stop(client)
+  end
+end
+
+local function exited(code, signal, client_id)
+  local was_asked = stopping[client_id]
+  stopping[client_id] = nil
+  vim.schedule(function()
+    if vim.v.exiting ~= vim.NIL then
+      return
+    end
+    M.detach_all()
+    local sentence = not was_asked and process.crashed(code, signal)
+    if sentence then
+      give_up(sentence)
+    elseif not was_asked or wants_restart then
+      wants_restart = false
+      state.set("Inactive", "the server is being started again")
+      vim.defer_fn(M.attach_all, RESTART_MS)
+    elseif not given_up then
+      state.reset()
+    end
+  end)
+end
+
+--- The host came or is ready: what was asked for in vain is asked for again.
+local function ask_again()
+  local buf, client = vim.api.nvim_get_current_buf(), M.get()
+  local is_insert = vim.api.nvim_get_mode().mode:find("^i")
+  if client and M.attached_buffers[buf] and is_insert and not actions.has_ghost_text() then
+    actions.ask_again(client, buf)
+  end
+end
+
+local function status_changed(_, status)
+  local is_news = status.kind == "Normal" and status.message ~= state.now.message
+  state.set(status.kind, status.message, status.busy)
+  if is_news then
+    ask_again()
+  end
+end
+
+local function attached(client, buf)
+  if not given_up then
+    M.attached_buffers[buf] = true
+    buffers.enter_folder(client, vim.fs.root(buf, config.root_markers))
+    actions.backend().attach(buf, client)
+    vim.schedule(ask_again) -- what was typed before the server was there
+  end
+end
+
+M.attached_buffers = {}
+
+--- Take the ghost text, and what draws it, from all buffers.
+function M.detach_all()
+  for buf in pairs(M.attached_buffers) do
+    actions.backend().detach(buf)
+  end
+  M.attached_buffers = {}
+end
+
+local function capabilities()
+  local ours = { textDocument = { inlineCompletion = { dynamicRegistration = false } } }
+  return vim.tbl_deep_extend("force", vim.lsp.protocol.make_client_capabilities(), ours)
+end
+
+local function client_config(root)
+  local sent = server_settings.for_server()
+  return {
+    name = M.NAME,
+    cmd = process.start(config.cmd),
+    root_dir = root,
+    capabilities = capabilities(),
+    settings = { foregram = sent },
+    init_options = {
+      foregram = sent,
+      editorInfo = { name = "Neovim", version = tostring(vim.version()) },
+      editorPluginInfo = { name = "foregram", version = M.VERSION },
+    },
+    get_language_id = function(_, filetype)
+      return server_settings.language_of(filetype)
+    end,
+    handlers = { didChangeStatus = status_changed },
+    on_init = initialized,
+    on_attach = attached,
+    on_exit = exited,
+  }
+end
+
+--- Have the server for a buffer.
+function M.attach(buf)
+  if not vim.api.nvim_buf_is_loaded(buf) or M.reason_not(buf) or not is_installed() then
+    return
+  end
+  vim.lsp.start(client_config(vim.fs.root(buf, config.root_markers)), {
+    bufnr = buf,
+    silent = true,
+    reuse_client = function(client)
+      return client.name == M.NAME and not client:is_stopped()
+    end,
+  })
+end
+
+--- Have the server for all buffers that are loaded.
+function M.attach_all()
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.bo[buf].buflisted then
+      M.attach(buf)
+    end
+  end
+end
+
+--- End the server; it comes back by `restart` alone.
+function M.stop()
+  given_up = "the server was stopped: `:Foregram restart` starts it"
+  local client = M.get()
+  if client then
+    stop(client)
+  end
+  state.set("Inactive", given_up)
+end
+
+--- End the server, if it runs, and start it.
+function M.restart()
+  local client = M.get()
+  given_up = nil
+  process.forget_crashes()
+  if client then
+    wants_restart = true
+    stop(client)
+  else
+    M.attach_all()
+  end
+end
+
+--- The settings changed: the server hears of them, and is answered from them when it asks.
+function M.send_settings()
+  local client = M.get()
+  if client then
+    client.settings = { foregram = server_settings.for_server() }
+    client:notify("workspace/didChangeConfiguration", { settings = client.settings })
+  end
+end
+
+--- Run a command of the server.
+function M.execute(command, on_result)
+  local client = M.get()
+  local params = { command = command }
+  return client ~= nil
+    and client:request("workspace/executeCommand", params, function(_, result)
+      on_result(result or {})
+    end)
+end
+
+--- Ask for completions at the cursor; where there are none, say why.
+function M.trigger()
+  local buf, client = vim.api.nvim_get_current_buf(), M.get()
+  local is_insert = vim.api.nvim_get_mode().mode:find("^i") ~= nil
+  if not client or not client.attached_buffers[buf] or not is_insert then
+    return false
+  end
+  actions.trigger(client, buf, function()
+    M.execute("foregram.why", function(answers)
+      local last = answers[#answers]
+      report.say("nothing to show" .. (last and ": " .. last.sentence or ""))
+    end)
+  end)
+  return true
+end
+
+--- Take the options over.
+function M.configure(options)
+  config = options
+  server_settings.set(options.settings)
+end
+
+--- The options.
+function M.options()
+  return config
+end
+
+--- The method that servers of ghost text have in common.
+M.METHOD = request.METHOD
+
+return M

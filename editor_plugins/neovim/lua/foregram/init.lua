@@ -1,0 +1,125 @@
+--- Code completion from your own model: `require("foregram").setup{}`, and what keys may call.
+
+local M = {}
+
+local is_set_up = false
+
+local function watch_buffers()
+  local client = require("foregram.client")
+  local feedback = require("foregram.feedback")
+  local group = vim.api.nvim_create_augroup("foregram", {})
+  local function on(events, callback)
+    vim.api.nvim_create_autocmd(events, { group = group, callback = callback })
+  end
+  local events = { "BufEnter", "BufFilePost", "BufReadPost", "BufWritePost", "FileType" }
+  on(vim.list_extend(events, { "InsertEnter" }), function(event)
+    -- After all that an event sets off: a modeline may still make the buffer read-only.
+    vim.schedule(function()
+      local buf = event.buf
+      if vim.api.nvim_buf_is_valid(buf) and not client.attached_buffers[buf] then
+        client.attach(buf)
+      end
+    end)
+  end)
+  on("BufEnter", function(event)
+    local running = client.attached_buffers[event.buf] and client.get()
+    if running then
+      feedback.focused(running, event.buf)
+    end
+  end)
+  on({ "BufDelete", "BufWipeout" }, function(event)
+    client.attached_buffers[event.buf] = nil
+  end)
+  on("LspProgress", function(event)
+    require("foregram.progress").show(event)
+  end)
+  on("VimLeave", require("foregram.process").clean_up)
+  on("ColorScheme", require("foregram.drawing").define_colour)
+end
+
+--- Start foregram. An option that is wrong is named in a sentence, and the others hold.
+function M.setup(options)
+  local report = require("foregram.report")
+  if vim.fn.has("nvim-0.11") == 0 then
+    report.warn("the plugin needs Neovim 0.11 or newer")
+    return
+  end
+  local config, problems = require("foregram.config").read(options)
+  local client, actions = require("foregram.client"), require("foregram.actions")
+  client.configure(config)
+  problems[#problems + 1] = actions.choose(config.ghost_text)
+  require("foregram.drawing").define_colour()
+  require("foregram.keys").map_all(config.keymaps, client.trigger)
+  watch_buffers()
+  if vim.fn.exists(":Foregram") == 0 then
+    vim.cmd.runtime("plugin/foregram.lua") -- the folder came on the path after Neovim's start
+  end
+  is_set_up = true
+  for _, problem in ipairs(problems) do
+    report.warn(problem)
+  end
+  vim.schedule(client.attach_all)
+end
+
+--- Whether setup was called.
+function M.is_set_up()
+  return is_set_up
+end
+
+local function act(name)
+  return function()
+    return is_set_up and require("foregram.keys").act(name)
+  end
+end
+
+--- Each does something with the ghost text, and returns whether there was any.
+M.accept = act("accept")
+M.accept_word = act("accept_word")
+M.accept_line = act("accept_line")
+M.next = act("next")
+M.previous = act("previous")
+M.dismiss = act("dismiss")
+
+--- Ask for completions at the cursor, several of them; false where nothing can be asked.
+function M.trigger()
+  return is_set_up and require("foregram.client").trigger()
+end
+
+--- Switch completion on or off, for a language by its LSP name or at all.
+function M.enable(is_on, language)
+  local settings = require("foregram.server_settings")
+  settings.enable(is_on, language)
+  if is_set_up then
+    require("foregram.client").send_settings()
+    require("foregram.actions").backend().dismiss(vim.api.nvim_get_current_buf())
+  end
+end
+
+--- Switch the other way; whether completion is on now.
+function M.toggle(language)
+  local is_on = not require("foregram.server_settings").is_enabled(language)
+  M.enable(is_on, language)
+  return is_on
+end
+
+--- The text for a statusline; the event `User ForegramStatus` says when it changed.
+function M.status()
+  return require("foregram.state").text()
+end
+
+--- The state behind it: `kind`, `message`, `busy`, `percent`.
+function M.state()
+  return vim.deepcopy(require("foregram.state").seen())
+end
+
+--- Start the server again, also after it was given up.
+function M.restart()
+  require("foregram.client").restart()
+end
+
+--- End the server.
+function M.stop()
+  require("foregram.client").stop()
+end
+
+return M

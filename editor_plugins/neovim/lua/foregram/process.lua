@@ -1,0 +1,61 @@
+--- The server as a process: how it is started, what it printed, how often it ended by itself.
+
+local crashes = require("foregram.crashes")
+
+local M = {}
+
+local counts = crashes.new()
+
+--- What the server prints on stderr goes here; the newest server's alone.
+function M.log_path()
+  return vim.fs.joinpath(vim.fn.stdpath("state"), ("foregram-%d.log"):format(vim.uv.os_getpid()))
+end
+
+--- The last line that the server printed.
+function M.last_words()
+  local file = io.open(M.log_path())
+  if not file then
+    return ""
+  end
+  local text = file:read("*a")
+  file:close()
+  return crashes.last_words(text)
+end
+
+--- Start it. The shell is replaced by the server, whose stderr Neovim would only log for itself.
+function M.start(cmd)
+  return function(dispatchers, config)
+    vim.fn.mkdir(vim.fn.stdpath("state"), "p")
+    local started = cmd
+    if vim.fn.executable("sh") == 1 then
+      local script = ('exec "$@" 2>%s'):format(vim.fn.shellescape(M.log_path()))
+      started = vim.list_extend({ "sh", "-c", script, "foregram" }, cmd)
+    end
+    return vim.lsp.rpc.start(started, dispatchers, { cwd = config.cmd_cwd, env = config.cmd_env })
+  end
+end
+
+--- Note that it ended by itself. A sentence, where it is not to be started again.
+function M.crashed(code, signal)
+  local how = signal ~= 0 and ("signal %d"):format(signal) or ("exit status %d"):format(code)
+  if not crashes.add(counts, vim.uv.hrtime() / 1e9) then
+    return nil
+  end
+  local words = M.last_words()
+  local said = words ~= "" and (', after it said "%s"'):format(words) or ""
+  local text = "the server ended %d times in short order, the last time with %s%s;"
+    .. " `:Foregram restart` tries again"
+  return text:format(#counts.times, how, said)
+end
+
+--- Forget the ends so far.
+function M.forget_crashes()
+  counts = crashes.new()
+end
+
+--- Remove what is only of use while Neovim runs.
+function M.clean_up()
+  os.remove(M.log_path())
+end
+
+return M

@@ -1,0 +1,69 @@
+--- The server's settings as the user gave them, and as messages carry them.
+
+local M = {}
+
+local values = {}
+
+-- Neovim's filetypes, where the protocol has another name.
+local LANGUAGES = {
+  bash = "shellscript",
+  cs = "csharp",
+  make = "makefile",
+  sh = "shellscript",
+  tex = "latex",
+  text = "plaintext",
+  zsh = "shellscript",
+}
+
+--- Take the user's settings over.
+function M.set(given)
+  values = vim.deepcopy(given)
+end
+
+--- The settings for a message: an empty Lua table would travel as a list.
+function M.for_server()
+  local sent = vim.deepcopy(values)
+  if type(sent.languages) == "table" and vim.tbl_isempty(sent.languages) then
+    sent.languages = nil
+  end
+  return vim.tbl_isempty(sent) and vim.empty_dict() or sent
+end
+
+--- The environment for other commands of foregram, so that they see the same host.
+function M.environment()
+  local short = { cache_folder = "FOREGRAM_CACHE", runtime_folder = "FOREGRAM_RUNTIME" }
+  local environment = {}
+  for name, value in pairs(values) do
+    local snake = tostring(name):gsub("%u", "_%0"):lower()
+    if type(value) ~= "table" then
+      environment[short[snake] or "FOREGRAM_" .. snake:upper()] = tostring(value)
+    end
+  end
+  return environment
+end
+
+--- The protocol's name of a filetype.
+function M.language_of(filetype)
+  return LANGUAGES[filetype] or filetype
+end
+
+--- Whether completion is on, for a language or at all.
+function M.is_enabled(language)
+  if language == nil then
+    return values.enable ~= false
+  end
+  local languages = type(values.languages) == "table" and values.languages or {}
+  return languages[language] ~= false
+end
+
+--- Switch completion on or off, for a language or at all.
+function M.enable(is_on, language)
+  if language == nil then
+    values.enable = is_on
+    return
+  end
+  local languages = type(values.languages) == "table" and values.languages or {}
+  values.languages = vim.tbl_extend("force", languages, { [language] = is_on })
+end
+
+return M

@@ -1,0 +1,98 @@
+"""VS Code without foregram: it offers to install it, shows the commands, and then completes.
+
+The real virtual environment, pip and server; what the server depends on comes from this test's own
+environment, since a download of torch proves nothing of ours.
+"""
+
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from tests.support.vscode import workbench
+
+VSIX = Path("editor_plugins/vscode/foregram.vsix").resolve()
+SOURCE = "def total(items):\n    result = 0\n    for item in items:\n        result += \n"
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.editors,
+    pytest.mark.model,
+    pytest.mark.timeout(300),
+]
+
+
+@pytest.fixture
+def bare(environ, tmp_path):
+    """A machine with Python and pip, and without foregram."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    # A GPU saves the test from naming torch, whose dependencies are then left out with all others.
+    (tools / "nvidia-smi").write_text("#!/bin/sh\n")
+    (tools / "nvidia-smi").chmod(0o755)
+    (tools / "python3.13").symlink_to(Path(sys.base_prefix, "bin", "python3"))
+    folders = environ["PATH"].split(":")
+    folders = [folder for folder in folders if not Path(folder, "foregram").exists()]
+    return environ | {
+        "PATH": ":".join([str(tools), *folders]),
+        "PIP_NO_DEPS": "1",
+        "PIP_NO_INDEX": "1",
+        "PYTHONPATH": sysconfig.get_path("purelib"),
+    }
+
+
+@pytest.fixture
+def shop(tmp_path):
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    (folder / "total.py").write_text(SOURCE)
+    return folder
+
+
+def test_foregram_is_installed_with_consent_into_a_folder_of_the_extensions_own(bare, shop):
+    with workbench(bare, {}, VSIX) as code, code.window(shop) as window:
+        window.wait_for_status("warning", saying="not installed")
+        window.wait_for_message("not installed on this machine")
+        window.page.click(".notification-list-item .monaco-button:has-text('Install…')")
+        dialog = window.page.locator(".monaco-dialog-box")
+        dialog.wait_for()
+        shown = dialog.text_content() or ""
+        assert "-m venv --clear " in shown
+        assert "foregram-0.1.0-py3-none-any.whl[offline-model]" in shown
+        dialog.locator(".monaco-button:has-text('Install')").click()
+        window.wait_until_ready()
+        window.open("total.py")
+        window.go_to(4, 19)
+        window.type("i")
+        assert window.wait_for_ghost().ghost.startswith("tem")
+        (command,) = code.server.folder.rglob("server/bin/foregram")
+        assert "globalStorage/foregram.foregram" in str(command)
+
+
+def test_without_consent_nothing_is_installed(bare, shop):
+    with workbench(bare, {}, VSIX) as code, code.window(shop) as window:
+        window.wait_for_message("not installed on this machine")
+        window.command("foregram: Install or Update the Server")
+        dialog = window.page.locator(".monaco-dialog-box")
+        dialog.locator(".monaco-button:has-text('Cancel')").click()
+        window.wait_for_status("warning", saying="not installed")
+        assert not list(code.server.folder.rglob("server/bin/foregram"))
+
+
+def test_a_failed_installation_says_why_and_leaves_nothing_behind(bare, shop):
+    settings = {"foregram.server.package": "foregram-of-nobody"}
+    with workbench(bare, settings, VSIX) as code, code.window(shop) as window:
+        window.wait_for_status("warning", saying="not installed")
+        window.command("foregram: Install or Update the Server")
+        window.page.locator(".monaco-dialog-box .monaco-button:has-text('Install')").click()
+        window.wait_for_message("No matching distribution found for foregram-of-nobody")
+        assert not list(code.server.folder.rglob("server/bin/python"))
+
+
+def test_in_a_browser_without_a_machine_it_says_that_it_cannot_start_a_process(bare, shop):
+    settings = {"remote.extensionKind": {"foregram.foregram": ["ui"]}}
+    with workbench(bare, settings, VSIX) as code, code.window(shop) as window:
+        window.wait_for_status("circle-slash", saying="here is no machine to start it on")
+        window.command("foregram: Suggest Now")
+        window.wait_for_message("Remote-SSH")

@@ -1,0 +1,241 @@
+"""The plugin in real Neovim, with the real server and the offline model."""
+
+import json
+import os
+import signal
+import subprocess
+from contextlib import ExitStack
+
+import pytest
+
+from tests.e2e.editors.conftest import COMMAND
+from tests.support.neovim import Neovim, neovim, setup_table, until
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.model,
+    pytest.mark.editors,
+    pytest.mark.timeout(400),  # the first start on a machine converts the model
+]
+
+SOURCE = '''"""A shop's inventory."""
+
+
+def total_price(items):
+    """The price of all items."""
+    total = 0
+    for item in items:
+        total += item.price * item.count
+    return total
+
+
+def total_weight(items):
+    """The weight of all items."""
+    total = 0
+'''
+LOOP = "Gofor item in it"  # begins a loop below the last line, whose completion has several lines
+NEW = "Go<C-u><CR><CR>def "  # a function of which the model knows nothing: candidates differ
+TYPED = SOURCE + "    for item in it"
+
+
+@pytest.fixture(params=[("0.11", "auto"), ("0.12", "auto"), ("0.12", "own")], ids="-".join)
+def start(request, environ, tmp_path):
+    """Starts Neovim on a file of the shop, in one version, with one way to draw."""
+    version, ghost_text = request.param
+    with ExitStack() as stack:
+
+        def started(before="", source=SOURCE, name="shop.py", folder="", **options) -> Neovim:
+            file = tmp_path / folder / name
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(source)
+            given = {"cmd": [str(COMMAND), "lsp"], "ghost_text": ghost_text} | options
+            xdg = tmp_path / folder / "xdg"
+            editor = stack.enter_context(
+                neovim(version, environ, xdg, file, setup=setup_table(given), before=before)
+            )
+            editor.until_ready()
+            return editor
+
+        yield started
+
+
+def status(environ):
+    """What the host says of itself; on a busy machine it may take its time."""
+    return until(lambda: asked_status(environ), "the host's status")
+
+
+def asked_status(environ):
+    done = subprocess.run(
+        [COMMAND, "status", "--json"], env=environ, capture_output=True, check=False
+    )
+    return json.loads(done.stdout) if done.returncode == 0 else None
+
+
+def record_messages(editor):
+    """Keep what the plugin tells the server."""
+    editor.lua("""
+        _G.sent = {}
+        local rpc = require("foregram.client").get().rpc
+        local notify = rpc.notify
+        rpc.notify = function(method, params)
+          table.insert(_G.sent, { method, params or vim.empty_dict() })
+          return notify(method, params)
+        end
+    """)
+
+
+def sent(editor, method):
+    return [params for name, params in editor.lua("return _G.sent") if name == method]
+
+
+def test_tab_accepts_what_is_shown_as_one_undo_step_and_the_file_is_saved(start, tmp_path):
+    editor = start()
+    editor.type(LOOP)
+    ghost = editor.settled_ghost()
+    assert "\n" in ghost
+    editor.type("<Tab>")
+    editor.until_text(TYPED + ghost)
+    editor.type(" # so<Esc>")
+    editor.until_text(TYPED + ghost + " # so")
+    editor.type("u")
+    editor.until_text(TYPED + ghost)
+    editor.type("u")
+    editor.until_text(TYPED)
+    editor.type("<C-r>:w<CR>")
+    until(lambda: (tmp_path / "shop.py").read_text() != SOURCE, "the saved file")
+    assert (tmp_path / "shop.py").read_text() == TYPED + ghost + "\n"
+
+
+def test_the_ghost_text_stays_while_one_types_along(start):
+    editor = start()
+    editor.type(LOOP)
+    ghost = editor.settled_ghost()
+    line = ghost.split("\n")[0]
+    assert len(line) >= 3
+    for typed in range(len(line)):
+        editor.type(line[typed])
+        for _ in range(5):  # with the way to Neovim and back, 20 ms each
+            view = editor.view()
+            assert view.before + view.ghost == TYPED + ghost
+            until(lambda: True, "the next look")
+    assert editor.view().ghost == ghost[len(line) :]
+
+
+def test_ghost_text_that_no_longer_fits_is_gone_at_once(start):
+    editor = start()
+    editor.type(LOOP)
+    assert not editor.settled_ghost().startswith("Z")
+    editor.type("Z")
+    editor.until(lambda: editor.text() == TYPED + "Z", "the key")
+    view = editor.view()
+    assert not view.ghost or view.before == TYPED + "Z"
+    assert not view.ghost.startswith("ems")
+
+
+def test_tab_right_after_a_key_leaves_no_strays(start):
+    editor = start()
+    editor.type(LOOP)
+    ghost = editor.settled_ghost()
+    editor.type(ghost[:2] + "<Tab>")
+    editor.until_text(TYPED + ghost)
+
+
+def test_a_word_and_a_line_are_accepted_and_the_rest_stays(start):
+    editor = start()
+    record_messages(editor)
+    editor.type(LOOP)
+    ghost = editor.settled_ghost()
+    for key in ("<C-Right>", "<C-Down>", "<C-Down>"):
+        former = editor.view()
+        editor.type(key)
+        editor.until(lambda former=former: editor.view().before != former.before, "the part")
+        view = editor.view()
+        assert view.before + view.ghost == TYPED + ghost
+    accepted = len(editor.view().before) - len(TYPED)
+    told = sent(editor, "textDocument/didPartiallyAcceptCompletion")
+    assert len(told) == 3 - (accepted == len(ghost))
+    assert told[0]["acceptedLength"] < told[1]["acceptedLength"]
+    assert sent(editor, "textDocument/didShowCompletion")
+    editor.type("<Esc>u<Esc>u<Esc>u")
+    editor.until_text(TYPED)
+
+
+def test_another_candidate_and_the_first_again(start):
+    editor = start()
+    editor.type(NEW)
+    first = editor.settled_ghost()
+    editor.type("<M-]>")
+    editor.until(lambda: editor.ghost() not in ("", first) or editor.said(), "another candidate")
+    other = editor.ghost()
+    assert other != first, editor.story()
+    editor.type("<M-[>")
+    editor.until(lambda: editor.ghost() == first, "the first candidate")
+    editor.type("<M-]><Tab>")
+    editor.until_text(SOURCE + "\n\ndef " + other)
+
+
+def test_dismissed_ghost_text_stays_away_until_the_next_key(start):
+    editor = start()
+    editor.type(LOOP)
+    ghost = editor.settled_ghost()
+    editor.type("<C-]>")
+    editor.until_no_ghost()
+    assert editor.text() == TYPED
+    editor.type(ghost[0])
+    assert editor.until_ghost() == ghost[1:]
+
+
+def test_completions_can_be_asked_for(start):
+    editor = start()
+    editor.type(LOOP)
+    editor.settled_ghost()
+    editor.type("<C-]>")
+    editor.until_no_ghost()
+    editor.type("<M-\\>")
+    editor.until_ghost()
+
+
+def test_a_language_is_switched_off_and_on(start):
+    editor = start()
+    editor.type(":Foregram disable python<CR>" + LOOP)
+    editor.until(lambda: editor.state()["kind"] == "Inactive", "the state")
+    assert "switched off" in editor.state()["message"]
+    assert editor.lua("return require('foregram').status()") == "foregram: off"
+    assert not editor.ghost()
+    editor.type("<Esc>:Foregram why<CR>")
+    editor.until(lambda: "switched off" in editor.text(), "the reason")
+    editor.type("q:Foregram toggle python<CR>ae")
+    editor.until_ghost()
+    assert editor.said() == [
+        "foregram: completion in python is off",
+        "foregram: completion in python is on",
+    ]
+
+
+def test_a_host_that_was_killed_comes_back(start, environ):
+    editor = start()
+    former = status(environ)["pid"]
+    os.kill(former, signal.SIGKILL)
+    editor.type(LOOP)
+    editor.until_ghost()
+    assert status(environ)["pid"] != former
+    assert not editor.said()
+
+
+def test_ten_windows_share_one_host(environ, tmp_path):
+    with ExitStack() as stack:
+        setup = setup_table({"cmd": [str(COMMAND), "lsp"]})
+        editors = []
+        for number in range(10):
+            file = tmp_path / f"shop{number}.py"
+            file.write_text(SOURCE)
+            one = neovim("0.11", environ, tmp_path / f"xdg{number}", file, setup=setup)
+            editors.append(stack.enter_context(one))
+        for editor in editors:
+            editor.until_ready()
+        host = status(environ)
+        assert host["num_clients"] >= len(editors), host
+        for editor in editors:
+            editor.type(LOOP)
+        assert all(editor.until_ghost(200) for editor in editors)
+        assert status(environ)["pid"] == host["pid"]

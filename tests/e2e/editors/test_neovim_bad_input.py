@@ -1,0 +1,225 @@
+"""What goes wrong in real Neovim ends in a sentence: servers, options, buffers."""
+
+import json
+import shutil
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.editors.conftest import COMMAND
+from tests.support import neovim_server
+from tests.support.neovim import PLUGIN, Neovim, neovim, own_home, setup_table, until
+
+pytestmark = [pytest.mark.e2e, pytest.mark.editors, pytest.mark.timeout(300)]
+
+SERVER = [str(COMMAND), "lsp"]
+
+
+@pytest.fixture(params=["0.11", "0.12"])
+def start(request, tmp_path):
+    """Starts Neovim with options, in one version, without a host."""
+    with own_home() as environ, ExitStack() as stack:
+
+        def started(*files: Path, **options) -> Neovim:
+            setup = setup_table(options)
+            run = neovim(request.param, environ, tmp_path / "xdg", *files, setup=setup)
+            return stack.enter_context(run)
+
+        yield started
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "a.py"
+    path.write_text("total = 1\n")
+    return path
+
+
+def scripted(folder, **script) -> list[str]:
+    """The command of a server that follows a script, in a file: a test may change it."""
+    script = {"log": str(folder / "log")} | script
+    return [sys.executable, neovim_server.__file__, json.dumps(script)]
+
+
+def starts(folder) -> int:
+    log = folder / "log"
+    return log.read_text().count('"method": "initialize"') if log.exists() else 0
+
+
+def fails_with(editor, *words):
+    """The state is an error that says all this, and so does one message."""
+    editor.until(lambda: editor.state()["kind"] == "Error", "the error")
+    message = editor.state()["message"]
+    assert all(word in message for word in words), message
+    assert editor.said().count(f"foregram: {message}") == 1
+    assert editor.lua("return require('foregram').status()") == "foregram: error"
+
+
+def shows_why(editor, *words):
+    """`:Foregram why` says all this."""
+    editor.type("<Esc>:Foregram why<CR>")
+    editor.until(lambda: all(word in editor.text() for word in words), str(words))
+    editor.type("q")
+
+
+def until_answered(editor):
+    """Wait until the server has given an empty answer."""
+    editor.lua("_G.answers = {}")
+    ask = """
+    require("foregram.client").execute("foregram.why", function(answers) _G.answers = answers end)
+    return #_G.answers
+    """
+    editor.until(lambda: editor.lua(ask), "an answer")
+
+
+def test_a_command_that_is_not_there(start, file):
+    editor = start(file, cmd=["nowhere/foregram", "lsp"])
+    fails_with(editor, "the command `nowhere/foregram` is not there", "the option `cmd`")
+    shows_why(editor, "`nowhere/foregram` is not there")
+    editor.type(":Foregram doctor<CR>")
+    editor.until(lambda: "cannot be run" in editor.said()[-1], "the sentence")
+
+
+@pytest.mark.parametrize("stays", [False, True], ids=["leaves", "stays"])
+def test_a_server_that_is_too_old_is_ended(start, file, tmp_path, stays):
+    editor = start(file, cmd=scripted(tmp_path, version="0.0.9", stays=stays))
+    fails_with(editor, "is version 0.0.9, and the plugin needs 0.1.0", "pip install --upgrade")
+    editor.until(lambda: editor.lua("return #vim.lsp.get_clients()") == 0, "the server's end")
+    editor.type("ototal<Esc>")
+    assert starts(tmp_path) == 1
+
+
+def test_a_server_that_is_another_one(start, file, tmp_path):
+    fails_with(
+        start(file, cmd=scripted(tmp_path, name="pylsp")), "is not foregram's language server"
+    )
+
+
+@pytest.mark.parametrize("moment", ["initialize", "textDocument/didOpen"])
+def test_a_server_that_ends_again_and_again_is_left_alone_after_three_times(
+    start, file, tmp_path, moment
+):
+    broken = scripted(tmp_path, ends_at=moment, last_words="ImportError: no torch here")
+    editor = start(file, cmd=broken)
+    fails_with(
+        editor,
+        "ended 3 times",
+        "exit status 3",
+        'it said "ImportError: no torch here"',
+        "`:Foregram restart`",
+    )
+    assert starts(tmp_path) == 3
+    editor.type("ototal<Esc>")
+    editor.until_text("total = 1\ntotal")
+    shows_why(editor, "ended 3 times")
+    editor.type(":Foregram restart<CR>")
+    editor.until(lambda: starts(tmp_path) == 6, "three more tries")
+
+
+def test_a_server_that_ends_at_a_request_is_started_again(start, file, tmp_path):
+    broken = scripted(tmp_path, ends_at="textDocument/inlineCompletion")
+    editor = start(file, cmd=broken)
+    editor.until(lambda: starts(tmp_path) == 1, "the server")
+    editor.type("ototal")
+    editor.until(lambda: starts(tmp_path) >= 2, "the server again")
+    editor.type("<Esc>:Foregram stop<CR>")
+    editor.until(lambda: editor.lua("return #vim.lsp.get_clients()") == 0, "the server's end")
+    assert editor.lua("return require('foregram').status()") == "foregram: off"
+
+
+def test_wrong_options_are_named_and_the_others_hold(start, file, tmp_path):
+    editor = start(file, cmd=scripted(tmp_path), ghost_text="new", colour=1, keymaps={"accept": 5})
+    editor.until(lambda: len(editor.said()) == 3, "the sentences")
+    said = " ".join(editor.said())
+    for words in ("no option `colour`", "`ghost_text` must be", "`keymaps.accept` must be a key"):
+        assert words in said
+    until(lambda: starts(tmp_path) == 1, "the server")
+
+
+def test_a_setting_of_the_wrong_type_is_named_by_the_server_and_the_others_hold(start, file):
+    editor = start(file, cmd=SERVER, settings={"max_tokens": "many", "enable": False, "modle": "x"})
+    editor.until(lambda: "max_tokens" in editor.messages() + str(editor.said()), "the sentence")
+    said = editor.messages() + str(editor.said())
+    assert "modle" in said
+    editor.type("ototal")
+    editor.until(lambda: editor.state()["kind"] == "Inactive", "the state")
+    shows_why(editor, "switched off")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"host_url": "http://127.0.0.1:9"}, "127.0.0.1:9"),
+        ({"host_url": "https://nowhere.invalid"}, "nowhere.invalid"),
+        ({"host_url": "http://127.0.0.1:9", "token_file": "missing"}, "missing"),
+    ],
+    ids=["nobody listens", "no network", "no token file"],
+)
+def test_a_host_that_cannot_be_reached_is_told_in_the_state(start, file, settings, words):
+    editor = start(file, cmd=SERVER, settings=settings)
+    editor.until(lambda: editor.state()["kind"] == "Error", "the error")
+    assert words in editor.state()["message"]
+    editor.type("ototal")
+    until_answered(editor)
+    shows_why(editor, words, "the completion host cannot be reached")
+
+
+def test_a_wrong_url_is_named(start, file):
+    editor = start(file, cmd=SERVER, settings={"host_url": "gpu:80", "enable": False})
+    editor.until(lambda: "host_url" in editor.messages() + str(editor.said()), "the sentence")
+
+
+def test_a_read_only_file_can_be_completed_in_and_a_locked_buffer_cannot(start, file, tmp_path):
+    file.chmod(0o444)
+    editor = start(file, cmd=scripted(tmp_path, line="total = 1 + 1"))
+    until(lambda: starts(tmp_path) == 1, "the server")
+    editor.type(":set readonly<CR>ototal")
+    editor.until_ghost()
+    editor.type("<Esc>:enew | setlocal nomodifiable<CR>")
+    shows_why(editor, "the buffer cannot be changed")
+
+
+def test_buffers_without_a_name_are_completed_in_one_at_a_time(start, tmp_path):
+    editor = start(cmd=scripted(tmp_path, line="total = 1 + 1"))
+    until(lambda: starts(tmp_path) == 1, "the server")
+    editor.type("itotal")
+    editor.until_ghost()
+    editor.type("<Tab><Esc>:set hidden<CR>:enew<CR>itotal<Esc>")
+    shows_why(editor, "the buffer has no name")
+    editor.type(f":write {tmp_path}/b.py<CR>A =")
+    assert editor.until_ghost() == " 1 + 1"
+
+
+def test_windows_that_are_no_file_are_left_alone(start, tmp_path):
+    editor = start(cmd=scripted(tmp_path))
+    copy = tmp_path / "copy"  # the tags would be written beside the text
+    shutil.copytree(PLUGIN / "doc", copy / "doc")
+    editor.type(f":helptags {copy}/doc | set rtp+={copy} | help foregram<CR>")
+    editor.until(lambda: "Code completion from your own model" in editor.text(), "the help")
+    shows_why(editor, "the buffer is not a file")
+
+
+def test_a_file_over_the_size_limit_is_left_alone_with_a_reason(start, tmp_path):
+    large = tmp_path / "large.py"
+    with large.open("w") as text:
+        text.writelines(f"name_{number} = {number}\n" for number in range(1_100_000))
+    assert large.stat().st_size > 20 * 2**20
+    editor = start(large, cmd=SERVER, settings={"host_url": "http://127.0.0.1:9"})
+    editor.until(lambda: editor.state()["kind"] == "Error", "the server")
+    editor.type("ototal")
+    until_answered(editor)
+    shows_why(editor, "the file is too large")
+
+
+def test_the_log_shows_what_the_server_printed(start, file, tmp_path):
+    broken = scripted(tmp_path, ends_at="initialize", last_words="ImportError: no torch here")
+    editor = start(file, cmd=broken)
+    fails_with(editor, "ended 3 times")
+    editor.type(":Foregram logs<CR>")
+    editor.until(lambda: "ImportError: no torch here" in editor.text(), "the log")
+    state = tmp_path / "xdg/state/nvim"
+    assert [path.name for path in state.glob("foregram-*")] == [
+        f"foregram-{editor.process.pid}.log"
+    ]

@@ -1,0 +1,92 @@
+"""The README's picture of Neovim: a terminal with real ghost text, drawn as an SVG."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.editors.conftest import COMMAND
+from tests.support.editor_parts import part
+from tests.support.neovim import PLUGIN, program, until
+from tests.support.terminal_picture import to_svg
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.model,
+    pytest.mark.editors,
+    pytest.mark.timeout(400),  # the first start on a machine converts the model
+]
+
+SOURCE = '''"""A shop's inventory."""
+
+
+def total_price(items):
+    """The price of all items."""
+    total = 0
+    for item in items:
+        total += item.price * item.count
+    return total
+
+
+def total_weight(items):
+    """The weight of all items."""
+    total = 0
+'''
+INIT = """
+vim.o.termguicolors, vim.o.background, vim.o.laststatus = true, "dark", 2
+vim.opt.fillchars = { eob = " " }
+vim.o.number, vim.o.showmode, vim.o.ruler, vim.o.showcmd = true, false, false, false
+vim.o.statusline = " %f%=%{v:lua.require'foregram'.status()} "
+vim.cmd.syntax("on")
+vim.opt.rtp:prepend(vim.env.PLUGIN)
+require("foregram").setup(vim.json.decode(vim.env.OPTIONS))
+"""
+SIZE = ("-x", "72", "-y", "21")
+
+
+@pytest.fixture
+def terminal(environ, tmp_path):
+    """Runs tmux with its arguments, on a server of this test's own."""
+    tmux = part("tmux")
+
+    def run(*arguments: str | Path) -> str:
+        command = [tmux, "-S", Path(environ["HOME"]) / "tmux", "-f", "/dev/null", *arguments]
+        done = subprocess.run(command, env=environ, check=True, capture_output=True, text=True)
+        return done.stdout
+
+    yield run
+    run("kill-server")
+
+
+def colours_of(captured: str, words: str) -> str:
+    """The colour in which a terminal shows words."""
+    line = next(line for line in captured.splitlines() if words in line)
+    return line.partition(words)[0].rpartition("\x1b[")[2].partition("m")[0]
+
+
+def test_a_terminal_shows_the_ghost_text_dimmed(terminal, tmp_path):
+    folder = PLUGIN / "images" if os.environ.get("EDITOR_PICTURES") == "1" else tmp_path
+    (tmp_path / "init.lua").write_text(INIT)
+    (tmp_path / "inventory.py").write_text(SOURCE)
+    options = json.dumps({"cmd": [str(COMMAND), "lsp"], "ghost_text": "own"})
+    variables = {"PLUGIN": PLUGIN, "OPTIONS": options, "TERM": "screen-256color"}
+    given = [word for name, value in variables.items() for word in ("-e", f"{name}={value}")]
+    editor = [program("0.12"), "--clean", "-n", "-i", "NONE", "-u", tmp_path / "init.lua"]
+    terminal(
+        "new-session", "-d", *SIZE, *given, "-c", tmp_path, *map(str, editor), "inventory.py"
+    )  # fmt: skip
+    shown = lambda: terminal("capture-pane", "-p")  # noqa: E731 - asked again and again
+    until(lambda: "foregram" in shown() and "off" not in shown(), "a server", story=shown)
+    terminal("send-keys", "G", "o")
+    terminal("send-keys", "-l", "for item in it")
+    until(lambda: "item.weight" in shown() and "foregram …" not in shown(), "it", story=shown)
+    captured = terminal("capture-pane", "-p", "-e")
+    written, ghost = colours_of(captured, "total_price"), colours_of(captured, "item.weight")
+    assert ghost != written
+    picture = to_svg(captured, title="inventory.py", width=72)
+    assert "item.weight" in picture.replace("&#160;", " ")
+    assert "http" not in picture.replace("http://www.w3.org/", "")
+    folder.mkdir(exist_ok=True)
+    (folder / "ghost-text.svg").write_text(picture)

@@ -1,0 +1,127 @@
+"""Real Neovim and a host elsewhere: over TLS, with a token, and what is said where one is wrong."""
+
+import socket
+import subprocess
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import which
+
+import pytest
+
+from tests.e2e.editors.conftest import COMMAND
+from tests.support.neovim import neovim, own_home, setup_table, until
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.model,
+    pytest.mark.editors,
+    pytest.mark.timeout(400),  # the first start on a machine converts the model
+]
+
+SOURCE = "def total_price(items):\n    total = 0\n"
+
+
+@dataclass(frozen=True)
+class RemoteHost:
+    """A host that serves over TLS, and what a client needs to trust it and to be let in."""
+
+    url: str
+    token_file: Path
+    ca_file: Path
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The settings that reach it."""
+        return {
+            "host_url": self.url,
+            "token_file": str(self.token_file),
+            "ca_file": str(self.ca_file),
+        }
+
+
+@pytest.fixture(scope="module")
+def remote(tmp_path_factory, cache_folder):
+    """A host with a self-signed certificate and a token."""
+    if not which("openssl"):
+        pytest.skip("no openssl command to make a certificate with")
+    folder = tmp_path_factory.mktemp("remote")
+    (folder / "token").write_text("sesame\n")
+    _make_certificate(folder)
+    with socket.create_server(("127.0.0.1", 0)) as free, own_home() as environ:
+        port = free.getsockname()[1]
+        free.close()
+        command = [str(COMMAND), "serve", "--host", "127.0.0.1", "--port", str(port)]
+        files = ["--token-file", "token", "--tls-cert", "cert.pem", "--tls-key", "key.pem"]
+        with (
+            (folder / "log").open("wb") as log,
+            subprocess.Popen(
+                [*command, *files],
+                cwd=folder,
+                env=environ | {"FOREGRAM_CACHE": str(cache_folder)},
+                stderr=log,
+            ) as process,
+        ):
+            try:
+                listening = f"listening on 127.0.0.1:{port}"
+                until(lambda: listening in (folder / "log").read_text(), "the host")
+                address = f"https://127.0.0.1:{port}"
+                yield RemoteHost(address, folder / "token", folder / "cert.pem")
+            finally:
+                process.terminate()
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(15)
+                process.kill()
+
+
+def _make_certificate(folder: Path) -> None:
+    options = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "key.pem", "-out", "cert.pem"]
+    command = ["openssl", "req", *options, *names]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture(params=["0.11", "0.12"])
+def start(request, tmp_path):
+    """Starts Neovim with settings, in one version."""
+    file = tmp_path / "shop.py"
+    file.write_text(SOURCE)
+
+    def started(environ, settings):
+        options = {"cmd": [str(COMMAND), "lsp"], "settings": settings}
+        setup = setup_table(options)
+        return neovim(request.param, environ, tmp_path / "xdg", file, setup=setup)
+
+    with own_home() as environ:
+        yield lambda settings: started(environ, settings)
+
+
+def test_a_host_by_url_and_token_with_a_certificate_of_its_own(start, remote):
+    with start(remote.settings) as editor:
+        editor.until_ready()
+        editor.type("Gofor item in it")
+        ghost = editor.settled_ghost()
+        editor.type("<Tab>")
+        editor.until_text(SOURCE + "    for item in it" + ghost)
+        assert not editor.said()
+
+
+def test_a_certificate_that_nobody_trusts_is_told(start, remote):
+    settings = {**remote.settings}
+    del settings["ca_file"]
+    with start(settings) as editor:
+        editor.until(lambda: editor.state()["kind"] == "Error", "the error")
+        message = editor.state()["message"]
+        assert "self-signed certificate" in message
+        assert "ca_file may name" in message
+        editor.type(":Foregram status<CR>")
+        editor.until(lambda: editor.said() == [f"foregram: Error: {message}"], "the sentence")
+
+
+def test_a_wrong_token_is_told(start, remote, tmp_path):
+    (tmp_path / "wrong").write_text("guess\n")
+    with start({**remote.settings, "token_file": str(tmp_path / "wrong")}) as editor:
+        editor.until(lambda: editor.state()["kind"] == "Error", "the error")
+        assert "token" in editor.state()["message"]
+        editor.type("ototal")
+        editor.until(lambda: editor.text().count("total") > 2, "the keys")

@@ -1,0 +1,32 @@
+"""The Neovim plugin's modules that know no editor, in the Lua that Neovim has."""
+
+from pathlib import Path
+from typing import Any
+
+from lupa.luajit21 import LuaRuntime
+
+PLUGIN = Path(__file__).parents[2] / "editor_plugins/neovim"
+
+
+class Loader:
+    """Loads modules by their names, and makes tables for them."""
+
+    def __init__(self) -> None:
+        self.lua = LuaRuntime()
+
+    def __call__(self, name: str) -> Any:
+        """The module."""
+        return self.lua.execute((PLUGIN / f"lua/foregram/{name}.lua").read_text())
+
+    def table(self, **values: Any) -> Any:
+        """A Lua table, nested where values are."""
+        return self.lua.table_from(values, recursive=True)
+
+    def lists(self, values: Any) -> Any:
+        """A Lua value of a Python one."""
+        if isinstance(values, list | dict):
+            return self.lua.table_from(values, recursive=True)
+        return values
+
+
+load = Loader()

