@@ -5,6 +5,7 @@
 #   make check   style, types, layers
 #   make vsix    build the VS Code extension, the server inside: editor_plugins/vscode/foregram.vsix
 #   make test-editors    fetch real editors into .editors and run the tests that drive them
+#   make pictures        have those tests renew the pictures of the READMEs
 #   make fix     mend what ruff can mend
 #
 # The model is converted once, into the user's cache folder (FOREGRAM_CACHE moves it).
@@ -25,7 +26,7 @@ DEMO := tests/data/demo
 VSCODE := editor_plugins/vscode
 VSIX := $(VSCODE)/foregram.vsix
 
-.PHONY: setup demo test test-editors check vsix fix clean
+.PHONY: setup demo test test-editors pictures check vsix fix clean
 
 setup: $(READY)
 
@@ -61,20 +62,26 @@ fix: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# npm writes node_modules' own date anew at each install.
+# npm writes this file last.
 $(VSCODE)/node_modules/.package-lock.json: $(VSCODE)/package-lock.json
 	cd $(VSCODE) && npm ci --loglevel=error
 
 vsix: $(READY) $(VSCODE)/node_modules/.package-lock.json
 	cd $(VSCODE) && npm run --silent check && npm run --silent test
-	rm -rf $(VSCODE)/server && $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $(VSCODE)/server .
+	rm -rf $(VSCODE)/server
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $(VSCODE)/server .
 	cp LICENSE $(VSCODE)/LICENSE
 	cd $(VSCODE) && npm exec --loglevel=error -- vsce package --no-dependencies \
 	    --allow-missing-repository --no-rewrite-relative-links --out foregram.vsix
 
-test-editors: vsix
+# Where there is no npm, the tests of VS Code say that they are skipped.
+test-editors: $(READY) $(if $(shell command -v npm),vsix)
 	$(BIN)/python -m tests.support.editor_parts
 	$(BIN)/python -m pytest -m editors
 
+# The pictures of the READMEs, from the real editors.
+pictures: vsix
+	EDITOR_PICTURES=1 $(BIN)/python -m pytest -m editors tests/e2e/editors -k picture
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .editors $(VSCODE)/node_modules $(VSIX) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -12,8 +12,9 @@ import pytest
 
 from tests.e2e.editors.conftest import COMMAND
 from tests.support.editor_parts import part
-from tests.support.emacs import Emacs, Programs, Terminal, emacs, terminal
+from tests.support.emacs import Emacs, Programs, emacs
 from tests.support.emacs_lsp_mode import SHOP
+from tests.support.terminal import Terminal, terminal
 
 pytestmark = [
     pytest.mark.e2e,

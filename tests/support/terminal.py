@@ -1,0 +1,67 @@
+"""A real terminal, tmux, for programs that draw on one."""
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+LIMIT_S = 90.0  # the model shares the cores with other tests
+_POLL_S = 0.05
+_SIZE = ("-x", "140", "-y", "30")
+
+
+class Terminal:
+    """A terminal with one program in it."""
+
+    def __init__(self, tmux: Path, socket: Path) -> None:
+        self._tmux = (tmux, "-S", socket)
+
+    def keys(self, *names: str) -> None:
+        """Press keys, by tmux's names."""
+        output(*self._tmux, "send-keys", *names)
+
+    def type(self, text: str) -> None:
+        """Type a text, key by key."""
+        output(*self._tmux, "send-keys", "-l", text)
+
+    @property
+    def screen(self) -> str:
+        """What the terminal shows."""
+        return output(*self._tmux, "capture-pane", "-p")
+
+    def until(self, condition: Callable[[], Any], wanted: str, *, limit_s: float = LIMIT_S) -> Any:
+        """The condition's value once it holds; else a failure that shows the screen."""
+        deadline = time.monotonic() + limit_s
+        while not (value := condition()):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{wanted} did not come:\n{self.screen}")
+            time.sleep(_POLL_S)
+        return value
+
+    def shows(self, text: str, *, limit_s: float = LIMIT_S) -> str:
+        """The screen once the text stands on it."""
+        self.until(lambda: text in self.screen, text, limit_s=limit_s)
+        return self.screen
+
+
+@contextmanager
+def terminal(
+    tmux: Path, home: Path, *command: object, environ: dict[str, str]
+) -> Iterator[Terminal]:
+    """Start a program in a terminal of its own; its end is the program's."""
+    socket = home / "tmux"
+    start = ("new-session", "-d", *_SIZE, "--", *command)
+    output(tmux, "-S", socket, "-f", "/dev/null", *start, environ=environ)
+    try:
+        yield Terminal(tmux, socket)
+    finally:
+        output(tmux, "-S", socket, "kill-server")
+
+
+def output(*command: object, environ: dict[str, str] | None = None) -> str:
+    """What a program printed."""
+    words = [str(word) for word in command]
+    done = subprocess.run(words, env=environ, check=True, text=True, stdout=subprocess.PIPE)
+    return done.stdout
