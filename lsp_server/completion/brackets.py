@@ -11,11 +11,15 @@ PARTNERS = dict(zip(OPENING + QUOTES, CLOSING + QUOTES, strict=True))
 
 
 class Balance(NamedTuple):
-    """What a text leaves open, innermost last, and how many closing brackets it has too many."""
+    """What a text leaves open, innermost last, and how many closing brackets it has too many.
+
+    `comment` is where a comment begins that goes on at the text's end.
+    """
 
     open: str = ""
     surplus: int = 0
     quote: str | None = None
+    comment: int | None = None
 
     @property
     def closers(self) -> str:
@@ -27,12 +31,12 @@ class Balance(NamedTuple):
 def balance(text: str, marks: tuple[str, ...] = ()) -> Balance:
     """Read a text that begins outside of strings; `marks` begin comments."""
     opened: list[str] = []
-    surplus, quote, in_comment = 0, None, False
+    surplus, quote, comment = 0, None, None
     for match in _tokens(marks).finditer(text):
         token = match.group()
         if token == "\n":
-            in_comment, quote = False, quote if quote == "`" else None
-        elif in_comment or token[0] == "\\":
+            comment, quote = None, quote if quote == "`" else None
+        elif comment is not None or token[0] == "\\":
             continue
         elif quote is not None:
             quote = None if token == quote else quote
@@ -41,12 +45,12 @@ def balance(text: str, marks: tuple[str, ...] = ()) -> Balance:
         elif token in OPENING:
             opened.append(token)
         elif token not in CLOSING:
-            in_comment = True
+            comment = match.start()
         elif opened:
             opened.pop()
         else:
             surplus += 1
-    return Balance("".join(opened), surplus, quote)
+    return Balance("".join(opened), surplus, quote, comment)
 
 
 @cache

@@ -48,6 +48,15 @@ def without_next(text: str, around: Surroundings) -> str | Reason:
     return "\n".join(text.split("\n")[:start]).rstrip() or Reason.ONLY_REPEATS_NEXT_LINES
 
 
+def without_comment(text: str, around: Surroundings) -> str:
+    """The text up to a comment at its end, which would swallow the rest of the line."""
+    before = around.before[-_LONG:]
+    start = balance(before + text, around.marks).comment
+    if start is None or start < len(before):  # the cursor itself stands in a comment
+        return text
+    return text[: start - len(before)].rstrip()
+
+
 def without_surplus(text: str, around: Surroundings, replaced: int) -> str | Reason:
     """No closing brackets whose partner is closed below already: at the end or on own lines."""
     if around.is_cut or not balance(text, around.marks).surplus:

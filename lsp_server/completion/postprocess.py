@@ -8,6 +8,7 @@ from lsp_server.completion.indenting import indented
 from lsp_server.completion.overlap import (
     not_only_next,
     replaced_in_line,
+    without_comment,
     without_next,
     without_surplus,
 )
@@ -37,6 +38,9 @@ def process(text: str, around: Surroundings) -> Processed:
             return Processed(reason=outcome)
         text = outcome
     replaced = replaced_in_line(text, around)
+    if around.rest[replaced:].strip():
+        text = without_comment(text, around)
+        replaced = replaced_in_line(text, around)
     return _finished(text, around, replaced)
 
 

@@ -1,10 +1,13 @@
 /** What foregram can say of itself: why there is no suggestion, its logs, its doctor. */
 
+import { basename } from "node:path";
 import * as vscode from "vscode";
 
 import type { ForegramClient } from "./client";
 import type { ServerCommand } from "./command";
 import { run } from "./process";
+
+const GIVEN_UP = ["cancelled", "superseded"];
 
 interface EmptyAnswer {
   readonly file: string;
@@ -20,7 +23,7 @@ export async function showWhy(
   output: vscode.LogOutputChannel,
 ): Promise<void> {
   const answers = await emptyAnswers(client);
-  const last = answers.at(-1);
+  const last = lastOf(answers, vscode.window.activeTextEditor?.document.fileName);
   const sentence =
     last === undefined
       ? `no empty answer is known; ${status}`
@@ -34,6 +37,13 @@ export async function showWhy(
     }
     output.show();
   }
+}
+
+/** The last answer of the file at hand, else of any; a request that was given up says nothing. */
+function lastOf(answers: readonly EmptyAnswer[], file = ""): EmptyAnswer | undefined {
+  const telling = answers.filter(({ reason }) => !GIVEN_UP.includes(reason));
+  const name = basename(file);
+  return telling.findLast((answer) => basename(answer.file) === name) ?? telling.at(-1);
 }
 
 async function emptyAnswers(client: ForegramClient | undefined): Promise<readonly EmptyAnswer[]> {

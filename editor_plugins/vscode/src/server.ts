@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import { ForegramClient, type ClientChoices } from "./client";
 import { MissingProgramError, type ServerCommand } from "./command";
 import { CRASH_LIMIT, Crashes } from "./crashes";
-import type { Status } from "./status";
+import { STARTING, type Status } from "./status";
 import { isAtLeast, MINIMUM_SERVER } from "./version";
 
 /** What the server needs from the extension. */
@@ -16,8 +16,6 @@ export interface Surroundings {
   initializationOptions(): Promise<object>;
   show(status: Status): void;
 }
-
-const STARTING: Status = { kind: "Normal", message: "the language server starts", busy: true };
 
 export class Server implements vscode.Disposable {
   private client: ForegramClient | undefined;

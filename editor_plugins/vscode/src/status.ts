@@ -9,6 +9,12 @@ export interface Status {
   readonly busy?: boolean;
 }
 
+export const STARTING: Status = {
+  kind: "Normal",
+  message: "the language server starts",
+  busy: true,
+};
+
 /** What a person has switched on: completion, everywhere and for languages, and ghost text. */
 export interface Switches {
   readonly ghostText: boolean; // VS Code's own, of all extensions

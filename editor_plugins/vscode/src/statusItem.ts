@@ -3,12 +3,12 @@
 import * as vscode from "vscode";
 
 import type { Preferences } from "./preferences";
-import { iconOf, statusToShow, type Status } from "./status";
+import { iconOf, STARTING, statusToShow, type Status } from "./status";
 
 export class StatusItem implements vscode.Disposable {
   private readonly item: vscode.StatusBarItem;
   private readonly disposables: { dispose(): unknown }[];
-  private status: Status = { kind: "Normal", message: "not started yet" };
+  private status: Status = STARTING;
 
   constructor(private readonly preferences: Preferences) {
     this.item = vscode.window.createStatusBarItem(

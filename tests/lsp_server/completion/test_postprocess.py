@@ -56,6 +56,10 @@ SAME_LINE = [
     ("return a|  ", " + b", " + b", 0),
     ("if |:", "x == 1:", "x == 1:", 1),
     ("f(|🙂)", "'é', 🙂)", "'é', 🙂)", 2),
+    ("print(area(3|))  # tail", ", 4))  # head", ", 4))", 2),
+    ("f(|)  # old", "a)  # old", "a)  # old", 8),
+    ("f(|, b)", "a  # the first", "a", 0),
+    ("f()  # what | is", "it  # really", "it  # really", 0),
 ]
 
 

@@ -1,0 +1,181 @@
+"""What VS Code shows where a server, a setting, an address or a file is not as it should be."""
+
+import pytest
+
+from tests.e2e.editors.conftest import COMMAND
+from tests.support import vscode_servers
+from tests.support.vscode import foregram_extension, workbench
+from tests.support.vscode_sources import LOOP
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.model,
+    pytest.mark.editors,
+    pytest.mark.timeout(400),  # the first start on a machine converts the model
+]
+
+SETTINGS = {"foregram.server.command": [str(COMMAND)]}
+MAX_BYTES = 20 * 2**20  # the server's limit for one document
+
+
+@pytest.fixture(scope="module")
+def code(environ):
+    with workbench(environ, SETTINGS, foregram_extension()) as started:
+        yield started
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder for the window, beside what else a test needs."""
+    made = tmp_path / "shop"
+    made.mkdir()
+    return made
+
+
+def with_server(command):
+    return {"foregram.server.command": list(map(str, command))}
+
+
+def type_total(window):
+    """Type where the model surely answers."""
+    window.open(LOOP.write(window.folder))
+    window.go_to(LOOP.line, LOOP.column)
+    window.type("total")
+
+
+def told_why(window, sentence):
+    """Whether the reason is this; it is asked for after another key, since answers take a while."""
+    window.type("x")
+    window.command("foregram: Why No Suggestion")
+    window.wait_for_message("foregram: ")
+    return any(sentence in message for message in window.messages())
+
+
+def test_a_command_that_is_not_there_is_named(code, folder):
+    with code.window(folder, with_server(["/nowhere/foregram"])) as window:
+        assert "/nowhere/foregram" in window.wait_for_message("foregram.server.command")
+        window.wait_for_status("error", saying="/nowhere/foregram")
+        code.server.configure(SETTINGS)
+        window.wait_until_ready()
+
+
+def test_without_any_server_the_extension_offers_to_install_one(code, folder):
+    with code.window(folder, with_server([])) as window:
+        window.wait_for_message("not installed")
+        window.wait_for_status("warning", saying="not installed")
+
+
+def test_a_server_that_is_too_old_is_told_with_both_versions(code, folder, tmp_path):
+    server = vscode_servers.old_server(tmp_path, "0.0.9")
+    with code.window(folder, with_server([server])) as window:
+        message = window.wait_for_message("0.0.9")
+        assert "0.1.0 or newer" in message
+        window.wait_for_status("error", saying="0.0.9")
+
+
+def test_a_server_that_ends_at_its_start_is_started_three_times_and_its_reason_told(
+    code, folder, tmp_path
+):
+    server = vscode_servers.crashing_server(tmp_path, "the disk is full of cats")
+    with code.window(folder, with_server([server])) as window:
+        message = window.wait_for_message("the disk is full of cats")
+        assert "3 times" in message
+        window.wait_for_status("error", saying="cats")
+        assert vscode_servers.num_starts(tmp_path) == 3
+        code.server.configure(SETTINGS)
+        window.wait_until_ready()
+        assert vscode_servers.num_starts(tmp_path) == 3
+
+
+def test_a_server_that_ends_again_and_again_is_stopped_after_three_times(code, folder, tmp_path):
+    server = vscode_servers.looping_server(tmp_path, "it was the heat")
+    with code.window(folder, with_server([server])) as window:
+        message = window.wait_for_message("it was the heat")
+        assert "3 times" in message
+        assert vscode_servers.num_starts(tmp_path) == 3
+        window.command("foregram: Restart Server")
+        window.until(lambda: vscode_servers.num_starts(tmp_path) > 3, "a person may try again")
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:9", "http://completion.invalid"], ids=["wrong_url", "no_network"]
+)
+def test_a_host_that_cannot_be_reached_is_an_error_in_the_status(code, folder, url):
+    with code.window(folder, {"foregram.hostUrl": url}) as window:
+        window.wait_for_status("error", saying=url.partition("//")[2])
+        type_total(window)
+        window.until(lambda: told_why(window, "cannot be reached"), "the reason", limit_s=60)
+        assert window.ghost() == ""
+
+
+def test_what_is_no_address_is_named_and_the_rest_works(code, folder):
+    with code.window(folder, {"foregram.hostUrl": "gpu.example"}) as window:
+        assert "an http:// or https:// address" in window.wait_for_message("hostUrl")
+        type_total(window)
+        assert window.wait_for_ghost().ghost
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("maxTokens", "many"), ("languages", ["python"]), ("enable", "perhaps")],
+)
+def test_a_setting_of_the_wrong_type_is_named_and_the_rest_works(code, folder, key, value):
+    with code.window(folder, {f"foregram.{key}": value}) as window:
+        window.wait_for_message(key)
+        type_total(window)
+        assert window.wait_for_ghost().ghost
+
+
+def test_the_settings_of_a_workspace_cannot_name_a_command_or_a_host(code, folder, tmp_path):
+    server = vscode_servers.crashing_server(tmp_path, "the workspace has taken over")
+    (folder / ".vscode").mkdir()
+    (folder / ".vscode/settings.json").write_text(
+        f'{{"foregram.server.command": ["{server}"], "foregram.hostUrl": "http://127.0.0.1:9"}}'
+    )
+    with code.window(folder) as window:
+        window.wait_until_ready()
+        type_total(window)
+        assert window.wait_for_ghost().ghost
+    assert vscode_servers.num_starts(tmp_path) == 0
+
+
+def test_in_a_file_that_is_read_only_nothing_is_suggested_and_nothing_fails(code, folder):
+    with code.window(folder, {"files.readonlyInclude": {"**/*.py": True}}) as window:
+        ready = window.wait_until_ready()
+        type_total(window)
+        window.command("foregram: Suggest Now")
+        window.open(LOOP.write(folder, "second.py"))
+        assert window.ghost() == ""
+        assert (folder / "inventory.py").read_text() == LOOP.text
+        assert window.status() == ready
+        assert not [one for one in window.messages() if "foregram" in one]
+
+
+def test_an_untitled_file_is_completed(code, folder):
+    with code.window(folder) as window:
+        window.wait_until_ready()
+        window.command("Create: New File...")
+        window.pick("Text File")
+        window.until(lambda: "Untitled-1" in window.tabs(), "the untitled file")
+        before, _, _ = LOOP.text.partition("        \n")
+        window.page.keyboard.insert_text(before)
+        window.until(lambda: "for item in items" in window.screen().document, "the text")
+        window.type("        total")
+        seen = window.wait_for_ghost()
+        window.press("Tab")
+        window.wait_for_document(seen.preview)
+
+
+def test_a_file_over_the_limit_is_named_as_the_reason(code, folder):
+    line = "# nothing but a comment that makes this file large, again and again\n"
+    (folder / "large.py").write_text(LOOP.text + line * (MAX_BYTES // len(line) + 1000))
+    with code.window(folder, {"workbench.editorLargeFileConfirmation": 100}) as window:
+        window.wait_until_ready()
+        window.open("large.py")
+        window.go_to(LOOP.line, LOOP.column)
+        window.until(
+            lambda: told_why(window, "large.py: the file is too large"), "the reason", limit_s=60
+        )
+        assert window.ghost() == ""
+        type_total(window)
+        assert window.wait_for_ghost().ghost

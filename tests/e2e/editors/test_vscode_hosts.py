@@ -1,0 +1,139 @@
+"""VS Code and its completion host: killed and back, elsewhere, and shared by many windows."""
+
+import os
+import signal
+from contextlib import ExitStack
+
+import pytest
+
+from tests.e2e.editors.conftest import COMMAND
+from tests.support.vscode import foregram_extension, workbench
+from tests.support.vscode_hosts import host_status, remote_host
+from tests.support.vscode_sources import LOOP
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.model,
+    pytest.mark.editors,
+    pytest.mark.timeout(600),  # the first start on a machine converts the model
+]
+
+SETTINGS = {"foregram.server.command": [str(COMMAND)]}
+NUM_WINDOWS = 10
+
+
+@pytest.fixture(scope="module")
+def code(environ):
+    with workbench(environ, SETTINGS, foregram_extension()) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def remote(tmp_path_factory, environ, code):
+    with remote_host(tmp_path_factory.mktemp("remote"), environ) as started:
+        yield started
+
+
+def shows_ghost_text(window, name="inventory.py"):
+    """Type at a place at which the model surely answers, and see its answer."""
+    name = LOOP.write(window.folder, name)
+    window.open(name)
+    window.go_to(LOOP.line, LOOP.column)
+    window.type("total")
+    return window.wait_for_ghost(limit_s=120)
+
+
+def test_a_host_that_was_killed_comes_back_with_the_next_keys(code, environ, tmp_path):
+    with code.window(tmp_path) as window:
+        window.wait_until_ready()
+        seen = shows_ghost_text(window)
+        window.press("Escape")
+        pid = host_status(environ)["pid"]
+        os.kill(pid, signal.SIGKILL)
+        for _ in "total":
+            window.press("Backspace")
+        window.type("total")
+        again = window.wait_for_ghost(limit_s=120)
+        window.wait_until_ready()
+        assert again.preview == seen.preview
+        assert host_status(environ)["pid"] != pid
+        assert not window.messages()
+
+
+def test_a_remote_host_completes_by_address_token_file_and_ca_file(code, remote, tmp_path):
+    settings = {
+        "foregram.hostUrl": remote.url,
+        "foregram.tokenFile": str(remote.token_file),
+        "foregram.caFile": str(remote.ca_file),
+    }
+    with code.window(tmp_path, settings) as window:
+        window.wait_until_ready()
+        before = remote.num_requests()
+        assert shows_ghost_text(window).ghost
+        assert remote.num_requests() > before
+
+
+def test_the_palette_leads_to_a_remote_host_and_back(code, remote, environ, tmp_path):
+    settings = {"foregram.caFile": str(remote.ca_file)}
+    with code.window(tmp_path, settings) as window:
+        window.wait_until_ready()
+        window.command("foregram: Use a Local or a Remote Host")
+        window.pick("A remote host")
+        window.answer(remote.url)
+        window.answer(remote.token)
+        before = remote.num_requests()
+        assert shows_ghost_text(window).ghost
+        assert remote.num_requests() > before
+        before = remote.num_requests()
+        window.press("Escape")
+        window.command("foregram: Use a Local or a Remote Host")
+        window.pick("This machine")
+        assert shows_ghost_text(window, "other.py").ghost
+        assert remote.num_requests() == before
+
+
+def test_a_wrong_token_is_told_and_the_right_one_mends_it(code, remote, tmp_path):
+    url = remote.url.replace("localhost", "LOCALHOST")  # no other test's token is known for it
+    settings = {"foregram.hostUrl": url, "foregram.caFile": str(remote.ca_file)}
+    with code.window(tmp_path, settings) as window:
+        window.wait_for_status("error", saying="token")
+        window.command("foregram: Set the Remote Host's Token")
+        window.answer("a guess")
+        window.wait_for_status("error", saying="token")
+        window.command("foregram: Set the Remote Host's Token")
+        window.answer(remote.token)
+        window.wait_until_ready()
+        assert shows_ghost_text(window).ghost
+
+
+def test_a_self_signed_certificate_is_refused_without_ca_file_and_taken_with_it(
+    code, remote, tmp_path
+):
+    settings = {
+        "foregram.hostUrl": remote.url,
+        "foregram.tokenFile": str(remote.token_file),
+    }
+    with code.window(tmp_path, settings) as window:
+        window.wait_for_status("error", saying="certificate")
+        code.server.configure({**code.settings, **settings, "foregram.caFile": str(remote.ca_file)})
+        window.wait_until_ready()
+        assert shows_ghost_text(window).ghost
+
+
+def test_ten_windows_share_one_host(code, environ, tmp_path):
+    with ExitStack() as stack:
+        windows = []
+        for number in range(NUM_WINDOWS):
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            windows.append(stack.enter_context(code.window(folder)))
+        for window in windows:
+            window.wait_until_ready()
+        for window in windows:
+            window.page.bring_to_front()
+            assert shows_ghost_text(window).ghost
+        window.until(
+            lambda: host_status(environ).get("numClients") == NUM_WINDOWS,
+            lambda: f"{NUM_WINDOWS} clients; {host_status(environ)}",
+        )
+    assert code.server.foregram("logs").count("is loaded") <= 2  # one test killed the first host

@@ -1,0 +1,168 @@
+"""The README's pictures, made from the real VS Code: one of ghost text, one of a typing session."""
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from tests.e2e.editors.conftest import COMMAND
+from tests.support.vscode import foregram_extension, workbench
+from tests.support.vscode_sources import source
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.model,
+    pytest.mark.editors,
+    pytest.mark.timeout(400),  # the first start on a machine converts the model
+]
+
+IMAGES = Path(__file__).parents[3] / "editor_plugins/vscode/images"
+EDITOR = ".part.editor .editor-group-container.active .editor-container"
+FRAME_MS = 100
+HOLD_MS = 1400  # on what a reader should look at
+SETTINGS = {
+    "foregram.server.command": [str(COMMAND)],
+    "foregram.timeLimitMs": 20_000,  # a busy machine draws the same pictures
+    "workbench.colorTheme": "Default Dark Modern",
+    "workbench.activityBar.location": "hidden",
+    "workbench.statusBar.visible": True,
+    "editor.fontFamily": "DejaVu Sans Mono",
+    "editor.fontSize": 15,
+    "editor.lineHeight": 22,
+    "editor.minimap.enabled": False,
+    "editor.guides.indentation": False,
+    "editor.stickyScroll.enabled": False,
+    "editor.lightbulb.enabled": "off",
+    "editor.cursorBlinking": "solid",
+    "editor.inlineSuggest.showToolbar": "never",
+    "editor.scrollbar.vertical": "hidden",
+    "editor.scrollbar.horizontal": "hidden",
+    "editor.overviewRulerBorder": False,
+    "editor.hideCursorInOverviewRuler": True,
+    "breadcrumbs.enabled": False,
+}
+SHOP = source(
+    '''"""A shop's inventory."""
+
+
+def total_price(items):
+    """The price of all items."""
+    total = 0
+    for item in items:
+        total += item.price * item.count
+    return total
+
+
+|
+'''
+)
+HEAD = ("def total_weight(items):", '"""The weight of all items."""')
+
+
+@pytest.fixture(scope="module")
+def code(environ):
+    with workbench(environ, SETTINGS, foregram_extension(), size=(760, 600)) as started:
+        yield started
+
+
+@pytest.fixture
+def images(tmp_path):
+    """Where the pictures go: into the extension where somebody asks for it."""
+    if os.environ.get("EDITOR_PICTURES") != "1":
+        return tmp_path
+    IMAGES.mkdir(exist_ok=True)
+    return IMAGES
+
+
+@pytest.fixture
+def window(code, tmp_path):
+    """The shop in a window without anything beside it."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    with code.window(folder) as opened:
+        opened.wait_until_ready()
+        opened.open(SHOP.write(folder, "shop.py"))
+        opened.press("Control+b")
+        opened.until(
+            lambda: not opened.page.locator(".part.sidebar:visible").count(), "no side bar"
+        )
+        opened.go_to(SHOP.line, SHOP.column)
+        yield opened
+
+
+def test_a_picture_of_ghost_text(window, images):
+    for line in HEAD:
+        window.page.keyboard.insert_text(line)
+        window.press("Enter")
+    seen = window.wait_for_ghost()
+    path = images / "ghost-text.png"
+    picture(window).save(path, optimize=True)
+    assert "\n" in seen.ghost
+    assert path.stat().st_size < 200_000
+
+
+def test_an_animation_of_one_typing_session(window, images):
+    frames = Frames(window)
+    frames.type("def total_w")
+    window.wait_for_ghost()
+    frames.add(HOLD_MS)
+    frames.type(window.ghost().partition("\n")[0][:6])
+    frames.press("Tab")
+    frames.add(HOLD_MS // 2)
+    frames.press("Enter")
+    window.wait_for_ghost()
+    frames.add(HOLD_MS)
+    for _ in range(2):
+        frames.press("Control+ArrowRight")
+        frames.add(HOLD_MS // 2)
+    window.wait_for_ghost()
+    frames.press("Tab")
+    frames.add(2 * HOLD_MS)
+    path = images / "typing.gif"
+    frames.save(path)
+    assert path.stat().st_size < 1_000_000
+    with Image.open(path) as made:
+        assert made.width <= 800
+    assert 5_000 < frames.duration_ms < 16_000
+
+
+class Frames:
+    """Screenshots of a session and how long each of them is shown."""
+
+    def __init__(self, window):
+        self.window = window
+        self.pictures = []
+        self.times = []
+
+    @property
+    def duration_ms(self):
+        return sum(self.times)
+
+    def add(self, shown_ms=FRAME_MS):
+        self.pictures.append(picture(self.window))
+        self.times.append(shown_ms)
+
+    def type(self, text):
+        for key in text:
+            self.window.type(key)
+            self.add()
+
+    def press(self, key):
+        before = self.window.screen()
+        self.window.press(key)
+        self.window.until(lambda: self.window.screen() != before, f"something after {key}")
+        self.add(4 * FRAME_MS)
+
+    def save(self, path):
+        """One palette for all, so that nothing but the text changes."""
+        palette = self.pictures[-1].quantize(64, dither=Image.Dither.NONE)
+        frames = [one.quantize(palette=palette, dither=Image.Dither.NONE) for one in self.pictures]
+        frames[0].save(path, save_all=True, append_images=frames[1:], duration=self.times, loop=0)
+
+
+def picture(window):
+    """The editor, without what is around it."""
+    content = window.page.locator(EDITOR).first.screenshot(animations="disabled")
+    return Image.open(io.BytesIO(content)).convert("RGB")

@@ -1,0 +1,156 @@
+"""How long a person waits in VS Code from a key to ghost text, on the offline model.
+
+    python -m tests.e2e.editors.vscode_latency [--json]
+
+`fresh` is a key at a place that nobody has completed yet, `along` a key that continues the ghost
+text on the screen. Times are read in the page, from the key's event to the frame that shows it.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Page
+
+from tests.e2e.editors.conftest import COMMAND
+from tests.support.vscode import Window, foregram_extension, workbench
+from tests.support.vscode_screen import prepare
+
+NUM_FRESH = 24
+NUM_ALONG = 8  # keys of each ghost text, where it is as long
+_LIMIT_MS = 15_000
+_FIELDS = (
+    *("price", "weight", "height", "width", "depth", "volume", "rating", "discount"),
+    *("tax", "margin", "cost", "profit", "age", "score", "length", "area"),
+    *("power", "speed", "mass", "energy", "demand", "supply", "returns", "damage"),
+)
+
+# Resolves with the milliseconds from the next key to the frame after which `isShown` holds, or with
+# -1. A message that follows a frame's callback is handled after that frame was drawn.
+_MEASURE = """
+([want, limit]) => {
+  const isShown = want === null
+    ? () => foregramTest.ghost() !== ''
+    : () => foregramTest.ghost() === want;
+  window.foregramMeasured = new Promise((resolve) => {
+    const onKey = (event) => {
+      document.removeEventListener('keydown', onKey, true);
+      const pressed = event.timeStamp;
+      const look = () => {
+        if (performance.now() - pressed > limit) return resolve(-1);
+        if (!isShown()) return requestAnimationFrame(look);
+        const drawn = new MessageChannel();
+        drawn.port1.onmessage = () => resolve(performance.now() - pressed);
+        drawn.port2.postMessage(null);
+      };
+      requestAnimationFrame(look);
+    };
+    document.addEventListener('keydown', onKey, true);
+  });
+}
+"""
+
+
+def source() -> tuple[str, list[int]]:
+    """Functions that each lack a line, and the numbers of these lines."""
+    text, places = '"""What a shop knows of its items."""\n', []
+    for field in _FIELDS:
+        text += f'\n\ndef total_{field}(items):\n    """The {field} of all items."""\n'
+        text += "    total = 0\n    for item in items:\n        \n    return total\n"
+        places.append(text.count("\n") - 1)
+    return text, places
+
+
+def key_to_ghost(page: Page, key: str, want: str | None = None) -> float:
+    """Press a key; the milliseconds until there is ghost text, or exactly this one."""
+    prepare(page)
+    page.evaluate(_MEASURE, [want, _LIMIT_MS])
+    page.keyboard.press(key)
+    return float(page.evaluate("() => window.foregramMeasured"))
+
+
+def measure(window: Window) -> dict[str, list[float]]:
+    """The times of all keys, in milliseconds; -1 where no ghost text came."""
+    times: dict[str, list[float]] = {"fresh": [], "along": []}
+    text, places = source()
+    (window.folder / "shop.py").write_text(text)
+    window.open("shop.py")
+    for line in places[:NUM_FRESH]:
+        window.go_to(line, 9)
+        times["fresh"].append(key_to_ghost(window.page, "t"))
+        if times["fresh"][-1] < 0:
+            continue
+        rest = window.wait_for_ghost().ghost
+        for key in rest[:-1][:NUM_ALONG]:  # the last one would leave no ghost text
+            rest = rest[1:]
+            if key.isalnum() or key in " =_.":
+                times["along"].append(key_to_ghost(window.page, _named(key), rest))
+        window.press("Escape")
+    return times
+
+
+def _named(key: str) -> str:
+    return "Space" if key == " " else key
+
+
+def summary(times: list[float]) -> dict[str, float]:
+    """What is published: the median, the ninth tenth, and how many keys had no ghost text."""
+    shown = sorted(time for time in times if time >= 0)
+    if len(shown) < 2:
+        return {"keys": len(times), "missing": len(times) - len(shown)}
+    return {
+        "keys": len(times),
+        "missing": len(times) - len(shown),
+        "p50_ms": round(statistics.median(shown)),
+        "p90_ms": round(statistics.quantiles(shown, n=10)[-1]),
+    }
+
+
+@contextmanager
+def warm_host() -> Iterator[dict[str, str]]:
+    """An environment of our own, with the user's models and a host that is ready."""
+    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as home:
+        ours = {name: text for name, text in os.environ.items() if not name.startswith("FOREGRAM_")}
+        default = Path.home() / ".cache/foregram"
+        cache = os.environ.get("FOREGRAM_CACHE", str(default))
+        ours |= {"HOME": home, "FOREGRAM_CACHE": cache, "FOREGRAM_RUNTIME": f"{home}/run"}
+        subprocess.run(
+            [COMMAND, "doctor", "--start"], env=ours, stdout=subprocess.DEVNULL, check=False
+        )
+        try:
+            yield ours
+        finally:
+            subprocess.run([COMMAND, "stop"], env=ours, stdout=subprocess.DEVNULL, check=True)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    options = parser.parse_args()
+    settings = {"foregram.server.command": [str(COMMAND)]}
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        warm_host() as environ,
+        workbench(environ, settings, foregram_extension()) as code,
+        code.window(Path(folder)) as window,
+    ):
+        window.wait_until_ready()
+        found = {name: summary(times) for name, times in measure(window).items()}
+    if options.json:
+        sys.stdout.write(json.dumps({"editor": "vscode", **found}) + "\n")
+        return
+    for name, figures in found.items():
+        line = ", ".join(f"{key} {value}" for key, value in figures.items())
+        sys.stdout.write(f"vscode, {name}: {line}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+"""Waiting for a state of the world, never for a time."""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+_Value = TypeVar("_Value")
+What = str | Callable[[], str]  # what is waited for, or what tells it when it did not come
+_PAUSE_S = 0.05
+
+
+def until(
+    condition: Callable[[], _Value],
+    what: What,
+    *,
+    limit_s: float = 30.0,
+    pause: Callable[[float], None] = time.sleep,
+) -> _Value:
+    """The first true value of `condition`. Fails, saying what did not come, after `limit_s`."""
+    deadline = time.monotonic() + limit_s
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            raise AssertionError(
+                f"not within {limit_s:.0f} s: {what if isinstance(what, str) else what()}"
+            )
+        pause(_PAUSE_S)
+    return value

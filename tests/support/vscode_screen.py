@@ -1,0 +1,156 @@
+"""What a person sees of a VS Code window, read from the page: text, ghost text, status, messages.
+
+VS Code draws the first line of a ghost text among the line's own pieces and the others in a zone
+below it, spaces as non-breaking ones.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from playwright.sync_api import Page
+
+STATUS_ID = "foregram.status"
+
+# Defines `foregramTest` in the page. `lines` is the editor's text from top to bottom, ghost text
+# included; each line is a list of [is ghost text, text].
+_READER = r"""
+() => {
+  if (window.foregramTest) return;
+  const editor = () => document.querySelector(
+    '.part.editor .editor-group-container.active .editor-instance .monaco-editor');
+  const plain = (text) => text.replace(/[\u00a0\u00b7]/g, ' ').replace(/\u200b/g, '');
+  const pieces = (line) => [...line.querySelectorAll('span > span')].map(
+    (one) => [/\bghost-text/.test(one.className), plain(one.textContent)]);
+  const top = (one) => parseFloat(one.style.top) || 0;
+  function lines() {
+    const shown = editor();
+    if (!shown) return [];
+    const found = [...shown.querySelectorAll('.view-lines > .view-line')].map(
+      (line) => [top(line), pieces(line)]);
+    for (const zone of shown.querySelectorAll('.view-zones > div:has(.suggest-preview-text)')) {
+      if (zone.style.display === 'none') continue;
+      for (const line of zone.querySelectorAll('.view-line')) {
+        const drawn = pieces(line);
+        found.push([top(zone) + top(line) + 0.5, drawn.length ? drawn : [[true, '']]]);
+      }
+    }
+    return found.sort((one, other) => one[0] - other[0]).map((line) => line[1]);
+  }
+  const isGhost = (line) => line.some((piece) => piece[0]);
+  const ghost = () => lines().filter(isGhost).map(
+    (line) => line.filter((piece) => piece[0]).map((piece) => piece[1]).join('')).join('\n');
+  const preview = () => lines().map(
+    (line) => line.map((piece) => piece[1]).join('')).join('\n');
+  function watch(pause) {
+    const seen = { polls: 0, gaps: 0, previews: [] };
+    const timer = setInterval(() => {
+      seen.polls += 1;
+      if (!ghost()) seen.gaps += 1;
+      const now = preview();
+      if (seen.previews[seen.previews.length - 1] !== now) seen.previews.push(now);
+    }, pause);
+    window.foregramTest.end = () => { clearInterval(timer); return seen; };
+  }
+  window.foregramTest = { lines, ghost, preview, watch };
+}
+"""
+_STATUS = """
+(id) => {
+  const item = document.querySelector(`.statusbar-item[id$="${id}"]`);
+  if (!item) return null;
+  const icon = item.querySelector('.codicon');
+  return {
+    label: item.querySelector('.statusbar-item-label').textContent.trim(),
+    sentence: item.getAttribute('aria-label') || '',
+    icon: icon ? icon.className : '',
+    color: item.className,
+  };
+}
+"""
+_MESSAGES = """
+() => [...document.querySelectorAll('.notification-list-item-message')]
+  .map((one) => one.textContent)
+"""
+
+
+@dataclass(frozen=True)
+class StatusItem:
+    """Our entry in the status bar."""
+
+    icon: str  # without `codicon-`
+    label: str
+    sentence: str  # what a pointer over it, or a screen reader, tells
+
+
+@dataclass(frozen=True)
+class Screen:
+    """The editor's text at one moment; of a long file, what is on the screen."""
+
+    lines: tuple[tuple[tuple[bool, str], ...], ...]
+
+    @property
+    def ghost(self) -> str:
+        """The whole ghost text; empty where there is none."""
+        parts = [[text for is_ghost, text in line if is_ghost] for line in self.lines]
+        return "\n".join("".join(texts) for texts in parts if texts)
+
+    @property
+    def preview(self) -> str:
+        """What the document would be with the ghost text accepted."""
+        return "\n".join("".join(text for _, text in line) for line in self.lines)
+
+    @property
+    def document(self) -> str:
+        """What stands in the document."""
+        own = [line for line in self.lines if not line or any(not is_ghost for is_ghost, _ in line)]
+        return "\n".join("".join(text for is_ghost, text in line if not is_ghost) for line in own)
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What was on the screen every 20 ms."""
+
+    polls: int
+    gaps: int  # polls without any ghost text
+    previews: tuple[str, ...]  # the texts with their ghost text, as they followed each other
+
+
+def begin_watching(page: Page) -> None:
+    """Look at the ghost text every 20 ms from now on."""
+    prepare(page)
+    page.evaluate("() => foregramTest.watch(20)")
+
+
+def end_watching(page: Page) -> Watched:
+    """What was seen since `begin_watching`."""
+    seen = page.evaluate("() => foregramTest.end()")
+    return Watched(seen["polls"], seen["gaps"], tuple(seen["previews"]))
+
+
+def read_screen(page: Page) -> Screen:
+    """The active editor."""
+    prepare(page)
+    lines: list[Any] = page.evaluate("() => foregramTest.lines()")
+    return Screen(tuple(tuple((one, text) for one, text in line) for line in lines))
+
+
+def prepare(page: Page) -> None:
+    """Have the page know `foregramTest`; a page that was loaded anew forgets it."""
+    page.evaluate(_READER)
+
+
+def read_status(page: Page) -> StatusItem | None:
+    """Our entry in the status bar, if it is there."""
+    found = page.evaluate(_STATUS, STATUS_ID)
+    if found is None:
+        return None
+    names = re.findall(r"codicon-([a-z-]+)", found["icon"])
+    icon = next((name for name in names if not name.startswith("modifier")), "")
+    return StatusItem(icon, found["label"], found["sentence"])
+
+
+def read_messages(page: Page) -> list[str]:
+    """The notifications that are on the screen."""
+    messages: list[str] = page.evaluate(_MESSAGES)
+    return messages

@@ -1,0 +1,62 @@
+"""Small files with places at which the offline model surely has something to say."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+_INVENTORY = '''"""A shop's inventory."""
+
+
+def total_price(items):
+    """The price of all items."""
+    total = 0
+    for item in items:
+        total += item.price * item.count
+    return total
+
+
+def total_weight(items):
+    """The weight of all items."""|
+'''
+_LOOP = '''"""A shop's inventory."""
+
+
+def total_price(items):
+    """The price of all items."""
+    total = 0
+    for item in items:
+        total += item.price * item.count
+    return total
+
+
+def total_weight(items):
+    """The weight of all items."""
+    total = 0
+    for item in items:
+        |
+    return total
+'''
+
+
+@dataclass(frozen=True)
+class Source:
+    """A text and the place of the caret in it, counted from 1."""
+
+    text: str
+    line: int
+    column: int
+
+    def write(self, folder: Path, name: str = "inventory.py") -> str:
+        """Put it into a file of the folder; the file's name."""
+        (folder / name).write_text(self.text)
+        return name
+
+
+def source(marked: str) -> Source:
+    """The text around `|`, which marks the caret."""
+    before, after = marked.split("|")
+    return Source(before + after, before.count("\n") + 1, len(before.rpartition("\n")[2]) + 1)
+
+
+LOOP = source(_LOOP)  # one line is missing
+BODY = source(_INVENTORY)  # several lines are missing, below the caret's
+OPEN_ENDED = source('"""A shop."""\n\n\nclass Shop:\n    def |\n')  # there are many ways to go on
