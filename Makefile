@@ -5,6 +5,7 @@
 #   make check   style, types, layers
 #   make vsix    build the VS Code extension, the server inside: editor_plugins/vscode/foregram.vsix
 #   make test-editors    fetch real editors into .editors and run the tests that drive them
+#   make latency     the time from a key to ghost text, as a person sees it
 #   make pictures        have those tests renew the pictures of the READMEs
 #   make fix     mend what ruff can mend
 #
@@ -26,7 +27,7 @@ DEMO := tests/data/demo
 VSCODE := editor_plugins/vscode
 VSIX := $(VSCODE)/foregram.vsix
 
-.PHONY: setup demo test test-editors pictures check vsix fix clean
+.PHONY: setup demo test test-editors latency pictures check vsix fix clean
 
 setup: $(READY)
 
@@ -78,6 +79,12 @@ vsix: $(READY) $(VSCODE)/node_modules/.package-lock.json
 test-editors: $(READY) $(if $(shell command -v npm),vsix)
 	$(BIN)/python -m tests.support.editor_parts
 	$(BIN)/python -m pytest -m editors
+
+# From a key to ghost text, in both editors.
+latency: vsix
+	$(BIN)/python -m tests.support.editor_parts
+	$(BIN)/python -m tests.e2e.editors.vscode_latency
+	$(BIN)/python -m tests.e2e.editors.test_neovim_latency
 
 # The pictures of the READMEs, from the real editors.
 pictures: vsix

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.vscode import workbench
+from tests.support.vscode import foregram_extension, workbench
 
-VSIX = Path("editor_plugins/vscode/foregram.vsix").resolve()
 SOURCE = "def total(items):\n    result = 0\n    for item in items:\n        result += \n"
 
 pytestmark = [
@@ -51,7 +50,7 @@ def shop(tmp_path):
 
 
 def test_foregram_is_installed_with_consent_into_a_folder_of_the_extensions_own(bare, shop):
-    with workbench(bare, {}, VSIX) as code, code.window(shop) as window:
+    with workbench(bare, {}, foregram_extension()) as code, code.window(shop) as window:
         window.wait_for_status("warning", saying="not installed")
         window.wait_for_message("not installed on this machine")
         window.page.click(".notification-list-item .monaco-button:has-text('Install…')")
@@ -71,7 +70,7 @@ def test_foregram_is_installed_with_consent_into_a_folder_of_the_extensions_own(
 
 
 def test_without_consent_nothing_is_installed(bare, shop):
-    with workbench(bare, {}, VSIX) as code, code.window(shop) as window:
+    with workbench(bare, {}, foregram_extension()) as code, code.window(shop) as window:
         window.wait_for_message("not installed on this machine")
         window.command("foregram: Install or Update the Server")
         dialog = window.page.locator(".monaco-dialog-box")
@@ -82,7 +81,7 @@ def test_without_consent_nothing_is_installed(bare, shop):
 
 def test_a_failed_installation_says_why_and_leaves_nothing_behind(bare, shop):
     settings = {"foregram.server.package": "foregram-of-nobody"}
-    with workbench(bare, settings, VSIX) as code, code.window(shop) as window:
+    with workbench(bare, settings, foregram_extension()) as code, code.window(shop) as window:
         window.wait_for_status("warning", saying="not installed")
         window.command("foregram: Install or Update the Server")
         window.page.locator(".monaco-dialog-box .monaco-button:has-text('Install')").click()
@@ -92,7 +91,7 @@ def test_a_failed_installation_says_why_and_leaves_nothing_behind(bare, shop):
 
 def test_in_a_browser_without_a_machine_it_says_that_it_cannot_start_a_process(bare, shop):
     settings = {"remote.extensionKind": {"foregram.foregram": ["ui"]}}
-    with workbench(bare, settings, VSIX) as code, code.window(shop) as window:
+    with workbench(bare, settings, foregram_extension()) as code, code.window(shop) as window:
         window.wait_for_status("circle-slash", saying="here is no machine to start it on")
         window.command("foregram: Suggest Now")
         window.wait_for_message("Remote-SSH")

@@ -20,8 +20,9 @@ from pathlib import Path
 from playwright.sync_api import Page
 
 from tests.e2e.editors.conftest import COMMAND
-from tests.support.vscode import Window, foregram_extension, workbench
+from tests.support.vscode import foregram_extension, workbench
 from tests.support.vscode_screen import prepare
+from tests.support.vscode_window import Window
 
 NUM_FRESH = 24
 NUM_ALONG = 8  # keys of each ghost text, where it is as long

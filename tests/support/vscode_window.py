@@ -1,0 +1,233 @@
+"""A window of VS Code as a person uses it, with keys and eyes. Every wait is a poll with a deadline."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from playwright.sync_api import Page
+from playwright.sync_api import TimeoutError as PageTimeout
+
+from tests.support.vscode_polling import What, until
+from tests.support.vscode_screen import (
+    STATUS_ID,
+    Screen,
+    StatusItem,
+    Watched,
+    begin_watching,
+    end_watching,
+    read_messages,
+    read_screen,
+    read_status,
+)
+from tests.support.vscode_server import CodeServer
+
+_Value = TypeVar("_Value")
+_ANSWER_S = 60.0  # a busy machine with two cores takes its time for a completion
+_STABLE_POLLS = 6
+_QUICK_INPUT = ".quick-input-widget .quick-input-box input:visible"  # of secrets, too
+_QUICK_ROWS = ".quick-input-widget .quick-input-list .monaco-list-row"
+_CARET = ".part.editor .editor-group-container.active .editor-instance"
+
+
+@dataclass
+class Window:
+    """One window of VS Code."""
+
+    page: Page
+    server: CodeServer
+    folder: Path
+    console: list[str] = field(default_factory=list)
+
+    def open(self, name: str) -> None:
+        """Open a file of the folder by its name, and put the caret into it."""
+        self.page.keyboard.press("Control+p")
+        self._choose(name, self._row(name))
+        self.until(lambda: self._tab() == name, f"the tab of {name}")
+        self.until(lambda: self.page.locator(f"{_CARET} .view-line").count(), "the text")
+        self.until(self._has_focus, "the caret in the text")
+
+    def go_to(self, line: int, column: int) -> None:
+        """Put the caret before a character, both counted from 1."""
+        self.page.keyboard.press("Control+g")
+        self.page.wait_for_selector(_QUICK_INPUT)
+        self.page.fill(_QUICK_INPUT, f":{line}:{column}")
+        self.page.keyboard.press("Enter")
+        self.page.wait_for_selector(_QUICK_INPUT, state="hidden")
+        place = f"Ln {line}, Col {column}"
+        self.until(lambda: place in self.status_bar(), f"the caret at {place}")
+        self.until(self._has_focus, "the caret in the text")
+
+    def type(self, text: str, *, pause_ms: float = 30) -> None:
+        """Press the keys of a text."""
+        self.page.keyboard.type(text, delay=pause_ms)
+
+    def press(self, *keys: str) -> None:
+        """Press keys, named as Playwright names them."""
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def command(self, title: str) -> None:
+        """Run a command of the palette by its whole title."""
+        self.page.keyboard.press("F1")
+        self._choose(f">{title}", f'{_QUICK_ROWS}[aria-label^="{title}"]')
+
+    def click_status(self) -> None:
+        """Click our entry in the status bar."""
+        self.page.click(f'.statusbar-item[id$="{STATUS_ID}"] .statusbar-item-label')
+
+    def pick(self, label: str) -> None:
+        """Choose an entry of the list that has opened, by the start of its label."""
+        row = self.page.locator(f'{_QUICK_ROWS}[aria-label*="{label}"]').first
+        row.wait_for()
+        row.click()
+
+    def answer(self, text: str) -> None:
+        """Fill the input box that has opened."""
+        self.page.wait_for_selector(_QUICK_INPUT)
+        self.page.fill(_QUICK_INPUT, text)
+        self.page.keyboard.press("Enter")
+        self.until(lambda: not self._is_asking(text), "the box is gone")
+
+    def choices(self) -> list[str]:
+        """The entries of the list that has opened."""
+        self.page.wait_for_selector(f"{_QUICK_ROWS}.focused")
+        labels = self.page.locator(_QUICK_ROWS).evaluate_all(
+            "(rows) => rows.map((row) => row.getAttribute('aria-label'))"
+        )
+        return list(labels)
+
+    def save(self) -> str:
+        """Save the active file, and tell what the disk holds then."""
+        name = self._tab()
+        self.page.keyboard.press("Control+s")
+        self.until(lambda: not self.is_dirty(), f"{name} is saved")
+        return (self.folder / name).read_text()
+
+    def type_watched(self, text: str, *, pause_ms: float = 80) -> Watched:
+        """Press the keys of a text, and tell what was on the screen meanwhile."""
+        begin_watching(self.page)
+        self.type(text, pause_ms=pause_ms)
+        self._pause(1.0)  # a late answer may still take the ghost text away
+        return end_watching(self.page)
+
+    def screen(self) -> Screen:
+        """The active editor."""
+        return read_screen(self.page)
+
+    def ghost(self) -> str:
+        """The ghost text; empty where there is none."""
+        return self.screen().ghost
+
+    def wait_for_ghost(self, limit_s: float = _ANSWER_S) -> Screen:
+        """The screen once it shows a ghost text that stays as it is."""
+        seen: list[Screen] = []
+
+        def is_settled() -> bool:
+            seen.append(self.screen())
+            last = seen[-_STABLE_POLLS:]
+            return len(last) == _STABLE_POLLS and bool(last[0].ghost) and len(set(last)) == 1
+
+        self.until(is_settled, "a ghost text", limit_s=limit_s)
+        return seen[-1]
+
+    def wait_for_document(self, text: str) -> None:
+        """Wait until exactly this stands in the document."""
+        self.until(
+            lambda: self.screen().document == text,
+            lambda: f"{text!r}; there is {self.screen().document!r}",
+        )
+
+    def status(self) -> StatusItem:
+        """Our entry in the status bar."""
+        found = self.until(lambda: read_status(self.page), "foregram's entry in the status bar")
+        assert found is not None
+        return found
+
+    def wait_for_status(
+        self, *icons: str, saying: str = "", limit_s: float = _ANSWER_S
+    ) -> StatusItem:
+        """Our entry in the status bar once it has one of these icons and says this."""
+        seen: list[StatusItem] = []
+
+        def is_there() -> bool:
+            seen.append(self.status())
+            return seen[-1].icon in icons and saying in seen[-1].sentence
+
+        wanted = f"a status {' or '.join(icons)} {saying!r}"
+        self.until(is_there, lambda: f"{wanted}; it is {seen[-1]}", limit_s=limit_s)
+        return seen[-1]
+
+    def wait_until_ready(self) -> StatusItem:
+        """Our entry in the status bar once the server has its host, and the host its model."""
+        return self.wait_for_status("sparkle", saying=" on cpu")
+
+    def status_bar(self) -> str:
+        """All that the status bar says."""
+        return " | ".join(self.page.locator(".statusbar-item").all_text_contents())
+
+    def messages(self) -> list[str]:
+        """The notifications that are on the screen."""
+        return read_messages(self.page)
+
+    def wait_for_message(self, text: str, limit_s: float = _ANSWER_S) -> str:
+        """The first notification that holds this text."""
+        return self.until(
+            lambda: next((one for one in self.messages() if text in one), ""),
+            lambda: f"a message with {text!r}; there are {self.messages()}",
+            limit_s=limit_s,
+        )
+
+    def tabs(self) -> list[str]:
+        """The names of the open files."""
+        tabs = self.page.locator(".tabs-container .tab")
+        return [str(tab.get_attribute("data-resource-name")) for tab in tabs.all()]
+
+    def is_dirty(self) -> bool:
+        """Whether the active file has changes that are not saved."""
+        return bool(self.page.locator(".tabs-container .tab.active.dirty").count())
+
+    def until(
+        self, condition: Callable[[], _Value], what: What, *, limit_s: float = 30.0
+    ) -> _Value:
+        """The first true value of `condition`."""
+        return until(condition, what, limit_s=limit_s, pause=self._pause)
+
+    def _pause(self, seconds: float) -> None:
+        """Wait as Playwright does, which goes on listening to the page."""
+        self.page.wait_for_timeout(1000 * seconds)
+
+    def _choose(self, text: str, row: str) -> None:
+        """Fill the quick input, and take its first entry once that is `row`."""
+        self.page.wait_for_selector(_QUICK_INPUT)
+        self.until(lambda: self._finds(text, row), f"{text} in the list", limit_s=60)
+        self.page.keyboard.press("Enter")
+        self.until(lambda: not self._is_asking(text), "the list is gone")
+
+    def _finds(self, text: str, row: str) -> bool:
+        """Whether the list has it; a file that is new is not found at the first time."""
+        self.page.fill(_QUICK_INPUT, "")
+        self.page.fill(_QUICK_INPUT, text)
+        with suppress(PageTimeout):
+            return bool(self.page.wait_for_selector(f"{row}.focused", timeout=5000))
+        return False
+
+    def _is_asking(self, text: str) -> bool:
+        """Whether the quick input still shows what was put into it; a next one may have come."""
+        boxes = self.page.locator(_QUICK_INPUT)
+        return text in boxes.evaluate_all("(boxes) => boxes.map((one) => one.value)")
+
+    def _row(self, name: str) -> str:
+        return f'{_QUICK_ROWS}[aria-label^="{name}"]'
+
+    def _tab(self) -> str:
+        tab = self.page.locator(".tabs-container .tab.active")
+        return str(tab.first.get_attribute("data-resource-name")) if tab.count() else ""
+
+    def _has_focus(self) -> bool:
+        return bool(
+            self.page.evaluate(
+                "(place) => !!document.activeElement?.closest(place)", f"{_CARET} .monaco-editor"
+            )
+        )
