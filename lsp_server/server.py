@@ -77,6 +77,7 @@ class ForegramServer(DocumentServer):
         options = {key: value for key, value in options.items() if key not in _EDITOR_KEYS}
         self.session.configure(options, source)
         if self._is_initialized:
+            self.status.answered(None)  # what was switched off may be on now: the next key tells
             self.report_problems()
 
     def report_problems(self) -> None:

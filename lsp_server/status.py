@@ -12,7 +12,14 @@ from engine.host.protocol import Status
 from lsp_server.language_server_protocol import DocumentServer
 from lsp_server.reasons import Reason
 
-_INACTIVE = {Reason.DISABLED, Reason.IGNORED_FILE, Reason.SECRET_FILE}
+_INACTIVE = {
+    Reason.BINARY,
+    Reason.DISABLED,
+    Reason.IGNORED_FILE,
+    Reason.OUT_OF_STEP,
+    Reason.SECRET_FILE,
+    Reason.TOO_LARGE,
+}
 
 
 class _State(NamedTuple):

@@ -24,7 +24,8 @@ from lsp_server.reasons import Reason
 from lsp_server.settings import Settings
 
 _VARIETY = 0.8  # temperature of all candidates but the first
-_VARIETY_S = 3.0  # after this no further candidate is begun
+_VARIETY_S = 3.0  # after this no third candidate is begun
+_SECOND_S = 10.0  # and after this no second one, which who asks is waiting for
 _REFUSALS: dict[RefusalReason, Reason] = {
     "unknown": Reason.UNKNOWN_DOCUMENT,
     "too large": Reason.TOO_LARGE,
@@ -135,16 +136,25 @@ class Completer:
         state = await self._link.ready()
         if state != "ready":
             return _NO_HOST[state]
-        settings, began = self._settings(), time.monotonic()
-        if cursor.trigger is Trigger.AUTOMATIC and settings.debounce_ms:
+        settings = self._settings()
+        if cursor.trigger is Trigger.INVOKED:
+            return await self._candidates(cursor, settings)
+        if settings.debounce_ms:
             await asyncio.sleep(settings.debounce_ms / 1000)
-        if cursor.trigger is Trigger.AUTOMATIC:
-            return await self._written(cursor)
+        return await self._written(cursor)
+
+    async def _candidates(self, cursor: Cursor, settings: Settings) -> Reason | None:
+        """Have several completions written, as long as that is quick; some say the same."""
+        began = time.monotonic()
         reason = await self._begun(cursor, Sampled(settings.temperature, settings.seed))
         best = self._found(cursor)[:1]
-        for number in range(1, settings.num_candidates):
-            if reason is None and time.monotonic() - began < _VARIETY_S:
-                await self._begun(cursor, Sampled(_VARIETY, settings.seed + number))
+        for number in range(1, 2 * settings.num_candidates - 1):
+            count = len(self._found(cursor))
+            limit_s = _VARIETY_S if count > 1 else _SECOND_S
+            is_late = time.monotonic() - began > limit_s
+            if reason is not None or is_late or count >= settings.num_candidates:
+                break
+            await self._begun(cursor, Sampled(_VARIETY, settings.seed + number))
         for one in best:
             self._known.prefer(one.completion_id)
         return reason

@@ -213,6 +213,8 @@ def test_a_language_is_switched_off_and_on(start):
 
 
 def test_a_host_that_was_killed_comes_back(start, environ):
+    # Or else this would be the second early end of a host, after which it is not started again.
+    subprocess.run([COMMAND, "stop"], env=environ, check=True)
     editor = start()
     former = status(environ)["pid"]
     os.kill(former, signal.SIGKILL)
@@ -233,9 +235,10 @@ def test_ten_windows_share_one_host(environ, tmp_path):
             editors.append(stack.enter_context(one))
         for editor in editors:
             editor.until_ready()
-        host = status(environ)
-        assert host["num_clients"] >= len(editors), host
+        former = status(environ)["pid"]
         for editor in editors:
             editor.type(LOOP)
         assert all(editor.until_ghost(200) for editor in editors)
-        assert status(environ)["pid"] == host["pid"]
+        host = status(environ)
+        assert host["numClients"] >= len(editors), host
+        assert host["pid"] == former

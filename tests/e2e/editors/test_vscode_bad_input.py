@@ -1,5 +1,8 @@
 """What VS Code shows where a server, a setting, an address or a file is not as it should be."""
 
+import json
+import subprocess
+
 import pytest
 
 from tests.e2e.editors.conftest import COMMAND
@@ -43,12 +46,10 @@ def type_total(window):
     window.type("total")
 
 
-def told_why(window, sentence):
-    """Whether the reason is this; it is asked for after another key, since answers take a while."""
-    window.type("x")
-    window.command("foregram: Why No Suggestion")
-    window.wait_for_message("foregram: ")
-    return any(sentence in message for message in window.messages())
+def reasons(environ):
+    """The codes of the last empty answers."""
+    done = subprocess.run([COMMAND, "why", "--json"], env=environ, capture_output=True, check=True)
+    return [answer["reason"] for answer in json.loads(done.stdout)]
 
 
 def test_a_command_that_is_not_there_is_named(code, folder):
@@ -100,11 +101,13 @@ def test_a_server_that_ends_again_and_again_is_stopped_after_three_times(code, f
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:9", "http://completion.invalid"], ids=["wrong_url", "no_network"]
 )
-def test_a_host_that_cannot_be_reached_is_an_error_in_the_status(code, folder, url):
+def test_a_host_that_cannot_be_reached_is_an_error_in_the_status(code, folder, url, environ):
     with code.window(folder, {"foregram.hostUrl": url}) as window:
         window.wait_for_status("error", saying=url.partition("//")[2])
         type_total(window)
-        window.until(lambda: told_why(window, "cannot be reached"), "the reason", limit_s=60)
+        window.until(lambda: "host_unreachable" in reasons(environ), "the reason", limit_s=60)
+        window.command("foregram: Why No Suggestion")
+        window.wait_for_message("the completion host cannot be reached")
         assert window.ghost() == ""
 
 
@@ -173,9 +176,10 @@ def test_a_file_over_the_limit_is_named_as_the_reason(code, folder):
         window.wait_until_ready()
         window.open("large.py")
         window.go_to(LOOP.line, LOOP.column)
-        window.until(
-            lambda: told_why(window, "large.py: the file is too large"), "the reason", limit_s=60
-        )
+        window.type("x")
+        window.wait_for_status("circle-slash", saying="the file is too large")
+        window.command("foregram: Why No Suggestion")
+        window.wait_for_message("large.py: the file is too large")
         assert window.ghost() == ""
         type_total(window)
         assert window.wait_for_ghost().ghost
