@@ -2,7 +2,7 @@
 #
 #   make demo    set everything up and complete a hole in a real file, lookahead on and off
 #   make test    set everything up and run the tests
-#   make check   style, types, layers
+#   make check   style, types, layers; check-vscode: those of the extension, with npm
 #   make vsix    build the VS Code extension, the server inside: editor_plugins/vscode/foregram.vsix
 #   make test-editors    fetch real editors into .editors and run the tests that drive them
 #   make latency     the time from a key to ghost text, as a person sees it
@@ -27,7 +27,7 @@ DEMO := tests/data/demo
 VSCODE := editor_plugins/vscode
 VSIX := $(VSCODE)/foregram.vsix
 
-.PHONY: setup demo test test-editors latency pictures check vsix fix clean
+.PHONY: setup demo test test-editors latency pictures check check-vscode vsix fix clean
 
 setup: $(READY)
 
@@ -68,27 +68,30 @@ $(VSCODE)/node_modules/.package-lock.json: $(VSCODE)/package-lock.json
 	cd $(VSCODE) && npm ci --loglevel=error
 
 vsix: $(READY) $(VSCODE)/node_modules/.package-lock.json
-	cd $(VSCODE) && npm run --silent check && npm run --silent test
 	rm -rf $(VSCODE)/server
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $(VSCODE)/server .
 	cp LICENSE $(VSCODE)/LICENSE
 	cd $(VSCODE) && npm exec --loglevel=error -- vsce package --no-dependencies \
 	    --allow-missing-repository --no-rewrite-relative-links --out foregram.vsix
 
-# Where there is no npm, the tests of VS Code say that they are skipped.
-test-editors: $(READY) $(if $(shell command -v npm),vsix)
+check-vscode: $(VSCODE)/node_modules/.package-lock.json
+	cd $(VSCODE) && npm run --silent check && npm run --silent test
+
+# A part that cannot be had, as npm or an editor, skips its tests with the reason.
+test-editors: $(READY)
 	$(BIN)/python -m tests.support.editor_parts
 	$(BIN)/python -m pytest -m editors
 
 # From a key to ghost text, in both editors.
-latency: vsix
+latency: $(READY)
 	$(BIN)/python -m tests.support.editor_parts
 	$(BIN)/python -m tests.e2e.editors.vscode_latency
 	$(BIN)/python -m tests.e2e.editors.test_neovim_latency
 
 # The pictures of the READMEs, from the real editors.
-pictures: vsix
+pictures: $(READY)
+	$(BIN)/python -m tests.support.editor_parts
 	EDITOR_PICTURES=1 $(BIN)/python -m pytest -m editors tests/e2e/editors -k picture
 
 clean:
-	rm -rf $(VENV) .editors $(VSCODE)/node_modules $(VSIX) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .editors $(VSIX) $(addprefix $(VSCODE)/,node_modules dist server LICENSE) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

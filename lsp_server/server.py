@@ -4,18 +4,17 @@ import asyncio
 import gc
 import logging
 from collections.abc import Mapping
-from contextlib import suppress
 from importlib.metadata import version
-from itertools import takewhile
 from typing import Any
 
 import msgspec
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 
-from engine.host.protocol import Position
 from lsp_server.completion.completer import Answer
 from lsp_server.completion.cursor import Asked
 from lsp_server.completion.item import ACCEPT_COMMAND
+from lsp_server.completion.menu_entry import menu_entry
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.documents.encoding import to_code_points
@@ -25,6 +24,8 @@ from lsp_server.prompt.extent import Trigger
 from lsp_server.session import Session
 from lsp_server.setting_layers import Layer
 from lsp_server.status import StatusLine
+
+_LOG = logging.getLogger(__name__)
 
 SECTION = "foregram"
 CONFIGURATION = "the editor's settings"
@@ -83,11 +84,10 @@ class ForegramServer(DocumentServer):
     def report_problems(self) -> None:
         """Name what is wrong in the settings, once, also where a client sends it in two ways."""
         problems = {one.message: one for one in self.session.problems}
-        for message in self._reported & problems.keys():
-            del problems[message]
-        self._reported |= problems.keys()
-        if problems:
-            text = "; ".join(map(str, problems.values()))
+        news = [str(one) for message, one in problems.items() if message not in self._reported]
+        self._reported = set(problems)
+        if news:
+            text = "; ".join(news)
             params = types.ShowMessageParams(types.MessageType.Warning, f"foregram: {text}")
             self.window_show_message(params)
 
@@ -120,9 +120,7 @@ async def initialized(server: ForegramServer, _params: types.InitializedParams) 
     gc.freeze()  # what the start has made stays; nothing of it is looked through again
     gc.enable()
     server.begin()
-    with suppress(TimeoutError):  # a client may forget to answer
-        async with asyncio.timeout(_SETTINGS_S):
-            await _pull_settings(server)
+    await _pull_settings(server)
     await server.session.connect()
 
 
@@ -150,7 +148,7 @@ async def complete_in_menu(
     answer = await _answer(server, Asked(params.text_document.uri, params.position))
     entries = []
     if isinstance(snapshot, Snapshot):
-        entries = [_menu_entry(item, snapshot, params.position) for item in answer.items]
+        entries = [menu_entry(item, snapshot, params.position) for item in answer.items]
     return types.CompletionList(is_incomplete=True, items=entries)
 
 
@@ -239,7 +237,12 @@ async def _pull_settings(server: ForegramServer) -> None:
     if workspace is None or not workspace.configuration:
         return
     params = types.ConfigurationParams([types.ConfigurationItem(section=SECTION)])
-    given = await server.workspace_configuration_async(params)
+    try:
+        async with asyncio.timeout(_SETTINGS_S):
+            given = await server.workspace_configuration_async(params)
+    except (TimeoutError, JsonRpcException) as error:  # a client may forget to answer, or fail
+        _LOG.warning("the client does not tell its settings: %r", error)
+        return
     server.configure(msgspec.to_builtins(given[0]) if given else {}, CONFIGURATION)
 
 
@@ -247,32 +250,3 @@ def _roots(params: types.InitializeParams) -> list[str]:
     if params.workspace_folders:
         return [folder.uri for folder in params.workspace_folders]
     return [params.root_uri] if params.root_uri else []
-
-
-def _menu_entry(
-    item: types.InlineCompletionItem, snapshot: Snapshot, cursor: types.Position
-) -> types.CompletionItem:
-    """The item from the start of the word before the cursor: clients filter by that word."""
-    assert item.range is not None  # noqa: S101 - every item of ours has one
-    start = _word_start(snapshot, snapshot.position(cursor))
-    before = snapshot.prefix_of_line(snapshot.position(item.range.start))
-    text = (before + str(item.insert_text))[start.character :]
-    edited = types.Range(snapshot.client_position(start), item.range.end)
-    first_line = text.strip().split("\n", 1)[0].rstrip()
-    return types.CompletionItem(
-        label=first_line,
-        kind=types.CompletionItemKind.Text,
-        detail="foregram",
-        documentation=text,
-        sort_text="!",  # first; not preselected, since Enter should still mean a new line
-        filter_text=first_line,  # the whole text would match nearly anything
-        text_edit=types.TextEdit(edited, text),
-        insert_text_mode=types.InsertTextMode.AsIs,  # it is indented already
-        command=item.command,
-    )
-
-
-def _word_start(snapshot: Snapshot, position: Position) -> Position:
-    before = snapshot.prefix_of_line(position)
-    word = takewhile(lambda character: character.isalnum() or character == "_", reversed(before))
-    return Position(position.line, position.character - len(list(word)))

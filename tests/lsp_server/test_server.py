@@ -63,6 +63,28 @@ async def test_options_of_the_client_hold_and_wrong_ones_are_named(tmp_path):
     assert "seed" in told
 
 
+async def test_an_editor_that_cannot_tell_its_settings_gets_completions_all_the_same(tmp_path):
+    knows = types.ClientCapabilities(
+        workspace=types.WorkspaceClientCapabilities(configuration=True)
+    )
+    options = {"settings": RuntimeError("no settings here"), "capabilities": knows}
+    async with served(tmp_path, HeldEngine(WORDS), **options) as (shown, _):
+        shown.open(SOURCE)
+        assert await shown.items()
+
+
+async def test_what_was_switched_off_is_not_said_any_more_once_it_is_on(tmp_path):
+    options = {"foregram": {"languages": {"python": False}}, "editorInfo": {"name": "a"}}
+    async with served(tmp_path, HeldEngine(WORDS), options=options) as (shown, _):
+        shown.open(SOURCE)
+        assert await shown.items() == []
+        assert shown.statuses[-1]["kind"] == "Inactive"
+        changed = {"foregram": {"languages": {"python": True}}}
+        shown.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(changed))
+        await shown.run("foregram.why")
+        assert shown.statuses[-1]["kind"] == "Normal"
+
+
 async def test_settings_that_are_pulled_hold_beside_those_of_the_start(tmp_path):
     engine = HeldEngine(WORDS)
     able = types.ClientCapabilities(workspace=types.WorkspaceClientCapabilities(configuration=True))

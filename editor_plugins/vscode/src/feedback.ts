@@ -36,7 +36,8 @@ export class Feedback implements vscode.Disposable {
     const answer = await next(document, position, context, token);
     const items = Array.isArray(answer) ? answer : (answer?.items ?? []);
     if (!token.isCancellationRequested) {
-      this.offers = items.flatMap((item) => offerOf(item, document, position));
+      const offers = items.flatMap((item) => offerOf(item, document, position));
+      this.offers = offers.length > 0 ? offers : this.offers; // the former may be shown still
     }
     return answer;
   };

@@ -16,7 +16,7 @@ const IS_FIT = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11)
 /** The first Python that is new enough and can make an environment with pip. */
 export async function findPython(): Promise<string | undefined> {
   for (const name of PYTHONS) {
-    const ended = await run(name, ["-c", IS_FIT]).catch(() => undefined);
+    const ended = await run(name, ["-I", "-c", IS_FIT]).catch(() => undefined);
     if (ended?.status === 0) {
       return name;
     }
@@ -42,10 +42,10 @@ export function installSteps(
 ): Step[] {
   const torch = hasGpu ? [] : ["torch==2.13.0"];
   return [
-    { program: python, args: ["-m", "venv", "--clear", environment] },
+    { program: python, args: ["-I", "-m", "venv", "--clear", environment] },
     {
       program: join(environment, "bin", "python"),
-      args: ["-m", "pip", "install", "--no-input", "--progress-bar=off", ...torch, what],
+      args: ["-I", "-m", "pip", "install", "--no-input", "--progress-bar=off", ...torch, what],
     },
   ];
 }

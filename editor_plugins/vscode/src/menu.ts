@@ -23,7 +23,10 @@ function switchEntries(preferences: Preferences): Entry[] {
   const language = vscode.window.activeTextEditor?.document.languageId;
   const entries: Entry[] = [
     { label: `${verb(enable)} here`, description: "this workspace", command: "foregram.toggle" },
-    { label: `${verb(enable)} everywhere`, command: "foregram.toggleEverywhere" },
+    {
+      label: `${verb(preferences.isEnabledEverywhere)} everywhere`,
+      command: "foregram.toggleEverywhere",
+    },
   ];
   if (language !== undefined) {
     const label = `${verb(languages[language] !== false)} for ${language}`;

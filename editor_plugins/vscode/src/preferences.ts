@@ -5,6 +5,8 @@ import * as vscode from "vscode";
 import { chosenSettings, SECTION, serverKeys, type Settings } from "./settings";
 import type { Switches } from "./status";
 
+const ACCEPT_COMMAND = "foregram.accept";
+
 interface Manifest {
   readonly version: string;
   readonly contributes: { readonly configuration: { readonly properties: Settings } };
@@ -23,7 +25,10 @@ export class Preferences {
   /** What the server is told: the settings that somebody has set, and the remote host's token. */
   async forServer(): Promise<Settings> {
     const token = await this.token(this.hostUrl);
-    const chosen = chosenSettings(this.configuration, this.keys);
+    const chosen = {
+      ...chosenSettings(this.configuration, this.keys),
+      acceptCommand: ACCEPT_COMMAND, // VS Code runs it, so nobody else may name one
+    };
     return token === undefined ? chosen : { ...chosen, token };
   }
 
@@ -55,15 +60,34 @@ export class Preferences {
   }
 
   /** For the workspace where there is one: what a person does "here" should not follow them. */
-  async setEnabled(enable: boolean, where: "everywhere" | "here"): Promise<void> {
+  async enableHere(enable: boolean): Promise<void> {
     const { Global, Workspace } = vscode.ConfigurationTarget;
     const hasWorkspace = vscode.workspace.workspaceFolders !== undefined;
-    const target = where === "here" && hasWorkspace ? Workspace : Global;
-    await this.configuration.update("enable", enable, target);
+    await this.configuration.update("enable", enable, hasWorkspace ? Workspace : Global);
   }
 
+  /** Whether completion is on where no workspace says otherwise. */
+  get isEnabledEverywhere(): boolean {
+    return this.configuration.inspect("enable")?.globalValue !== false;
+  }
+
+  /** For all workspaces, this one included. */
+  async enableEverywhere(enable: boolean): Promise<void> {
+    await this.update("enable", enable);
+    if (this.configuration.inspect("enable")?.workspaceValue !== undefined) {
+      const target = vscode.ConfigurationTarget.Workspace;
+      await this.configuration.update("enable", undefined, target);
+    }
+  }
+
+  /** Where it is switched now: by the workspace, or else by the person. */
   async setLanguage(language: string, enable: boolean): Promise<void> {
-    await this.update("languages", { ...this.switches.languages, [language]: enable });
+    const at = this.configuration.inspect<Record<string, boolean>>("languages");
+    const { Global, Workspace } = vscode.ConfigurationTarget;
+    const isOfWorkspace = at?.workspaceValue !== undefined && language in at.workspaceValue;
+    const former = isOfWorkspace ? at.workspaceValue : at?.globalValue;
+    const target = isOfWorkspace ? Workspace : Global;
+    await this.configuration.update("languages", { ...former, [language]: enable }, target);
   }
 
   async setHostUrl(url: string): Promise<void> {

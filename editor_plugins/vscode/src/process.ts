@@ -1,6 +1,7 @@
 /** Commands that run to their end: their lines as they come, their status, a way to stop them. */
 
 import { spawn } from "node:child_process";
+import { homedir } from "node:os";
 import { createInterface } from "node:readline";
 
 import { LastWords } from "./lastWords";
@@ -24,6 +25,7 @@ export async function run(
 ): Promise<Ended> {
   const process_ = spawn(program, args, {
     env: { ...process.env, ...options.environment },
+    cwd: homedir(), // and not in a repository, whose files a program may take for its own
     stdio: ["ignore", "pipe", "pipe"],
     detached: true, // a group of its own, so that what it has started ends with it
   });

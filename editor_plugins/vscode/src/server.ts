@@ -19,6 +19,7 @@ export interface Surroundings {
 
 export class Server implements vscode.Disposable {
   private client: ForegramClient | undefined;
+  private starting: ForegramClient | undefined;
   private readonly crashes = new Crashes();
   private turn: Promise<void> = Promise.resolve(); // starts and stops take turns
   private next: Promise<void> | undefined; // a start that has not begun: later ones join it
@@ -35,11 +36,13 @@ export class Server implements vscode.Disposable {
   /** Starts the server, or starts it again. */
   restart(): Promise<void> {
     this.crashes.forget();
+    this.starting?.abandon();
     return this.startAgain();
   }
 
   stop(): Promise<void> {
     clearTimeout(this.timer);
+    this.starting?.abandon();
     return this.take(() => this.endClient());
   }
 
@@ -108,12 +111,8 @@ export class Server implements vscode.Disposable {
   }
 
   private async connect(command: ServerCommand): Promise<ForegramClient | undefined> {
-    let hasEnded = false;
     const onEnd = (): void => {
-      if (!hasEnded) {
-        hasEnded = true; // a crash while starting is told twice
-        this.ended(client);
-      }
+      this.ended(client);
     };
     const { output, middleware } = this.around;
     const initializationOptions = await this.around.initializationOptions();
@@ -123,16 +122,17 @@ export class Server implements vscode.Disposable {
     client.onNotification("didChangeStatus", (status: Status) => {
       this.show(status);
     });
+    this.starting = client;
     try {
       await client.start();
       if (this.shown === STARTING) {
         this.show({ kind: "Normal", message: "the language server runs" });
       }
       return client;
-    } catch (error) {
-      output.error(String(error));
-      onEnd();
-      return undefined;
+    } catch {
+      return undefined; // it has told of its end
+    } finally {
+      this.starting = undefined;
     }
   }
 
@@ -158,7 +158,7 @@ export class Server implements vscode.Disposable {
 
   private refuse(command: ServerCommand, version: string): void {
     const need = `this extension needs ${MINIMUM_SERVER} or newer`;
-    const action = command.origin === "extension" ? "Update" : "Open Settings";
+    const action = command.origin === "settings" ? "Open Settings" : "Update";
     this.fail(`the server ${command.program} is ${version}: ${need}`, action);
   }
 

@@ -172,7 +172,7 @@ test("an installation makes an environment of its own and is shown as one would 
     false,
   );
   assert.ok(make !== undefined && install !== undefined);
-  assert.equal(asTyped(make), "python3 -m venv --clear '/my place/server'");
+  assert.equal(asTyped(make), "python3 -I -m venv --clear '/my place/server'");
   assert.ok(
     asTyped(install).endsWith("torch==2.13.0 '/x/foregram.whl[offline-model]'"),
   );

@@ -58,7 +58,8 @@ SAME_LINE = [
     ("f(|🙂)", "'é', 🙂)", "'é', 🙂)", 2),
     ("print(area(3|))  # tail", ", 4))  # head", ", 4))", 2),
     ("f(|)  # old", "a)  # old", "a)  # old", 8),
-    ("f(|, b)", "a  # the first", "a", 0),
+    ('"""See | for more."""', "issue #5 and #7", "issue #5 and #7", 0),
+    ("url: |  # prod", "https://a/b#frag", "https://a/b#frag", 0),
     ("f()  # what | is", "it  # really", "it  # really", 0),
 ]
 

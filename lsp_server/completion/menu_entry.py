@@ -1,0 +1,37 @@
+"""A completion as an entry of the menu, for clients that show no ghost text."""
+
+from itertools import takewhile
+
+from lsprotocol import types
+
+from engine.host.protocol import Position
+from lsp_server.documents.document import Snapshot
+
+
+def menu_entry(
+    item: types.InlineCompletionItem, snapshot: Snapshot, cursor: types.Position
+) -> types.CompletionItem:
+    """The item from the start of the word before the cursor: clients filter by that word."""
+    assert item.range is not None  # noqa: S101 - every item of ours has one
+    start = _word_start(snapshot, snapshot.position(cursor))
+    before = snapshot.prefix_of_line(snapshot.position(item.range.start))
+    text = (before + str(item.insert_text))[start.character :]
+    edited = types.Range(snapshot.client_position(start), item.range.end)
+    first_line = text.strip().split("\n", 1)[0].rstrip()
+    return types.CompletionItem(
+        label=first_line,
+        kind=types.CompletionItemKind.Text,
+        detail="foregram",
+        documentation=text,
+        sort_text="!",  # first; not preselected, since Enter should still mean a new line
+        filter_text=first_line,  # the whole text would match nearly anything
+        text_edit=types.TextEdit(edited, text),
+        insert_text_mode=types.InsertTextMode.AsIs,  # it is indented already
+        command=item.command,
+    )
+
+
+def _word_start(snapshot: Snapshot, position: Position) -> Position:
+    before = snapshot.prefix_of_line(position)
+    word = takewhile(lambda character: character.isalnum() or character == "_", reversed(before))
+    return Position(position.line, position.character - len(list(word)))
