@@ -5,10 +5,11 @@ import {
   chmodSync,
   mkdirSync,
   mkdtempSync,
+  realpathSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
+import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
 
@@ -219,5 +220,7 @@ test("a process gives its lines, its status and its last words, and can be stopp
     },
   });
   assert.notEqual((await stopped).status, 0);
+  const place = await run("pwd", []); // a repository may hold files that a program takes for its own
+  assert.equal(realpathSync(place.lastLine), realpathSync(homedir()));
   await assert.rejects(run("/no/such/program", []));
 });
