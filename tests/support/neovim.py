@@ -34,7 +34,8 @@ for _, name in ipairs({ "foregram.ghost_text", "nvim.lsp.inline_completion" }) d
 end
 return table.concat(found)
 """
-_VIEW = f"""
+# What one sees, at one moment: the text before the cursor, and the ghost text there.
+VIEW = f"""
 local ghost = (function() {_GHOST} end)()
 local row, column = unpack(vim.api.nvim_win_get_cursor(0))
 local before = vim.api.nvim_buf_get_text(0, 0, 0, row - 1, column, {{}})
@@ -123,7 +124,7 @@ class Neovim:
 
     def view(self) -> View:
         """What one sees, at one moment."""
-        return View(*self.lua(_VIEW))
+        return View(*self.lua(VIEW))
 
     def text(self) -> str:
         """The buffer."""

@@ -5,10 +5,13 @@
 `line`: what it completes a line to, from the cursor on; `covered`: how many characters after the
 cursor an item replaces; `encoding`; `name` and `version` in serverInfo; `last_words`, which it
 prints before it ends at the message `ends_at` (a method, or "start"); `stays`: it does not leave when
-it is told to; `log`: a file for what it gets.
+it is told to; `silent_at`: the message after which it does nothing any more, not even end with its
+input; `log`: a file for what it gets.
 """
 
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -37,8 +40,11 @@ class ScriptedServer:
         method, params = message["method"], message.get("params") or {}
         if log := self.script.get("log"):
             with Path(log).open("a") as file:
-                file.write(json.dumps({"method": method, "params": params}) + "\n")
+                line = {"method": method, "params": params, "pid": os.getpid()}
+                file.write(json.dumps(line) + "\n")
         self.end_at(method)
+        while self.script.get("silent_at") == method:
+            signal.pause()
         if method == "textDocument/didOpen":
             self.texts[params["textDocument"]["uri"]] = params["textDocument"]["text"]
         elif method == "textDocument/didChange":

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.sync_api import BrowserContext, sync_playwright
 from playwright.sync_api import Error as PageError
 
@@ -25,7 +24,6 @@ from tests.support.vscode_screen import prepare
 from tests.support.vscode_server import CodeServer, code_server
 from tests.support.vscode_window import Window
 
-_EXTENSION = Path(__file__).parents[2] / "editor_plugins/vscode/foregram.vsix"
 _START_S = 90.0
 _CHROMIUM = [
     "--no-sandbox",
@@ -45,15 +43,18 @@ class Workbench:
     settings: Mapping[str, Any]
 
     @contextmanager
-    def window(self, folder: Path, settings: Mapping[str, Any] | None = None) -> Iterator[Window]:
-        """A window on a folder, ready for keys; these settings hold beside the workbench's."""
+    def window(self, place: Path, settings: Mapping[str, Any] | None = None) -> Iterator[Window]:
+        """A window on a folder or a `.code-workspace`, ready for keys.
+
+        These settings hold beside the workbench's.
+        """
         self.server.configure({**self.settings, **(settings or {})})
         page = self.browser.new_page()
-        window = Window(page, self.server, folder)
+        window = Window(page, self.server, place if place.is_dir() else place.parent)
         page.on("console", lambda message: window.console.append(message.text))
         page.on("pageerror", lambda error: window.console.append(str(error)))
         try:
-            page.goto(self.server.address(folder), wait_until="domcontentloaded")
+            page.goto(self.server.address(place), wait_until="domcontentloaded")
             page.wait_for_selector(".explorer-folders-view .monaco-list", timeout=1000 * _START_S)
             prepare(page)
             yield window
@@ -84,9 +85,7 @@ def workbench(
 
 def foregram_extension() -> Path:
     """Our packed extension. Skips the test where it is not built."""
-    if not _EXTENSION.exists():
-        pytest.skip(f"{_EXTENSION.name} is not built: run `npm run package` in its folder")
-    return _EXTENSION
+    return part("vsix")
 
 
 def _keep_evidence(window: Window) -> str:

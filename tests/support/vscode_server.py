@@ -57,9 +57,15 @@ class CodeServer:
         """Write the settings anew; windows that are open read them at once."""
         _write_settings(self.folder, settings, self.extensions)
 
-    def address(self, workspace: Path) -> str:
-        """Where a browser finds a window on this folder."""
-        return f"http://127.0.0.1:{self.port}/?folder={workspace}"
+    def settings(self) -> dict[str, Any]:
+        """The settings as they stand in the files, whoever wrote them."""
+        files = [self.folder / f"user/{name}/settings.json" for name in ("User", "Machine")]
+        return {key: value for one in files for key, value in json.loads(one.read_text()).items()}
+
+    def address(self, place: Path) -> str:
+        """Where a browser finds a window on this folder or `.code-workspace`."""
+        kind = "folder" if place.is_dir() else "workspace"
+        return f"http://127.0.0.1:{self.port}/?{kind}={place}"
 
     def foregram(self, *words: str) -> str:
         """What one of foregram's own commands prints in the environment of the server."""

@@ -1,6 +1,7 @@
-"""Language servers as they should not be: too old, or ending again and again."""
+"""Language servers as they should not be: too old, silent, or ending again and again."""
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 _SPEAKS = """#!{python}
@@ -45,6 +46,13 @@ from pathlib import Path
 Path({starts!r}).open("a").write("started\\n")
 sys.exit({last_words!r})
 """
+_LISTENS = """#!{python}
+import sys
+from pathlib import Path
+
+Path({starts!r}).open("a").write("started\\n")
+sys.stdin.buffer.read()
+"""
 
 
 def old_server(folder: Path, version: str) -> Path:
@@ -60,6 +68,20 @@ def crashing_server(folder: Path, last_words: str) -> Path:
 def looping_server(folder: Path, last_words: str) -> Path:
     """A server that starts well and ends at once, each time."""
     return _script(folder, _SPEAKS, version="99.0.0", last_words=last_words)
+
+
+def silent_server(folder: Path) -> Path:
+    """A server that runs and never answers anything."""
+    return _script(folder, _LISTENS)
+
+
+def num_running(folder: Path) -> int:
+    """How many processes of the folder's server there are."""
+    script, found = str(folder / "foregram").encode(), 0
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended meanwhile
+            found += script in (entry / "cmdline").read_bytes().split(b"\0")[1:2]
+    return found
 
 
 def num_starts(folder: Path) -> int:

@@ -48,6 +48,14 @@ def starts(folder) -> int:
     return log.read_text().count('"method": "initialize"') if log.exists() else 0
 
 
+def processes(folder) -> list[int]:
+    """The servers that were started and have not ended."""
+    log = folder / "log"
+    lines = log.read_text().splitlines() if log.exists() else []
+    pids = {json.loads(line)["pid"] for line in lines}
+    return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+
+
 def fails_with(editor, *words):
     """The state is an error that says all this, and so does one message."""
     editor.until(lambda: editor.state()["kind"] == "Error", "the error")
@@ -116,6 +124,58 @@ def test_a_server_that_ends_again_and_again_is_left_alone_after_three_times(
     shows_why(editor, "ended 3 times")
     editor.type(":Foregram restart<CR>")
     editor.until(lambda: starts(tmp_path) == 6, "three more tries")
+
+
+@pytest.fixture
+def silent(tmp_path):
+    """The command of a server that never answers `initialize`; none may be left after the test."""
+    yield scripted(tmp_path, silent_at="initialize")
+    until(lambda: not processes(tmp_path), "the end of all servers", 5)
+
+
+def test_a_server_that_does_not_answer_can_be_stopped(silent, start, file, tmp_path):
+    editor = start(file, cmd=silent)
+    editor.until(lambda: starts(tmp_path) == 1, "the server")
+    editor.type(":Foregram stop<CR>")
+    editor.until(lambda: not processes(tmp_path), "the server's end")
+    editor.type("ototal<Esc>")
+    editor.until_text("total = 1\ntotal")
+    shows_why(editor, "the server was stopped")
+    assert starts(tmp_path) == 1
+
+
+def test_a_server_that_does_not_answer_can_be_restarted(silent, start, file, tmp_path):
+    editor = start(file, cmd=silent)
+    [former] = until(lambda: processes(tmp_path), "the server")
+    for _ in range(2):  # the second one while the first is being done
+        editor.type(":Foregram restart<CR>")
+    editor.until(lambda: starts(tmp_path) == 2, "the server again")
+    editor.until(lambda: former not in processes(tmp_path), "the end of the first")
+    assert len(processes(tmp_path)) == 1
+    assert not editor.said()
+
+
+def test_a_server_that_does_not_answer_is_told_of_and_given_up_like_a_crash(
+    silent, start, file, tmp_path
+):
+    editor = start(file, cmd=silent)
+    editor.until(lambda: starts(tmp_path) == 1, "the server")
+    assert editor.lua("return require('foregram.answer_limit').LIMIT_MS") == 30_000
+    editor.lua("require('foregram.answer_limit').LIMIT_MS = 1000")
+    editor.type(":Foregram restart<CR>")
+    words = "the server is being started again: no answer for 1 s"
+    editor.until(lambda: words in editor.state()["message"], "the state")
+    assert editor.state()["kind"] == "Error"
+    editor.until(editor.said, "the sentence")
+    fails_with(editor, "ended 3 times", "the last time with no answer for 1 s", "restart` tries")
+    shows_why(editor, "no answer for 1 s")
+    assert starts(tmp_path) == 4
+    assert not processes(tmp_path)
+
+
+def test_a_server_that_does_not_answer_ends_with_neovim(silent, start, file, tmp_path):
+    editor = start(file, cmd=silent)
+    editor.until(lambda: processes(tmp_path), "the server")
 
 
 def test_a_server_that_ends_at_a_request_is_started_again(start, file, tmp_path):

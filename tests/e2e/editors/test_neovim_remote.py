@@ -125,3 +125,16 @@ def test_a_wrong_token_is_told(start, remote, tmp_path):
         assert "token" in editor.state()["message"]
         editor.type("ototal")
         editor.until(lambda: editor.text().count("total") > 2, "the keys")
+
+
+def test_the_right_token_in_the_token_file_holds_after_a_restart(start, remote, tmp_path):
+    token_file = tmp_path / "token"
+    token_file.write_text("guess\n")
+    with start({**remote.settings, "token_file": str(token_file)}) as editor:
+        editor.until(lambda: editor.state()["kind"] == "Error", "the error")
+        token_file.write_text(remote.token_file.read_text())
+        editor.type(":Foregram restart<CR>")
+        editor.until_ready()
+        editor.type("Gofor item in it")
+        editor.until_ghost()
+        assert not editor.said()

@@ -18,6 +18,7 @@ pytestmark = [
 ]
 
 SETTINGS = {"foregram.server.command": [str(COMMAND)]}
+START_LIMIT_S = 38.0  # the extension waits 30 s for a server's first answer
 MAX_BYTES = 20 * 2**20  # the server's limit for one document
 
 
@@ -44,6 +45,11 @@ def type_total(window):
     window.open(LOOP.write(window.folder))
     window.go_to(LOOP.line, LOOP.column)
     window.type("total")
+
+
+def own_messages(window):
+    """The notifications that are foregram's."""
+    return [one for one in window.messages() if "foregram" in one]
 
 
 def reasons(environ):
@@ -98,6 +104,21 @@ def test_a_server_that_ends_again_and_again_is_stopped_after_three_times(code, f
         window.until(lambda: vscode_servers.num_starts(tmp_path) > 3, "a person may try again")
 
 
+def test_a_server_that_never_answers_is_ended_and_a_good_one_takes_its_place(
+    code, folder, tmp_path
+):
+    server = vscode_servers.silent_server(tmp_path)
+    with code.window(folder, with_server([server])) as window:
+        window.until(lambda: vscode_servers.num_starts(tmp_path) == 1, "its start")
+        window.wait_for_status("warning", "error", saying="did not answer", limit_s=START_LIMIT_S)
+        code.server.configure(SETTINGS)
+        window.command("foregram: Restart Server")
+        window.wait_until_ready()
+        type_total(window)
+        assert window.wait_for_ghost().ghost
+        assert vscode_servers.num_running(tmp_path) == 0
+
+
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:9", "http://completion.invalid"], ids=["wrong_url", "no_network"]
 )
@@ -142,16 +163,33 @@ def test_the_settings_of_a_workspace_cannot_name_a_command_or_a_host(code, folde
     assert vscode_servers.num_starts(tmp_path) == 0
 
 
-def test_in_a_file_that_is_read_only_nothing_is_suggested_and_nothing_fails(code, folder):
+def test_a_file_without_the_right_to_write_is_completed_as_it_can_be_typed_in(code, folder):
+    (folder / LOOP.write(folder)).chmod(0o444)
+    with code.window(folder) as window:
+        window.wait_until_ready()
+        window.open("inventory.py")
+        window.go_to(LOOP.line, LOOP.column)
+        window.type("total")
+        seen = window.wait_for_ghost()
+        window.press("Tab")
+        window.wait_for_document(seen.preview)
+        assert window.is_dirty()
+        assert not own_messages(window)
+
+
+def test_a_read_only_editor_takes_no_key_and_shows_no_ghost_text(code, folder):
     with code.window(folder, {"files.readonlyInclude": {"**/*.py": True}}) as window:
         ready = window.wait_until_ready()
-        type_total(window)
+        window.open(LOOP.write(folder))
+        window.go_to(LOOP.line, LOOP.column)
+        typed = window.type_watched("total")
         window.command("foregram: Suggest Now")
-        window.open(LOOP.write(folder, "second.py"))
-        assert window.ghost() == ""
-        assert (folder / "inventory.py").read_text() == LOOP.text
+        asked = window.type_watched("s")
+        for watched in (typed, asked):
+            assert watched.previews == (LOOP.text,)
+            assert watched.gaps == watched.polls > 20
         assert window.status() == ready
-        assert not [one for one in window.messages() if "foregram" in one]
+        assert not own_messages(window)
 
 
 def test_an_untitled_file_is_completed(code, folder):

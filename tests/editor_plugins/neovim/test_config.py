@@ -109,7 +109,8 @@ def test_the_help_describes_each_option_key_command_and_function():
 
 def test_the_plugin_repeats_no_setting_but_those_that_it_switches():
     """Defaults of the server live in the server alone."""
-    repeated = {name for name in SETTINGS if re.search(rf"\b{name}\b", source("server_settings"))}
+    text = source("server_settings") + source("variables")
+    repeated = {name for name in SETTINGS if re.search(rf"\b{name}\b", text)}
     assert repeated == {"enable", "languages", "cache_folder", "runtime_folder"}
 
 
@@ -124,7 +125,7 @@ def test_the_settings_that_the_documents_name_are_the_servers():
 def test_the_variables_of_settings_are_the_servers():
     names = {"cache_folder": "FOREGRAM_CACHE", "runtime_folder": "FOREGRAM_RUNTIME"}
     for setting, variable in names.items():
-        assert f'{setting} = "{variable}"' in source("server_settings")
+        assert f'{setting} = "{variable}"' in source("variables")
 
 
 def source(name):

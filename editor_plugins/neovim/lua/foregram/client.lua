@@ -1,6 +1,7 @@
 --- The language server: one client for all buffers, started when the first one needs it.
 
 local actions = require("foregram.actions")
+local answer_limit = require("foregram.answer_limit")
 local buffers = require("foregram.buffers")
 local own = require("foregram.own")
 local process = require("foregram.process")
@@ -19,6 +20,7 @@ local RESTART_MS = 300
 local STOP_MS = 3000 -- after that the server has no more time to end by itself
 
 local config -- the plugin's options
+local started_id -- of the newest client
 local stopping = {} -- by client: it was asked to end
 local given_up -- why the server is not started any more
 local wants_restart = false
@@ -27,9 +29,15 @@ own.may_ask = function()
   return server_settings.is_enabled()
 end
 
+--- The client from its start to its end, also while the server owes the answer to `initialize`.
+local function started()
+  return started_id and vim.lsp.get_client_by_id(started_id)
+end
+
 --- The client, once the server runs.
 function M.get()
-  return vim.lsp.get_clients({ name = M.NAME })[1]
+  local client = started()
+  return client and client.initialized and client or nil
 end
 
 --- Why nothing is completed in a buffer, as far as the plugin knows; the server knows the rest.
@@ -69,6 +77,13 @@ local function initialized(client, result)
   end
 end
 
+local function start_again(complaint)
+  local cause = complaint and (": " .. complaint) or ""
+  wants_restart = false
+  state.set(complaint and "Error" or "Inactive", "the server is being started again" .. cause)
+  vim.defer_fn(M.attach_all, RESTART_MS)
+end
+
 local function exited(code, signal, client_id)
   local was_asked = stopping[client_id]
   stopping[client_id] = nil
@@ -76,14 +91,15 @@ local function exited(code, signal, client_id)
     if vim.v.exiting ~= vim.NIL then
       return
     end
+    started_id = started_id ~= client_id and started_id or nil
     M.detach_all()
-    local sentence = not was_asked and process.crashed(code, signal)
+    local complaint = not was_asked and answer_limit.complaint(client_id) or nil
+    local how = complaint or process.how_it_ended(code, signal)
+    local sentence = not was_asked and process.crashed(how)
     if sentence then
       give_up(sentence)
     elseif not was_asked or wants_restart then
-      wants_restart = false
-      state.set("Inactive", "the server is being started again")
-      vim.defer_fn(M.attach_all, RESTART_MS)
+      start_again(complaint)
     elseif not given_up then
       state.reset()
     end
@@ -159,13 +175,17 @@ function M.attach(buf)
   if not vim.api.nvim_buf_is_loaded(buf) or M.reason_not(buf) or not is_installed() then
     return
   end
-  vim.lsp.start(client_config(vim.fs.root(buf, config.root_markers)), {
+  local id = vim.lsp.start(client_config(vim.fs.root(buf, config.root_markers)), {
     bufnr = buf,
     silent = true,
     reuse_client = function(client)
       return client.name == M.NAME and not client:is_stopped()
     end,
   })
+  if id and id ~= started_id then
+    started_id = id
+    answer_limit.watch(id)
+  end
 end
 
 --- Have the server for all buffers that are loaded.
@@ -180,7 +200,8 @@ end
 --- End the server; it comes back by `restart` alone.
 function M.stop()
   given_up = "the server was stopped: `:Foregram restart` starts it"
-  local client = M.get()
+  wants_restart = false
+  local client = started()
   if client then
     stop(client)
   end
@@ -189,7 +210,7 @@ end
 
 --- End the server, if it runs, and start it.
 function M.restart()
-  local client = M.get()
+  local client = started()
   given_up = nil
   process.forget_crashes()
   if client then
@@ -197,6 +218,14 @@ function M.restart()
     stop(client)
   else
     M.attach_all()
+  end
+end
+
+--- Neovim ends: some of its versions forget a server that has not answered `initialize`.
+function M.leave()
+  local client = started()
+  if client and not client.initialized then
+    client:stop(true)
   end
 end
 

@@ -33,6 +33,7 @@ local function watch_buffers()
   on("LspProgress", function(event)
     require("foregram.progress").show(event)
   end)
+  on("VimLeavePre", client.leave)
   on("VimLeave", require("foregram.process").clean_up)
   on("ColorScheme", require("foregram.drawing").define_colour)
 end

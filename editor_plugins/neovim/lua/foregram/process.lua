@@ -35,9 +35,13 @@ function M.start(cmd)
   end
 end
 
---- Note that it ended by itself. A sentence, where it is not to be started again.
-function M.crashed(code, signal)
-  local how = signal ~= 0 and ("signal %d"):format(signal) or ("exit status %d"):format(code)
+--- What it ended with.
+function M.how_it_ended(code, signal)
+  return signal ~= 0 and ("signal %d"):format(signal) or ("exit status %d"):format(code)
+end
+
+--- Note that it ended unasked. A sentence, where it is not to be started again.
+function M.crashed(how)
   if not crashes.add(counts, vim.uv.hrtime() / 1e9) then
     return nil
   end

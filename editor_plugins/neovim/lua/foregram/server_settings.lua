@@ -1,5 +1,7 @@
 --- The server's settings as the user gave them, and as messages carry them.
 
+local variables = require("foregram.variables")
+
 local M = {}
 
 local values = {}
@@ -31,15 +33,7 @@ end
 
 --- The environment for other commands of foregram, so that they see the same host.
 function M.environment()
-  local short = { cache_folder = "FOREGRAM_CACHE", runtime_folder = "FOREGRAM_RUNTIME" }
-  local environment = {}
-  for name, value in pairs(values) do
-    local snake = tostring(name):gsub("%u", "_%0"):lower()
-    if type(value) ~= "table" then
-      environment[short[snake] or "FOREGRAM_" .. snake:upper()] = tostring(value)
-    end
-  end
-  return environment
+  return variables.of(values)
 end
 
 --- The protocol's name of a filetype.

@@ -1,0 +1,81 @@
+"""Commands of VS Code's palette that reach beyond one window: settings, the host, its log."""
+
+from contextlib import contextmanager
+
+import pytest
+
+from tests.e2e.editors.conftest import COMMAND
+from tests.support.vscode import foregram_extension, workbench
+from tests.support.vscode_hosts import host_status
+from tests.support.vscode_sources import LOOP
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.model,
+    pytest.mark.editors,
+    pytest.mark.timeout(400),  # the first start on a machine converts the model
+]
+
+SETTINGS = {"foregram.server.command": [str(COMMAND)]}
+
+
+@pytest.fixture(scope="module")
+def code(environ):
+    with workbench(environ, SETTINGS, foregram_extension()) as started:
+        yield started
+
+
+@contextmanager
+def window_at_loop(code, folder):
+    """A window with the caret where the model surely answers, once the server is ready."""
+    name = LOOP.write(folder)
+    with code.window(folder) as window:
+        window.wait_until_ready()
+        window.open(name)
+        window.go_to(LOOP.line, LOOP.column)
+        yield window
+
+
+def test_completion_is_switched_off_and_on_everywhere(code, tmp_path):
+    with window_at_loop(code, tmp_path) as window:
+        window.command("foregram: Enable or Disable Everywhere")
+        window.wait_for_status("circle-slash", saying="switched off")
+        watched = window.type_watched("tot")
+        assert watched.gaps == watched.polls
+        assert code.server.settings()["foregram.enable"] is False
+        assert not (tmp_path / ".vscode").exists()
+        window.command("foregram: Enable or Disable Everywhere")
+        window.wait_until_ready()
+        window.type("al")
+        assert window.wait_for_ghost().ghost
+        assert code.server.settings()["foregram.enable"] is True
+
+
+def test_the_model_that_is_chosen_is_loaded_by_a_new_host(code, environ, tmp_path):
+    with window_at_loop(code, tmp_path) as window:
+        before = host_status(environ)["pid"]
+        window.command("foregram: Choose Model")
+        choices = "; ".join(window.choices())
+        for model in ("offline", "0.5b", "1.5b", "7b", "Another one"):
+            assert model in choices
+        window.pick("offline")
+        window.until(
+            lambda: code.server.settings().get("foregram.model") == "offline", "the setting"
+        )
+        window.until(
+            lambda: host_status(environ).get("pid") not in (None, before), "a new host", limit_s=120
+        )
+        window.wait_until_ready()
+        window.type("total")
+        assert window.wait_for_ghost(limit_s=120).ghost
+
+
+def test_show_logs_opens_the_output_of_foregram(code, tmp_path):
+    with window_at_loop(code, tmp_path) as window:
+        window.command("foregram: Show Logs")
+        panel = window.page.locator(".part.panel")
+        # Not every code-server can write what an extension puts out, so its text is not looked at.
+        panel.locator(".output-view").wait_for()
+        channels = panel.locator("select option:checked")
+        window.until(lambda: "foregram" in channels.all_text_contents(), "its output")
+        assert not window.messages()
