@@ -157,7 +157,7 @@ async def test_every_answer_without_a_host_is_empty_quick_and_has_its_reason(ser
             assert await answered(shown) == ["host_unreachable"] * count
             shown.type("1")
         (message,) = shown.messages  # told once
-        assert message.startswith("foregram: no completion host listens on http://127.0.0.1:9 (")
+        assert message.startswith("foregram: no completion host listens on http://127.0.0.1:9")
 
 
 async def test_ctrl_c_ends_it_while_an_editor_is_connected(served):
