@@ -85,8 +85,12 @@ def test_a_failed_installation_says_why_and_leaves_nothing_behind(bare, shop):
         window.wait_for_status("warning", saying="not installed")
         window.command("foregram: Install or Update the Server")
         window.page.locator(".monaco-dialog-box .monaco-button:has-text('Install')").click()
-        window.wait_for_message("No matching distribution found for foregram-of-nobody")
-        assert not list(code.server.folder.rglob("server/bin/python"))
+        reason = "No matching distribution found for foregram-of-nobody"
+        told = window.wait_for_message("could not be installed")
+        assert reason in told
+        window.wait_for_status("warning", saying="not installed")
+        storage = code.server.folder / "user/User/globalStorage/foregram.foregram"
+        assert not (storage / "server").exists()
 
 
 def test_in_a_browser_without_a_machine_it_says_that_it_cannot_start_a_process(bare, shop):
