@@ -45,9 +45,7 @@ def balance(text: str, marks: tuple[str, ...] = ()) -> Balance:
         elif token in OPENING:
             opened.append(token)
         elif token not in CLOSING:
-            # `https://`, `a#b` and `$#` hold marks that begin no comment.
-            if match.start() == 0 or text[match.start() - 1].isspace():
-                comment = match.start()
+            comment = match.start()
         elif opened:
             opened.pop()
         else:

@@ -54,6 +54,8 @@ def without_comment(text: str, around: Surroundings) -> str:
     start = balance(before + text, around.marks).comment
     if start is None or start < len(before):  # the cursor itself stands in a comment
         return text
+    if not (before + text)[max(start - 1, 0)].isspace():  # `https://`, `a#b`, `$#` begin none
+        return text
     return text[: start - len(before)].rstrip()
 
 

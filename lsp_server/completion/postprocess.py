@@ -38,11 +38,11 @@ def process(text: str, around: Surroundings) -> Processed:
             return Processed(reason=outcome)
         text = outcome
     replaced = replaced_in_line(text, around)
-    plainer = without_comment(text, around)
-    if plainer != text and around.rest[replaced:].strip():
+    if around.rest[replaced:].strip():
+        plainer = without_comment(text, around)
         closers = replaced_in_line(plainer, around)
-        # Else it may be no comment: prose in a string has such marks, too.
-        text, replaced = (plainer, closers) if closers > replaced else (text, replaced)
+        if closers > replaced:  # else it may be no comment: prose in a string has such marks, too
+            text, replaced = plainer, closers
     return _finished(text, around, replaced)
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.host.protocol import Position
+from lsp_server.completion.brackets import balance
 from lsp_server.completion.postprocess import Processed, process
 from lsp_server.completion.surroundings import Surroundings
 from lsp_server.prompt.extent import Extent
@@ -209,6 +210,13 @@ def test_brackets_closed_by_the_editor_are_not_doubled(inner, depth):
     document = "x = " + "f(" * depth + "|" + ")" * depth
     text, replaced = shown(document, inner + ")" * depth)
     assert text + ")" * (depth - replaced) == inner + ")" * depth
+
+
+@pytest.mark.parametrize("code", ["f();// (it's", "f(); // (it's"])
+def test_brackets_and_quotes_in_a_comment_open_nothing(code):
+    found = balance(code, ("//",))
+    assert (found.open, found.quote, found.surplus) == ("", None, 0)
+    assert found.comment == code.index("//")
 
 
 def test_a_line_of_a_minified_file_costs_no_time():
