@@ -18,7 +18,7 @@ from urllib.request import urlopen
 
 from tests.e2e.editors.conftest import COMMAND
 from tests.support.editor_parts import part
-from tests.support.vscode_polling import until
+from tests.support.polling import until
 
 _START_S = 60.0
 _END_S = 15.0

@@ -9,7 +9,7 @@ from typing import TypeVar
 from playwright.sync_api import Page
 from playwright.sync_api import TimeoutError as PageTimeout
 
-from tests.support.vscode_polling import What, until
+from tests.support.polling import What, until
 from tests.support.vscode_screen import (
     STATUS_ID,
     Screen,

@@ -1,16 +1,10 @@
 """Real Neovim and a host elsewhere: over TLS, with a token, and what is said where one is wrong."""
 
-import socket
-import subprocess
-from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
-from shutil import which
-
 import pytest
 
 from tests.e2e.editors.conftest import COMMAND
-from tests.support.neovim import neovim, own_home, setup_table, until
+from tests.support.completion_hosts import remote_host
+from tests.support.neovim import neovim, own_home, setup_table
 
 pytestmark = [
     pytest.mark.e2e,
@@ -22,63 +16,13 @@ pytestmark = [
 SOURCE = "def total_price(items):\n    total = 0\n"
 
 
-@dataclass(frozen=True)
-class RemoteHost:
-    """A host that serves over TLS, and what a client needs to trust it and to be let in."""
-
-    url: str
-    token_file: Path
-    ca_file: Path
-
-    @property
-    def settings(self) -> dict[str, str]:
-        """The settings that reach it."""
-        return {
-            "host_url": self.url,
-            "token_file": str(self.token_file),
-            "ca_file": str(self.ca_file),
-        }
-
-
 @pytest.fixture(scope="module")
 def remote(tmp_path_factory, cache_folder):
     """A host with a self-signed certificate and a token."""
-    if not which("openssl"):
-        pytest.skip("no openssl command to make a certificate with")
-    folder = tmp_path_factory.mktemp("remote")
-    (folder / "token").write_text("sesame\n")
-    _make_certificate(folder)
-    with socket.create_server(("127.0.0.1", 0)) as free, own_home() as environ:
-        port = free.getsockname()[1]
-        free.close()
-        command = [str(COMMAND), "serve", "--host", "127.0.0.1", "--port", str(port)]
-        files = ["--token-file", "token", "--tls-cert", "cert.pem", "--tls-key", "key.pem"]
-        with (
-            (folder / "log").open("wb") as log,
-            subprocess.Popen(
-                [*command, *files],
-                cwd=folder,
-                env=environ | {"FOREGRAM_CACHE": str(cache_folder)},
-                stderr=log,
-            ) as process,
-        ):
-            try:
-                listening = f"listening on 127.0.0.1:{port}"
-                until(lambda: listening in (folder / "log").read_text(), "the host")
-                address = f"https://127.0.0.1:{port}"
-                yield RemoteHost(address, folder / "token", folder / "cert.pem")
-            finally:
-                process.terminate()
-                with suppress(subprocess.TimeoutExpired):
-                    process.wait(15)
-                process.kill()
-
-
-def _make_certificate(folder: Path) -> None:
-    options = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
-    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "key.pem", "-out", "cert.pem"]
-    command = ["openssl", "req", *options, *names]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    with own_home() as environ:
+        environ |= {"FOREGRAM_CACHE": str(cache_folder)}
+        with remote_host(tmp_path_factory.mktemp("remote"), environ) as host:
+            yield host
 
 
 @pytest.fixture(params=["0.11", "0.12"])

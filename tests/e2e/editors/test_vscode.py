@@ -6,8 +6,8 @@ from contextlib import contextmanager
 import pytest
 
 from tests.e2e.editors.conftest import COMMAND
+from tests.support.completion_hosts import metric
 from tests.support.vscode import foregram_extension, workbench
-from tests.support.vscode_hosts import metric
 from tests.support.vscode_sources import BODY, LOOP, OPEN_ENDED, source
 
 pytestmark = [

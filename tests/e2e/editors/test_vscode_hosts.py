@@ -7,8 +7,8 @@ from contextlib import ExitStack
 import pytest
 
 from tests.e2e.editors.conftest import COMMAND
+from tests.support.completion_hosts import host_status, remote_host
 from tests.support.vscode import foregram_extension, workbench
-from tests.support.vscode_hosts import host_status, remote_host
 from tests.support.vscode_sources import LOOP
 
 pytestmark = [

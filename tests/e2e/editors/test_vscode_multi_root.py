@@ -6,8 +6,8 @@ import pytest
 
 from lsp_server.reasons import Reason
 from tests.e2e.editors.conftest import COMMAND
+from tests.support.completion_hosts import host_status
 from tests.support.vscode import foregram_extension, workbench
-from tests.support.vscode_hosts import host_status
 from tests.support.vscode_sources import LOOP
 
 pytestmark = [

@@ -15,7 +15,7 @@ import httpx2
 import pytest
 
 from tests.e2e.editors.conftest import COMMAND
-from tests.support.vscode_polling import until
+from tests.support.polling import until
 
 _LOAD_S = 300.0  # on a machine that does much else
 
@@ -50,6 +50,15 @@ class RemoteHost:
     token: str
     token_file: Path
     ca_file: Path
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The server's settings that reach it."""
+        return {
+            "host_url": self.url,
+            "token_file": str(self.token_file),
+            "ca_file": str(self.ca_file),
+        }
 
     def num_requests(self) -> float:
         """How many completions it has been asked for."""
