@@ -89,6 +89,11 @@ class Sampling:
         if not 0.0 < self.top_p <= 1.0:
             raise ConfigurationError(f"top_p {self.top_p} is not within 0 (excluded) and 1")
 
+    @property
+    def takes_all(self) -> bool:
+        """Whether a draw may fall on any id: neither top_k nor top_p cuts."""
+        return self.top_k == 0 and self.top_p == 1.0
+
 
 @dataclass(frozen=True, slots=True)
 class StopRules:

@@ -15,12 +15,14 @@ from engine.decoding.decoder import Decoder, Drafter, NoDrafts
 from engine.decoding.drafting import Knowledge, LookaheadDrafter
 from engine.decoding.pool import NgramPool, PoolFullError
 from engine.decoding.recycler import Recycler
+from engine.decoding.stepping import stepper_of
 from engine.decoding.stopping import Stopper
 from engine.decoding.text_lookup import TextLookup
 from engine.decoding.tree import Source
+from engine.lanes import Lane, Lanes
 from engine.learning import Learning
-from engine.model.causal_lm import MAX_ROWS, CacheSlot
-from engine.model.loaded_model import LoadedModel, load_model
+from engine.model.causal_lm import MAX_ROWS, CacheSlot, Stepper
+from engine.model.loaded_model import LoadedModel, LoadOptions, load_model
 from engine.model.prompt import Prompt, build_prompt
 from engine.open_buffers import OpenBuffers
 from engine.progress import NoProgress, Progress
@@ -28,6 +30,7 @@ from engine.prompt_cache import Entered, PromptCache
 from engine.request import CompletionChunk, CompletionRequest, CompletionResult, FinishReason
 from engine.snippets import related_snippets
 from engine.text_stream import TextStream
+from engine.turns import Turns, run_to_end
 from engine.workspace import Workspace
 
 POOL_TOKENS = 8_000_000  # room for all texts let in, at well over one token a character
@@ -37,6 +40,9 @@ _DECODED_TOKENS = 256  # that a slot has room for, even where a request asks for
 _REMEMBERED_CONTEXT = 16  # tokens before a completion that are remembered with it
 
 
+_KV_BYTES = 512 * 1024 * 1024  # of cached prompts, where a model does not reserve them ahead
+
+
 @dataclass(frozen=True, slots=True)
 class EngineOptions:
     """Which model to load and how. None leaves the choice to the machine."""
@@ -44,9 +50,10 @@ class EngineOptions:
     cache_folder: Path
     model: str | None = None
     dtype: str | None = None
+    device: str = "auto"
     threads: int | None = None
     prompt_tokens: int | None = 1024  # None: as many as this machine reads in about a second
-    kv_bytes: int = 512 * 1024 * 1024  # of the prompts that stay cached
+    kv_bytes: int | None = None  # of the prompts that stay cached
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +66,26 @@ class EngineInfo:
 
 
 class Engine:
-    """A loaded model. One request at a time; not safe to share between threads."""
+    """A loaded model, for one thread. Up to `num_lanes` completions may go on side by side."""
 
-    def __init__(self, model: LoadedModel, learning: Learning, options: EngineOptions) -> None:
+    def __init__(
+        self,
+        model: LoadedModel,
+        learning: Learning,
+        options: EngineOptions,
+        make_stepper: Callable[[CacheSlot], Stepper] = stepper_of,
+    ) -> None:
+        """`make_stepper` lets a benchmark stand between the decoder and the model."""
         self._model = model
         self._learning = learning
+        self._make_stepper = make_stepper
         budget = options.prompt_tokens or affordable_prompt(learning.budget.cost)
         self._prompt_tokens = min(budget, model.network.max_context // 2)
-        self._prompts = PromptCache(model.network, options.kv_bytes)
+        kv_bytes = model.network.reserved_bytes or options.kv_bytes or _KV_BYTES
+        self._prompts = PromptCache(model.network, kv_bytes)
         tables, vocab_size = learning.tables, model.network.vocab_size
-        self._known = Knowledge(
-            pool=NgramPool(POOL_TOKENS, vocab_size, acceptance=tables["pool"]),
-            recycler=Recycler(vocab_size, tables["recycler"].probs),
-            tables=tables,
-            budget=learning.budget,
-        )
-        self._buffers = OpenBuffers(Workspace(self._known.pool, model.tokenizer.encode))
+        self._recycler = Recycler(vocab_size, tables["recycler"].probs)
+        self._lanes = Lanes(self._make_lane)
 
     @classmethod
     def load(cls, options: EngineOptions, progress: Progress | None = None) -> "Engine":
@@ -82,7 +93,8 @@ class Engine:
         if options.threads is not None:
             torch.set_num_threads(options.threads)
         progress = progress or NoProgress()
-        model = load_model(options.model, options.dtype, options.cache_folder, progress)
+        wanted = LoadOptions(options.model, options.dtype, options.device, options.kv_bytes)
+        model = load_model(wanted, options.cache_folder, progress)
         learning = Learning.load(
             options.cache_folder / "learned", _machine_key(model), model.network, progress
         )
@@ -97,7 +109,17 @@ class Engine:
     @property
     def pool_tokens(self) -> int:
         """Tokens that drafts are found in."""
-        return len(self._known.pool)
+        return self._lanes.pool_tokens
+
+    @property
+    def num_lanes(self) -> int:
+        """Completions that one step can serve."""
+        return self._model.network.num_lanes
+
+    def expect(self, num_running: int) -> None:
+        """So many completions go on side by side from now on, and share each step."""
+        self._model.network.expect(num_running)
+        self._learning.budget.num_sequences = max(1, num_running)
 
     @property
     def kv_bytes(self) -> int:
@@ -126,6 +148,16 @@ class Engine:
         cancelled: Callable[[], bool] = lambda: False,
     ) -> CompletionResult:
         """Complete; `on_chunk` hears of text once it is final, `cancelled` is asked at each step."""
+        return run_to_end(self.completing(request, on_chunk=on_chunk, cancelled=cancelled))
+
+    def completing(
+        self,
+        request: CompletionRequest,
+        *,
+        on_chunk: Callable[[CompletionChunk], None],
+        cancelled: Callable[[], bool],
+    ) -> Turns[CompletionResult]:
+        """Complete in turns, one for each step and each piece of the prompt that is read."""
         prompt = self.prompt(request)
         completion = Completion(
             model=self._model,
@@ -135,14 +167,17 @@ class Engine:
         )
         began = time.perf_counter()
         limit = min(request.stop.max_tokens, self._model.network.max_context - len(prompt.ids))
-        entered = self._enter(request, prompt, limit, cancelled)
+        entered = yield from self._enter(request, prompt, limit, cancelled)
         decoding = time.perf_counter()
         if entered is not None:
-            with self._drafter(request, prompt) as drafter:
-                decoding = time.perf_counter()
-                self._decode(request, prompt, entered.slot, limit, drafter, completion, cancelled)
+            with self._lanes.take(request.workspace) as lane:
+                with self._drafter(lane, request, prompt) as drafter:
+                    decoding = time.perf_counter()
+                    yield from self._decode(
+                        request, prompt, entered, limit, drafter, completion, cancelled
+                    )
+                self._remember(lane, request, prompt, completion.token_ids)
         completion.finish(FinishReason.CANCELLED if cancelled() else FinishReason.CONTEXT_FULL)
-        self._remember(request, prompt, completion.token_ids)
         return completion.result(
             prompt_tokens=len(prompt.ids),
             reused_tokens=0 if entered is None else entered.reused,
@@ -150,17 +185,27 @@ class Engine:
             decode_ms=1000 * (time.perf_counter() - decoding),
         )
 
-    def prefill(self, request: CompletionRequest, cancelled: Callable[[], bool]) -> None:
+    def prefilling(
+        self, request: CompletionRequest, *, cancelled: Callable[[], bool]
+    ) -> Turns[None]:
         """Read the request's prompt, so that completing it, or one like it, begins at once."""
-        self._enter(request, self.prompt(request), 0, cancelled)
+        prompt = self.prompt(request)
+        entered = yield from self._enter(request, prompt, 0, cancelled)
+        if entered is not None:
+            entered.leave(prompt.ids)
 
     def forget_completions(self) -> None:
         """Draft no longer from completions written before."""
-        self._known.pool.remove_all(Source.PREVIOUS_COMPLETION)
+        self._lanes.forget_completions()
 
     def close(self) -> None:
         """Keep what was learned for the next start."""
         self._learning.save()
+
+    def _make_lane(self) -> Lane:
+        vocab_size = self._model.network.vocab_size
+        pool = NgramPool(POOL_TOKENS, vocab_size, acceptance=self._learning.tables["pool"])
+        return Lane(pool, OpenBuffers(Workspace(pool, self._model.tokenizer.encode)))
 
     def _enter(
         self,
@@ -168,7 +213,7 @@ class Engine:
         prompt: Prompt,
         max_tokens: int,
         cancelled: Callable[[], bool],
-    ) -> Entered | None:
+    ) -> Turns[Entered | None]:
         """Read all of the prompt but its last token, which the first step takes."""
         room = max(max_tokens, _DECODED_TOKENS) + MAX_ROWS
         room = min(room, self._model.network.max_context - len(prompt.ids) + MAX_ROWS)
@@ -178,30 +223,36 @@ class Engine:
         self,
         request: CompletionRequest,
         prompt: Prompt,
-        slot: CacheSlot,
+        entered: Entered,
         max_tokens: int,
         drafter: Drafter,
         completion: Completion,
         cancelled: Callable[[], bool],
-    ) -> None:
+    ) -> Turns[None]:
         vocabulary = self._model.tokenizer.vocabulary
         constraint = healed_start(prompt.dropped, self._model.trie, vocabulary)
-        decoder = Decoder(slot, drafter, request.sampling, constraint, cancelled)
+        stepper = self._make_stepper(entered.slot)
+        decoder = Decoder(stepper, drafter, request.sampling, constraint, cancelled)
+        steps = decoder.steps(prompt.ids[-1], self._context(prompt), max_tokens)
         written = list(prompt.ids)
-        for step in decoder.steps(prompt.ids[-1], self._context(prompt), max_tokens):
-            written += step.token_ids
-            if completion.take(step):
-                break
-        self._prompts.keep(request.cache_key, written)
+        try:
+            for step in steps:
+                written += step.token_ids
+                if completion.take(step):
+                    break
+                yield
+        finally:
+            steps.close()
+            entered.leave(written)
 
     @contextmanager
-    def _drafter(self, request: CompletionRequest, prompt: Prompt) -> Iterator[Drafter]:
+    def _drafter(self, lane: Lane, request: CompletionRequest, prompt: Prompt) -> Iterator[Drafter]:
         """Let the pool know the request's buffers, and its file for as long as it is completed."""
         if request.lookahead.mode == "off":
             yield NoDrafts()
             return
-        pool, encode = self._known.pool, self._model.tokenizer.encode
-        self._buffers.sync(request.workspace, request.open_buffers)
+        pool, encode = lane.pool, self._model.tokenizer.encode
+        lane.buffers.sync(request.workspace, request.open_buffers)
         mark = pool.mark()
         try:
             pool.add(encode(request.suffix[:_REST_CHARS]), Source.SUFFIX, request.path)
@@ -212,19 +263,22 @@ class Engine:
             first_draft = TextLookup(pool, bytes_of, encode).draft(
                 prompt.context_ids, prompt.partial, MAX_ROWS // 2, owed=bool(prompt.dropped)
             )
+            knowledge = Knowledge(
+                pool, self._recycler, self._learning.tables, self._learning.budget
+            )
             context = self._context(prompt)
-            yield LookaheadDrafter(request.lookahead, self._known, context, first_draft)
+            yield LookaheadDrafter(request.lookahead, knowledge, context, first_draft)
         finally:
             pool.rollback(mark)
 
     def _remember(
-        self, request: CompletionRequest, prompt: Prompt, token_ids: Sequence[int]
+        self, lane: Lane, request: CompletionRequest, prompt: Prompt, token_ids: Sequence[int]
     ) -> None:
         """Keep what was written: who asks again, or types on as predicted, gets it in few steps."""
         if request.lookahead.mode != "off" and token_ids:
             content = [*self._context(prompt)[-_REMEMBERED_CONTEXT:], *token_ids]
             with suppress(PoolFullError):
-                self._known.pool.add(content, Source.PREVIOUS_COMPLETION, request.path)
+                lane.pool.add(content, Source.PREVIOUS_COMPLETION, request.path)
 
     def _context(self, prompt: Prompt) -> list[int]:
         """Tokens that the answer follows in the file; they hold what is not to be healed.

@@ -48,3 +48,10 @@ class CacheError(ForegramError):
 
     code = "cache_unwritable"
     exit_status = 4
+
+
+class NoSpaceError(ForegramError):
+    """The device's memory does not hold it; the message has the numbers."""
+
+    code = "no_space"
+    exit_status = 6

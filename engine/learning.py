@@ -1,7 +1,6 @@
 """What the engine learns on one machine with one model, and keeps for its next start."""
 
 import json
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -10,12 +9,14 @@ from typing import Self
 
 import numpy as np
 
+from engine.config import Sampling
 from engine.decoding.acceptance import AcceptanceTable, AcceptanceTables
 from engine.decoding.budget import ROW_COUNTS, SWEEP_ROUNDS, Budget, StepCost, sweep
 from engine.decoding.pool.expansion import prior_acceptance
 from engine.decoding.recycler import RECYCLER_PRIOR
+from engine.decoding.stepping import stepper_of
 from engine.decoding.window import WINDOW_PRIOR
-from engine.model.causal_lm import MAX_ROWS, CausalModel, TokenTree
+from engine.model.causal_lm import MAX_ROWS, CausalModel, StepOrder, TokenTree
 from engine.progress import Progress
 from engine.whole_file import whole_file
 
@@ -52,7 +53,7 @@ class Learning:
         if known is None or known.probe.is_outdated_by(probe):
             known = SweptCosts(probe, _sweep(model, progress))
             _write_costs(cost_file, known)
-        return cls(tables, Budget(StepCost(known.costs)), tables_file)
+        return cls(tables, Budget(StepCost(known.costs, model.row_buckets)), tables_file)
 
     def save(self) -> None:
         """Write the tables. A full or read-only disk loses what was learned, nothing else."""
@@ -104,20 +105,21 @@ class _StepTimer:
     def __init__(self, model: CausalModel, context: int) -> None:
         context = min(context, model.max_context - MAX_ROWS)
         self._ids = np.arange(context + MAX_ROWS) % model.vocab_size
-        self._slot = model.new_slot(context + MAX_ROWS)
-        self._slot.prefill(self._ids[:context].tolist())
+        slot = model.new_slot(context + MAX_ROWS)
+        slot.prefill(self._ids[:context].tolist())
+        self._stepper = stepper_of(slot)
 
     def ms(self, rows: int) -> float:
         """Duration of one step of `rows` rows, in branches as drafts have them."""
         parents = np.arange(-1, rows - 1, dtype=np.int32)
         parents[_SWEPT_BRANCH::_SWEPT_BRANCH] = 0
-        began = time.perf_counter()
-        self._slot.step(TokenTree(self._ids[:rows], parents))
-        return 1000 * (time.perf_counter() - began)
+        self._stepper.begin(StepOrder(TokenTree(self._ids[:rows], parents), Sampling()))
+        return self._stepper.finish().ms
 
 
 def _sweep(model: CausalModel, progress: Progress) -> Mapping[int, float]:
-    progress.begin("timing this machine's decoding steps", SWEEP_ROUNDS * len(ROW_COUNTS))
+    counts = model.row_buckets or ROW_COUNTS
+    progress.begin("timing this machine's decoding steps", SWEEP_ROUNDS * len(counts))
     try:
         timer = _StepTimer(model, _SWEPT_CONTEXT)
 
@@ -125,7 +127,7 @@ def _sweep(model: CausalModel, progress: Progress) -> Mapping[int, float]:
             progress.advance(1)
             return timer.ms(rows)
 
-        return sweep(timed, limit_factor=_SWEEP_LIMIT)
+        return sweep(timed, counts, limit_factor=_SWEEP_LIMIT)
     finally:
         progress.end()
 

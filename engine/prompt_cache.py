@@ -3,31 +3,43 @@
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
+from engine.errors import NoSpaceError
 from engine.model.causal_lm import MAX_ROWS, CacheSlot, CausalModel
+from engine.turns import Turns
 
 _CAPACITY_STEP = 512  # slots grow in these steps, lest each longer prompt ask for a new one
 
 
-class Entered(NamedTuple):
-    """A slot that holds a prompt, and how many of its tokens did not have to be read."""
-
-    slot: CacheSlot
-    reused: int
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Entry:
     slot: CacheSlot
     held: list[int] = field(default_factory=list)  # the tokens of its keys, perhaps fewer
+    is_taken: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """A slot that holds a prompt, and how many of its tokens did not have to be read.
+
+    It is its user's alone until `leave`.
+    """
+
+    slot: CacheSlot
+    reused: int
+    _entry: _Entry
+
+    def leave(self, token_ids: Sequence[int]) -> None:
+        """Tell what the slot holds by now, as far as it is committed, and give it back."""
+        self._entry.held = list(token_ids[: self.slot.length])
+        self._entry.is_taken = False
 
 
 class PromptCache:
     """One slot for each key, the least recently used ones dropped beyond `max_bytes`.
 
     A prompt starts from the longest beginning that any slot holds: where that is another's, it is
-    copied. The slot in use stays, whatever its size.
+    copied. A slot in use stays, whatever its size; who asks for its key meanwhile gets another.
     """
 
     def __init__(self, model: CausalModel, max_bytes: int) -> None:
@@ -42,36 +54,32 @@ class PromptCache:
 
     def enter(
         self, key: str, token_ids: Sequence[int], room: int, cancelled: Callable[[], bool]
-    ) -> Entered | None:
-        """Commit `token_ids` and return their slot with space for `room` tokens more.
+    ) -> Turns[Entered | None]:
+        """Commit `token_ids`, 128 a turn, and return their slot with space for `room` tokens more.
 
-        Asks `cancelled` every 128 tokens; None when it says so, and what was done stays.
+        Asks `cancelled` at each turn; None when it says so, and what was done stays. Raises
+        NoSpaceError where memory is reserved ahead and slots in use have all of it.
         """
         entry, kept = self._begin(key, token_ids, len(token_ids) + room)
-        for start in range(kept, len(token_ids), MAX_ROWS):
-            if cancelled():
-                return None
-            piece = token_ids[start : start + MAX_ROWS]
-            entry.slot.prefill(piece)
-            entry.held += piece
-        return Entered(entry.slot, kept)
-
-    def keep(self, key: str, token_ids: Sequence[int]) -> None:
-        """Tell what the slot of `key` holds since it was entered, as far as it is committed."""
-        entry = self._entries[key]
-        entry.held = list(token_ids[: entry.slot.length])
+        entry.is_taken = True
+        entered = None
+        try:
+            for start in range(kept, len(token_ids), MAX_ROWS):
+                if cancelled():
+                    return None
+                piece = token_ids[start : start + MAX_ROWS]
+                entry.slot.prefill(piece)
+                entry.held += piece
+                yield
+            entered = Entered(entry.slot, kept, entry)
+        finally:
+            entry.is_taken = entered is not None
+        return entered
 
     def _begin(self, key: str, token_ids: Sequence[int], capacity: int) -> tuple[_Entry, int]:
         """Bring the longest beginning that is held into the key's slot."""
-        source = max(
-            self._entries.values(),
-            key=lambda entry: _common_prefix(entry.held, token_ids),
-            default=None,
-        )
-        entry = self._entries.get(key)
-        if entry is None or entry.slot.capacity < capacity:
-            capacity = -(-capacity // _CAPACITY_STEP) * _CAPACITY_STEP
-            entry = _Entry(self._model.new_slot(capacity))
+        entry = self._fitting(key, capacity) or self._made(capacity, self._longest(token_ids))
+        source = self._entries.get(self._longest(token_ids))
         kept = 0 if source is None else _common_prefix(source.held, token_ids)
         own = _common_prefix(entry.held, token_ids)
         if source is not None and kept > own:
@@ -83,12 +91,44 @@ class PromptCache:
         self._place(key, entry)
         return entry, kept
 
+    def _longest(self, token_ids: Sequence[int]) -> str:
+        """The key of the slot that holds most of a beginning of `token_ids`."""
+        return max(
+            self._entries,
+            key=lambda key: _common_prefix(self._entries[key].held, token_ids),
+            default="",
+        )
+
+    def _fitting(self, key: str, capacity: int) -> _Entry | None:
+        """The key's slot, where it is idle and large enough."""
+        entry = self._entries.get(key)
+        is_fit = entry is not None and not entry.is_taken and entry.slot.capacity >= capacity
+        return entry if is_fit else None
+
+    def _made(self, capacity: int, spared: str) -> _Entry:
+        """Make a slot; where memory is reserved ahead in the place of idle ones, `spared` last.
+
+        Nobody may hold an entry meanwhile: a slot's memory is free once nobody knows it.
+        """
+        capacity = -(-capacity // _CAPACITY_STEP) * _CAPACITY_STEP
+        while True:
+            try:
+                return _Entry(self._model.new_slot(capacity))
+            except NoSpaceError:
+                idle = [key for key, entry in self._entries.items() if not entry.is_taken]
+                if not idle:
+                    raise
+                del self._entries[next((key for key in idle if key != spared), idle[0])]
+
     def _place(self, key: str, entry: _Entry) -> None:
         """Make the entry the latest, and drop the oldest ones while all are too large."""
         self._entries[key] = entry
         self._entries.move_to_end(key)
-        while len(self._entries) > 1 and self.num_bytes > self._max_bytes:
-            self._entries.popitem(last=False)
+        for other in list(self._entries):
+            if self.num_bytes <= self._max_bytes:
+                break
+            if other != key and not self._entries[other].is_taken:
+                del self._entries[other]
 
 
 def _common_prefix(held: Sequence[int], wanted: Sequence[int]) -> int:

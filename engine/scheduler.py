@@ -1,12 +1,14 @@
-"""One thread that runs the jobs of many clients, one after the other, in fair turns.
+"""One thread that runs the jobs of many clients, as many side by side as share a step, fairly.
 
-It knows no model: a job is a function that asks, at every step, whether it is still wanted.
+It knows no model: a job is work in turns that asks, at each of them, whether it is still wanted.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+_ENDED = object()
 
 
 class Dropped(StrEnum):
@@ -19,15 +21,15 @@ class Dropped(StrEnum):
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """`run(cancelled)` on the engine's thread, or else `dropped(reason)` on any.
+    """`turns(cancelled)` on the engine's thread, or else `dropped(reason)` on any.
 
-    Neither may raise. A speculative job waits for all others; it is ended by any that is not
-    speculative, and by the next one of its own client.
+    Neither may raise. A speculative job waits for all others; it is ended by the next one of its
+    own client, and by any that is not speculative and would have to wait.
     """
 
     client: str
     buffer: str
-    run: Callable[[Callable[[], bool]], None]
+    turns: Callable[[Callable[[], bool]], Iterator[None]]
     dropped: Callable[[Dropped], None]
     is_speculative: bool = False
     _cancelled: threading.Event = field(default_factory=threading.Event)
@@ -48,7 +50,8 @@ class Scheduler:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._waiting: list[Job] = []
-        self._running: Job | None = None
+        self._running: dict[Job, Iterator[None]] = {}
+        self._num_lanes = 1
         self._turns: dict[str, int] = {}  # by client: the number of the turn it had last
         self._turn = 0
         self._is_stopped = False
@@ -61,8 +64,9 @@ class Scheduler:
 
     @property
     def num_running(self) -> int:
-        """1 while a job runs."""
-        return int(self._running is not None)
+        """Jobs that have begun and not ended."""
+        with self._changed:
+            return len(self._running)
 
     def submit(self, job: Job) -> None:
         """Queue a job; those it makes needless are dropped, or end if they run."""
@@ -73,8 +77,9 @@ class Scheduler:
                 self._waiting, dropped = [], [*dropped, job]
             else:
                 self._waiting.append(job)
-            if self._running is not None and _interrupts(job, self._running):
-                self._running.cancel()
+            for running in self._running:
+                if self._interrupts(job, running):
+                    running.cancel()
             self._changed.notify_all()
         reason = Dropped.STOPPED if self._is_stopped else Dropped.SUPERSEDED
         for one in dropped:
@@ -95,8 +100,8 @@ class Scheduler:
         with self._changed:
             self._is_stopped = True
             dropped, self._waiting = self._waiting, []
-            if self._running is not None:
-                self._running.cancel()
+            for job in self._running:
+                job.cancel()
             self._changed.notify_all()
         for job in dropped:
             job.dropped(Dropped.STOPPED)
@@ -106,35 +111,46 @@ class Scheduler:
         with self._changed:
             self._turns.pop(client, None)
 
-    def work(self) -> None:
-        """Run jobs until `stop`."""
-        while (job := self._next()) is not None:
-            job.run(lambda job=job: job.is_cancelled)  # type: ignore[misc] # binds this job
+    def work(self, num_lanes: int = 1, expect: Callable[[int], None] = lambda _: None) -> None:
+        """Run jobs until `stop`, up to `num_lanes` side by side, a turn of each after the other.
 
-    def _next(self) -> Job | None:
-        """Wait for the job whose turn it is; None once all is stopped."""
+        `expect` hears how many run whenever that changes.
+        """
+        self._num_lanes = num_lanes
+        expected = 0
+        while running := self._admit():
+            if len(running) != expected:
+                expected = len(running)
+                expect(expected)
+            for job, turns in running:
+                if next(turns, _ENDED) is _ENDED:
+                    self._end(job)
+
+    def _admit(self) -> list[tuple[Job, Iterator[None]]]:
+        """Begin waiting jobs while there is room; wait for one where none runs. None: stopped."""
         with self._changed:
-            self._running = None
-            self._changed.wait_for(lambda: self._waiting or self._is_stopped)
-            if self._is_stopped:
-                return None
-            job = min(self._waiting, key=self._urgency)
-            self._waiting.remove(job)
-            self._running = job
-            self._turn += 1
-            self._turns[job.client] = self._turn
-            return job
+            self._changed.wait_for(lambda: self._running or self._waiting or self._is_stopped)
+            while self._waiting and len(self._running) < self._num_lanes:
+                job = min(self._waiting, key=self._urgency)
+                self._waiting.remove(job)
+                self._running[job] = job.turns(lambda job=job: job.is_cancelled)  # type: ignore[misc] # binds this job
+                self._turn += 1
+                self._turns[job.client] = self._turn
+            return list(self._running.items())
+
+    def _end(self, job: Job) -> None:
+        with self._changed:
+            del self._running[job]
 
     def _urgency(self, job: Job) -> tuple[bool, int]:
         return job.is_speculative, self._turns.get(job.client, 0)
+
+    def _interrupts(self, job: Job, running: Job) -> bool:
+        would_wait = len(self._running) >= self._num_lanes and not job.is_speculative
+        return running.is_speculative and (would_wait or job.client == running.client)
 
 
 def _replaces(job: Job, waiting: Job) -> bool:
     """Whether nobody needs `waiting` any more; a guess never takes a user's own job away."""
     is_same_buffer = (job.client, job.buffer) == (waiting.client, waiting.buffer)
     return is_same_buffer and (waiting.is_speculative or not job.is_speculative)
-
-
-def _interrupts(job: Job, running: Job) -> bool:
-    is_more_urgent = not job.is_speculative or job.client == running.client
-    return running.is_speculative and is_more_urgent

@@ -4,8 +4,9 @@ import argparse
 import sys
 from pathlib import Path
 
-DTYPES = ("int8", "float32", "bfloat16")
+DTYPES = ("int8", "float32", "bfloat16", "fp8", "int4")
 PEERS = ("llama-cpp", "transformers")
+GPU_DTYPES = ("bfloat16", "fp8", "int4")
 
 
 class _Version(argparse.Action):
@@ -33,7 +34,9 @@ def build_parser() -> argparse.ArgumentParser:
     kinds = bench.add_subparsers(dest="benchmark", metavar="BENCHMARK", required=True)
     _add_replay(kinds.add_parser("replay", help="decode real insertions and edits, on and off"))
     _add_fim(kinds.add_parser("fim", help="score fill-in-the-middle tasks"))
+    _add_forms(kinds.add_parser("forms", help="what weights of fewer bits cost in quality"))
     _add_pool(kinds.add_parser("pool", help="size and speed of the n-gram pool, without a model"))
+    _add_gpu_bench(kinds.add_parser("gpu", help="every figure of an NVIDIA GPU in one run"))
     _add_lsp_bench(kinds.add_parser("lsp", help="what an editor sees of the language server"))
     _add_serve(commands.add_parser("serve", help="run the completion host"))
     _add_lsp(commands.add_parser("lsp", help="run the language server for an editor"))
@@ -57,9 +60,41 @@ def _add_lsp_bench(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
 
 
+def _add_gpu_bench(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "sets", metavar="SET.jsonl", type=Path, nargs="*", help="replay sets, whose text is forced"
+    )
+    parser.add_argument("--count", metavar="N", type=_positive, help="items of each kind in a set")
+    parser.add_argument(
+        "--shapes",
+        metavar="NAMES",
+        help="models of random weights, all of them by default: 0.5b,1.5b,7b,32b",
+    )
+    parser.add_argument("--quick", action="store_true", help="0.5b alone, and few of everything")
+    parser.add_argument(
+        "--tokenizer",
+        metavar="DIR",
+        type=Path,
+        help="a folder with a tokenizer.json for the sets; the offline model's by default",
+    )
+    group = parser.add_argument_group("a real model")
+    group.add_argument("--model", metavar="NAME", help="also measure this one in its own words")
+    group.add_argument("--dtype", choices=GPU_DTYPES, help="how its weights are held")
+    group.add_argument(
+        "--chat", metavar="TASKS.jsonl.gz", type=Path, help="tasks whose problems it is asked about"
+    )
+    parser.add_argument(
+        "--save",
+        metavar="PREFIX",
+        type=Path,
+        default=Path("gpu-bench"),
+        help="write PREFIX.json after every section, and PREFIX.png at the end",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+
+
 def _add_serve(parser: argparse.ArgumentParser) -> None:
     _add_model(parser)
-    parser.add_argument("--device", help="where the model runs: auto or cpu")
     place = parser.add_argument_group("place")
     place.add_argument("--socket", metavar="PATH", type=Path, help="listen on a unix socket")
     place.add_argument("--host", default="127.0.0.1", help="listen on this address")
@@ -126,6 +161,11 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="score drafting alone: the target plays the model, no model runs",
     )
+    parser.add_argument(
+        "--oracle-forced",
+        action="store_true",
+        help="run the model's steps in full, but have it say the target",
+    )
     _add_model(parser)
     _add_decoding(parser, max_tokens=64)
     parser.add_argument(
@@ -151,6 +191,14 @@ def _add_fim(parser: argparse.ArgumentParser) -> None:
     _add_report(parser)
 
 
+def _add_forms(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE.jsonl", type=Path, help="a replay set")
+    parser.add_argument("--count", type=_positive, help="only the first COUNT items")
+    parser.add_argument("--model", metavar="NAME", help="the embedded offline model by default")
+    parser.add_argument("--device", help="where it runs: auto (default), cpu, cuda or cuda:N")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+
+
 def _add_pool(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tokens", metavar="N", type=_positive, default=10_000_000)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
@@ -164,7 +212,13 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
         help="an alias (0.5b, 1.5b, 3b, ..., offline, offline-1.5b), a hub id, a local folder or "
         "a .gguf file; the embedded offline model by default",
     )
-    group.add_argument("--dtype", choices=DTYPES, help="how weights are held; int8 on a CPU")
+    group.add_argument(
+        "--dtype",
+        choices=DTYPES,
+        help="how weights are held: int8 (default) or floats on a CPU; bfloat16 (default), fp8 or "
+        "int4 on a GPU",
+    )
+    group.add_argument("--device", help="where it runs: auto (default), cpu, cuda or cuda:N")
 
 
 def _add_decoding(parser: argparse.ArgumentParser, max_tokens: int) -> None:

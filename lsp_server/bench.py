@@ -5,13 +5,26 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 
 from engine import Lookahead, Sampling
 from engine.bench.fim import FimOptions, run_fim
 from engine.bench.fim_tasks import load_fim_tasks
+from engine.bench.forced import load_forced
+from engine.bench.forms import forms_json, forms_table, measure_forms
+from engine.bench.gpu.bars import bars_of
+from engine.bench.gpu.machine import Machine
+from engine.bench.gpu.picture import draw, plots_are_possible
+from engine.bench.gpu.run import GpuBench
+from engine.bench.gpu.shapes import ALL_SHAPES, QUICK_SHAPES, parse_shapes
+from engine.bench.gpu.sizes import QUICK, Inputs, Sizes
+from engine.bench.gpu.sources import Sources
+from engine.bench.gpu.tables import bars_table, section_table
 from engine.bench.measured import Bench
 from engine.bench.oracle import Oracle, load_tokenizer
 from engine.bench.oracle_report import oracle_json, oracle_table
@@ -21,10 +34,14 @@ from engine.bench.pool import measure_pool
 from engine.bench.replay import ReplayOptions, run_replay
 from engine.bench.replay_items import ReplayItem, load_replay_items
 from engine.bench.report import Setting, fim_json, fim_tables, replay_json, replay_tables
-from engine.engine import Engine
+from engine.engine import Engine, EngineOptions
+from engine.model.catalog import DEFAULT_MODEL
+from engine.model.device import Device
 from lsp_server.loading import load_engine
 from lsp_server.settings import Settings
 from lsp_server.terminal import ItemsBar, ProgressBars
+
+_PIPED_COLUMNS = 180  # of the GPU's tables, where no terminal says how wide it is
 
 
 def bench_replay(arguments: argparse.Namespace, settings: Settings) -> None:
@@ -41,6 +58,9 @@ def bench_replay(arguments: argparse.Namespace, settings: Settings) -> None:
         stops_by_rules=arguments.stop_rules,
     )
     picture = ReplayPicture(arguments.plot) if arguments.plot else None
+    if arguments.oracle_forced:
+        _bench_forced(items, options, arguments, settings)
+        return
     with (
         closing(load_engine(arguments, settings)) as engine,
         _bench(engine, arguments, settings) as bench,
@@ -78,6 +98,21 @@ def bench_pool(arguments: argparse.Namespace, _settings: Settings) -> None:
     _print(arguments, figures.as_json(), figures.table())
 
 
+def bench_forms(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Measure what weights of fewer bits cost in quality."""
+    items = load_replay_items(arguments.file, arguments.count)
+    with ItemsBar("items") as bar:
+        figures = measure_forms(
+            arguments.model or settings.model or DEFAULT_MODEL,
+            items,
+            Device.choose(arguments.device or settings.device),
+            settings.cache_folder,
+            ProgressBars(Console(stderr=True)),
+            bar.show,
+        )
+    _print(arguments, forms_json(figures), forms_table(figures))
+
+
 def _bench_oracle(
     items: Sequence[ReplayItem], arguments: argparse.Namespace, settings: Settings
 ) -> None:
@@ -87,6 +122,70 @@ def _bench_oracle(
     with ItemsBar("items") as bar:
         scores = oracle.run(items, bar.show)
     _print(arguments, oracle_json(scores), oracle_table(scores))
+
+
+def _bench_forced(
+    items: Sequence[ReplayItem],
+    options: ReplayOptions,
+    arguments: argparse.Namespace,
+    settings: Settings,
+) -> None:
+    """Have the model say the targets. What it learns of them is no user's, and is forgotten."""
+    wanted = EngineOptions(
+        cache_folder=settings.cache_folder,
+        model=arguments.model or settings.model,
+        dtype=arguments.dtype,
+        device=arguments.device or settings.device,
+        threads=settings.threads,
+    )
+    with TemporaryDirectory(prefix="foregram-") as folder, ItemsBar("items") as bar:
+        replay = load_forced(wanted, Path(folder), ProgressBars(Console(stderr=True)))
+        report = replay.run(items, options, bar.show)
+    setting = _setting(replay.engine, arguments)
+    answer = replay_json(report.replay, setting) | {"inexact": report.inexact}
+    lines = [f"not the target's text: {name}" for name in report.inexact]
+    _print(arguments, answer, Group(replay_tables(report.replay, setting), *lines))
+
+
+def bench_gpu(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Measure a GPU section by section; each is printed and saved when it is done."""
+    machine, sizes = Machine.gpu(), QUICK if arguments.quick else Sizes()
+    if arguments.count:
+        sizes = replace(sizes, items=arguments.count)
+    errors = Console(stderr=True)
+    console = Console(width=None if sys.stdout.isatty() else _PIPED_COLUMNS)
+    inputs = _gpu_inputs(arguments, settings)
+    bench = GpuBench(machine, inputs, ProgressBars(errors), sizes)
+    saved = Path(f"{arguments.save}.json")
+    bench.findings.save(saved)  # a folder that is not there is better told of now
+    can_draw = plots_are_possible()
+    if not can_draw:
+        errors.print("foregram: no picture without matplotlib: pip install 'foregram[plots]'")
+    for name in bench.run():
+        bench.findings.save(saved)
+        shown = section_table(name, bench.findings)
+        if shown is not None and not arguments.json:
+            console.print(shown)
+    if can_draw:
+        draw(bench.findings.results, Path(f"{arguments.save}.png"))
+    if arguments.json:
+        sys.stdout.write(json.dumps(bench.findings.as_json()) + "\n")
+    else:
+        console.print(bars_table(bars_of(bench.findings.results)))
+
+
+def _gpu_inputs(arguments: argparse.Namespace, settings: Settings) -> Inputs:
+    return Inputs(
+        shapes=parse_shapes(arguments.shapes or (QUICK_SHAPES if arguments.quick else ALL_SHAPES)),
+        sources=Sources(
+            cache_folder=settings.cache_folder,
+            tokenizer=arguments.tokenizer,
+            model=arguments.model,
+            dtype=arguments.dtype,
+        ),
+        items=[item for path in arguments.sets for item in load_replay_items(path)],
+        tasks=load_fim_tasks(arguments.chat) if arguments.chat else (),
+    )
 
 
 @contextmanager
@@ -126,4 +225,10 @@ def _print(
         Console().print(tables)
 
 
-BENCHMARKS = {"fim": bench_fim, "pool": bench_pool, "replay": bench_replay}
+BENCHMARKS = {
+    "fim": bench_fim,
+    "gpu": bench_gpu,
+    "forms": bench_forms,
+    "pool": bench_pool,
+    "replay": bench_replay,
+}

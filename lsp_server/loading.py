@@ -8,13 +8,17 @@ from engine.engine import Engine, EngineOptions
 from lsp_server.settings import Settings
 from lsp_server.terminal import ProgressBars
 
+_MEGABYTE = 1024 * 1024
+
 
 def load_engine(arguments: argparse.Namespace, settings: Settings) -> Engine:
-    """Load what `--model` and `--dtype` say, or else the environment. Raises ForegramError."""
+    """Load what the options say, or else the settings. Raises ForegramError."""
     options = EngineOptions(
         cache_folder=settings.cache_folder,
         model=arguments.model or settings.model,
         dtype=arguments.dtype,
+        device=arguments.device or settings.device,
         threads=settings.threads,
+        kv_bytes=None if settings.kv_budget_mb is None else settings.kv_budget_mb * _MEGABYTE,
     )
     return Engine.load(options, progress=ProgressBars(Console(stderr=True)))

@@ -17,7 +17,6 @@ from lsp_server.host_address import read_token
 from lsp_server.settings import Settings
 
 _MEGABYTE = 1024 * 1024
-_KV_BUDGET_MB = 512
 _SWITCH_S = 0.0005
 
 
@@ -37,20 +36,20 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
         tls_key=arguments.tls_key,
         idle_exit_s=arguments.idle_exit or None,  # 0 is never, as in the settings
     )
-    _check_device(arguments.device or settings.device)
 
     def load(progress: Progress) -> ServedEngine:
         # On the engine's thread, so that the host answers before torch is there.
         from engine.engine import Engine, EngineOptions
 
-        budget_mb = arguments.kv_budget or settings.kv_budget_mb or _KV_BUDGET_MB
+        budget_mb = arguments.kv_budget or settings.kv_budget_mb
         engine_options = EngineOptions(
             cache_folder=arguments.cache_folder or settings.cache_folder,
             model=arguments.model or settings.model,
             dtype=arguments.dtype,
+            device=arguments.device or settings.device,
             threads=arguments.threads or settings.threads,
             prompt_tokens=arguments.prompt_tokens or settings.prompt_tokens,
-            kv_bytes=budget_mb * _MEGABYTE,
+            kv_bytes=None if budget_mb is None else budget_mb * _MEGABYTE,
         )
         return Engine.load(engine_options, progress)
 
@@ -83,8 +82,3 @@ def _read_token(path: Path | None) -> str | None:
     if not (token.isascii() and token.isprintable()):  # no header can carry it
         raise ConfigurationError(f"the token file {path} holds more than one line of ASCII text")
     return token
-
-
-def _check_device(device: str) -> None:
-    if device not in ("auto", "cpu"):
-        raise ConfigurationError(f"device {device}: this version runs models on the CPU")

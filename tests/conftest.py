@@ -14,6 +14,10 @@ from engine.model.offline_parts import OFFLINE_MODELS, find_parts
 from lsp_server.settings import Settings
 
 os.environ.setdefault("GOMP_SPINCOUNT", "20000")  # as the foregram command does
+if not Path("/dev/nvidiactl").exists():
+    # Without a GPU kernels are interpreted. Triton must know before anybody imports it, and
+    # transformers does.
+    os.environ["TRITON_INTERPRET"] = "1"
 
 
 @pytest.fixture(autouse=True)

@@ -62,16 +62,16 @@ def replay_json(report: ReplayReport, setting: Setting) -> dict[str, Any]:
     """Figures by set, and what became of each item. Times in ms; what is not a number is null."""
     items = [_item_json(run) for runs in report.runs.values() for run in runs]
     return setting.as_json() | {
-        "sets": _plain(report.sets),
+        "sets": plain(report.sets),
         "different": report.different,
-        "items": _plain(items),
+        "items": plain(items),
     }
 
 
 def fim_json(report: FimReport, setting: Setting) -> dict[str, Any]:
     """Figures by language, and what became of each task."""
     tasks = [_item_json(run.measured) | asdict(run.score) for run in report.runs]
-    return setting.as_json() | {"languages": _plain(report.languages), "tasks": _plain(tasks)}
+    return setting.as_json() | {"languages": plain(report.languages), "tasks": plain(tasks)}
 
 
 def replay_tables(report: ReplayReport, setting: Setting) -> Group:
@@ -168,14 +168,14 @@ def _item_json(run: Measured) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 - any of the figures
+def plain(value: Any) -> Any:  # noqa: ANN401 - any of the figures
     """Turn data classes into what JSON can hold, with four decimals."""
     if is_dataclass(value) and not isinstance(value, type):
-        return _plain(asdict(value))
+        return plain(asdict(value))
     if isinstance(value, Mapping):
-        return {key: _plain(one) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_plain(one) for one in value]
+        return {key: plain(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
     if isinstance(value, float):
         return round(value, 4) if math.isfinite(value) else None
     return value

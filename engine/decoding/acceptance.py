@@ -19,6 +19,8 @@ from engine.whole_file import whole_file
 DECAY = 0.999
 PRIOR_TRIALS = 4.0
 DRAFTERS = {Source.WINDOW: "window", Source.RECYCLER: "recycler"}  # all other sources: the pool
+_DRAFTER_NAMES = ("pool", *DRAFTERS.values())
+_DRAFTER_OF = np.array([_DRAFTER_NAMES.index(DRAFTERS.get(one, "pool")) for one in Source])
 
 
 class AcceptanceTable:
@@ -73,8 +75,9 @@ class AcceptanceTables:
     def learn(self, draft: Draft, accepted: np.ndarray) -> None:
         """Learn from a verified draft; `accepted` bool [nodes]."""
         tried = (draft.parents < 0) | accepted[draft.parents]
+        drafters = _DRAFTER_OF[draft.sources]
         for drafter, table in self._tables.items():
-            own = tried & _drafted_by(drafter, draft.sources)
+            own = tried & (drafters == _DRAFTER_NAMES.index(drafter))
             if own.any():
                 table.learn(draft.cells[own], accepted[own])
 
@@ -93,8 +96,3 @@ class AcceptanceTables:
                 table.restore(counts[name])
             return True
         return False
-
-
-def _drafted_by(drafter: str, sources: np.ndarray) -> np.ndarray:
-    own = [source for source in Source if DRAFTERS.get(source, "pool") == drafter]
-    return np.isin(sources, own)

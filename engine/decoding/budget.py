@@ -1,6 +1,6 @@
 """How many drafted rows a step can afford: calibrated probabilities against measured costs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -10,6 +10,7 @@ _FREE = 1.1
 _CLIP = 1.5  # a step that took longer than this times its estimate was disturbed
 _LEARNING_RATE = 0.05
 _RATE_MEMORY = 0.98
+_MOST_DRAFTING = 16  # sequences of a step that draft at all
 
 
 class StepCost:
@@ -18,8 +19,12 @@ class StepCost:
     It starts from a sweep and follows what the steps of real completions take.
     """
 
-    def __init__(self, swept: Mapping[int, float]) -> None:
-        """`swept` maps row counts to ms. Raises ValueError unless it covers one row."""
+    def __init__(self, swept: Mapping[int, float], buckets: Sequence[int] = ()) -> None:
+        """`swept` maps row counts to ms. Raises ValueError unless it covers one row.
+
+        `buckets`, ascending, are the counts that steps are padded to; empty where each count has
+        its own cost.
+        """
         if 1 not in swept or min(swept.values()) <= 0:
             raise ValueError("a sweep of step costs covers one row and takes time")
         counts = sorted(swept)
@@ -30,6 +35,10 @@ class StepCost:
         if counts[-1] < rows[-1]:  # beyond the sweep a row costs what the last ones did
             slope = self._last_slope(counts, costs)
             self._ms[counts[-1] :] = costs[-1] + slope * (rows[counts[-1] :] - counts[-1])
+        # Of each count the place of the one that it is padded to.
+        padded = np.searchsorted(buckets, rows) if len(buckets) else rows - 1
+        self._padded = np.asarray(buckets)[padded] - 1 if len(buckets) else padded
+        self._ms = self._ms[self._padded]
 
     @property
     def relative(self) -> np.ndarray:
@@ -47,6 +56,7 @@ class StepCost:
 
     def observe(self, rows: int, ms: float) -> None:
         """Learn from a step. Outliers count for no more than 1.5 times the estimate."""
+        rows = int(self._padded[rows - 1]) + 1
         estimate = self._ms[rows - 1]
         error = np.clip(ms, estimate / _CLIP, estimate * _CLIP) / estimate - 1
         counts = np.arange(1, len(self._ms) + 1)
@@ -55,6 +65,7 @@ class StepCost:
         learned = self._ms[rows - 1]  # no fewer rows cost more, and no more rows less
         self._ms[:rows] = np.minimum.accumulate(np.minimum(self._ms[:rows], learned)[::-1])[::-1]
         self._ms[rows:] = np.maximum.accumulate(np.maximum(self._ms[rows:], learned))
+        self._ms = self._ms[self._padded]
 
     @staticmethod
     def _last_slope(counts: list[int], costs: np.ndarray) -> float:
@@ -63,26 +74,41 @@ class StepCost:
         return float(costs[-1] - costs[-2]) / (counts[-1] - counts[-2])
 
 
-def sweep(step: Callable[[int], float], *, limit_factor: float) -> dict[int, float]:
-    """Measure `step(rows) -> ms` for growing row counts, up to `limit_factor` one-row steps.
+def sweep(
+    step: Callable[[int], float], counts: Sequence[int] = ROW_COUNTS, *, limit_factor: float
+) -> dict[int, float]:
+    """Measure `step(rows) -> ms` for growing row `counts`, up to `limit_factor` one-row steps.
 
     Whole rounds are repeated and the fastest of each count counts: noise comes in bursts and only
     ever adds.
     """
     costs: dict[int, float] = {}
     for _ in range(SWEEP_ROUNDS):
-        for rows in ROW_COUNTS:
+        for rows in counts:
             costs[rows] = min(step(rows), costs.get(rows, float("inf")))
             if costs[rows] > limit_factor * costs[1]:
                 break
     return costs
 
 
+def row_share(num_sequences: int) -> int:
+    """Most rows of a step that each of so many sequences may take.
+
+    Whole trees for up to four, short chains for up to sixteen, plain decoding beyond: together
+    they stay within what a GPU verifies at nearly the cost of one row.
+    """
+    return ROW_COUNTS[-1] // num_sequences if num_sequences <= _MOST_DRAFTING else 1
+
+
 class Budget:
-    """Chooses the drafted nodes of each step so that none costs more than it should win."""
+    """Chooses the drafted nodes of each step so that none costs more than it should win.
+
+    `num_sequences` share each step: a sequence then pays its part of what all rows cost.
+    """
 
     def __init__(self, cost: StepCost) -> None:
         self.cost = cost
+        self.num_sequences = 1
         self._tokens = self._spent = 1.0  # one token for one step: plain decoding
 
     @property
@@ -90,18 +116,25 @@ class Budget:
         """Running mean of tokens won per cost of a one-row step."""
         return self._tokens / self._spent
 
+    @property
+    def most_nodes(self) -> int:
+        """Drafted nodes that a sequence may have in a step, whatever they should win."""
+        return row_share(self.num_sequences) - 1
+
     def affordable(self, probs: np.ndarray) -> int:
         """Return how many of the best-first nodes to verify; 0 is plain decoding.
 
         Maximises 1 + sum(probs[:n]) - rate * cost(n + 1): what n nodes should win, less what the
         time of the step wins elsewhere.
         """
-        relative = self.cost.relative
-        count = min(len(probs), len(relative) - 1)
+        count = min(len(probs), self.most_nodes)
         won = np.concatenate([[0.0], np.cumsum(probs[:count])])
-        return int(np.argmax(won - self.rate * relative[: count + 1]))
+        rows = np.minimum(self.num_sequences * np.arange(1, count + 2), ROW_COUNTS[-1])
+        costs = self.cost.relative[rows - 1] / self.num_sequences
+        return int(np.argmax(won - self.rate * costs))
 
-    def observe(self, rows: int, tokens: int) -> None:
-        """Count what a step of `rows` rows won."""
+    def observe(self, step_rows: int, tokens: int) -> None:
+        """Count what a sequence won in a step of `step_rows` rows, those of others included."""
+        cost = float(self.cost.relative[step_rows - 1]) / self.num_sequences
         self._tokens = _RATE_MEMORY * self._tokens + tokens
-        self._spent = _RATE_MEMORY * self._spent + float(self.cost.relative[rows - 1])
+        self._spent = _RATE_MEMORY * self._spent + cost

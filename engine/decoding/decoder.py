@@ -5,20 +5,17 @@ logits do not depend on the other rows, noise is keyed by position, and a drafte
 where the row before it chose the same token.
 """
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
-import torch
 
 from engine.config import Sampling
-from engine.decoding.constraint import Constraint
-from engine.decoding.sampling import choose
+from engine.decoding.constraint import Constraint, Unconstrained
 from engine.decoding.tree import EMPTY_DRAFT, Draft, Source
-from engine.decoding.verify import Verdict, verify
-from engine.model.causal_lm import MAX_ROWS, CacheSlot, TokenTree
+from engine.decoding.verify import Verdict
+from engine.model.causal_lm import MAX_ROWS, StepOrder, Stepper, TokenTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +33,19 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class VerifiedStep:
-    """What a drafter can learn from: the draft, which nodes agreed, the logits of all rows.
+    """What a drafter can learn from: the draft, which nodes agreed, what the rows said.
 
-    `accepted` bool [nodes]; `logits` float32 [nodes + 1, vocab]; `chosen` int64 [nodes + 1].
+    `accepted` bool [nodes]; `chosen` int64 [nodes + 1]; `top_tokens` gives int64 [nodes + 1, 8].
     """
 
     tree: TokenTree
     draft: Draft
     accepted: np.ndarray
-    logits: torch.Tensor
     chosen: np.ndarray
+    top_tokens: Callable[[], np.ndarray]
     verdict: Verdict
     ms: float
+    step_rows: int  # that it took so long for, those of other sequences included
 
 
 class Drafter(Protocol):
@@ -57,8 +55,12 @@ class Drafter(Protocol):
         """Draft at most `depth` tokens deep below the end of `context`, all within `constraint`."""
         ...
 
+    def hear(self, step: VerifiedStep) -> None:
+        """Take what the next draft needs from a step. Called once for each."""
+        ...
+
     def learn(self, step: VerifiedStep) -> None:
-        """Hear what became of the last draft. Called once for each."""
+        """Take the rest, while the next step is under way. Called once for each, after `hear`."""
         ...
 
 
@@ -69,63 +71,104 @@ class NoDrafts:
         """Draft nothing."""
         return EMPTY_DRAFT
 
+    def hear(self, step: VerifiedStep) -> None:
+        """Hear nothing."""
+
     def learn(self, step: VerifiedStep) -> None:
         """Learn nothing."""
+
+
+class _Flight(NamedTuple):
+    """A step that was begun. `constraints` say what each row's choice has to keep to."""
+
+    tree: TokenTree
+    draft: Draft
+    constraints: Sequence[Constraint]
 
 
 @dataclass(slots=True)
 class Decoder:
     """One completion over one slot, which holds all of the prompt but its last token."""
 
-    slot: CacheSlot
+    slot: Stepper
     drafter: Drafter
     sampling: Sampling
     constraint: Constraint
     cancelled: Callable[[], bool]
 
-    def steps(self, current: int, context: Sequence[int], max_tokens: int) -> Iterator[Step]:
+    def steps(self, current: int, context: Sequence[int], max_tokens: int) -> Generator[Step]:
         """Decode from `current`, the prompt's last token, until `max_tokens` or the slot is full.
 
         `context` are the tokens that drafts continue, as the file reads up to the cursor. Ends
-        within one step after `cancelled`.
+        within one step after `cancelled`. A step is told once the next one is under way.
         """
-        written = list(context)
-        left = max_tokens
+        written, left = list(context), max_tokens
+        flight = self._begin(current, written, left)
+        try:
+            while flight is not None:
+                verified = self._finish(flight)
+                token_ids = verified.verdict.token_ids.tolist()
+                written += token_ids
+                left -= len(token_ids)
+                self.drafter.hear(verified)
+                flight = self._begin(token_ids[-1], written, left)
+                self.drafter.learn(verified)
+                yield _told(verified)
+        finally:
+            self.slot.abandon()
+
+    def _begin(self, current: int, written: Sequence[int], left: int) -> _Flight | None:
+        """Draft and ask for the step; None where there is to be none."""
         end = self.slot.capacity - MAX_ROWS  # a step's rows fit behind every text, drafted or not
-        while left > 0 and self.slot.length < end and not self.cancelled():
-            depth = min(left, end - self.slot.length) - 1
-            draft = self.drafter.draft(written, self.constraint, depth)
-            step = self._step(current, draft)
-            written += step.token_ids
-            current = step.token_ids[-1]
-            left -= len(step.token_ids)
-            yield step
-
-    def _step(self, current: int, draft: Draft) -> Step:
-        began = time.perf_counter()
+        room = end - self.slot.length
+        if min(left, room) <= 0 or self.cancelled():
+            return None
+        draft = self.drafter.draft(written, self.constraint, min(left, room) - 1)
         tree = _tree(current, draft)
-        logits = self.slot.step(tree)
         constraints = self._constraints(tree)
-        allowed = [constraint.allowed_ids for constraint in constraints]
-        is_free = all(ids is None for ids in allowed)
-        positions = self.slot.length + 1 + tree.depths
-        chosen = choose(logits, positions, self.sampling, None if is_free else allowed)
-        verdict = verify(tree.token_ids, tree.parents, chosen)
-        self.slot.commit(verdict.rows.tolist())
-        self.constraint = constraints[verdict.rows[-1]].after(int(verdict.token_ids[-1]))
-        ms = 1000 * (time.perf_counter() - began)
-        accepted = np.zeros(len(draft.tokens), bool)
-        accepted[verdict.rows[1:] - 1] = True
-        self.drafter.learn(VerifiedStep(tree, draft, accepted, logits, chosen, verdict, ms))
-        sources = tuple(Source(source) for source in draft.sources[verdict.rows[1:] - 1])
-        return Step(tuple(verdict.token_ids.tolist()), sources, tree.num_rows, ms)
+        allowed = None
+        if not isinstance(self.constraint, Unconstrained):
+            allowed = [constraint.allowed_ids for constraint in constraints]
+        self.slot.begin(StepOrder(tree, self.sampling, allowed))
+        return _Flight(tree, draft, constraints)
 
-    def _constraints(self, tree: TokenTree) -> list[Constraint]:
-        """What each row's choice has to keep to."""
+    def _finish(self, flight: _Flight) -> VerifiedStep:
+        """Wait for the step and keep the path that agrees."""
+        answer = self.slot.finish()
+        verdict = Verdict(answer.rows, answer.chosen[answer.rows])
+        self.slot.commit(verdict.rows.tolist())
+        last = flight.constraints[verdict.rows[-1]]
+        self.constraint = last.after(int(verdict.token_ids[-1]))
+        accepted = np.zeros(len(flight.draft.tokens), bool)
+        accepted[verdict.rows[1:] - 1] = True
+        return VerifiedStep(
+            tree=flight.tree,
+            draft=flight.draft,
+            accepted=accepted,
+            chosen=answer.chosen,
+            top_tokens=answer.top_tokens,
+            verdict=verdict,
+            ms=answer.ms,
+            step_rows=answer.step_rows,
+        )
+
+    def _constraints(self, tree: TokenTree) -> Sequence[Constraint]:
         constraints = [self.constraint]
+        if isinstance(self.constraint, Unconstrained):
+            return constraints * tree.num_rows
         for token, parent in zip(tree.token_ids[1:], tree.parents[1:], strict=True):
             constraints.append(constraints[parent].after(int(token)))
         return constraints
+
+
+def _told(step: VerifiedStep) -> Step:
+    sources = step.draft.sources[step.verdict.rows[1:] - 1]
+    return Step(
+        token_ids=tuple(step.verdict.token_ids.tolist()),
+        sources=tuple(map(Source, sources)),
+        rows=step.tree.num_rows,
+        ms=step.ms,
+    )
 
 
 def _tree(current: int, draft: Draft) -> TokenTree:

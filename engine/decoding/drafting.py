@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 
 from engine.config import Lookahead
 from engine.decoding.acceptance import AcceptanceTables
 from engine.decoding.budget import Budget
-from engine.decoding.constraint import Constraint
+from engine.decoding.constraint import Constraint, Unconstrained
 from engine.decoding.decoder import VerifiedStep
 from engine.decoding.pool import NgramPool
 from engine.decoding.recycler import Recycler
-from engine.decoding.top_tokens import top_tokens
 from engine.decoding.tree import EMPTY_DRAFT, Draft, DraftTree, Source
 from engine.decoding.window import JacobiWindow
 from engine.model.causal_lm import MAX_ROWS
@@ -70,24 +70,28 @@ class LookaheadDrafter:
         offered = allowed_part(tree.best(MAX_NODES), constraint, depth)
         return cut(offered, self._affordable(offered))
 
-    def learn(self, step: VerifiedStep) -> None:
-        """Feed the drafters, the tables and the budget with a verified step."""
-        known, rows = self._known, step.tree.num_rows
-        known.tables.learn(step.draft, step.accepted)
-        known.budget.cost.observe(rows, step.ms)
-        known.budget.observe(rows, len(step.verdict.token_ids))
-        top = top_tokens(step.logits, known.recycler.width)
-        known.recycler.update(step.tree.token_ids, top)
+    def hear(self, step: VerifiedStep) -> None:
+        """Feed the drafters with a verified step."""
+        known = self._known
+        known.recycler.update(step.tree.token_ids, step.top_tokens())
         if self._window is not None:
             found = self._window.update(step.draft, step.chosen, step.verdict.num_accepted)
             for gram in found:
                 self._keep(gram)
         known.pool.extend(step.verdict.token_ids)
 
+    def learn(self, step: VerifiedStep) -> None:
+        """Feed the tables and the budget."""
+        known = self._known
+        known.tables.learn(step.draft, step.accepted)
+        known.budget.cost.observe(step.step_rows, step.ms)
+        known.budget.observe(step.step_rows, len(step.verdict.token_ids))
+
     def _affordable(self, draft: Draft) -> int:
+        budget = self._known.budget
         if self._lookahead.mode == "fixed":
-            return self._lookahead.draft_len
-        return self._known.budget.affordable(draft.probs)
+            return min(self._lookahead.draft_len, budget.most_nodes)
+        return budget.affordable(draft.probs)
 
     def _keep(self, gram: np.ndarray) -> None:
         if len(self._grams) + len(gram) < _GRAM_TOKENS:
@@ -125,6 +129,8 @@ def _limits(lookahead: Lookahead) -> Limits:
 
 def prune(draft: Draft, limits: Limits) -> Draft:
     """Keep `limits.branches` children of the root, and below them `limits.depth` tokens."""
+    if len(draft.tokens) <= min(limits.branches, limits.depth):
+        return draft
     depths = np.zeros(len(draft.tokens), np.int32)
     kept = np.zeros(len(draft.tokens), bool)
     branches = 0
@@ -141,6 +147,8 @@ def prune(draft: Draft, limits: Limits) -> Draft:
 
 def allowed_part(draft: Draft, constraint: Constraint, depth: int) -> Draft:
     """Keep the nodes that the constraint allows, at most `depth` tokens deep."""
+    if type(constraint) is Unconstrained:
+        return select(draft, _depths(draft.parents) <= depth)
     states: list[Constraint | None] = []
     depths: list[int] = []
     for token, parent in zip(draft.tokens.tolist(), draft.parents.tolist(), strict=True):
@@ -149,6 +157,16 @@ def allowed_part(draft: Draft, constraint: Constraint, depth: int) -> Draft:
         fits = state is not None and depths[-1] <= depth and state.allows(token)
         states.append(state.after(token) if fits and state is not None else None)
     return select(draft, np.array([state is not None for state in states], bool))
+
+
+@numba.njit("int64[::1](int32[::1])", cache=True)
+def _depths(parents: np.ndarray) -> np.ndarray:
+    """int64 [nodes]: 1 below the root."""
+    depths = np.ones(len(parents), np.int64)
+    for node, parent in enumerate(parents):
+        if parent >= 0:
+            depths[node] = depths[parent] + 1
+    return depths
 
 
 def select(draft: Draft, kept: np.ndarray) -> Draft:

@@ -5,28 +5,17 @@ of the vocabulary. A draft walks this table from the current token, likeliest pa
 (Luo et al. 2024, arXiv 2408.08696).
 """
 
-import heapq
-from typing import NamedTuple
-
+import numba
 import numpy as np
 
-from engine.decoding.tree import EMPTY_DRAFT, Draft, Source
+from engine.decoding.tree import Draft, Source
+from engine.model.causal_lm import NUM_TOP
 
-RECYCLER_WIDTH = 8
+RECYCLER_WIDTH = NUM_TOP
 _DEPTHS = 8
 _NONE = -1
 # Until the acceptance table knows better: the share of each rank, whatever the depth.
 RECYCLER_PRIOR = np.tile([0.4, 0.14, 0.07, 0.05, 0.03, 0.025, 0.02, 0.015], _DEPTHS)
-
-
-class _Node(NamedTuple):
-    """A possible node. Nodes compare by this order: likeliest first, then by parent and rank."""
-
-    improbability: float  # the negative of the probability
-    parent: int
-    cell: int
-    depth: int
-    token: int
 
 
 class Recycler:
@@ -60,35 +49,40 @@ class Recycler:
 
     def draft(self, root: int, nodes: int) -> Draft:
         """Return the `nodes` likeliest nodes below the token `root`, or all there are."""
-        taken: list[_Node] = []
-        offered = self._children(_Node(-1.0, -1, 0, 0, root), -1)
-        heapq.heapify(offered)
-        while offered and len(taken) < nodes:
-            node = heapq.heappop(offered)
-            for child in self._children(node, len(taken)):
-                heapq.heappush(offered, child)
-            taken.append(node)
-        return _as_draft(taken)
-
-    def _children(self, node: _Node, place: int) -> list[_Node]:
-        """What may follow `node`, whose place in the draft is `place`."""
-        first_cell = min(node.depth, _DEPTHS - 1) * RECYCLER_WIDTH
-        shares = self._probs[first_cell : first_cell + RECYCLER_WIDTH].tolist()
-        tokens = self._next[node.token].tolist()
-        return [
-            _Node(node.improbability * share, place, first_cell + rank, node.depth + 1, token)
-            for rank, (token, share) in enumerate(zip(tokens, shares, strict=True))
-            if token != _NONE
-        ]
+        tokens, parents, probs, cells = _walk(self._next, self._probs, root, nodes)
+        sources = np.full(len(tokens), Source.RECYCLER, np.uint8)
+        return Draft(tokens, parents, probs, sources, cells)
 
 
-def _as_draft(nodes: list[_Node]) -> Draft:
-    if not nodes:
-        return EMPTY_DRAFT
-    return Draft(
-        np.array([node.token for node in nodes], np.int32),
-        np.array([node.parent for node in nodes], np.int32),
-        np.array([-node.improbability for node in nodes]),
-        np.full(len(nodes), Source.RECYCLER, np.uint8),
-        np.array([node.cell for node in nodes], np.int32),
-    )
+@numba.njit(cache=True)
+def _walk(
+    following: np.ndarray, shares: np.ndarray, root: int, nodes: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Take the likeliest node at hand, offer its children, and so on.
+
+    Of equals the one offered first comes first: by parent, then by rank.
+    """
+    room = (nodes + 1) * following.shape[1]
+    tokens, parents = np.empty(room, np.int32), np.empty(room, np.int32)
+    probs, cells, depths = np.empty(room), np.empty(room, np.int32), np.empty(room, np.int32)
+    taken = np.empty(nodes, np.int32)
+    token, prob, depth, num_offered = root, 1.0, 0, 0
+    for place in range(nodes + 1):
+        first_cell = min(depth, _DEPTHS - 1) * following.shape[1]
+        for rank in range(following.shape[1]):
+            if following[token, rank] != _NONE:
+                tokens[num_offered], parents[num_offered] = following[token, rank], place - 1
+                probs[num_offered] = prob * shares[first_cell + rank]
+                cells[num_offered], depths[num_offered] = first_cell + rank, depth + 1
+                num_offered += 1
+        best = -1
+        for offer in range(num_offered):
+            if probs[offer] > 0 and (best < 0 or probs[offer] > probs[best]):
+                best = offer
+        if place == nodes or best < 0:
+            break
+        taken[place] = best
+        token, prob, depth = tokens[best], probs[best], depths[best]
+        probs[best] = -prob  # taken
+    chosen = taken[:place]
+    return tokens[chosen], parents[chosen], -probs[chosen], cells[chosen]

@@ -14,13 +14,11 @@ import numpy as np
 import torch
 
 from engine.config import Sampling
+from engine.model.causal_lm import Allowed
 
 _BLOCK = 128  # ids that are tested together
 _MARGIN = 0.01  # of the test's exponent, for its rounding
 _EXPONENT = 8388608.0  # a step of a float32's exponent, as an integer: 2^23
-
-# Per row the ids that a constraint leaves (ascending int64, not empty), or None for all.
-Allowed = Sequence[np.ndarray | None]
 
 
 def choose(

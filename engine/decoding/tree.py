@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
+import numba
 import numpy as np
 
 
@@ -50,6 +51,7 @@ EMPTY_DRAFT = Draft(
 
 
 _FULL = -2  # the place of a node that found no room
+_NONE = -1
 
 
 class DraftTree:
@@ -61,21 +63,25 @@ class DraftTree:
     def __init__(self, limit: int) -> None:
         """Hold at most `limit` nodes; what is added beyond is ignored, with all below it."""
         self._limit = limit
-        self._children: dict[tuple[int, int], int] = {}
-        self._nodes: list[tuple[int, int, float, int, int]] = []
+        self._num_nodes = 0
+        self._nodes = Draft(
+            np.empty(limit, np.int32),
+            np.empty(limit, np.int32),
+            np.empty(limit, np.float64),
+            np.empty(limit, np.uint8),
+            np.empty(limit, np.int32),
+        )
+        # Of the root, which comes first, and of each node: the newest child; of each node the
+        # child of the same parent that came before it.
+        self._newest = np.full(limit + 1, _NONE, np.int32)
+        self._before = np.empty(limit, np.int32)
 
     def __len__(self) -> int:
-        return len(self._nodes)
+        return self._num_nodes
 
     def add(self, draft: Draft) -> None:
         """Merge a draft."""
-        places: list[int] = []
-        rows = zip(*(column.tolist() for column in draft), strict=True)
-        for token, parent, prob, source, cell in rows:
-            below = -1 if parent < 0 else places[parent]
-            places.append(
-                self._merge(token, below, prob, source, cell) if below != _FULL else _FULL
-            )
+        self._num_nodes = _merge(*draft, *self._nodes, self._newest, self._before, self._num_nodes)
 
     def add_path(
         self,
@@ -85,38 +91,71 @@ class DraftTree:
         cells: Sequence[int],
     ) -> None:
         """Merge one chain; `probs` are those of the nodes, each at most its parent's."""
-        below = -1
-        for token, prob, cell in zip(tokens, probs, cells, strict=True):
-            below = self._merge(token, below, prob, source, cell)
-            if below == _FULL:
-                return
+        count = len(tokens)
+        self.add(
+            Draft(
+                np.array(tokens, np.int32),
+                np.arange(-1, count - 1, dtype=np.int32),
+                np.array(probs, np.float64),
+                np.full(count, source, np.uint8),
+                np.array(cells, np.int32),
+            )
+        )
 
     def best(self, nodes: int) -> Draft:
         """Return the `nodes` likeliest nodes, best first, parents before children."""
-        if not self._nodes:
+        if not self._num_nodes:
             return EMPTY_DRAFT
-        tokens, parents, probs, sources, cells = map(np.array, zip(*self._nodes, strict=True))
+        count = self._num_nodes
+        tokens, parents, probs, sources, cells = (column[:count] for column in self._nodes)
         # A parent is at least as likely as its child and came first, so the stable order has it
         # first; hence every cut of the order is a tree.
         order = np.argsort(-probs, kind="stable")[:nodes]
-        places = np.full(len(self._nodes) + 1, -1, np.int32)  # the last one stands for the root
+        places = np.full(count + 1, _NONE, np.int32)  # the last one stands for the root
         places[order] = np.arange(order.size)
         return Draft(
-            tokens[order].astype(np.int32),
-            places[parents[order]],
-            probs[order],
-            sources[order].astype(np.uint8),
-            cells[order].astype(np.int32),
+            tokens[order], places[parents[order]], probs[order], sources[order], cells[order]
         )
 
-    def _merge(self, token: int, below: int, prob: float, source: int, cell: int) -> int:
-        """Return the node's place, or _FULL."""
-        place = self._children.get((below, token))
-        if place is None:
-            if len(self._nodes) == self._limit:
-                return _FULL
-            place = self._children[below, token] = len(self._nodes)
-            self._nodes.append((token, below, prob, source, cell))
-        elif prob > self._nodes[place][2]:
-            self._nodes[place] = (token, below, prob, source, cell)
-        return place
+
+_COLUMNS = "int32[::1], int32[::1], float64[::1], uint8[::1], int32[::1]"
+
+
+@numba.njit(f"int64({_COLUMNS}, {_COLUMNS}, int32[::1], int32[::1], int64)", cache=True)
+def _merge(
+    tokens: np.ndarray,
+    parents: np.ndarray,
+    probs: np.ndarray,
+    sources: np.ndarray,
+    cells: np.ndarray,
+    held_tokens: np.ndarray,
+    held_parents: np.ndarray,
+    held_probs: np.ndarray,
+    held_sources: np.ndarray,
+    held_cells: np.ndarray,
+    newest: np.ndarray,
+    before: np.ndarray,
+    num_nodes: int,
+) -> int:
+    """Add the nodes of the first five columns to the trie of the others; return its new size."""
+    places = np.empty(len(tokens), np.int32)
+    for node in range(len(tokens)):
+        below = _NONE if parents[node] < 0 else places[parents[node]]
+        places[node] = _FULL
+        if below == _FULL:
+            continue
+        place = newest[below + 1]
+        while place != _NONE and held_tokens[place] != tokens[node]:
+            place = before[place]
+        if place == _NONE:
+            if num_nodes == len(held_tokens):
+                continue
+            place = num_nodes
+            num_nodes += 1
+            held_tokens[place], held_parents[place], held_probs[place] = tokens[node], below, -1.0
+            before[place], newest[below + 1] = newest[below + 1], place
+        places[node] = place
+        if probs[node] > held_probs[place]:
+            held_probs[place] = probs[node]
+            held_sources[place], held_cells[place] = sources[node], cells[node]
+    return num_nodes

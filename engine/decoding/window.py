@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.decoding.tree import Draft, DraftTree, Source
+from engine.decoding.tree import EMPTY_DRAFT, Draft, DraftTree, Source
 
 _COLUMNS = 8
 _LEVELS = 8
@@ -51,18 +51,22 @@ class JacobiWindow:
     def draft(self, nodes: int) -> Draft:
         """The window as a tree below the current token, at most `nodes` of it, best first."""
         columns = self._columns if self._max_len else []
-        tree = DraftTree(sum(len(column) ** 2 + len(columns) for column in columns))
-        spine: list[int] = []
-        spine_cells: list[int] = []
+        shares = self._probs.tolist()
+        rows: list[tuple[int, int, float, int]] = []  # token, parent, probability, cell
+
+        def grow(token: int, below: int, cell: int) -> int:
+            prob = shares[cell] * (rows[below][2] if below >= 0 else 1.0)
+            rows.append((token, below, prob, cell))
+            return len(rows) - 1
+
+        spine = -1
         for position, (first, *guesses) in enumerate(columns):
             if position:
-                spine.append(first)
-                spine_cells.append(_cell(position, 0))
-            levels = range(1, len(guesses) + 1)
-            cells = spine_cells + [_cell(position, level) for level in levels]
-            probs = np.cumprod(self._probs[cells]).tolist()
-            tree.add_path(spine + guesses, probs, Source.WINDOW, cells)
-        return tree.best(nodes)
+                spine = grow(first, spine, _cell(position, 0))
+            below = spine
+            for level, guess in enumerate(guesses, 1):
+                below = grow(guess, below, _cell(position, level))
+        return _merged(rows, nodes)
 
     def update(self, draft: Draft, chosen: np.ndarray, num_accepted: int) -> list[np.ndarray]:
         """Take the model's choices and move on; returns the n-grams found, int32 [N] each.
@@ -137,6 +141,24 @@ class _Choices:
                 raise ValueError(f"the tree has no path of {num_accepted} accepted tokens")
             path.append(choice)
         return path
+
+
+def _merged(rows: Sequence[tuple[int, int, float, int]], nodes: int) -> Draft:
+    """The best of the window's nodes; equal children of one parent are one."""
+    if not rows:
+        return EMPTY_DRAFT
+    tokens, parents, probs, cells = zip(*rows, strict=True)
+    tree = DraftTree(len(rows))
+    tree.add(
+        Draft(
+            np.array(tokens, np.int32),
+            np.array(parents, np.int32),
+            np.array(probs, np.float64),
+            np.full(len(rows), Source.WINDOW, np.uint8),
+            np.array(cells, np.int32),
+        )
+    )
+    return tree.best(nodes)
 
 
 def _cell(position: int, level: int) -> int:

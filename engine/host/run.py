@@ -14,13 +14,14 @@ from engine.host.protocol import Chunk, CompleteEvent, Done, Failed, Timings
 from engine.host.served_engine import ServedEngine
 from engine.request import CompletionRequest, CompletionResult
 from engine.scheduler import Dropped
+from engine.turns import Turns
 
 _log = logging.getLogger("foregram.host")
 
 
 @dataclass(slots=True)
 class Run:
-    """Made on the event loop's thread; `run` is for the engine's."""
+    """Made on the event loop's thread; its turns are for the engine's."""
 
     engine: ServedEngine
     metrics: Metrics
@@ -31,10 +32,11 @@ class Run:
     events: asyncio.Queue[CompleteEvent] = field(default_factory=asyncio.Queue)
     queued_at: float = field(default_factory=time.perf_counter)
 
-    def run(self, cancelled: Callable[[], bool]) -> None:
+    def turns(self, cancelled: Callable[[], bool]) -> Turns[None]:
         """Complete, on the engine's thread."""
         try:
-            self._tell(self._complete(cancelled))
+            event = yield from self._completing(cancelled)
+            self._tell(event)
         except ForegramError as error:
             self._count("failed")
             self._tell(Failed(error.code, str(error)))
@@ -50,17 +52,17 @@ class Run:
             self.metrics.cancelled.inc()
         self._tell(Failed(reason.value, f"the request was {reason.value}"))
 
-    def _complete(self, cancelled: Callable[[], bool]) -> CompleteEvent:
+    def _completing(self, cancelled: Callable[[], bool]) -> Turns[CompleteEvent]:
         began = time.perf_counter()
         queue_ms = 1000 * (began - self.queued_at)
         request = self.make_request()
         if self.is_prefill:
-            self.engine.prefill(request, cancelled)
+            yield from self.engine.prefilling(request, cancelled=cancelled)
             self._count("prefilled")
             prefill_ms = 1000 * (time.perf_counter() - began)
             timings = Timings(queue_ms, prefill_ms, 0.0)
             return Done(self.id, "", "prefilled", 0, 0, 0, 0, 0, {}, timings)
-        result = self.engine.complete(
+        result = yield from self.engine.completing(
             request, on_chunk=lambda chunk: self._tell(Chunk(chunk.text)), cancelled=cancelled
         )
         self.metrics.count(result, queue_ms)

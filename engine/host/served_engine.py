@@ -3,12 +3,23 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from engine.completer import Completer
-from engine.request import CompletionRequest
+from engine.completer import EngineInfo
+from engine.request import CompletionChunk, CompletionRequest, CompletionResult
+from engine.turns import Turns
 
 
-class ServedEngine(Completer, Protocol):
-    """A loaded engine that tells what it holds, and reads prompts ahead."""
+class ServedEngine(Protocol):
+    """A loaded engine that works in turns, for one thread."""
+
+    @property
+    def info(self) -> EngineInfo:
+        """The engine's model and machine."""
+        ...
+
+    @property
+    def num_lanes(self) -> int:
+        """Completions that may go on side by side."""
+        ...
 
     @property
     def pool_tokens(self) -> int:
@@ -20,6 +31,26 @@ class ServedEngine(Completer, Protocol):
         """Memory of the cached prompts."""
         ...
 
-    def prefill(self, request: CompletionRequest, cancelled: Callable[[], bool]) -> None:
+    def expect(self, num_running: int) -> None:
+        """So many completions go on side by side from now on."""
+        ...
+
+    def completing(
+        self,
+        request: CompletionRequest,
+        *,
+        on_chunk: Callable[[CompletionChunk], None],
+        cancelled: Callable[[], bool],
+    ) -> Turns[CompletionResult]:
+        """Complete; `cancelled` is asked before every step."""
+        ...
+
+    def prefilling(
+        self, request: CompletionRequest, *, cancelled: Callable[[], bool]
+    ) -> Turns[None]:
         """Read a prompt for later."""
+        ...
+
+    def close(self) -> None:
+        """Keep what was learned."""
         ...

@@ -173,7 +173,7 @@ class CompletionService:
 
     async def _events(self, run: Run, message: CompleteRequest) -> AsyncIterator[CompleteEvent]:
         made = self._remember(run.id)
-        job = Job(message.client, message.uri, run.run, run.dropped, message.is_speculative)
+        job = Job(message.client, message.uri, run.turns, run.dropped, message.is_speculative)
         self.scheduler.submit(job)
         try:
             while True:
@@ -223,7 +223,7 @@ class CompletionService:
             _log.exception("the model cannot be loaded")
             return
         _log.info("%s is loaded", self._engine.info.model)
-        self.scheduler.work()
+        self.scheduler.work(self._engine.num_lanes, self._engine.expect)
         self._engine.close()
 
     def _not_ready(self) -> Problem:

@@ -4,17 +4,33 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.errors import ConfigurationError
 from engine.model.byte_trie import ByteTrie
 from engine.model.catalog import DEFAULT_MODEL
 from engine.model.causal_lm import CausalModel
 from engine.model.converted_model import ConvertedModel
+from engine.model.device import GPU_FORMS, Device
 from engine.model.fim import FimFormat, find_fim_format
 from engine.model.loading import ForeignModel, prepare
 from engine.model.qwen2 import Qwen2
 from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress
 
-_OWN_DTYPE, _FOREIGN_DTYPE = "int8", "float32"
+_CPU_DTYPE, _FOREIGN_DTYPE = "int8", "float32"
+_GPU_VARIANT = "bfloat16"  # on disk; fp8 and int4 are made of it on the GPU, in seconds
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """Which model, where it runs, how its weights are held. None: what is fastest there.
+
+    `kv_bytes` are reserved for keys and values on a GPU; None leaves that to its memory.
+    """
+
+    spec: str | None = None
+    dtype: str | None = None
+    device: str = "auto"
+    kv_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +45,13 @@ class LoadedModel:
     trie: ByteTrie
 
 
-def load_model(
-    spec: str | None, dtype: str | None, cache_folder: Path, progress: Progress
-) -> LoadedModel:
-    """Find, convert and load `spec`, None meaning the embedded model.
-
-    `dtype` is how the weights are held, None meaning the fastest. Raises ForegramError.
-    """
-    model = prepare(spec or DEFAULT_MODEL, dtype or _OWN_DTYPE, cache_folder, progress)
+def load_model(options: LoadOptions, cache_folder: Path, progress: Progress) -> LoadedModel:
+    """Find, convert and load a model, the embedded one unless named. Raises ForegramError."""
+    device = Device.choose(options.device)
+    variant = _GPU_VARIANT if device.is_gpu else _cpu_variant(options.dtype)
+    model = prepare(options.spec or DEFAULT_MODEL, variant, cache_folder, progress)
     with ThreadPoolExecutor(max_workers=1) as beside:  # torch lets other threads run meanwhile
-        network = beside.submit(_network, model, dtype)
+        network = beside.submit(_network, model, options, device, progress)
         tokenizer = model.tokenizer()
         trie = ByteTrie(tokenizer.vocabulary)
     return LoadedModel(
@@ -51,9 +64,25 @@ def load_model(
     )
 
 
-def _network(model: ConvertedModel | ForeignModel, dtype: str | None) -> CausalModel:
+def _cpu_variant(dtype: str | None) -> str:
+    if dtype in GPU_FORMS and dtype != _GPU_VARIANT:
+        raise ConfigurationError(f"dtype {dtype} is for a GPU, and the model runs on the CPU")
+    return dtype or _CPU_DTYPE
+
+
+def _network(
+    model: ConvertedModel | ForeignModel, options: LoadOptions, device: Device, progress: Progress
+) -> CausalModel:
+    if isinstance(model, ConvertedModel) and device.is_gpu:
+        from engine.model.gpu.gpu_loading import load_qwen2  # noqa: PLC0415 - Triton, on GPUs only
+
+        return load_qwen2(model, device, device.form(options.dtype), options.kv_bytes, progress)
     if isinstance(model, ConvertedModel):
         return Qwen2(model.config, model.tensors(), model.variant)
     from engine.model.transformers_loading import load_transformers_model  # noqa: PLC0415 - seconds
 
-    return load_transformers_model(model.folder, dtype_name=dtype or _FOREIGN_DTYPE)
+    return load_transformers_model(
+        model.folder,
+        dtype_name=options.dtype or (_GPU_VARIANT if device.is_gpu else _FOREIGN_DTYPE),
+        device=str(device.torch_device),
+    )

@@ -38,6 +38,9 @@ class Qwen2:
     """The model. `tensors` are those of one variant of `engine.model.packing`."""
 
     device = "cpu"
+    row_buckets: tuple[int, ...] = ()
+    num_lanes = 1
+    reserved_bytes = 0
 
     def __init__(
         self, config: ModelConfig, tensors: Mapping[str, torch.Tensor], dtype_name: str
@@ -58,6 +61,9 @@ class Qwen2:
         self._dtype = torch.float64 if self._embedding.dtype == torch.float64 else torch.float32
         steps = torch.arange(0, config.head_dim, 2, dtype=torch.float64) / config.head_dim
         self._frequencies = config.rope_theta**-steps
+
+    def expect(self, num_running: int) -> None:
+        """Each sequence has its steps for itself."""
 
     def new_slot(self, capacity: int) -> "Qwen2Slot":
         """Return an empty slot for `capacity` tokens."""

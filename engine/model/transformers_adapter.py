@@ -53,6 +53,24 @@ class TransformersModel:
         return int(self._config.max_position_embeddings)
 
     @property
+    def row_buckets(self) -> tuple[int, ...]:
+        """None: each row counts."""
+        return ()
+
+    @property
+    def num_lanes(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def reserved_bytes(self) -> int:
+        """None: each slot takes its own."""
+        return 0
+
+    def expect(self, num_running: int) -> None:
+        """Each sequence has its steps for itself."""
+
+    @property
     def device(self) -> str:
         """Where it runs."""
         return str(self._network.device)

@@ -1,9 +1,14 @@
 """A prompt pays for what differs from those before it, and for nothing after a cancel."""
 
+import weakref
+from typing import Any
+
 import pytest
 import torch
 
+from engine.errors import NoSpaceError
 from engine.prompt_cache import PromptCache
+from engine.turns import run_to_end
 
 
 class CountingSlot:
@@ -45,6 +50,21 @@ class CountingModel:
         return self.slots[-1]
 
 
+class ReservingModel:
+    """Has memory for so many slots at a time."""
+
+    def __init__(self, num_slots) -> None:
+        self.num_slots = num_slots
+        self._slots: weakref.WeakSet[CountingSlot] = weakref.WeakSet()
+
+    def new_slot(self, capacity):
+        if len(self._slots) == self.num_slots:
+            raise NoSpaceError("full")
+        slot = CountingSlot(capacity)
+        self._slots.add(slot)
+        return slot
+
+
 @pytest.fixture
 def model():
     return CountingModel()
@@ -55,42 +75,60 @@ def cache(model):
     return PromptCache(model, 3 * 512)
 
 
+def reserving_cache(num_slots):
+    model: Any = ReservingModel(num_slots)
+    return PromptCache(model, 10**9)
+
+
 def never() -> bool:
     return False
 
 
+def enter(cache, key, token_ids, cancelled=never):
+    return run_to_end(cache.enter(key, token_ids, 10, cancelled))
+
+
+def visit(cache, key, token_ids):
+    """Enter and leave at once."""
+    entered = enter(cache, key, token_ids)
+    entered.leave(token_ids)
+    return entered.slot, entered.reused
+
+
 def test_the_common_prefix_is_not_read_again(cache):
-    cache.enter("a", [1, 2, 3, 4], 10, never)
-    slot, reused = cache.enter("a", [1, 2, 9], 10, never)
+    visit(cache, "a", [1, 2, 3, 4])
+    slot, reused = visit(cache, "a", [1, 2, 9])
     assert slot.held == [1, 2, 9]
     assert slot.pieces == [[1, 2, 3, 4], [9]]
     assert reused == 2
 
 
-def test_what_was_generated_is_forgotten_unless_it_is_told(cache):
-    cache.enter("a", [1, 2], 10, never).slot.held.extend([7, 8])
-    assert cache.enter("a", [1, 2], 10, never).slot.held == [1, 2]
-
-
 def test_a_prompt_that_goes_on_as_generated_is_not_read_again(cache):
-    slot, _ = cache.enter("a", [1, 2], 10, never)
-    slot.held.extend([7, 8])
-    cache.keep("a", [1, 2, 7, 8, 9])  # the last token is not committed yet
-    slot, reused = cache.enter("a", [1, 2, 7, 8, 9], 10, never)
+    entered = enter(cache, "a", [1, 2])
+    entered.slot.held.extend([7, 8])
+    entered.leave([1, 2, 7, 8, 9])  # the last token is not committed yet
+    slot, reused = visit(cache, "a", [1, 2, 7, 8, 9])
     assert slot.held == [1, 2, 7, 8, 9]
     assert reused == 4
 
 
+def test_what_was_generated_is_forgotten_where_the_prompt_goes_on_otherwise(cache):
+    entered = enter(cache, "a", [1, 2])
+    entered.slot.held.extend([7, 8])
+    entered.leave([1, 2, 7, 8, 9])
+    assert visit(cache, "a", [1, 2])[0].held == [1, 2]
+
+
 def test_documents_keep_their_prompts_side_by_side(cache, model):
-    cache.enter("a", [1, 2, 3], 10, never)
-    cache.enter("b", [4, 5, 6], 10, never)
-    assert cache.enter("a", [1, 2, 3], 10, never).reused == 3
+    visit(cache, "a", [1, 2, 3])
+    visit(cache, "b", [4, 5, 6])
+    assert visit(cache, "a", [1, 2, 3])[1] == 3
     assert len(model.slots) == 2
 
 
 def test_a_prompt_begins_with_what_another_slot_holds_and_leaves_that_whole(cache, model):
-    cache.enter("a", [1, 2, 3], 10, never)
-    slot, reused = cache.enter("a, accepted", [1, 2, 9], 10, never)
+    visit(cache, "a", [1, 2, 3])
+    slot, reused = visit(cache, "a, accepted", [1, 2, 9])
     assert slot.held == [1, 2, 9]
     assert reused == 2
     assert model.slots[0].held == [1, 2, 3]
@@ -98,21 +136,21 @@ def test_a_prompt_begins_with_what_another_slot_holds_and_leaves_that_whole(cach
 
 def test_the_least_recently_used_slot_goes_when_memory_is_short(cache):
     for key, token in (("a", 1), ("b", 2), ("c", 3), ("a", 1), ("d", 4)):
-        cache.enter(key, [token], 10, never)
+        visit(cache, key, [token])
     assert cache.num_bytes == 3 * 512
-    assert cache.enter("a", [1], 10, never).reused == 1
-    assert cache.enter("b", [2], 10, never).reused == 0
+    assert visit(cache, "a", [1])[1] == 1
+    assert visit(cache, "b", [2])[1] == 0
 
 
 def test_a_prompt_larger_than_the_budget_is_served_alone(cache):
-    cache.enter("a", [1], 10, never)
-    slot, _ = cache.enter("b", [2] * 2000, 10, never)
+    visit(cache, "a", [1])
+    slot, _ = visit(cache, "b", [2] * 2000)
     assert cache.num_bytes == slot.capacity
 
 
 def test_a_longer_prompt_gets_a_larger_slot_and_keeps_what_was_read(cache, model):
-    cache.enter("a", [1], 10, never)
-    slot, reused = cache.enter("a", [1] * 600, 10, never)
+    visit(cache, "a", [1])
+    slot, reused = visit(cache, "a", [1] * 600)
     assert len(model.slots) == 2
     assert slot.capacity == 1024
     assert reused == 1
@@ -120,7 +158,47 @@ def test_a_longer_prompt_gets_a_larger_slot_and_keeps_what_was_read(cache, model
 
 def test_a_cancel_keeps_the_pieces_that_were_read(cache):
     answers = iter([False, True])
-    assert cache.enter("a", list(range(300)), 10, lambda: next(answers)) is None
-    slot, _ = cache.enter("a", list(range(300)), 10, never)
+    assert enter(cache, "a", list(range(300)), lambda: next(answers)) is None
+    slot, _ = visit(cache, "a", list(range(300)))
     assert slot.held == list(range(300))
     assert [len(piece) for piece in slot.pieces] == [128, 128, 44]
+
+
+def test_who_asks_for_a_slot_in_use_gets_another_with_the_same_beginning(cache):
+    first = enter(cache, "a", [1, 2, 3])
+    second = enter(cache, "a", [1, 2, 4])
+    assert second.slot is not first.slot
+    assert (first.slot.held, second.slot.held) == ([1, 2, 3], [1, 2, 4])
+    assert second.reused == 2
+
+
+def test_a_slot_in_use_stays_when_memory_is_short(cache):
+    used = enter(cache, "a", [1])
+    for key, token in (("b", 2), ("c", 3), ("d", 4)):
+        visit(cache, key, [token])
+    used.leave([1])
+    assert visit(cache, "a", [1])[1] == 1
+
+
+def test_a_reading_that_is_given_up_leaves_its_slot_to_others(cache):
+    reading = cache.enter("a", list(range(300)), 10, never)
+    next(reading)
+    reading.close()
+    slot, reused = visit(cache, "a", list(range(300)))
+    assert reused == 128
+    assert slot.held == list(range(300))
+
+
+def test_where_memory_is_reserved_idle_slots_make_room_and_the_useful_one_goes_last():
+    cache = reserving_cache(2)
+    visit(cache, "a", [1, 2, 3])
+    visit(cache, "b", [7])
+    assert visit(cache, "c", [1, 2, 4])[1] == 2
+    assert visit(cache, "d", [9])[1] == 0
+
+
+def test_where_all_reserved_memory_is_in_use_a_prompt_is_refused():
+    cache = reserving_cache(1)
+    enter(cache, "a", [1])
+    with pytest.raises(NoSpaceError):
+        enter(cache, "b", [2])

@@ -1,4 +1,4 @@
-"""Jobs of many clients run one after the other, in fair turns; none is lost without a word."""
+"""Jobs of many clients run in fair turns, side by side where there are lanes; none is lost."""
 
 import threading
 
@@ -15,14 +15,15 @@ class Recorder:
         self.events: list[tuple[str, str]] = []
 
     def submit(self, name, *, client="one", buffer=None, during=lambda: None, **options):
-        def run(cancelled):
+        def turns(cancelled):
+            yield from ()
             during()
             self.events.append((name, "cancelled" if cancelled() else "ran"))
 
         def dropped(reason):
             self.events.append((name, reason.value))
 
-        job = Job(client, buffer or name, run, dropped, **options)
+        job = Job(client, buffer or name, turns, dropped, **options)
         self.scheduler.submit(job)
         return job
 
@@ -105,9 +106,7 @@ def test_a_running_guess_ends_for_wanted_jobs_and_for_guesses_of_its_client(
         recorder.submit("other", client=client, is_speculative=is_speculative)
 
     recorder.submit("guess", is_speculative=True, during=submit_another)
-    job = recorder.scheduler._next()
-    job.run(lambda: job.is_cancelled)
-    assert recorder.events == [("guess", fate)]
+    assert recorder.work()[0] == ("guess", fate)
 
 
 def test_a_job_cancelled_while_it_waits_never_runs(recorder):
@@ -140,3 +139,57 @@ def test_the_thread_waits_for_jobs():
     recorder.scheduler.stop()
     thread.join(10)
     assert not thread.is_alive()
+
+
+class Walkers:
+    """Jobs of several turns on a scheduler with lanes; `path` is who took a turn, in order."""
+
+    def __init__(self) -> None:
+        self.scheduler = Scheduler()
+        self.path: list[str] = []
+        self.expected: list[int] = []
+
+    def submit(self, name, num_turns, *, client=None, is_speculative=False, last=lambda: None):
+        def turns(cancelled):
+            for _ in range(num_turns):
+                if cancelled():
+                    self.path.append(f"{name} cancelled")
+                    return
+                self.path.append(name)
+                yield
+            last()
+
+        job = Job(client or name, name, turns, lambda _: None, is_speculative)
+        self.scheduler.submit(job)
+
+    def work(self, num_lanes):
+        self.scheduler.work(num_lanes, self.expected.append)
+
+
+def test_jobs_share_the_lanes_turn_by_turn_and_the_next_one_comes_in_when_one_ends():
+    walkers = Walkers()
+    walkers.submit("a", 3)
+    walkers.submit("b", 1)
+    walkers.submit("c", 2, last=walkers.scheduler.stop)
+    walkers.work(num_lanes=2)
+    assert walkers.path == ["a", "b", "a", "a", "c", "c"]
+    assert walkers.expected == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("num_lanes", "path"),
+    [
+        (3, ["asker", "guess", "guess", "guess", "wanted", "guess", "guess cancelled"]),
+        (2, ["asker", "guess", "guess cancelled", "wanted"]),
+    ],
+)
+def test_a_guess_ends_for_a_wanted_job_only_where_that_would_wait(num_lanes, path):
+    walkers = Walkers()
+
+    def ask():
+        walkers.submit("wanted", 1, last=walkers.scheduler.stop)
+
+    walkers.submit("guess", 9, is_speculative=True)
+    walkers.submit("asker", 1, last=ask)
+    walkers.work(num_lanes)
+    assert walkers.path == path

@@ -27,7 +27,9 @@ def test_the_readme_lists_every_option_of_complete():
 
 
 def test_the_readme_uses_no_option_of_bench_that_does_not_exist():
-    known = set().union(*(options_of("bench", kind) for kind in ("replay", "fim", "pool", "lsp")))
+    known = set().union(
+        *(options_of("bench", kind) for kind in ("replay", "fim", "pool", "lsp", "gpu"))
+    )
     assert set(re.findall(r"--[a-z][a-z-]*", README.split("## Measure")[1])) <= known
 
 
@@ -65,3 +67,10 @@ def test_serve_takes_what_the_editor_may_set():
     arguments = build_parser().parse_args(["serve", *given])
     assert (arguments.threads, arguments.prompt_tokens) == (2, 900)
     assert (arguments.cache_folder, arguments.record) == (Path("c"), Path("r"))
+
+
+def test_bench_gpu_takes_any_number_of_sets():
+    arguments = build_parser().parse_args(["bench", "gpu", "a.jsonl", "b.jsonl", "--dtype", "fp8"])
+    assert arguments.sets == [Path("a.jsonl"), Path("b.jsonl")]
+    assert (arguments.dtype, arguments.shapes, arguments.quick) == ("fp8", None, False)
+    assert build_parser().parse_args(["bench", "gpu"]).sets == []

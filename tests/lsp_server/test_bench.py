@@ -1,10 +1,15 @@
 """`foregram bench`: options reach the benchmarks, reports reach stdout. No model runs."""
 
 import json
-from dataclasses import dataclass, field
+import sys
+from dataclasses import dataclass, field, replace
 
 import pytest
+import torch
 
+from engine.bench.gpu.machine import HostTimer, Machine
+from engine.bench.gpu.shapes import SHAPES
+from engine.bench.gpu.sizes import Sizes
 from engine.bench.measured import OFF
 from engine.errors import ModelNotFoundError
 from engine.model.tokenizer import Tokenizer
@@ -12,6 +17,7 @@ from lsp_server import bench, cli
 from tests.support.byte_tokenizer import byte_tokenizer
 from tests.support.fake_engine import FakeInfo
 from tests.support.scripted_engine import ScriptedEngine, result
+from tests.support.tiny_models import save_model, tiny_model
 
 FAST = result(tokens=8, steps=2, decode_ms=40.0, sources={"open_buffer": 6})
 SLOW = result(tokens=8, steps=8, decode_ms=80.0)
@@ -122,6 +128,59 @@ def test_fim_prints_one_object_with_scores(engine, tasks_path, capsys):
     assert answer["languages"]["py"]["pass_at_1"] == 0.0  # the script says "ab", not "1"
 
 
+def test_a_model_is_made_to_say_the_targets(replay_path, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("FOREGRAM_CACHE", str(tmp_path / "cache"))
+    folder = save_model(tiny_model("qwen2", max_position_embeddings=2048), tmp_path / "model")
+    options = ["--oracle-forced", "--model", str(folder), "--dtype", "float32", "--json"]
+    assert cli.main(["bench", "replay", str(replay_path), *options]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["inexact"] == answer["different"] == []
+    assert [item["text"] for item in answer["items"]] == ["1"] * 6
+
+
+def test_without_a_gpu_bench_gpu_is_refused(capsys):
+    assert cli.main(["bench", "gpu"]) == 2
+    assert "bench gpu needs an NVIDIA GPU" in capsys.readouterr().err
+
+
+@pytest.fixture
+def no_gpu(monkeypatch, one_thread):
+    """Let a CPU and a tiny model stand for the GPU and those of real shapes."""
+    sizes = Sizes(rows=(1,), contexts=(8, 16), prompts=(80,), numbers=4000, launches=1, rounds=1)
+    machine = Machine(torch.device("cpu"), torch.float32, HostTimer(1))
+    config = replace(
+        SHAPES["7b"], num_layers=1, hidden_size=64, num_heads=2, num_kv_heads=1, head_dim=32,
+        intermediate_size=64, vocab_size=300, max_position=2048,
+    )  # fmt: skip
+    monkeypatch.setattr(Machine, "gpu", lambda: machine)
+    monkeypatch.setitem(SHAPES, "0.5b", config)
+    monkeypatch.setattr(bench, "QUICK", sizes)
+
+
+def test_gpu_prints_every_section_and_saves_them(no_gpu, replay_path, tmp_path, capsys):
+    byte_tokenizer().save(str(tmp_path / "tokenizer.json"))
+    saved = tmp_path / "gpu"
+    options = ["--quick", "--count", "1", "--tokenizer", str(tmp_path), "--save", str(saved)]
+    assert cli.main(["bench", "gpu", str(replay_path), *options]) == 0
+    shown = capsys.readouterr().out
+    assert "replay 0.5b bf16" in shown
+    assert "not measured" in shown
+    answer = json.loads(saved.with_suffix(".json").read_text())
+    assert answer["failures"] == {}
+    assert answer["sections"]["replay_0.5b_bf16"][0]["items"] == 1
+    assert saved.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_gpu_goes_on_without_matplotlib(no_gpu, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    saved = tmp_path / "gpu"
+    assert cli.main(["bench", "gpu", "--quick", "--save", str(saved), "--json"]) == 0
+    printed = capsys.readouterr()
+    assert "no picture without matplotlib" in printed.err
+    assert json.loads(printed.out)["sections"].keys() >= {"steps", "products", "invariance"}
+    assert not saved.with_suffix(".png").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -129,10 +188,13 @@ def test_fim_prints_one_object_with_scores(engine, tasks_path, capsys):
         (["replay", "{set}", "--plot", "picture.exe"], "picture.exe"),
         (["replay", "{set}", "--lookahead", "1,1,9"], "lookahead 1,1,9"),
         (["fim", "{set}"], "no fill-in-the-middle task"),
+        (["gpu", "--quick", "missing.jsonl"], "there is no file missing.jsonl"),
+        (["gpu", "--shapes", "8b"], "shape '8b' is none of"),
+        (["gpu", "--quick", "--save", "missing/gpu"], "missing/gpu.json cannot be written"),
     ],
 )
 def test_bad_input_is_refused_before_a_model_is_loaded(
-    arguments, complaint, replay_path, monkeypatch, capsys
+    arguments, complaint, no_gpu, replay_path, monkeypatch, capsys
 ):
     def load(arguments, settings):
         raise ModelNotFoundError("nothing should be loaded")

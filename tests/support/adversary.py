@@ -54,9 +54,12 @@ class Adversary:
         )
         return wrong[int(rng.integers(len(wrong)))]
 
-    def learn(self, step: VerifiedStep) -> None:
+    def hear(self, step: VerifiedStep) -> None:
         """Remember the step for the test to look at."""
         self.heard.append(step)
+
+    def learn(self, step: VerifiedStep) -> None:
+        """Learn nothing: what it knows is true."""
 
 
 def _draft(tokens: list[int], parents: list[int]) -> Draft:

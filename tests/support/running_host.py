@@ -21,6 +21,7 @@ from engine import (
 from engine.host.protocol import BufferSync, CompleteEvent, CompleteRequest, Position
 from engine.host.server import HostOptions, HostServer
 from engine.host.service import CompletionService
+from engine.turns import Turns
 from tests.support.fake_engine import FakeInfo
 
 
@@ -39,13 +40,18 @@ class HeldEngine:
     kv_bytes = 1024
     is_closed = False
 
-    def complete(
+    num_lanes = 1
+
+    def expect(self, num_running: int) -> None:
+        """One at a time."""
+
+    def completing(
         self,
         request: CompletionRequest,
         *,
         on_chunk: Callable[[CompletionChunk], None],
         cancelled: Callable[[], bool],
-    ) -> CompletionResult:
+    ) -> Turns[CompletionResult]:
         self.requests.append(request)
         self.began.release()
         said, reason = "", FinishReason.END_TOKEN
@@ -57,12 +63,16 @@ class HeldEngine:
                 break
             said += word
             on_chunk(CompletionChunk(word))
+            yield
         self.ended.append(reason)
         stats = CompletionStats(len(said.split()), 3, 6, 100, 90, 5.0, 7.0, {"model": 3})
         return CompletionResult(said, (1, 2, 3), reason, stats)
 
-    def prefill(self, request: CompletionRequest, cancelled: Callable[[], bool]) -> None:
+    def prefilling(
+        self, request: CompletionRequest, *, cancelled: Callable[[], bool]
+    ) -> Turns[None]:
         self.requests.append(request)
+        yield
 
     def close(self) -> None:
         self.is_closed = True

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from engine.config import Sampling
 from engine.decoding.constraint import Constraint, Unconstrained, healed_start
 from engine.decoding.decoder import Decoder, Drafter, NoDrafts, Step
+from engine.decoding.stepping import stepper_of
 from engine.model.byte_trie import ByteTrie
-from engine.model.causal_lm import MAX_ROWS, CausalModel
+from engine.model.causal_lm import MAX_ROWS, NUM_TOP, CausalModel
 from engine.model.tokenizer import Tokenizer
 from engine.model.transformers_adapter import TransformersModel
 from engine.model.vocabulary import Vocabulary
@@ -80,7 +81,7 @@ class Case:
         if len(self.prompt) > 1:
             slot.prefill(self.prompt[:-1])
         start = constraint or Unconstrained()
-        decoder = Decoder(slot, drafter, self.sampling, start, lambda: False)
+        decoder = Decoder(stepper_of(slot), drafter, self.sampling, start, lambda: False)
         steps = list(decoder.steps(self.prompt[-1], self.prompt, count))
         assert slot.length == len(self.prompt) - 1 + len(text_of(steps))
         return steps
@@ -163,7 +164,7 @@ def test_tells_the_drafter_what_became_of_its_draft(case, nodes):
         assert heard.draft.tokens[heard.accepted].tolist() == list(step.token_ids[:-1])
         assert step.rows == len(heard.draft.tokens) + 1 == len(heard.chosen)
         assert len(step.sources) == len(step.token_ids) - 1
-        assert heard.logits.shape == (step.rows, case.model.vocab_size)
+        assert heard.top_tokens().shape == (step.rows, NUM_TOP)
 
 
 @settings(max_examples=40, deadline=None)
@@ -186,7 +187,7 @@ def test_ends_within_a_step_of_being_cancelled():
     case = Case("llama", 1, GREEDY)
     slot = case.model.new_slot(100 + MAX_ROWS)
     answers = iter([False, False, False, True])
-    decoder = Decoder(slot, NoDrafts(), GREEDY, Unconstrained(), lambda: next(answers))
+    decoder = Decoder(stepper_of(slot), NoDrafts(), GREEDY, Unconstrained(), lambda: next(answers))
     assert len(list(decoder.steps(case.prompt[-1], case.prompt, NUM_TOKENS))) == 3
 
 
@@ -198,7 +199,7 @@ def test_ends_where_the_slot_is_full(nodes):
     slot = case.model.new_slot(len(case.prompt) + 19 + MAX_ROWS)
     slot.prefill(case.prompt[:-1])
     decoder = Decoder(
-        slot, case.adversary(plain, nodes, 0.8), GREEDY, Unconstrained(), lambda: False
+        stepper_of(slot), case.adversary(plain, nodes, 0.8), GREEDY, Unconstrained(), lambda: False
     )
     steps = list(decoder.steps(case.prompt[-1], case.prompt, 1000))
     assert text_of(steps) == plain[:20]

@@ -35,11 +35,11 @@ class BreakingEngine(HeldEngine):
 
     is_broken = True
 
-    def complete(self, request, **callbacks):
+    def completing(self, request, **callbacks):
         if self.is_broken:
             self.is_broken = False
             raise RuntimeError(request.prefix)
-        return super().complete(request, **callbacks)
+        return super().completing(request, **callbacks)
 
 
 async def collected(events):

@@ -94,13 +94,13 @@ async def test_what_follows_an_accept_is_there_before_it_is_asked_for(tmp_path):
 
 async def test_an_explicit_request_gets_several_the_greedy_one_first(tmp_path):
     engine = HeldEngine(WORDS)
-    complete = engine.complete
+    complete = engine.completing
 
     def varied(request, **callbacks):
         engine.words = (f"x{request.sampling.seed}",)
         return complete(request, **callbacks)
 
-    engine.complete = varied  # type: ignore[method-assign] # other words for other seeds
+    engine.completing = varied  # type: ignore[method-assign] # other words for other seeds
     async with connected(tmp_path, engine, num_candidates=3) as editor:
         editor.open("value = |\n")
         assert sorted(await editor.texts(invoked=True)) == ["x0", "x1", "x2"]
@@ -179,7 +179,7 @@ async def test_all_who_joined_hear_why_the_host_failed(tmp_path):
         engine.permits.acquire()
         raise RuntimeError("broken")
 
-    engine.complete = breaking  # type: ignore[method-assign] # a staged fault
+    engine.completing = breaking  # type: ignore[method-assign] # a staged fault
     async with connected(tmp_path, engine) as editor:
         editor.open(SOURCE)
         asked = [editor.ask(), editor.ask()]
@@ -241,14 +241,14 @@ async def test_a_model_that_says_nothing_of_use_says_so(tmp_path):
 
 async def test_an_engine_that_breaks_says_so_and_the_next_request_is_served(tmp_path):
     engine = HeldEngine(WORDS)
-    complete, broken = engine.complete, iter([True])
+    complete, broken = engine.completing, iter([True])
 
     def breaking(request, **callbacks):
         if next(broken, False):
             raise RuntimeError("broken")
         return complete(request, **callbacks)
 
-    engine.complete = breaking  # type: ignore[method-assign] # a staged fault
+    engine.completing = breaking  # type: ignore[method-assign] # a staged fault
     async with connected(tmp_path, engine) as editor:
         editor.open(SOURCE)
         assert (await editor.ask()).reason is Reason.HOST_FAILED

@@ -1,0 +1,154 @@
+"""What weights of fewer bits cost: how well they foretell real code, beside the whole ones.
+
+No drafts and no sampling: the model reads the items' text, and each token is asked how likely it
+was. The whole weights are bfloat16.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.table import Table
+
+from engine.bench.replay_items import ReplayItem
+from engine.errors import ConfigurationError
+from engine.model.causal_lm import MAX_ROWS, TokenTree
+from engine.model.device import GPU_FORMS, Device
+from engine.model.gpu.gpu_loading import assemble, place_qwen2
+from engine.model.gpu.gpu_qwen2 import GpuQwen2
+from engine.model.gpu.memory_plan import weight_bytes
+from engine.model.loading import ForeignModel, prepare
+from engine.model.tokenizer import Tokenizer
+from engine.progress import Progress
+from kernels.weight import Weight
+
+_READ_TOKENS = 512  # of an item, up to the end of its target
+_POSITIONS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class FormFigures:
+    """One form over all tokens read. `agreement` is the share whose likeliest token is bfloat16's."""
+
+    dtype: str
+    weights_mb: float
+    tokens: int
+    nats_per_token: float
+    agreement: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How likely each token was, in nats, and the likeliest one at its place."""
+
+    losses: torch.Tensor
+    choices: torch.Tensor
+
+
+def measure_forms(
+    model: str,
+    items: Sequence[ReplayItem],
+    device: Device,
+    cache_folder: Path,
+    progress: Progress,
+    on_progress: Callable[[int, int], None],
+) -> list[FormFigures]:
+    """Read the items with the weights in each form. Raises ForegramError."""
+    source = prepare(model, "bfloat16", cache_folder, progress)
+    if isinstance(source, ForeignModel):
+        raise ConfigurationError(f"{source.name} is no Qwen2: its weights are held as they are")
+    texts = [_text(source.tokenizer(), item) for item in items]
+    dtype = torch.bfloat16 if device.is_gpu else torch.float32
+    whole: _Reading | None = None
+    figures = []
+    for name, form in GPU_FORMS.items():
+        placed = place_qwen2(
+            source.config, source.tensors(), form, _POSITIONS, device.torch_device, progress, dtype
+        )
+        if not device.is_gpu:
+            placed = unpacked(placed)
+        reading = _read_all(placed, texts, on_progress)
+        whole = whole or reading
+        figures.append(
+            FormFigures(
+                dtype=name,
+                weights_mb=weight_bytes(source.config, form) / 1e6,
+                tokens=len(reading.losses),
+                nats_per_token=float(reading.losses.mean()),
+                agreement=float((reading.choices == whole.choices).float().mean()),
+            )
+        )
+    return figures
+
+
+def forms_json(figures: Sequence[FormFigures]) -> Mapping[str, Any]:
+    """The figures as one object."""
+    return {"forms": [asdict(one) for one in figures]}
+
+
+def forms_table(figures: Sequence[FormFigures]) -> Table:
+    """The figures, and what each form loses."""
+    table = Table("dtype", "weights, MB", "tokens", "nats per token", "loss", "same choice")
+    for one in figures:
+        table.add_row(
+            one.dtype,
+            f"{one.weights_mb:,.0f}",
+            f"{one.tokens:,}",
+            f"{one.nats_per_token:.4f}",
+            f"{one.nats_per_token / figures[0].nats_per_token - 1:+.2%}",
+            f"{one.agreement:.2%}",
+        )
+    return table
+
+
+def unpacked(model: GpuQwen2) -> GpuQwen2:
+    """The same numbers in whole weights, which a CPU would else unpack at every step."""
+
+    def whole(weight: Weight) -> Weight:
+        return Weight("float", weight.dense(), None)
+
+    forward = model.graphs.forward
+    layers = tuple(
+        replace(
+            layer,
+            qkv=whole(layer.qkv),
+            o=whole(layer.o),
+            gate_up=whole(layer.gate_up),
+            down=whole(layer.down),
+        )
+        for layer in forward.weights.layers
+    )
+    weights = replace(forward.weights, layers=layers, head=whole(forward.weights.head))
+    return assemble(forward.config, weights, forward.arena, model.graphs.dtype)
+
+
+def _text(tokenizer: Tokenizer, item: ReplayItem) -> list[int]:
+    return list(tokenizer.encode(item.prefix + item.target))[-_READ_TOKENS:]
+
+
+def _read_all(
+    model: GpuQwen2, texts: Sequence[Sequence[int]], on_progress: Callable[[int, int], None]
+) -> _Reading:
+    readings = []
+    for done, text in enumerate(texts):
+        on_progress(done, len(texts))
+        readings.append(_read(model, text))
+    on_progress(len(texts), len(texts))
+    return _Reading(
+        torch.cat([one.losses for one in readings]), torch.cat([one.choices for one in readings])
+    )
+
+
+def _read(model: GpuQwen2, text: Sequence[int]) -> _Reading:
+    slot = model.new_slot(len(text) + MAX_ROWS)
+    losses, choices = [], []
+    for start in range(0, len(text) - 1, MAX_ROWS):
+        piece = text[start : min(start + MAX_ROWS, len(text) - 1)]
+        logits = slot.step(TokenTree.chain(piece))
+        slot.commit(range(len(piece)))
+        following = torch.tensor(text[start + 1 : start + 1 + len(piece)])
+        losses.append(torch.nn.functional.cross_entropy(logits, following, reduction="none"))
+        choices.append(logits.argmax(dim=1))
+    return _Reading(torch.cat(losses), torch.cat(choices))

@@ -1,0 +1,200 @@
+"""Attention of a token tree, ours against torch's with a mask, and under stress."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+
+from engine.bench.gpu.bandwidth import Bandwidth
+from engine.bench.gpu.failures import Notes
+from engine.bench.gpu.machine import Machine, Work
+from engine.bench.gpu.shapes import Shape, drafted_tree
+from engine.model.causal_lm import TokenTree
+from engine.model.gpu.buffers import Inputs, StepShape
+from engine.model.gpu.planting import Seedling
+from engine.progress import Progress
+from kernels.forest_attention.sizes import scratch_size
+from kernels.operations import operations_for
+from kernels.scratch import Scratch
+
+_ROTATED_BYTES = 300_000_000  # of the keys and values that take turns: five times the L2 cache
+_MOST_LAYERS = 64
+_ALIGNED = 16  # keys: torch's fast kernels want the mask so
+_STRESS_BATCH = 50  # launches of one graph
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionTime:
+    """What a launch takes. Torch's is the faster of shared and of repeated heads."""
+
+    shape: str
+    rows: int
+    context: int
+    ours_us: float
+    share_of_bandwidth: float
+    torch_us: float | None
+    torch_over_ours: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stress:
+    """Launches over the same numbers, and how many of them wrote other bits."""
+
+    launches: int
+    different: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """All cases, the stress of the in-kernel sum, and what could not be timed."""
+
+    times: tuple[AttentionTime, ...]
+    stress: Stress
+    notes: tuple[str, ...]
+
+    def find(self, rows: int, context: int) -> AttentionTime | None:
+        """The time of one case, where it was taken."""
+        found = (time for time in self.times if (time.rows, time.context) == (rows, context))
+        return next(found, None)
+
+
+class _Case:
+    """A tree of `rows` rows behind `context` tokens, and layers whose caches take turns."""
+
+    def __init__(self, machine: Machine, shape: Shape, rows: int, context: int) -> None:
+        config = shape.config
+        self.machine, self.tree, self.context = machine, drafted_tree(rows), context
+        self.heads, self.kv_heads, self.dim = config.num_heads, config.num_kv_heads, config.head_dim
+        self.group = self.heads // self.kv_heads
+        positions = -(-(context + rows) // 64) * 64
+        probe = machine.random(1).element_size()
+        self.layer_bytes = 2 * self.kv_heads * (context + rows) * self.dim * probe
+        layers = min(_MOST_LAYERS, -(-_ROTATED_BYTES // self.layer_bytes)) if machine.is_gpu else 2
+        cache = (max(2, layers), self.kv_heads, positions, self.dim)
+        self.keys, self.values = machine.random(*cache), machine.random(*cache)
+        self.queries = machine.random(rows, self.heads, self.dim)
+        self.out = torch.empty_like(self.queries)
+        inputs = Inputs(StepShape(rows, 1), self.group, machine.device)
+        inputs.layout.plant(inputs.array, [Seedling(self.tree, 0, context)])
+        inputs.upload()
+        self.forest = inputs.forest
+        size = scratch_size(self.forest.num_blocks, self.kv_heads, self.dim)
+        self.scratch = Scratch.allocate(*size, machine.device)
+        self.attend = operations_for(machine.device).forest_attention
+
+    @property
+    def layers(self) -> int:
+        """Caches that take turns."""
+        return self.keys.shape[0]
+
+    def ours(self, layer: int) -> None:
+        """Attend over one layer's cache."""
+        keys, values = self.keys[layer], self.values[layer]
+        self.attend(self.queries, keys, values, self.forest, self.scratch, self.out)
+
+    def ours_us(self) -> float:
+        """Duration of one of our launches."""
+
+        def work() -> None:
+            for layer in range(self.layers):
+                self.ours(layer)
+
+        return self._us(work)
+
+    def torch_us(self, notes: Notes) -> float | None:
+        """Duration of torch's faster way, None where it has none."""
+        found = []
+        for name, repeats in (("shared heads", 1), ("repeated heads", self.group)):
+            with notes.catching(f"SDPA with {name}"):
+                found.append(self._us(self._torch_work(repeats)))
+            self.machine.release()
+        return min(found, default=None)
+
+    def _torch_work(self, repeats: int) -> Work:
+        mask = tree_mask(self.tree, self.context).to(self.machine.device)[None, None]
+        heads = self.kv_heads * repeats
+        shape = (self.layers, 1, heads, mask.shape[-1], self.dim)
+        keys, values = self.machine.random(*shape), self.machine.random(*shape)
+        queries = self.machine.random(1, self.heads, self.tree.num_rows, self.dim)
+        is_shared = heads != self.heads
+
+        def work() -> None:
+            for key, value in zip(keys, values, strict=True):
+                scaled_dot_product_attention(
+                    queries, key, value, attn_mask=mask, enable_gqa=is_shared
+                )
+
+        return work
+
+    def _us(self, work: Work) -> float:
+        return 1000 * self.machine.captured_ms(work) / self.layers
+
+
+def tree_mask(tree: TokenTree, context: int) -> torch.Tensor:
+    """Which keys each row sees, bool [rows, keys], padded to what torch's kernels like."""
+    rows = tree.num_rows
+    keys = -(-(context + rows) // _ALIGNED) * _ALIGNED
+    mask = torch.zeros(rows, keys, dtype=torch.bool)
+    mask[:, :context] = True
+    mask[:, context : context + rows] = torch.from_numpy(tree.ancestors)
+    return mask
+
+
+def measure_attention(
+    machine: Machine,
+    bandwidth: Bandwidth,
+    shape: Shape,
+    cases: Sequence[tuple[int, int]],
+    launches: int,
+    progress: Progress,
+) -> Attention:
+    """Time cases of (rows, context), then repeat the widest over and over."""
+    progress.begin("timing attention", len(cases) + 1)
+    notes = Notes()
+    times = []
+    stress = Stress(0, 0)
+    try:
+        for rows, context in cases:
+            with notes.catching(f"{rows} rows behind {context} tokens"):
+                times.append(_time(bandwidth, shape, _Case(machine, shape, rows, context), notes))
+            progress.advance(1)
+        rows, context = cases[-1]
+        with notes.catching("repeated launches"):
+            stress = stressed(machine, _Case(machine, shape, rows, context), launches)
+    finally:
+        progress.end()
+    return Attention(tuple(times), stress, tuple(notes))
+
+
+def _time(bandwidth: Bandwidth, shape: Shape, case: _Case, notes: Notes) -> AttentionTime:
+    ours_us, torch_us = case.ours_us(), case.torch_us(notes)
+    return AttentionTime(
+        shape=shape.name,
+        rows=case.tree.num_rows,
+        context=case.context,
+        ours_us=ours_us,
+        share_of_bandwidth=1000 * bandwidth.floor_ms(case.layer_bytes) / ours_us,
+        torch_us=torch_us,
+        torch_over_ours=None if torch_us is None else torch_us / ours_us,
+    )
+
+
+def stressed(machine: Machine, case: _Case, launches: int) -> Stress:
+    """Launch again and again, without a pause; the sum of the splits must be the same each time."""
+    case.ours(0)
+    expected = case.out.clone()
+    different = torch.zeros((), dtype=torch.int64, device=machine.device)
+
+    def batch() -> None:
+        for _ in range(_STRESS_BATCH):
+            case.out.fill_(torch.nan)
+            case.ours(0)
+            different.add_((case.out != expected).any())
+
+    replay: Callable[[], object] = machine.captured(batch)
+    different.zero_()
+    rounds = max(1, launches // _STRESS_BATCH)
+    for _ in range(rounds):
+        replay()
+    return Stress(rounds * _STRESS_BATCH, int(different))

@@ -1,0 +1,94 @@
+"""What we promise of a GPU, beside what was measured."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine.bench.gpu.attention import Attention
+from engine.bench.gpu.invariance import Invariances
+from engine.bench.gpu.replays import ForcedSet
+from engine.bench.gpu.steps import Steps
+
+BAR_CONTEXT = 2048
+_RATIOS = {"0.5b": 0.50, "1.5b": 0.70, "7b": 0.85, "32b": 0.90}
+_SPEED_UPS = {("7b", "completion"): 2.2, ("7b", "edit"): 6.5, ("32b", "completion"): 2.2}
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A promise; `value` None where nothing was measured."""
+
+    name: str
+    value: float | None
+    bound: float
+    is_lower_better: bool = False
+
+    @property
+    def is_met(self) -> bool | None:
+        """Whether it is kept, as far as we know."""
+        if self.value is None:
+            return None
+        return self.value <= self.bound if self.is_lower_better else self.value >= self.bound
+
+    def as_json(self) -> dict[str, Any]:
+        """The fields, and the verdict."""
+        kind = "at_most" if self.is_lower_better else "at_least"
+        return {"name": self.name, "value": self.value, kind: self.bound, "is_met": self.is_met}
+
+
+def bars_of(results: Mapping[str, Any]) -> list[Bar]:
+    """Judge the sections' results, by their names."""
+    replays = [one for result in results.values() if _is_replay(result) for one in result]
+    return [
+        *_step_bars(results.get("steps")),
+        *_replay_bars(replays),
+        _invariance_bar(results.get("invariance")),
+        *_attention_bars(results.get("attention")),
+    ]
+
+
+def _is_replay(result: object) -> bool:
+    return isinstance(result, tuple) and bool(result) and isinstance(result[0], ForcedSet)
+
+
+def _step_bars(steps: Steps | None) -> list[Bar]:
+    bars = []
+    for shape, bound in _RATIOS.items():
+        found = steps and steps.find(shape, "bf16", 1, BAR_CONTEXT)
+        value = found.floor_over_step if found else None
+        bars.append(Bar(f"floor over step, {shape} bf16, 1 row, 2k", value, bound))
+    one, many = (steps and steps.find("7b", "bf16", rows, BAR_CONTEXT) for rows in (1, 32))
+    value = many.step_ms / one.step_ms if one and many else None
+    name = "step of 32 rows over step of 1, 7b bf16, 2k"
+    return [*bars, Bar(name, value, 1.10, is_lower_better=True)]
+
+
+def _replay_bars(replays: Sequence[ForcedSet]) -> list[Bar]:
+    sets = {(one.shape, one.kind): one for one in replays if one.form == "bf16"}
+    bars = []
+    for (shape, kind), bound in _SPEED_UPS.items():
+        auto = (found := sets.get((shape, kind))) and found.speed("auto")
+        value = auto.over_off_of_totals if auto else None
+        bars.append(Bar(f"lookahead on over off, {shape} bf16, {kind}s", value, bound))
+    found = sets.get(("32b", "completion"))
+    auto, recipe = (found and found.speed(name) for name in ("auto", "15,15,15"))
+    value = auto.tokens_per_s / recipe.tokens_per_s if auto and recipe else None
+    return [*bars, Bar("auto over 15,15,15, 32b bf16, completions", value, 1.5)]
+
+
+def _invariance_bar(found: Invariances | None) -> Bar:
+    different = found.rows_different if found else None
+    return Bar("rows that differ in company", different, 0, is_lower_better=True)
+
+
+def _attention_bars(attention: Attention | None) -> list[Bar]:
+    case = attention and attention.find(16, 8192)
+    return [
+        Bar("attention over torch's, 16 rows, 8k", case.torch_over_ours if case else None, 3.0),
+        Bar(
+            "launches of attention that differ",
+            attention.stress.different if attention and attention.stress.launches else None,
+            0,
+            is_lower_better=True,
+        ),
+    ]

@@ -1,0 +1,173 @@
+"""Free generation: chat prompts that ask for whole functions, decoded without an editor around."""
+
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.bench.figures import Speed
+from engine.bench.fim_tasks import FimTask
+from engine.config import Lookahead, Sampling
+from engine.decoding.constraint import Unconstrained
+from engine.decoding.decoder import Decoder, Drafter, NoDrafts
+from engine.decoding.drafting import Knowledge, LookaheadDrafter
+from engine.decoding.pool import NgramPool
+from engine.decoding.recycler import Recycler
+from engine.decoding.stepping import stepper_of
+from engine.decoding.tree import Source
+from engine.errors import UnsupportedModelError
+from engine.learning import Learning
+from engine.model.causal_lm import MAX_ROWS, CacheSlot
+from engine.model.loaded_model import LoadedModel
+from engine.model.tokenizer import Tokenizer
+from engine.progress import Progress
+
+LOOKAHEADS = ("off", "auto", "8,8,8", "15,15,15")
+_POOL_TOKENS = 1 << 18
+_SYSTEM = "system\nYou are a helpful assistant."
+_QUESTION = (
+    "user\nComplete the following Python function. Answer with code.\n```python\n{code}\n```"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatSpeed:
+    """A lookahead over all prompts, against none."""
+
+    lookahead: str
+    prompts: int
+    identical_prompts: int
+    tokens: int
+    tokens_per_s: float
+    over_off_of_totals: float
+    over_off_of_medians: float
+    tokens_per_step: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    token_ids: tuple[int, ...]
+    steps: int
+    decode_ms: float
+
+
+def chat_prompts(tokenizer: Tokenizer, tasks: Sequence[FimTask]) -> list[list[int]]:
+    """Ask for each distinct problem once, by the least of its code. Raises UnsupportedModelError."""
+    start, end = (tokenizer.vocabulary.id_of(name) for name in ("<|im_start|>", "<|im_end|>"))
+    if start is None or end is None:
+        raise UnsupportedModelError("the tokenizer has no <|im_start|>: the model knows no chat")
+    encode = tokenizer.encode
+    turn = [end, *encode("\n"), start]
+    return [
+        [
+            *[start, *encode(_SYSTEM), *turn],
+            *[*encode(_QUESTION.format(code=code)), *turn, *encode("assistant\n")],
+        ]
+        for code in _problems(tasks)
+    ]
+
+
+def _problems(tasks: Sequence[FimTask]) -> list[str]:
+    """The shortest prefix of each problem: its signature and what it is to do."""
+    shortest: dict[str, str] = {}
+    for task in tasks:
+        problem = task.id.rpartition("/")[0]
+        if problem not in shortest or len(task.prefix) < len(shortest[problem]):
+            shortest[problem] = task.prefix
+    return [prefix.rstrip() for prefix in shortest.values()]
+
+
+def measure_chat(
+    model: LoadedModel, prompts: Sequence[Sequence[int]], max_tokens: int, progress: Progress
+) -> tuple[ChatSpeed, ...]:
+    """Answer each prompt with every lookahead, in an order that turns round from prompt to prompt."""
+    answers: dict[str, list[_Answer]] = {lookahead: [] for lookahead in LOOKAHEADS}
+    with tempfile.TemporaryDirectory(prefix="foregram-") as folder:
+        speakers = {
+            lookahead: _Speaker(model, lookahead, Path(folder) / lookahead, progress)
+            for lookahead in LOOKAHEADS
+        }
+        progress.begin("answering chat prompts", len(prompts))
+        try:
+            for number, prompt in enumerate(prompts):
+                slot = model.network.new_slot(len(prompt) + max_tokens + 2 * MAX_ROWS)
+                slot.prefill(prompt[:-1])
+                for lookahead in LOOKAHEADS[:: 1 if number % 2 else -1]:
+                    answers[lookahead].append(speakers[lookahead].answer(slot, prompt, max_tokens))
+                    slot.truncate(len(prompt) - 1)
+                progress.advance(1)
+        finally:
+            progress.end()
+    return tuple(_figures(lookahead, answers) for lookahead in LOOKAHEADS)
+
+
+class _Speaker:
+    """One lookahead, and what it has learned."""
+
+    def __init__(
+        self, model: LoadedModel, lookahead: str, learned: Path, progress: Progress
+    ) -> None:
+        self._lookahead = Lookahead.parse(lookahead)
+        self._end_ids = model.tokenizer.vocabulary.end_ids
+        learning = Learning.load(learned, "chat", model.network, progress)
+        tables, vocab_size = learning.tables, model.network.vocab_size
+        self._known = Knowledge(
+            pool=NgramPool(_POOL_TOKENS, vocab_size, acceptance=tables["pool"]),
+            recycler=Recycler(vocab_size, tables["recycler"].probs),
+            tables=tables,
+            budget=learning.budget,
+        )
+
+    def answer(self, slot: CacheSlot, prompt: Sequence[int], max_tokens: int) -> _Answer:
+        """Decode behind a slot that holds the prompt but for its last token."""
+        mark = self._known.pool.mark()
+        self._known.pool.add(prompt, Source.EDITED_FILE)
+        try:
+            began = time.perf_counter()
+            decoder = Decoder(
+                stepper_of(slot), self._drafter(prompt), Sampling(), Unconstrained(), lambda: False
+            )
+            token_ids: list[int] = []
+            steps = 0
+            for step in decoder.steps(prompt[-1], prompt, max_tokens):
+                steps += 1
+                token_ids += step.token_ids
+                if not self._end_ids.isdisjoint(step.token_ids):
+                    break
+            took = 1000 * (time.perf_counter() - began)
+        finally:
+            self._known.pool.rollback(mark)
+        return _Answer(self._cut(token_ids[:max_tokens]), steps, took)
+
+    def _drafter(self, prompt: Sequence[int]) -> Drafter:
+        if self._lookahead.mode == "off":
+            return NoDrafts()
+        return LookaheadDrafter(self._lookahead, self._known, prompt)
+
+    def _cut(self, token_ids: Sequence[int]) -> tuple[int, ...]:
+        """Leave out what a step wrote behind an end of text."""
+        ends = (place for place, token in enumerate(token_ids) if token in self._end_ids)
+        return tuple(token_ids[: next(ends, len(token_ids))])
+
+
+def _figures(lookahead: str, answers: dict[str, list[_Answer]]) -> ChatSpeed:
+    on, off = answers[lookahead], answers["off"]
+    ratio, steps = _speed(on).over(_speed(off)), sum(answer.steps for answer in on)
+    tokens = sum(len(answer.token_ids) for answer in on)
+    return ChatSpeed(
+        lookahead=lookahead,
+        prompts=len(on),
+        identical_prompts=sum(a.token_ids == b.token_ids for a, b in zip(on, off, strict=True)),
+        tokens=tokens,
+        tokens_per_s=_speed(on).tokens_per_second,
+        over_off_of_totals=ratio.of_totals,
+        over_off_of_medians=ratio.of_medians,
+        tokens_per_step=tokens / max(steps, 1),
+    )
+
+
+def _speed(answers: Sequence[_Answer]) -> Speed:
+    return Speed.of(
+        [len(answer.token_ids) for answer in answers], [answer.decode_ms for answer in answers]
+    )

@@ -1,0 +1,100 @@
+"""Compiles the kernels that a run needs in processes beside each other, into Triton's cache.
+
+One process compiles one kernel at a time, and a run of all shapes needs some hundreds.
+"""
+
+import multiprocessing
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+
+from engine.bench.gpu.machine import Machine
+from engine.bench.gpu.shapes import Shape, form_name, random_model
+from engine.model.gpu.buffers import StepShape
+from engine.model.model_config import ModelConfig
+from engine.progress import Progress
+from kernels.operations import operations_for
+from kernels.weight import Form
+
+_LAYERS = 2  # that a layer's kernels compile with: all are alike
+_POSITIONS = 1024
+_WORKERS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class CompileJob:
+    """The steps of one row count. `has_logits` also those that tell them, greedy and sampled."""
+
+    config: ModelConfig
+    form: Form
+    rows: int
+    has_logits: bool = False
+    is_programmatic: bool = False
+
+    @property
+    def steps(self) -> tuple[StepShape, ...]:
+        """The steps whose kernels are to be there."""
+        plain = StepShape(self.rows, 1)
+        told = (replace(plain, has_logits=True), replace(plain, has_logits=True, is_sampled=True))
+        return (plain, *(told if self.has_logits else ()))
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What was compiled, and what failed: the run itself meets that again and says where."""
+
+    jobs: int
+    workers: int
+    failures: tuple[str, ...]
+
+
+def compile_all(
+    jobs: Sequence[CompileJob], progress: Progress, workers: int = _WORKERS
+) -> Compiled:
+    """Compile every job's kernels. The processes are new ones: CUDA does not survive a fork."""
+    workers = min(workers, len(jobs))
+    failures = []
+    progress.begin("compiling kernels", len(jobs))
+    try:
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(workers, mp_context=context) as pool:
+            futures = {pool.submit(compile_job, job): job for job in jobs}
+            for future in as_completed(futures):
+                progress.advance(1)
+                if (error := future.exception()) is not None:
+                    job = futures[future]
+                    name = f"{job.config.hidden_size} {form_name(job.form)}, {job.rows} rows"
+                    failures.append(f"{name}: {str(error).strip().splitlines()[-1:]}")
+    finally:
+        progress.end()
+    return Compiled(len(jobs), workers, tuple(failures))
+
+
+def compile_job(job: CompileJob) -> None:
+    """Run the steps of a model of two layers."""
+    run_job(Machine.gpu(), job)
+
+
+def run_job(machine: Machine, job: CompileJob) -> None:
+    """Run the steps once on `machine`, which compiles what they need."""
+    config = replace(job.config, num_layers=_LAYERS, max_position=_POSITIONS)
+    operations = operations_for(machine.device, programmatic=job.is_programmatic)
+    model = random_model(config, job.form, _POSITIONS, machine, operations)
+    for step in job.steps:
+        model.graphs.launch(step)
+
+
+def jobs_of(
+    shapes: Sequence[Shape],
+    form: Form,
+    rows: Sequence[int],
+    *,
+    has_logits: bool = False,
+    is_programmatic: bool = False,
+) -> list[CompileJob]:
+    """Jobs of several shapes, one for each row count."""
+    return [
+        CompileJob(shape.config, form, count, has_logits, is_programmatic)
+        for shape in shapes
+        for count in rows
+    ]

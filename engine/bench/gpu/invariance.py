@@ -1,0 +1,208 @@
+"""Whether a row says the same, to the bit, in any company: what identical text stands on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from engine.bench.gpu.failures import Notes
+from engine.bench.gpu.machine import Machine
+from engine.bench.gpu.shapes import Shape, form_name, random_model
+from engine.config import Sampling
+from engine.model.causal_lm import MAX_ROWS, StepOrder, TokenTree
+from engine.model.gpu.gpu_qwen2 import GpuQwen2, GpuSlot
+from engine.model.gpu.step_graphs import ROW_BUCKETS
+from engine.model.gpu.step_queue import GpuAnswer
+from engine.progress import Progress
+from kernels.weight import Form
+
+_CONTEXTS = (97, 449)  # least and most tokens of a text
+_PATHS = 3  # of each tree that are walked row by row
+_NEIGHBOURS = 2
+_ROOM = 2 * MAX_ROWS
+
+
+@dataclass(frozen=True, slots=True)
+class _FullOrder(StepOrder):
+    """A step that also tells the logits of all rows."""
+
+    @property
+    def logits_rows(self) -> np.ndarray:
+        """Every row."""
+        return np.arange(self.tree.num_rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Invariance:
+    """Rows of trees that were compared with the same text read token by token.
+
+    A row differs by a bit of its logits, its lead or its token; the last two fields say how much.
+    """
+
+    shape: str
+    form: str
+    trees: int
+    rows_checked: int
+    rows_different: int
+    tokens_different: int
+    most_logit_difference: float
+
+
+@dataclass(frozen=True, slots=True)
+class Invariances:
+    """All models that were checked, and those that could not be."""
+
+    cases: tuple[Invariance, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def rows_different(self) -> int | None:
+        """Of all models together; None where none was checked."""
+        return sum(case.rows_different for case in self.cases) if self.cases else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """One row."""
+
+    is_same: bool
+    is_same_token: bool
+    logit_difference: float
+
+
+def measure_invariance(
+    machine: Machine,
+    cases: Sequence[tuple[Shape, Form]],
+    rounds: int,
+    progress: Progress,
+    buckets: Sequence[int] = ROW_BUCKETS,
+) -> Invariances:
+    """Check random trees of every bucket, greedy and sampled in turn, `rounds` times."""
+    progress.begin("comparing rows with rows alone", len(cases) * rounds * len(buckets))
+    found, notes = list[Invariance](), Notes()
+    try:
+        for shape, form in cases:
+            with notes.catching(f"{shape.name} {form_name(form)}"):
+                found.append(_of_model(machine, shape, form, rounds, buckets, progress))
+            machine.release()
+    finally:
+        progress.end()
+    return Invariances(tuple(found), tuple(notes))
+
+
+def _of_model(
+    machine: Machine,
+    shape: Shape,
+    form: Form,
+    rounds: int,
+    buckets: Sequence[int],
+    progress: Progress,
+) -> Invariance:
+    positions = (_NEIGHBOURS + 2) * (_CONTEXTS[1] + _ROOM + 64)
+    company = _Company(random_model(shape.config, form, positions, machine))
+    rows: list[_Compared] = []
+    for number in range(rounds):
+        for bucket in buckets:
+            sampling = Sampling(temperature=0.8 * (number % 2), seed=number)
+            rows += company.check(bucket, sampling)
+            progress.advance(1)
+    return Invariance(
+        shape=shape.name,
+        form=form_name(form),
+        trees=rounds * len(buckets),
+        rows_checked=len(rows),
+        rows_different=sum(not row.is_same for row in rows),
+        tokens_different=sum(not row.is_same_token for row in rows),
+        most_logit_difference=max(row.logit_difference for row in rows),
+    )
+
+
+class _Company:
+    """A tree among others' trees, and the same text alone in another slot."""
+
+    def __init__(self, model: GpuQwen2) -> None:
+        self._model, self._rng = model, np.random.default_rng(0)
+        capacity = _CONTEXTS[1] + _ROOM
+        self._slots = [model.new_slot(capacity) for _ in range(_NEIGHBOURS + 1)]
+        self._alone = model.new_slot(capacity)
+
+    def check(self, bucket: int, sampling: Sampling) -> list[_Compared]:
+        """Step one tree with others in `bucket` rows; compare some of its rows with rows alone."""
+        self._read_texts()
+        counts = _shares(self._rng, bucket, len(self._slots))
+        trees = [self._tree(count) for count in counts]
+        slots = self._slots[: len(trees)]
+        self._model.expect(len(slots))
+        for slot, tree in zip(slots, trees, strict=True):
+            slot.begin(_FullOrder(tree, sampling))
+        together, *_ = [slot.finish() for slot in slots]
+        self._model.expect(1)
+        tree = trees[0]
+        leaves = self._rng.permutation(tree.num_rows)[:_PATHS]
+        return [
+            row
+            for leaf in leaves.tolist()
+            for row in self._walk(tree, _path(tree, leaf), together, sampling)
+        ]
+
+    def _read_texts(self) -> None:
+        """Give every slot another text, and the one alone that of the first."""
+        for slot in self._slots:
+            slot.truncate(0)
+            count = int(self._rng.integers(*_CONTEXTS))
+            slot.prefill(self._tokens(count).tolist())
+        self._alone.truncate(0)
+        self._alone.copy_from(self._slots[0], self._slots[0].length)
+
+    def _walk(
+        self, tree: TokenTree, path: Sequence[int], together: GpuAnswer, sampling: Sampling
+    ) -> list[_Compared]:
+        """Read a path's tokens one by one, each behind those before it."""
+        slot, start = self._alone, self._alone.length
+        compared = []
+        for row in path:
+            alone = _one_row(slot, int(tree.token_ids[row]), sampling)
+            compared.append(_compared(alone, together, row))
+            slot.commit([0])
+        slot.truncate(start)
+        return compared
+
+    def _tree(self, rows: int) -> TokenTree:
+        parents = np.full(rows, -1, np.int32)
+        for row in range(1, rows):
+            parents[row] = row - 1 if self._rng.random() < 0.5 else self._rng.integers(row)
+        return TokenTree(self._tokens(rows), parents)
+
+    def _tokens(self, count: int) -> np.ndarray:
+        return self._rng.integers(self._model.vocab_size, size=count)
+
+
+def _shares(rng: np.random.Generator, rows: int, most: int) -> list[int]:
+    """Share a bucket's rows among up to `most` trees, the first taking at least half."""
+    count = min(most, max(1, rows // 4))
+    others = [int(rng.integers(1, max(2, rows // (2 * most)))) for _ in range(count - 1)]
+    return [rows - sum(others), *others]
+
+
+def _path(tree: TokenTree, leaf: int) -> list[int]:
+    rows = [leaf]
+    while rows[-1]:
+        rows.append(int(tree.parents[rows[-1]]))
+    return rows[::-1]
+
+
+def _one_row(slot: GpuSlot, token: int, sampling: Sampling) -> GpuAnswer:
+    slot.begin(_FullOrder(TokenTree.chain([token]), sampling))
+    return slot.finish()
+
+
+def _compared(alone: GpuAnswer, together: GpuAnswer, row: int) -> _Compared:
+    one, many = alone.logits[0], together.logits[row]
+    is_same_token = bool(alone.chosen[0] == together.chosen[row])
+    is_same_lead = bool(alone.margins[0] == together.margins[row])
+    return _Compared(
+        is_same=is_same_token and is_same_lead and torch.equal(one, many),
+        is_same_token=is_same_token,
+        logit_difference=float((one - many).abs().max()),
+    )

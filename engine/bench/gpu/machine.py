@@ -1,0 +1,128 @@
+"""Where the figures are taken, and how long work takes there."""
+
+import gc
+import importlib.util
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from itertools import pairwise
+from typing import Protocol, Self
+
+import torch
+
+from engine.errors import ConfigurationError
+
+Work = Callable[[], object]
+_WARM_UPS = 3
+
+
+class Timer(Protocol):
+    """A clock of the device."""
+
+    def ms(self, work: Work) -> float:
+        """Median duration of `work` among repeats that follow each other without a pause."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class HostTimer:
+    """Times work that is done when it returns."""
+
+    repeats: int = 3
+
+    def ms(self, work: Work) -> float:
+        """Median duration of `work`."""
+        times = []
+        for _ in range(self.repeats):
+            began = time.perf_counter()
+            work()
+            times.append(1000 * (time.perf_counter() - began))
+        return statistics.median(times)
+
+
+@dataclass(frozen=True, slots=True)
+class CudaTimer:
+    """Times work on the current stream by events, so that the host's time does not count."""
+
+    repeats: int = 30
+
+    def ms(self, work: Work) -> float:
+        """Median duration of `work`, a gap to the next repeat included."""
+        for _ in range(_WARM_UPS):
+            work()
+        events = [torch.cuda.Event(enable_timing=True) for _ in range(self.repeats + 1)]
+        events[0].record()
+        for event in events[1:]:
+            work()
+            event.record()
+        events[-1].synchronize()
+        times: list[float] = [start.elapsed_time(end) for start, end in pairwise(events)]
+        return statistics.median(times)
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A device, the type that its steps compute in, and its clock."""
+
+    device: torch.device
+    dtype: torch.dtype
+    timer: Timer
+
+    @classmethod
+    def gpu(cls, repeats: int = 30) -> Self:
+        """Take the first GPU. Raises ConfigurationError where torch or Triton have none."""
+        if not torch.cuda.is_available():
+            raise ConfigurationError(
+                "bench gpu needs an NVIDIA GPU, and torch sees none here; "
+                "`foregram doctor` says what is missing"
+            )
+        if importlib.util.find_spec("triton") is None:
+            raise ConfigurationError("bench gpu needs Triton: pip install 'foregram[gpu]'")
+        return cls(torch.device("cuda:0"), torch.bfloat16, CudaTimer(repeats))
+
+    @property
+    def is_gpu(self) -> bool:
+        """Whether work runs beside the host."""
+        return self.device.type == "cuda"
+
+    def captured(self, work: Work) -> Work:
+        """Return `work` as one launch, without the host's time between its kernels."""
+        if not self.is_gpu:
+            return work
+        work()  # compiles what is not compiled
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            work()
+        return graph.replay
+
+    def captured_ms(self, work: Work) -> float:
+        """Duration of `work` as one launch."""
+        return self.timer.ms(self.captured(work))
+
+    def random(self, *shape: int, dtype: torch.dtype | None = None) -> torch.Tensor:
+        """Draw normal numbers: zeros would run faster than what a model holds."""
+        return torch.randn(shape, device=self.device, dtype=dtype or self.dtype)
+
+    def release(self) -> None:
+        """Give memory that nobody holds back to the device."""
+        if self.is_gpu:
+            gc.collect()
+            torch.cuda.synchronize()
+            torch.cuda.empty_cache()
+
+    def facts(self) -> dict[str, str]:
+        """What figures depend on, and when they were taken."""
+        name = torch.cuda.get_device_name(self.device) if self.is_gpu else "CPU"
+        packages = {package: _version(package) for package in ("torch", "triton", "transformers")}
+        return {"gpu": name, "date": datetime.now(UTC).isoformat(timespec="seconds")} | packages
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "none"

@@ -1,0 +1,222 @@
+"""Replays of the sets on random weights of real shapes, the human's text forced as the output."""
+
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.bench.figures import Speed
+from engine.bench.forced import ForcedReplay, forced_replay
+from engine.bench.gpu.machine import Machine
+from engine.bench.gpu.shapes import Shape, form_name, random_model
+from engine.bench.replay import ReplayOptions
+from engine.bench.replay_items import ReplayItem
+from engine.config import Lookahead
+from engine.engine import EngineOptions
+from engine.model.byte_trie import ByteTrie
+from engine.model.fim import find_fim_format
+from engine.model.gpu.gpu_qwen2 import GpuQwen2
+from engine.model.loaded_model import LoadedModel
+from engine.model.tokenizer import Tokenizer
+from engine.progress import Progress
+from engine.request import CompletionResult
+from kernels.weight import Form
+
+LOOKAHEADS = ("auto", "8,8,8", "15,15,15")
+_POSITIONS = 16384  # of the cache
+NOTE = (
+    "a step verifies the likeliest 127 of the up to 419 rows that 15,15,15 drafts, so its recipe "
+    "costs less here than where it comes from"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ForcedSpeed:
+    """A lookahead's decoding, and its ratio to none. `exact_items` wrote the target."""
+
+    lookahead: str
+    items: int
+    exact_items: int
+    tokens_per_s: float
+    over_off_of_totals: float
+    over_off_of_medians: float
+    tokens_per_step: float
+    rows_per_step: float
+
+
+@dataclass(frozen=True, slots=True)
+class ForcedSet:
+    """One kind of item on one model."""
+
+    shape: str
+    form: str
+    kind: str
+    items: int
+    tokens: int
+    off_exact_items: int
+    off_tokens_per_s: float
+    speeds: tuple[ForcedSpeed, ...]
+
+    def speed(self, lookahead: str) -> ForcedSpeed | None:
+        """The figures of one lookahead."""
+        return next((speed for speed in self.speeds if speed.lookahead == lookahead), None)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayPlan:
+    """A model, how many items of each kind it plays, and the seconds that a pass over them has."""
+
+    shape: Shape
+    form: Form
+    items: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Played:
+    """An item's results, and what they were to be. `off` None where it was not asked for."""
+
+    target: tuple[int, ...]
+    on: CompletionResult
+    off: CompletionResult | None
+
+
+def loaded(network: GpuQwen2, tokenizer: Tokenizer, name: str) -> LoadedModel:
+    """Give a network a tokenizer, as if they had come from one file."""
+    return LoadedModel(
+        name=name,
+        fingerprint="random",
+        network=network,
+        tokenizer=tokenizer,
+        fim=find_fim_format(tokenizer.vocabulary, name),
+        trie=ByteTrie(tokenizer.vocabulary),
+    )
+
+
+def measure_replays(
+    machine: Machine,
+    plan: ReplayPlan,
+    items: Sequence[ReplayItem],
+    tokenizer: Tokenizer,
+    progress: Progress,
+) -> tuple[ForcedSet, ...]:
+    """Replay on one model, in an engine of its own for each lookahead: each learns for itself."""
+    network = random_model(plan.shape.config, plan.form, _POSITIONS, machine)
+    model = loaded(network, tokenizer, plan.shape.name)
+    kinds = by_kind(items, plan.items)
+    total = len(LOOKAHEADS) * sum(map(len, kinds.values()))
+    progress.begin(f"replaying on {plan.shape.name} {form_name(plan.form)}", total)
+    played: dict[tuple[str, str], list[_Played]] = {}
+    try:
+        for lookahead in LOOKAHEADS:
+            for kind, found in _pass(machine, model, plan, kinds, lookahead, progress).items():
+                played[kind, lookahead] = found
+    finally:
+        progress.end()
+    return tuple(_figures(plan, kind, played) for kind in kinds)
+
+
+def by_kind(items: Sequence[ReplayItem], count: int) -> dict[str, list[ReplayItem]]:
+    """Return the first `count` items of each kind."""
+    kinds: dict[str, list[ReplayItem]] = {}
+    for item in items:
+        kinds.setdefault(item.kind, []).append(item)
+    return {kind: found[:count] for kind, found in kinds.items()}
+
+
+def _pass(
+    machine: Machine,
+    model: LoadedModel,
+    plan: ReplayPlan,
+    kinds: dict[str, list[ReplayItem]],
+    lookahead: str,
+    progress: Progress,
+) -> dict[str, list[_Played]]:
+    """Play all items with one lookahead, and with the first one also without."""
+    with tempfile.TemporaryDirectory(prefix="foregram-") as folder:
+        options = EngineOptions(Path(folder))
+        replay = forced_replay(model, options, Path(folder) / "learned", progress)
+        player = _Player(replay, lookahead, has_off=lookahead == LOOKAHEADS[0])
+        replay.warm_up()
+        played = {kind: player.play(items, plan.seconds, progress) for kind, items in kinds.items()}
+    del replay, player  # the next engine wants their places in the cache
+    machine.release()
+    return played
+
+
+@dataclass(frozen=True, slots=True)
+class _Player:
+    """Plays items, off and on in alternating order where both are wanted."""
+
+    replay: ForcedReplay
+    lookahead: str
+    has_off: bool
+
+    def play(
+        self, items: Sequence[ReplayItem], seconds: float, progress: Progress
+    ) -> list[_Played]:
+        """Play until there is no time for more."""
+        end, played = time.monotonic() + seconds, list[_Played]()
+        for number, item in enumerate(items):
+            if time.monotonic() < end:
+                played.append(self._item(item, off_first=number % 2 == 0))
+            progress.advance(1)
+        return played
+
+    def _item(self, item: ReplayItem, *, off_first: bool) -> _Played:
+        first = self._complete(item, "off") if self.has_off and off_first else None
+        on = self._complete(item, self.lookahead)
+        target = tuple(self.replay.script.target)
+        last = self._complete(item, "off") if self.has_off and not off_first else None
+        return _Played(target, on, first or last)
+
+    def _complete(self, item: ReplayItem, lookahead: str) -> CompletionResult:
+        options = ReplayOptions(lookahead=Lookahead.parse(lookahead), stops_by_rules=False)
+        self.replay.engine.forget_completions()
+        return self.replay.engine.complete(self.replay.request(item, options))
+
+
+def _figures(
+    plan: ReplayPlan, kind: str, played: dict[tuple[str, str], list[_Played]]
+) -> ForcedSet:
+    first = played[kind, LOOKAHEADS[0]]
+    off = [one.off for one in first if one.off is not None]
+    return ForcedSet(
+        shape=plan.shape.name,
+        form=form_name(plan.form),
+        kind=kind,
+        items=len(off),
+        tokens=sum(one.stats.tokens for one in off),
+        off_exact_items=sum(
+            result.token_ids == one.target for result, one in zip(off, first, strict=True)
+        ),
+        off_tokens_per_s=_speed(off).tokens_per_second,
+        speeds=tuple(
+            _forced_speed(lookahead, played[kind, lookahead], off) for lookahead in LOOKAHEADS
+        ),
+    )
+
+
+def _forced_speed(
+    lookahead: str, played: Sequence[_Played], off: Sequence[CompletionResult]
+) -> ForcedSpeed:
+    """Compare on the items that both had time for."""
+    count = min(len(played), len(off))
+    on = [one.on for one in played[:count]]
+    ratio, steps = _speed(on).over(_speed(off[:count])), sum(one.stats.steps for one in on)
+    return ForcedSpeed(
+        lookahead=lookahead,
+        items=count,
+        exact_items=sum(one.on.token_ids == one.target for one in played[:count]),
+        tokens_per_s=_speed(on).tokens_per_second,
+        over_off_of_totals=ratio.of_totals,
+        over_off_of_medians=ratio.of_medians,
+        tokens_per_step=sum(one.stats.tokens for one in on) / max(steps, 1),
+        rows_per_step=sum(one.stats.rows for one in on) / max(steps, 1),
+    )
+
+
+def _speed(results: Sequence[CompletionResult]) -> Speed:
+    stats = [result.stats for result in results]
+    return Speed.of([one.tokens for one in stats], [one.decode_ms for one in stats])

@@ -1,0 +1,145 @@
+"""Models of real shapes and random numbers: what a step costs does not depend on what they say."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from engine.bench.gpu.machine import Machine
+from engine.errors import ConfigurationError
+from engine.model.causal_lm import TokenTree
+from engine.model.gpu.arena import KVArena
+from engine.model.gpu.gpu_loading import assemble
+from engine.model.gpu.gpu_qwen2 import GpuQwen2
+from engine.model.gpu.gpu_weights import GpuWeights
+from engine.model.model_config import QWEN2, ModelConfig
+from kernels.operations import Operations
+from kernels.weight import Form
+
+_DEVIATION = 0.02  # of the weights, as such models are initialised
+_BRANCH = 4  # rows of a branch: real drafts have about four
+
+
+def _qwen(
+    layers: int, hidden: int, heads: int, kv_heads: int, inter: int, vocab: int
+) -> ModelConfig:
+    return ModelConfig(
+        architecture=QWEN2,
+        num_layers=layers,
+        hidden_size=hidden,
+        num_heads=heads,
+        num_kv_heads=kv_heads,
+        head_dim=hidden // heads,
+        intermediate_size=inter,
+        vocab_size=vocab,
+        rope_theta=1e6,
+        rms_norm_eps=1e-6,
+        tie_word_embeddings=vocab == 151936,
+        max_position=32768,
+    )
+
+
+SHAPES = {  # of Qwen2.5-Coder
+    "0.5b": _qwen(24, 896, 14, 2, 4864, 151936),
+    "1.5b": _qwen(28, 1536, 12, 2, 8960, 151936),
+    "7b": _qwen(28, 3584, 28, 4, 18944, 152064),
+    "32b": _qwen(64, 5120, 40, 8, 27648, 152064),
+}
+
+
+ALL_SHAPES, QUICK_SHAPES = ",".join(SHAPES), "0.5b"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A shape and its name."""
+
+    name: str
+    config: ModelConfig
+
+
+def parse_shapes(text: str) -> tuple[Shape, ...]:
+    """Read names with commas between. Raises ConfigurationError for one that we do not know."""
+    names = [name.strip().lower() for name in text.split(",")]
+    for name in names:
+        if name not in SHAPES:
+            raise ConfigurationError(f"shape {name!r} is none of {', '.join(SHAPES)}")
+    return tuple(Shape(name, SHAPES[name]) for name in dict.fromkeys(names))
+
+
+class RandomTensors(Mapping[str, torch.Tensor]):
+    """The tensors of `packing`'s float variants, each drawn on the device when it is asked for."""
+
+    def __init__(self, config: ModelConfig, machine: Machine, seed: int = 0) -> None:
+        self._machine = machine
+        self._generator = torch.Generator(machine.device).manual_seed(seed)
+        hidden, inter = config.hidden_size, config.intermediate_size
+        heads, kv = config.num_heads * config.head_dim, config.num_kv_heads * config.head_dim
+        self._sizes: dict[str, tuple[int, ...]] = {"embedding": (config.vocab_size, hidden)}
+        for name in (f"layers.{index}" for index in range(config.num_layers)):
+            self._sizes |= {
+                f"{name}.qkv.norm": (hidden,),
+                f"{name}.qkv.weight": (heads + 2 * kv, hidden),
+                f"{name}.qkv.bias": (heads + 2 * kv,),
+                f"{name}.o.weight": (hidden, heads),
+                f"{name}.gate_up.norm": (hidden,),
+                f"{name}.gate_up.weight": (2 * inter, hidden),
+                f"{name}.down.weight": (hidden, inter),
+            }
+        self._sizes["head.norm"] = (hidden,)
+        if not config.tie_word_embeddings:
+            self._sizes["head.weight"] = (config.vocab_size, hidden)
+
+    def __getitem__(self, name: str) -> torch.Tensor:
+        size, machine = self._sizes[name], self._machine
+        if name.endswith(".norm"):
+            return torch.ones(size, device=machine.device)
+        drawn = torch.empty(size, dtype=machine.dtype, device=machine.device)
+        return drawn.normal_(0.0, _DEVIATION, generator=self._generator)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sizes)
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
+
+def random_weights(config: ModelConfig, form: Form, machine: Machine) -> GpuWeights:
+    """Draw all weights; no two layers share memory."""
+    return GpuWeights.place(
+        config, RandomTensors(config, machine), form, machine.dtype, machine.device
+    )
+
+
+def random_arena(config: ModelConfig, positions: int, machine: Machine) -> KVArena:
+    """Keys and values that look like some text's."""
+    arena = KVArena.allocate(config, positions, machine.dtype, machine.device)
+    for held in (arena.keys, arena.values):
+        held.normal_()
+    return arena
+
+
+def random_model(
+    config: ModelConfig,
+    form: Form,
+    positions: int,
+    machine: Machine,
+    operations: Operations | None = None,
+) -> GpuQwen2:
+    """Make a model with room for `positions` tokens, whose cache holds random numbers."""
+    weights = random_weights(config, form, machine)
+    arena = random_arena(config, positions, machine)
+    return assemble(config, weights, arena, machine.dtype, operations)
+
+
+def form_name(form: Form) -> str:
+    """What to call a form in reports."""
+    return "bf16" if form == "float" else form
+
+
+def drafted_tree(rows: int) -> TokenTree:
+    """A tree of `rows` rows in branches of four, as drafts have them."""
+    parents = np.arange(-1, rows - 1, dtype=np.int32)
+    parents[_BRANCH::_BRANCH] = 0
+    return TokenTree(np.arange(1, rows + 1), parents)

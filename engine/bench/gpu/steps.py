@@ -1,0 +1,194 @@
+"""What a step takes, against the bytes that it has to read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.bench.gpu.bandwidth import Bandwidth
+from engine.bench.gpu.failures import Notes
+from engine.bench.gpu.machine import Machine
+from engine.bench.gpu.shapes import (
+    Shape,
+    drafted_tree,
+    form_name,
+    random_arena,
+    random_model,
+    random_weights,
+)
+from engine.model.gpu.buffers import StepShape
+from engine.model.gpu.gpu_loading import assemble
+from engine.model.gpu.gpu_qwen2 import GpuQwen2
+from engine.model.gpu.planting import Seedling
+from engine.model.gpu.step_graphs import Launch
+from engine.progress import Progress
+from kernels.operations import operations_for
+from kernels.weight import Form
+
+_SPARE = 256  # arena positions behind the longest context
+_CACHE_NOTE = "the weights of 0.5b are 16 times the L2 cache, of others far more: none is cached"
+
+
+@dataclass(frozen=True, slots=True)
+class StepPlan:
+    """A model, and the rows and contexts that its steps are timed at."""
+
+    shape: Shape
+    form: Form
+    cases: tuple[tuple[int, int], ...]
+
+    @property
+    def positions(self) -> int:
+        """Arena that the longest context wants."""
+        return max(context for _, context in self.cases) + _SPARE
+
+
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """One step. The floor is the time to read its weights, and the keys and values of its text."""
+
+    shape: str
+    form: str
+    rows: int
+    context: int
+    bytes: int
+    floor_ms: float
+    step_ms: float
+    floor_over_step: float
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """All steps that were timed."""
+
+    times: tuple[StepTime, ...]
+    notes: tuple[str, ...]
+
+    def find(self, shape: str, form: str, rows: int, context: int) -> StepTime | None:
+        """The time of one case, where it was taken."""
+        wanted = (shape, form, rows, context)
+        found = (t for t in self.times if (t.shape, t.form, t.rows, t.context) == wanted)
+        return next(found, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Programmatic:
+    """A step whose kernels start before the ones ahead of them have ended, and one without."""
+
+    shape: str
+    rows: int
+    context: int
+    off_ms: float
+    on_ms: float
+
+
+def plan_steps(
+    shapes: Sequence[Shape], contexts: Sequence[int], rows: Sequence[int]
+) -> list[StepPlan]:
+    """Plan the full grid for 7b, or the last shape without it, and 1 and 32 rows for the others."""
+    full = full_shape(shapes).name
+    middle = contexts[len(contexts) // 2]
+    grid = tuple((count, context) for context in contexts for count in rows)
+    forms: tuple[Form, ...] = ("float", "fp8")
+    return [
+        StepPlan(shape, form, grid if shape.name == full else ((1, middle), (32, middle)))
+        for shape in shapes
+        for form in forms
+    ]
+
+
+def full_shape(shapes: Sequence[Shape]) -> Shape:
+    """The shape that is measured most closely."""
+    return next((shape for shape in shapes if shape.name == "7b"), shapes[-1])
+
+
+def measure_steps(
+    machine: Machine, bandwidth: Bandwidth, plans: Sequence[StepPlan], progress: Progress
+) -> Steps:
+    """Time every plan's steps, one model in memory at a time."""
+    progress.begin("timing steps", sum(len(plan.cases) for plan in plans))
+    times: list[StepTime] = []
+    notes = Notes()
+    try:
+        for plan in plans:
+            with notes.catching(f"{plan.shape.name} {form_name(plan.form)}"):
+                _time_plan(machine, bandwidth, plan, times, progress)
+            machine.release()
+    finally:
+        progress.end()
+    return Steps(tuple(times), (_CACHE_NOTE, *notes))
+
+
+def _time_plan(
+    machine: Machine,
+    bandwidth: Bandwidth,
+    plan: StepPlan,
+    times: list[StepTime],
+    progress: Progress,
+) -> None:
+    """Add a plan's steps to `times`."""
+    model = random_model(plan.shape.config, plan.form, plan.positions, machine)
+    for rows, context in plan.cases:
+        num_bytes = step_bytes(model, context)
+        floor, took = bandwidth.floor_ms(num_bytes), step_ms(machine, model, rows, context)
+        times.append(
+            StepTime(
+                shape=plan.shape.name,
+                form=form_name(plan.form),
+                rows=rows,
+                context=context,
+                bytes=num_bytes,
+                floor_ms=floor,
+                step_ms=took,
+                floor_over_step=floor / took,
+            )
+        )
+        progress.advance(1)
+
+
+def step_bytes(model: GpuQwen2, context: int) -> int:
+    """What a step behind `context` tokens has to read: each weight, key and value once."""
+    return model.graphs.forward.weights.read_bytes + context * model.arena.bytes_per_position
+
+
+def step_ms(machine: Machine, model: GpuQwen2, rows: int, context: int) -> float:
+    """Duration of a step of `rows` rows behind `context` tokens, both copies included."""
+    launch = planted(model, rows, context)
+    times: list[float] = []
+    model.graphs.on_stream(lambda: times.append(machine.timer.ms(launch.start)))
+    return times[0]
+
+
+def planted(model: GpuQwen2, rows: int, context: int) -> Launch:
+    """A step that is ready to run at the beginning of the arena."""
+    launch = model.graphs.launch(StepShape(rows, 1))
+    inputs = launch.memory.inputs
+    inputs.layout.plant(inputs.array, [Seedling(drafted_tree(rows), base=0, length=context)])
+    return launch
+
+
+def measure_programmatic(
+    machine: Machine, shape: Shape, cases: Sequence[tuple[int, int]]
+) -> tuple[Programmatic, ...]:
+    """Time steps with programmatic dependent launch off and on, over the same weights."""
+    weights = random_weights(shape.config, "float", machine)
+    longest = max(context for _, context in cases)
+    arena = random_arena(shape.config, longest + _SPARE, machine)
+    off, on = (
+        assemble(
+            shape.config,
+            weights,
+            arena,
+            machine.dtype,
+            operations_for(machine.device, programmatic=programmatic),
+        )
+        for programmatic in (False, True)
+    )
+    return tuple(
+        Programmatic(
+            shape=shape.name,
+            rows=rows,
+            context=context,
+            off_ms=step_ms(machine, off, rows, context),
+            on_ms=step_ms(machine, on, rows, context),
+        )
+        for rows, context in cases
+    )

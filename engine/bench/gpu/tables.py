@@ -1,0 +1,120 @@
+"""The sections as tables: a row for each figure's case, a column for each of its fields."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from engine.bench.gpu.attention import Attention
+from engine.bench.gpu.bandwidth import Bandwidth
+from engine.bench.gpu.bars import Bar
+from engine.bench.gpu.compiling import Compiled
+from engine.bench.gpu.findings import Findings
+from engine.bench.gpu.invariance import Invariances
+from engine.bench.gpu.products import ProductTime, ProductTimes
+from engine.bench.gpu.replays import NOTE, ForcedSet
+from engine.bench.gpu.steps import Steps
+
+Row = dict[str, Any]
+
+
+def section_table(name: str, findings: Findings) -> RenderableType | None:
+    """What a section found, or why it did not; None where there is nothing to say."""
+    took = f"{findings.seconds[name]:.0f} s"
+    if name in findings.failures:
+        return f"{name} ({took}): {findings.failures[name]}"
+    result = findings.results[name]
+    rows = _rows(result)
+    if not rows:
+        return Group(*notes) if (notes := _notes(result)) else None
+    return Group(_table(f"{name.replace('_', ' ')} ({took})", rows), *_notes(result))
+
+
+def bars_table(bars: Iterable[Bar]) -> Table:
+    """What we promise, and whether it is kept."""
+    verdicts = {None: "not measured", True: "met", False: "MISSED"}
+    rows = [
+        {
+            "bar": bar.name,
+            "bound": f"{'<=' if bar.is_lower_better else '>='} {bar.bound:g}",
+            "value": bar.value,
+            "verdict": verdicts[bar.is_met],
+        }
+        for bar in bars
+    ]
+    return _table("bars", rows)
+
+
+def _rows(result: object) -> list[Row]:
+    """The cases of a result, in one manner for all sections."""
+    if isinstance(result, Bandwidth):
+        ways = result.read_by_way_gb_per_s.items()
+        row = asdict(result) | {f"by {way}": speed for way, speed in ways}
+        del row["read_by_way_gb_per_s"]
+        return [row]
+    if isinstance(result, Compiled):
+        return [asdict(result) | {"failures": len(result.failures)}]
+    if isinstance(result, (Steps, Attention)):
+        return [asdict(time) for time in result.times]
+    if isinstance(result, ProductTimes):
+        return [_product_row(time) for time in result.times]
+    if isinstance(result, Invariances):
+        return [asdict(case) for case in result.cases]
+    cases = result if isinstance(result, tuple) else ()
+    return [row for case in cases for row in _case_rows(case)]
+
+
+def _case_rows(case: Any) -> list[Row]:  # noqa: ANN401 - any section's data class
+    if isinstance(case, ForcedSet):
+        head = {"shape": case.shape, "form": case.form, "kind": case.kind}
+        off = {"off_tokens_per_s": case.off_tokens_per_s}
+        return [head | asdict(speed) | off for speed in case.speeds]
+    row = asdict(case)
+    if "different" in row:
+        row["different"] = len(row["different"])
+    return [row]
+
+
+def _product_row(time: ProductTime) -> Row:
+    row = asdict(time)
+    peers: Mapping[str, float] = row.pop("peers_us")
+    best = min(peers, key=lambda name: peers[name], default=None)
+    us = None if best is None else peers[best]
+    ratio = None if us is None else us / time.ours_us
+    return row | {"fastest_peer": best, "peer_us": us, "peer_over_ours": ratio}
+
+
+def _notes(result: object) -> Sequence[str]:
+    if isinstance(result, (Steps, Attention)):
+        stress = [_stress(result)] if isinstance(result, Attention) else []
+        return [*result.notes, *stress]
+    if isinstance(result, (ProductTimes, Invariances)):
+        return result.notes
+    if isinstance(result, Compiled):
+        return result.failures
+    return [NOTE] if isinstance(result, tuple) and isinstance(result[0], ForcedSet) else []
+
+
+def _stress(result: Attention) -> str:
+    stress = result.stress
+    return f"{stress.launches} launches over the same numbers, {stress.different} of them different"
+
+
+def _table(title: str, rows: Sequence[Row]) -> Table:
+    table = Table(title=title)
+    for name, value in rows[0].items():
+        is_number = isinstance(value, (int, float))
+        table.add_column(name.replace("_", " "), justify="right" if is_number else "left")
+    for row in rows:
+        table.add_row(*map(_cell, row.values()))
+    return table
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

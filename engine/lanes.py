@@ -1,0 +1,57 @@
+"""Places for completions that run side by side, each with a pool of the texts that it drafts from."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from engine.decoding.pool import NgramPool
+from engine.decoding.tree import Source
+from engine.open_buffers import OpenBuffers
+
+
+@dataclass(slots=True, eq=False)
+class Lane:
+    """A pool, and the open buffers of the workspace that was completed here last."""
+
+    pool: NgramPool
+    buffers: OpenBuffers
+    workspace: str = ""
+    is_taken: bool = False
+
+
+class Lanes:
+    """Made as they are needed. A workspace comes back to the lane that knows its buffers."""
+
+    def __init__(self, make: Callable[[], Lane]) -> None:
+        self._make = make
+        self._lanes: list[Lane] = []  # the one that was left last comes last
+
+    @property
+    def pool_tokens(self) -> int:
+        """Tokens that drafts are found in."""
+        return sum(len(lane.pool) for lane in self._lanes)
+
+    @contextmanager
+    def take(self, workspace: str) -> Iterator[Lane]:
+        """Have a lane for oneself: the workspace's own, or the one that was left longest ago."""
+        lane = self._idle(workspace)
+        lane.workspace, lane.is_taken = workspace, True
+        try:
+            yield lane
+        finally:
+            lane.is_taken = False
+            self._lanes.remove(lane)
+            self._lanes.append(lane)
+
+    def forget_completions(self) -> None:
+        """Draft no longer from completions written before."""
+        for lane in self._lanes:
+            lane.pool.remove_all(Source.PREVIOUS_COMPLETION)
+
+    def _idle(self, workspace: str) -> Lane:
+        idle = [lane for lane in self._lanes if not lane.is_taken]
+        known = [lane for lane in idle if lane.workspace == workspace]
+        if not idle:
+            self._lanes.append(self._make())
+            return self._lanes[-1]
+        return (known or idle)[0]

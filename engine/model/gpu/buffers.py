@@ -1,0 +1,123 @@
+"""The fixed memory of one shape of a step: what goes in, what flows, what comes out."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from engine.model.causal_lm import NUM_TOP
+from engine.model.gpu.planting import ForestLayout
+from engine.model.model_config import ModelConfig
+from kernels.acceptance_walk.answer import Answer
+from kernels.forest import Forest
+from kernels.lm_head.best import BLOCK, Best, Draw
+
+_SQUARES = 64  # columns of the residual stream whose squares are summed together
+
+
+@dataclass(frozen=True, slots=True)
+class StepShape:
+    """What a captured step is for. Steps without a head fill the cache and answer nothing."""
+
+    rows: int
+    sequences: int
+    has_head: bool = True
+    is_sampled: bool = False
+    has_logits: bool = False
+
+
+class Inputs:
+    """What the host writes: the forest and how its rows draw, as one copy of int32."""
+
+    def __init__(self, shape: StepShape, group: int, device: torch.device) -> None:
+        self.layout = ForestLayout(shape.rows, shape.sequences, group)
+        rows, start = shape.rows, self.layout.size
+        sizes = {"scales": rows, "noises": rows, "keys": 2 * rows}
+        size = start + sum(-(-count // 4) * 4 for count in sizes.values())
+        self._host = torch.zeros(size, dtype=torch.int32, pin_memory=device.type == "cuda")
+        self._device = torch.zeros(size, dtype=torch.int32, device=device)
+        self.array: np.ndarray = self._host.numpy()
+        self.forest: Forest = self.layout.forest(self._device)
+        parts = self._device[start:].split([-(-count // 4) * 4 for count in sizes.values()])
+        self.draw = Draw(
+            scales=parts[0][:rows].view(torch.float32),
+            noises=parts[1][:rows].view(torch.float32),
+            keys=parts[2][: 2 * rows].view(rows, 2),
+        )
+        places = np.split(self.array[start:], np.cumsum([len(part) for part in parts])[:-1])
+        self.scales, self.noises = (place[:rows].view(np.float32) for place in places[:2])
+        self.keys: np.ndarray = places[2][: 2 * rows].reshape(rows, 2)
+        self.layout.plant(self.array, [])
+
+    def upload(self) -> None:
+        """Copy to the device; a captured step does it itself."""
+        self._device.copy_(self._host, non_blocking=True)
+
+
+class Outputs:
+    """What the host reads, as one copy of int32."""
+
+    def __init__(self, shape: StepShape, device: torch.device) -> None:
+        rows, sequences = shape.rows, shape.sequences
+        sizes = [rows, rows, NUM_TOP * rows, sequences, sequences * rows]
+        self._device = torch.zeros(sum(sizes), dtype=torch.int32, device=device)
+        self._host = torch.zeros(sum(sizes), dtype=torch.int32, pin_memory=device.type == "cuda")
+        self.answer = _answer(self._device, sizes, rows, sequences)
+        self.told = _answer(self._host, sizes, rows, sequences)
+
+    def download(self) -> None:
+        """Copy to the host; there once the device has come so far."""
+        self._host.copy_(self._device, non_blocking=True)
+
+
+def _answer(buffer: torch.Tensor, sizes: list[int], rows: int, sequences: int) -> Answer:
+    chosen, margins, top, accepted, path = buffer.split(sizes)
+    return Answer(
+        chosen=chosen,
+        margins=margins.view(torch.float32),
+        top=top.view(rows, NUM_TOP),
+        accepted=accepted,
+        path=path.view(sequences, rows),
+    )
+
+
+@dataclass(slots=True)
+class Flow:
+    """What flows from kernel to kernel; R rows.
+
+    `residual` float32 [R, H]; `normed` [R, H], `squares` float32 [H / 64, R]; `queries` and
+    `attended` [R, heads, d]; `joined` [R, I].
+    """
+
+    residual: torch.Tensor
+    normed: torch.Tensor
+    squares: torch.Tensor
+    queries: torch.Tensor
+    attended: torch.Tensor
+    joined: torch.Tensor
+    best: Best = field(repr=False)
+
+    @classmethod
+    def allocate(
+        cls, config: ModelConfig, rows: int, dtype: torch.dtype, device: torch.device
+    ) -> "Flow":
+        """Take the memory. It starts at zero: rows that hold nothing must be finite."""
+
+        def numbers(*shape: int, kind: torch.dtype = dtype) -> torch.Tensor:
+            return torch.zeros(shape, dtype=kind, device=device)
+
+        hidden, heads = config.hidden_size, (rows, config.num_heads, config.head_dim)
+        blocks = -(-config.vocab_size // BLOCK)
+        return cls(
+            residual=numbers(rows, hidden, kind=torch.float32),
+            normed=numbers(rows, hidden),
+            squares=numbers(-(-hidden // _SQUARES), rows, kind=torch.float32),
+            queries=numbers(*heads),
+            attended=numbers(*heads),
+            joined=numbers(rows, config.intermediate_size),
+            best=Best(
+                scores=numbers(blocks, rows, kind=torch.float32),
+                ids=numbers(blocks, rows, kind=torch.int32),
+                seconds=numbers(blocks, rows, kind=torch.float32),
+            ),
+        )

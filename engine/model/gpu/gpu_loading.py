@@ -1,0 +1,124 @@
+"""Brings a converted model to a device and captures its steps."""
+
+import importlib.util
+from collections.abc import Mapping
+
+import torch
+
+from engine.errors import ConfigurationError
+from engine.model.converted_model import ConvertedModel
+from engine.model.device import Device
+from engine.model.gpu.arena import KVArena
+from engine.model.gpu.buffers import StepShape
+from engine.model.gpu.forward import Forward
+from engine.model.gpu.gpu_qwen2 import GpuQwen2
+from engine.model.gpu.gpu_weights import GpuWeights
+from engine.model.gpu.memory_plan import MemoryPlan
+from engine.model.gpu.step_graphs import ROW_BUCKETS, SEQUENCE_BUCKETS, StepGraphs
+from engine.model.model_config import ModelConfig
+from engine.progress import Progress
+from kernels.forest import max_blocks
+from kernels.forest_attention.sizes import scratch_size as attention_scratch
+from kernels.operations import Operations, operations_for
+from kernels.scratch import Scratch
+from kernels.skinny_matmul.tiles import scratch_size as product_scratch
+from kernels.weight import Form
+
+
+def load_qwen2(
+    model: ConvertedModel, device: Device, form: Form, kv_bytes: int | None, progress: Progress
+) -> GpuQwen2:
+    """Load a model of the variant `bfloat16` and capture its steps.
+
+    Raises NoSpaceError before anything is loaded where it does not fit, and ConfigurationError
+    where Triton is missing.
+    """
+    if importlib.util.find_spec("triton") is None:
+        raise ConfigurationError("a GPU needs Triton: pip install 'foregram[gpu]'")
+    plan = MemoryPlan.make(model.config, form, device.free_bytes, kv_bytes)
+    progress.begin(f"GPU memory: {plan}", 1)
+    progress.end()
+    loaded = place_qwen2(
+        model.config, model.tensors(), form, plan.positions, device.torch_device, progress
+    )
+    warm_up(loaded, progress)
+    return loaded
+
+
+def place_qwen2(
+    config: ModelConfig,
+    tensors: Mapping[str, torch.Tensor],
+    form: Form,
+    positions: int,
+    device: torch.device,
+    progress: Progress,
+    dtype: torch.dtype = torch.bfloat16,
+) -> GpuQwen2:
+    """Hold the tensors of `packing`'s float variants in `form`, with a cache of `positions`."""
+    progress.begin("placing the weights", config.num_layers)
+    try:
+        weights = GpuWeights.place(
+            config, tensors, form, dtype, device, lambda: progress.advance(1)
+        )
+    finally:
+        progress.end()
+    arena = KVArena.allocate(config, positions, dtype, device)
+    return assemble(config, weights, arena, dtype)
+
+
+def assemble(
+    config: ModelConfig,
+    weights: GpuWeights,
+    arena: KVArena,
+    dtype: torch.dtype,
+    operations: Operations | None = None,
+) -> GpuQwen2:
+    """Join weights and cache, on the device where they are."""
+    device = arena.keys.device
+    forward = Forward(
+        config=config,
+        weights=weights,
+        arena=arena,
+        operations=operations or operations_for(device),
+        scratch=_scratch(config, weights, device),
+    )
+    form = weights.layers[0].qkv.form
+    name = str(dtype).removeprefix("torch.") if form == "float" else form
+    return GpuQwen2(StepGraphs(forward, dtype, device), name)
+
+
+def warm_up(model: GpuQwen2, progress: Progress) -> None:
+    """Compile and capture the steps of one sequence, so that no request waits for it.
+
+    Those of several sequences take the same kernels, and are captured when they first meet.
+    """
+    kinds = [(False, False), (False, True), (True, False), (True, True)]
+    shapes = [StepShape(rows, 1, has_head=False) for rows in ROW_BUCKETS]
+    shapes += [
+        StepShape(rows, 1, is_sampled=sampled, has_logits=logits)
+        for sampled, logits in kinds
+        for rows in ROW_BUCKETS
+    ]
+    progress.begin("compiling the GPU's steps", len(shapes))
+    try:
+        for shape in shapes:
+            model.graphs.launch(shape)
+            progress.advance(1)
+    finally:
+        progress.end()
+
+
+def _scratch(config: ModelConfig, weights: GpuWeights, device: torch.device) -> Scratch:
+    """Take what the greediest kernel of any shape needs; one runs at a time."""
+    rows, sequences = ROW_BUCKETS[-1], SEQUENCE_BUCKETS[-1]
+    layer = weights.layers[0]
+    blocks = max_blocks(rows, sequences, config.num_heads // config.num_kv_heads)
+    sizes = [attention_scratch(blocks, config.num_kv_heads, config.head_dim)]
+    for weight in (layer.qkv, layer.o, layer.gate_up, layer.down, weights.head):
+        shape = (weight.num_outputs, weight.num_inputs)
+        sizes += [product_scratch(*shape, rows, weight.form) for rows in ROW_BUCKETS]
+    return Scratch.allocate(
+        max(size.num_partials for size in sizes),
+        max(size.num_counters for size in sizes),
+        device,
+    )

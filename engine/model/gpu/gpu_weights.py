@@ -1,0 +1,128 @@
+"""Weights in the order and the form that the kernels of a step read."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import torch
+
+from engine.model.model_config import ModelConfig
+from kernels.weight import Form, Weight, pack
+
+Place = Callable[[torch.Tensor], torch.Tensor]  # brings a tensor to the device
+
+
+@dataclass(frozen=True, slots=True)
+class GpuLayer:
+    """One layer. The gains are those of the norm before qkv and of the norm before gate and up."""
+
+    qkv_gain: torch.Tensor
+    qkv: Weight
+    qkv_bias: torch.Tensor
+    o: Weight
+    gate_up_gain: torch.Tensor
+    gate_up: Weight
+    down: Weight
+
+
+@dataclass(frozen=True, slots=True)
+class GpuWeights:
+    """All of a model. `turns` float32 [places, d] are the rotary embedding's cosines and sines."""
+
+    embedding: torch.Tensor
+    layers: tuple[GpuLayer, ...]
+    head_gain: torch.Tensor
+    head: Weight
+    turns: torch.Tensor
+
+    @classmethod
+    def place(
+        cls,
+        config: ModelConfig,
+        tensors: Mapping[str, torch.Tensor],
+        form: Form,
+        dtype: torch.dtype,
+        device: torch.device,
+        on_layer: Callable[[], None] = lambda: None,
+    ) -> Self:
+        """Bring the tensors of `packing`'s float variants to `device`, a layer at a time.
+
+        The embedding, and with it a tied head in the form `float`, stays in `dtype`.
+        """
+
+        def placed(name: str) -> torch.Tensor:
+            return tensors[name].to(device)
+
+        layers = []
+        for index in range(config.num_layers):
+            layers.append(_place_layer(config, f"layers.{index}", placed, form, dtype))
+            on_layer()
+        embedding = placed("embedding").to(dtype)
+        head = placed("head.weight").to(dtype) if "head.weight" in tensors else embedding
+        return cls(
+            embedding=embedding,
+            layers=tuple(layers),
+            head_gain=placed("head.norm").float(),
+            head=pack(head, head_form(form)),
+            turns=_turns(config).to(device),
+        )
+
+    @property
+    def read_bytes(self) -> int:
+        """What one step has to read of them: all but the embedding, of which it reads rows."""
+        matrices = [self.head]
+        for layer in self.layers:
+            matrices += [layer.qkv, layer.o, layer.gate_up, layer.down]
+        return sum(matrix.num_bytes for matrix in matrices)
+
+
+def head_form(form: Form) -> Form:
+    """The head decides between tokens that are close: it keeps 8 bits where the rest has 4."""
+    return "fp8" if form == "int4" else form
+
+
+def _place_layer(
+    config: ModelConfig,
+    name: str,
+    placed: Callable[[str], torch.Tensor],
+    form: Form,
+    dtype: torch.dtype,
+) -> GpuLayer:
+    def packed(part: str, order: Place = lambda matrix: matrix) -> Weight:
+        return pack(order(placed(f"{name}.{part}.weight")).to(dtype), form)
+
+    def paired(matrix: torch.Tensor) -> torch.Tensor:
+        return pair_rotated(config, matrix)
+
+    return GpuLayer(
+        qkv_gain=placed(f"{name}.qkv.norm").float(),
+        qkv=packed("qkv", paired),
+        qkv_bias=paired(placed(f"{name}.qkv.bias").float()[:, None])[:, 0].contiguous(),
+        o=packed("o"),
+        gate_up_gain=placed(f"{name}.gate_up.norm").float(),
+        gate_up=packed("gate_up", pair_gates),
+        down=packed("down"),
+    )
+
+
+def pair_rotated(config: ModelConfig, matrix: torch.Tensor) -> torch.Tensor:
+    """In each head of queries and keys, put output i + d/2 behind output i. [outputs, inputs].
+
+    The rotary embedding turns these two together, and a kernel wants them side by side.
+    """
+    d = config.head_dim
+    count = (config.num_heads + config.num_kv_heads) * d
+    halves = matrix[:count].view(-1, 2, d // 2, matrix.shape[1])
+    return torch.cat([halves.transpose(1, 2).reshape(count, -1), matrix[count:]])
+
+
+def pair_gates(matrix: torch.Tensor) -> torch.Tensor:
+    """Put each output of `up` behind that of `gate`. [2 I, inputs], gates first."""
+    return matrix.view(2, -1, matrix.shape[1]).transpose(0, 1).reshape(matrix.shape)
+
+
+def _turns(config: ModelConfig) -> torch.Tensor:
+    steps = torch.arange(0, config.head_dim, 2, dtype=torch.float64) / config.head_dim
+    places = torch.arange(config.max_position, dtype=torch.float64)
+    angles = torch.outer(places, config.rope_theta**-steps)
+    return torch.cat([angles.cos(), angles.sin()], dim=1).float()

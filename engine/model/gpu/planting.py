@@ -1,0 +1,197 @@
+"""Lays token trees out as the kernels read them: rows in preorder, cut into runs and row blocks."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+import numba
+import numpy as np
+import torch
+
+from engine.model.causal_lm import MAX_ROWS, TokenTree
+from kernels.forest import ROW_TILE, Forest, max_blocks
+
+_Buffer = TypeVar("_Buffer", np.ndarray, torch.Tensor)
+
+_ALIGNED = 4  # numbers: kernels load 16 bytes at a time where a field starts so
+
+
+class Kept(NamedTuple):
+    """Rows of a slot's last step that stand: `length` tokens were committed before them."""
+
+    length: int
+    offsets: np.ndarray  # int, ascending, behind the first row of the sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Seedling:
+    """One sequence's part of a step: its tree, its slot, and what it keeps of the step before.
+
+    `length` are the committed tokens, those kept included.
+    """
+
+    tree: TokenTree
+    base: int
+    length: int
+    kept: Kept | None = None
+
+
+class Planted(NamedTuple):
+    """Where a sequence's rows went: `order[i]` is the tree's row at place i behind `first_row`."""
+
+    first_row: int
+    order: np.ndarray
+
+
+class ForestLayout:
+    """How the arrays of a `Forest` share one buffer of int32, for one shape of a step."""
+
+    def __init__(self, rows: int, sequences: int, group: int) -> None:
+        """`rows` and `sequences` that there is room for; `group` query heads of a kv head."""
+        self.rows, self.sequences, self._group = rows, sequences, group
+        blocks = max_blocks(rows, sequences, group)
+        shapes: dict[str, tuple[int, ...]]
+        shapes = dict.fromkeys(("tokens", "parents", "sequences", "depths", "runs"), (rows,))
+        shapes["paths"] = (rows, rows)
+        for name in ("bases", "lengths", "first_rows", "num_rows"):
+            shapes[name] = (sequences,)
+        for name in ("sequences", "starts", "first_runs", "end_runs"):
+            shapes[f"block_{name}"] = (blocks,)
+        shapes |= {"commit_counts": (sequences,), "commit_lengths": (sequences,)}
+        shapes["commit_rows"] = (sequences, MAX_ROWS)
+        self._shapes = shapes
+        sizes = [int(np.prod(shape)) for shape in shapes.values()]
+        starts = np.cumsum([0, *(-(-size // _ALIGNED) * _ALIGNED for size in sizes)]).tolist()
+        self._starts = dict(zip(shapes, starts, strict=False))
+        self.size = starts[-1]
+
+    def forest(self, buffer: torch.Tensor) -> Forest:
+        """The arrays as views of `buffer`, int32 [size]."""
+        return Forest(**{name: self._view(buffer, name) for name in self._shapes})
+
+    def plant(self, buffer: np.ndarray, seedlings: list[Seedling]) -> list[Planted]:
+        """Fill `buffer`, int32 [size]. Raises ValueError where the rows do not fit."""
+        total = sum(one.tree.num_rows for one in seedlings)
+        if total > self.rows or len(seedlings) > self.sequences:
+            raise ValueError(f"{total} rows of {len(seedlings)} sequences do not fit")
+        arrays = {name: self._view(buffer, name) for name in self._shapes}
+        for name in ("num_rows", "commit_counts"):
+            arrays[name][:] = 0
+        arrays["block_sequences"][:] = -1
+        _clear_rows(arrays, total)
+        planted, row, run, block = [], 0, 0, 0
+        for place, one in enumerate(seedlings):
+            count = one.tree.num_rows
+            order, runs = _plant_tree(arrays, one.tree, place, row, run)
+            _set_sequence(arrays, one, place, row)
+            block = _add_blocks(arrays, place, row, count, self._group, block)
+            planted.append(Planted(row, order))
+            row, run = row + count, run + runs
+        return planted
+
+    def _view(self, buffer: _Buffer, name: str) -> _Buffer:
+        shape, start = self._shapes[name], self._starts[name]
+        return buffer[start : start + int(np.prod(shape))].reshape(shape)
+
+
+def _clear_rows(arrays: dict[str, np.ndarray], start: int) -> None:
+    """Leave the rows from `start` on empty: token 0, no parent, no sequence."""
+    for name in ("tokens", "depths", "runs"):
+        arrays[name][start:] = 0
+    for name in ("parents", "sequences"):
+        arrays[name][start:] = -1
+
+
+def _plant_tree(
+    arrays: dict[str, np.ndarray], tree: TokenTree, place: int, row: int, run: int
+) -> tuple[np.ndarray, int]:
+    """Fill a sequence's rows; return their order and the number of runs."""
+    rows = slice(row, row + tree.num_rows)
+    order = np.empty(tree.num_rows, np.int64)
+    num_runs = _in_preorder(
+        tree.parents,
+        order,
+        arrays["parents"][rows],
+        arrays["depths"][rows],
+        arrays["runs"][rows],
+        arrays["paths"],
+        row,
+        run,
+    )
+    arrays["tokens"][rows] = tree.token_ids[order]
+    arrays["sequences"][rows] = place
+    return order, num_runs
+
+
+def _set_sequence(arrays: dict[str, np.ndarray], one: Seedling, place: int, row: int) -> None:
+    arrays["bases"][place] = one.base
+    arrays["lengths"][place] = one.length
+    arrays["first_rows"][place] = row
+    arrays["num_rows"][place] = one.tree.num_rows
+    if one.kept is not None:
+        count = len(one.kept.offsets)
+        arrays["commit_counts"][place] = count
+        arrays["commit_lengths"][place] = one.kept.length
+        arrays["commit_rows"][place, :count] = one.kept.offsets
+
+
+def _add_blocks(
+    arrays: dict[str, np.ndarray], place: int, row: int, count: int, group: int, block: int
+) -> int:
+    """Cut a sequence's packed rows into blocks; return the number of the next block."""
+    starts = np.arange(0, count * group, ROW_TILE)
+    blocks = slice(block, block + len(starts))
+    last_rows = np.minimum((starts + ROW_TILE - 1) // group, count - 1)
+    arrays["block_sequences"][blocks] = place
+    arrays["block_starts"][blocks] = starts
+    arrays["block_first_runs"][blocks] = arrays["runs"][row + starts // group]
+    arrays["block_end_runs"][blocks] = arrays["runs"][row + last_rows] + 1
+    return block + len(starts)
+
+
+@numba.njit(
+    "int64(int32[::1], int64[::1], int32[::1], int32[::1], int32[::1], int32[:, ::1], int64, int64)",
+    cache=True,
+)
+def _in_preorder(
+    tree_parents: np.ndarray,
+    order: np.ndarray,
+    parents: np.ndarray,
+    depths: np.ndarray,
+    runs: np.ndarray,
+    paths: np.ndarray,
+    first_row: int,
+    first_run: int,
+) -> int:
+    """Visit the tree's rows, a first branch before the next one, and write what the kernels read.
+
+    A run begins wherever a row's parent is not the row visited just before.
+    """
+    count = len(tree_parents)
+    last_child, sibling = np.full(count, -1), np.full(count, -1)
+    for row in range(1, count):
+        sibling[row] = last_child[tree_parents[row]]
+        last_child[tree_parents[row]] = row
+    stack, height = np.zeros(count, np.int64), 1
+    place = np.full(count, -1)  # where each row of the tree went
+    path = np.zeros(count, np.int64)
+    run = first_run - 1
+    for at in range(count):
+        height -= 1
+        row = stack[height]
+        order[at], place[row] = row, at
+        parent = -1 if row == 0 else place[tree_parents[row]]
+        depth = 0 if parent < 0 else depths[parent] + 1
+        if at == 0 or parent != at - 1:
+            run += 1
+            for above in range(depth):
+                paths[run, above] = path[above]
+        path[depth] = at
+        paths[run, depth] = at
+        parents[at] = -1 if parent < 0 else first_row + parent
+        depths[at], runs[at] = depth, run
+        child = last_child[row]  # the last one goes to the bottom, so the first is met first
+        while child >= 0:
+            stack[height] = child
+            height += 1
+            child = sibling[child]
+    return run - first_run + 1

@@ -1,0 +1,146 @@
+"""Steps of fixed shapes: captured once and replayed on a GPU, run kernel by kernel elsewhere."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import torch
+
+from engine.model.gpu.buffers import Flow, Inputs, Outputs, StepShape
+from engine.model.gpu.forward import Forward, StepMemory
+
+ROW_BUCKETS = (1, 4, 8, 16, 32, 64, 128)
+SEQUENCE_BUCKETS = (1, 4, 16)
+
+
+class Launch(Protocol):
+    """A step of one shape, ready to run on what its memory holds."""
+
+    @property
+    def memory(self) -> StepMemory:
+        """What it reads and writes."""
+        ...
+
+    def start(self) -> None:
+        """Run it; on a GPU this returns at once."""
+        ...
+
+    def wait(self) -> None:
+        """Return when its outputs are there."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class EagerLaunch:
+    """Runs the kernels one by one."""
+
+    memory: StepMemory
+    forward: Forward
+
+    def start(self) -> None:
+        """Run all of them."""
+        self.forward.run(self.memory)
+
+    def wait(self) -> None:
+        """They have run."""
+
+
+class GraphLaunch:
+    """A CUDA graph: one launch for all kernels and both copies."""
+
+    def __init__(self, memory: StepMemory, forward: Forward, graphs: "GraphMemory") -> None:
+        """Run once, which compiles what is not compiled, then capture."""
+        self.memory = memory
+        self._stream = graphs.stream
+        self._done = torch.cuda.Event()
+        self._graph = torch.cuda.CUDAGraph()
+        with torch.cuda.stream(graphs.stream):
+            forward.run(memory)  # its rows hold nothing yet, so it writes no keys
+        graphs.stream.synchronize()
+        with torch.cuda.graph(self._graph, pool=graphs.pool, stream=graphs.stream):
+            forward.run(memory)
+
+    def start(self) -> None:
+        """Replay behind what was started before."""
+        with torch.cuda.stream(self._stream):
+            self._graph.replay()
+            self._done.record(self._stream)
+
+    def wait(self) -> None:
+        """Wait for the copy to the host."""
+        self._done.synchronize()
+
+
+class GraphMemory:
+    """The stream and the memory pool that all graphs of a model share."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.stream = torch.cuda.Stream(device)
+        self.pool = torch.cuda.graph_pool_handle()
+
+
+@dataclass(slots=True)
+class StepGraphs:
+    """The launches of a model, one for each shape that was asked for."""
+
+    forward: Forward
+    dtype: torch.dtype
+    device: torch.device
+    _launches: dict[StepShape, Launch] = field(default_factory=dict)
+    _flows: dict[int, Flow] = field(default_factory=dict)  # by rows: steps follow each other
+    _logits: torch.Tensor | None = None
+    _graphs: GraphMemory | None = None
+
+    def launch(self, shape: StepShape) -> Launch:
+        """Return the launch of `shape`, made now if it is the first."""
+        if shape not in self._launches:
+            self._launches[shape] = self._make(self._memory(shape))
+        return self._launches[shape]
+
+    def on_stream(self, work: Callable[[], None]) -> None:
+        """Run `work` behind the steps started so far, and wait for it."""
+        if self.device.type != "cuda":
+            work()
+            return
+        stream = self._shared.stream
+        with torch.cuda.stream(stream):
+            work()
+        stream.synchronize()
+
+    @property
+    def _shared(self) -> GraphMemory:
+        if self._graphs is None:
+            self._graphs = GraphMemory(self.device)
+        return self._graphs
+
+    def _make(self, memory: StepMemory) -> Launch:
+        if self.device.type == "cuda":
+            return GraphLaunch(memory, self.forward, self._shared)
+        return EagerLaunch(memory, self.forward)
+
+    def _memory(self, shape: StepShape) -> StepMemory:
+        config = self.forward.config
+        if shape.rows not in self._flows:
+            flow = Flow.allocate(config, shape.rows, self.dtype, self.device)
+            self._flows[shape.rows] = flow
+        group = config.num_heads // config.num_kv_heads
+        return StepMemory(
+            shape=shape,
+            inputs=Inputs(shape, group, self.device),
+            flow=self._flows[shape.rows],
+            outputs=Outputs(shape, self.device),
+            logits=self._logits_of(shape.rows) if shape.has_logits else None,
+        )
+
+    def _logits_of(self, rows: int) -> torch.Tensor:
+        if self._logits is None:
+            vocab = self.forward.config.vocab_size
+            self._logits = torch.zeros(
+                ROW_BUCKETS[-1], vocab, dtype=torch.float32, device=self.device
+            )
+        return self._logits[:rows]
+
+
+def bucket(buckets: tuple[int, ...], count: int) -> int:
+    """Return the smallest of the ascending `buckets` that holds `count`."""
+    return next(size for size in buckets if size >= count)

@@ -1,0 +1,93 @@
+"""Choice and walk on a GPU, in two launches. See the package for the contract."""
+
+import triton
+import triton.language as tl
+
+from kernels.acceptance_walk.answer import TOP, Answer
+from kernels.forest import Forest
+from kernels.lm_head.best import Best
+
+_NO_INDEX: tl.constexpr = tl.constexpr(2**30)
+
+
+@triton.jit
+def choose_kernel(
+    SCORES, IDS, SECONDS, CHOSEN, MARGINS, TOPS, blocks, capacity,
+    BLOCKS: tl.constexpr, TOP: tl.constexpr, PDL: tl.constexpr,
+):  # fmt: skip
+    """Rank the blocks of one row: TOP times the best score of those left, of equals the lowest.
+
+    margin = best score - max(second of its block, best of the other blocks)
+
+    SCORES, IDS, SECONDS [blocks, capacity], BLOCKS >= blocks; CHOSEN, MARGINS [capacity], TOPS
+    [capacity, TOP].
+    """
+    row = tl.program_id(0)
+    if PDL:
+        tl.extra.cuda.gdc_wait()
+    block = tl.arange(0, BLOCKS)
+    left = block < blocks
+    at = block * capacity + row
+    scores = tl.load(SCORES + at, mask=left, other=float("-inf"))
+    best = tl.max(scores, 0)
+    for place in tl.static_range(TOP):
+        score = tl.max(tl.where(left, scores, float("-inf")), 0)
+        first = tl.min(tl.where(left & (scores == score), block, _NO_INDEX), 0)
+        found = first < _NO_INDEX
+        left = left & (block != first)
+        token = tl.load(IDS + first * capacity + row, mask=found, other=-1)
+        tl.store(TOPS + row * TOP + place, token)
+        if place == 0:
+            tl.store(CHOSEN + row, token)
+            second = tl.load(SECONDS + first * capacity + row, mask=found, other=float("-inf"))
+            other = tl.max(tl.where(left, scores, float("-inf")), 0)
+            tl.store(MARGINS + row, best - tl.maximum(second, other))
+    if PDL:
+        tl.extra.cuda.gdc_launch_dependents()
+
+
+@triton.jit
+def walk_kernel(
+    CHOSEN, TOKENS, PARENTS, FIRST_ROWS, NUM_ROWS, ACCEPTED, PATH,
+    R: tl.constexpr, ROW_TILE: tl.constexpr, PDL: tl.constexpr,
+):  # fmt: skip
+    """Walk the tree of one sequence from its root, a row at a time, all rows of the step at once.
+
+    CHOSEN, TOKENS, PARENTS [R]; ACCEPTED [S]; PATH [S, R]. ROW_TILE >= R.
+    """
+    sequence = tl.program_id(0)
+    if PDL:
+        tl.extra.cuda.gdc_wait()
+    row = tl.arange(0, ROW_TILE)
+    parent = tl.load(PARENTS + row, mask=row < R, other=-1)
+    token = tl.load(TOKENS + row, mask=row < R, other=-1)
+    chosen = tl.load(CHOSEN + parent, mask=parent >= 0, other=-1)
+    parent = tl.where(token == chosen, parent, -1)  # rows that their parent chose
+    root = tl.load(FIRST_ROWS + sequence)
+    count = 0
+    stands = tl.where(tl.load(NUM_ROWS + sequence) > 0, root, _NO_INDEX)
+    while stands < _NO_INDEX:
+        tl.store(PATH + sequence * R + count, stands - root)
+        count += 1
+        stands = tl.min(tl.where(parent == stands, row, _NO_INDEX), 0)
+    tl.store(ACCEPTED + sequence, count)
+    if PDL:
+        tl.extra.cuda.gdc_launch_dependents()
+
+
+def acceptance_walk(
+    best: Best, forest: Forest, answer: Answer, *, programmatic: bool = False
+) -> None:
+    """Two launches; `programmatic` lets the next kernel start while this one ends."""
+    blocks, rows = best.scores.shape
+    choose_kernel[(rows,)](
+        best.scores, best.ids, best.seconds, answer.chosen, answer.margins, answer.top,
+        blocks, rows, BLOCKS=triton.next_power_of_2(blocks), TOP=TOP, PDL=programmatic,
+        num_warps=4, launch_pdl=programmatic,
+    )  # fmt: skip
+    walk_kernel[(forest.num_sequences,)](
+        answer.chosen, forest.tokens, forest.parents, forest.first_rows, forest.num_rows,
+        answer.accepted, answer.path,
+        R=rows, ROW_TILE=triton.next_power_of_2(rows), PDL=programmatic,
+        num_warps=1, launch_pdl=programmatic,
+    )  # fmt: skip

@@ -1,0 +1,31 @@
+"""The look-up in plain PyTorch. See the package for the contract."""
+
+import torch
+from torch.nn import functional
+
+from kernels.forest import Forest
+
+_BLOCK = 64  # columns that one sum of squares stands for
+
+
+def embed_rows(
+    forest: Forest,
+    table: torch.Tensor,
+    gain: torch.Tensor,
+    residual: torch.Tensor,
+    normed: torch.Tensor,
+    squares: torch.Tensor,
+) -> None:
+    """x = table[tokens], x gain, and the sums of x^2 over blocks of 64 columns."""
+    x = table[forest.tokens.long()].float()
+    residual.copy_(x)
+    normed.copy_(x * gain)
+    squares.copy_(_block_sums(x * x).T)
+
+
+def _block_sums(x: torch.Tensor) -> torch.Tensor:
+    """[R, H] -> [R, blocks]: of 64 numbers neighbours are added, then neighbouring sums."""
+    sums = functional.pad(x, (0, -x.shape[1] % _BLOCK))
+    for _ in range(_BLOCK.bit_length() - 1):
+        sums = sums[:, 0::2] + sums[:, 1::2]
+    return sums

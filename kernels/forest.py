@@ -1,0 +1,75 @@
+"""The rows of one step, as the kernels read them: one or more token trees over KV slots.
+
+All arrays are int32 on the device of the step. R is the step's row capacity (its bucket), S its
+sequences, B its row blocks. Rows that hold tokens come first, those of a sequence together and in
+preorder: a tree's first branch, then the next one. So a run, a branch's rows up to the row that
+was there already, is a range of rows.
+"""
+
+from dataclasses import dataclass
+
+import torch
+
+ROW_TILE = 64  # packed rows (row * query heads of a group + head) of an attention program
+KEY_TILE = 64  # key positions that are reduced together
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """Token trees and the slots of a KV arena that hold their committed tokens.
+
+    A slot is a range of arena positions. The token at place p of the text stands at arena position
+    base + p; a row in flight, o rows behind its sequence's first, at base + length + o.
+
+    Rows [R]: `tokens`; `parents`, rows of this step, -1 at a root; `sequences`, -1 where the row
+    holds nothing (its other entries are then 0, its parent -1); `depths`, 0 at a root; `runs`,
+    which never fall from row to row.
+    Runs [R, R]: `paths[run, i]` is the offset behind the sequence's first row of the run's
+    ancestor (or own row) of depth i, as far as the run's last row is deep.
+    Sequences [S]: `bases`, `lengths` in committed tokens, `first_rows`, `num_rows`; 0 rows where
+    the place is free.
+    Blocks [B]: `block_sequences`, -1 where there is none; `block_starts`, the first packed row of
+    the block counted from the sequence's first row; `block_first_runs`, `block_end_runs`, the
+    range of runs that its rows belong to.
+    Commits: `commit_counts` [S], rows of the step before that are kept; `commit_lengths` [S],
+    tokens committed before them; `commit_rows` [S, 128], their offsets, ascending: the step before
+    may have had more rows than this one.
+    """
+
+    tokens: torch.Tensor
+    parents: torch.Tensor
+    sequences: torch.Tensor
+    depths: torch.Tensor
+    runs: torch.Tensor
+    paths: torch.Tensor
+    bases: torch.Tensor
+    lengths: torch.Tensor
+    first_rows: torch.Tensor
+    num_rows: torch.Tensor
+    block_sequences: torch.Tensor
+    block_starts: torch.Tensor
+    block_first_runs: torch.Tensor
+    block_end_runs: torch.Tensor
+    commit_counts: torch.Tensor
+    commit_lengths: torch.Tensor
+    commit_rows: torch.Tensor
+
+    @property
+    def capacity(self) -> int:
+        """Rows of the step, R."""
+        return self.tokens.shape[0]
+
+    @property
+    def num_sequences(self) -> int:
+        """Sequences that a step has room for, S."""
+        return self.bases.shape[0]
+
+    @property
+    def num_blocks(self) -> int:
+        """Row blocks of its attention, B."""
+        return self.block_sequences.shape[0]
+
+
+def max_blocks(rows: int, sequences: int, group: int) -> int:
+    """Row blocks of `rows` rows that `sequences` sequences share in any way."""
+    return -(-rows * group // ROW_TILE) + sequences - 1

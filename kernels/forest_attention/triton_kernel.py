@@ -1,0 +1,240 @@
+"""Forest attention on a GPU, in canonical order. See the package for the contract.
+
+Keys are reduced in tiles of 64 places of the text. Tile t belongs to split t mod SPLITS, however
+long the text is, and each split goes through its tiles in ascending order. A tile of committed keys
+is one product for all rows of a block. In the tiles behind them a key stands at its place, whether
+it is committed or in flight: each run gathers its own path there, and a row of another run sees no
+key of it, which leaves that row exactly as it was. The row tile is always 64, also for one row, so
+the instruction is always the same. So a row has the bits of plain decoding.
+
+A second kernel adds the splits up, many rows at once: one program, the last to finish, would read
+a whole block's shares alone, and that takes longer than the attention of a short text.
+
+Whatever rounds is written out as `fma`, and the compiler may fuse nothing by itself: the product
+with a mask and the one without then round alike.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels.forest import KEY_TILE, ROW_TILE, Forest
+from kernels.forest_attention.sizes import num_splits
+from kernels.scratch import Scratch
+
+_LOG2_E = 1.4426950408889634
+_NOTHING: tl.constexpr = tl.constexpr(-1.0e30)  # not infinity: rows that see nothing stay finite
+COMBINED_ROWS = 4  # packed rows whose splits one program adds up
+_COMBINED_NUMBERS = 8192  # that it has in flight at a time: 64 registers of a thread
+NUM_WARPS, NUM_STAGES = 4, 3
+FOREST_ARRAYS = (
+    "PATHS", "BASES", "LENGTHS", "FIRST_ROWS", "NUM_ROWS", "RUNS", "DEPTHS",
+    "BLOCK_SEQUENCES", "BLOCK_STARTS", "BLOCK_FIRST_RUNS", "BLOCK_END_RUNS",
+)  # fmt: skip
+
+
+@triton.jit
+def _reduce(q, k, v, visible, scale, top, total, acc, MASKED: tl.constexpr):
+    """Take one key tile into the running softmax, in base 2.
+
+    scores = q k;  p = 2^((scores - top) scale);  total = sum p;  acc = p v
+
+    `q` [M, D], `k` [D, N], `v` [N, D], `visible` [M, N]; `top` and `total` [M], `acc` [M, D]. A row
+    that sees no key keeps all three to the bit: 2^0 = 1 times what was, plus zeros.
+    """
+    scores = tl.dot(q, k, input_precision="ieee")
+    if MASKED:
+        scores = tl.where(visible, scores, _NOTHING)
+    new_top = tl.maximum(top, tl.max(scores, 1))
+    p = tl.exp2(tl.fma(scores, scale, -(new_top * scale)[:, None]))
+    if MASKED:
+        p = tl.where(visible, p, 0.0)
+    decay = tl.exp2((top - new_top) * scale)
+    total = tl.fma(total, decay, tl.sum(p, 1))
+    acc = tl.dot(p.to(v.dtype), v, acc * decay[:, None], input_precision="ieee")
+    return new_top, total, acc
+
+
+@triton.jit
+def _gather(K, V, path, arena, length, ahead, there, D: tl.constexpr):
+    """Keys [D, N] and values [N, D] of a run's text, `ahead` [N] tokens behind the committed ones.
+
+    `path` points to the run's offsets. Zeros, whatever stands there, where not `there`.
+    """
+    d = tl.arange(0, D)
+    offset = tl.load(path + ahead, mask=there & (ahead >= 0), other=0)
+    at = arena + (length + tl.where(ahead < 0, ahead, offset)).to(tl.int64) * D
+    k = tl.load(K + at[None, :] + d[:, None], mask=there[None, :], other=0.0)
+    v = tl.load(V + at[:, None] + d[None, :], mask=there[:, None], other=0.0)
+    return k, v
+
+
+@triton.jit
+def _leave(share, top, total, acc, live, ROW_TILE: tl.constexpr, D: tl.constexpr):
+    """Store acc [ROW_TILE, D], then top and total [ROW_TILE], for the combination."""
+    m, d = tl.arange(0, ROW_TILE), tl.arange(0, D)
+    tl.store(share + m[:, None] * D + d[None, :], acc, mask=live[:, None])
+    tl.store(share + ROW_TILE * D + m, top, mask=live)
+    tl.store(share + ROW_TILE * D + ROW_TILE + m, total, mask=live)
+
+
+# Buckets share one binary: neither the capacity nor where an array starts may shape the code.
+@triton.jit(do_not_specialize=["capacity"], do_not_specialize_on_alignment=FOREST_ARRAYS)
+def attend_kernel(
+    Q, K, V, PARTIALS,
+    PATHS, BASES, LENGTHS, FIRST_ROWS, NUM_ROWS, RUNS, DEPTHS,
+    BLOCK_SEQUENCES, BLOCK_STARTS, BLOCK_FIRST_RUNS, BLOCK_END_RUNS,
+    scale, head_stride, capacity,
+    GROUP: tl.constexpr, KV_HEADS: tl.constexpr, D: tl.constexpr, SPLITS: tl.constexpr,
+    ROW_TILE: tl.constexpr, KEY_TILE: tl.constexpr, PDL: tl.constexpr,
+):  # fmt: skip
+    """Take the key tiles of one split into softmax(q K^T) V of one row block and kv head.
+
+    Q [R, KV_HEADS * GROUP, D]; K, V [KV_HEADS, positions, D]; forest arrays as in `Forest`.
+    Packed row m of a sequence is its row m // GROUP, head m % GROUP of the kv head's group.
+    PARTIALS [blocks, KV_HEADS, SPLITS] shares, each acc [ROW_TILE, D], top and total [ROW_TILE].
+    """
+    head, block = tl.program_id(0) % KV_HEADS, tl.program_id(0) // KV_HEADS
+    split = tl.program_id(1)
+    # The forest was there before the kernel ahead of this one started, so no need to wait for it.
+    sequence = tl.load(BLOCK_SEQUENCES + block)
+    if sequence < 0:
+        if PDL:  # a step without any row must not let the next kernel overtake the last one
+            tl.extra.cuda.gdc_wait()
+        return
+    length, num_rows = tl.load(LENGTHS + sequence), tl.load(NUM_ROWS + sequence)
+    if split * KEY_TILE >= length + num_rows:  # behind the text of the deepest tree there can be
+        return
+    first_row, start = tl.load(FIRST_ROWS + sequence), tl.load(BLOCK_STARTS + block)
+    num_packed = tl.minimum(num_rows * GROUP - start, ROW_TILE)
+    m, n, d = tl.arange(0, ROW_TILE), tl.arange(0, KEY_TILE), tl.arange(0, D)
+    live = m < num_packed
+    row = first_row + (start + m) // GROUP
+    run_of_row = tl.load(RUNS + row, mask=live, other=-1)
+    depth = tl.load(DEPTHS + row, mask=live, other=-1)
+    arena = head.to(tl.int64) * head_stride + tl.load(BASES + sequence).to(tl.int64) * D
+    if PDL:
+        tl.extra.cuda.gdc_wait()
+        tl.extra.cuda.gdc_launch_dependents()
+
+    q_row = row.to(tl.int64) * (KV_HEADS * GROUP) + head * GROUP + (start + m) % GROUP
+    q = tl.load(Q + q_row[:, None] * D + d[None, :], mask=live[:, None], other=0.0)
+    top = tl.full([ROW_TILE], _NOTHING, tl.float32)
+    total = tl.full([ROW_TILE], 0.0, tl.float32)
+    acc = tl.full([ROW_TILE, D], 0.0, tl.float32)
+    num_full = length // KEY_TILE
+    for tile in tl.range(split, num_full, SPLITS):
+        at = arena + (tile * KEY_TILE + n).to(tl.int64) * D
+        k = tl.load(K + at[None, :] + d[:, None])
+        v = tl.load(V + at[:, None] + d[None, :])
+        top, total, acc = _reduce(q, k, v, live, scale, top, total, acc, MASKED=False)
+
+    num_tiles = (length + tl.max(depth)) // KEY_TILE + 1
+    first_tile = num_full + (split + SPLITS - num_full % SPLITS) % SPLITS
+    for tile in tl.range(first_tile, num_tiles, SPLITS):
+        ahead = tile * KEY_TILE + n - length  # depth of the key at each place, below 0: committed
+        for run in tl.range(tl.load(BLOCK_FIRST_RUNS + block), tl.load(BLOCK_END_RUNS + block)):
+            mine = run_of_row == run
+            there = ahead <= tl.max(tl.where(mine, depth, -1))
+            k, v = _gather(
+                K, V, PATHS + capacity.to(tl.int64) * run, arena, length, ahead, there, D
+            )
+            visible = mine[:, None] & (ahead[None, :] <= depth[:, None])
+            top, total, acc = _reduce(q, k, v, visible, scale, top, total, acc, MASKED=True)
+
+    share = tl.program_id(0).to(tl.int64) * SPLITS + split
+    _leave(PARTIALS + share * (ROW_TILE * (D + 2)), top, total, acc, live, ROW_TILE, D)
+
+
+@triton.jit(do_not_specialize_on_alignment=FOREST_ARRAYS)
+def combine_kernel(
+    PARTIALS, OUT, LENGTHS, FIRST_ROWS, NUM_ROWS, BLOCK_SEQUENCES, BLOCK_STARTS, scale,
+    GROUP: tl.constexpr, KV_HEADS: tl.constexpr, D: tl.constexpr, SPLITS: tl.constexpr,
+    ROW_TILE: tl.constexpr, KEY_TILE: tl.constexpr, ROWS: tl.constexpr, CHUNK: tl.constexpr,
+    PDL: tl.constexpr,
+):  # fmt: skip
+    """out = sum_s w_s acc_s / sum_s w_s total_s with w_s = 2^((top_s - top) scale).
+
+    ROWS packed rows of one block and kv head, CHUNK splits at a time, always in one order.
+    PARTIALS as `attend_kernel` leaves them, OUT [R, KV_HEADS * GROUP, D].
+    """
+    head, block = tl.program_id(0) % KV_HEADS, tl.program_id(0) // KV_HEADS
+    SHARE: tl.constexpr = ROW_TILE * (D + 2)
+    sequence = tl.load(BLOCK_SEQUENCES + block)
+    if sequence < 0:
+        if PDL:  # a step without any row must not let the next kernel overtake the last one
+            tl.extra.cuda.gdc_wait()
+        return
+    num_rows, start = tl.load(NUM_ROWS + sequence), tl.load(BLOCK_STARTS + block)
+    num_packed = num_rows * GROUP - start
+    if tl.program_id(1) * ROWS >= num_packed:
+        return
+    end = tl.load(LENGTHS + sequence) + num_rows
+    used = tl.minimum((end + KEY_TILE - 1) // KEY_TILE, SPLITS)  # splits that left something
+    packed = tl.load(FIRST_ROWS + sequence) * GROUP + start  # of the step, heads of this kv head
+    m, d = tl.program_id(1) * ROWS + tl.arange(0, ROWS), tl.arange(0, D)
+    live = m < num_packed
+    shares = PARTIALS + tl.program_id(0).to(tl.int64) * (SPLITS * SHARE)
+    if PDL:
+        tl.extra.cuda.gdc_wait()
+        tl.extra.cuda.gdc_launch_dependents()
+
+    every = tl.arange(0, SPLITS)[:, None]
+    tops_at = shares + ROW_TILE * D + m[None, :]
+    filled = (every < used) & live[None, :]
+    top = tl.max(tl.load(tops_at + every * SHARE, mask=filled, other=_NOTHING), 0)
+    total = tl.full([ROWS], 0.0, tl.float32)
+    acc = tl.full([ROWS, D], 0.0, tl.float32)
+    for chunk in tl.range(0, used, CHUNK):
+        s = chunk + tl.arange(0, CHUNK)[:, None]
+        there = (s < used) & live[None, :]
+        tops = tl.load(tops_at + s * SHARE, mask=there, other=_NOTHING)
+        totals = tl.load(tops_at + s * SHARE + ROW_TILE, mask=there, other=0.0)
+        acc_at = (s * SHARE + m[None, :] * D)[:, :, None] + d[None, None, :]
+        accs = tl.load(shares + acc_at, mask=there[:, :, None], other=0.0)
+        weights = tl.where(there, tl.exp2((tops - top[None, :]) * scale), 0.0)
+        total += tl.sum(totals * weights, 0)
+        acc += tl.sum(accs * weights[:, :, None], 0)
+    o = acc / tl.where(live, total, 1.0)[:, None]
+    packed += m
+    out = (packed // GROUP).to(tl.int64) * (KV_HEADS * GROUP) + head * GROUP + packed % GROUP
+    tl.store(OUT + out[:, None] * D + d[None, :], o.to(OUT.dtype.element_ty), mask=live[:, None])
+
+
+def combined_splits(splits: int, dim: int, rows: int) -> int:
+    """Splits that the combination of `rows` packed rows has in flight at a time."""
+    return min(splits, _COMBINED_NUMBERS // (rows * dim))
+
+
+def forest_attention(
+    queries: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    forest: Forest,
+    scratch: Scratch,
+    out: torch.Tensor,
+    *,
+    programmatic: bool = False,
+) -> None:
+    """Two launches; `programmatic` lets each kernel start while the one before it ends."""
+    (_, heads, dim), kv_heads = queries.shape, keys.shape[0]
+    splits, scale = num_splits(kv_heads), _LOG2_E / dim**0.5
+    programs = forest.num_blocks * kv_heads
+    sizes = {
+        "GROUP": heads // kv_heads, "KV_HEADS": kv_heads, "D": dim, "SPLITS": splits,
+        "ROW_TILE": ROW_TILE, "KEY_TILE": KEY_TILE, "PDL": programmatic,
+        "num_warps": NUM_WARPS, "enable_fp_fusion": False, "launch_pdl": programmatic,
+    }  # fmt: skip
+    attend_kernel[(programs, splits)](
+        queries, keys, values, scratch.partials,
+        forest.paths, forest.bases, forest.lengths, forest.first_rows, forest.num_rows,
+        forest.runs, forest.depths, forest.block_sequences, forest.block_starts,
+        forest.block_first_runs, forest.block_end_runs,
+        scale, keys.stride(0), forest.capacity,
+        num_stages=NUM_STAGES, **sizes,
+    )  # fmt: skip
+    combine_kernel[(programs, ROW_TILE // COMBINED_ROWS)](
+        scratch.partials, out, forest.lengths, forest.first_rows, forest.num_rows,
+        forest.block_sequences, forest.block_starts, scale,
+        ROWS=COMBINED_ROWS, CHUNK=combined_splits(splits, dim, COMBINED_ROWS), **sizes,
+    )  # fmt: skip

@@ -1,0 +1,86 @@
+"""Gate and up in Triton. See the package for the contract."""
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels.product.triton_kernel import (
+    arrive,
+    launch,
+    product,
+    row_factors,
+    scaled,
+    split_pairs,
+    sum_splits,
+)
+from kernels.scratch import Scratch
+from kernels.skinny_matmul.tiles import require_scratch
+from kernels.weight import Weight
+
+
+@triton.jit
+def gate_up_kernel(
+    INPUTS,
+    VALUES,
+    SCALES,
+    SQUARES,
+    OUT,
+    PARTIALS,
+    ARRIVED,
+    eps,
+    num_rows,
+    N: tl.constexpr,
+    K: tl.constexpr,
+    FORM: tl.constexpr,
+    DEPTH: tl.constexpr,
+    SPLITS: tl.constexpr,
+    ROWS: tl.constexpr,
+    PDL: tl.constexpr,
+):
+    """y = (x W^T) / sqrt(sum_b squares_b / K + eps), out_i = silu(y_2i) y_2i+1.
+
+    INPUTS [R, K], SQUARES [blocks, R], OUT [R, N / 2], R = num_rows.
+    """
+    acc = product(INPUTS, VALUES, SCALES, num_rows, N, K, FORM, DEPTH, SPLITS, ROWS, PDL)
+    last = True
+    if SPLITS > 1:
+        last = arrive(acc, PARTIALS, ARRIVED, SPLITS, ROWS)
+    if last:
+        if SPLITS > 1:
+            acc = sum_splits(PARTIALS, ARRIVED, SPLITS, ROWS)
+        factors = row_factors(SQUARES, eps, num_rows, K, ROWS)
+        gate, up = split_pairs(scaled(acc, SCALES, N, FORM) * factors[None, :], ROWS)
+        out = gate / (1.0 + tl.exp(-gate)) * up
+        n = tl.program_id(0) * 32 + tl.arange(0, 32)
+        row = tl.arange(0, ROWS)
+        inside = (n < N // 2)[:, None] & (row < num_rows)[None, :]
+        at = row[None, :].to(tl.int64) * (N // 2) + n[:, None]
+        tl.store(OUT + at, out.to(OUT.dtype.element_ty), mask=inside)
+
+
+def gate_up(
+    normed: torch.Tensor,
+    squares: torch.Tensor,
+    weight: Weight,
+    out: torch.Tensor,
+    scratch: Scratch,
+    eps: float,
+    *,
+    programmatic: bool = False,
+) -> None:
+    """y = (normed W^T) / sqrt(sum_b squares_b / H + eps), out_i = silu(y_2i) y_2i+1."""
+    rows = normed.shape[0]
+    require_scratch(scratch, weight, rows)
+    grid, constants = launch(weight, rows, programmatic=programmatic)
+    gate_up_kernel[grid](
+        normed,
+        weight.values,
+        weight.scales,
+        squares,
+        out,
+        scratch.partials,
+        scratch.arrived,
+        eps,
+        rows,
+        **constants,
+    )

@@ -1,0 +1,62 @@
+"""The commit on a GPU, all layers in one launch. See the package for the contract."""
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels.forest import Forest
+
+_NUM_WARPS = 8  # for up to 128 rows of 128 numbers, all held at once
+
+
+@triton.jit
+def _move(HELD, source, target, moves):
+    """HELD[target] = HELD[source]: all rows are read before the first one is written."""
+    moved = tl.load(HELD + source, mask=moves)
+    tl.debug_barrier()
+    tl.store(HELD + target, moved, mask=moves)
+
+
+@triton.jit
+def kv_commit_kernel(
+    K, V, BASES, COUNTS, LENGTHS, ROWS, layer_stride, head_stride,
+    KV_HEADS: tl.constexpr, D: tl.constexpr, CAPACITY: tl.constexpr,
+    ROW_TILE: tl.constexpr, PDL: tl.constexpr,
+):  # fmt: skip
+    """K, V [layers, KV_HEADS, positions, D]: of one layer and head, one sequence's rows.
+
+    COUNTS, LENGTHS [S] and ROWS [S, CAPACITY]: the commit, see `Forest`. ROW_TILE >= CAPACITY.
+    """
+    layer, head = tl.program_id(0) // KV_HEADS, tl.program_id(0) % KV_HEADS
+    sequence = tl.program_id(1)
+    if PDL:
+        tl.extra.cuda.gdc_wait()
+    count = tl.load(COUNTS + sequence)
+    if count == 0:
+        return
+    i, d = tl.arange(0, ROW_TILE), tl.arange(0, D)
+    row = tl.load(ROWS + sequence * CAPACITY + i, mask=i < count, other=0)
+    moves = ((i < count) & (row != i))[:, None]
+    end = (tl.load(BASES + sequence) + tl.load(LENGTHS + sequence)).to(tl.int64)
+    plane = layer.to(tl.int64) * layer_stride + head.to(tl.int64) * head_stride
+    source = plane + (end + row)[:, None] * D + d[None, :]
+    target = plane + (end + i)[:, None] * D + d[None, :]
+    _move(K, source, target, moves)
+    _move(V, source, target, moves)
+    if PDL:
+        tl.extra.cuda.gdc_launch_dependents()
+
+
+def kv_commit(
+    keys: torch.Tensor, values: torch.Tensor, forest: Forest, *, programmatic: bool = False
+) -> None:
+    """One launch; `programmatic` lets the next kernel start while this one ends."""
+    layers, kv_heads, _, dim = keys.shape
+    capacity = forest.commit_rows.shape[1]
+    kv_commit_kernel[(layers * kv_heads, forest.num_sequences)](
+        keys, values, forest.bases, forest.commit_counts, forest.commit_lengths,
+        forest.commit_rows, keys.stride(0), keys.stride(1),
+        KV_HEADS=kv_heads, D=dim, CAPACITY=capacity,
+        ROW_TILE=triton.next_power_of_2(capacity), PDL=programmatic,
+        num_warps=_NUM_WARPS, launch_pdl=programmatic,
+    )  # fmt: skip

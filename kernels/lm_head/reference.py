@@ -1,0 +1,47 @@
+"""The language-model head by its formula, in plain PyTorch. See the package for the contract."""
+
+import torch
+
+from kernels.lm_head.best import BLOCK, Best, Draw
+from kernels.weight import Weight
+
+_WORD = 0xFFFFFFFF  # 32 bits
+
+
+def lm_head(
+    normed: torch.Tensor,
+    squares: torch.Tensor,
+    weight: Weight,
+    draw: Draw | None,
+    best: Best,
+    eps: float,
+    logits: torch.Tensor | None,
+) -> None:
+    """score = (normed W^T) / sqrt(sum_b squares_b / H + eps) scale + noise Gumbel(key, id)."""
+    factors = torch.rsqrt(squares.sum(dim=0) / normed.shape[1] + eps)
+    scores = normed.float() @ weight.dense().T * factors[:, None]
+    if logits is not None:
+        logits.copy_(scores)
+    rows, tokens = scores.shape
+    if draw is not None:
+        noise = gumbel(draw.keys, tokens)
+        scores = scores * draw.scales[:, None] + draw.noises[:, None] * noise
+    padded = torch.nn.functional.pad(scores, (0, -tokens % BLOCK), value=-torch.inf)
+    blocks = padded.view(rows, -1, BLOCK)
+    tops, places = blocks.sort(dim=2, descending=True, stable=True)
+    firsts = torch.arange(0, tokens, BLOCK, device=scores.device)
+    best.scores.copy_(tops[:, :, 0].T)
+    best.ids.copy_((places[:, :, 0] + firsts).T)
+    best.seconds.copy_(tops[:, :, 1].T)
+
+
+def gumbel(keys: torch.Tensor, tokens: int) -> torch.Tensor:
+    """Gumbel(key, id) of `Draw` for the ids 0..tokens-1, float32 [R, tokens]."""
+    ids = torch.arange(tokens, device=keys.device)
+    key_0, key_1 = (keys.long() & _WORD).unbind(dim=1)
+    h = (ids * 0x9E3779B1 + key_0[:, None]) & _WORD
+    h = ((h ^ (h >> 16)) * 0x7FEB352D) & _WORD
+    h = ((h ^ (h >> 15) ^ key_1[:, None]) * 0x846CA68B) & _WORD
+    h ^= h >> 16
+    t = ((h >> 9).float() + 0.5) / 2.0**23
+    return -torch.log(-torch.log(1.0 - t))

@@ -1,0 +1,73 @@
+"""The operations of a step, chosen once per device: Triton kernels on a GPU, PyTorch elsewhere."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+
+from kernels.acceptance_walk.reference import acceptance_walk
+from kernels.embed_rows.reference import embed_rows
+from kernels.forest_attention.reference import forest_attention
+from kernels.gate_up.reference import gate_up
+from kernels.kv_commit.reference import kv_commit
+from kernels.lm_head.reference import lm_head
+from kernels.project_qkv.reference import project_qkv
+from kernels.skinny_matmul.reference import skinny_matmul
+
+Operation = Callable[..., None]  # each folder's contract says what it takes
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """One implementation of each contract."""
+
+    embed_rows: Operation
+    project_qkv: Operation
+    forest_attention: Operation
+    skinny_matmul: Operation
+    gate_up: Operation
+    lm_head: Operation
+    acceptance_walk: Operation
+    kv_commit: Operation
+
+
+REFERENCE = Operations(
+    embed_rows=embed_rows,
+    project_qkv=project_qkv,
+    forest_attention=forest_attention,
+    skinny_matmul=skinny_matmul,
+    gate_up=gate_up,
+    lm_head=lm_head,
+    acceptance_walk=acceptance_walk,
+    kv_commit=kv_commit,
+)
+
+
+def operations_for(device: torch.device, *, programmatic: bool = False) -> Operations:
+    """Return what runs best on `device`.
+
+    `programmatic` lets a GPU start a kernel before the one ahead of it has ended.
+    """
+    if device.type != "cuda":
+        return REFERENCE
+    # Triton is there on machines with a GPU only.
+    from kernels.acceptance_walk import triton_kernel as walk
+    from kernels.embed_rows import triton_kernel as embed
+    from kernels.forest_attention import triton_kernel as attention
+    from kernels.gate_up import triton_kernel as gate
+    from kernels.kv_commit import triton_kernel as commit
+    from kernels.lm_head import triton_kernel as head
+    from kernels.project_qkv import triton_kernel as qkv
+    from kernels.skinny_matmul import triton_kernel as matmul
+
+    return Operations(
+        embed_rows=embed.embed_rows,
+        project_qkv=partial(qkv.project_qkv, programmatic=programmatic),
+        forest_attention=partial(attention.forest_attention, programmatic=programmatic),
+        skinny_matmul=partial(matmul.skinny_matmul, programmatic=programmatic),
+        gate_up=partial(gate.gate_up, programmatic=programmatic),
+        lm_head=partial(head.lm_head, programmatic=programmatic),
+        acceptance_walk=walk.acceptance_walk,
+        kv_commit=commit.kv_commit,
+    )

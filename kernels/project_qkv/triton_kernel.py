@@ -1,0 +1,175 @@
+"""The projection in Triton. See the package for the contract."""
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels.forest import Forest
+from kernels.product.triton_kernel import (
+    arrive,
+    launch,
+    product,
+    row_factors,
+    scaled,
+    split_pairs,
+    sum_splits,
+)
+from kernels.scratch import Scratch
+from kernels.skinny_matmul.tiles import require_scratch
+from kernels.weight import Weight
+
+
+@triton.jit
+def project_qkv_kernel(
+    INPUTS,
+    VALUES,
+    SCALES,
+    SQUARES,
+    BIAS,
+    TURNS,
+    SEQUENCES,
+    DEPTHS,
+    BASES,
+    LENGTHS,
+    FIRST_ROWS,
+    QUERIES,
+    KEYS,
+    CACHED_VALUES,
+    PARTIALS,
+    ARRIVED,
+    key_head_stride,
+    value_head_stride,
+    eps,
+    num_rows,
+    HEADS: tl.constexpr,
+    KV_HEADS: tl.constexpr,
+    D: tl.constexpr,
+    N: tl.constexpr,
+    K: tl.constexpr,
+    FORM: tl.constexpr,
+    DEPTH: tl.constexpr,
+    SPLITS: tl.constexpr,
+    ROWS: tl.constexpr,
+    PDL: tl.constexpr,
+):
+    """y = (x W^T) / sqrt(sum_b squares_b / K + eps) + bias, q and k turned by their place.
+
+    INPUTS [R, K], SQUARES [blocks, R], BIAS [N], TURNS [places, D], QUERIES [R, HEADS, D], KEYS and
+    CACHED_VALUES [KV_HEADS, positions, D]; SEQUENCES, DEPTHS [R]; BASES, LENGTHS, FIRST_ROWS [S].
+    """
+    acc = product(INPUTS, VALUES, SCALES, num_rows, N, K, FORM, DEPTH, SPLITS, ROWS, PDL)
+    last = True
+    if SPLITS > 1:
+        last = arrive(acc, PARTIALS, ARRIVED, SPLITS, ROWS)
+    if last:
+        if SPLITS > 1:
+            acc = sum_splits(PARTIALS, ARRIVED, SPLITS, ROWS)
+        n = tl.program_id(0) * 64 + tl.arange(0, 64)
+        row = tl.arange(0, ROWS)
+        there = row < num_rows
+        factors = row_factors(SQUARES, eps, num_rows, K, ROWS)
+        bias = tl.load(BIAS + n, mask=n < N, other=0.0)
+        y = scaled(acc, SCALES, N, FORM) * factors[None, :] + bias[:, None]
+
+        sequence = tl.load(SEQUENCES + row, mask=there, other=-1)
+        live = sequence >= 0  # of a row that holds nothing, only the queries are written
+        length = tl.load(LENGTHS + sequence, mask=live, other=0)
+        place = (length + tl.load(DEPTHS + row, mask=there, other=0)).to(tl.int64)
+        y = _turned(y, TURNS + place * D, HEADS + KV_HEADS, D, ROWS)
+
+        if tl.program_id(0) * 64 < HEADS * D:
+            at = row[None, :].to(tl.int64) * (HEADS * D) + n[:, None]
+            inside = (n < HEADS * D)[:, None] & there[None, :]
+            tl.store(QUERIES + at, y.to(QUERIES.dtype.element_ty), mask=inside)
+        if tl.program_id(0) * 64 + 64 > HEADS * D:
+            base = tl.load(BASES + sequence, mask=live, other=0).to(tl.int64)
+            first_row = tl.load(FIRST_ROWS + sequence, mask=live, other=0)
+            position = base + length + row - first_row
+            _keep(y, KEYS, key_head_stride, position, live, HEADS, KV_HEADS, D)
+            _keep(
+                y, CACHED_VALUES, value_head_stride, position, live, HEADS + KV_HEADS, KV_HEADS, D
+            )
+
+
+@triton.jit
+def _keep(
+    y,
+    CACHE,
+    head_stride,
+    position,
+    live,
+    FIRST_HEAD: tl.constexpr,
+    HEADS: tl.constexpr,
+    D: tl.constexpr,
+):
+    """Write what of y [64, ROWS] is of these heads to the rows' positions in CACHE."""
+    n = tl.program_id(0) * 64 + tl.arange(0, 64)
+    head = n // D - FIRST_HEAD
+    start = tl.program_id(0) * 64 - FIRST_HEAD * D
+    if (start + 64 > 0) & (start < HEADS * D):  # a branch, as addresses take many registers
+        inside = ((head >= 0) & (head < HEADS))[:, None] & live[None, :]
+        at = (head.to(tl.int64) * head_stride + n % D)[:, None] + (position * D)[None, :]
+        tl.store(CACHE + at, y.to(CACHE.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _turned(y, TURNS, TURNED: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr):
+    """(a cos - b sin, b cos + a sin) of the pairs of y [64, ROWS] that lie in the first heads.
+
+    TURNS [ROWS] points to the cosines and sines of the rows' places.
+    """
+    a, b = split_pairs(y, ROWS)
+    pair = tl.program_id(0) * 32 + tl.arange(0, 32)
+    turned = (pair < TURNED * (D // 2))[:, None]
+    at = TURNS[None, :] + (pair % (D // 2))[:, None]
+    cosine = tl.load(at, mask=turned, other=1.0)
+    sine = tl.load(at + D // 2, mask=turned, other=0.0)
+    pairs = tl.join(a * cosine - b * sine, b * cosine + a * sine)
+    return tl.reshape(tl.permute(pairs, [0, 2, 1]), [64, ROWS])
+
+
+def project_qkv(
+    normed: torch.Tensor,
+    squares: torch.Tensor,
+    weight: Weight,
+    bias: torch.Tensor,
+    turns: torch.Tensor,
+    forest: Forest,
+    queries: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    scratch: Scratch,
+    eps: float,
+    *,
+    programmatic: bool = False,
+) -> None:
+    """y = (normed W^T) / sqrt(sum_b squares_b / H + eps) + bias; turns q and k, and writes k, v."""
+    rows, heads, dim = queries.shape
+    require_scratch(scratch, weight, rows)
+    grid, constants = launch(weight, rows, programmatic=programmatic)
+    project_qkv_kernel[grid](
+        normed,
+        weight.values,
+        weight.scales,
+        squares,
+        bias,
+        turns,
+        forest.sequences,
+        forest.depths,
+        forest.bases,
+        forest.lengths,
+        forest.first_rows,
+        queries,
+        keys,
+        values,
+        scratch.partials,
+        scratch.arrived,
+        keys.stride(0),
+        values.stride(0),
+        eps,
+        rows,
+        HEADS=heads,
+        KV_HEADS=keys.shape[0],
+        D=dim,
+        **constants,
+    )

@@ -1,0 +1,23 @@
+"""The skinny product by its formula, in plain PyTorch. See the package for the contract."""
+
+import torch
+
+from kernels.scratch import Scratch
+from kernels.weight import Weight
+
+
+def skinny_matmul(
+    inputs: torch.Tensor,
+    weight: Weight,
+    residual: torch.Tensor,
+    gain: torch.Tensor,
+    normed: torch.Tensor,
+    squares: torch.Tensor,
+    scratch: Scratch,  # noqa: ARG001 - the kernel's
+) -> None:
+    """x = residual + inputs W^T, normed = x gain, squares_b = sum over block b of x^2."""
+    residual += inputs.float() @ weight.dense().T
+    normed.copy_(residual * gain)
+    rows, outputs = residual.shape
+    padded = torch.nn.functional.pad(residual.square(), (0, -outputs % 64))
+    squares.copy_(padded.view(rows, -1, 64).sum(dim=2).T)

@@ -1,0 +1,132 @@
+"""The skinny product in Triton. See the package for the contract."""
+
+import torch
+import triton
+import triton.language as tl
+
+from kernels.product.triton_kernel import (
+    arrive,
+    launch,
+    product,
+    scaled,
+    sum_adjacent,
+    sum_splits,
+)
+from kernels.scratch import Scratch
+from kernels.skinny_matmul.library import is_by_library, library_product
+from kernels.skinny_matmul.tiles import require_scratch
+from kernels.weight import Weight
+
+
+@triton.jit
+def skinny_matmul_kernel(
+    INPUTS,
+    VALUES,
+    SCALES,
+    RESIDUAL,
+    GAIN,
+    NORMED,
+    SQUARES,
+    PARTIALS,
+    ARRIVED,
+    num_rows,
+    N: tl.constexpr,
+    K: tl.constexpr,
+    FORM: tl.constexpr,
+    DEPTH: tl.constexpr,
+    SPLITS: tl.constexpr,
+    ROWS: tl.constexpr,
+    PDL: tl.constexpr,
+):
+    """x = residual + inputs W^T, normed = x gain, squares_b = sum over block b of x^2.
+
+    INPUTS [R, K], RESIDUAL and NORMED [R, N], GAIN [N], SQUARES [blocks, R], R = num_rows.
+    """
+    acc = product(INPUTS, VALUES, SCALES, num_rows, N, K, FORM, DEPTH, SPLITS, ROWS, PDL)
+    last = True
+    if SPLITS > 1:
+        last = arrive(acc, PARTIALS, ARRIVED, SPLITS, ROWS)
+    if last:
+        if SPLITS > 1:
+            acc = sum_splits(PARTIALS, ARRIVED, SPLITS, ROWS)
+        acc = scaled(acc, SCALES, N, FORM)
+        _add(acc, RESIDUAL, GAIN, NORMED, SQUARES, num_rows, N, ROWS)
+
+
+@triton.jit
+def add_kernel(
+    PRODUCT,
+    RESIDUAL,
+    GAIN,
+    NORMED,
+    SQUARES,
+    num_rows,
+    N: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    """`skinny_matmul_kernel` for a product [R, N] that is there already."""
+    n = tl.program_id(0) * 64 + tl.arange(0, 64)
+    row = tl.arange(0, ROWS)
+    inside = (n < N)[:, None] & (row < num_rows)[None, :]
+    at = row[None, :].to(tl.int64) * N + n[:, None]
+    product = tl.load(PRODUCT + at, mask=inside, other=0.0).to(tl.float32)
+    _add(product, RESIDUAL, GAIN, NORMED, SQUARES, num_rows, N, ROWS)
+
+
+@triton.jit
+def _add(
+    product,
+    RESIDUAL,
+    GAIN,
+    NORMED,
+    SQUARES,
+    num_rows,
+    N: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    """Write x = residual + product [64, ROWS], and what the next norm needs of it."""
+    n = tl.program_id(0) * 64 + tl.arange(0, 64)
+    row = tl.arange(0, ROWS)
+    inside = (n < N)[:, None] & (row < num_rows)[None, :]
+    at = row[None, :].to(tl.int64) * N + n[:, None]
+    x = tl.load(RESIDUAL + at, mask=inside, other=0.0) + product
+    tl.store(RESIDUAL + at, x, mask=inside)
+    gain = tl.load(GAIN + n, mask=n < N, other=0.0)
+    tl.store(NORMED + at, (x * gain[:, None]).to(NORMED.dtype.element_ty), mask=inside)
+    squares = sum_adjacent(tl.where(inside, x * x, 0.0), 64, ROWS)
+    tl.store(SQUARES + tl.program_id(0) * num_rows + row, squares, mask=row < num_rows)
+
+
+def skinny_matmul(
+    inputs: torch.Tensor,
+    weight: Weight,
+    residual: torch.Tensor,
+    gain: torch.Tensor,
+    normed: torch.Tensor,
+    squares: torch.Tensor,
+    scratch: Scratch,
+    *,
+    programmatic: bool = False,
+) -> None:
+    """x = residual + inputs W^T, normed = x gain, squares_b = sum over block b of x^2."""
+    rows = inputs.shape[0]
+    grid, constants = launch(weight, rows, programmatic=programmatic)
+    if is_by_library(weight):
+        product = library_product(inputs, weight)
+        shape = {name: constants[name] for name in ("N", "ROWS", "enable_fp_fusion")}
+        add_kernel[grid[:1]](product, residual, gain, normed, squares, rows, **shape)
+        return
+    require_scratch(scratch, weight, rows)
+    skinny_matmul_kernel[grid](
+        inputs,
+        weight.values,
+        weight.scales,
+        residual,
+        gain,
+        normed,
+        squares,
+        scratch.partials,
+        scratch.arrived,
+        rows,
+        **constants,
+    )

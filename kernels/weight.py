@@ -1,0 +1,96 @@
+"""Matrices in the forms that the products read: whole, or in 8 or 4 bits with scales."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+Form = Literal["float", "fp8", "int4"]
+FORMS: tuple[Form, ...] = ("float", "fp8", "int4")
+INT4_GROUP = 128  # inputs that share a scale
+_FP8 = torch.float8_e4m3fn
+_FP8_LARGEST = 448.0
+_INT4_ZERO = 8  # the code of 0
+_INT4_CLIPS = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7)  # of a group's largest value
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """A matrix of N outputs and K inputs.
+
+    float: `values` [N, K], bfloat16 on a GPU; `scales` None.
+    fp8: `values` float8_e4m3fn [N, K]; `scales` float32 [N], one per output.
+    int4: `values` uint8 [N, K / 2]; `scales` float32 [K / 128, N], one per group of 128 inputs.
+    Byte j of the 64 bytes of a group holds input j in its low half and input j + 64 in its high
+    half, as codes 0 to 15 that mean code - 8.
+    """
+
+    form: Form
+    values: torch.Tensor
+    scales: torch.Tensor | None
+
+    @property
+    def num_outputs(self) -> int:
+        """N."""
+        return self.values.shape[0]
+
+    @property
+    def num_inputs(self) -> int:
+        """K."""
+        return self.values.shape[1] * (2 if self.form == "int4" else 1)
+
+    @property
+    def num_bytes(self) -> int:
+        """What a product has to read."""
+        return self.values.nbytes + (0 if self.scales is None else self.scales.nbytes)
+
+    def dense(self) -> torch.Tensor:
+        """The matrix in float32 [N, K]."""
+        if self.scales is None:
+            return self.values.float()
+        if self.form == "fp8":
+            return self.values.float() * self.scales[:, None]
+        return _unpack_int4(self.values, self.scales)
+
+
+def pack(matrix: torch.Tensor, form: Form) -> Weight:
+    """Hold a matrix [N, K] in `form`. int4 wants K to be a multiple of 128.
+
+    Raises ValueError for a matrix that the form cannot hold.
+    """
+    if form == "float":
+        return Weight(form, matrix.contiguous(), None)
+    return _pack_fp8(matrix.float()) if form == "fp8" else _pack_int4(matrix.float())
+
+
+def _pack_fp8(matrix: torch.Tensor) -> Weight:
+    scales = matrix.abs().amax(dim=1).clamp_min(1e-12) / _FP8_LARGEST
+    return Weight("fp8", (matrix / scales[:, None]).to(_FP8), scales)
+
+
+def _pack_int4(matrix: torch.Tensor) -> Weight:
+    """Of each group, take the clip with the least squared error."""
+    outputs, inputs = matrix.shape
+    if inputs % INT4_GROUP:
+        raise ValueError(f"int4 wants a multiple of {INT4_GROUP} inputs, got {inputs}")
+    groups = matrix.view(outputs, -1, INT4_GROUP)
+    largest = groups.abs().amax(dim=2, keepdim=True).clamp_min(1e-12)
+    best = torch.full_like(largest, torch.inf)
+    codes, scales = torch.zeros_like(groups), largest / (_INT4_ZERO - 1)
+    for clip in _INT4_CLIPS:
+        tried = largest * (clip / (_INT4_ZERO - 0.5))
+        rounded = (groups / tried).round_().clamp_(-_INT4_ZERO, _INT4_ZERO - 1)
+        error = (rounded * tried - groups).square_().sum(dim=2, keepdim=True)
+        better = error < best
+        best = torch.where(better, error, best)
+        codes, scales = torch.where(better, rounded, codes), torch.where(better, tried, scales)
+    halves = (codes + _INT4_ZERO).to(torch.uint8).view(outputs, -1, 2, INT4_GROUP // 2)
+    packed = halves[:, :, 0] | (halves[:, :, 1] << 4)
+    return Weight("int4", packed.view(outputs, inputs // 2), scales[:, :, 0].T.contiguous())
+
+
+def _unpack_int4(values: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
+    groups, outputs = scales.shape
+    halves = values.view(outputs, groups, 1, INT4_GROUP // 2)
+    codes = torch.cat([halves & 15, halves >> 4], dim=2).view(outputs, groups, INT4_GROUP)
+    return ((codes.float() - _INT4_ZERO) * scales.T[:, :, None]).view(outputs, -1)

@@ -1,0 +1,122 @@
+"""A tiny model on the CPU in the GPU's place: the same sections, PyTorch's kernels."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+import torch
+from tokenizers import AddedToken
+
+from engine.bench.fim_tasks import FimTask
+from engine.bench.gpu.bandwidth import Bandwidth
+from engine.bench.gpu.machine import HostTimer, Machine
+from engine.bench.gpu.replays import loaded
+from engine.bench.gpu.shapes import Shape, random_model
+from engine.bench.gpu.sizes import Inputs, Sizes
+from engine.bench.gpu.sources import Sources
+from engine.bench.replay_items import ReplayItem
+from engine.model.model_config import QWEN2, ModelConfig
+from engine.request import Buffer
+from tests.support.byte_tokenizer import byte_tokenizer
+
+CPU = Machine(torch.device("cpu"), torch.float32, HostTimer(1))
+CHAT_TOKENS = ("<|im_start|>", "<|im_end|>")
+BODY = "    total = first + second\n    return total * 2\n"
+
+
+@dataclass(frozen=True)
+class TinySources(Sources):
+    """A real model that is none."""
+
+    shape: Shape | None = None
+
+    def load_model(self, progress):
+        network = random_model(self.shape.config, "float", 4096, CPU)
+        return loaded(network, self.load_tokenizer(progress), "tiny")
+
+
+@pytest.fixture(autouse=True)
+def _one_thread(one_thread):
+    """Tiny tensors want no threads."""
+
+
+@pytest.fixture(scope="session")
+def tokenizer_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tokenizer")
+    tokenizer = byte_tokenizer()
+    tokenizer.add_special_tokens([AddedToken(text, normalized=False) for text in CHAT_TOKENS])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shape():
+    config = ModelConfig(
+        architecture=QWEN2,
+        num_layers=2,
+        hidden_size=128,
+        num_heads=4,
+        num_kv_heads=2,
+        head_dim=32,
+        intermediate_size=256,
+        vocab_size=byte_tokenizer().get_vocab_size() + len(CHAT_TOKENS),
+        rope_theta=1e6,
+        rms_norm_eps=1e-6,
+        tie_word_embeddings=False,
+        max_position=16384,
+    )
+    return Shape("tiny", config)
+
+
+@pytest.fixture(scope="session")
+def machine():
+    return CPU
+
+
+@pytest.fixture(scope="session")
+def bandwidth():
+    return Bandwidth(100.0, {"sum": 100.0}, 90.0, 1.0)
+
+
+@pytest.fixture(scope="session")
+def items():
+    completion = ReplayItem(
+        id="completion/p/1/p/a.py:2",
+        kind="completion",
+        package="p",
+        path="p/a.py",
+        prefix="def one(first, second):\n    ",
+        target=BODY.strip(),
+        suffix="\n",
+        open_buffers=(Buffer("p/b.py", "def two(first, second):\n" + BODY),),
+    )
+    return [completion, replace(completion, id="edit/p/1/p/a.py:2", kind="edit")]
+
+
+@pytest.fixture(scope="session")
+def tasks():
+    return [
+        FimTask(f"Set/HumanEval/{problem}/L{line}", "py", prefix, "\n", "", None)
+        for problem in range(2)
+        for line, prefix in enumerate((f"def f{problem}():\n", f"def f{problem}():\n    x = 1\n"))
+    ]
+
+
+@pytest.fixture(scope="session")
+def sizes():
+    return Sizes(
+        rows=(1, 8),
+        contexts=(16, 64, 128),
+        prompts=(96,),
+        numbers=100_000,
+        launches=2,
+        rounds=2,
+        items=2,
+        chat_prompts=2,
+        chat_tokens=8,
+    )
+
+
+@pytest.fixture(scope="session")
+def inputs(shape, tokenizer_folder, items, tasks, tmp_path_factory):
+    sources = TinySources(tmp_path_factory.mktemp("cache"), tokenizer_folder, "tiny", None, shape)
+    return Inputs((shape,), sources, items, tasks)

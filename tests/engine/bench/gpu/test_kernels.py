@@ -1,0 +1,85 @@
+import pytest
+import torch
+
+from engine.bench.gpu import products as products_module
+from engine.bench.gpu.attention import measure_attention, tree_mask
+from engine.bench.gpu.bandwidth import measure_bandwidth
+from engine.bench.gpu.product_peers import Cublas, Inputs
+from engine.bench.gpu.products import measure_products, products, rotated_weights
+from engine.bench.gpu.shapes import SHAPES, drafted_tree
+from engine.progress import NoProgress
+
+
+def test_the_denominator_is_the_best_way_to_read(machine):
+    found = measure_bandwidth(machine, 100_000)
+    assert found.read_gb_per_s == max(found.read_by_way_gb_per_s.values())
+    assert found.floor_ms(found.read_gb_per_s * 1e9) == pytest.approx(1000)
+    assert min(found.copy_gb_per_s, found.tiny_kernel_us) > 0
+
+
+def test_the_products_are_those_of_a_layer_and_the_head():
+    sizes = {product.name: (product.outputs, product.inputs) for product in products(SHAPES["7b"])}
+    assert sizes == {
+        "qkv": (4608, 3584),
+        "o": (3584, 3584),
+        "gate_up": (37888, 3584),
+        "down": (3584, 18944),
+        "head": (152064, 3584),
+    }
+
+
+def test_every_product_is_timed_in_every_form(shape, machine, bandwidth):
+    found = measure_products(machine, bandwidth, [shape], (1, 8), NoProgress())
+    cases = {(time.product, time.form, time.rows) for time in found.times}
+    assert len(cases) == len(found.times) == (5 + 5 + 4) * 2
+    bf16 = [time for time in found.times if time.form == "bf16"]
+    assert all(time.peers_us["cuBLAS"] > 0 for time in bf16)
+    assert all(time.share_of_bandwidth > 0 for time in found.times)
+    assert any("gemlite" in note for note in found.notes)
+
+
+def test_a_peer_that_fails_is_a_note(shape, machine, bandwidth, monkeypatch):
+    class Broken:
+        name = "broken"
+
+        def prepare(self, inputs, weights):
+            raise RuntimeError("no such kernel\nand a stack")
+
+    peers = {form: (Broken(),) for form in ("float", "fp8", "int4")}
+    monkeypatch.setattr(products_module, "PEERS", peers)
+    found = measure_products(machine, bandwidth, [shape], (1,), NoProgress())
+    assert found.notes == ("broken cannot be timed: RuntimeError: no such kernel and a stack",)
+    assert all(not time.peers_us for time in found.times)
+
+
+def test_weights_take_turns_and_differ(shape, machine):
+    first, second = rotated_weights(machine, products(shape.config)[0], "float")
+    assert not torch.equal(first.values, second.values)
+
+
+def test_a_peer_multiplies_with_each_weight(shape, machine):
+    product = products(shape.config)[0]
+    weights = rotated_weights(machine, product, "float")
+    inputs = Inputs(machine.random(3, product.inputs), product.outputs)
+    written = Cublas().prepare(inputs, weights)()
+    assert isinstance(written, list)
+    assert torch.allclose(written[-1], inputs.rows @ weights[-1].values.T, atol=1e-5)
+
+
+def test_attention_is_timed_beside_torch_and_stressed(shape, machine, bandwidth):
+    cases = [(1, 64), (8, 64)]
+    found = measure_attention(machine, bandwidth, shape, cases, 2, NoProgress())
+    assert [(time.rows, time.context) for time in found.times] == cases
+    first = found.times[0]
+    assert first.torch_us is not None
+    assert first.torch_over_ours == first.torch_us / first.ours_us
+    assert found.stress.launches >= 2
+    assert found.stress.different == 0
+    assert found.notes == ()
+
+
+def test_the_mask_shows_a_row_the_text_and_its_ancestors():
+    mask = tree_mask(drafted_tree(6), 10)
+    assert mask.shape == (6, 16)
+    assert mask[:, :10].all()
+    assert mask[5, 10:].tolist() == [True, False, False, False, True, True]

@@ -1,0 +1,199 @@
+import json
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from engine.bench.gpu import run
+from engine.bench.gpu.attention import Attention, AttentionTime, Stress
+from engine.bench.gpu.bars import bars_of
+from engine.bench.gpu.compiling import CompileJob, compile_all, jobs_of, run_job
+from engine.bench.gpu.machine import CudaTimer, Machine
+from engine.bench.gpu.picture import draw
+from engine.bench.gpu.replays import ForcedSet, ForcedSpeed
+from engine.bench.gpu.run import GpuBench
+from engine.bench.gpu.shapes import ALL_SHAPES, parse_shapes
+from engine.bench.gpu.sizes import Inputs
+from engine.bench.gpu.steps import Steps, StepTime
+from engine.bench.gpu.tables import bars_table, section_table
+from engine.errors import ConfigurationError
+from engine.model.gpu.buffers import StepShape
+from engine.progress import NoProgress
+
+SECTIONS = [
+    "bandwidth",
+    "steps",
+    "products",
+    "attention",
+    "invariance",
+    "replay_tiny_bf16",
+    "first_token",
+    "own_text",
+    "chat",
+    "unload",
+    "replay_tiny_fp8",
+    "programmatic",
+]
+
+
+def step_time(shape, rows, ms, ratio):
+    return StepTime(shape, "bf16", rows, 2048, 10, ms * ratio, ms, ratio)
+
+
+def forced_set(shape, kind, auto, recipe):
+    speeds = [
+        ForcedSpeed(name, 9, 9, 100 * speed, speed, speed, 3.0, 30.0)
+        for name, speed in (("auto", auto), ("15,15,15", recipe))
+    ]
+    return ForcedSet(shape, "bf16", kind, 9, 90, 9, 100.0, tuple(speeds))
+
+
+def shown(renderable):
+    console = Console(width=200)
+    with console.capture() as captured:
+        console.print(renderable)
+    return captured.get()
+
+
+def test_every_section_is_measured_saved_shown_and_drawn(machine, inputs, sizes, tmp_path):
+    bench = GpuBench(machine, inputs, NoProgress(), sizes)
+    path = tmp_path / "gpu.json"
+    names = []
+    for name in bench.run():
+        names.append(name)
+        bench.findings.save(path)
+        assert name not in bench.findings.failures, bench.findings.failures
+        section_table(name, bench.findings)
+    assert names == SECTIONS
+    saved = json.loads(path.read_text())
+    assert list(saved["sections"]) == SECTIONS
+    assert set(saved) == {"machine", "bars", "sections", "failures", "section_seconds", "notes"}
+    assert {"gpu", "date", "torch", "triton"} <= set(saved["machine"])
+    assert len(saved["bars"]) == 12
+    (first, *_) = saved["sections"]["replay_tiny_bf16"]
+    assert first["speeds"][0]["over_off_of_totals"] > 0
+    pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
+    draw(bench.findings.results, tmp_path / "gpu.png")
+    assert (tmp_path / "gpu.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_section_that_fails_is_a_sentence_and_the_others_go_on(
+    machine, inputs, sizes, monkeypatch
+):
+    def broken(*arguments):
+        raise RuntimeError("an illegal\nmemory access")
+
+    monkeypatch.setattr(run, "measure_bandwidth", broken)
+    bench = GpuBench(
+        machine, Inputs(inputs.shapes, replace(inputs.sources, model=None)), NoProgress(), sizes
+    )
+    names = list(bench.run())
+    failures = bench.findings.as_json()["failures"]
+    assert failures["bandwidth"] == "RuntimeError: an illegal memory access"
+    assert failures["steps"] == "ValueError: the bandwidth was not measured"
+    assert {"invariance", "first_token", "programmatic"} <= set(bench.findings.results)
+    assert "an illegal memory access" in shown(section_table("bandwidth", bench.findings))
+    assert not [name for name in names if name.startswith(("replay", "own", "chat"))]
+
+
+def test_an_optional_section_is_left_out_when_time_is_up(machine, inputs, sizes, monkeypatch):
+    monkeypatch.setattr(GpuBench, "_measure", lambda self, section: None)
+    bench = GpuBench(machine, inputs, NoProgress(), replace(sizes, total_seconds=-1.0))
+    assert list(bench.run()) == SECTIONS
+    assert list(bench.findings.failures) == ["replay_tiny_fp8"]
+
+
+def test_the_bars_are_judged():
+    steps = Steps((step_time("7b", 1, 4.0, 0.84), step_time("7b", 32, 4.2, 0.8)), ())
+    attention = Attention(
+        (AttentionTime("7b", 16, 8192, 10.0, 0.5, 40.0, 4.0),), Stress(10_000, 1), ()
+    )
+    results = {
+        "steps": steps,
+        "attention": attention,
+        "replay_7b_bf16": (forced_set("7b", "completion", 2.5, 2), forced_set("7b", "edit", 6, 4)),
+        "replay_32b_bf16": (forced_set("32b", "completion", 2.7, 1.5),),
+    }
+    verdicts = {
+        bar.name: (None if bar.value is None else round(bar.value, 3), bar.is_met)
+        for bar in bars_of(results)
+    }
+    expected = {
+        "floor over step, 7b bf16, 1 row, 2k": (0.84, False),
+        "floor over step, 0.5b bf16, 1 row, 2k": (None, None),
+        "step of 32 rows over step of 1, 7b bf16, 2k": (1.05, True),
+        "lookahead on over off, 7b bf16, completions": (2.5, True),
+        "lookahead on over off, 7b bf16, edits": (6, False),
+        "auto over 15,15,15, 32b bf16, completions": (1.8, True),
+        "attention over torch's, 16 rows, 8k": (4.0, True),
+        "launches of attention that differ": (1, False),
+        "rows that differ in company": (None, None),
+    }
+    assert {name: verdicts[name] for name in expected} == expected
+    table = shown(bars_table(bars_of(results)))
+    assert "MISSED" in table
+    assert "not measured" in table
+
+
+def test_everything_that_will_be_launched_is_compiled_once(machine, inputs):
+    shapes = parse_shapes(ALL_SHAPES)
+    jobs = GpuBench(machine, replace(inputs, shapes=shapes), NoProgress()).compile_jobs()
+    keys = [(job.config, job.form, job.rows, job.is_programmatic) for job in jobs]
+    assert len(set(keys)) == len(keys)
+    large = {job.rows for job in jobs if job.config.num_layers == 64 and job.form == "float"}
+    assert large == {1, 8, 16, 32, 64, 128}
+    assert all(job.has_logits for job in jobs if job.form == "float" and not job.is_programmatic)
+
+
+def test_a_job_makes_the_steps_it_names(machine, shape):
+    job = CompileJob(shape.config, "fp8", 8, has_logits=True)
+    assert job.steps == (
+        StepShape(8, 1),
+        StepShape(8, 1, has_logits=True),
+        StepShape(8, 1, is_sampled=True, has_logits=True),
+    )
+    run_job(machine, job)
+
+
+def test_a_job_that_fails_beside_is_a_note(shape):
+    """Here because there is no GPU; the run itself says where a kernel does not compile."""
+    jobs = jobs_of([shape], "float", (1,))
+    compiled = compile_all(jobs, NoProgress(), workers=1)
+    assert (compiled.jobs, compiled.workers) == (1, 1)
+    assert "needs an NVIDIA GPU" in compiled.failures[0]
+
+
+def test_without_a_gpu_the_machine_is_refused():
+    with pytest.raises(ConfigurationError, match="bench gpu needs an NVIDIA GPU"):
+        Machine.gpu()
+
+
+def test_a_report_that_cannot_be_written_is_told_of(machine, inputs, tmp_path):
+    bench = GpuBench(machine, inputs, NoProgress())
+    with pytest.raises(ConfigurationError, match="cannot be written"):
+        bench.findings.save(tmp_path / "missing" / "gpu.json")
+
+
+def test_a_cuda_timer_takes_the_median_of_its_repeats(monkeypatch):
+    class Event:
+        clock = 0.0
+
+        def __init__(self, enable_timing):
+            self.at = 0.0
+
+        def record(self):
+            self.at = Event.clock
+
+        def synchronize(self):
+            pass
+
+        def elapsed_time(self, other):
+            return other.at - self.at
+
+    durations = iter([9.0] * 3 + [1.0, 50.0, 2.0, 3.0, 4.0])
+
+    def work():
+        Event.clock += next(durations)
+
+    monkeypatch.setattr("torch.cuda.Event", Event)
+    assert CudaTimer(repeats=5).ms(work) == 3.0

@@ -1,0 +1,70 @@
+import pytest
+import torch
+
+from engine.bench.gpu.shapes import (
+    SHAPES,
+    RandomTensors,
+    drafted_tree,
+    parse_shapes,
+    random_model,
+    random_weights,
+)
+from engine.errors import ConfigurationError
+from engine.model.packing import pack_float32
+from kernels.weight import FORMS
+
+
+@pytest.mark.parametrize(
+    ("name", "billions"), [("0.5b", 0.494), ("1.5b", 1.54), ("7b", 7.62), ("32b", 32.8)]
+)
+def test_the_shapes_have_the_published_sizes(name, billions):
+    assert SHAPES[name].num_parameters / 1e9 == pytest.approx(billions, rel=0.01)
+
+
+def test_shapes_are_named_with_commas_between():
+    assert [shape.name for shape in parse_shapes("7B, 0.5b,7b")] == ["7b", "0.5b"]
+    with pytest.raises(ConfigurationError, match=r"'9b' is none of 0\.5b, 1\.5b, 7b, 32b"):
+        parse_shapes("9b")
+
+
+def test_random_tensors_are_those_of_a_converted_model(shape, machine):
+    tensors = RandomTensors(shape.config, machine)
+
+    def read(name):
+        hidden, kv = shape.config.hidden_size, 64
+        sizes = {"q_proj": hidden, "k_proj": kv, "v_proj": kv, "o_proj": hidden}
+        if name.endswith(".bias"):
+            return torch.zeros(sizes[name.split(".")[-2]])
+        if "norm" in name:
+            return torch.ones(hidden)
+        vocab, inter = shape.config.vocab_size, shape.config.intermediate_size
+        sizes |= {"gate_proj": inter, "up_proj": inter, "embed_tokens": vocab, "lm_head": vocab}
+        part = name.split(".")[-2]
+        return (
+            torch.zeros(hidden, inter) if part == "down_proj" else torch.zeros(sizes[part], hidden)
+        )
+
+    packed = dict(pack_float32(shape.config, read))
+    assert {name: tuple(tensors[name].shape) for name in tensors} == {
+        name: tuple(tensor.shape) for name, tensor in packed.items()
+    }
+    assert not torch.equal(tensors["layers.0.o.weight"], tensors["layers.1.o.weight"])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_weights_of_every_form_have_their_real_size(shape, machine, form):
+    weights = random_weights(shape.config, form, machine)
+    count = shape.config.num_parameters - shape.config.vocab_size * shape.config.hidden_size
+    expected = count * {"float": 4, "fp8": 1, "int4": 0.5}[form]
+    assert weights.read_bytes == pytest.approx(expected, rel=0.2)  # scales and all
+
+
+def test_a_model_has_a_cache_of_finite_numbers(shape, machine):
+    model = random_model(shape.config, "float", 256, machine)
+    assert model.arena.keys.isfinite().all()
+    assert model.arena.values.std() > 0.5
+
+
+def test_a_drafted_tree_has_branches_of_four():
+    tree = drafted_tree(10)
+    assert tree.parents.tolist() == [-1, 0, 1, 2, 0, 4, 5, 6, 0, 8]

@@ -1,0 +1,140 @@
+"""The target as the model's output, on models whose own words are noise."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from engine.bench.forced import ForcedStepper, Script, followers, forced_replay, load_forced
+from engine.bench.replay import ReplayOptions
+from engine.bench.replay_items import ReplayItem
+from engine.config import Lookahead, Sampling
+from engine.decoding.stepping import stepper_of
+from engine.decoding.verify import verify
+from engine.engine import EngineOptions
+from engine.model.byte_trie import ByteTrie
+from engine.model.causal_lm import StepOrder, TokenTree
+from engine.model.fim import find_fim_format
+from engine.model.loaded_model import LoadedModel
+from engine.model.tokenizer import Tokenizer
+from engine.progress import NoProgress
+from engine.request import Buffer
+from tests.support.byte_tokenizer import byte_tokenizer
+from tests.support.own_qwen2 import own_qwen2
+from tests.support.tiny_models import save_model, tiny_model
+from tests.support.trees import random_tree
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+BODY = "    total = first + second\n\n\n\n\n    return total * 2\n"
+ITEM = ReplayItem(
+    id="completion/p/1/p/a.py:2",
+    kind="completion",
+    package="p",
+    path="p/a.py",
+    prefix="def one(first, second):\n    ",
+    target=BODY.strip(),
+    suffix="\n",
+    open_buffers=(Buffer("p/b.py", "def two(first, second):\n" + BODY),),
+)
+INSIDE_A_WORD = dataclasses.replace(
+    ITEM, id="edit", kind="edit", prefix=ITEM.prefix + "to", target=ITEM.target[2:]
+)
+ITEMS = [ITEM, INSIDE_A_WORD]
+
+
+@pytest.fixture(scope="module")
+def network():
+    return own_qwen2(tiny_model("qwen2", max_position_embeddings=2048), "int8")
+
+
+@pytest.fixture
+def replay(network, tmp_path):
+    tokenizer = Tokenizer.from_json(byte_tokenizer().to_str())
+    model = LoadedModel(
+        name="tiny",
+        fingerprint="0" * 16,
+        network=network,
+        tokenizer=tokenizer,
+        fim=find_fim_format(tokenizer.vocabulary, "tiny"),
+        trie=ByteTrie(tokenizer.vocabulary),
+    )
+    return forced_replay(model, EngineOptions(tmp_path), tmp_path / "learned", NoProgress())
+
+
+def nobody(done, total):
+    pass
+
+
+@pytest.mark.parametrize("lookahead", ["auto", "8,8,8", "15,15,15"])
+def test_the_target_is_written_token_for_token_on_and_off(replay, lookahead):
+    options = ReplayOptions(lookahead=Lookahead.parse(lookahead))
+    report = replay.run(ITEMS, options, nobody)
+    assert report.inexact == ()
+    assert report.replay.different == []
+    for item in ITEMS:
+        (run,) = report.replay.runs[item.kind]
+        owed = "    " if item is ITEM else " to"
+        assert run.on.text == item.target
+        assert run.off.token_ids == run.on.token_ids == tuple(replay.encode(owed + item.target))
+        assert run.off.stats.steps == run.off.stats.tokens
+        assert run.on.stats.steps < run.off.stats.steps / 2
+
+
+def test_sampling_changes_nothing_of_it(replay):
+    options = ReplayOptions(sampling=Sampling(temperature=0.8, seed=3))
+    assert replay.run(ITEMS, options, nobody).inexact == ()
+
+
+def test_a_run_ends_when_its_time_is_up(replay):
+    report = replay.run(ITEMS, ReplayOptions(), nobody, seconds=0.0)
+    assert sum(map(len, report.replay.runs.values())) == 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_path_is_the_one_that_verification_finds(seed):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, 60, 3)
+    target = rng.integers(3, size=8)
+    path = followers(tree, target)
+    depths = tree.depths
+    says = np.full(tree.num_rows, -1)
+    says[path[:8]] = target[: len(path)]
+    assert path.tolist() == verify(tree.token_ids, tree.parents, says).rows.tolist()
+    assert depths[path].tolist() == list(range(len(path)))
+
+
+def test_rows_off_the_path_and_behind_its_end_say_what_the_model_says(network):
+    tree = TokenTree(np.array([5, 6, 7, 8]), np.array([-1, 0, 1, 0], np.int32))
+    inner = stepper_of(network.new_slot(300))
+    inner.begin(StepOrder(tree, Sampling()))
+    own = inner.finish().chosen
+    forced = ForcedStepper(inner, np.array([6, 7]))
+    forced.begin(StepOrder(tree, Sampling()))
+    answer = forced.finish()
+    assert answer.rows.tolist() == [0, 1, 2]
+    assert answer.chosen.tolist() == [6, 7, own[2], own[3]]
+    assert answer.step_rows == 4
+    assert answer.top_tokens().shape == (4, 8)
+    forced.commit([0, 1, 2])
+    assert (forced.length, len(forced.target)) == (3, 0)
+
+
+def test_without_a_target_the_model_speaks_for_itself(network):
+    stepper = Script().stepper(network.new_slot(300))
+    with pytest.raises(ValueError, match="no step was begun"):
+        stepper.finish()
+    order = StepOrder(TokenTree.chain([5, 6]), Sampling())
+    stepper.begin(order)
+    stepper.abandon()
+    stepper.begin(order)
+    own = stepper_of(network.new_slot(300))
+    own.begin(order)
+    assert stepper.finish().chosen.tolist() == own.finish().chosen.tolist()
+
+
+def test_a_model_is_loaded_by_its_name(tmp_path):
+    folder = save_model(tiny_model("qwen2", max_position_embeddings=2048), tmp_path / "model")
+    options = EngineOptions(tmp_path / "cache", model=str(folder), dtype="float32", device="cpu")
+    replay = load_forced(options, tmp_path / "learned", NoProgress())
+    assert replay.run([ITEM], ReplayOptions(), nobody).inexact == ()

@@ -1,0 +1,145 @@
+"""The sacred test in the arithmetic of a GPU: Triton's kernels, bfloat16, bit by bit.
+
+Without a GPU they run in Triton's interpreter, which proves that the order of all sums is fixed.
+"""
+
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+from engine.config import Sampling
+from engine.decoding.constraint import Unconstrained
+from engine.decoding.decoder import Decoder, NoDrafts
+from engine.decoding.stepping import stepper_of
+from engine.model.causal_lm import MAX_ROWS, StepOrder, TokenTree
+from tests.support.adversary import Adversary
+from tests.support.fixed_order import products_in_one_order
+from tests.support.gpu_models import gpu_qwen2
+from tests.support.tiny_models import tiny_model
+from tests.support.trees import path_to, random_tree
+
+if not torch.cuda.is_available():
+    import tests.support.triton_interpreter  # noqa: F401 - before any kernel is imported
+
+pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.timeout(300)]
+
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+PROMPT = [int(token) for token in np.random.default_rng(1).integers(7, 290, 61)]
+HELD = len(PROMPT) - 1
+COUNT = 10
+
+
+@cache
+def model_of(form):
+    from kernels.operations import operations_for
+
+    reference = tiny_model(
+        "qwen2",
+        1,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        hidden_size=64,
+        intermediate_size=96,
+        num_hidden_layers=2,
+    )
+    return gpu_qwen2(
+        reference,
+        dtype=torch.bfloat16,
+        form=form,
+        operations=operations_for(torch.device("cuda")),
+        device=DEVICE,
+    )
+
+
+@pytest.fixture
+def model():
+    return model_of("float")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _few_splits():
+    """The interpreter takes its time for each program."""
+    from kernels.forest_attention import sizes, triton_kernel
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (sizes, triton_kernel):
+            patch.setattr(module, "num_splits", lambda kv_heads: 4)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _one_order():
+    with products_in_one_order():
+        yield
+
+
+def prompted(model, length=HELD):
+    slot = model.new_slot(length + COUNT + 2 * MAX_ROWS)
+    slot.prefill(PROMPT[:length])
+    return slot
+
+
+def decode(model, drafter, sampling):
+    decoder = Decoder(
+        stepper_of(prompted(model)), drafter, sampling, Unconstrained(), lambda: False
+    )
+    return [token for step in decoder.steps(PROMPT[-1], PROMPT, COUNT) for token in step.token_ids]
+
+
+@pytest.mark.parametrize(
+    ("form", "sampling"),
+    [("float", Sampling()), ("float", Sampling(temperature=0.8, seed=5)), ("fp8", Sampling())],
+)
+def test_drafts_do_not_change_the_text(form, sampling):
+    model = model_of(form)
+    plain = decode(model, NoDrafts(), sampling)
+    adversary = Adversary(plain, len(PROMPT), model.vocab_size, 12, 0.6, seed=2)
+    assert decode(model, adversary, sampling)[:COUNT] == plain
+
+
+def margins_of(slot, tree):
+    slot.begin(StepOrder(tree, Sampling()))
+    return slot.finish()
+
+
+@pytest.mark.parametrize("num_rows", [24, 70])
+def test_a_row_of_a_tree_has_the_bits_of_its_text_alone(model, num_rows):
+    """The first place of a tile is crossed on the way: 60 tokens are there, and tiles hold 64."""
+    tree = random_tree(np.random.default_rng(num_rows), num_rows, model.vocab_size)
+    together = margins_of(prompted(model), tree)
+    for row in (num_rows // 2, num_rows - 1):
+        alone = prompted(model)
+        for ancestor in path_to(tree, row):
+            answer = margins_of(alone, TokenTree.chain([int(tree.token_ids[ancestor])]))
+            alone.commit([0])
+        assert answer.chosen[0] == together.chosen[row]
+        assert answer.margins[0] == together.margins[row]
+
+
+def test_a_row_has_the_same_bits_beside_other_sequences(model):
+    tree = random_tree(np.random.default_rng(9), 9, model.vocab_size)
+    alone = margins_of(prompted(model), tree)
+    slots = [prompted(model, 17), prompted(model), prompted(model, 60)]
+    model.expect(3)
+    orders = [TokenTree.chain([3, 4]), tree, TokenTree.chain([8])]
+    for slot, order in zip(slots, orders, strict=True):
+        slot.begin(StepOrder(order, Sampling()))
+    beside = [slot.finish() for slot in slots][1]
+    model.expect(1)
+    assert beside.chosen.tolist() == alone.chosen.tolist()
+    assert beside.margins.tolist() == alone.margins.tolist()
+
+
+def test_a_prompt_has_the_same_bits_however_it_was_read(model):
+    """Read in one piece, in two, or token by token."""
+    tail = TokenTree.chain([5])
+    whole, halves, singly = prompted(model), prompted(model, 13), prompted(model, 56)
+    halves.prefill(PROMPT[13:HELD])
+    for token in PROMPT[56:HELD]:
+        margins_of(singly, TokenTree.chain([token]))
+        singly.commit([0])
+    told = [margins_of(slot, tail) for slot in (whole, halves, singly)]
+    assert len({float(answer.margins[0]) for answer in told}) == 1
+    assert len({int(answer.chosen[0]) for answer in told}) == 1

@@ -1,0 +1,71 @@
+"""The look-up: a row's embedding, its first norm's product and squares, whatever other rows do."""
+
+import pytest
+import torch
+
+from kernels.embed_rows.reference import embed_rows as reference
+from kernels.embed_rows.triton_kernel import embed_rows
+from tests.support.forests import Tree, build_forest, chain
+
+TYPES = (torch.float32, torch.bfloat16)
+
+
+def look_up(function, tokens, table, gain, capacity):
+    """residual, normed and squares of the tokens, then padding rows."""
+    tree = Tree(chain(len(tokens)), tokens=tokens)
+    forest = build_forest([tree], capacity=capacity, device=table.device)
+    width = table.shape[1]
+    residual = torch.empty(capacity, width, device=table.device)
+    normed = torch.empty(capacity, width, dtype=table.dtype, device=table.device)
+    squares = torch.empty(-(-width // 64), capacity, device=table.device)
+    for array in (residual, normed, squares):
+        array.fill_(torch.nan)
+    function(forest, table, gain, residual, normed, squares)
+    return residual, normed, squares
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("width", [16, 64, 200, 896, 1100, 2048])
+def test_equals_the_formula_to_the_bit(width, dtype, device):
+    table = torch.randn(50, width).to(device, dtype)
+    gain = torch.randn(width, device=device)
+    tokens = [49, 0, 7, 7, 31]
+    actual = look_up(embed_rows, tokens, table, gain, 8)
+    expected = look_up(reference, tokens, table, gain, 8)
+    for one, other in zip(actual, expected, strict=True):
+        assert torch.equal(one, other)
+
+
+def test_the_squares_are_sums_of_neighbours(device):
+    """2^24 + 1 + 1 + 1: neighbour by neighbour one of the ones is lost, one by one all three."""
+    table = torch.zeros(1, 64, device=device)
+    table[0, :4] = torch.tensor([4096.0, 1.0, 1.0, 1.0])
+    _, _, squares = look_up(embed_rows, [0], table, torch.ones(64, device=device), 1)
+    assert squares.item() == 2**24 + 2
+
+
+def test_a_row_has_the_same_bits_at_every_capacity(device):
+    table = torch.randn(20, 896).bfloat16().to(device)
+    gain = torch.randn(896, device=device)
+    alone = look_up(embed_rows, [13], table, gain, 1)
+    for capacity in (2, 16, 33):
+        residual, normed, squares = look_up(embed_rows, [4, 13], table, gain, capacity)
+        assert torch.equal(residual[1], alone[0][0])
+        assert torch.equal(normed[1], alone[1][0])
+        assert torch.equal(squares[:, 1], alone[2][:, 0])
+
+
+def test_compiles_for_hopper(hopper):
+    compiled = hopper.compile(
+        "kernels.embed_rows.triton_kernel:embed_rows_kernel",
+        {
+            "TOKENS": "*i32",
+            **dict.fromkeys(("TABLE", "NORMED"), "*bf16"),
+            **dict.fromkeys(("GAIN", "RESIDUAL", "SQUARES"), "*fp32"),
+            "capacity": "i32",
+        },
+        {"H": 896, "BLOCKS": 16, "PDL": True},
+        num_warps=4,
+        num_stages=3,
+    )
+    assert compiled.stack == 0

@@ -1,0 +1,296 @@
+"""Forest attention: the formula, and a row's bits whatever rides along and whatever is committed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import triton.language as tl
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from kernels.forest import KEY_TILE, ROW_TILE, Forest
+from kernels.forest_attention import sizes, triton_kernel
+from kernels.forest_attention.reference import forest_attention as reference
+from kernels.kv_commit.triton_kernel import kv_commit
+from kernels.scratch import Scratch
+from tests.support.forests import POISON, Tree, build_forest, chain, preorder_parents
+from tests.support.hopper import SHARED_LIMIT
+
+SHAPES = {  # heads, kv heads, head dim
+    "group 7": (7, 1, 64),
+    "group 6": (12, 2, 128),
+    "group 5": (5, 1, 128),
+    "group 1": (2, 2, 64),
+}
+TYPES = (torch.float32, torch.bfloat16)
+TOLERANCES = {torch.float32: 1e-5, torch.bfloat16: 1e-2}
+UNTOUCHED = 7.0
+# The real ones.
+_num_splits, _COMBINED_ROWS = sizes.num_splits, triton_kernel.COMBINED_ROWS
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _few_splits():
+    """The interpreter takes its time for each program."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(triton_kernel, "num_splits", lambda kv_heads: 4)
+        patch.setattr(sizes, "num_splits", lambda kv_heads: 4)
+        patch.setattr(triton_kernel, "COMBINED_ROWS", 16)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _ordered_products(device):
+    """An entry of a product has the same bits in every row and column, as on a GPU.
+
+    The interpreter asks BLAS, which adds up in another order in some rows than in others.
+    """
+    if device.type == "cuda":
+        yield
+        return
+    from triton.runtime import interpreter
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(interpreter.InterpreterBuilder, "create_dot", ordered_dot)
+        yield
+
+
+def ordered_dot(builder, a, b, acc, *_):
+    """acc + sum over k of a_mk b_kn, one k after the other."""
+    left, right = (_numbers(builder, handle) for handle in (a, b))
+    out = acc.data.copy()
+    term = np.empty_like(out)
+    for k in range(right.shape[0]):
+        np.multiply(left[:, k, None], right[k], out=term)
+        out += term
+    return type(acc)(out, acc.dtype.scalar)
+
+
+def _numbers(builder, handle):
+    wide = tl.block_type(tl.float32, list(handle.data.shape))
+    return (
+        builder.cast_impl(handle, wide).data if handle.dtype.scalar == tl.bfloat16 else handle.data
+    )
+
+
+class Step:
+    """Random queries of some trees, and an arena that is NaN wherever none of them has a key."""
+
+    def __init__(self, trees, shape, dtype, device, *, capacity=None, seed=0):
+        (self.heads, self.kv_heads, self.dim), self.dtype = shape, dtype
+        self.device = device
+        self.generator = torch.Generator().manual_seed(seed)
+        held = [tree for tree in trees if tree]
+        positions = max(tree.base + tree.length + len(tree.parents) for tree in held) + 1
+        self.keys = self.nothing(self.kv_heads, positions, self.dim)
+        self.values = self.nothing(self.kv_heads, positions, self.dim)
+        for tree in held:
+            line = slice(tree.base, tree.base + tree.length + len(tree.parents))
+            for arena in (self.keys, self.values):
+                arena[:, line] = self.random(self.kv_heads, line.stop - line.start, self.dim)
+        self.forest = self.build(trees, capacity)
+        self.num_rows = sum(len(tree.parents) for tree in held)
+        self.queries = self.nothing(self.forest.capacity, self.heads, self.dim)
+        self.queries[: self.num_rows] = self.random(self.num_rows, self.heads, self.dim)
+
+    def random(self, *shape):
+        return torch.randn(shape, generator=self.generator).to(self.device, self.dtype)
+
+    def nothing(self, *shape):
+        return torch.full(shape, torch.nan, dtype=self.dtype, device=self.device)
+
+    def build(self, trees, capacity=None) -> Forest:
+        group = self.heads // self.kv_heads
+        return build_forest(trees, group=group, capacity=capacity, device=self.device)
+
+    def attend(self, *, forest=None, keys=None, values=None, queries=None):
+        """The kernel's answer, after a look at what it must leave alone."""
+        forest = self.forest if forest is None else forest
+        keys = self.keys if keys is None else keys
+        values = self.values if values is None else values
+        queries = self.queries if queries is None else queries
+        partials, _ = sizes.scratch_size(forest.num_blocks, self.kv_heads, self.dim)
+        memory = torch.full([partials + 8], torch.nan, device=self.device)
+        memory[partials:] = UNTOUCHED
+        counted = torch.full([1], POISON, dtype=torch.int32, device=self.device)
+        before = keys.clone(), values.clone()
+        out = torch.full_like(queries, UNTOUCHED)
+        scratch = Scratch(memory[:partials], counted)
+        triton_kernel.forest_attention(queries, keys, values, forest, scratch, out)
+        assert (memory[partials:] == UNTOUCHED).all()
+        for arena, kept in zip((keys, values), before, strict=True):
+            assert torch.equal(arena.nan_to_num(), kept.nan_to_num())
+        assert (out[forest.sequences < 0] == UNTOUCHED).all()
+        return out
+
+    def alone(self, tree: Tree, row: int, first_row: int = 0):
+        """The tree's row `row` again with all before it committed, and as the end of a chain."""
+        path = tree.path(row)
+        commit = replace(tree, commit=path, commit_length=tree.length)
+        keys, values = self.keys.clone()[None], self.values.clone()[None]
+        kv_commit(keys, values, self.build([commit]))
+        here = {"keys": keys[0], "values": values[0]}
+        single = self.build([Tree([-1], tree.length + len(path) - 1, tree.base)])
+        line = self.build([Tree(chain(len(path)), tree.length, tree.base)], len(path) + 2)
+        queries = self.nothing(len(path) + 2, self.heads, self.dim)
+        queries[: len(path)] = self.queries[[first_row + offset for offset in path]]
+        query = self.queries[first_row + row][None]
+        return (
+            self.attend(forest=single, queries=query, **here)[0],
+            self.attend(forest=line, queries=queries, **here)[len(path) - 1],
+        )
+
+
+FORESTS = {
+    "one row": [Tree([-1], length=5)],
+    "an empty cache": [Tree(preorder_parents(0, 3)), None, Tree([-1], base=8)],
+    "bushy": [Tree(preorder_parents(1, 12, bushy=0.8), length=63, base=3)],
+    "deep": [Tree(preorder_parents(2, 9, bushy=0.2), length=300), Tree([-1], length=64, base=320)],
+    "several blocks": [None, Tree(preorder_parents(3, 40), length=130, base=9), Tree([-1, 0], 1)],
+    "whole tiles": [Tree(chain(2), length=64), Tree([-1, 0, 0], length=65, base=70)],
+}
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize(
+    ("shape", "trees"),
+    [
+        ("group 7", "one row"),
+        ("group 7", "bushy"),
+        ("group 7", "several blocks"),
+        ("group 6", "deep"),
+        ("group 5", "whole tiles"),
+        ("group 5", "an empty cache"),
+        ("group 1", "deep"),
+    ],
+)
+def test_equals_the_formula(shape, trees, dtype, device):
+    step = Step(FORESTS[trees], SHAPES[shape], dtype, device, capacity=44)
+    expected = torch.full_like(step.queries, UNTOUCHED)
+    scratch = Scratch.allocate(0, 0, device)
+    reference(step.queries, step.keys, step.values, step.forest, scratch, expected)
+    tolerance = TOLERANCES[dtype]
+    torch.testing.assert_close(step.attend(), expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("length", "dtype"),
+    [
+        *((length, torch.bfloat16) for length in (0, 1, 60, 61, 62, 63, 64, 65, 66)),
+        *((length, torch.float32) for length in (1, 61, 63)),
+    ],
+)
+def test_a_tile_boundary_anywhere_in_a_branch_changes_no_bit(length, dtype, device):
+    tree = Tree([-1, 0, 1, 2, 1, 4, 5, 0], length)
+    step = Step([tree], SHAPES["group 7"], dtype, device, seed=length)
+    out = step.attend()
+    for row in (3, 6):
+        for again in step.alone(tree, row):
+            assert torch.equal(again, out[row])
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_rows_of_every_block_have_the_bits_of_plain_decoding(dtype, device):
+    """110 packed rows: a branch that starts in one block ends in the other, and in another tile."""
+    parents = [*chain(9), 2, *range(9, 14), 6, *range(15, 20), 0]
+    tree = Tree(parents, length=118, base=5)
+    step = Step([tree], SHAPES["group 5"], dtype, device)
+    out = step.attend()
+    for row in (0, 13, 20, 21):
+        for again in step.alone(tree, row):
+            assert torch.equal(again, out[row])
+
+
+@settings(deadline=None, max_examples=16, phases=[Phase.generate])  # shrinking takes minutes
+@given(
+    shape=st.sampled_from(["group 7", "group 5"]),
+    dtype=st.sampled_from(TYPES),
+    length=st.integers(0, 200),
+    rows=st.integers(1, 14),
+    bushy=st.sampled_from([0.2, 0.5, 0.8]),
+    seed=st.integers(0, 99),
+    data=st.data(),
+)
+def test_a_row_has_the_bits_of_plain_decoding(
+    shape, dtype, length, rows, bushy, seed, data, device
+):
+    tree = Tree(preorder_parents(seed, rows, bushy=bushy), length, base=seed)
+    row = data.draw(st.integers(0, rows - 1))
+    neighbour = Tree(preorder_parents(seed + 1, 3), length=seed, base=seed + length + rows)
+    trees = data.draw(st.sampled_from([[tree], [neighbour, tree], [None, tree, neighbour]]))
+    padding = data.draw(st.integers(0, 9))
+    step = Step(trees, SHAPES[shape], dtype, device, capacity=rows + 3 + padding, seed=seed)
+    first_row = len(neighbour.parents) if trees[0] is neighbour else 0
+    out = step.attend()[first_row + row]
+    for again in step.alone(tree, row, first_row):
+        assert torch.equal(again, out)
+
+
+def test_the_splits_of_a_real_model_leave_the_bits_alone(device, monkeypatch):
+    """Sixteen splits, most of which have no tile."""
+    for module in (triton_kernel, sizes):
+        monkeypatch.setattr(module, "num_splits", lambda kv_heads: 16)
+    monkeypatch.setattr(triton_kernel, "COMBINED_ROWS", _COMBINED_ROWS)
+    tree = Tree([-1, 0, 0, 2], length=126)
+    step = Step([tree], (10, 2, 64), torch.bfloat16, device)
+    out = step.attend()
+    for again in step.alone(tree, 3):
+        assert torch.equal(again, out[3])
+
+
+def test_the_number_of_splits_comes_from_the_kv_heads_alone():
+    assert [_num_splits(kv_heads) for kv_heads in (1, 2, 3, 4, 8, 200)] == [128, 64, 32, 32, 16, 1]
+
+
+def compile_kernel(hopper, kernel, shape, types, constants):
+    heads, kv_heads, dim = shape
+    sizes = {
+        "GROUP": heads // kv_heads,
+        "KV_HEADS": kv_heads,
+        "D": dim,
+        "SPLITS": _num_splits(kv_heads),
+        "ROW_TILE": ROW_TILE,
+        "KEY_TILE": KEY_TILE,
+        "PDL": True,
+    }
+    types = {
+        **dict.fromkeys(("Q", "K", "V", "OUT"), "*bf16"),
+        "PARTIALS": "*fp32",
+        **dict.fromkeys(triton_kernel.FOREST_ARRAYS, "*i32"),
+        "scale": "fp32",
+        **types,
+    }
+    return hopper.compile(
+        f"kernels.forest_attention.triton_kernel:{kernel}",
+        types,
+        {**sizes, **constants},
+        aligned=["head_stride"],
+        num_warps=triton_kernel.NUM_WARPS,
+        num_stages=triton_kernel.NUM_STAGES,
+    )
+
+
+MODELS = [(14, 2, 64), (12, 2, 128), (28, 4, 128), (40, 8, 128)]
+
+
+@pytest.mark.parametrize("shape", MODELS, ids=["0.5B", "1.5B", "7B", "32B"])
+def test_attention_compiles_for_hopper(shape, hopper):
+    types = {"head_stride": "i32", "capacity": "i32"}
+    compiled = compile_kernel(hopper, "attend_kernel", shape, types, {})
+    assert compiled.stack == 0
+    assert compiled.shared <= SHARED_LIMIT
+    assert compiled.programs_per_sm >= 2
+    assert compiled.hgmma > 0
+    assert compiled.hmma == 0, "one instruction for all products"
+    assert compiled.ldgsts > 0
+
+
+@pytest.mark.parametrize("shape", MODELS[:2], ids=["0.5B", "1.5B"])
+def test_the_combination_compiles_for_hopper(shape, hopper):
+    _, kv_heads, dim = shape
+    splits = triton_kernel.combined_splits(_num_splits(kv_heads), dim, _COMBINED_ROWS)
+    constants = {"ROWS": _COMBINED_ROWS, "CHUNK": splits}
+    compiled = compile_kernel(hopper, "combine_kernel", shape, {}, constants)
+    assert compiled.stack == 0
+    assert compiled.programs_per_sm >= 3

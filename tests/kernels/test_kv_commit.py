@@ -1,0 +1,90 @@
+"""The commit: accepted rows move to where their text continues, and nothing else moves."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernels.kv_commit.reference import kv_commit as reference
+from kernels.kv_commit.triton_kernel import kv_commit
+from tests.support.forests import Tree, build_forest
+
+TYPES = (torch.float32, torch.bfloat16)
+
+
+def random_arena(layers, kv_heads, positions, dim, dtype, device):
+    arenas = torch.randn(2, layers, kv_heads, positions, dim).to(device, dtype)
+    return arenas[0], arenas[1]
+
+
+def assert_commits(trees, dtype, device, *, dim=8):
+    """The kernel moves the very bits that the formula moves."""
+    forest = build_forest(trees, device=device)
+    positions = max(tree.base + tree.commit_length for tree in trees if tree) + 140
+    keys, values = random_arena(2, 3, positions, dim, dtype, device)
+    expected_keys, expected_values = keys.clone(), values.clone()
+    reference(expected_keys, expected_values, forest)
+    kv_commit(keys, values, forest)
+    assert torch.equal(keys, expected_keys)
+    assert torch.equal(values, expected_values)
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_several_sequences_commit_at_once(dtype, device):
+    trees = [
+        Tree([-1], base=150, commit=[0, 2, 3, 7], commit_length=9),
+        None,
+        Tree([-1], base=0, commit=[0], commit_length=0),
+        Tree([-1], base=330, commit=[], commit_length=5),
+    ]
+    assert_commits(trees, dtype, device, dim=64)
+
+
+def test_a_row_is_read_before_another_takes_its_place(device):
+    """Rows 1..127 all move down by one: each target is the source of the next."""
+    tree = Tree([-1], commit=range(1, 128), commit_length=3)
+    assert_commits([tree], torch.bfloat16, device, dim=128)
+
+
+def test_rows_in_their_place_and_everything_else_are_left_alone(device):
+    """What stands still is not even read: NaN stays NaN, to the bit."""
+    forest = build_forest(
+        [Tree([-1], base=4, commit=[0, 1, 5], commit_length=10)], capacity=8, device=device
+    )
+    keys, values = torch.full((2, 1, 2, 40, 16), torch.nan, device=device)
+    keys[:, :, 19], values[:, :, 19] = 5.0, 6.0
+    kv_commit(keys, values, forest)
+    for arena, moved in ((keys, 5.0), (values, 6.0)):
+        assert (arena[:, :, [16, 19]] == moved).all()
+        arena[:, :, [16, 19]] = torch.nan
+        assert arena.isnan().all()
+
+
+@settings(deadline=None, max_examples=15)
+@given(
+    commits=st.lists(st.sets(st.integers(0, 20), max_size=8).map(sorted), min_size=1, max_size=3),
+    lengths=st.lists(st.integers(0, 70), min_size=3, max_size=3),
+)
+def test_equals_the_formula(commits, lengths, device):
+    trees = [
+        Tree([-1], base=120 * place, commit=commit, commit_length=lengths[place])
+        for place, commit in enumerate(commits)
+    ]
+    assert_commits(trees, torch.bfloat16, device)
+
+
+def test_compiles_for_hopper(hopper):
+    compiled = hopper.compile(
+        "kernels.kv_commit.triton_kernel:kv_commit_kernel",
+        {
+            **dict.fromkeys(("K", "V"), "*bf16"),
+            **dict.fromkeys(("BASES", "COUNTS", "LENGTHS", "ROWS"), "*i32"),
+            "layer_stride": "i64",
+            "head_stride": "i32",
+        },
+        {"KV_HEADS": 4, "D": 128, "CAPACITY": 128, "ROW_TILE": 128, "PDL": True},
+        aligned=["layer_stride", "head_stride"],
+        num_warps=8,
+        num_stages=3,
+    )
+    assert compiled.stack == 0

@@ -1,0 +1,97 @@
+"""The language-model head against its formula, its noise, and what it costs on an H100."""
+
+import pytest
+import torch
+
+from kernels.lm_head.reference import gumbel
+from kernels.lm_head.reference import lm_head as reference
+from kernels.lm_head.triton_kernel import lm_head
+from kernels.weight import Weight
+from tests.support.product_costs import assert_fits, compile_product
+from tests.support.products import DTYPES, random_draw, random_weight, run_lm_head
+
+SHAPES = [(1, 64, 32), (3, 100, 96), (17, 192, 256), (40, 129, 128), (128, 100, 128)]
+
+
+def assert_equals_the_formula(weight, rows, dtype, draw, *, keep_logits=True):
+    expected = run_lm_head(reference, weight, rows, dtype, draw, keep_logits=keep_logits)
+    actual = run_lm_head(lm_head, weight, rows, dtype, draw, keep_logits=keep_logits)
+    assert torch.equal(actual.pop("ids"), expected.pop("ids"))
+    for name, tensor in expected.items():
+        torch.testing.assert_close(actual[name], tensor, rtol=3e-5, atol=3e-5)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("sampled", [False, True], ids=["greedy", "sampled"])
+@pytest.mark.parametrize(("rows", "outputs", "inputs"), SHAPES)
+def test_equals_the_formula(rows, outputs, inputs, sampled, dtype, device):
+    weight = random_weight(outputs, inputs, "float", dtype, device)
+    draw = random_draw(rows, device) if sampled else None
+    assert_equals_the_formula(weight, rows, dtype, draw)
+
+
+@pytest.mark.parametrize("form", ["fp8", "int4"])
+def test_equals_the_formula_in_fewer_bits(form, device):
+    weight = random_weight(100, 256, form, torch.bfloat16, device)
+    assert_equals_the_formula(weight, 17, torch.bfloat16, random_draw(17, device))
+
+
+@pytest.mark.parametrize("operation", [reference, lm_head], ids=["reference", "kernel"])
+def test_the_lowest_id_wins_a_tie(operation, device):
+    row = torch.ones(1, 32, device=device, dtype=torch.bfloat16)
+    weight = Weight("float", row.expand(130, 32).contiguous(), None)
+    written = run_lm_head(operation, weight, 3, torch.bfloat16)
+    assert written["ids"].tolist() == [[0, 64, 128]] * 3
+    assert torch.equal(written["scores"], written["seconds"])
+
+
+def test_a_block_of_one_token_has_no_second(device):
+    weight = random_weight(65, 32, "float", torch.bfloat16, device)
+    assert run_lm_head(lm_head, weight, 2, torch.bfloat16)["seconds"][:, 1].tolist() == [
+        -torch.inf,
+        -torch.inf,
+    ]
+
+
+def test_a_greedy_row_of_a_sampled_step_has_the_bits_of_a_greedy_step(device):
+    weight = random_weight(100, 128, "float", torch.bfloat16, device)
+    sampled = run_lm_head(lm_head, weight, 4, torch.bfloat16, random_draw(4, device))
+    greedy = run_lm_head(lm_head, weight, 4, torch.bfloat16)
+    for name, tensor in greedy.items():
+        assert torch.equal(sampled[name][[0, 3]], tensor[[0, 3]])
+
+
+def test_noise_is_finite_and_follows_gumbels_distribution():
+    noise = gumbel(torch.randint(-(2**31), 2**31, (8, 2)), 20_000).double()
+    assert noise.isfinite().all()
+    assert noise.mean().item() == pytest.approx(0.5772, abs=0.015)
+    assert noise.std().item() == pytest.approx(1.2825, abs=0.015)
+
+
+def test_noise_is_that_of_the_cpu():
+    """To the rounding of float32, id by id: a text sampled on either has the same draws."""
+    from engine.decoding.sampling import _noise
+
+    words = torch.randint(0, 2**32, (3, 2))
+    ours = gumbel(words.to(torch.int32), 50)
+    for row, (low, high) in enumerate(words.tolist()):
+        theirs = [_noise(low | high << 32, token) for token in range(50)]
+        assert ours[row].tolist() == pytest.approx(theirs, abs=1e-3)
+
+
+FLOATS = ("SQUARES", "DRAW_SCALES", "DRAW_NOISES", "BEST_SCORES", "SECONDS", "LOGITS")
+TYPES = {
+    **dict.fromkeys(FLOATS, "*fp32"),
+    **dict.fromkeys(("DRAW_KEYS", "BEST_IDS"), "*i32"),
+    "eps": "fp32",
+}
+
+
+@pytest.mark.parametrize(("rows", "form"), [(16, "float"), (64, "float"), (16, "fp8")])
+def test_fits_an_h100(hopper, rows, form):
+    kernel = "kernels.lm_head.triton_kernel:lm_head_kernel"
+    constants = {"SAMPLED": True, "STORE_LOGITS": True}
+    compiled = compile_product(
+        hopper, kernel, (152064, 3584), rows, TYPES, constants, form=form, whole=True
+    )
+    assert_fits(compiled, programs=2)

@@ -1,0 +1,63 @@
+"""The projection against its formula, where it writes, and what it costs on an H100."""
+
+import pytest
+import torch
+
+from kernels.project_qkv.reference import project_qkv as reference
+from kernels.project_qkv.triton_kernel import project_qkv
+from tests.support.product_costs import assert_fits, compile_product
+from tests.support.products import DTYPES, random_weight, run_project_qkv
+
+ERROR = {torch.bfloat16: 2e-2, torch.float32: 5e-5}
+
+
+def assert_equals_the_formula(rows, shape, inputs, form, dtype, device):
+    heads, kv_heads, dim = shape
+    weight = random_weight((heads + 2 * kv_heads) * dim, inputs, form, dtype, device)
+    expected = run_project_qkv(reference, weight, rows, dtype, shape)
+    actual = run_project_qkv(project_qkv, weight, rows, dtype, shape)
+    assert actual.keys() == expected.keys()
+    for name, tensor in expected.items():
+        error = ERROR[dtype]
+        torch.testing.assert_close(actual[name], tensor, rtol=error, atol=error)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    "shape", [(2, 1, 64), (1, 1, 128), (3, 1, 32), (4, 2, 16), (2, 2, 8)], ids=str
+)
+@pytest.mark.parametrize("rows", [1, 17])
+def test_equals_the_formula_for_heads_of_any_size(rows, shape, dtype, device):
+    assert_equals_the_formula(rows, shape, 300, "float", dtype, device)
+
+
+@pytest.mark.parametrize("form", ["float", "fp8", "int4"])
+@pytest.mark.parametrize("rows", [3, 40])
+def test_equals_the_formula_in_several_splits(rows, form, device):
+    assert_equals_the_formula(rows, (2, 1, 64), 512, form, torch.bfloat16, device)
+
+
+def test_rows_that_hold_nothing_write_no_keys(device):
+    """`run_project_qkv` leaves the rows from 100 on empty, and looks at the whole arena."""
+    assert_equals_the_formula(128, (1, 1, 64), 128, "float", torch.bfloat16, device)
+
+
+ARRAYS = ("SEQUENCES", "DEPTHS", "BASES", "LENGTHS", "FIRST_ROWS", "ARRIVED")
+STRIDES = ("key_head_stride", "value_head_stride")
+TYPES = {
+    **dict.fromkeys(ARRAYS, "*i32"),
+    **dict.fromkeys(("SQUARES", "BIAS", "TURNS", "PARTIALS"), "*fp32"),
+    **dict.fromkeys(("QUERIES", "KEYS", "CACHED_VALUES"), "*bf16"),
+    **dict.fromkeys(STRIDES, "i64"),
+    "eps": "fp32",
+}
+
+
+@pytest.mark.parametrize(("rows", "form"), [(16, "float"), (64, "float"), (16, "int4")])
+def test_fits_an_h100(hopper, rows, form):
+    kernel = "kernels.project_qkv.triton_kernel:project_qkv_kernel"
+    constants = {"HEADS": 28, "KV_HEADS": 4, "D": 128}
+    compiled = compile_product(
+        hopper, kernel, (4608, 3584), rows, TYPES, constants, form=form, aligned=STRIDES
+    )
+    assert_fits(compiled, programs=2)

@@ -1,0 +1,132 @@
+"""The skinny product against its formula, and what it costs on an H100."""
+
+import pytest
+import torch
+
+from kernels.skinny_matmul import library
+from kernels.skinny_matmul.reference import skinny_matmul as reference
+from kernels.skinny_matmul.tiles import require_scratch, tile_for
+from kernels.skinny_matmul.triton_kernel import skinny_matmul
+from tests.support.product_costs import assert_fits, compile_product
+from tests.support.products import (
+    DTYPES,
+    random_rows,
+    random_weight,
+    run_skinny_matmul,
+    scratch_for,
+)
+
+BFLOAT16_ERROR = {"residual": 3e-5, "normed": 1e-2, "squares": 1e-4}
+FLOAT32_ERROR = {"residual": 3e-5, "normed": 3e-5, "squares": 1e-4}
+SHAPES = [
+    (1, 64, 32),
+    (3, 100, 96),
+    (16, 192, 1024),
+    (17, 100, 300),
+    (40, 64, 256),
+    (128, 100, 600),
+]
+
+
+def assert_equals_the_formula(rows, outputs, inputs, form, dtype, device):
+    weight = random_weight(outputs, inputs, form, dtype, device)
+    expected = run_skinny_matmul(reference, weight, rows, dtype)
+    actual = run_skinny_matmul(skinny_matmul, weight, rows, dtype)
+    errors = BFLOAT16_ERROR if dtype == torch.bfloat16 else FLOAT32_ERROR
+    for name, error in errors.items():
+        torch.testing.assert_close(actual[name], expected[name], rtol=error, atol=error)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("form", ["float", "fp8"])
+@pytest.mark.parametrize(("rows", "outputs", "inputs"), SHAPES)
+def test_equals_the_formula(rows, outputs, inputs, form, dtype, device):
+    assert_equals_the_formula(rows, outputs, inputs, form, dtype, device)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("rows", "outputs", "inputs"), [(1, 64, 128), (3, 100, 256), (17, 192, 1024), (128, 64, 640)]
+)
+def test_equals_the_formula_in_int4(rows, outputs, inputs, dtype, device):
+    assert_equals_the_formula(rows, outputs, inputs, "int4", dtype, device)
+
+
+def test_may_run_again_in_the_same_scratch_memory(device):
+    """The counters are left at zero, whatever the sums of the run before."""
+    weight = random_weight(64, 1024, "float", torch.bfloat16, device)
+    scratch = scratch_for(weight, 3)
+    results = []
+    for _ in range(2):
+        inputs = random_rows(3, 1024, torch.bfloat16, device)
+        residual = torch.zeros(3, 64, device=device)
+        normed, squares = torch.zeros_like(residual), torch.zeros(1, 3, device=device)
+        skinny_matmul(inputs, weight, residual, residual[0], normed, squares, scratch)
+        results.append(residual)
+    assert torch.equal(*results)
+
+
+@pytest.mark.parametrize("rows", [1, 17, 128])
+def test_equals_the_formula_by_the_library(rows, device, monkeypatch):
+    monkeypatch.setattr(library, "LIBRARY", frozenset({(100, 600)}))
+    weight = random_weight(100, 600, "float", torch.bfloat16, device)
+    assert library.is_by_library(weight)
+    expected = run_skinny_matmul(reference, weight, rows, torch.bfloat16)
+    actual = run_skinny_matmul(skinny_matmul, weight, rows, torch.bfloat16)
+    assert not torch.equal(actual["residual"], expected["residual"]), "products are rounded"
+    for name in expected:
+        torch.testing.assert_close(actual[name], expected[name], rtol=2e-2, atol=2e-2)
+
+
+def test_the_library_has_no_other_forms(device, monkeypatch):
+    monkeypatch.setattr(library, "LIBRARY", frozenset({(64, 128)}))
+    assert not library.is_by_library(random_weight(64, 128, "fp8", torch.bfloat16, device))
+
+
+def test_wants_enough_scratch_memory(device):
+    weight = random_weight(64, 1024, "float", torch.bfloat16, device)
+    with pytest.raises(ValueError, match="a product wants"):
+        require_scratch(scratch_for(weight, 16), weight, 17)
+
+
+@pytest.mark.parametrize("form", ["float", "fp8", "int4"])
+@pytest.mark.parametrize(
+    ("outputs", "inputs"),
+    [(896, 896), (1152, 896), (896, 4864), (1536, 8960), (3584, 18944), (37888, 3584), (64, 128)],
+)
+def test_depth_and_splits_are_the_same_at_any_number_of_rows(outputs, inputs, form):
+    tiles = [tile_for(outputs, inputs, rows, form) for rows in range(1, 129)]
+    assert len({(tile.depth, tile.splits) for tile in tiles}) == 1
+    assert sorted({tile.rows for tile in tiles}) == [16, 32, 64, 128]
+
+
+def test_a_large_product_is_not_split():
+    assert tile_for(37888, 3584, 1, "float").splits == 1
+    assert tile_for(3584, 18944, 1, "float").splits == 4
+
+
+TYPES = {
+    "RESIDUAL": "*fp32",
+    "GAIN": "*fp32",
+    "NORMED": "*bf16",
+    "SQUARES": "*fp32",
+    "PARTIALS": "*fp32",
+    "ARRIVED": "*i32",
+}
+
+
+@pytest.mark.parametrize(
+    ("shape", "rows", "form"),
+    [
+        ((3584, 3584), 16, "float"),
+        ((3584, 18944), 64, "float"),
+        ((3584, 18944), 128, "float"),
+        ((3584, 3584), 16, "fp8"),
+        ((3584, 3584), 64, "fp8"),
+        ((3584, 3584), 64, "int4"),
+    ],
+)
+def test_fits_an_h100(hopper, shape, rows, form):
+    kernel = "kernels.skinny_matmul.triton_kernel:skinny_matmul_kernel"
+    compiled = compile_product(hopper, kernel, shape, rows, TYPES, {}, form=form)
+    assert_fits(compiled, programs=2 if rows <= 64 else 1)

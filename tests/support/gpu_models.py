@@ -1,0 +1,35 @@
+"""Our GPU model around the weights of transformers', with whichever kernels a test wants."""
+
+from typing import Any
+
+import torch
+import transformers
+
+from engine.model.gpu.arena import KVArena
+from engine.model.gpu.gpu_loading import assemble
+from engine.model.gpu.gpu_qwen2 import GpuQwen2
+from engine.model.gpu.gpu_weights import GpuWeights
+from engine.model.model_config import QWEN2, ModelConfig
+from engine.model.packing import _pack_floats
+from kernels.operations import REFERENCE, Operations
+from kernels.weight import Form
+
+
+def gpu_qwen2(
+    reference: transformers.PreTrainedModel,
+    *,
+    positions: int = 2048,
+    dtype: torch.dtype = torch.float32,
+    form: Form = "float",
+    operations: Operations = REFERENCE,
+    device: torch.device | str = "cpu",
+) -> GpuQwen2:
+    """Pack the reference's weights in `dtype`, or of that in `form`."""
+    described: dict[str, Any] = reference.config.to_dict() | {"architectures": [QWEN2]}
+    config = ModelConfig.from_hugging_face(described)
+    state = {name: tensor.to(dtype) for name, tensor in reference.state_dict().items()}
+    tensors = dict(_pack_floats(config, state.__getitem__, dtype))
+    place = torch.device(device)
+    weights = GpuWeights.place(config, tensors, form, dtype, place)
+    arena = KVArena.allocate(config, positions, dtype, place)
+    return assemble(config, weights, arena, dtype, operations)

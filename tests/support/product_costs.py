@@ -1,0 +1,57 @@
+"""Compiles a skinny product for sm_90 as its launcher would."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kernels.skinny_matmul.tiles import tile_for
+from kernels.weight import Form
+from tests.support.hopper import SHARED_LIMIT, Compiled, HopperCompiler
+
+_WEIGHTS = {"float": "*bf16", "fp8": "*fp8e4nv", "int4": "*u8"}
+
+
+def compile_product(
+    hopper: HopperCompiler,
+    kernel: str,
+    shape: tuple[int, int],
+    rows: int,
+    types: Mapping[str, str],
+    constants: Mapping[str, Any],
+    *,
+    form: Form = "float",
+    whole: bool = False,
+    aligned: Iterable[str] = (),
+) -> Compiled:
+    """Compile a product of N outputs and K inputs; `types` of what is the kernel's own."""
+    tile = tile_for(*shape, rows, form, whole=whole)
+    held = {"INPUTS": "*bf16", "VALUES": _WEIGHTS[form], "num_rows": "i32"} | dict(types)
+    cut: dict[str, Any] = {
+        "N": shape[0],
+        "K": shape[1],
+        "FORM": form,
+        "DEPTH": tile.depth,
+        "PDL": True,
+    }
+    cut |= {"SPLITS": tile.splits, "ROWS": tile.rows} | dict(constants)
+    if form == "float":
+        cut["SCALES"] = None
+    else:
+        held["SCALES"] = "*fp32"
+    return hopper.compile(
+        kernel,
+        held,
+        cut,
+        aligned=aligned,
+        num_warps=tile.num_warps,
+        num_stages=tile.num_stages,
+    )
+
+
+def assert_fits(compiled: Compiled, programs: int = 1) -> None:
+    """Loads ahead of the tensor cores, spills nothing, and `programs` share a multiprocessor."""
+    assert compiled.shared <= SHARED_LIMIT
+    assert compiled.stack == 0
+    assert compiled.hgmma > 0
+    assert compiled.hmma == 0
+    assert compiled.ldgsts > 0
+    assert compiled.programs_per_sm >= programs

@@ -1,0 +1,188 @@
+"""The four skinny products on random numbers: their arguments amid NaN, and what they write."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from kernels.forest import Forest
+from kernels.lm_head.best import Best, Draw
+from kernels.scratch import Scratch
+from kernels.skinny_matmul.tiles import num_blocks, scratch_size
+from kernels.weight import Form, Weight, pack
+
+EPS = 1e-6
+GUARD = 4096  # numbers of NaN before and behind a tensor
+MOST_ROWS = 128
+# On a GPU the tiles are cut for bfloat16: those of float32 would not fit.
+DTYPES = [torch.bfloat16] if torch.cuda.is_available() else [torch.bfloat16, torch.float32]
+Written = dict[str, torch.Tensor]
+
+
+def poisoned(tensor: torch.Tensor) -> torch.Tensor:
+    """The same numbers amid memory full of NaN."""
+    count = tensor.numel()
+    held = torch.full((GUARD + count + GUARD,), torch.nan, device=tensor.device).to(tensor.dtype)
+    held[GUARD : GUARD + count] = tensor.flatten()
+    return held[GUARD : GUARD + count].view(tensor.shape)
+
+
+def unwritten(*shape: int, like: torch.Tensor) -> torch.Tensor:
+    """Memory of NaN that a kernel is to fill."""
+    return poisoned(torch.full(shape, torch.nan, dtype=like.dtype, device=like.device))
+
+
+def is_intact(tensor: torch.Tensor) -> bool:
+    """Whether the memory around a `poisoned` tensor still holds NaN."""
+    held = torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(tensor.untyped_storage())
+    return bool(held[:GUARD].isnan().all() and held[-GUARD:].isnan().all())
+
+
+def random_rows(rows: int, width: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """Row r holds the same numbers whatever the number of rows."""
+    generator = torch.Generator().manual_seed(width)
+    held = torch.randn(MOST_ROWS, width, generator=generator)[:rows]
+    return poisoned(held.to(device, dtype))
+
+
+def random_weight(
+    outputs: int, inputs: int, form: Form, dtype: torch.dtype, device: torch.device
+) -> Weight:
+    """Make a matrix whose products with rows of unit variance have unit variance."""
+    generator = torch.Generator().manual_seed(outputs + inputs)
+    matrix = torch.randn(outputs, inputs, generator=generator) / inputs**0.5
+    weight = pack(matrix.to(device, dtype), form)
+    values = weight.values if form == "int4" else poisoned(weight.values)
+    return Weight(form, values, None if weight.scales is None else poisoned(weight.scales))
+
+
+def scratch_for(weight: Weight, rows: int) -> Scratch:
+    """As much as the product asks for, its sums poisoned."""
+    size = scratch_size(weight.num_outputs, weight.num_inputs, rows, weight.form)
+    scratch = Scratch.allocate(*size, weight.values.device)
+    scratch.partials.fill_(torch.nan)
+    return scratch
+
+
+def squares_of(rows: torch.Tensor) -> torch.Tensor:
+    """What stands in `squares` for a residual stream of these rows."""
+    count, width = rows.shape
+    padded = torch.zeros(count, num_blocks(width) * 64, device=rows.device)
+    padded[:, :width] = rows.float() ** 2
+    return poisoned(padded.view(count, -1, 64).sum(dim=2).T.contiguous())
+
+
+def run_skinny_matmul(
+    operation: Callable[..., None], weight: Weight, rows: int, dtype: torch.dtype
+) -> Written:
+    """Rows first, as everything that is returned here, so that they can be compared."""
+    device = weight.values.device
+    inputs = random_rows(rows, weight.num_inputs, dtype, device)
+    residual = random_rows(rows, weight.num_outputs, torch.float32, device)
+    gain = random_rows(1, weight.num_outputs, torch.float32, device)[0]
+    normed = unwritten(rows, weight.num_outputs, like=inputs)
+    squares = unwritten(num_blocks(weight.num_outputs), rows, like=residual)
+    scratch = scratch_for(weight, rows)
+    operation(inputs, weight, residual, gain, normed, squares, scratch)
+    assert not scratch.arrived.any()
+    assert all(map(is_intact, (residual, normed, squares)))
+    return {"residual": residual, "normed": normed, "squares": squares.T}
+
+
+def run_gate_up(
+    operation: Callable[..., None], weight: Weight, rows: int, dtype: torch.dtype
+) -> Written:
+    """See `run_skinny_matmul`."""
+    normed = random_rows(rows, weight.num_inputs, dtype, weight.values.device)
+    out = unwritten(rows, weight.num_outputs // 2, like=normed)
+    scratch = scratch_for(weight, rows)
+    operation(normed, squares_of(normed), weight, out, scratch, EPS)
+    assert not scratch.arrived.any()
+    assert is_intact(out)
+    return {"out": out}
+
+
+def run_lm_head(
+    operation: Callable[..., None],
+    weight: Weight,
+    rows: int,
+    dtype: torch.dtype,
+    draw: Draw | None = None,
+    *,
+    keep_logits: bool = False,
+) -> Written:
+    """See `run_skinny_matmul`."""
+    normed = random_rows(rows, weight.num_inputs, dtype, weight.values.device)
+    squares = squares_of(normed)
+    blocks = num_blocks(weight.num_outputs)
+    scores, seconds = unwritten(blocks, rows, like=squares), unwritten(blocks, rows, like=squares)
+    ids = torch.full((blocks, rows), -1, dtype=torch.int32, device=normed.device)
+    logits = unwritten(rows, weight.num_outputs, like=squares) if keep_logits else None
+    operation(normed, squares, weight, draw, Best(scores, ids, seconds), EPS, logits)
+    assert is_intact(scores)
+    assert is_intact(seconds)
+    written = {"scores": scores.T, "ids": ids.T, "seconds": seconds.T}
+    return written if logits is None else written | {"logits": logits}
+
+
+def random_draw(rows: int, device: torch.device) -> Draw:
+    """Every third row is greedy."""
+    generator = torch.Generator().manual_seed(5)
+    keys = torch.randint(-(2**31), 2**31, (MOST_ROWS, 2), generator=generator)[:rows]
+    sampled = torch.arange(rows) % 3 > 0
+    scales = torch.where(sampled, 1 / 0.7, 1.0)
+    return Draw(
+        poisoned(scales.to(device)),
+        poisoned(sampled.float().to(device)),
+        keys.to(device, torch.int32),
+    )
+
+
+def run_project_qkv(
+    operation: Callable[..., None],
+    weight: Weight,
+    rows: int,
+    dtype: torch.dtype,
+    shape: tuple[int, int, int],
+) -> Written:
+    """`shape`: heads, kv heads and numbers of a head. See `run_skinny_matmul`."""
+    heads, kv_heads, dim = shape
+    device = weight.values.device
+    forest, positions = two_sequences(rows, device)
+    normed = random_rows(rows, weight.num_inputs, dtype, device)
+    bias = random_rows(1, weight.num_outputs, torch.float32, device)[0]
+    angles = torch.rand(MOST_ROWS + 40, dim // 2, generator=torch.Generator().manual_seed(3)) * 6
+    turns = poisoned(torch.cat([angles.cos(), angles.sin()], dim=1).to(device))
+    queries = unwritten(rows, heads, dim, like=normed)
+    keys = unwritten(kv_heads, 2 * MOST_ROWS, dim, like=normed)
+    values = unwritten(kv_heads, 2 * MOST_ROWS, dim, like=normed)
+    scratch = scratch_for(weight, rows)
+    written = (queries, keys, values)
+    squares = squares_of(normed)
+    operation(normed, squares, weight, bias, turns, forest, *written, scratch, EPS)
+    assert not scratch.arrived.any()
+    assert all(map(is_intact, written))
+    kept = torch.zeros(2 * MOST_ROWS, dtype=torch.bool, device=device)
+    kept[positions] = True
+    assert keys[:, ~kept].isnan().all(), "only the rows' own positions are written"
+    assert values[:, ~kept].isnan().all(), "only the rows' own positions are written"
+    at_rows = {"keys": keys[:, positions], "values": values[:, positions]}
+    return {"queries": queries} | {name: held.transpose(0, 1) for name, held in at_rows.items()}
+
+
+def two_sequences(rows: int, device: torch.device) -> tuple[Forest, torch.Tensor]:
+    """Two rows of a sequence, then those of another, none in the rows from 100 on.
+
+    Also the arena positions of the rows that hold something.
+    """
+    row = torch.arange(rows)
+    sequence = torch.where(row < 2, 1, 0).where(row < 100, -1)
+    bases, lengths, first_rows = torch.tensor([130, 3]), torch.tensor([9, 30]), torch.tensor([2, 0])
+    depths = torch.where(sequence >= 0, row % 7, 0)
+    positions = (bases + lengths - first_rows)[sequence] + row
+    nothing = torch.zeros(1, dtype=torch.int32)
+    held = {"sequences": sequence, "depths": depths, "bases": bases, "lengths": lengths}
+    held |= {"first_rows": first_rows}
+    arrays: dict[str, Any] = dict.fromkeys(Forest.__dataclass_fields__, nothing.to(device))
+    arrays |= {name: array.to(device, torch.int32) for name, array in held.items()}
+    return Forest(**arrays), positions[sequence >= 0].to(device)

@@ -1,0 +1,75 @@
+"""Triton's interpreter with bfloat16 as a GPU computes it. Import this before any kernel is run.
+
+The interpreter keeps bfloat16 as integers of 16 bits, multiplies and compares those integers, and
+cuts float32 off where a GPU rounds to the nearest even (triton-lang/triton#11584, #11585). Triton
+3.6 on numpy 2.4 also fails at loops with bounds known at run time only. Checked with Triton 3.6.0
+and 3.7.1 by `tests/kernels/test_interpreter.py`.
+"""
+
+import numpy as np
+import triton.language as tl
+from triton.runtime import interpreter
+
+_Builder, _Handle = interpreter.InterpreterBuilder, interpreter.TensorHandle
+_dot, _binary_op, _cast_impl = _Builder.create_dot, _Builder.binary_op, _Builder.cast_impl
+
+
+def _to_float32(bits):
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+def _to_bfloat16(values):
+    """Bits of the nearest, of two the even; every NaN becomes the quiet one."""
+    values = np.ascontiguousarray(values, dtype=np.float32)
+    bits = values.view(np.uint32)
+    rounded = ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+    return np.where(np.isnan(values), np.uint16(0x7FC0), rounded)
+
+
+def _is_bfloat16(handle):
+    return getattr(handle.dtype, "scalar", handle.dtype) == tl.bfloat16
+
+
+def _create_dot(self, a, b, acc, *rest):
+    a = _Handle(_to_float32(a.data), tl.float32) if _is_bfloat16(a) else a
+    b = _Handle(_to_float32(b.data), tl.float32) if _is_bfloat16(b) else b
+    return _dot(self, a, b, acc, *rest)
+
+
+def _patched_binary_op(self, lhs, rhs, op):
+    if _is_bfloat16(lhs) and _is_bfloat16(rhs):
+        out = op(_to_float32(lhs.data), _to_float32(rhs.data))
+        if out.dtype == bool:
+            return _Handle(out, tl.int1)
+        return _Handle(_to_bfloat16(out), tl.bfloat16)
+    return _binary_op(self, lhs, rhs, op)
+
+
+def _patched_cast(self, src, dst):
+    if src.dtype.scalar == tl.float32 and dst.scalar == tl.bfloat16:
+        return _Handle(_to_bfloat16(src.data), tl.bfloat16)
+    if src.dtype.scalar == tl.bfloat16 and dst.scalar == tl.float32:
+        return _Handle(_to_float32(src.data), tl.float32)
+    return _cast_impl(self, src, dst)
+
+
+def _extend(self, src, dst):
+    return self.cast_impl(src, dst)
+
+
+_Builder.create_dot, _Builder.binary_op, _Builder.cast_impl = (
+    _create_dot,
+    _patched_binary_op,
+    _patched_cast,
+)
+_Builder.create_fp_ext = _Builder.create_fp_trunc = _extend
+
+if hasattr(interpreter, "_patch_lang_tensor"):  # 3.6: int() of an array of one element
+    _patch_lang_tensor = interpreter._patch_lang_tensor
+
+    def _patched_lang_tensor(tensor, *args, **kwargs):
+        result = _patch_lang_tensor(tensor, *args, **kwargs)
+        tensor.__index__ = lambda self: int(np.asarray(self.handle.data).reshape(-1)[0])
+        return result
+
+    interpreter._patch_lang_tensor = _patched_lang_tensor
