@@ -31,10 +31,11 @@ from engine.bench.oracle_report import oracle_json, oracle_table
 from engine.bench.peers import PeerOptions, opened_peers
 from engine.bench.plots import ReplayPicture
 from engine.bench.pool import measure_pool
-from engine.bench.replay import ReplayOptions, run_replay
+from engine.bench.replay import ReplayOptions, ReplayReport, run_replay
 from engine.bench.replay_items import ReplayItem, load_replay_items
 from engine.bench.report import Setting, fim_json, fim_tables, replay_json, replay_tables
 from engine.engine import Engine, EngineOptions
+from engine.errors import ConfigurationError
 from engine.model.catalog import DEFAULT_MODEL
 from engine.model.device import Device
 from lsp_server.loading import load_engine
@@ -59,7 +60,9 @@ def bench_replay(arguments: argparse.Namespace, settings: Settings) -> None:
     )
     picture = ReplayPicture(arguments.plot) if arguments.plot else None
     if arguments.oracle_forced:
-        _bench_forced(items, options, arguments, settings)
+        report = _bench_forced(items, options, arguments, settings)
+        if picture:
+            picture.draw(report)
         return
     with (
         closing(load_engine(arguments, settings)) as engine,
@@ -129,8 +132,10 @@ def _bench_forced(
     options: ReplayOptions,
     arguments: argparse.Namespace,
     settings: Settings,
-) -> None:
+) -> ReplayReport:
     """Have the model say the targets. What it learns of them is no user's, and is forgotten."""
+    if arguments.compare:
+        raise ConfigurationError("--oracle-forced has no peers to --compare: they say their own")
     wanted = EngineOptions(
         cache_folder=settings.cache_folder,
         model=arguments.model or settings.model,
@@ -145,6 +150,7 @@ def _bench_forced(
     answer = replay_json(report.replay, setting) | {"inexact": report.inexact}
     lines = [f"not the target's text: {name}" for name in report.inexact]
     _print(arguments, answer, Group(replay_tables(report.replay, setting), *lines))
+    return report.replay
 
 
 def bench_gpu(arguments: argparse.Namespace, settings: Settings) -> None:
@@ -175,6 +181,8 @@ def bench_gpu(arguments: argparse.Namespace, settings: Settings) -> None:
 
 
 def _gpu_inputs(arguments: argparse.Namespace, settings: Settings) -> Inputs:
+    if arguments.chat and not arguments.model:
+        raise ConfigurationError("--chat asks a real model: name one with --model")
     return Inputs(
         shapes=parse_shapes(arguments.shapes or (QUICK_SHAPES if arguments.quick else ALL_SHAPES)),
         sources=Sources(

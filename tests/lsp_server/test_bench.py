@@ -131,11 +131,14 @@ def test_fim_prints_one_object_with_scores(engine, tasks_path, capsys):
 def test_a_model_is_made_to_say_the_targets(replay_path, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("FOREGRAM_CACHE", str(tmp_path / "cache"))
     folder = save_model(tiny_model("qwen2", max_position_embeddings=2048), tmp_path / "model")
+    picture = tmp_path / "replay.png"
     options = ["--oracle-forced", "--model", str(folder), "--dtype", "float32", "--json"]
+    options += ["--plot", str(picture)]
     assert cli.main(["bench", "replay", str(replay_path), *options]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["inexact"] == answer["different"] == []
     assert [item["text"] for item in answer["items"]] == ["1"] * 6
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_without_a_gpu_bench_gpu_is_refused(capsys):
@@ -188,6 +191,8 @@ def test_gpu_goes_on_without_matplotlib(no_gpu, tmp_path, monkeypatch, capsys):
         (["replay", "{set}", "--plot", "picture.exe"], "picture.exe"),
         (["replay", "{set}", "--lookahead", "1,1,9"], "lookahead 1,1,9"),
         (["fim", "{set}"], "no fill-in-the-middle task"),
+        (["replay", "{set}", "--oracle-forced", "--compare", "transformers"], "has no peers"),
+        (["gpu", "--quick", "--chat", "tasks.jsonl"], "--chat asks a real model"),
         (["gpu", "--quick", "missing.jsonl"], "there is no file missing.jsonl"),
         (["gpu", "--shapes", "8b"], "shape '8b' is none of"),
         (["gpu", "--quick", "--save", "missing/gpu"], "missing/gpu.json cannot be written"),

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 
+from engine.bench.gpu.failures import Notes
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.shapes import Shape, form_name, random_model
 from engine.model.gpu.buffers import StepShape
-from engine.model.model_config import ModelConfig
 from engine.progress import Progress
 from kernels.operations import operations_for
 from kernels.weight import Form
@@ -25,11 +25,16 @@ _WORKERS = 12
 class CompileJob:
     """The steps of one row count. `has_logits` also those that tell them, greedy and sampled."""
 
-    config: ModelConfig
+    shape: Shape
     form: Form
     rows: int
     has_logits: bool = False
     is_programmatic: bool = False
+
+    @property
+    def name(self) -> str:
+        """What to call it in reports."""
+        return f"{self.shape.name} {form_name(self.form)}, {self.rows} rows"
 
     @property
     def steps(self) -> tuple[StepShape, ...]:
@@ -53,7 +58,7 @@ def compile_all(
 ) -> Compiled:
     """Compile every job's kernels. The processes are new ones: CUDA does not survive a fork."""
     workers = min(workers, len(jobs))
-    failures = []
+    notes = Notes()
     progress.begin("compiling kernels", len(jobs))
     try:
         context = multiprocessing.get_context("spawn")
@@ -61,23 +66,25 @@ def compile_all(
             futures = {pool.submit(compile_job, job): job for job in jobs}
             for future in as_completed(futures):
                 progress.advance(1)
-                if (error := future.exception()) is not None:
-                    job = futures[future]
-                    name = f"{job.config.hidden_size} {form_name(job.form)}, {job.rows} rows"
-                    failures.append(f"{name}: {str(error).strip().splitlines()[-1:]}")
+                with notes.catching(futures[future].name):
+                    future.result()
     finally:
         progress.end()
-    return Compiled(len(jobs), workers, tuple(failures))
+    return Compiled(len(jobs), workers, tuple(notes))
 
 
 def compile_job(job: CompileJob) -> None:
-    """Run the steps of a model of two layers."""
-    run_job(Machine.gpu(), job)
+    """Run the steps of a model of two layers, and leave the device to the others."""
+    machine = Machine.gpu()
+    try:
+        run_job(machine, job)
+    finally:
+        machine.release()
 
 
 def run_job(machine: Machine, job: CompileJob) -> None:
     """Run the steps once on `machine`, which compiles what they need."""
-    config = replace(job.config, num_layers=_LAYERS, max_position=_POSITIONS)
+    config = replace(job.shape.config, num_layers=_LAYERS, max_position=_POSITIONS)
     operations = operations_for(machine.device, programmatic=job.is_programmatic)
     model = random_model(config, job.form, _POSITIONS, machine, operations)
     for step in job.steps:
@@ -94,7 +101,7 @@ def jobs_of(
 ) -> list[CompileJob]:
     """Jobs of several shapes, one for each row count."""
     return [
-        CompileJob(shape.config, form, count, has_logits, is_programmatic)
+        CompileJob(shape, form, count, has_logits, is_programmatic)
         for shape in shapes
         for count in rows
     ]

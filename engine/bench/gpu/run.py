@@ -154,7 +154,7 @@ class GpuBench:
             jobs += jobs_of(self._product_shapes(), form, PRODUCT_ROWS)
         jobs += jobs_of([self._programmatic_shape()], "float", (1, 32), is_programmatic=True)
         unique = {
-            (job.config, job.form, job.rows, job.is_programmatic): job for job in reversed(jobs)
+            (job.shape, job.form, job.rows, job.is_programmatic): job for job in reversed(jobs)
         }
         return list(unique.values())[::-1]
 

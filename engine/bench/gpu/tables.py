@@ -94,7 +94,8 @@ def _notes(result: object) -> Sequence[str]:
         return result.notes
     if isinstance(result, Compiled):
         return result.failures
-    return [NOTE] if isinstance(result, tuple) and isinstance(result[0], ForcedSet) else []
+    cases = result if isinstance(result, tuple) else ()
+    return [NOTE] if any(isinstance(case, ForcedSet) for case in cases) else []
 
 
 def _stress(result: Attention) -> str:

@@ -138,15 +138,15 @@ def test_the_bars_are_judged():
 def test_everything_that_will_be_launched_is_compiled_once(machine, inputs):
     shapes = parse_shapes(ALL_SHAPES)
     jobs = GpuBench(machine, replace(inputs, shapes=shapes), NoProgress()).compile_jobs()
-    keys = [(job.config, job.form, job.rows, job.is_programmatic) for job in jobs]
+    keys = [(job.shape, job.form, job.rows, job.is_programmatic) for job in jobs]
     assert len(set(keys)) == len(keys)
-    large = {job.rows for job in jobs if job.config.num_layers == 64 and job.form == "float"}
+    large = {job.rows for job in jobs if job.shape.name == "32b" and job.form == "float"}
     assert large == {1, 8, 16, 32, 64, 128}
     assert all(job.has_logits for job in jobs if job.form == "float" and not job.is_programmatic)
 
 
 def test_a_job_makes_the_steps_it_names(machine, shape):
-    job = CompileJob(shape.config, "fp8", 8, has_logits=True)
+    job = CompileJob(shape, "fp8", 8, has_logits=True)
     assert job.steps == (
         StepShape(8, 1),
         StepShape(8, 1, has_logits=True),
@@ -160,7 +160,8 @@ def test_a_job_that_fails_beside_is_a_note(shape):
     jobs = jobs_of([shape], "float", (1,))
     compiled = compile_all(jobs, NoProgress(), workers=1)
     assert (compiled.jobs, compiled.workers) == (1, 1)
-    assert "needs an NVIDIA GPU" in compiled.failures[0]
+    (note,) = compiled.failures
+    assert note.startswith("tiny bf16, 1 rows: bench gpu needs an NVIDIA GPU")
 
 
 def test_without_a_gpu_the_machine_is_refused():

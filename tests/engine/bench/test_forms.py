@@ -1,0 +1,39 @@
+"""Fewer bits are compared with whole weights on the same text."""
+
+import pytest
+
+from engine.bench.forms import forms_json, forms_table, measure_forms
+from engine.bench.replay_items import ReplayItem
+from engine.errors import ConfigurationError
+from engine.model.device import Device
+from engine.progress import NoProgress
+from tests.support.tiny_models import save_model, tiny_model
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+ITEMS = [
+    ReplayItem(f"i{n}", "completion", "p", "a.py", "def f(x):\n    return ", "x + 1\n" * n, "", ())
+    for n in (3, 60)
+]
+
+
+def measure(model, tmp_path, items=ITEMS):
+    device = Device.choose("cpu")
+    folder = str(save_model(model, tmp_path / "model"))
+    return measure_forms(folder, items, device, tmp_path, NoProgress(), lambda *_: None)
+
+
+def test_each_form_reads_the_same_tokens_and_the_whole_one_agrees_with_itself(tmp_path):
+    figures = measure(tiny_model("qwen2", 1, hidden_size=128, intermediate_size=256), tmp_path)
+    assert [one.dtype for one in figures] == ["bfloat16", "fp8", "int4"]
+    assert len({one.tokens for one in figures}) == 1
+    assert figures[0].agreement == 1.0
+    assert 0 < figures[2].agreement < 1.0
+    assert all(one.nats_per_token > 0 for one in figures)
+    assert [row["dtype"] for row in forms_json(figures)["forms"]] == ["bfloat16", "fp8", "int4"]
+    assert forms_table(figures).row_count == 3
+
+
+def test_a_model_of_another_kind_has_no_such_forms(tmp_path):
+    with pytest.raises(ConfigurationError, match="no Qwen2"):
+        measure(tiny_model("llama", 1), tmp_path)

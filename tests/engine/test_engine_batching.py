@@ -1,0 +1,160 @@
+"""Completions that go on side by side share steps, and each writes what it writes alone."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from engine.config import Lookahead, Sampling, StopRules
+from engine.engine import Engine, EngineOptions
+from engine.learning import Learning
+from engine.model.gpu.step_queue import StepQueue
+from engine.model.loaded_model import LoadOptions, load_model
+from engine.progress import NoProgress
+from engine.request import Buffer, CompletionRequest, FinishReason
+from engine.scheduler import Job, Scheduler
+from tests.support.gpu_models import gpu_qwen2
+from tests.support.tiny_models import save_model, tiny_model
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+FILES = {
+    "stack.py": "class Stack:\n    def push(self, item):\n        self.items.append(item)\n    def ",
+    "queue.py": "class Queue:\n    def put(self, item):\n        self.items.insert(0, item)\n    d",
+    "set.py": "def union(one, other):\n    return {*one, *other}\n\n\ndef differ",
+}
+RULES = StopRules(
+    max_tokens=30, suffix=False, indentation=False, repetition=False, max_blank_lines=1000
+)
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return tiny_model("qwen2", 4, num_attention_heads=7, num_key_value_heads=1, hidden_size=56)
+
+
+@pytest.fixture
+def engine(reference, tmp_path):
+    options = LoadOptions(str(save_model(reference, tmp_path / "model")), device="cpu")
+    model = load_model(options, tmp_path / "cache", NoProgress())
+    model = replace(model, network=gpu_qwen2(reference, positions=8192))
+    learning = Learning.load(tmp_path / "learned", "key", model.network, NoProgress())
+    return Engine(model, learning, EngineOptions(tmp_path, prompt_tokens=256))
+
+
+def request(path, *, lookahead="auto", sampling=None, key=None):
+    others = tuple(Buffer(other, text) for other, text in FILES.items() if other != path)
+    return CompletionRequest(
+        prefix=FILES[path],
+        suffix="\n",
+        path=path,
+        open_buffers=others,
+        workspace=path,
+        cache_key=key or path,
+        lookahead=Lookahead.parse(lookahead),
+        sampling=sampling or Sampling(),
+        stop=RULES,
+    )
+
+
+def run_together(engine, requests, *, cancelled_after=None):
+    """The results, in order; the first job is cancelled after so many of its turns."""
+    scheduler, results = Scheduler(), {}
+
+    def job(number, one):
+        def turns(cancelled):
+            taken = 0
+            work = engine.completing(one, on_chunk=lambda _: None, cancelled=cancelled)
+            while True:
+                try:
+                    next(work)
+                except StopIteration as end:
+                    results[number] = end.value
+                    break
+                taken += 1
+                if number == 0 and taken == cancelled_after:
+                    jobs[0].cancel()
+                yield
+            if len(results) == len(requests):
+                scheduler.stop()
+
+        return Job(f"client {number}", "buffer", turns, lambda _: None)
+
+    jobs = [job(number, one) for number, one in enumerate(requests)]
+    for one in jobs:
+        scheduler.submit(one)
+    scheduler.work(engine.num_lanes, engine.expect)
+    return [results[number] for number in range(len(requests))]
+
+
+@pytest.fixture
+def num_launches(monkeypatch):
+    launches: list[int] = []
+    launch = StepQueue._launch
+
+    def counted(queue):
+        launches.append(len(queue._waiting))
+        launch(queue)
+
+    monkeypatch.setattr(StepQueue, "_launch", counted)
+    return launches
+
+
+@pytest.mark.parametrize("lookahead", ["auto", "off", "8,8,8"])
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.8, seed=1)])
+def test_each_writes_what_it_writes_alone(engine, lookahead, sampling):
+    requests = [request(path, lookahead=lookahead, sampling=sampling) for path in FILES]
+    alone = [engine.complete(one) for one in requests]
+    together = run_together(engine, requests)
+    assert [one.text for one in together] == [one.text for one in alone]
+    assert [one.finish_reason for one in together] == [one.finish_reason for one in alone]
+
+
+def test_they_share_their_steps(engine, num_launches):
+    results = run_together(engine, [request(path, lookahead="off") for path in FILES])
+    steps = [result.stats.steps for result in results]
+    assert len(num_launches) <= max(steps) + 2
+    assert num_launches.count(3) >= min(steps) - 2
+
+
+def test_ways_of_drawing_may_meet_in_a_step(engine):
+    samplings = [Sampling(), Sampling(1.0, seed=7), Sampling(1.0, top_k=5, seed=7)]
+    requests = [
+        request(path, sampling=sampling) for path, sampling in zip(FILES, samplings, strict=True)
+    ]
+    alone = [engine.complete(one).text for one in requests]
+    assert [one.text for one in run_together(engine, requests)] == alone
+
+
+def test_two_of_one_prompt_do_not_disturb_each_other(engine):
+    """As the candidates of an explicit request do, which differ in their seeds."""
+    requests = [
+        request("stack.py", sampling=Sampling(0.9, seed=seed), key="stack") for seed in (1, 2, 3)
+    ]
+    alone = [engine.complete(one).text for one in requests]
+    assert [one.text for one in run_together(engine, requests)] == alone
+
+
+def test_one_that_is_cancelled_leaves_the_others_alone(engine):
+    requests = [request(path, lookahead="off") for path in FILES]
+    alone = [engine.complete(one).text for one in requests]
+    together = run_together(engine, requests, cancelled_after=3)
+    assert together[0].finish_reason is FinishReason.CANCELLED
+    assert [one.text for one in together[1:]] == alone[1:]
+    assert engine.complete(requests[0]).text == alone[0]
+
+
+def test_more_than_there_are_lanes_wait_for_one(engine):
+    requests = [
+        request("set.py", key=f"key {seed}", sampling=Sampling(0.9, seed=seed))
+        for seed in range(17)
+    ]
+    assert len(run_together(engine, requests)) == 17
+
+
+def test_workspaces_come_back_to_their_lanes(engine):
+    run_together(engine, [request(path) for path in FILES])
+    held = engine.pool_tokens
+    run_together(engine, [request(path) for path in FILES])
+    assert engine.pool_tokens <= 2 * held
+    assert torch.isfinite(engine._model.network.arena.keys).all()

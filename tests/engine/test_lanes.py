@@ -1,0 +1,63 @@
+"""Each completion has a lane for itself; a workspace comes back to the one that knows it."""
+
+from typing import Any
+
+from engine.decoding.pool import NgramPool
+from engine.decoding.tree import Source
+from engine.lanes import Lane, Lanes
+from engine.open_buffers import OpenBuffers
+from engine.workspace import Workspace
+
+
+def make_lanes() -> Lanes:
+    def make() -> Lane:
+        pool = NgramPool(1000, 300)
+        encode: Any = list
+        return Lane(pool, OpenBuffers(Workspace(pool, encode)))
+
+    return Lanes(make)
+
+
+def test_lanes_are_made_as_they_are_needed():
+    lanes = make_lanes()
+    with lanes.take("a") as first, lanes.take("b") as second:
+        assert first is not second
+    with lanes.take("c") as third:
+        assert third in (first, second)
+
+
+def test_a_workspace_comes_back_to_its_lane():
+    lanes = make_lanes()
+    with lanes.take("a") as first, lanes.take("b") as second:
+        pass
+    with lanes.take("b") as again:
+        assert again is second
+    with lanes.take("a") as again:
+        assert again is first
+
+
+def test_a_new_workspace_gets_the_lane_that_was_left_longest_ago():
+    lanes = make_lanes()
+    with lanes.take("a") as first, lanes.take("b"):
+        pass
+    with lanes.take("b"):
+        pass
+    with lanes.take("c") as third:
+        assert third is first
+
+
+def test_a_second_completion_of_a_workspace_gets_another_lane():
+    lanes = make_lanes()
+    with lanes.take("a") as first, lanes.take("a") as second:
+        assert first is not second
+
+
+def test_tokens_are_those_of_all_lanes_and_completions_are_forgotten_in_all():
+    lanes = make_lanes()
+    with lanes.take("a") as first, lanes.take("b") as second:
+        first.pool.add([1, 2, 3], Source.OPEN_BUFFER)
+        second.pool.add([4, 5], Source.PREVIOUS_COMPLETION)
+    held = lanes.pool_tokens
+    lanes.forget_completions()
+    assert held >= 5
+    assert len(second.pool) <= len(first.pool)
