@@ -34,11 +34,11 @@ from engine.bench.pool import measure_pool
 from engine.bench.replay import ReplayOptions, ReplayReport, run_replay
 from engine.bench.replay_items import ReplayItem, load_replay_items
 from engine.bench.report import Setting, fim_json, fim_tables, replay_json, replay_tables
-from engine.engine import Engine, EngineOptions
+from engine.engine import Engine
 from engine.errors import ConfigurationError
 from engine.model.catalog import DEFAULT_MODEL
 from engine.model.device import Device
-from lsp_server.loading import load_engine
+from lsp_server.loading import engine_options, load_engine
 from lsp_server.settings import Settings
 from lsp_server.terminal import ItemsBar, ProgressBars
 
@@ -136,13 +136,7 @@ def _bench_forced(
     """Have the model say the targets. What it learns of them is no user's, and is forgotten."""
     if arguments.compare:
         raise ConfigurationError("--oracle-forced has no peers to --compare: they say their own")
-    wanted = EngineOptions(
-        cache_folder=settings.cache_folder,
-        model=arguments.model or settings.model,
-        dtype=arguments.dtype,
-        device=arguments.device or settings.device,
-        threads=settings.threads,
-    )
+    wanted = engine_options(arguments, settings)
     with TemporaryDirectory(prefix="foregram-") as folder, ItemsBar("items") as bar:
         replay = load_forced(wanted, Path(folder), ProgressBars(Console(stderr=True)))
         report = replay.run(items, options, bar.show)

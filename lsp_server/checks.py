@@ -3,6 +3,7 @@
 No check loads torch; where torch alone knows, another process is asked.
 """
 
+import importlib.util
 import platform
 import shutil
 import subprocess
@@ -66,6 +67,9 @@ def check_gpu(device: str) -> Check:
             return Check("gpu", "failed", f"device is {device}, but there is no GPU", advice)
         return Check("gpu", "ok", "CPU: there is no NVIDIA GPU, or no driver of one")
     if name := _cuda_name():
+        if importlib.util.find_spec("triton") is None:
+            advice = "run: pip install 'foregram[gpu]'; device cpu does without"
+            return Check("gpu", "failed", f"{name}, but Triton is missing", advice)
         return Check("gpu", "ok", f"{name}, which torch can use")
     state: Literal["warning", "failed"] = "failed" if is_asked_for else "warning"
     advice = "install a build of torch for CUDA, or a newer driver; device cpu needs neither"

@@ -65,6 +65,7 @@ def serve_command(settings: Settings, folder: RuntimeFolder) -> list[str]:
         "--idle-exit": settings.idle_exit_s or None,
         "--model": settings.model,
         "--device": settings.device if settings.device != "auto" else None,
+        "--dtype": settings.dtype,
         "--kv-budget": settings.kv_budget_mb,
         "--threads": settings.threads,
         "--prompt-tokens": settings.prompt_tokens,

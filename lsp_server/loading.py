@@ -11,14 +11,19 @@ from lsp_server.terminal import ProgressBars
 _MEGABYTE = 1024 * 1024
 
 
-def load_engine(arguments: argparse.Namespace, settings: Settings) -> Engine:
-    """Load what the options say, or else the settings. Raises ForegramError."""
-    options = EngineOptions(
+def engine_options(arguments: argparse.Namespace, settings: Settings) -> EngineOptions:
+    """What the command line says, or else the settings."""
+    return EngineOptions(
         cache_folder=settings.cache_folder,
         model=arguments.model or settings.model,
-        dtype=arguments.dtype,
+        dtype=arguments.dtype or settings.dtype,
         device=arguments.device or settings.device,
         threads=settings.threads,
         kv_bytes=None if settings.kv_budget_mb is None else settings.kv_budget_mb * _MEGABYTE,
     )
-    return Engine.load(options, progress=ProgressBars(Console(stderr=True)))
+
+
+def load_engine(arguments: argparse.Namespace, settings: Settings) -> Engine:
+    """Load what is asked for, with its progress on stderr. Raises ForegramError."""
+    progress = ProgressBars(Console(stderr=True))
+    return Engine.load(engine_options(arguments, settings), progress)

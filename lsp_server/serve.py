@@ -45,7 +45,7 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
         engine_options = EngineOptions(
             cache_folder=arguments.cache_folder or settings.cache_folder,
             model=arguments.model or settings.model,
-            dtype=arguments.dtype,
+            dtype=arguments.dtype or settings.dtype,
             device=arguments.device or settings.device,
             threads=arguments.threads or settings.threads,
             prompt_tokens=arguments.prompt_tokens or settings.prompt_tokens,

@@ -42,6 +42,15 @@ Device = Annotated[
 ]
 
 
+Dtype = Annotated[
+    str,
+    Meta(
+        pattern="^(int8|float32|bfloat16|fp8|int4)$",
+        extra={"expected": "one of `int8`, `float32`, `bfloat16`, `fp8`, `int4`"},
+    ),
+]
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Choices that hold for every command until an option overrides them."""
 
@@ -63,6 +72,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         str | None, Meta(description="an alias, a hub id, a local folder or a `.gguf` file")
     ] = None
     device: Annotated[Device, Meta(description="where the model runs")] = "auto"
+    dtype: Annotated[
+        Dtype | None, Meta(description="how weights are held; unset: `int8`, on a GPU `bfloat16`")
+    ] = None
     threads: Annotated[Positive | None, Meta(description="threads that torch uses")] = None
     kv_budget_mb: Annotated[
         Positive | None, Meta(description="memory for keys and values of prompts")

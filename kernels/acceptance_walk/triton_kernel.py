@@ -10,7 +10,7 @@ from kernels.lm_head.best import Best
 _NO_INDEX: tl.constexpr = tl.constexpr(2**30)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["capacity"])
 def choose_kernel(
     SCORES, IDS, SECONDS, CHOSEN, MARGINS, TOPS, blocks, capacity,
     BLOCKS: tl.constexpr, TOP: tl.constexpr, PDL: tl.constexpr,

@@ -9,7 +9,8 @@ from kernels.product.triton_kernel import launch, product, row_factors, scaled
 from kernels.weight import Weight
 
 
-@triton.jit
+# Buckets share a binary: no number of rows may shape the code, and 1 would become a constant.
+@triton.jit(do_not_specialize=["num_rows"])
 def lm_head_kernel(
     INPUTS,
     VALUES,

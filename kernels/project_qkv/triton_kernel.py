@@ -19,7 +19,8 @@ from kernels.skinny_matmul.tiles import require_scratch
 from kernels.weight import Weight
 
 
-@triton.jit
+# Buckets share a binary: no number of rows may shape the code, and 1 would become a constant.
+@triton.jit(do_not_specialize=["num_rows"])
 def project_qkv_kernel(
     INPUTS,
     VALUES,

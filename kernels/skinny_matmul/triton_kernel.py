@@ -18,7 +18,8 @@ from kernels.skinny_matmul.tiles import require_scratch
 from kernels.weight import Weight
 
 
-@triton.jit
+# Buckets share a binary: no number of rows may shape the code, and 1 would become a constant.
+@triton.jit(do_not_specialize=["num_rows"])
 def skinny_matmul_kernel(
     INPUTS,
     VALUES,
@@ -53,7 +54,7 @@ def skinny_matmul_kernel(
         _add(acc, RESIDUAL, GAIN, NORMED, SQUARES, num_rows, N, ROWS)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["num_rows"])
 def add_kernel(
     PRODUCT,
     RESIDUAL,

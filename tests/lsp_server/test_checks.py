@@ -1,5 +1,6 @@
 """Checks of this machine, each against the fault that it is there for."""
 
+import importlib.util
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError
@@ -59,6 +60,14 @@ def test_a_missing_torch_is_a_failure(monkeypatch):
 def test_a_gpu_has_its_name_from_torch(gpu):
     gpu("print('H200')")
     assert check_gpu("auto").what == "H200, which torch can use"
+
+
+def test_a_gpu_without_triton_is_a_failure_with_its_way_out(gpu, monkeypatch):
+    gpu("print('H200')")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    check = check_gpu("auto")
+    assert (check.state, check.what) == ("failed", "H200, but Triton is missing")
+    assert "pip install 'foregram[gpu]'" in check.advice
 
 
 @pytest.mark.parametrize("answer", ["print(False)", "import nothing_like_torch"])

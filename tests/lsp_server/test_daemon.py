@@ -243,16 +243,17 @@ def test_a_runtime_folder_of_others_is_refused(stub):
 
 def test_the_host_gets_what_the_settings_say(stub):
     settings = msgspec.structs.replace(
-        stub.settings, model="1.5b", device="cuda:1", kv_budget_mb=512, idle_exit_s=60
+        stub.settings, model="1.5b", device="cuda:1", dtype="fp8", kv_budget_mb=512
     )
-    settings = msgspec.structs.replace(settings, threads=3, prompt_tokens=900)
+    settings = msgspec.structs.replace(settings, threads=3, prompt_tokens=900, idle_exit_s=60)
     command = serve_command(settings, stub.folder)
     assert command[:5] == [sys.executable, "-P", "-m", "lsp_server", "serve"]
     assert command[5:] == [
         *("--socket", str(stub.folder.socket_path)),
         *("--token-file", str(stub.folder.token_path)),
         *("--record", str(stub.folder.record_path)),
-        *("--idle-exit", "60", "--model", "1.5b", "--device", "cuda:1", "--kv-budget", "512"),
+        *("--idle-exit", "60", "--model", "1.5b", "--device", "cuda:1"),
+        *("--dtype", "fp8", "--kv-budget", "512"),
         *("--threads", "3", "--prompt-tokens", "900"),
         *("--cache-folder", str(settings.cache_folder)),
     ]

@@ -22,6 +22,7 @@ _OF_THE_MACHINE = {
     "runtime_folder",
     "model",
     "device",
+    "dtype",
     "threads",
     "kv_budget_mb",
     "idle_exit_s",

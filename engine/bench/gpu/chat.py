@@ -75,7 +75,7 @@ def _problems(tasks: Sequence[FimTask]) -> list[str]:
         problem = task.id.rpartition("/")[0]
         if problem not in shortest or len(task.prefix) < len(shortest[problem]):
             shortest[problem] = task.prefix
-    return [prefix.rstrip() for prefix in shortest.values()]
+    return [prefix.strip() for prefix in shortest.values()]
 
 
 def measure_chat(
