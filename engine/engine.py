@@ -1,8 +1,7 @@
 """One loaded model and all that it has learned: a request in, a completion out."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,33 +10,24 @@ import torch
 from engine.completion import Completion
 from engine.decoding.budget import StepCost
 from engine.decoding.constraint import healed_start
-from engine.decoding.decoder import Decoder, Drafter, NoDrafts
-from engine.decoding.drafting import Knowledge, LookaheadDrafter
-from engine.decoding.pool import NgramPool, PoolFullError
-from engine.decoding.recycler import Recycler
+from engine.decoding.decoder import Decoder, Drafter
 from engine.decoding.stepping import stepper_of
 from engine.decoding.stopping import Stopper
-from engine.decoding.text_lookup import TextLookup
-from engine.decoding.tree import Source
-from engine.lanes import Lane, Lanes
+from engine.drafters import Drafters
+from engine.lanes import Lanes
 from engine.learning import Learning
 from engine.model.causal_lm import MAX_ROWS, CacheSlot, Stepper
 from engine.model.loaded_model import LoadedModel, LoadOptions, load_model
 from engine.model.prompt import Prompt, build_prompt
-from engine.open_buffers import OpenBuffers
 from engine.progress import NoProgress, Progress
 from engine.prompt_cache import Entered, PromptCache
 from engine.request import CompletionChunk, CompletionRequest, CompletionResult, FinishReason
 from engine.snippets import related_snippets
 from engine.text_stream import TextStream
 from engine.turns import Turns, run_to_end
-from engine.workspace import Workspace
 
-POOL_TOKENS = 8_000_000  # room for all texts let in, at well over one token a character
-_HEAD_CHARS, _REST_CHARS = 1_000_000, 500_000  # of the edited file, around the cursor
 _PREFILL_MS = 1000.0  # for a prompt of which nothing is cached
 _DECODED_TOKENS = 256  # that a slot has room for, even where a request asks for fewer
-_REMEMBERED_CONTEXT = 16  # tokens before a completion that are remembered with it
 
 
 _KV_BYTES = 512 * 1024 * 1024  # of cached prompts, where a model does not reserve them ahead
@@ -83,9 +73,8 @@ class Engine:
         self._prompt_tokens = min(budget, model.network.max_context // 2)
         kv_bytes = model.network.reserved_bytes or options.kv_bytes or _KV_BYTES
         self._prompts = PromptCache(model.network, kv_bytes)
-        tables, vocab_size = learning.tables, model.network.vocab_size
-        self._recycler = Recycler(vocab_size, tables["recycler"].probs)
-        self._lanes = Lanes(self._make_lane)
+        self._drafters = Drafters(model.tokenizer, model.network.vocab_size, learning)
+        self._lanes = Lanes(self._drafters.make_lane)
 
     @classmethod
     def load(cls, options: EngineOptions, progress: Progress | None = None) -> "Engine":
@@ -171,12 +160,12 @@ class Engine:
         decoding = time.perf_counter()
         if entered is not None:
             with self._lanes.take(request.workspace) as lane:
-                with self._drafter(lane, request, prompt) as drafter:
+                with self._drafters.drafter(lane, request, prompt) as drafter:
                     decoding = time.perf_counter()
                     yield from self._decode(
                         request, prompt, entered, limit, drafter, completion, cancelled
                     )
-                self._remember(lane, request, prompt, completion.token_ids)
+                self._drafters.remember(lane, request, prompt, completion.token_ids)
         completion.finish(FinishReason.CANCELLED if cancelled() else FinishReason.CONTEXT_FULL)
         return completion.result(
             prompt_tokens=len(prompt.ids),
@@ -201,11 +190,6 @@ class Engine:
     def close(self) -> None:
         """Keep what was learned for the next start."""
         self._learning.save()
-
-    def _make_lane(self) -> Lane:
-        vocab_size = self._model.network.vocab_size
-        pool = NgramPool(POOL_TOKENS, vocab_size, acceptance=self._learning.tables["pool"])
-        return Lane(pool, OpenBuffers(Workspace(pool, self._model.tokenizer.encode)))
 
     def _enter(
         self,
@@ -233,7 +217,7 @@ class Engine:
         constraint = healed_start(prompt.dropped, self._model.trie, vocabulary)
         stepper = self._make_stepper(entered.slot)
         decoder = Decoder(stepper, drafter, request.sampling, constraint, cancelled)
-        steps = decoder.steps(prompt.ids[-1], self._context(prompt), max_tokens)
+        steps = decoder.steps(prompt.ids[-1], self._drafters.context(prompt), max_tokens)
         written = list(prompt.ids)
         try:
             for step in steps:
@@ -244,51 +228,6 @@ class Engine:
         finally:
             steps.close()
             entered.leave(written)
-
-    @contextmanager
-    def _drafter(self, lane: Lane, request: CompletionRequest, prompt: Prompt) -> Iterator[Drafter]:
-        """Let the pool know the request's buffers, and its file for as long as it is completed."""
-        if request.lookahead.mode == "off":
-            yield NoDrafts()
-            return
-        pool, encode = lane.pool, self._model.tokenizer.encode
-        lane.buffers.sync(request.workspace, request.open_buffers)
-        mark = pool.mark()
-        try:
-            pool.add(encode(request.suffix[:_REST_CHARS]), Source.SUFFIX, request.path)
-            head = request.prefix.removesuffix(prompt.partial.decode("utf-8", "replace"))
-            head = head[-_HEAD_CHARS:]
-            pool.add(encode(head), Source.EDITED_FILE, request.path)
-            bytes_of = self._model.tokenizer.vocabulary.bytes_of
-            first_draft = TextLookup(pool, bytes_of, encode).draft(
-                prompt.context_ids, prompt.partial, MAX_ROWS // 2, owed=bool(prompt.dropped)
-            )
-            knowledge = Knowledge(
-                pool, self._recycler, self._learning.tables, self._learning.budget
-            )
-            context = self._context(prompt)
-            yield LookaheadDrafter(request.lookahead, knowledge, context, first_draft)
-        finally:
-            pool.rollback(mark)
-
-    def _remember(
-        self, lane: Lane, request: CompletionRequest, prompt: Prompt, token_ids: Sequence[int]
-    ) -> None:
-        """Keep what was written: who asks again, or types on as predicted, gets it in few steps."""
-        if request.lookahead.mode != "off" and token_ids:
-            content = [*self._context(prompt)[-_REMEMBERED_CONTEXT:], *token_ids]
-            with suppress(PoolFullError):
-                lane.pool.add(content, Source.PREVIOUS_COMPLETION, request.path)
-
-    def _context(self, prompt: Prompt) -> list[int]:
-        """Tokens that the answer follows in the file; they hold what is not to be healed.
-
-        Never empty: at a file's start it is the mark that the answer follows in the prompt.
-        """
-        context = list(prompt.context_ids)
-        if not prompt.dropped:
-            context += self._model.tokenizer.encode(prompt.partial.decode("utf-8", "replace"))
-        return context or list(prompt.ids[-1:])
 
 
 def affordable_prompt(cost: StepCost) -> int:

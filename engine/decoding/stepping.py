@@ -40,8 +40,8 @@ class HostAnswer:
 
 
 @dataclass(slots=True)
-class HostStepper:
-    """A `Stepper` over any slot. The model runs in `finish`: nothing goes on beside it."""
+class _OverSlot:
+    """What all steppers have: a slot, and the step that was asked for."""
 
     slot: CacheSlot
     _order: StepOrder | None = field(default=None, init=False)
@@ -56,15 +56,28 @@ class HostStepper:
         """Tokens that fit, committed and in flight."""
         return self.slot.capacity
 
+    def commit(self, rows: Sequence[int]) -> None:
+        """Keep the path `rows` of the finished step."""
+        self.slot.commit(rows)
+
+    def _take_order(self) -> StepOrder:
+        if self._order is None:
+            raise ValueError("no step was begun")
+        order, self._order = self._order, None
+        return order
+
+
+@dataclass(slots=True)
+class HostStepper(_OverSlot):
+    """A `Stepper` over any slot. The model runs in `finish`: nothing goes on beside it."""
+
     def begin(self, order: StepOrder) -> None:
         """Remember what is to be done."""
         self._order = order
 
     def finish(self) -> StepAnswer:
         """Run the model, choose, and walk the path that agrees. Raises ValueError before `begin`."""
-        if self._order is None:
-            raise ValueError("no step was begun")
-        order, self._order = self._order, None
+        order = self._take_order()
         began = time.perf_counter()
         tree = order.tree
         logits = self.slot.step(tree)
@@ -74,10 +87,6 @@ class HostStepper:
         chosen = choose(logits, positions, order.sampling, allowed)
         rows = verify(tree.token_ids, tree.parents, chosen).rows
         return HostAnswer(chosen, rows, 1000 * (time.perf_counter() - began), logits)
-
-    def commit(self, rows: Sequence[int]) -> None:
-        """Keep the path `rows` of the finished step."""
-        self.slot.commit(rows)
 
     def abandon(self) -> None:
         """Forget what was to be done."""
@@ -108,21 +117,10 @@ class MendedAnswer:
 
 
 @dataclass(slots=True)
-class DeviceStepper:
+class DeviceStepper(_OverSlot):
     """A `Stepper` over a slot that chooses by itself, save where more than scores decide."""
 
     slot: SteppingSlot
-    _order: StepOrder | None = field(default=None, init=False)
-
-    @property
-    def length(self) -> int:
-        """Committed tokens."""
-        return self.slot.length
-
-    @property
-    def capacity(self) -> int:
-        """Tokens that fit, committed and in flight."""
-        return self.slot.capacity
 
     def begin(self, order: StepOrder) -> None:
         """Start the step, as soon as the device takes it."""
@@ -131,9 +129,7 @@ class DeviceStepper:
 
     def finish(self) -> StepAnswer:
         """Wait for the step. Raises ValueError before `begin`."""
-        if self._order is None:
-            raise ValueError("no step was begun")
-        order, self._order = self._order, None
+        order = self._take_order()
         answer = self.slot.finish()
         rows = order.logits_rows
         if not len(rows):
@@ -144,10 +140,6 @@ class DeviceStepper:
         chosen[rows] = choose(answer.logits, positions, order.sampling, allowed)
         path = verify(order.tree.token_ids, order.tree.parents, chosen).rows
         return MendedAnswer(chosen, path, answer)
-
-    def commit(self, rows: Sequence[int]) -> None:
-        """Keep the path `rows` of the finished step."""
-        self.slot.commit(rows)
 
     def abandon(self) -> None:
         """Forget the step that was begun."""

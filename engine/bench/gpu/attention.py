@@ -132,12 +132,17 @@ class _Case:
 
 
 def tree_mask(tree: TokenTree, context: int) -> torch.Tensor:
-    """Which keys each row sees, bool [rows, keys], padded to what torch's kernels like."""
-    rows = tree.num_rows
+    """Which keys each row of a tree sees, bool [rows, keys]."""
+    return key_mask(torch.from_numpy(tree.ancestors), context)
+
+
+def key_mask(seen: torch.Tensor, context: int) -> torch.Tensor:
+    """Put the text before the rows that each row sees, and pad to what torch's kernels like."""
+    rows = len(seen)
     keys = -(-(context + rows) // _ALIGNED) * _ALIGNED
     mask = torch.zeros(rows, keys, dtype=torch.bool)
     mask[:, :context] = True
-    mask[:, context : context + rows] = torch.from_numpy(tree.ancestors)
+    mask[:, context : context + rows] = seen
     return mask
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from engine.bench.gpu.attention import Attention
 from engine.bench.gpu.invariance import Invariances
+from engine.bench.gpu.recipe_speeds import OWN, forced_sets, recipe_speeds
 from engine.bench.gpu.replays import ForcedSet
 from engine.bench.gpu.steps import Steps
 
@@ -38,17 +39,13 @@ class Bar:
 
 def bars_of(results: Mapping[str, Any]) -> list[Bar]:
     """Judge the sections' results, by their names."""
-    replays = [one for result in results.values() if _is_replay(result) for one in result]
     return [
         *_step_bars(results.get("steps")),
-        *_replay_bars(replays),
+        *_replay_bars(forced_sets(results)),
+        _recipe_bar(results),
         _invariance_bar(results.get("invariance")),
         *_attention_bars(results.get("attention")),
     ]
-
-
-def _is_replay(result: object) -> bool:
-    return isinstance(result, tuple) and bool(result) and isinstance(result[0], ForcedSet)
 
 
 def _step_bars(steps: Steps | None) -> list[Bar]:
@@ -70,10 +67,13 @@ def _replay_bars(replays: Sequence[ForcedSet]) -> list[Bar]:
         auto = (found := sets.get((shape, kind))) and found.speed("auto")
         value = auto.over_off_of_totals if auto else None
         bars.append(Bar(f"lookahead on over off, {shape} bf16, {kind}s", value, bound))
-    found = sets.get(("32b", "completion"))
-    auto, recipe = (found and found.speed(name) for name in ("auto", "15,15,15"))
-    value = auto.tokens_per_s / recipe.tokens_per_s if auto and recipe else None
-    return [*bars, Bar("auto over 15,15,15, 32b bf16, completions", value, 1.5)]
+    return bars
+
+
+def _recipe_bar(results: Mapping[str, Any]) -> Bar:
+    found = recipe_speeds(results).find("32b", "completion", "15,15,15", OWN)
+    name = "auto over 15,15,15 at its own rows, 32b bf16, completions"
+    return Bar(name, found.auto_over_recipe if found else None, 1.5)
 
 
 def _invariance_bar(found: Invariances | None) -> Bar:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.bench.gpu.bars import bars_of
+from engine.bench.gpu.recipe_speeds import OWN_NOTE
 from engine.bench.gpu.replays import NOTE
 from engine.bench.report import plain
 from engine.errors import ConfigurationError
@@ -28,7 +29,7 @@ class Findings:
             "sections": {name: plain(result) for name, result in self.results.items()},
             "failures": self.failures,
             "section_seconds": plain(self.seconds),
-            "notes": [NOTE],
+            "notes": [NOTE, OWN_NOTE],
         }
         return answer
 

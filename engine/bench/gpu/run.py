@@ -18,6 +18,8 @@ from engine.bench.gpu.invariance import Invariances, measure_invariance
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.products import FORMS, ProductTimes, measure_products
 from engine.bench.gpu.real_model import OwnText, measure_own_text
+from engine.bench.gpu.recipe_speeds import recipe_speeds
+from engine.bench.gpu.recipes import Recipes, measure_recipes
 from engine.bench.gpu.replays import ForcedSet, ReplayPlan, by_kind, measure_replays
 from engine.bench.gpu.shapes import Shape, form_name
 from engine.bench.gpu.sizes import Inputs, Sizes
@@ -86,10 +88,14 @@ class GpuBench:
             Section("steps", self._steps),
             Section("products", self._products),
             Section("attention", self._attention),
+            Section("recipes", self._recipes),
             Section("invariance", self._invariance),
             *self._replay_sections(self.replay_plans()),
-            Section("first_token", self._first_token),
         ]
+        if self._inputs.items:
+            compared = partial(recipe_speeds, self.findings.results)
+            sections += [Section("recipe_speeds", compared)]
+        sections += [Section("first_token", self._first_token)]
         if self._inputs.sources.model is not None:
             sections += [Section("own_text", self._own_text)] if self._inputs.items else []
             sections += [Section("chat", self._chat)] if self._inputs.tasks else []
@@ -181,6 +187,13 @@ class GpuBench:
             ],
             self._sizes.launches,
             self._progress,
+        )
+
+    def _recipes(self) -> Recipes:
+        shapes = [plan.shape for plan in self.replay_plans()]
+        steps = self.findings.results.get("steps")
+        return measure_recipes(
+            self._machine, shapes, self._sizes.contexts[1], steps, self._progress
         )
 
     def _invariance(self) -> Invariances:

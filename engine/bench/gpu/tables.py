@@ -14,6 +14,8 @@ from engine.bench.gpu.compiling import Compiled
 from engine.bench.gpu.findings import Findings
 from engine.bench.gpu.invariance import Invariances
 from engine.bench.gpu.products import ProductTime, ProductTimes
+from engine.bench.gpu.recipe_speeds import RecipeSpeeds
+from engine.bench.gpu.recipes import Recipes
 from engine.bench.gpu.replays import NOTE, ForcedSet
 from engine.bench.gpu.steps import Steps
 
@@ -56,10 +58,12 @@ def _rows(result: object) -> list[Row]:
         return [row]
     if isinstance(result, Compiled):
         return [asdict(result) | {"failures": len(result.failures)}]
-    if isinstance(result, (Steps, Attention)):
+    if isinstance(result, (Steps, Attention, Recipes)):
         return [asdict(time) for time in result.times]
     if isinstance(result, ProductTimes):
         return [_product_row(time) for time in result.times]
+    if isinstance(result, RecipeSpeeds):
+        return [asdict(speed) for speed in result.speeds]
     if isinstance(result, Invariances):
         return [asdict(case) for case in result.cases]
     cases = result if isinstance(result, tuple) else ()
@@ -90,7 +94,7 @@ def _notes(result: object) -> Sequence[str]:
     if isinstance(result, (Steps, Attention)):
         stress = [_stress(result)] if isinstance(result, Attention) else []
         return [*result.notes, *stress]
-    if isinstance(result, (ProductTimes, Invariances)):
+    if isinstance(result, (ProductTimes, Invariances, Recipes, RecipeSpeeds)):
         return result.notes
     if isinstance(result, Compiled):
         return result.failures

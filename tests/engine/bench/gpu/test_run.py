@@ -10,6 +10,7 @@ from engine.bench.gpu.bars import bars_of
 from engine.bench.gpu.compiling import CompileJob, compile_all, jobs_of, run_job
 from engine.bench.gpu.machine import CudaTimer, Machine
 from engine.bench.gpu.picture import draw
+from engine.bench.gpu.recipes import Recipes, RecipeTime
 from engine.bench.gpu.replays import ForcedSet, ForcedSpeed
 from engine.bench.gpu.run import GpuBench
 from engine.bench.gpu.shapes import ALL_SHAPES, parse_shapes
@@ -25,8 +26,10 @@ SECTIONS = [
     "steps",
     "products",
     "attention",
+    "recipes",
     "invariance",
     "replay_tiny_bf16",
+    "recipe_speeds",
     "first_token",
     "own_text",
     "chat",
@@ -72,6 +75,9 @@ def test_every_section_is_measured_saved_shown_and_drawn(machine, inputs, sizes,
     assert len(saved["bars"]) == 12
     (first, *_) = saved["sections"]["replay_tiny_bf16"]
     assert first["speeds"][0]["over_off_of_totals"] > 0
+    compared = saved["sections"]["recipe_speeds"]["speeds"]
+    assert len(compared) == 2 * 2 * 2  # kinds, recipes, ways
+    assert all(one["auto_over_recipe"] > 0 for one in compared)
     pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
     draw(bench.findings.results, tmp_path / "gpu.png")
     assert (tmp_path / "gpu.png").read_bytes().startswith(b"\x89PNG")
@@ -113,6 +119,7 @@ def test_the_bars_are_judged():
         "attention": attention,
         "replay_7b_bf16": (forced_set("7b", "completion", 2.5, 2), forced_set("7b", "edit", 6, 4)),
         "replay_32b_bf16": (forced_set("32b", "completion", 2.7, 1.5),),
+        "recipes": Recipes((RecipeTime("32b", 420, 2048, 30.0, 3.0, 3.0, "shared heads"),), ()),
     }
     verdicts = {
         bar.name: (None if bar.value is None else round(bar.value, 3), bar.is_met)
@@ -124,7 +131,7 @@ def test_the_bars_are_judged():
         "step of 32 rows over step of 1, 7b bf16, 2k": (1.05, True),
         "lookahead on over off, 7b bf16, completions": (2.5, True),
         "lookahead on over off, 7b bf16, edits": (6, False),
-        "auto over 15,15,15, 32b bf16, completions": (1.8, True),
+        "auto over 15,15,15 at its own rows, 32b bf16, completions": (2.7, True),
         "attention over torch's, 16 rows, 8k": (4.0, True),
         "launches of attention that differ": (1, False),
         "rows that differ in company": (None, None),

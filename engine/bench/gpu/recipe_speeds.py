@@ -1,0 +1,100 @@
+"""The published recipes on the replay sets, in our replay and as an engine of their own runs them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from engine.bench.gpu.recipes import RECIPES, Recipes, recipe_rows
+from engine.bench.gpu.replays import ForcedSet, ForcedSpeed
+
+CUT = "cut to 127 rows on our kernels"
+OWN = "at its own rows on cuBLAS and SDPA (computed)"
+OWN_NOTE = (
+    "a recipe at its own rows is computed from two measurements: the tokens per step of our "
+    "replay, over the duration of a step of all its rows on cuBLAS and SDPA. The replay verifies "
+    "the likeliest 127 drafted rows: for 15,15,15 its tokens per step are a lower bound of the "
+    "recipe's while the cost is that of all 420 rows, so the recipe may be faster and auto over "
+    "recipe smaller than here. 8,8,8 drafts 111 rows, none of which is cut. The windows "
+    "of both refine what random weights say, which wins next to nothing; a real model's would win "
+    "more. Auto pays for its drafting on the host, a recipe at its own rows does not"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeSpeed:
+    """A recipe on one set, one way. In the replay `step_ms` has the host's work in it as well."""
+
+    shape: str
+    form: str
+    kind: str
+    recipe: str
+    way: str
+    rows: float
+    tokens_per_step: float
+    step_ms: float
+    tokens_per_s: float
+    auto_over_recipe: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeSpeeds:
+    """All recipes on all sets."""
+
+    speeds: tuple[RecipeSpeed, ...]
+    notes: tuple[str, ...] = (OWN_NOTE,)
+
+    def find(self, shape: str, kind: str, recipe: str, way: str) -> RecipeSpeed | None:
+        """One recipe on one set, where both its figures were taken."""
+        wanted = (shape, kind, recipe, way)
+        found = (s for s in self.speeds if (s.shape, s.kind, s.recipe, s.way) == wanted)
+        return next(found, None)
+
+
+def forced_sets(results: Mapping[str, Any]) -> list[ForcedSet]:
+    """All sets of all replays."""
+    tuples = [result for result in results.values() if isinstance(result, tuple)]
+    return [one for result in tuples for one in result if isinstance(one, ForcedSet)]
+
+
+def recipe_speeds(results: Mapping[str, Any]) -> RecipeSpeeds:
+    """Compare the recipes on the sets of bf16, from what the other sections found."""
+    recipes = results.get("recipes")
+    speeds: list[RecipeSpeed] = []
+    for one in forced_sets(results):
+        for recipe in RECIPES if one.form == "bf16" else ():
+            replayed = one.speed(recipe)
+            if replayed is not None and replayed.items:
+                speeds.append(_cut(one, replayed))
+                speeds += _own(one, replayed, recipes) if isinstance(recipes, Recipes) else []
+    return RecipeSpeeds(tuple(speeds))
+
+
+def _cut(one: ForcedSet, replayed: ForcedSpeed) -> RecipeSpeed:
+    step_ms = 1000 * replayed.tokens_per_step / replayed.tokens_per_s
+    return _speed(one, replayed, CUT, replayed.rows_per_step, step_ms)
+
+
+def _own(one: ForcedSet, replayed: ForcedSpeed, recipes: Recipes) -> list[RecipeSpeed]:
+    """At most one: none where the step was not timed."""
+    rows = recipe_rows(replayed.lookahead)
+    found = recipes.find(one.shape, rows)
+    return [_speed(one, replayed, OWN, rows, found.step_ms)] if found else []
+
+
+def _speed(
+    one: ForcedSet, replayed: ForcedSpeed, way: str, rows: float, step_ms: float
+) -> RecipeSpeed:
+    tokens_per_s = 1000 * replayed.tokens_per_step / step_ms
+    auto = one.speed("auto")
+    return RecipeSpeed(
+        shape=one.shape,
+        form=one.form,
+        kind=one.kind,
+        recipe=replayed.lookahead,
+        way=way,
+        rows=rows,
+        tokens_per_step=replayed.tokens_per_step,
+        step_ms=step_ms,
+        tokens_per_s=tokens_per_s,
+        auto_over_recipe=auto.tokens_per_s / tokens_per_s if auto and auto.items else None,
+    )

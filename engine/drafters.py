@@ -1,0 +1,79 @@
+"""From a lane and a request to the completion's drafter: what it may draft from, and for how long."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from engine.decoding.decoder import Drafter, NoDrafts
+from engine.decoding.drafting import Knowledge, LookaheadDrafter
+from engine.decoding.pool import NgramPool, PoolFullError
+from engine.decoding.recycler import Recycler
+from engine.decoding.text_lookup import TextLookup
+from engine.decoding.tree import Source
+from engine.lanes import Lane
+from engine.learning import Learning
+from engine.model.causal_lm import MAX_ROWS
+from engine.model.prompt import Prompt
+from engine.model.tokenizer import Tokenizer
+from engine.open_buffers import OpenBuffers
+from engine.request import CompletionRequest
+from engine.workspace import Workspace
+
+POOL_TOKENS = 8_000_000  # room for all texts let in, at well over one token a character
+_HEAD_CHARS, _REST_CHARS = 1_000_000, 500_000  # of the edited file, around the cursor
+_REMEMBERED_CONTEXT = 16  # tokens before a completion that are remembered with it
+
+
+class Drafters:
+    """Makes drafters that share what the engine has learned, each with the pool of its lane."""
+
+    def __init__(self, tokenizer: Tokenizer, vocab_size: int, learning: Learning) -> None:
+        self._tokenizer, self._vocab_size, self._learning = tokenizer, vocab_size, learning
+        self._recycler = Recycler(vocab_size, learning.tables["recycler"].probs)
+
+    def make_lane(self) -> Lane:
+        """An empty pool that learns with all others."""
+        acceptance = self._learning.tables["pool"]
+        pool = NgramPool(POOL_TOKENS, self._vocab_size, acceptance=acceptance)
+        return Lane(pool, OpenBuffers(Workspace(pool, self._tokenizer.encode)))
+
+    @contextmanager
+    def drafter(self, lane: Lane, request: CompletionRequest, prompt: Prompt) -> Iterator[Drafter]:
+        """Let the pool know the request's buffers, and its file for as long as it is completed."""
+        if request.lookahead.mode == "off":
+            yield NoDrafts()
+            return
+        pool, encode = lane.pool, self._tokenizer.encode
+        lane.buffers.sync(request.workspace, request.open_buffers)
+        mark = pool.mark()
+        try:
+            pool.add(encode(request.suffix[:_REST_CHARS]), Source.SUFFIX, request.path)
+            head = request.prefix.removesuffix(prompt.partial.decode("utf-8", "replace"))
+            pool.add(encode(head[-_HEAD_CHARS:]), Source.EDITED_FILE, request.path)
+            lookup = TextLookup(pool, self._tokenizer.vocabulary.bytes_of, encode)
+            first_draft = lookup.draft(
+                prompt.context_ids, prompt.partial, MAX_ROWS // 2, owed=bool(prompt.dropped)
+            )
+            learning = self._learning
+            known = Knowledge(pool, self._recycler, learning.tables, learning.budget)
+            yield LookaheadDrafter(request.lookahead, known, self.context(prompt), first_draft)
+        finally:
+            pool.rollback(mark)
+
+    def remember(
+        self, lane: Lane, request: CompletionRequest, prompt: Prompt, token_ids: Sequence[int]
+    ) -> None:
+        """Keep what was written: who asks again, or types on as predicted, gets it in few steps."""
+        if request.lookahead.mode != "off" and token_ids:
+            content = [*self.context(prompt)[-_REMEMBERED_CONTEXT:], *token_ids]
+            with suppress(PoolFullError):
+                lane.pool.add(content, Source.PREVIOUS_COMPLETION, request.path)
+
+    def context(self, prompt: Prompt) -> list[int]:
+        """Tokens that the answer follows in the file; they hold what is not to be healed.
+
+        Never empty: at a file's start it is the mark that the answer follows in the prompt.
+        """
+        context = list(prompt.context_ids)
+        if not prompt.dropped:
+            context += self._tokenizer.encode(prompt.partial.decode("utf-8", "replace"))
+        return context or list(prompt.ids[-1:])
