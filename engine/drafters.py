@@ -11,8 +11,8 @@ from engine.decoding.text_lookup import TextLookup
 from engine.decoding.tree import Source
 from engine.lanes import Lane
 from engine.learning import Learning
-from engine.model.causal_lm import MAX_ROWS
 from engine.model.prompt import Prompt
+from engine.model.token_tree import MAX_ROWS
 from engine.model.tokenizer import Tokenizer
 from engine.open_buffers import OpenBuffers
 from engine.request import CompletionRequest

@@ -16,9 +16,11 @@ from engine.decoding.stopping import Stopper
 from engine.drafters import Drafters
 from engine.lanes import Lanes
 from engine.learning import Learning
-from engine.model.causal_lm import MAX_ROWS, CacheSlot, Stepper
+from engine.model.causal_lm import CacheSlot
 from engine.model.loaded_model import LoadedModel, LoadOptions, load_model
 from engine.model.prompt import Prompt, build_prompt
+from engine.model.step_order import Stepper
+from engine.model.token_tree import MAX_ROWS
 from engine.progress import NoProgress, Progress
 from engine.prompt_cache import Entered, PromptCache
 from engine.request import CompletionChunk, CompletionRequest, CompletionResult, FinishReason

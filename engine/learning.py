@@ -16,7 +16,9 @@ from engine.decoding.pool.expansion import prior_acceptance
 from engine.decoding.recycler import RECYCLER_PRIOR
 from engine.decoding.stepping import stepper_of
 from engine.decoding.window import WINDOW_PRIOR
-from engine.model.causal_lm import MAX_ROWS, CausalModel, StepOrder, TokenTree
+from engine.model.causal_lm import CausalModel
+from engine.model.step_order import StepOrder
+from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.progress import Progress
 from engine.whole_file import whole_file
 

@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from engine.errors import NoSpaceError
-from engine.model.causal_lm import MAX_ROWS, CacheSlot, CausalModel
+from engine.model.causal_lm import CacheSlot, CausalModel
+from engine.model.token_tree import MAX_ROWS
 from engine.turns import Turns
 
 _CAPACITY_STEP = 512  # slots grow in these steps, lest each longer prompt ask for a new one

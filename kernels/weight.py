@@ -11,6 +11,7 @@ INT4_GROUP = 128  # inputs that share a scale
 _FP8 = torch.float8_e4m3fn
 _FP8_LARGEST = 448.0
 _INT4_ZERO = 8  # the code of 0
+_ROWS = 16384  # of a matrix packed at a time: bounds the memory that takes
 _INT4_CLIPS = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7)  # of a group's largest value
 
 
@@ -60,15 +61,20 @@ def pack(matrix: torch.Tensor, form: Form) -> Weight:
     """
     if form == "float":
         return Weight(form, matrix.contiguous(), None)
-    return _pack_fp8(matrix.float()) if form == "fp8" else _pack_int4(matrix.float())
+    pack_rows = _pack_fp8 if form == "fp8" else _pack_int4
+    pieces = [pack_rows(rows.float()) for rows in matrix.split(_ROWS)]
+    values, scales = zip(*pieces, strict=True)
+    codes = torch.cat(values)
+    return Weight(form, codes.view(_FP8) if form == "fp8" else codes, torch.cat(scales, dim=-1))
 
 
-def _pack_fp8(matrix: torch.Tensor) -> Weight:
+def _pack_fp8(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     scales = matrix.abs().amax(dim=1).clamp_min(1e-12) / _FP8_LARGEST
-    return Weight("fp8", (matrix / scales[:, None]).to(_FP8), scales)
+    codes = (matrix / scales[:, None]).to(_FP8)
+    return codes.view(torch.uint8), scales  # pieces of bytes can be joined everywhere
 
 
-def _pack_int4(matrix: torch.Tensor) -> Weight:
+def _pack_int4(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Of each group, take the clip with the least squared error."""
     outputs, inputs = matrix.shape
     if inputs % INT4_GROUP:
@@ -86,7 +92,7 @@ def _pack_int4(matrix: torch.Tensor) -> Weight:
         codes, scales = torch.where(better, rounded, codes), torch.where(better, tried, scales)
     halves = (codes + _INT4_ZERO).to(torch.uint8).view(outputs, -1, 2, INT4_GROUP // 2)
     packed = halves[:, :, 0] | (halves[:, :, 1] << 4)
-    return Weight("int4", packed.view(outputs, inputs // 2), scales[:, :, 0].T.contiguous())
+    return packed.view(outputs, inputs // 2), scales[:, :, 0].T.contiguous()
 
 
 def _unpack_int4(values: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:

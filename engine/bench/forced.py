@@ -18,8 +18,10 @@ from engine.bench.replay_items import ReplayItem
 from engine.decoding.stepping import MendedAnswer, stepper_of
 from engine.engine import Engine, EngineOptions
 from engine.learning import Learning
-from engine.model.causal_lm import CacheSlot, StepAnswer, StepOrder, Stepper, TokenTree
+from engine.model.causal_lm import CacheSlot
 from engine.model.loaded_model import LoadedModel, LoadOptions, load_model
+from engine.model.step_order import StepAnswer, StepOrder, Stepper
+from engine.model.token_tree import TokenTree
 from engine.progress import Progress
 from engine.request import CompletionRequest
 

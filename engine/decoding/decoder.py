@@ -15,7 +15,8 @@ from engine.config import Sampling
 from engine.decoding.constraint import Constraint, Unconstrained
 from engine.decoding.tree import EMPTY_DRAFT, Draft, Source
 from engine.decoding.verify import Verdict
-from engine.model.causal_lm import MAX_ROWS, StepOrder, Stepper, TokenTree
+from engine.model.step_order import StepOrder, Stepper
+from engine.model.token_tree import MAX_ROWS, TokenTree
 
 
 @dataclass(frozen=True, slots=True)

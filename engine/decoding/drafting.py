@@ -15,7 +15,7 @@ from engine.decoding.pool import NgramPool
 from engine.decoding.recycler import Recycler
 from engine.decoding.tree import EMPTY_DRAFT, Draft, DraftTree, Source
 from engine.decoding.window import JacobiWindow
-from engine.model.causal_lm import MAX_ROWS
+from engine.model.token_tree import MAX_ROWS
 
 MAX_NODES = MAX_ROWS - 1
 _CONTEXT = 64  # tokens that the pool looks at

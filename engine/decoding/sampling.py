@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from engine.config import Sampling
-from engine.model.causal_lm import Allowed
+from engine.model.step_order import Allowed
 
 _BLOCK = 128  # ids that are tested together
 _MARGIN = 0.01  # of the test's exponent, for its rounding

@@ -10,14 +10,8 @@ import torch
 from engine.decoding.sampling import choose
 from engine.decoding.top_tokens import top_tokens
 from engine.decoding.verify import verify
-from engine.model.causal_lm import (
-    NUM_TOP,
-    CacheSlot,
-    StepAnswer,
-    StepOrder,
-    Stepper,
-    SteppingSlot,
-)
+from engine.model.causal_lm import CacheSlot, SteppingSlot
+from engine.model.step_order import NUM_TOP, StepAnswer, StepOrder, Stepper
 
 
 @dataclass(frozen=True, slots=True)

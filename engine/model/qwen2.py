@@ -13,10 +13,10 @@ from typing import Self
 import torch
 from torch.nn import functional
 
-from engine.model.causal_lm import MAX_ROWS, TokenTree
 from engine.model.kv_slot import KVSlot
 from engine.model.linear import Linear, make_linear
 from engine.model.model_config import ModelConfig
+from engine.model.token_tree import MAX_ROWS, TokenTree
 from kernels.tree_attention import TreePlan, tree_attention
 
 # torch splits longer elementwise loops over its threads at places that depend on the length,

@@ -13,7 +13,7 @@ import torch
 from transformers import PreTrainedModel
 
 from engine.errors import UnsupportedModelError
-from engine.model.causal_lm import TokenTree
+from engine.model.token_tree import TokenTree
 from engine.model.transformers_attention import ATTENTION, Rows, attending
 from engine.model.transformers_cache import SlotCache
 

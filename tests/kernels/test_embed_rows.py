@@ -67,5 +67,7 @@ def test_compiles_for_hopper(hopper):
         {"H": 896, "BLOCKS": 16, "PDL": True},
         num_warps=4,
         num_stages=3,
+        options={"enable_fp_fusion": False, "launch_pdl": True},
     )
     assert compiled.stack == 0
+    assert compiled.ffma == 0

@@ -23,7 +23,8 @@ SHAPES = {  # heads, kv heads, head dim
     "group 5": (5, 1, 128),
     "group 1": (2, 2, 64),
 }
-TYPES = (torch.float32, torch.bfloat16)
+# On a GPU products of float32 take no tensor cores, and what they hold does not fit in registers.
+TYPES = (torch.bfloat16,) if torch.cuda.is_available() else (torch.float32, torch.bfloat16)
 TOLERANCES = {torch.float32: 1e-5, torch.bfloat16: 1e-2}
 UNTOUCHED = 7.0
 # The real ones.
@@ -243,6 +244,9 @@ def test_the_number_of_splits_comes_from_the_kv_heads_alone():
     assert [_num_splits(kv_heads) for kv_heads in (1, 2, 3, 4, 8, 200)] == [128, 64, 32, 32, 16, 1]
 
 
+HOPPER_OPTIONS = {"enable_fp_fusion": False, "launch_pdl": True}
+
+
 def compile_kernel(hopper, kernel, shape, types, constants):
     heads, kv_heads, dim = shape
     sizes = {
@@ -268,6 +272,7 @@ def compile_kernel(hopper, kernel, shape, types, constants):
         aligned=["head_stride"],
         num_warps=triton_kernel.NUM_WARPS,
         num_stages=triton_kernel.NUM_STAGES,
+        options=HOPPER_OPTIONS,
     )
 
 

@@ -61,3 +61,15 @@ def test_a_matrix_of_zeros_stays_one(form):
 def test_int4_wants_whole_groups():
     with pytest.raises(ValueError, match="multiple of 128"):
         pack(torch.zeros(3, 100), "int4")
+
+
+@pytest.mark.parametrize("form", ["fp8", "int4"])
+def test_a_large_matrix_is_packed_piece_by_piece(form, monkeypatch):
+    """With the same numbers, and a fraction of the memory."""
+    matrix = torch.randn(300, 256)
+    whole = pack(matrix, form)
+    monkeypatch.setattr("kernels.weight._ROWS", 128)
+    pieces = pack(matrix, form)
+    assert torch.equal(pieces.dense(), whole.dense())
+    assert pieces.scales.is_contiguous()
+    assert pieces.values.is_contiguous()

@@ -36,6 +36,7 @@ class Compiled:
     programs_per_sm: int
     hgmma: int  # matrix instructions of a warp group, for 64 rows
     hmma: int  # those of a warp
+    ffma: int  # fused multiplications and additions: those written so, where the rest may not be
     ldgsts: int  # asynchronous copies: loads that run ahead
 
 
@@ -69,19 +70,20 @@ class HopperCompiler:
         aligned: Iterable[str] = (),
         num_warps: int,
         num_stages: int,
+        options: Mapping[str, Any] | None = None,
     ) -> Compiled:
         """Compile `kernel`, written `module:name`.
 
         `types` of its arguments as Triton writes them (`*bf16`, `i32`); pointers and the integers
-        in `aligned` are multiples of 16, as they are at run time.
+        in `aligned` are multiples of 16, as they are at run time. `options` are what else the
+        launch passes to Triton, as `enable_fp_fusion`.
         """
         task = {
             "kernel": kernel,
             "types": dict(types),
             "constants": dict(constants),
             "aligned": list(aligned),
-            "num_warps": num_warps,
-            "num_stages": num_stages,
+            "options": {"num_warps": num_warps, "num_stages": num_stages} | dict(options or {}),
         }
         self._process.stdin.write(json.dumps(task) + "\n")
         self._process.stdin.flush()
@@ -110,9 +112,9 @@ def _compile(task: Mapping[str, Any], folder: Path) -> Compiled:
             if one not in constants
         },
     )
-    options = {"num_warps": task["num_warps"], "num_stages": task["num_stages"]}
-    compiled = triton.compile(source, target=GPUTarget("cuda", 90, _WARP), options=options)
-    return _measure(compiled, folder / "kernel.cubin", _WARP * task["num_warps"])
+    target, options = GPUTarget("cuda", 90, _WARP), task["options"]
+    compiled = triton.compile(source, target=target, options=options)
+    return _measure(compiled, folder / "kernel.cubin", _WARP * options["num_warps"])
 
 
 def _measure(compiled: Any, cubin: Path, threads: int) -> Compiled:
@@ -138,6 +140,7 @@ def _measure(compiled: Any, cubin: Path, threads: int) -> Compiled:
         ),
         hgmma=len(re.findall(r"\bHGMMA", code)),
         hmma=len(re.findall(r"\bHMMA", code)),
+        ffma=len(re.findall(r"\bFFMA", code)),
         ldgsts=len(re.findall(r"\bLDGSTS", code)),
     )
 

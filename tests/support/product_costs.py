@@ -44,14 +44,16 @@ def compile_product(
         aligned=aligned,
         num_warps=tile.num_warps,
         num_stages=tile.num_stages,
+        options={"enable_fp_fusion": False, "launch_pdl": True},
     )
 
 
-def assert_fits(compiled: Compiled, programs: int = 1) -> None:
-    """Loads ahead of the tensor cores, spills nothing, and `programs` share a multiprocessor."""
+def assert_fits(compiled: Compiled, programs: int = 1, *, has_logarithms: bool = False) -> None:
+    """Loads ahead, spills nothing, fuses no more than logarithms do, and `programs` share an SM."""
     assert compiled.shared <= SHARED_LIMIT
     assert compiled.stack == 0
     assert compiled.hgmma > 0
     assert compiled.hmma == 0
+    assert has_logarithms or compiled.ffma == 0
     assert compiled.ldgsts > 0
     assert compiled.programs_per_sm >= programs

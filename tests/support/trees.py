@@ -6,7 +6,7 @@ import numpy as np
 import torch
 import transformers
 
-from engine.model.causal_lm import TokenTree
+from engine.model.token_tree import TokenTree
 from tests.support.greedy import reference_logits
 
 

@@ -10,9 +10,9 @@ from engine.bench.gpu.bandwidth import Bandwidth
 from engine.bench.gpu.failures import Notes
 from engine.bench.gpu.machine import Machine, Work
 from engine.bench.gpu.shapes import Shape, drafted_tree
-from engine.model.causal_lm import TokenTree
 from engine.model.gpu.buffers import Inputs, StepShape
 from engine.model.gpu.planting import Seedling
+from engine.model.token_tree import TokenTree
 from engine.progress import Progress
 from kernels.forest_attention.sizes import scratch_size
 from kernels.operations import operations_for

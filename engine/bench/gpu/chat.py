@@ -18,8 +18,9 @@ from engine.decoding.stepping import stepper_of
 from engine.decoding.tree import Source
 from engine.errors import UnsupportedModelError
 from engine.learning import Learning
-from engine.model.causal_lm import MAX_ROWS, CacheSlot
+from engine.model.causal_lm import CacheSlot
 from engine.model.loaded_model import LoadedModel
+from engine.model.token_tree import MAX_ROWS
 from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress
 

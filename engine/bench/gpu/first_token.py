@@ -11,9 +11,10 @@ from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.shapes import Shape, random_model
 from engine.config import Sampling
 from engine.decoding.stepping import stepper_of
-from engine.model.causal_lm import MAX_ROWS, StepOrder, TokenTree
 from engine.model.gpu.arena import rounded
 from engine.model.gpu.gpu_qwen2 import GpuQwen2, GpuSlot
+from engine.model.step_order import StepOrder
+from engine.model.token_tree import MAX_ROWS, TokenTree
 
 _REPEATS = 5
 _NEW_TOKENS = 64  # of a prompt whose beginning is cached

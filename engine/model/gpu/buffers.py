@@ -1,13 +1,14 @@
 """The fixed memory of one shape of a step: what goes in, what flows, what comes out."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from engine.model.causal_lm import NUM_TOP
-from engine.model.gpu.planting import ForestLayout
+from engine.model.gpu.planting import ALIGNED, ForestLayout
 from engine.model.model_config import ModelConfig
+from engine.model.step_order import NUM_TOP
 from kernels.acceptance_walk.answer import Answer
 from kernels.forest import Forest
 from kernels.lm_head.best import BLOCK, Best, Draw
@@ -33,12 +34,12 @@ class Inputs:
         self.layout = ForestLayout(shape.rows, shape.sequences, group)
         rows, start = shape.rows, self.layout.size
         sizes = {"scales": rows, "noises": rows, "keys": 2 * rows}
-        size = start + sum(-(-count // 4) * 4 for count in sizes.values())
+        size = start + sum(map(_aligned, sizes.values()))
         self._host = torch.zeros(size, dtype=torch.int32, pin_memory=device.type == "cuda")
         self._device = torch.zeros(size, dtype=torch.int32, device=device)
         self.array: np.ndarray = self._host.numpy()
         self.forest: Forest = self.layout.forest(self._device)
-        parts = self._device[start:].split([-(-count // 4) * 4 for count in sizes.values()])
+        parts = self._device[start:].split([_aligned(count) for count in sizes.values()])
         self.draw = Draw(
             scales=parts[0][:rows].view(torch.float32),
             noises=parts[1][:rows].view(torch.float32),
@@ -54,31 +55,56 @@ class Inputs:
         self._device.copy_(self._host, non_blocking=True)
 
 
+class Told(NamedTuple):
+    """An `Answer` on the host."""
+
+    chosen: np.ndarray
+    margins: np.ndarray
+    top: np.ndarray
+    accepted: np.ndarray
+    path: np.ndarray
+
+
 class Outputs:
     """What the host reads, as one copy of int32."""
 
     def __init__(self, shape: StepShape, device: torch.device) -> None:
         rows, sequences = shape.rows, shape.sequences
-        sizes = [rows, rows, NUM_TOP * rows, sequences, sequences * rows]
-        self._device = torch.zeros(sum(sizes), dtype=torch.int32, device=device)
-        self._host = torch.zeros(sum(sizes), dtype=torch.int32, pin_memory=device.type == "cuda")
-        self.answer = _answer(self._device, sizes, rows, sequences)
-        self.told = _answer(self._host, sizes, rows, sequences)
+        self._sizes = [rows, rows, NUM_TOP * rows, sequences, sequences * rows]
+        size = sum(map(_aligned, self._sizes))
+        self._device = torch.zeros(size, dtype=torch.int32, device=device)
+        self._host = torch.zeros(size, dtype=torch.int32, pin_memory=device.type == "cuda")
+        self.answer = self._answer(self._device, rows, sequences)
+        told = self._answer(self._host, rows, sequences)
+        self.told = Told(
+            chosen=told.chosen.numpy(),
+            margins=told.margins.numpy(),
+            top=told.top.numpy(),
+            accepted=told.accepted.numpy(),
+            path=told.path.numpy(),
+        )
 
     def download(self) -> None:
         """Copy to the host; there once the device has come so far."""
         self._host.copy_(self._device, non_blocking=True)
 
+    def _answer(self, buffer: torch.Tensor, rows: int, sequences: int) -> Answer:
+        parts = buffer.split([_aligned(size) for size in self._sizes])
+        chosen, margins, top, accepted, path = (
+            part[:size] for part, size in zip(parts, self._sizes, strict=True)
+        )
+        return Answer(
+            chosen=chosen,
+            margins=margins.view(torch.float32),
+            top=top.view(rows, NUM_TOP),
+            accepted=accepted,
+            path=path.view(sequences, rows),
+        )
 
-def _answer(buffer: torch.Tensor, sizes: list[int], rows: int, sequences: int) -> Answer:
-    chosen, margins, top, accepted, path = buffer.split(sizes)
-    return Answer(
-        chosen=chosen,
-        margins=margins.view(torch.float32),
-        top=top.view(rows, NUM_TOP),
-        accepted=accepted,
-        path=path.view(sequences, rows),
-    )
+
+def _aligned(size: int) -> int:
+    """`size` numbers, and those up to where kernels load 16 bytes at a time again."""
+    return -(-size // ALIGNED) * ALIGNED
 
 
 @dataclass(slots=True)

@@ -9,11 +9,12 @@ import numpy as np
 import torch
 
 from engine.config import Sampling
-from engine.model.causal_lm import MAX_ROWS, StepOrder, TokenTree
 from engine.model.gpu.arena import KVArena
 from engine.model.gpu.planting import Kept, Seedling
 from engine.model.gpu.step_graphs import ROW_BUCKETS, SEQUENCE_BUCKETS, StepGraphs
 from engine.model.gpu.step_queue import GpuAnswer, PendingStep, StepQueue
+from engine.model.step_order import StepOrder
+from engine.model.token_tree import MAX_ROWS, TokenTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +104,18 @@ class GpuSlot:
     def begin(self, order: StepOrder) -> None:
         """Ask for a step."""
         self._step = PendingStep(self._seedling(order.tree), order)
-        self._model.queue.ask(self._step)
+        try:
+            self._model.queue.ask(self._step)
+        except BaseException:
+            self.abandon()  # or it would go along with others' steps, and write where it stood
+            raise
 
     def finish(self) -> GpuAnswer:
         """Wait for the step that was begun. Raises ValueError where there is none."""
         if self._step is None:
             raise ValueError("no step was begun")
-        step, self._step = self._step, None
-        answer = self._model.queue.answer(step)
+        answer = self._model.queue.answer(self._step)
+        self._step = None  # not before: where that failed, `abandon` takes the step back
         self._places = answer.places
         return answer
 

@@ -1,5 +1,6 @@
 """Lays token trees out as the kernels read them: rows in preorder, cut into runs and row blocks."""
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -7,12 +8,12 @@ import numba
 import numpy as np
 import torch
 
-from engine.model.causal_lm import MAX_ROWS, TokenTree
+from engine.model.token_tree import MAX_ROWS, TokenTree
 from kernels.forest import ROW_TILE, Forest, max_blocks
 
 _Buffer = TypeVar("_Buffer", np.ndarray, torch.Tensor)
 
-_ALIGNED = 4  # numbers: kernels load 16 bytes at a time where a field starts so
+ALIGNED = 4  # numbers: kernels load 16 bytes at a time where a field starts so
 
 
 class Kept(NamedTuple):
@@ -59,9 +60,12 @@ class ForestLayout:
         shapes |= {"commit_counts": (sequences,), "commit_lengths": (sequences,)}
         shapes["commit_rows"] = (sequences, MAX_ROWS)
         self._shapes = shapes
-        sizes = [int(np.prod(shape)) for shape in shapes.values()]
-        starts = np.cumsum([0, *(-(-size // _ALIGNED) * _ALIGNED for size in sizes)]).tolist()
-        self._starts = dict(zip(shapes, starts, strict=False))
+        sizes = list(map(math.prod, shapes.values()))
+        starts = np.cumsum([0, *(-(-size // ALIGNED) * ALIGNED for size in sizes)]).tolist()
+        self._places = {
+            name: slice(start, start + size)
+            for name, start, size in zip(shapes, starts, sizes, strict=False)
+        }
         self.size = starts[-1]
 
     def forest(self, buffer: torch.Tensor) -> Forest:
@@ -89,8 +93,7 @@ class ForestLayout:
         return planted
 
     def _view(self, buffer: _Buffer, name: str) -> _Buffer:
-        shape, start = self._shapes[name], self._starts[name]
-        return buffer[start : start + int(np.prod(shape))].reshape(shape)
+        return buffer[self._places[name]].reshape(self._shapes[name])
 
 
 def _clear_rows(arrays: dict[str, np.ndarray], start: int) -> None:

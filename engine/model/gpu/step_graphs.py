@@ -54,6 +54,8 @@ class GraphLaunch:
         self._stream = graphs.stream
         self._done = torch.cuda.Event()
         self._graph = torch.cuda.CUDAGraph()
+        # Its memory was filled, and the weights were placed, on the stream of who asks.
+        graphs.stream.wait_stream(torch.cuda.current_stream(graphs.stream.device))
         with torch.cuda.stream(graphs.stream):
             forward.run(memory)  # its rows hold nothing yet, so it writes no keys
         graphs.stream.synchronize()

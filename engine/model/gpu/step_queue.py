@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from engine.model.causal_lm import StepOrder
 from engine.model.gpu.buffers import Inputs, StepShape
 from engine.model.gpu.drawing import noise_keys
 from engine.model.gpu.planting import Planted, Seedling
@@ -19,6 +18,7 @@ from engine.model.gpu.step_graphs import (
     StepGraphs,
     bucket,
 )
+from engine.model.step_order import StepOrder
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +83,11 @@ class StepQueue:
         return is_waiting
 
     def answer(self, step: PendingStep) -> GpuAnswer:
-        """Wait for a queued step's answer."""
+        """Wait for a queued step's answer. Raises RuntimeError where its launch had failed."""
         while step.answer is None:
             if self._flight is None:
+                if step not in self._waiting:
+                    raise RuntimeError("the step failed, with one of another sequence")
                 self._launch()
             self._fetch()
         return step.answer
@@ -100,9 +102,11 @@ class StepQueue:
         launch.wait()
 
     def _launch(self) -> None:
-        """Start as many of the waiting steps, first come first served, as fit into one."""
+        """Start as many of the waiting steps, first come first served, as fit into one.
+
+        Where that fails they still wait, so each may be forgotten, and none takes others along.
+        """
         steps = self._fitting()
-        self._waiting = self._waiting[len(steps) :]
         launch = self.graphs.launch(_shape(steps))
         inputs = launch.memory.inputs
         planted = inputs.layout.plant(inputs.array, [step.seedling for step in steps])
@@ -110,6 +114,7 @@ class StepQueue:
             _set_draws(inputs, step, place)
         began = time.perf_counter()
         launch.start()
+        self._waiting = self._waiting[len(steps) :]
         self._flight = _Flight(launch, steps, planted, began)
 
     def _fitting(self) -> list[PendingStep]:
@@ -163,14 +168,14 @@ def _answer(
     back[order] = np.arange(len(order))
     accepted = int(told.accepted[place])
     return GpuAnswer(
-        chosen=told.chosen[rows].numpy()[back].astype(np.int64),
-        rows=order[told.path[place, :accepted].numpy()],
+        chosen=told.chosen[rows][back].astype(np.int64),
+        rows=order[told.path[place, :accepted]],
         places=back,
-        margins=told.margins[rows].numpy()[back],
+        margins=told.margins[rows][back],
         logits=_logits(flight, step, planted.first_row + back),
         ms=ms,
         step_rows=sum(other.seedling.tree.num_rows for other in flight.steps),
-        _top=told.top[rows].numpy()[back].astype(np.int64),
+        _top=told.top[rows][back].astype(np.int64),
     )
 
 

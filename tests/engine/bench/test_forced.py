@@ -13,9 +13,10 @@ from engine.decoding.stepping import stepper_of
 from engine.decoding.verify import verify
 from engine.engine import EngineOptions
 from engine.model.byte_trie import ByteTrie
-from engine.model.causal_lm import StepOrder, TokenTree
 from engine.model.fim import find_fim_format
 from engine.model.loaded_model import LoadedModel
+from engine.model.step_order import StepOrder
+from engine.model.token_tree import TokenTree
 from engine.model.tokenizer import Tokenizer
 from engine.progress import NoProgress
 from engine.request import Buffer

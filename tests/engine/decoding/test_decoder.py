@@ -15,7 +15,9 @@ from engine.decoding.constraint import Constraint, Unconstrained, healed_start
 from engine.decoding.decoder import Decoder, Drafter, NoDrafts, Step
 from engine.decoding.stepping import stepper_of
 from engine.model.byte_trie import ByteTrie
-from engine.model.causal_lm import MAX_ROWS, NUM_TOP, CausalModel
+from engine.model.causal_lm import CausalModel
+from engine.model.step_order import NUM_TOP
+from engine.model.token_tree import MAX_ROWS
 from engine.model.tokenizer import Tokenizer
 from engine.model.transformers_adapter import TransformersModel
 from engine.model.vocabulary import Vocabulary

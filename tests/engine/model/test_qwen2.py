@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from engine.model.causal_lm import MAX_ROWS, CacheSlot, TokenTree
+from engine.model.causal_lm import CacheSlot
 from engine.model.located_model import EmbeddedModel
 from engine.model.offline_parts import OFFLINE_MODELS
 from engine.model.qwen2 import Qwen2
+from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.model.tokenizer import Tokenizer
 from engine.progress import NoProgress
 from tests.support.greedy import reference_logits

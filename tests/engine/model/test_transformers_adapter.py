@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import ConfigurationError, ModelCorruptError, UnsupportedModelError
-from engine.model.causal_lm import MAX_ROWS, TokenTree
+from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.model.transformers_adapter import TransformersModel
 from engine.model.transformers_loading import load_transformers_model
 from tests.support.greedy import greedy, reference_logits

@@ -13,7 +13,8 @@ from engine.config import Sampling
 from engine.decoding.constraint import Unconstrained
 from engine.decoding.decoder import Decoder, NoDrafts
 from engine.decoding.stepping import stepper_of
-from engine.model.causal_lm import MAX_ROWS, StepOrder, TokenTree
+from engine.model.step_order import StepOrder
+from engine.model.token_tree import MAX_ROWS, TokenTree
 from tests.support.adversary import Adversary
 from tests.support.fixed_order import products_in_one_order
 from tests.support.gpu_models import gpu_qwen2

@@ -9,7 +9,10 @@ from engine.decoding.constraint import Unconstrained
 from engine.decoding.decoder import Decoder, NoDrafts
 from engine.decoding.stepping import stepper_of
 from engine.errors import NoSpaceError
-from engine.model.causal_lm import MAX_ROWS, StepOrder, SteppingSlot, TokenTree
+from engine.model.causal_lm import SteppingSlot
+from engine.model.gpu.step_graphs import EagerLaunch
+from engine.model.step_order import StepOrder
+from engine.model.token_tree import MAX_ROWS, TokenTree
 from tests.support.adversary import Adversary
 from tests.support.gpu_models import gpu_qwen2
 from tests.support.greedy import greedy
@@ -139,6 +142,50 @@ def test_more_rows_than_a_step_has_are_served_in_two(model, reference):
     for slot, tree in zip(slots, trees, strict=True):
         expected = expected_logits(reference, PROMPT, tree)
         assert slot.finish().chosen.tolist() == expected.argmax(dim=-1).tolist()
+
+
+def test_a_step_that_fails_takes_no_other_along(model, reference, monkeypatch):
+    """As where the memory for a new shape of step is not there."""
+    slots, order = [prompted(model), prompted(model)], StepOrder(TokenTree.chain([3]), GREEDY)
+    slots[0].step(TokenTree(np.array([5, 6, 7]), np.array([-1, 0, 0], np.int32)))
+    slots[0].commit([0, 2])
+    model.expect(2)
+    slots[0].begin(order)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(model.graphs), "launch", raising(NoSpaceError("no room")))
+        with pytest.raises(NoSpaceError):
+            slots[1].begin(order)
+        with pytest.raises(NoSpaceError):
+            slots[0].finish()
+        slots[0].abandon()
+    model.expect(1)
+    tail = TokenTree.chain([9])
+    assert_close(slots[0].step(tail), expected_logits(reference, [*PROMPT, 5, 7], tail))
+    slots[1].begin(StepOrder(tail, GREEDY))
+    answer = slots[1].finish()
+    assert answer.step_rows == 1, "nothing of what failed is left"
+    assert answer.chosen[0] == expected_logits(reference, PROMPT, tail)[0].argmax()
+
+
+def test_an_answer_that_cannot_come_is_not_waited_for(model, monkeypatch):
+    """A launch whose outputs never came, as after an error of the device, ends all of its steps."""
+    slots, order = [prompted(model), prompted(model)], StepOrder(TokenTree.chain([3]), GREEDY)
+    model.expect(2)
+    with monkeypatch.context() as patch:
+        patch.setattr(EagerLaunch, "wait", raising(RuntimeError("the device is gone")))
+        for slot in slots:
+            slot.begin(order)
+        with pytest.raises(RuntimeError, match="gone"):
+            slots[0].finish()
+    with pytest.raises(RuntimeError, match="failed"):
+        slots[1].finish()
+
+
+def raising(error):
+    def fail(*_):
+        raise error
+
+    return fail
 
 
 def test_top_tokens_begin_with_the_choice(model):

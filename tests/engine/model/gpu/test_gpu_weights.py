@@ -7,8 +7,9 @@ import torch
 
 from engine.bench.forms import unpacked
 from engine.config import Sampling
-from engine.model.causal_lm import StepOrder, TokenTree
 from engine.model.gpu.gpu_weights import pair_gates
+from engine.model.step_order import StepOrder
+from engine.model.token_tree import TokenTree
 from tests.support.gpu_models import gpu_qwen2
 from tests.support.tiny_models import tiny_model
 

@@ -8,8 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.model.causal_lm import TokenTree
 from engine.model.gpu.planting import ForestLayout, Kept, Seedling
+from engine.model.token_tree import TokenTree
 from kernels.forest import ROW_TILE
 from tests.support.trees import path_to, random_tree
 

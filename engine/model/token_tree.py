@@ -1,0 +1,61 @@
+"""The rows that one forward pass verifies, as a tree of tokens."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+MAX_ROWS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class TokenTree:
+    """Rows that one forward pass verifies. Row 0 is the current token; the others are drafted.
+
+    `token_ids` int64 [rows], `parents` int32 [rows] with parents[0] = -1 and parents[i] < i.
+    """
+
+    token_ids: np.ndarray
+    parents: np.ndarray
+
+    def __post_init__(self) -> None:
+        rows = self.token_ids.shape[0]
+        if not 1 <= rows <= MAX_ROWS or self.parents.shape != (rows,):
+            raise ValueError(f"a token tree has 1 to {MAX_ROWS} rows and a parent each, got {rows}")
+        order = np.arange(rows)
+        if self.parents[0] != -1 or np.any(self.parents >= order) or np.any(self.parents[1:] < 0):
+            raise ValueError("row 0 is the root, and every other row's parent comes before it")
+
+    @property
+    def num_rows(self) -> int:
+        """Rows of the step, the current token included."""
+        return int(self.token_ids.shape[0])
+
+    @property
+    def depths(self) -> np.ndarray:
+        """int64 [rows]: 0 for the current token, its parent's depth plus one for the others."""
+        depths: np.ndarray = _depths(self.parents)
+        return depths
+
+    @property
+    def ancestors(self) -> np.ndarray:
+        """bool [rows, rows]: row i sees row j, that is j is i or one of its ancestors."""
+        mask = np.eye(self.num_rows, dtype=bool)
+        for row in range(1, self.num_rows):
+            mask[row] |= mask[self.parents[row]]
+        return mask
+
+    @classmethod
+    def chain(cls, token_ids: Sequence[int]) -> "TokenTree":
+        """Rows that follow each other, as plain decoding (one row) and prefill tails have them."""
+        ids = np.asarray(token_ids, np.int64)
+        return cls(ids, np.arange(-1, len(ids) - 1, dtype=np.int32))
+
+
+@numba.njit("int64[::1](int32[::1])", cache=True)
+def _depths(parents: np.ndarray) -> np.ndarray:
+    depths = np.zeros(len(parents), np.int64)
+    for row in range(1, len(parents)):
+        depths[row] = depths[parents[row]] + 1
+    return depths
