@@ -70,6 +70,9 @@ def check_gpu(device: str) -> Check:
         if importlib.util.find_spec("triton") is None:
             advice = "run: pip install 'foregram[gpu]'; device cpu does without"
             return Check("gpu", "failed", f"{name}, but Triton is missing", advice)
+        if not any(map(shutil.which, ("cc", "gcc", "clang"))):
+            advice = "install gcc or clang; device cpu does without"
+            return Check("gpu", "failed", f"{name}, but Triton finds no C compiler", advice)
         return Check("gpu", "ok", f"{name}, which torch can use")
     state: Literal["warning", "failed"] = "failed" if is_asked_for else "warning"
     advice = "install a build of torch for CUDA, or a newer driver; device cpu needs neither"

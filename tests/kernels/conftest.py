@@ -4,17 +4,18 @@ from collections.abc import Iterator
 
 import pytest
 import torch
+from triton import knobs
 
 from tests.support.hopper import HopperCompiler
 
-if not torch.cuda.is_available():
-    import tests.support.triton_interpreter  # noqa: F401 - before any kernel is imported
+if knobs.runtime.interpret:
+    import tests.support.triton_interpreter  # noqa: F401 - before any kernel is run
 
 
 @pytest.fixture(scope="session")
 def device() -> torch.device:
     """Where kernels are tested."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return torch.device("cpu" if knobs.runtime.interpret else "cuda")
 
 
 @pytest.fixture(scope="session")

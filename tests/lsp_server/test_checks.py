@@ -70,6 +70,13 @@ def test_a_gpu_without_triton_is_a_failure_with_its_way_out(gpu, monkeypatch):
     assert "pip install 'foregram[gpu]'" in check.advice
 
 
+def test_a_gpu_without_a_compiler_is_a_failure_with_its_way_out(gpu, monkeypatch):
+    gpu("print('H200')")
+    monkeypatch.setattr("shutil.which", lambda name: name == "nvidia-smi" or None)
+    check = check_gpu("auto")
+    assert (check.state, check.what) == ("failed", "H200, but Triton finds no C compiler")
+
+
 @pytest.mark.parametrize("answer", ["print(False)", "import nothing_like_torch"])
 @pytest.mark.parametrize(("device", "state"), [("auto", "warning"), ("cuda:1", "failed")])
 def test_a_gpu_that_torch_cannot_use_matters_where_it_is_asked_for(gpu, answer, device, state):

@@ -1,6 +1,7 @@
 """Brings a converted model to a device and captures its steps."""
 
 import importlib.util
+import shutil
 from collections.abc import Mapping
 
 import torch
@@ -31,10 +32,9 @@ def load_qwen2(
     """Load a model of the variant `bfloat16` and capture its steps.
 
     Raises NoSpaceError before anything is loaded where it does not fit, and ConfigurationError
-    where Triton is missing.
+    where Triton is missing or what that needs.
     """
-    if importlib.util.find_spec("triton") is None:
-        raise ConfigurationError("a GPU needs Triton: pip install 'foregram[gpu]'")
+    _require_triton()
     plan = MemoryPlan.make(model.config, form, device.free_bytes, kv_bytes)
     progress.begin(f"GPU memory: {plan}", 1)
     progress.end()
@@ -43,6 +43,15 @@ def load_qwen2(
     )
     warm_up(loaded, progress)
     return loaded
+
+
+def _require_triton() -> None:
+    if importlib.util.find_spec("triton") is None:
+        raise ConfigurationError("a GPU needs Triton: pip install 'foregram[gpu]'")
+    if not any(map(shutil.which, ("cc", "gcc", "clang"))):
+        raise ConfigurationError(
+            "a GPU needs Triton, and Triton a C compiler: install gcc or clang"
+        )
 
 
 def place_qwen2(

@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
+from triton import knobs
 
 from engine.config import Sampling
 from engine.decoding.constraint import Unconstrained
@@ -21,12 +22,12 @@ from tests.support.gpu_models import gpu_qwen2
 from tests.support.tiny_models import tiny_model
 from tests.support.trees import path_to, random_tree
 
-if not torch.cuda.is_available():
-    import tests.support.triton_interpreter  # noqa: F401 - before any kernel is imported
+if knobs.runtime.interpret:
+    import tests.support.triton_interpreter  # noqa: F401 - before any kernel is run
 
 pytestmark = [pytest.mark.usefixtures("one_thread"), pytest.mark.timeout(300)]
 
-DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+DEVICE = torch.device("cpu" if knobs.runtime.interpret else "cuda")
 PROMPT = [int(token) for token in np.random.default_rng(1).integers(7, 290, 61)]
 HELD = len(PROMPT) - 1
 COUNT = 10
