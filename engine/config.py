@@ -1,5 +1,6 @@
 """What a caller may ask of the engine: lookahead, sampling, stop rules. Plain data, no torch."""
 
+import re
 from dataclasses import dataclass
 from typing import Literal, Self
 
@@ -70,6 +71,12 @@ class Lookahead:
         raise ConfigurationError(
             f"lookahead {text!r} is none of auto, off, W,N,G or a preset ({names})"
         )
+
+
+def check_device_name(name: str) -> None:
+    """Raise ConfigurationError unless it is `auto`, `cpu`, `cuda` or `cuda:N`."""
+    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", name):
+        raise ConfigurationError(f"device {name} is none of auto, cpu, cuda and cuda:N")
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,7 +195,7 @@ def _add_forms(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE.jsonl", type=Path, help="a replay set")
     parser.add_argument("--count", type=_positive, help="only the first COUNT items")
     parser.add_argument("--model", metavar="NAME", help="the embedded offline model by default")
-    parser.add_argument("--device", help="where it runs: auto (default), cpu, cuda or cuda:N")
+    _add_device(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
 
 
@@ -218,7 +218,7 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
         help="how weights are held: int8 (default) or floats on a CPU; bfloat16 (default), fp8 or "
         "int4 on a GPU",
     )
-    group.add_argument("--device", help="where it runs: auto (default), cpu, cuda or cuda:N")
+    _add_device(group)
 
 
 def _add_decoding(parser: argparse.ArgumentParser, max_tokens: int) -> None:
@@ -250,6 +250,10 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="run a peer on the same weights and items, in the same run",
     )
+
+
+def _add_device(group: argparse._ActionsContainer) -> None:
+    group.add_argument("--device", help="where it runs: auto (default), cpu, cuda or cuda:N")
 
 
 def _positive(text: str) -> int:

@@ -8,6 +8,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from engine.config import check_device_name
 from engine.errors import ConfigurationError
 from engine.host.served_engine import ServedEngine
 from engine.host.server import HostOptions, HostServer
@@ -27,6 +28,7 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
         level=logging.DEBUG if settings.debug else logging.WARNING,  # torch is talkative
     )
     logging.getLogger("foregram").setLevel(logging.DEBUG if settings.debug else logging.INFO)
+    check_device_name(arguments.device or settings.device)
     options = HostOptions(
         socket=arguments.socket,
         host=arguments.host,

@@ -5,6 +5,7 @@ from typing import Self
 
 import torch
 
+from engine.config import check_device_name
 from engine.errors import ConfigurationError
 from kernels.weight import Form
 
@@ -21,8 +22,9 @@ class Device:
     def choose(cls, name: str) -> Self:
         """Read `auto`, `cpu`, `cuda` or `cuda:N`; `auto` takes a GPU that torch can use.
 
-        Raises ConfigurationError for one that is not there.
+        Raises ConfigurationError for another name, and for one that is not there.
         """
+        check_device_name(name)
         num_gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if name == "auto":
             name = "cuda" if num_gpus else "cpu"

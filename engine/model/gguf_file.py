@@ -72,7 +72,8 @@ class GgufFile:
 
 def _decode(stored: np.ndarray, kind: GGMLQuantizationType) -> np.ndarray:
     try:
-        values: np.ndarray = dequantize(stored, kind)
+        with np.errstate(all="ignore"):  # a damaged file may hold any numbers
+            values: np.ndarray = dequantize(stored, kind)
     except NotImplementedError as error:
         raise UnsupportedModelError(f"tensors of type {kind.name} cannot be decoded") from error
     return values

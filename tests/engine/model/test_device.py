@@ -42,6 +42,7 @@ def test_chooses(gpus, count, name, device):
         (0, "cuda", "torch sees no GPU here"),
         (0, "cuda:0", "torch sees no GPU here"),
         (1, "cuda:1", "there are 1 GPUs, counted from 0"),
+        (1, "tpu", "device tpu is none of auto, cpu, cuda and cuda:N"),
     ],
 )
 def test_names_what_is_not_there(gpus, count, name, said):
