@@ -1,0 +1,159 @@
+"""A captured step is a list of kernels at fixed addresses: replayed, it says what a fresh run says.
+
+On the CPU the list is recorded as CUDA records it: the calls and the memory that they were given,
+once for each shape, and never the Python around them.
+"""
+
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.config import Sampling
+from engine.decoding.constraint import Unconstrained
+from engine.decoding.decoder import Decoder, NoDrafts
+from engine.decoding.stepping import stepper_of
+from engine.model.gpu.buffers import Inputs, Outputs, StepShape
+from engine.model.gpu.step_graphs import ROW_BUCKETS, SEQUENCE_BUCKETS, StepGraphs, bucket
+from engine.model.step_order import StepOrder
+from engine.model.token_tree import MAX_ROWS, TokenTree
+from tests.support.adversary import Adversary
+from tests.support.gpu_models import gpu_qwen2
+from tests.support.tiny_models import tiny_model
+from tests.support.trees import random_tree
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+PROMPT = list(range(20, 57))
+
+
+@dataclass
+class Recorder:
+    """Notes the calls of operations and copies while it is on."""
+
+    calls: list[partial[Any]]
+    is_on: bool = False
+
+    def noting(self, call):
+        def noted(*args, **kwargs):
+            if self.is_on:
+                self.calls.append(partial(call, *args, **kwargs))
+            call(*args, **kwargs)
+
+        return noted
+
+
+class RecordedLaunch:
+    """Records one run of a shape, and from then on knows nothing but those calls."""
+
+    def __init__(self, memory, forward, recorder):
+        self.memory = memory
+        forward.run(memory)
+        recorder.calls, recorder.is_on = [], True
+        forward.run(memory)
+        recorder.is_on = False
+        self._calls = recorder.calls
+
+    def start(self):
+        for call in self._calls:
+            call()
+
+    def wait(self):
+        pass
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return tiny_model("qwen2", 1, num_attention_heads=7, num_key_value_heads=1, hidden_size=56)
+
+
+@pytest.fixture
+def eager(reference):
+    return gpu_qwen2(reference)
+
+
+@pytest.fixture
+def recorded(reference, monkeypatch):
+    recorder = Recorder([])
+    model = gpu_qwen2(reference)
+    forward = model.graphs.forward
+    noted = {
+        field.name: recorder.noting(getattr(forward.operations, field.name))
+        for field in fields(forward.operations)
+    }
+    model.graphs.forward = replace(forward, operations=replace(forward.operations, **noted))
+    for part, name in ((Inputs, "upload"), (Outputs, "download")):
+        monkeypatch.setattr(part, name, recorder.noting(getattr(part, name)))
+
+    eagerly = StepGraphs._make
+
+    def make(graphs, memory):
+        if graphs is not model.graphs:
+            return eagerly(graphs, memory)
+        return RecordedLaunch(memory, graphs.forward, recorder)
+
+    monkeypatch.setattr(StepGraphs, "_make", make)
+    return model
+
+
+def decode(model, drafter, sampling, count=20):
+    slot = model.new_slot(len(PROMPT) + count + MAX_ROWS)
+    slot.prefill(PROMPT[:-1])
+    decoder = Decoder(stepper_of(slot), drafter, sampling, Unconstrained(), lambda: False)
+    steps = decoder.steps(PROMPT[-1], PROMPT, count)
+    return [token for step in steps for token in step.token_ids]
+
+
+@pytest.mark.parametrize(
+    "sampling", [Sampling(), Sampling(0.8, seed=3), Sampling(0.8, top_k=4, seed=3)]
+)
+def test_replayed_steps_write_what_fresh_ones_write(eager, recorded, sampling):
+    plain = decode(eager, NoDrafts(), sampling)
+    assert decode(recorded, NoDrafts(), sampling) == plain
+    adversary = Adversary(plain, len(PROMPT), eager.vocab_size, 40, 0.7, seed=1)
+    assert decode(recorded, adversary, sampling)[:20] == plain
+
+
+@pytest.mark.parametrize("rows", ROW_BUCKETS)
+def test_a_shape_forgets_what_its_last_step_held(eager, recorded, rows):
+    """A full step of three sequences first, then a narrow one in the same memory."""
+    rng = np.random.default_rng(rows)
+    trees = [random_tree(rng, max(1, rows // 3), eager.vocab_size) for _ in range(3)]
+    last = TokenTree.chain([5] * max(1, rows // 4 + 1))
+    told = []
+    for model in (eager, recorded):
+        slots = [model.new_slot(300) for _ in range(3)]
+        for number, slot in enumerate(slots):
+            slot.prefill(PROMPT[: 10 + number])
+        if 3 * trees[0].num_rows <= MAX_ROWS:
+            model.expect(3)
+        for slot, tree in zip(slots, trees, strict=True):
+            slot.begin(StepOrder(tree, Sampling()))
+        answers = [slot.finish() for slot in slots]
+        slots[1].commit(answers[1].rows.tolist())
+        model.expect(1)
+        slots[1].begin(StepOrder(last, Sampling()))
+        answers.append(slots[1].finish())
+        told.append([(one.chosen.tolist(), one.rows.tolist()) for one in answers])
+    assert told[0] == told[1]
+
+
+def test_a_shape_is_captured_once(recorded):
+    launches = [recorded.graphs.launch(StepShape(8, 1)) for _ in range(2)]
+    assert launches[0] is launches[1]
+    assert recorded.graphs.launch(StepShape(8, 4)) is not launches[0]
+
+
+def test_an_empty_step_as_it_is_captured_writes_no_keys(recorded):
+    recorded.arena.keys.fill_(7.0)
+    for rows in ROW_BUCKETS:
+        recorded.graphs.launch(StepShape(rows, 1))
+    assert (recorded.arena.keys == 7.0).all()
+
+
+@pytest.mark.parametrize(("count", "size"), [(1, 1), (2, 4), (4, 4), (9, 16), (65, 128)])
+def test_rows_are_rounded_up_to_a_bucket(count, size):
+    assert bucket(ROW_BUCKETS, count) == size
+    assert SEQUENCE_BUCKETS == (1, 4, 16)
