@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -161,7 +162,7 @@ class Engine:
         entered = yield from self._enter(request, prompt, limit, cancelled)
         decoding = time.perf_counter()
         if entered is not None:
-            with self._lanes.take(request.workspace) as lane:
+            with closing(entered), self._lanes.take(request.workspace) as lane:
                 with self._drafters.drafter(lane, request, prompt) as drafter:
                     decoding = time.perf_counter()
                     yield from self._decode(

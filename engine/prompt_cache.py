@@ -33,6 +33,10 @@ class Entered:
     def leave(self, token_ids: Sequence[int]) -> None:
         """Tell what the slot holds by now, as far as it is committed, and give it back."""
         self._entry.held = list(token_ids[: self.slot.length])
+        self.close()
+
+    def close(self) -> None:
+        """Let others have the slot."""
         self._entry.is_taken = False
 
 
@@ -58,10 +62,21 @@ class PromptCache:
     ) -> Turns[Entered | None]:
         """Commit `token_ids`, 128 a turn, and return their slot with space for `room` tokens more.
 
-        Asks `cancelled` at each turn; None when it says so, and what was done stays. Raises
-        NoSpaceError where memory is reserved ahead and slots in use have all of it.
+        Asks `cancelled` at each turn; None when it says so, and what was done stays. Waits where
+        memory is reserved ahead and slots in use have all of it; raises NoSpaceError where the
+        prompt is too long for all of it.
         """
-        entry, kept = self._begin(key, token_ids, len(token_ids) + room)
+        begun = None
+        while begun is None:
+            try:
+                begun = self._begin(key, token_ids, len(token_ids) + room)
+            except NoSpaceError:
+                if not any(entry.is_taken for entry in self._entries.values()):
+                    raise
+                if cancelled():
+                    return None
+                yield
+        entry, kept = begun
         entry.is_taken = True
         entered = None
         try:

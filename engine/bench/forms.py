@@ -15,7 +15,7 @@ from rich.table import Table
 from engine.bench.replay_items import ReplayItem
 from engine.errors import ConfigurationError
 from engine.model.device import GPU_FORMS, Device
-from engine.model.gpu.gpu_loading import assemble, place_qwen2
+from engine.model.gpu.gpu_loading import assemble, place_qwen2, require_triton
 from engine.model.gpu.gpu_qwen2 import GpuQwen2
 from engine.model.gpu.memory_plan import weight_bytes
 from engine.model.loading import ForeignModel, prepare
@@ -56,6 +56,8 @@ def measure_forms(
     on_progress: Callable[[int, int], None],
 ) -> list[FormFigures]:
     """Read the items with the weights in each form. Raises ForegramError."""
+    if device.is_gpu:
+        require_triton()
     source = prepare(model, "bfloat16", cache_folder, progress)
     if isinstance(source, ForeignModel):
         raise ConfigurationError(f"{source.name} is no Qwen2: its weights are held as they are")

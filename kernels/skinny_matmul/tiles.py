@@ -25,7 +25,6 @@ class Tile:
     rows: int  # the row capacity, R, rounded up
     num_stages: int  # iterations whose loads are under way
     num_warps: int
-    block_outputs: int = BLOCK_OUTPUTS
 
 
 def tile_for(

@@ -152,6 +152,18 @@ def test_more_than_there_are_lanes_wait_for_one(engine):
     assert len(run_together(engine, requests)) == 17
 
 
+def test_a_completion_that_breaks_leaves_its_slot_and_lane_to_others(engine, monkeypatch):
+    asked = request("set.py")
+    with monkeypatch.context() as patch:
+        patch.setattr("engine.engine.healed_start", lambda *_: 1 / 0)
+        for _ in range(20):
+            with pytest.raises(ZeroDivisionError):
+                engine.complete(asked)
+    assert not any(entry.is_taken for entry in engine._prompts._entries.values())
+    assert len(engine._lanes._lanes) == 1
+    assert engine.complete(asked).text
+
+
 def test_workspaces_come_back_to_their_lanes(engine):
     run_together(engine, [request(path) for path in FILES])
     held = engine.pool_tokens

@@ -197,8 +197,32 @@ def test_where_memory_is_reserved_idle_slots_make_room_and_the_useful_one_goes_l
     assert visit(cache, "d", [9])[1] == 0
 
 
-def test_where_all_reserved_memory_is_in_use_a_prompt_is_refused():
+def test_where_all_reserved_memory_is_in_use_a_prompt_waits_for_a_slot():
     cache = reserving_cache(1)
-    enter(cache, "a", [1])
+    used = enter(cache, "a", [1])
+    waiting = cache.enter("b", [2], 10, never)
+    for _ in range(3):
+        next(waiting)
+    used.leave([1])
+    del used
+    assert run_to_end(waiting).slot.held == [2]
+
+
+def test_who_waits_for_a_slot_may_be_cancelled():
+    cache = reserving_cache(1)
+    used = enter(cache, "a", [1])
+    answers = iter([False, True])
+    assert enter(cache, "b", [2], lambda: next(answers)) is None
+    assert used.slot.held == [1]
+
+
+def test_a_prompt_that_nothing_makes_room_for_is_refused():
+    cache = reserving_cache(0)
     with pytest.raises(NoSpaceError):
-        enter(cache, "b", [2])
+        enter(cache, "a", [1])
+
+
+def test_a_slot_that_is_closed_belongs_to_others_again(cache):
+    entered = enter(cache, "a", [1, 2])
+    entered.close()
+    assert enter(cache, "a", [1, 2]).slot is entered.slot

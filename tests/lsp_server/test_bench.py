@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 import torch
 
-from engine.bench.gpu.machine import HostTimer, Machine
+from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.shapes import SHAPES
 from engine.bench.gpu.sizes import Sizes
 from engine.bench.measured import OFF
@@ -16,6 +16,7 @@ from engine.model.tokenizer import Tokenizer
 from lsp_server import bench, cli
 from tests.support.byte_tokenizer import byte_tokenizer
 from tests.support.fake_engine import FakeInfo
+from tests.support.host_timer import HostTimer
 from tests.support.scripted_engine import ScriptedEngine, result
 from tests.support.tiny_models import save_model, tiny_model
 

@@ -31,12 +31,16 @@ class Emacs:
     def __init__(self, terminal: Terminal, client: Path, socket: Path) -> None:
         self.terminal = terminal
         self._client = (client, "--socket-name", socket)
+        self._answer = socket.with_name("answer.json")
 
     def lisp(self, form: str) -> Any:
         """The value of a form in the buffer on the screen, as JSON would have it."""
-        inside = f"(with-current-buffer (window-buffer) {form})"
-        printed = output(*self._client, "--eval", f"(json-encode {inside})")
-        return json.loads(json.loads(printed.replace("\n", "")))  # emacsclient breaks a long line
+        inside = f"(json-encode (with-current-buffer (window-buffer) {form}))"
+        written = f'(with-temp-file "{self._answer}" (insert value))'
+        # Through a file: emacsclient cuts a long value into pieces, at times inside an escape.
+        keep = f"(let ((value {inside}) (coding-system-for-write 'utf-8)) {written} nil)"
+        output(*self._client, "--eval", keep)
+        return json.loads(self._answer.read_text("utf-8"))
 
     def does(self, form: str) -> None:
         """Evaluate a form for its effect."""

@@ -1,9 +1,7 @@
 """Where the figures are taken, and how long work takes there."""
 
 import gc
-import importlib.util
 import statistics
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,6 +12,7 @@ from typing import Protocol, Self
 import torch
 
 from engine.errors import ConfigurationError
+from engine.model.gpu.gpu_loading import require_triton
 
 Work = Callable[[], object]
 _WARM_UPS = 3
@@ -25,22 +24,6 @@ class Timer(Protocol):
     def ms(self, work: Work) -> float:
         """Median duration of `work` among repeats that follow each other without a pause."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class HostTimer:
-    """Times work that is done when it returns."""
-
-    repeats: int = 3
-
-    def ms(self, work: Work) -> float:
-        """Median duration of `work`."""
-        times = []
-        for _ in range(self.repeats):
-            began = time.perf_counter()
-            work()
-            times.append(1000 * (time.perf_counter() - began))
-        return statistics.median(times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +62,7 @@ class Machine:
                 "bench gpu needs an NVIDIA GPU, and torch sees none here; "
                 "`foregram doctor` says what is missing"
             )
-        if importlib.util.find_spec("triton") is None:
-            raise ConfigurationError("bench gpu needs Triton: pip install 'foregram[gpu]'")
+        require_triton()
         return cls(torch.device("cuda:0"), torch.bfloat16, CudaTimer(repeats))
 
     @property

@@ -34,7 +34,7 @@ def load_qwen2(
     Raises NoSpaceError before anything is loaded where it does not fit, and ConfigurationError
     where Triton is missing or what that needs.
     """
-    _require_triton()
+    require_triton()
     plan = MemoryPlan.make(model.config, form, device.free_bytes, kv_bytes)
     progress.begin(f"GPU memory: {plan}", 1)
     progress.end()
@@ -45,7 +45,8 @@ def load_qwen2(
     return loaded
 
 
-def _require_triton() -> None:
+def require_triton() -> None:
+    """Raise ConfigurationError where our kernels cannot be compiled."""
     if importlib.util.find_spec("triton") is None:
         raise ConfigurationError("a GPU needs Triton: pip install 'foregram[gpu]'")
     if not any(map(shutil.which, ("cc", "gcc", "clang"))):

@@ -151,6 +151,8 @@ class GpuSlot:
     def _settle(self) -> None:
         """Move now what the last step keeps, so that others find it in its place."""
         kept, self._kept = self._kept, None
+        if kept is None and self._step is not None:
+            kept = self._model.queue.take_kept(self._step)
         if kept is None:
             return
         arena, start = self._model.arena, self._base + kept.length

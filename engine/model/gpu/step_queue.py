@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ import torch
 
 from engine.model.gpu.buffers import Inputs, StepShape
 from engine.model.gpu.drawing import noise_keys
-from engine.model.gpu.planting import Planted, Seedling
+from engine.model.gpu.planting import Kept, Planted, Seedling
 from engine.model.gpu.step_graphs import (
     ROW_BUCKETS,
     SEQUENCE_BUCKETS,
@@ -81,6 +81,14 @@ class StepQueue:
         if is_waiting:
             self._waiting.remove(step)
         return is_waiting
+
+    def take_kept(self, step: PendingStep) -> Kept | None:
+        """Take from a step that still waits what it was to move; one that was launched moves it."""
+        if step not in self._waiting:
+            return None
+        kept = step.seedling.kept
+        step.seedling = replace(step.seedling, kept=None)
+        return kept
 
     def answer(self, step: PendingStep) -> GpuAnswer:
         """Wait for a queued step's answer. Raises RuntimeError where its launch had failed."""

@@ -154,6 +154,7 @@ def taken_in_emacs(shown: Emacs, key: str) -> dict[str, Any]:
     typed = shown.text
     shown.terminal.keys(key)
     shown.terminal.until(lambda: shown.text != typed, "an entry")
+    shown.terminal.until(lambda: offered(shown.lisp(ANSWERS)), "its answer in the log")
     return offered(shown.lisp(ANSWERS))[-1]
 
 

@@ -8,7 +8,7 @@ from tokenizers import AddedToken
 
 from engine.bench.fim_tasks import FimTask
 from engine.bench.gpu.bandwidth import Bandwidth
-from engine.bench.gpu.machine import HostTimer, Machine
+from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.replays import loaded
 from engine.bench.gpu.shapes import Shape, random_model
 from engine.bench.gpu.sizes import Inputs, Sizes
@@ -17,6 +17,7 @@ from engine.bench.replay_items import ReplayItem
 from engine.model.model_config import QWEN2, ModelConfig
 from engine.request import Buffer
 from tests.support.byte_tokenizer import byte_tokenizer
+from tests.support.host_timer import HostTimer
 
 CPU = Machine(torch.device("cpu"), torch.float32, HostTimer(1))
 CHAT_TOKENS = ("<|im_start|>", "<|im_end|>")

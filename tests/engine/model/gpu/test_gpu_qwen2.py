@@ -94,6 +94,21 @@ def test_a_copy_holds_what_its_source_was_still_to_keep(model, reference):
     assert_close(slot.step(tail), expected)
 
 
+def test_a_copy_of_a_slot_whose_step_waits_has_what_that_step_keeps(model, reference):
+    """Until the step is launched, nobody has moved those rows; and they are moved once only."""
+    slot = prompted(model)
+    slot.step(TokenTree(np.array([5, 6, 7, 8]), np.array([-1, 0, 0, 2], np.int32)))
+    slot.commit([0, 2, 3])
+    model.expect(2)
+    slot.begin(StepOrder(TokenTree.chain([9]), GREEDY))
+    other = model.new_slot(300)
+    other.copy_from(slot, len(PROMPT) + 3)
+    tail = TokenTree.chain([9])
+    expected = expected_logits(reference, [*PROMPT, 5, 7, 8], tail)
+    assert_close(other.step(tail), expected)
+    assert slot.finish().chosen.tolist() == expected.argmax(dim=-1).tolist()
+
+
 @pytest.mark.parametrize("kept", [0, 1, 2, 3])
 def test_truncation_takes_back_what_was_to_be_kept(model, reference, kept):
     slot = prompted(model)
