@@ -48,7 +48,7 @@ class LoadedModel:
 def load_model(options: LoadOptions, cache_folder: Path, progress: Progress) -> LoadedModel:
     """Find, convert and load a model, the embedded one unless named. Raises ForegramError."""
     device = Device.choose(options.device)
-    variant = _GPU_VARIANT if device.is_gpu else _cpu_variant(options.dtype)
+    variant = _variant(options.dtype, device)
     model = prepare(options.spec or DEFAULT_MODEL, variant, cache_folder, progress)
     with ThreadPoolExecutor(max_workers=1) as beside:  # torch lets other threads run meanwhile
         network = beside.submit(_network, model, options, device, progress)
@@ -64,7 +64,11 @@ def load_model(options: LoadOptions, cache_folder: Path, progress: Progress) -> 
     )
 
 
-def _cpu_variant(dtype: str | None) -> str:
+def _variant(dtype: str | None, device: Device) -> str:
+    """The form on disk. Raises ConfigurationError for a dtype of the other kind of device."""
+    if device.is_gpu:
+        device.form(dtype)
+        return _GPU_VARIANT
     if dtype in GPU_FORMS and dtype != _GPU_VARIANT:
         raise ConfigurationError(f"dtype {dtype} is for a GPU, and the model runs on the CPU")
     return dtype or _CPU_DTYPE
