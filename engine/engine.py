@@ -31,8 +31,6 @@ from engine.turns import Turns, run_to_end
 
 _PREFILL_MS = 1000.0  # for a prompt of which nothing is cached
 _DECODED_TOKENS = 256  # that a slot has room for, even where a request asks for fewer
-
-
 _KV_BYTES = 512 * 1024 * 1024  # of cached prompts, where a model does not reserve them ahead
 
 
@@ -82,11 +80,8 @@ class Engine:
     @classmethod
     def load(cls, options: EngineOptions, progress: Progress | None = None) -> "Engine":
         """Load the model, converting it if need be, and measure its steps. Raises ForegramError."""
-        if options.threads is not None:
-            torch.set_num_threads(options.threads)
         progress = progress or NoProgress()
-        wanted = LoadOptions(options.model, options.dtype, options.device, options.kv_bytes)
-        model = load_model(wanted, options.cache_folder, progress)
+        model = wanted_model(options, progress)
         learning = Learning.load(
             options.cache_folder / "learned", _machine_key(model), model.network, progress
         )
@@ -231,6 +226,14 @@ class Engine:
         finally:
             steps.close()
             entered.leave(written)
+
+
+def wanted_model(options: EngineOptions, progress: Progress) -> LoadedModel:
+    """Load the model that the options name. Raises ForegramError."""
+    if options.threads is not None:
+        torch.set_num_threads(options.threads)
+    wanted = LoadOptions(options.model, options.dtype, options.device, options.kv_bytes)
+    return load_model(wanted, options.cache_folder, progress)
 
 
 def affordable_prompt(cost: StepCost) -> int:

@@ -10,16 +10,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from engine.bench.measured import WARM_UP, Bench, Measured
 from engine.bench.replay import OnProgress, ReplayOptions, ReplayReport
 from engine.bench.replay_items import ReplayItem
 from engine.decoding.stepping import MendedAnswer, stepper_of
-from engine.engine import Engine, EngineOptions
+from engine.engine import Engine, EngineOptions, wanted_model
 from engine.learning import Learning
 from engine.model.causal_lm import CacheSlot
-from engine.model.loaded_model import LoadedModel, LoadOptions, load_model
+from engine.model.loaded_model import LoadedModel
 from engine.model.step_order import StepAnswer, StepOrder, Stepper
 from engine.model.token_tree import TokenTree
 from engine.progress import Progress
@@ -169,8 +168,4 @@ def forced_replay(
 
 def load_forced(options: EngineOptions, learned: Path, progress: Progress) -> ForcedReplay:
     """Load the model that the options name. Raises ForegramError."""
-    if options.threads is not None:
-        torch.set_num_threads(options.threads)
-    wanted = LoadOptions(options.model, options.dtype, options.device, options.kv_bytes)
-    model = load_model(wanted, options.cache_folder, progress)
-    return forced_replay(model, options, learned, progress)
+    return forced_replay(wanted_model(options, progress), options, learned, progress)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from engine.config import Lookahead
@@ -15,7 +14,7 @@ from engine.decoding.pool import NgramPool
 from engine.decoding.recycler import Recycler
 from engine.decoding.tree import EMPTY_DRAFT, Draft, DraftTree, Source
 from engine.decoding.window import JacobiWindow
-from engine.model.token_tree import MAX_ROWS
+from engine.model.token_tree import MAX_ROWS, depths_of
 
 MAX_NODES = MAX_ROWS - 1
 _CONTEXT = 64  # tokens that the pool looks at
@@ -148,7 +147,7 @@ def prune(draft: Draft, limits: Limits) -> Draft:
 def allowed_part(draft: Draft, constraint: Constraint, depth: int) -> Draft:
     """Keep the nodes that the constraint allows, at most `depth` tokens deep."""
     if type(constraint) is Unconstrained:
-        return select(draft, _depths(draft.parents) <= depth)
+        return select(draft, depths_of(draft.parents) < depth)
     states: list[Constraint | None] = []
     depths: list[int] = []
     for token, parent in zip(draft.tokens.tolist(), draft.parents.tolist(), strict=True):
@@ -157,16 +156,6 @@ def allowed_part(draft: Draft, constraint: Constraint, depth: int) -> Draft:
         fits = state is not None and depths[-1] <= depth and state.allows(token)
         states.append(state.after(token) if fits and state is not None else None)
     return select(draft, np.array([state is not None for state in states], bool))
-
-
-@numba.njit("int64[::1](int32[::1])", cache=True)
-def _depths(parents: np.ndarray) -> np.ndarray:
-    """int64 [nodes]: 1 below the root."""
-    depths = np.ones(len(parents), np.int64)
-    for node, parent in enumerate(parents):
-        if parent >= 0:
-            depths[node] = depths[parent] + 1
-    return depths
 
 
 def select(draft: Draft, kept: np.ndarray) -> Draft:

@@ -34,11 +34,6 @@ class Recycler:
         """Tokens that the table knows."""
         return len(self._next)
 
-    @property
-    def width(self) -> int:
-        """Top tokens that a row leaves."""
-        return RECYCLER_WIDTH
-
     def update(self, token_ids: np.ndarray, top_ids: np.ndarray) -> None:
         """Take the top tokens int [rows, width], best first, of the rows that hold `token_ids`.
 

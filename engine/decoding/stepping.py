@@ -76,9 +76,7 @@ class HostStepper(_OverSlot):
         tree = order.tree
         logits = self.slot.step(tree)
         positions = self.slot.length + 1 + tree.depths
-        is_free = order.allowed is None or all(ids is None for ids in order.allowed)
-        allowed = None if is_free else order.allowed
-        chosen = choose(logits, positions, order.sampling, allowed)
+        chosen = choose(logits, positions, order.sampling, order.allowed)
         rows = verify(tree.token_ids, tree.parents, chosen).rows
         return HostAnswer(chosen, rows, 1000 * (time.perf_counter() - began), logits)
 

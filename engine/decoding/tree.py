@@ -3,7 +3,6 @@
 No torch here: a tree is a few small numpy arrays.
 """
 
-from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -82,25 +81,6 @@ class DraftTree:
     def add(self, draft: Draft) -> None:
         """Merge a draft."""
         self._num_nodes = _merge(*draft, *self._nodes, self._newest, self._before, self._num_nodes)
-
-    def add_path(
-        self,
-        tokens: Sequence[int],
-        probs: Sequence[float],
-        source: Source,
-        cells: Sequence[int],
-    ) -> None:
-        """Merge one chain; `probs` are those of the nodes, each at most its parent's."""
-        count = len(tokens)
-        self.add(
-            Draft(
-                np.array(tokens, np.int32),
-                np.arange(-1, count - 1, dtype=np.int32),
-                np.array(probs, np.float64),
-                np.full(count, source, np.uint8),
-                np.array(cells, np.int32),
-            )
-        )
 
     def best(self, nodes: int) -> Draft:
         """Return the `nodes` likeliest nodes, best first, parents before children."""

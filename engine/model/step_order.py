@@ -36,6 +36,16 @@ class StepOrder:
         return np.array([row for row, ids in enumerate(allowed) if ids is not None], np.int64)
 
 
+@dataclass(frozen=True, slots=True)
+class FullOrder(StepOrder):
+    """A step that is asked for all that its rows say."""
+
+    @property
+    def logits_rows(self) -> np.ndarray:
+        """Every row."""
+        return np.arange(self.tree.num_rows)
+
+
 class StepAnswer(Protocol):
     """What became of a step."""
 

@@ -35,7 +35,7 @@ class TokenTree:
     @property
     def depths(self) -> np.ndarray:
         """int64 [rows]: 0 for the current token, its parent's depth plus one for the others."""
-        depths: np.ndarray = _depths(self.parents)
+        depths: np.ndarray = depths_of(self.parents)
         return depths
 
     @property
@@ -54,8 +54,10 @@ class TokenTree:
 
 
 @numba.njit("int64[::1](int32[::1])", cache=True)
-def _depths(parents: np.ndarray) -> np.ndarray:
+def depths_of(parents: np.ndarray) -> np.ndarray:
+    """int64 [nodes]: 0 for a node whose parent is -1; parents come before their children."""
     depths = np.zeros(len(parents), np.int64)
-    for row in range(1, len(parents)):
-        depths[row] = depths[parents[row]] + 1
+    for node, parent in enumerate(parents):
+        if parent >= 0:
+            depths[node] = depths[parent] + 1
     return depths

@@ -13,7 +13,7 @@ from engine.config import Sampling
 from engine.model.gpu.gpu_qwen2 import GpuQwen2, GpuSlot
 from engine.model.gpu.step_graphs import ROW_BUCKETS
 from engine.model.gpu.step_queue import GpuAnswer
-from engine.model.step_order import StepOrder
+from engine.model.step_order import FullOrder
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.progress import Progress
 from kernels.weight import Form
@@ -22,16 +22,6 @@ _CONTEXTS = (97, 449)  # least and most tokens of a text
 _PATHS = 3  # of each tree that are walked row by row
 _NEIGHBOURS = 2
 _ROOM = 2 * MAX_ROWS
-
-
-@dataclass(frozen=True, slots=True)
-class _FullOrder(StepOrder):
-    """A step that also tells the logits of all rows."""
-
-    @property
-    def logits_rows(self) -> np.ndarray:
-        """Every row."""
-        return np.arange(self.tree.num_rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +126,7 @@ class _Company:
         slots = self._slots[: len(trees)]
         self._model.expect(len(slots))
         for slot, tree in zip(slots, trees, strict=True):
-            slot.begin(_FullOrder(tree, sampling))
+            slot.begin(FullOrder(tree, sampling))
         together, *_ = [slot.finish() for slot in slots]
         self._model.expect(1)
         tree = trees[0]
@@ -194,7 +184,7 @@ def _path(tree: TokenTree, leaf: int) -> list[int]:
 
 
 def _one_row(slot: GpuSlot, token: int, sampling: Sampling) -> GpuAnswer:
-    slot.begin(_FullOrder(TokenTree.chain([token]), sampling))
+    slot.begin(FullOrder(TokenTree.chain([token]), sampling))
     return slot.finish()
 
 

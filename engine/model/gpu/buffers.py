@@ -6,14 +6,13 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from engine.model.gpu.planting import ALIGNED, ForestLayout
+from engine.model.gpu.planting import ForestLayout, aligned
 from engine.model.model_config import ModelConfig
 from engine.model.step_order import NUM_TOP
 from kernels.acceptance_walk.answer import Answer
 from kernels.forest import Forest
-from kernels.lm_head.best import BLOCK, Best, Draw
-
-_SQUARES = 64  # columns of the residual stream whose squares are summed together
+from kernels.lm_head.best import Best, Draw
+from kernels.skinny_matmul.tiles import num_blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +33,12 @@ class Inputs:
         self.layout = ForestLayout(shape.rows, shape.sequences, group)
         rows, start = shape.rows, self.layout.size
         sizes = {"scales": rows, "noises": rows, "keys": 2 * rows}
-        size = start + sum(map(_aligned, sizes.values()))
+        size = start + sum(map(aligned, sizes.values()))
         self._host = torch.zeros(size, dtype=torch.int32, pin_memory=device.type == "cuda")
         self._device = torch.zeros(size, dtype=torch.int32, device=device)
         self.array: np.ndarray = self._host.numpy()
         self.forest: Forest = self.layout.forest(self._device)
-        parts = self._device[start:].split([_aligned(count) for count in sizes.values()])
+        parts = self._device[start:].split([aligned(count) for count in sizes.values()])
         self.draw = Draw(
             scales=parts[0][:rows].view(torch.float32),
             noises=parts[1][:rows].view(torch.float32),
@@ -71,7 +70,7 @@ class Outputs:
     def __init__(self, shape: StepShape, device: torch.device) -> None:
         rows, sequences = shape.rows, shape.sequences
         self._sizes = [rows, rows, NUM_TOP * rows, sequences, sequences * rows]
-        size = sum(map(_aligned, self._sizes))
+        size = sum(map(aligned, self._sizes))
         self._device = torch.zeros(size, dtype=torch.int32, device=device)
         self._host = torch.zeros(size, dtype=torch.int32, pin_memory=device.type == "cuda")
         self.answer = self._answer(self._device, rows, sequences)
@@ -89,7 +88,7 @@ class Outputs:
         self._host.copy_(self._device, non_blocking=True)
 
     def _answer(self, buffer: torch.Tensor, rows: int, sequences: int) -> Answer:
-        parts = buffer.split([_aligned(size) for size in self._sizes])
+        parts = buffer.split([aligned(size) for size in self._sizes])
         chosen, margins, top, accepted, path = (
             part[:size] for part, size in zip(parts, self._sizes, strict=True)
         )
@@ -100,11 +99,6 @@ class Outputs:
             accepted=accepted,
             path=path.view(sequences, rows),
         )
-
-
-def _aligned(size: int) -> int:
-    """`size` numbers, and those up to where kernels load 16 bytes at a time again."""
-    return -(-size // ALIGNED) * ALIGNED
 
 
 @dataclass(slots=True)
@@ -133,11 +127,11 @@ class Flow:
             return torch.zeros(shape, dtype=kind, device=device)
 
         hidden, heads = config.hidden_size, (rows, config.num_heads, config.head_dim)
-        blocks = -(-config.vocab_size // BLOCK)
+        blocks = num_blocks(config.vocab_size)
         return cls(
             residual=numbers(rows, hidden, kind=torch.float32),
             normed=numbers(rows, hidden),
-            squares=numbers(-(-hidden // _SQUARES), rows, kind=torch.float32),
+            squares=numbers(num_blocks(hidden), rows, kind=torch.float32),
             queries=numbers(*heads),
             attended=numbers(*heads),
             joined=numbers(rows, config.intermediate_size),

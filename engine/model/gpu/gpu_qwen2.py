@@ -2,7 +2,6 @@
 
 import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -13,18 +12,8 @@ from engine.model.gpu.arena import KVArena
 from engine.model.gpu.planting import Kept, Seedling
 from engine.model.gpu.step_graphs import ROW_BUCKETS, SEQUENCE_BUCKETS, StepGraphs
 from engine.model.gpu.step_queue import GpuAnswer, PendingStep, StepQueue
-from engine.model.step_order import StepOrder
+from engine.model.step_order import FullOrder, StepOrder
 from engine.model.token_tree import MAX_ROWS, TokenTree
-
-
-@dataclass(frozen=True, slots=True)
-class _AllLogits(StepOrder):
-    """A step that is asked for all that its rows say."""
-
-    @property
-    def logits_rows(self) -> np.ndarray:
-        """Every row."""
-        return np.arange(self.tree.num_rows)
 
 
 class GpuQwen2:
@@ -98,7 +87,7 @@ class GpuSlot:
 
     def step(self, tree: TokenTree) -> torch.Tensor:
         """Logits of every row, float32 [rows, vocab], on the CPU; nothing is committed yet."""
-        self.begin(_AllLogits(tree, Sampling()))
+        self.begin(FullOrder(tree, Sampling()))
         return self.finish().logits
 
     def begin(self, order: StepOrder) -> None:

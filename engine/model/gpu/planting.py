@@ -13,7 +13,7 @@ from kernels.forest import ROW_TILE, Forest, max_blocks
 
 _Buffer = TypeVar("_Buffer", np.ndarray, torch.Tensor)
 
-ALIGNED = 4  # numbers: kernels load 16 bytes at a time where a field starts so
+_ALIGNED = 4  # numbers: kernels load 16 bytes at a time where a field starts so
 
 
 class Kept(NamedTuple):
@@ -61,7 +61,7 @@ class ForestLayout:
         shapes["commit_rows"] = (sequences, MAX_ROWS)
         self._shapes = shapes
         sizes = list(map(math.prod, shapes.values()))
-        starts = np.cumsum([0, *(-(-size // ALIGNED) * ALIGNED for size in sizes)]).tolist()
+        starts = np.cumsum([0, *map(aligned, sizes)]).tolist()
         self._places = {
             name: slice(start, start + size)
             for name, start, size in zip(shapes, starts, sizes, strict=False)
@@ -94,6 +94,11 @@ class ForestLayout:
 
     def _view(self, buffer: _Buffer, name: str) -> _Buffer:
         return buffer[self._places[name]].reshape(self._shapes[name])
+
+
+def aligned(size: int) -> int:
+    """`size` numbers, and those up to where kernels load 16 bytes at a time again."""
+    return -(-size // _ALIGNED) * _ALIGNED
 
 
 def _clear_rows(arrays: dict[str, np.ndarray], start: int) -> None:

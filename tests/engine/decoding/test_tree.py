@@ -3,6 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.decoding.tree import EMPTY_DRAFT, Draft, DraftTree, Source
+from tests.support.drafts import path_draft
 
 # A node hangs below the root or an earlier node, and is at most as likely as its parent.
 shapes = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 20), st.floats(0.01, 1)), max_size=20)
@@ -48,8 +49,8 @@ def test_the_best_nodes_of_all_drafts_come_out_best_first(shapes, nodes):
 
 def test_a_merged_node_belongs_to_the_drafter_that_is_surer():
     tree = DraftTree(10)
-    tree.add_path([5, 6], [0.5, 0.2], Source.SUFFIX, [1, 2])
-    tree.add_path([5, 6], [0.4, 0.3], Source.RECYCLER, [3, 4])
+    tree.add(path_draft([5, 6], [0.5, 0.2], Source.SUFFIX, [1, 2]))
+    tree.add(path_draft([5, 6], [0.4, 0.3], Source.RECYCLER, [3, 4]))
     best = tree.best(10)
     assert best.tokens.tolist() == [5, 6]
     assert best.sources.tolist() == [Source.SUFFIX, Source.RECYCLER]
@@ -58,7 +59,7 @@ def test_a_merged_node_belongs_to_the_drafter_that_is_surer():
 
 def test_nodes_beyond_the_limit_are_ignored_with_all_below_them():
     tree = DraftTree(2)
-    tree.add_path([1, 2, 3], [0.9, 0.8, 0.7], Source.SUFFIX, [0, 0, 0])
+    tree.add(path_draft([1, 2, 3], [0.9, 0.8, 0.7], Source.SUFFIX, [0, 0, 0]))
     tree.add(draft_of([(7, 0, 1.0), (8, 1, 1.0)]))
     assert tree.best(10).tokens.tolist() == [1, 2]
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from engine.decoding.tree import Draft, DraftTree, Source
 from engine.decoding.window import JacobiWindow
+from tests.support.drafts import path_draft
 
 Model = Callable[[Sequence[int]], int]
 
@@ -105,7 +106,7 @@ def test_the_n_grams_it_finds_make_steps_longer():
         tree = DraftTree(100)
         tree.add(window.draft(50))
         guess = known.get(text[-1], [])
-        tree.add_path(guess, [0.9] * len(guess), Source.GENERATED, [0] * len(guess))
+        tree.add(path_draft(guess, [0.9] * len(guess), Source.GENERATED, [0] * len(guess)))
         draft = tree.best(100)
         chosen = choices(cycling, text, draft)
         path = accepted(draft, chosen)

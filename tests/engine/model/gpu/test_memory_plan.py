@@ -4,24 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from engine.bench.gpu.shapes import SHAPES
 from engine.errors import NoSpaceError
 from engine.model.gpu.memory_plan import MemoryPlan, weight_bytes
-from engine.model.model_config import QWEN2, ModelConfig
 
-SEVEN = ModelConfig(
-    architecture=QWEN2,
-    num_layers=28,
-    hidden_size=3584,
-    num_heads=28,
-    num_kv_heads=4,
-    head_dim=128,
-    intermediate_size=18944,
-    vocab_size=152064,
-    rope_theta=1e6,
-    rms_norm_eps=1e-6,
-    tie_word_embeddings=False,
-    max_position=32768,
-)
+SEVEN = SHAPES["7b"]
 GB = 10**9
 
 
