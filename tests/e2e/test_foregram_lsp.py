@@ -147,6 +147,7 @@ async def test_a_storm_of_cancelled_requests_is_answered_and_ends_with_the_right
         shown.open(SOURCE)
         await first_items(shown)
         pending: list[asyncio.Future[Any]] = []
+        resident: list[float] = []
         for number in range(NUM_KEYS):
             shown.type("x" if number % 20 else "\n        y")
             pending.append(shown.ask_as(f"key {number}"))
@@ -154,10 +155,11 @@ async def test_a_storm_of_cancelled_requests_is_answered_and_ends_with_the_right
                 shown.cancel(f"key {number - 1}")
             await asyncio.sleep(0.03)  # as fast as keys come
             if number % 25 == 0:
-                assert (await host_status()).num_running <= 1
-            if number == NUM_KEYS // 5:
-                settled = resident_mb((await host_status()).pid)
-        assert resident_mb((await host_status()).pid) < settled + 100
+                status = await host_status()
+                assert status.num_running <= 1
+                resident.append(resident_mb(status.pid))
+        # A step of many rows takes 80 MB for its logits while it runs: a leak would raise the lowest.
+        assert min(resident[-5:]) < max(resident[:10]) + 50
         answers = await asyncio.wait_for(asyncio.gather(*pending, return_exceptions=True), 30)
         cancelled = [one for one in answers if isinstance(one, JsonRpcException)]
         assert {one.code for one in cancelled} <= {types.LSPErrorCodes.RequestCancelled}
