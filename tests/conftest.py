@@ -2,6 +2,7 @@
 
 import os
 import random
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,9 @@ if not Path("/dev/nvidiactl").exists():
     # Without a GPU kernels are interpreted. Triton must know before anybody imports it, and
     # transformers does.
     os.environ["TRITON_INTERPRET"] = "1"
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A run in the background is deaf to Ctrl-C, and so is all that it starts; tests press it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
