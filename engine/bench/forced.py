@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numba
 import numpy as np
 
 from engine.bench.measured import WARM_UP, Bench, Measured
@@ -78,14 +79,20 @@ class ForcedStepper:
 
 def followers(tree: TokenTree, target: np.ndarray) -> np.ndarray:
     """Rows, int64, from the root on, whose tokens are those that `target` begins with."""
-    depths = tree.depths
-    inside = np.flatnonzero((depths > 0) & (depths <= len(target)))
-    agreeing = inside[tree.token_ids[inside] == target[depths[inside] - 1]]
-    path = [0]
-    for row in agreeing.tolist():  # parents come before their children
-        if tree.parents[row] == path[-1]:
-            path.append(row)
-    return np.array(path, np.int64)
+    rows: np.ndarray = _followers(tree.token_ids, tree.parents, target)
+    return rows
+
+
+@numba.njit("int64[::1](int64[::1], int32[::1], int64[::1])", cache=True)
+def _followers(token_ids: np.ndarray, parents: np.ndarray, target: np.ndarray) -> np.ndarray:
+    path, depth = np.zeros(len(token_ids), np.int64), 0
+    for row in range(1, len(token_ids)):  # parents come before their children
+        if depth == len(target):
+            break
+        if parents[row] == path[depth] and token_ids[row] == target[depth]:
+            depth += 1
+            path[depth] = row
+    return path[: depth + 1]
 
 
 @dataclass(slots=True)

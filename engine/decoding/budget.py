@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+import numba
 import numpy as np
 
 ROW_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
@@ -43,7 +44,8 @@ class StepCost:
     @property
     def relative(self) -> np.ndarray:
         """float64 [128]: cost of 1 to 128 rows in steps of one row."""
-        return np.asarray(self._ms / self._ms[0])
+        relative: np.ndarray = self._ms / self._ms[0]
+        return relative
 
     @property
     def free_rows(self) -> int:
@@ -127,14 +129,26 @@ class Budget:
         Maximises 1 + sum(probs[:n]) - rate * cost(n + 1): what n nodes should win, less what the
         time of the step wins elsewhere.
         """
-        count = min(len(probs), self.most_nodes)
-        won = np.concatenate([[0.0], np.cumsum(probs[:count])])
-        rows = np.minimum(self.num_sequences * np.arange(1, count + 2), ROW_COUNTS[-1])
-        costs = self.cost.relative[rows - 1] / self.num_sequences
-        return int(np.argmax(won - self.rate * costs))
+        probs, costs = probs[: self.most_nodes], self.cost.relative
+        count: int = _affordable(probs, costs, self.rate, self.num_sequences)
+        return count
 
     def observe(self, step_rows: int, tokens: int) -> None:
         """Count what a sequence won in a step of `step_rows` rows, those of others included."""
         cost = float(self.cost.relative[step_rows - 1]) / self.num_sequences
         self._tokens = _RATE_MEMORY * self._tokens + tokens
         self._spent = _RATE_MEMORY * self._spent + cost
+
+
+@numba.njit("int64(float64[::1], float64[::1], float64, int64)", cache=True)
+def _affordable(probs: np.ndarray, costs: np.ndarray, rate: float, num_sequences: int) -> int:
+    """Return how many of the nodes to take; `costs` float64 [128] by rows, of all sequences."""
+    best, won = 0, 0.0
+    best_gain = -rate * costs[num_sequences - 1] / num_sequences
+    for node in range(len(probs)):
+        won += probs[node]
+        rows = min(num_sequences * (node + 2), len(costs))
+        gain = won - rate * costs[rows - 1] / num_sequences
+        if gain > best_gain:
+            best, best_gain = node + 1, gain
+    return best

@@ -173,6 +173,9 @@ def _told(step: VerifiedStep) -> Step:
 
 
 def _tree(current: int, draft: Draft) -> TokenTree:
-    token_ids = np.concatenate([[current], draft.tokens]).astype(np.int64)
-    parents = np.concatenate([[-1], draft.parents + 1]).astype(np.int32)
+    rows = 1 + len(draft.tokens)
+    token_ids, parents = np.empty(rows, np.int64), np.empty(rows, np.int32)
+    token_ids[0], token_ids[1:] = current, draft.tokens
+    parents[0], parents[1:] = -1, draft.parents
+    parents[1:] += 1
     return TokenTree(token_ids, parents)

@@ -86,16 +86,7 @@ class DraftTree:
         """Return the `nodes` likeliest nodes, best first, parents before children."""
         if not self._num_nodes:
             return EMPTY_DRAFT
-        count = self._num_nodes
-        tokens, parents, probs, sources, cells = (column[:count] for column in self._nodes)
-        # A parent is at least as likely as its child and came first, so the stable order has it
-        # first; hence every cut of the order is a tree.
-        order = np.argsort(-probs, kind="stable")[:nodes]
-        places = np.full(count + 1, _NONE, np.int32)  # the last one stands for the root
-        places[order] = np.arange(order.size)
-        return Draft(
-            tokens[order], places[parents[order]], probs[order], sources[order], cells[order]
-        )
+        return Draft(*_likeliest(*self._nodes, self._num_nodes, nodes))
 
 
 _COLUMNS = "int32[::1], int32[::1], float64[::1], uint8[::1], int32[::1]"
@@ -139,3 +130,31 @@ def _merge(
             held_probs[place] = probs[node]
             held_sources[place], held_cells[place] = sources[node], cells[node]
     return num_nodes
+
+
+@numba.njit(
+    "Tuple((int32[::1], int32[::1], float64[::1], uint8[::1], int32[::1]))"
+    f"({_COLUMNS}, int64, int64)",
+    cache=True,
+)
+def _likeliest(
+    tokens: np.ndarray,
+    parents: np.ndarray,
+    probs: np.ndarray,
+    sources: np.ndarray,
+    cells: np.ndarray,
+    count: int,
+    nodes: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The columns of the `nodes` likeliest of the first `count` nodes, best first.
+
+    A parent is at least as likely as its child and came first, so the stable order has it first;
+    hence every cut of the order is a tree.
+    """
+    order = np.argsort(-probs[:count], kind="mergesort")[:nodes]
+    places = np.empty(count, np.int32)
+    below = np.empty(len(order), np.int32)
+    for place, node in enumerate(order):
+        places[node] = place
+        below[place] = places[parents[node]] if parents[node] >= 0 else _NONE
+    return tokens[order], below, probs[order], sources[order], cells[order]

@@ -23,8 +23,7 @@ class TokenTree:
         rows = self.token_ids.shape[0]
         if not 1 <= rows <= MAX_ROWS or self.parents.shape != (rows,):
             raise ValueError(f"a token tree has 1 to {MAX_ROWS} rows and a parent each, got {rows}")
-        order = np.arange(rows)
-        if self.parents[0] != -1 or np.any(self.parents >= order) or np.any(self.parents[1:] < 0):
+        if not _are_parents(self.parents):
             raise ValueError("row 0 is the root, and every other row's parent comes before it")
 
     @property
@@ -51,6 +50,14 @@ class TokenTree:
         """Rows that follow each other, as plain decoding (one row) and prefill tails have them."""
         ids = np.asarray(token_ids, np.int64)
         return cls(ids, np.arange(-1, len(ids) - 1, dtype=np.int32))
+
+
+@numba.njit("boolean(int32[::1])", cache=True)
+def _are_parents(parents: np.ndarray) -> bool:
+    num_wrong = int(parents[0] != -1)
+    for row in range(1, len(parents)):
+        num_wrong += not 0 <= parents[row] < row
+    return num_wrong == 0
 
 
 @numba.njit("int64[::1](int32[::1])", cache=True)
