@@ -62,12 +62,12 @@ def operations_for(device: torch.device, *, programmatic: bool = False) -> Opera
     from kernels.skinny_matmul import triton_kernel as matmul
 
     return Operations(
-        embed_rows=embed.embed_rows,
+        embed_rows=partial(embed.embed_rows, programmatic=programmatic),
         project_qkv=partial(qkv.project_qkv, programmatic=programmatic),
         forest_attention=partial(attention.forest_attention, programmatic=programmatic),
         skinny_matmul=partial(matmul.skinny_matmul, programmatic=programmatic),
         gate_up=partial(gate.gate_up, programmatic=programmatic),
         lm_head=partial(head.lm_head, programmatic=programmatic),
-        acceptance_walk=walk.acceptance_walk,
-        kv_commit=commit.kv_commit,
+        acceptance_walk=partial(walk.acceptance_walk, programmatic=programmatic),
+        kv_commit=commit.kv_commit,  # behind a copy, which lets nothing start early
     )

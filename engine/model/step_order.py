@@ -9,8 +9,9 @@ import torch
 
 from engine.config import Sampling
 from engine.model.token_tree import TokenTree
+from kernels.acceptance_walk.answer import TOP
 
-NUM_TOP = 8  # tokens of each verified row that are kept for later drafts
+NUM_TOP = TOP  # tokens of each verified row that are kept for later drafts
 
 # Per row the ids that a constraint leaves (ascending int64, not empty), or None for all.
 Allowed = Sequence[np.ndarray | None]

@@ -21,7 +21,7 @@ def _move(HELD, source, target, moves):
 def kv_commit_kernel(
     K, V, BASES, COUNTS, LENGTHS, ROWS, layer_stride, head_stride,
     KV_HEADS: tl.constexpr, D: tl.constexpr, CAPACITY: tl.constexpr,
-    ROW_TILE: tl.constexpr, PDL: tl.constexpr,
+    ROW_TILE: tl.constexpr,
 ):  # fmt: skip
     """K, V [layers, KV_HEADS, positions, D]: of one layer and head, one sequence's rows.
 
@@ -29,8 +29,6 @@ def kv_commit_kernel(
     """
     layer, head = tl.program_id(0) // KV_HEADS, tl.program_id(0) % KV_HEADS
     sequence = tl.program_id(1)
-    if PDL:
-        tl.extra.cuda.gdc_wait()
     count = tl.load(COUNTS + sequence)
     if count == 0:
         return
@@ -43,20 +41,15 @@ def kv_commit_kernel(
     target = plane + (end + i)[:, None] * D + d[None, :]
     _move(K, source, target, moves)
     _move(V, source, target, moves)
-    if PDL:
-        tl.extra.cuda.gdc_launch_dependents()
 
 
-def kv_commit(
-    keys: torch.Tensor, values: torch.Tensor, forest: Forest, *, programmatic: bool = False
-) -> None:
-    """One launch; `programmatic` lets the next kernel start while this one ends."""
+def kv_commit(keys: torch.Tensor, values: torch.Tensor, forest: Forest) -> None:
+    """One launch."""
     layers, kv_heads, _, dim = keys.shape
     capacity = forest.commit_rows.shape[1]
     kv_commit_kernel[(layers * kv_heads, forest.num_sequences)](
         keys, values, forest.bases, forest.commit_counts, forest.commit_lengths,
         forest.commit_rows, keys.stride(0), keys.stride(1),
         KV_HEADS=kv_heads, D=dim, CAPACITY=capacity,
-        ROW_TILE=triton.next_power_of_2(capacity), PDL=programmatic,
-        num_warps=_NUM_WARPS, launch_pdl=programmatic,
+        ROW_TILE=triton.next_power_of_2(capacity), num_warps=_NUM_WARPS,
     )  # fmt: skip

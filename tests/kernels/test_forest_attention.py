@@ -244,10 +244,7 @@ def test_the_number_of_splits_comes_from_the_kv_heads_alone():
     assert [_num_splits(kv_heads) for kv_heads in (1, 2, 3, 4, 8, 200)] == [128, 64, 32, 32, 16, 1]
 
 
-HOPPER_OPTIONS = {"enable_fp_fusion": False, "launch_pdl": True}
-
-
-def compile_kernel(hopper, kernel, shape, types, constants):
+def compile_kernel(hopper, kernel, shape, types, constants, *, programmatic=False):
     heads, kv_heads, dim = shape
     sizes = {
         "GROUP": heads // kv_heads,
@@ -256,7 +253,7 @@ def compile_kernel(hopper, kernel, shape, types, constants):
         "SPLITS": _num_splits(kv_heads),
         "ROW_TILE": ROW_TILE,
         "KEY_TILE": KEY_TILE,
-        "PDL": True,
+        "PDL": programmatic,
     }
     types = {
         **dict.fromkeys(("Q", "K", "V", "OUT"), "*bf16"),
@@ -272,17 +269,18 @@ def compile_kernel(hopper, kernel, shape, types, constants):
         aligned=["head_stride"],
         num_warps=triton_kernel.NUM_WARPS,
         num_stages=triton_kernel.NUM_STAGES,
-        options=HOPPER_OPTIONS,
+        options={"enable_fp_fusion": False, "launch_pdl": programmatic},
     )
 
 
 MODELS = [(14, 2, 64), (12, 2, 128), (28, 4, 128), (40, 8, 128)]
 
 
+@pytest.mark.parametrize("programmatic", [False, True])
 @pytest.mark.parametrize("shape", MODELS, ids=["0.5B", "1.5B", "7B", "32B"])
-def test_attention_compiles_for_hopper(shape, hopper):
+def test_attention_compiles_for_hopper(shape, programmatic, hopper):
     types = {"head_stride": "i32", "capacity": "i32"}
-    compiled = compile_kernel(hopper, "attend_kernel", shape, types, {})
+    compiled = compile_kernel(hopper, "attend_kernel", shape, types, {}, programmatic=programmatic)
     assert compiled.stack == 0
     assert compiled.shared <= SHARED_LIMIT
     assert compiled.programs_per_sm >= 2
@@ -291,7 +289,7 @@ def test_attention_compiles_for_hopper(shape, hopper):
     assert compiled.ldgsts > 0
 
 
-@pytest.mark.parametrize("shape", MODELS[:2], ids=["0.5B", "1.5B"])
+@pytest.mark.parametrize("shape", MODELS, ids=["0.5B", "1.5B", "7B", "32B"])
 def test_the_combination_compiles_for_hopper(shape, hopper):
     _, kv_heads, dim = shape
     splits = triton_kernel.combined_splits(_num_splits(kv_heads), dim, _COMBINED_ROWS)

@@ -32,8 +32,10 @@ TYPES = {
 }
 
 
-@pytest.mark.parametrize(("rows", "form"), [(16, "float"), (64, "fp8")])
+@pytest.mark.parametrize(
+    ("rows", "form"), [(16, "float"), (32, "float"), (64, "fp8"), (16, "int4"), (128, "float")]
+)
 def test_fits_an_h100(hopper, rows, form):
     kernel = "kernels.gate_up.triton_kernel:gate_up_kernel"
     compiled = compile_product(hopper, kernel, (37888, 3584), rows, TYPES, {}, form=form)
-    assert_fits(compiled, programs=2)
+    assert_fits(compiled, programs=2 if rows <= 64 else 1)

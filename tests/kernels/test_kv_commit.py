@@ -82,7 +82,7 @@ def test_compiles_for_hopper(hopper):
             "layer_stride": "i64",
             "head_stride": "i32",
         },
-        {"KV_HEADS": 4, "D": 128, "CAPACITY": 128, "ROW_TILE": 128, "PDL": True},
+        {"KV_HEADS": 4, "D": 128, "CAPACITY": 128, "ROW_TILE": 128},
         aligned=["layer_stride", "head_stride"],
         num_warps=8,
         num_stages=3,

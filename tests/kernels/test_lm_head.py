@@ -87,11 +87,13 @@ TYPES = {
 }
 
 
-@pytest.mark.parametrize(("rows", "form"), [(16, "float"), (64, "float"), (16, "fp8")])
+@pytest.mark.parametrize(
+    ("rows", "form"), [(16, "float"), (64, "float"), (128, "float"), (16, "fp8"), (128, "fp8")]
+)
 def test_fits_an_h100(hopper, rows, form):
     kernel = "kernels.lm_head.triton_kernel:lm_head_kernel"
     constants = {"SAMPLED": True, "STORE_LOGITS": True}
     compiled = compile_product(
         hopper, kernel, (152064, 3584), rows, TYPES, constants, form=form, whole=True
     )
-    assert_fits(compiled, programs=2, has_logarithms=True)
+    assert_fits(compiled, programs=2 if rows <= 64 else 1, has_logarithms=True)

@@ -53,11 +53,13 @@ TYPES = {
 }
 
 
-@pytest.mark.parametrize(("rows", "form"), [(16, "float"), (64, "float"), (16, "int4")])
+@pytest.mark.parametrize(
+    ("rows", "form"), [(16, "float"), (64, "float"), (128, "float"), (32, "fp8"), (16, "int4")]
+)
 def test_fits_an_h100(hopper, rows, form):
     kernel = "kernels.project_qkv.triton_kernel:project_qkv_kernel"
     constants = {"HEADS": 28, "KV_HEADS": 4, "D": 128}
     compiled = compile_product(
         hopper, kernel, (4608, 3584), rows, TYPES, constants, form=form, aligned=STRIDES
     )
-    assert_fits(compiled, programs=2)
+    assert_fits(compiled, programs=2 if rows <= 64 else 1)

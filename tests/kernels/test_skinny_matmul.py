@@ -124,9 +124,16 @@ TYPES = {
         ((3584, 3584), 16, "fp8"),
         ((3584, 3584), 64, "fp8"),
         ((3584, 3584), 64, "int4"),
+        ((3584, 3584), 128, "int4"),
     ],
 )
 def test_fits_an_h100(hopper, shape, rows, form):
     kernel = "kernels.skinny_matmul.triton_kernel:skinny_matmul_kernel"
     compiled = compile_product(hopper, kernel, shape, rows, TYPES, {}, form=form)
     assert_fits(compiled, programs=2 if rows <= 64 else 1)
+
+
+def test_fits_an_h100_where_it_starts_ahead(hopper):
+    kernel = "kernels.skinny_matmul.triton_kernel:skinny_matmul_kernel"
+    compiled = compile_product(hopper, kernel, (3584, 3584), 32, TYPES, {}, programmatic=True)
+    assert_fits(compiled, programs=2)

@@ -21,6 +21,7 @@ def compile_product(
     form: Form = "float",
     whole: bool = False,
     aligned: Iterable[str] = (),
+    programmatic: bool = False,
 ) -> Compiled:
     """Compile a product of N outputs and K inputs; `types` of what is the kernel's own."""
     tile = tile_for(*shape, rows, form, whole=whole)
@@ -30,7 +31,7 @@ def compile_product(
         "K": shape[1],
         "FORM": form,
         "DEPTH": tile.depth,
-        "PDL": True,
+        "PDL": programmatic,
     }
     cut |= {"SPLITS": tile.splits, "ROWS": tile.rows} | dict(constants)
     if form == "float":
@@ -44,7 +45,7 @@ def compile_product(
         aligned=aligned,
         num_warps=tile.num_warps,
         num_stages=tile.num_stages,
-        options={"enable_fp_fusion": False, "launch_pdl": True},
+        options={"enable_fp_fusion": False, "launch_pdl": programmatic},
     )
 
 
