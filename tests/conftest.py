@@ -15,6 +15,8 @@ from engine.model.offline_parts import OFFLINE_MODELS, find_parts
 from lsp_server.settings import Settings
 
 os.environ.setdefault("GOMP_SPINCOUNT", "20000")  # as the foregram command does
+# On a GPU deterministic work asks cuBLAS for it, and torch may warn where it is not set.
+os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 if not Path("/dev/nvidiactl").exists():
     # Without a GPU kernels are interpreted. Triton must know before anybody imports it, and
     # transformers does.

@@ -7,7 +7,6 @@ import numpy as np
 
 ROW_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 SWEEP_ROUNDS = 3
-_FREE = 1.1
 _CLIP = 1.5  # a step that took longer than this times its estimate was disturbed
 _LEARNING_RATE = 0.05
 _RATE_MEMORY = 0.98
@@ -46,11 +45,6 @@ class StepCost:
         """float64 [128]: cost of 1 to 128 rows in steps of one row."""
         relative: np.ndarray = self._ms / self._ms[0]
         return relative
-
-    @property
-    def free_rows(self) -> int:
-        """Most rows whose step costs at most a tenth more than a one-row step."""
-        return int(np.count_nonzero(self.relative <= _FREE))
 
     def ms(self, rows: int) -> float:
         """Estimated duration of a step of `rows` rows."""
