@@ -64,7 +64,12 @@ def _add_gpu_bench(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "sets", metavar="SET.jsonl", type=Path, nargs="*", help="replay sets, whose text is forced"
     )
-    parser.add_argument("--count", metavar="N", type=_positive, help="items of each kind in a set")
+    parser.add_argument(
+        "--count",
+        metavar="N",
+        type=_positive,
+        help="items of each kind in the sets; 30 by default, 8 with --quick",
+    )
     parser.add_argument(
         "--shapes",
         metavar="NAMES",
@@ -88,7 +93,7 @@ def _add_gpu_bench(parser: argparse.ArgumentParser) -> None:
         metavar="PREFIX",
         type=Path,
         default=Path("gpu-bench"),
-        help="write PREFIX.json after every section, and PREFIX.png at the end",
+        help="write PREFIX.json after every section, PREFIX.png at the end; gpu-bench by default",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object instead")
 

@@ -17,14 +17,14 @@ from engine.bench.fim import FimOptions, run_fim
 from engine.bench.fim_tasks import load_fim_tasks
 from engine.bench.forced import load_forced
 from engine.bench.forms import forms_json, forms_table, measure_forms
-from engine.bench.gpu.bars import bars_of
+from engine.bench.gpu.findings import Findings
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.picture import draw, plots_are_possible
 from engine.bench.gpu.run import GpuBench
 from engine.bench.gpu.shapes import ALL_SHAPES, QUICK_SHAPES, parse_shapes
 from engine.bench.gpu.sizes import QUICK, Inputs, Sizes
 from engine.bench.gpu.sources import Sources
-from engine.bench.gpu.tables import bars_table, section_table
+from engine.bench.gpu.tables import bars_table, failures_table, section_table
 from engine.bench.measured import Bench
 from engine.bench.oracle import Oracle, load_tokenizer
 from engine.bench.oracle_report import oracle_json, oracle_table
@@ -153,7 +153,11 @@ def bench_gpu(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.count:
         sizes = replace(sizes, items=arguments.count)
     errors = Console(stderr=True)
-    console = Console(width=None if sys.stdout.isatty() else _PIPED_COLUMNS)
+    console = Console(
+        width=None if sys.stdout.isatty() else _PIPED_COLUMNS,
+        markup=False,  # what libraries say of their failures has brackets of its own
+        emoji=False,
+    )
     inputs = _gpu_inputs(arguments, settings)
     bench = GpuBench(machine, inputs, ProgressBars(errors), sizes)
     saved = Path(f"{arguments.save}.json")
@@ -166,12 +170,19 @@ def bench_gpu(arguments: argparse.Namespace, settings: Settings) -> None:
         shown = section_table(name, bench.findings)
         if shown is not None and not arguments.json:
             console.print(shown)
-    if can_draw:
-        draw(bench.findings.results, Path(f"{arguments.save}.png"))
     if arguments.json:
         sys.stdout.write(json.dumps(bench.findings.as_json()) + "\n")
     else:
-        console.print(bars_table(bars_of(bench.findings.results)))
+        _print_verdicts(console, bench.findings)
+    if can_draw:  # at the end: a picture that fails takes no figures along
+        draw(bench.findings.results, Path(f"{arguments.save}.png"))
+
+
+def _print_verdicts(console: Console, findings: Findings) -> None:
+    """Print the bars, and last of all the sections that could not be measured."""
+    console.print(bars_table(findings.bars))
+    if (failures := failures_table(findings)) is not None:
+        console.print(failures)
 
 
 def _gpu_inputs(arguments: argparse.Namespace, settings: Settings) -> Inputs:

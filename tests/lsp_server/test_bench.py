@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 import pytest
 import torch
 
+from engine.bench.gpu import run
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.shapes import SHAPES
-from engine.bench.gpu.sizes import Sizes
+from engine.bench.gpu.sizes import QUICK, Sizes
 from engine.bench.measured import OFF
 from engine.errors import ModelNotFoundError
 from engine.model.tokenizer import Tokenizer
@@ -144,7 +145,7 @@ def test_a_model_is_made_to_say_the_targets(replay_path, tmp_path, monkeypatch, 
 
 def test_without_a_gpu_bench_gpu_is_refused(capsys):
     assert cli.main(["bench", "gpu"]) == 2
-    assert "bench gpu needs an NVIDIA GPU" in capsys.readouterr().err
+    assert "torch sees no GPU here" in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -173,6 +174,28 @@ def test_gpu_prints_every_section_and_saves_them(no_gpu, replay_path, tmp_path, 
     assert answer["failures"] == {}
     assert answer["sections"]["replay_0.5b_bf16"][0]["items"] == 1
     assert saved.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_gpu_ends_with_the_sections_that_failed(no_gpu, tmp_path, monkeypatch, capsys):
+    """Whatever the library said, brackets and all; the figures of the others are a success."""
+
+    def broken(*arguments):
+        raise RuntimeError("[/opt/cuda] shape '[1, 64]' is invalid")
+
+    monkeypatch.setattr(run, "measure_bandwidth", broken)
+    assert cli.main(["bench", "gpu", "--quick", "--save", str(tmp_path / "gpu")]) == 0
+    _, failed = capsys.readouterr().out.split("SECTIONS WITHOUT FIGURES")
+    assert "RuntimeError: [/opt/cuda] shape '[1, 64]' is invalid" in failed
+    assert "ValueError: the bandwidth was not measured" in failed
+    assert "first_token" not in failed
+
+
+def test_the_help_of_gpu_tells_the_defaults(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["bench", "gpu", "--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"{Sizes().items} by default, {QUICK.items} with --quick" in shown
+    assert "gpu-bench by default" in shown
 
 
 def test_gpu_goes_on_without_matplotlib(no_gpu, tmp_path, monkeypatch, capsys):

@@ -1,6 +1,6 @@
 """Attention of a token tree, ours against torch's with a mask, and under stress."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -10,6 +10,7 @@ from engine.bench.gpu.bandwidth import Bandwidth
 from engine.bench.gpu.failures import Notes
 from engine.bench.gpu.machine import Machine, Work
 from engine.bench.gpu.shapes import Shape, drafted_tree
+from engine.bench.gpu.stress import Stress, stressed
 from engine.model.gpu.buffers import Inputs, StepShape
 from engine.model.gpu.planting import Seedling
 from engine.model.token_tree import TokenTree
@@ -21,7 +22,6 @@ from kernels.scratch import Scratch
 _ROTATED_BYTES = 300_000_000  # of the keys and values that take turns: five times the L2 cache
 _MOST_LAYERS = 64
 _ALIGNED = 16  # keys: torch's fast kernels want the mask so
-_STRESS_BATCH = 50  # launches of one graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +38,8 @@ class AttentionTime:
 
 
 @dataclass(frozen=True, slots=True)
-class Stress:
-    """Launches over the same numbers, and how many of them wrote other bits."""
-
-    launches: int
-    different: int
-
-
-@dataclass(frozen=True, slots=True)
 class Attention:
-    """All cases, the stress of the in-kernel sum, and what could not be timed."""
+    """All cases, the launches that were repeated, and what could not be timed."""
 
     times: tuple[AttentionTime, ...]
     stress: Stress
@@ -92,6 +84,16 @@ class _Case:
         """Attend over one layer's cache."""
         keys, values = self.keys[layer], self.values[layer]
         self.attend(self.queries, keys, values, self.forest, self.scratch, self.out)
+
+    def stressed(self, launches: int) -> Stress:
+        """Launch on one cache: the second kernel must find every share that it adds up."""
+
+        def launch() -> None:
+            self.out.fill_(torch.nan)
+            self.scratch.partials.fill_(torch.nan)
+            self.ours(0)
+
+        return stressed(self.machine, launch, self.out, launches)
 
     def ours_us(self) -> float:
         """Duration of one of our launches."""
@@ -166,7 +168,7 @@ def measure_attention(
             progress.advance(1)
         rows, context = cases[-1]
         with notes.catching("repeated launches"):
-            stress = stressed(machine, _Case(machine, shape, rows, context), launches)
+            stress = _Case(machine, shape, rows, context).stressed(launches)
     finally:
         progress.end()
     return Attention(tuple(times), stress, tuple(notes))
@@ -183,23 +185,3 @@ def _time(bandwidth: Bandwidth, shape: Shape, case: _Case, notes: Notes) -> Atte
         torch_us=torch_us,
         torch_over_ours=None if torch_us is None else torch_us / ours_us,
     )
-
-
-def stressed(machine: Machine, case: _Case, launches: int) -> Stress:
-    """Launch again and again, without a pause; the sum of the splits must be the same each time."""
-    case.ours(0)
-    expected = case.out.clone()
-    different = torch.zeros((), dtype=torch.int64, device=machine.device)
-
-    def batch() -> None:
-        for _ in range(_STRESS_BATCH):
-            case.out.fill_(torch.nan)
-            case.ours(0)
-            different.add_((case.out != expected).any())
-
-    replay: Callable[[], object] = machine.captured(batch)
-    different.zero_()
-    rounds = max(1, launches // _STRESS_BATCH)
-    for _ in range(rounds):
-        replay()
-    return Stress(rounds * _STRESS_BATCH, int(different))

@@ -1,17 +1,21 @@
 """What we promise of a GPU, beside what was measured."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from engine.bench.gpu.attention import Attention
+from engine.bench.gpu.chat import ChatSpeed
 from engine.bench.gpu.invariance import Invariances
+from engine.bench.gpu.real_model import OwnText
 from engine.bench.gpu.recipe_speeds import OWN, forced_sets, recipe_speeds
 from engine.bench.gpu.replays import ForcedSet
+from engine.bench.gpu.split_products import SplitProduct
 from engine.bench.gpu.steps import Steps
 
 BAR_CONTEXT = 2048
 _RATIOS = {"0.5b": 0.50, "1.5b": 0.70, "7b": 0.85, "32b": 0.90}
+_TEXTS = ("own_text", "chat")  # sections that compare a real model's text, lookahead off and on
 _SPEED_UPS = {("7b", "completion"): 2.2, ("7b", "edit"): 6.5, ("32b", "completion"): 2.2}
 
 
@@ -37,13 +41,16 @@ class Bar:
         return {"name": self.name, "value": self.value, kind: self.bound, "is_met": self.is_met}
 
 
-def bars_of(results: Mapping[str, Any]) -> list[Bar]:
-    """Judge the sections' results, by their names."""
+def bars_of(results: Mapping[str, Any], failed: Collection[str] = ()) -> list[Bar]:
+    """Judge the sections' results, by their names; `failed` are those without."""
+    texts = {} if any(name in failed for name in _TEXTS) else results
     return [
         *_step_bars(results.get("steps")),
         *_replay_bars(forced_sets(results)),
         _recipe_bar(results),
         _invariance_bar(results.get("invariance")),
+        _text_bar(*(texts.get(name, ()) for name in _TEXTS)),
+        _split_bar(results.get("split_products", ())),
         *_attention_bars(results.get("attention")),
     ]
 
@@ -65,7 +72,7 @@ def _replay_bars(replays: Sequence[ForcedSet]) -> list[Bar]:
     bars = []
     for (shape, kind), bound in _SPEED_UPS.items():
         auto = (found := sets.get((shape, kind))) and found.speed("auto")
-        value = auto.over_off_of_totals if auto else None
+        value = auto.over_off_of_totals if auto and auto.items else None
         bars.append(Bar(f"lookahead on over off, {shape} bf16, {kind}s", value, bound))
     return bars
 
@@ -79,6 +86,21 @@ def _recipe_bar(results: Mapping[str, Any]) -> Bar:
 def _invariance_bar(found: Invariances | None) -> Bar:
     different = found.rows_different if found else None
     return Bar("rows that differ in company", different, 0, is_lower_better=True)
+
+
+def _text_bar(own: Sequence[OwnText], chat: Sequence[ChatSpeed]) -> Bar:
+    pairs = [(one.items, one.identical_items) for one in own]
+    pairs += [(one.prompts, one.identical_prompts) for one in chat]
+    different = sum(texts - identical for texts, identical in pairs)
+    is_known = any(texts for texts, _ in pairs)
+    name = "texts that lookahead changed"
+    return Bar(name, different if is_known else None, 0, is_lower_better=True)
+
+
+def _split_bar(found: Sequence[SplitProduct]) -> Bar:
+    different = [one.launches_different for one in found if one.splits > 1]
+    name = "launches of a split product that differ"
+    return Bar(name, sum(different) if different else None, 0, is_lower_better=True)
 
 
 def _attention_bars(attention: Attention | None) -> list[Bar]:

@@ -1,5 +1,6 @@
 """Free generation: chat prompts that ask for whole functions, decoded without an editor around."""
 
+import re
 import tempfile
 import time
 from collections.abc import Sequence
@@ -27,9 +28,8 @@ from engine.progress import Progress
 LOOKAHEADS = ("off", "auto", "8,8,8", "15,15,15")
 _POOL_TOKENS = 1 << 18
 _SYSTEM = "system\nYou are a helpful assistant."
-_QUESTION = (
-    "user\nComplete the following Python function. Answer with code.\n```python\n{code}\n```"
-)
+_QUESTION = "user\nComplete the following function. Answer with code.\n```{language}\n{code}\n```"
+_HOLE = re.compile(r"[/-]L?\d[^/-]*$")  # the end of a task's name: which hole of its problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,20 +63,24 @@ def chat_prompts(tokenizer: Tokenizer, tasks: Sequence[FimTask]) -> list[list[in
     return [
         [
             *[start, *encode(_SYSTEM), *turn],
-            *[*encode(_QUESTION.format(code=code)), *turn, *encode("assistant\n")],
+            *[*encode(_question(task)), *turn, *encode("assistant\n")],
         ]
-        for code in _problems(tasks)
+        for task in _problems(tasks)
     ]
 
 
-def _problems(tasks: Sequence[FimTask]) -> list[str]:
-    """The shortest prefix of each problem: its signature and what it is to do."""
-    shortest: dict[str, str] = {}
+def _problems(tasks: Sequence[FimTask]) -> list[FimTask]:
+    """The task with the shortest prefix of each problem: a signature and what it is to do."""
+    shortest: dict[tuple[str, str], FimTask] = {}
     for task in tasks:
-        problem = task.id.rpartition("/")[0]
-        if problem not in shortest or len(task.prefix) < len(shortest[problem]):
-            shortest[problem] = task.prefix
-    return [prefix.strip() for prefix in shortest.values()]
+        problem = task.language, _HOLE.sub("", task.id)
+        if problem not in shortest or len(task.prefix) < len(shortest[problem].prefix):
+            shortest[problem] = task
+    return list(shortest.values())
+
+
+def _question(task: FimTask) -> str:
+    return _QUESTION.format(language=task.language, code=task.prefix.strip())
 
 
 def measure_chat(

@@ -6,9 +6,10 @@ One process compiles one kernel at a time, and a run of all shapes needs some hu
 import multiprocessing
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 
-from engine.bench.gpu.failures import Notes
+from engine.bench.gpu.failures import Notes, sentence
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.shapes import Shape, form_name, random_model
 from engine.model.gpu.buffers import StepShape
@@ -23,12 +24,12 @@ _WORKERS = 12
 
 @dataclass(frozen=True, slots=True)
 class CompileJob:
-    """The steps of one row count. `has_logits` also those that tell them, greedy and sampled."""
+    """The steps of one row count. `is_full` also those that draw, and those that tell logits."""
 
     shape: Shape
     form: Form
     rows: int
-    has_logits: bool = False
+    is_full: bool = False
     is_programmatic: bool = False
 
     @property
@@ -40,8 +41,8 @@ class CompileJob:
     def steps(self) -> tuple[StepShape, ...]:
         """The steps whose kernels are to be there."""
         plain = StepShape(self.rows, 1)
-        told = (replace(plain, has_logits=True), replace(plain, has_logits=True, is_sampled=True))
-        return (plain, *(told if self.has_logits else ()))
+        drawn, told = replace(plain, is_sampled=True), replace(plain, has_logits=True)
+        return (plain, drawn, told, replace(drawn, has_logits=True)) if self.is_full else (plain,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,25 +62,51 @@ def compile_all(
     notes = Notes()
     progress.begin("compiling kernels", len(jobs))
     try:
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(workers, mp_context=context) as pool:
-            futures = {pool.submit(compile_job, job): job for job in jobs}
-            for future in as_completed(futures):
-                progress.advance(1)
-                with notes.catching(futures[future].name):
-                    future.result()
+        left = _compile_beside(jobs, workers, notes, progress)
+        if left:  # one process that dies takes all others along
+            left = _compile_beside(left, -(-workers // 2), notes, progress)
+        for job in left:
+            notes[f"{job.name}: a process died over this job or another"] = None
     finally:
         progress.end()
     return Compiled(len(jobs), workers, tuple(notes))
 
 
-def compile_job(job: CompileJob) -> None:
-    """Run the steps of a model of two layers, and leave the device to the others."""
-    machine = Machine.gpu()
+def _compile_beside(
+    jobs: Sequence[CompileJob], workers: int, notes: Notes, progress: Progress
+) -> list[CompileJob]:
+    """Compile in processes of their own; return the jobs that one which died left undone."""
+    left = []
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        futures = {pool.submit(compile_job, job): job for job in jobs}
+        for future in as_completed(futures):
+            job = futures[future]
+            try:
+                problem = future.result()
+            except BrokenProcessPool:
+                left.append(job)
+                continue
+            progress.advance(1)
+            if problem:
+                notes[f"{job.name}: {problem}"] = None
+    return left
+
+
+def compile_job(job: CompileJob) -> str:
+    """Run the steps of a model of two layers; return what failed, if anything did.
+
+    Words, since not every error of a compiler gets from one process to another.
+    """
     try:
-        run_job(machine, job)
-    finally:
-        machine.release()
+        machine = Machine.gpu()
+        try:
+            run_job(machine, job)
+        finally:
+            machine.release()
+    except Exception as error:  # noqa: BLE001 - kernels, drivers and compilers fail in all ways
+        return sentence(error)
+    return ""
 
 
 def run_job(machine: Machine, job: CompileJob) -> None:
@@ -96,12 +123,12 @@ def jobs_of(
     form: Form,
     rows: Sequence[int],
     *,
-    has_logits: bool = False,
+    is_full: bool = False,
     is_programmatic: bool = False,
 ) -> list[CompileJob]:
     """Jobs of several shapes, one for each row count."""
     return [
-        CompileJob(shape, form, count, has_logits, is_programmatic)
+        CompileJob(shape, form, count, is_full, is_programmatic)
         for shape in shapes
         for count in rows
     ]

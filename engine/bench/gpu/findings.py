@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from engine.bench.gpu.bars import bars_of
+from engine.bench.gpu.bars import Bar, bars_of
 from engine.bench.gpu.recipe_speeds import OWN_NOTE
 from engine.bench.gpu.replays import NOTE
 from engine.bench.report import plain
@@ -21,11 +21,16 @@ class Findings:
     failures: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
+    @property
+    def bars(self) -> list[Bar]:
+        """What we promise, beside what was found."""
+        return bars_of(self.results, self.failures)
+
     def as_json(self) -> dict[str, Any]:
         """Everything, and the bars."""
         answer: dict[str, Any] = {
             "machine": self.facts,
-            "bars": plain([bar.as_json() for bar in bars_of(self.results)]),
+            "bars": plain([bar.as_json() for bar in self.bars]),
             "sections": {name: plain(result) for name, result in self.results.items()},
             "failures": self.failures,
             "section_seconds": plain(self.seconds),

@@ -49,8 +49,9 @@ class Invariances:
 
     @property
     def rows_different(self) -> int | None:
-        """Of all models together; None where none was checked."""
-        return sum(case.rows_different for case in self.cases) if self.cases else None
+        """Of all models together; None where one could not be checked: it may be the one."""
+        is_whole = bool(self.cases) and not self.notes
+        return sum(case.rows_different for case in self.cases) if is_whole else None
 
 
 @dataclass(frozen=True, slots=True)

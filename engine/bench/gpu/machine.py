@@ -3,6 +3,7 @@
 import gc
 import statistics
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -11,7 +12,7 @@ from typing import Protocol, Self
 
 import torch
 
-from engine.errors import ConfigurationError
+from engine.model.device import Device
 from engine.model.gpu.gpu_loading import require_triton
 
 Work = Callable[[], object]
@@ -56,14 +57,10 @@ class Machine:
 
     @classmethod
     def gpu(cls, repeats: int = 30) -> Self:
-        """Take the first GPU. Raises ConfigurationError where torch or Triton have none."""
-        if not torch.cuda.is_available():
-            raise ConfigurationError(
-                "bench gpu needs an NVIDIA GPU, and torch sees none here; "
-                "`foregram doctor` says what is missing"
-            )
+        """Take the first GPU. Raises ConfigurationError where torch or Triton have none for us."""
+        device = Device.choose("cuda").torch_device
         require_triton()
-        return cls(torch.device("cuda:0"), torch.bfloat16, CudaTimer(repeats))
+        return cls(device, torch.bfloat16, CudaTimer(repeats))
 
     @property
     def is_gpu(self) -> bool:
@@ -77,7 +74,8 @@ class Machine:
         work()  # compiles what is not compiled
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        # A capture that fails leaves its own stream behind as the current one.
+        with torch.cuda.stream(torch.cuda.current_stream()), torch.cuda.graph(graph):
             work()
         return graph.replay
 
@@ -90,11 +88,12 @@ class Machine:
         return torch.randn(shape, device=self.device, dtype=dtype or self.dtype)
 
     def release(self) -> None:
-        """Give memory that nobody holds back to the device."""
+        """Give memory that nobody holds back to the device, unless it has broken down."""
         if self.is_gpu:
             gc.collect()
-            torch.cuda.synchronize()
-            torch.cuda.empty_cache()
+            with suppress(RuntimeError):  # what was measured before is not to be lost with it
+                torch.cuda.synchronize()
+                torch.cuda.empty_cache()
 
     def facts(self) -> dict[str, str]:
         """What figures depend on, and when they were taken."""

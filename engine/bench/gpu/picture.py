@@ -7,7 +7,7 @@ from typing import Any
 
 from engine.bench.gpu.bars import BAR_CONTEXT
 from engine.bench.gpu.products import ProductTimes
-from engine.bench.gpu.replays import ForcedSet
+from engine.bench.gpu.recipe_speeds import forced_sets
 from engine.bench.gpu.steps import Steps
 from engine.errors import ConfigurationError
 
@@ -82,19 +82,13 @@ def _peers(axes: Any, results: Mapping[str, Any]) -> None:  # noqa: ANN401 - mat
         axes.plot([place] * len(ratios), ratios, "o", color=colour, ms=4)
     axes.axhline(1.0, color="#888888", linewidth=0.8, zorder=0)
     axes.set_xticks(range(len(rows)), list(rows), fontsize=7)
-    axes.set_xlim(-0.5, len(rows) - 0.5)
+    axes.set_xlim(-0.5, max(1, len(rows)) - 0.5)
 
 
 def _speeds(axes: Any, results: Mapping[str, Any]) -> None:  # noqa: ANN401 - matplotlib's
     """Speed-up of each lookahead on each set."""
     axes.set_title("decoding speed over lookahead off")
-    sets = [
-        one
-        for result in results.values()
-        if isinstance(result, tuple)
-        for one in result
-        if isinstance(one, ForcedSet)
-    ]
+    sets = forced_sets(results)
     width = 0.8 / max((len(one.speeds) for one in sets), default=1)
     for place, one in enumerate(sets):
         for number, (colour, speed) in enumerate(zip(_COLOURS, one.speeds, strict=False)):

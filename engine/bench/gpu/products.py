@@ -4,31 +4,21 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-import torch
-
 from engine.bench.gpu.bandwidth import Bandwidth
 from engine.bench.gpu.failures import Notes
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.product_peers import PEERS, Inputs
-from engine.bench.gpu.shapes import Shape, drafted_tree, form_name
-from engine.model.gpu.buffers import Flow, StepShape
-from engine.model.gpu.buffers import Inputs as StepInputs
+from engine.bench.gpu.product_runs import ProductRuns
+from engine.bench.gpu.shapes import Shape, form_name
 from engine.model.gpu.gpu_weights import head_form
-from engine.model.gpu.planting import Seedling
 from engine.model.model_config import ModelConfig
 from engine.progress import Progress
-from kernels.operations import Operations, operations_for
-from kernels.scratch import Scratch
-from kernels.skinny_matmul.tiles import scratch_size
 from kernels.weight import INT4_GROUP, Form, Weight, pack
 
 FORMS: tuple[Form, ...] = ("float", "fp8", "int4")
 _ROTATED_BYTES = 300_000_000  # of the weights that take turns: five times the L2 cache
 _MOST_COPIES = 64
-_POSITIONS = 512  # of the cache that qkv writes to
 _DEVIATION = 0.02
-
-Run = Callable[[Weight], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +108,14 @@ def measure_products(
 
 def rotated_weights(machine: Machine, product: Product, form: Form) -> list[Weight]:
     """As many random matrices as it takes for none of them to be cached when its turn comes."""
-
-    def drawn() -> Weight:
-        matrix = machine.random(product.outputs, product.inputs).mul_(_DEVIATION)
-        return pack(matrix, form)
-
-    first = drawn()
+    first = random_weight(machine, product, form)
     copies = min(_MOST_COPIES, math.ceil(_ROTATED_BYTES / first.num_bytes)) if machine.is_gpu else 2
-    return [first, *(drawn() for _ in range(max(copies, 2) - 1))]
+    return [first, *(random_weight(machine, product, form) for _ in range(max(copies, 2) - 1))]
+
+
+def random_weight(machine: Machine, product: Product, form: Form) -> Weight:
+    """Draw a matrix and hold it in `form`."""
+    return pack(machine.random(product.outputs, product.inputs).mul_(_DEVIATION), form)
 
 
 def _time(
@@ -137,7 +127,7 @@ def _time(
     rows: int,
     notes: Notes,
 ) -> ProductTime:
-    run = _Runs(machine, shape.config, weights[0], rows).of(product.name)
+    run = ProductRuns(machine, shape.config, weights[0], rows).of(product.name)
     ours_us = _us(machine, lambda: [run(weight) for weight in weights], len(weights))
     peers_us: dict[str, float] = {}
     form = weights[0].form
@@ -161,67 +151,3 @@ def _time(
 
 def _us(machine: Machine, work: Callable[[], object], launches: int) -> float:
     return 1000 * machine.captured_ms(work) / launches
-
-
-class _Runs:
-    """Our kernels over buffers of their own, for one shape and number of rows."""
-
-    def __init__(self, machine: Machine, config: ModelConfig, weight: Weight, rows: int) -> None:
-        self._config = config
-        self._operations: Operations = operations_for(machine.device)
-        self._flow = Flow.allocate(config, rows, machine.dtype, machine.device)
-        for held in (self._flow.normed, self._flow.attended, self._flow.joined):
-            held.normal_()
-        self._flow.squares.fill_(64.0)  # of numbers of unit variance
-        self._inputs = StepInputs(
-            StepShape(rows, 1), config.num_heads // config.num_kv_heads, machine.device
-        )
-        self._inputs.layout.plant(self._inputs.array, [Seedling(drafted_tree(rows), 0, 64)])
-        self._inputs.upload()
-        size = scratch_size(weight.num_outputs, weight.num_inputs, rows, weight.form)
-        self._scratch = Scratch.allocate(*size, machine.device)
-        cache = (config.num_kv_heads, _POSITIONS, config.head_dim)
-        self._keys, self._values = machine.random(*cache), machine.random(*cache)
-        self._turns = machine.random(_POSITIONS, config.head_dim, dtype=torch.float32)
-        self._ones = torch.ones(weight.num_outputs, device=machine.device)
-
-    def of(self, name: str) -> Run:
-        """Return what runs the product of this name."""
-        runs: dict[str, Run] = {
-            "qkv": self._qkv,
-            "o": lambda weight: self._add(self._flow.attended.flatten(1), weight),
-            "gate_up": self._gate_up,
-            "down": lambda weight: self._add(self._flow.joined, weight),
-            "head": self._head,
-        }
-        return runs[name]
-
-    def _qkv(self, weight: Weight) -> None:
-        flow = self._flow
-        self._operations.project_qkv(
-            flow.normed,
-            flow.squares,
-            weight,
-            self._ones,
-            self._turns,
-            self._inputs.forest,
-            flow.queries,
-            self._keys,
-            self._values,
-            self._scratch,
-            self._config.rms_norm_eps,
-        )
-
-    def _add(self, inputs: torch.Tensor, weight: Weight) -> None:
-        flow = self._flow
-        self._operations.skinny_matmul(
-            inputs, weight, flow.residual, self._ones, flow.normed, flow.squares, self._scratch
-        )
-
-    def _gate_up(self, weight: Weight) -> None:
-        flow, eps = self._flow, self._config.rms_norm_eps
-        self._operations.gate_up(flow.normed, flow.squares, weight, flow.joined, self._scratch, eps)
-
-    def _head(self, weight: Weight) -> None:
-        flow, eps = self._flow, self._config.rms_norm_eps
-        self._operations.lm_head(flow.normed, flow.squares, weight, None, flow.best, eps, None)

@@ -17,6 +17,7 @@ from engine.config import Lookahead
 from engine.engine import EngineOptions
 from engine.model.byte_trie import ByteTrie
 from engine.model.fim import find_fim_format
+from engine.model.gpu.gpu_loading import warm_up
 from engine.model.gpu.gpu_qwen2 import GpuQwen2
 from engine.model.loaded_model import LoadedModel
 from engine.model.tokenizer import Tokenizer
@@ -104,6 +105,7 @@ def measure_replays(
 ) -> tuple[ForcedSet, ...]:
     """Replay on one model, in an engine of its own for each lookahead: each learns for itself."""
     network = random_model(plan.shape.config, plan.form, _POSITIONS, machine)
+    warm_up(network, progress)  # as a host does: no completion may wait for a capture
     model = loaded(network, tokenizer, plan.shape.name)
     kinds = by_kind(items, plan.items)
     total = len(LOOKAHEADS) * sum(map(len, kinds.values()))

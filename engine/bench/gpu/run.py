@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -10,19 +9,30 @@ from typing import Any
 from engine.bench.gpu.attention import Attention, measure_attention
 from engine.bench.gpu.bandwidth import Bandwidth, measure_bandwidth
 from engine.bench.gpu.chat import ChatSpeed, chat_prompts, measure_chat
-from engine.bench.gpu.compiling import Compiled, CompileJob, compile_all, jobs_of
+from engine.bench.gpu.compiling import Compiled, compile_all
 from engine.bench.gpu.failures import sentence
 from engine.bench.gpu.findings import Findings
 from engine.bench.gpu.first_token import FirstToken, measure_first_token
 from engine.bench.gpu.invariance import Invariances, measure_invariance
 from engine.bench.gpu.machine import Machine
-from engine.bench.gpu.products import FORMS, ProductTimes, measure_products
+from engine.bench.gpu.plans import (
+    PRODUCT_ROWS,
+    compile_jobs,
+    invariance_cases,
+    optional_replay,
+    product_shapes,
+    programmatic_cases,
+    replay_plans,
+    short_shape,
+)
+from engine.bench.gpu.products import ProductTimes, measure_products
 from engine.bench.gpu.real_model import OwnText, measure_own_text
 from engine.bench.gpu.recipe_speeds import recipe_speeds
 from engine.bench.gpu.recipes import Recipes, measure_recipes
 from engine.bench.gpu.replays import ForcedSet, ReplayPlan, by_kind, measure_replays
-from engine.bench.gpu.shapes import Shape, form_name
+from engine.bench.gpu.shapes import form_name
 from engine.bench.gpu.sizes import Inputs, Sizes
+from engine.bench.gpu.split_products import SplitProduct, stress_split_products
 from engine.bench.gpu.steps import (
     Programmatic,
     Steps,
@@ -33,11 +43,8 @@ from engine.bench.gpu.steps import (
 )
 from engine.model.loaded_model import LoadedModel
 from engine.progress import Progress
-from kernels.weight import Form
 
-PRODUCT_ROWS = (1, 8, 16, 32, 64)
-COMPILED_ROWS = (1, 8, 16, 32, 64, 128)  # 4 rows take the code of 8
-_LARGE = "32b"  # its passes get fewer items
+_LAUNCHES_OVER_ATTENTIONS = 10  # attention has no race within a kernel, and takes longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +84,7 @@ class GpuBench:
             self.findings.results[section.name] = section.measure()
         except Exception as error:  # noqa: BLE001 - what fails in one section is that section's
             self.findings.failures[section.name] = sentence(error)
-        with suppress(RuntimeError):  # after a fault of the device nothing goes, this neither
-            self._machine.release()
+        self._machine.release()
 
     def sections(self) -> list[Section]:
         """All that the inputs allow."""
@@ -87,10 +93,11 @@ class GpuBench:
             Section("bandwidth", lambda: measure_bandwidth(self._machine, self._sizes.numbers)),
             Section("steps", self._steps),
             Section("products", self._products),
+            Section("split_products", self._split_products),
             Section("attention", self._attention),
             Section("recipes", self._recipes),
             Section("invariance", self._invariance),
-            *self._replay_sections(self.replay_plans()),
+            *self._replay_sections(replay_plans(self._inputs.shapes, self._sizes)),
         ]
         if self._inputs.items:
             compared = partial(recipe_speeds, self.findings.results)
@@ -100,7 +107,7 @@ class GpuBench:
             sections += [Section("own_text", self._own_text)] if self._inputs.items else []
             sections += [Section("chat", self._chat)] if self._inputs.tasks else []
             sections += [Section("unload", self._unload)]
-        sections += self._replay_sections([self._optional_replay()])
+        sections += self._replay_sections([optional_replay(self._inputs.shapes, self._sizes)])
         return [*sections, Section("programmatic", self._programmatic)]  # the least tried goes last
 
     def _replay_sections(self, plans: Sequence[ReplayPlan]) -> list[Section]:
@@ -115,22 +122,6 @@ class GpuBench:
             for plan in plans
         ]
 
-    def replay_plans(self) -> list[ReplayPlan]:
-        """The full shape and the large one, in bf16."""
-        full, sizes = full_shape(self._inputs.shapes), self._sizes
-        others = [s for s in self._inputs.shapes if s.name == _LARGE and s != full]
-        plans = [ReplayPlan(full, "float", sizes.items, sizes.pass_seconds)]
-        plans += [
-            ReplayPlan(other, "float", max(1, sizes.items // 2), sizes.pass_seconds)
-            for other in others
-        ]
-        return plans
-
-    def _optional_replay(self) -> ReplayPlan:
-        """The full shape in fp8."""
-        sizes = self._sizes
-        return ReplayPlan(full_shape(self._inputs.shapes), "fp8", sizes.items, sizes.pass_seconds)
-
     @property
     def _bandwidth(self) -> Bandwidth:
         found = self.findings.results.get("bandwidth")
@@ -138,31 +129,8 @@ class GpuBench:
             raise ValueError("the bandwidth was not measured")
         return found
 
-    def _product_shapes(self) -> list[Shape]:
-        named = [shape for shape in self._inputs.shapes if shape.name in ("1.5b", "7b")]
-        return named or [self._inputs.shapes[0]]
-
-    def _programmatic_shape(self) -> Shape:
-        """A shape whose kernels are short: there the gaps between them weigh most."""
-        shapes = self._inputs.shapes
-        return next((shape for shape in shapes if shape.name == "1.5b"), shapes[0])
-
     def _compiled(self) -> Compiled:
-        return compile_all(self.compile_jobs(), self._progress)
-
-    def compile_jobs(self) -> list[CompileJob]:
-        """Everything that the sections will launch, the longest jobs first."""
-        shapes, full = self._inputs.shapes, full_shape(self._inputs.shapes)
-        jobs = jobs_of(shapes, "float", COMPILED_ROWS, has_logits=True)
-        jobs += jobs_of([full], "fp8", COMPILED_ROWS, has_logits=True)
-        jobs += jobs_of([s for s in shapes if s != full], "fp8", (1, 32))
-        for form in FORMS[1:]:
-            jobs += jobs_of(self._product_shapes(), form, PRODUCT_ROWS)
-        jobs += jobs_of([self._programmatic_shape()], "float", (1, 32), is_programmatic=True)
-        unique = {
-            (job.shape, job.form, job.rows, job.is_programmatic): job for job in reversed(jobs)
-        }
-        return list(unique.values())[::-1]
+        return compile_all(compile_jobs(self._inputs.shapes), self._progress)
 
     def _steps(self) -> Steps:
         plans = plan_steps(self._inputs.shapes, self._sizes.contexts, self._sizes.rows)
@@ -171,7 +139,17 @@ class GpuBench:
     def _products(self) -> ProductTimes:
         rows = [count for count in PRODUCT_ROWS if count in self._sizes.rows]
         return measure_products(
-            self._machine, self._bandwidth, self._product_shapes(), rows, self._progress
+            self._machine,
+            self._bandwidth,
+            product_shapes(self._inputs.shapes),
+            rows,
+            self._progress,
+        )
+
+    def _split_products(self) -> tuple[SplitProduct, ...]:
+        rows = dict.fromkeys((self._sizes.rows[0], self._sizes.rows[-1]))
+        return stress_split_products(
+            self._machine, short_shape(self._inputs.shapes), tuple(rows), self._sizes.launches
         )
 
     def _attention(self) -> Attention:
@@ -185,20 +163,19 @@ class GpuBench:
                 for rows in PRODUCT_ROWS
                 if rows in self._sizes.rows
             ],
-            self._sizes.launches,
+            self._sizes.launches // _LAUNCHES_OVER_ATTENTIONS,
             self._progress,
         )
 
     def _recipes(self) -> Recipes:
-        shapes = [plan.shape for plan in self.replay_plans()]
+        shapes = [plan.shape for plan in replay_plans(self._inputs.shapes, self._sizes)]
         steps = self.findings.results.get("steps")
         return measure_recipes(
             self._machine, shapes, self._sizes.contexts[1], steps, self._progress
         )
 
     def _invariance(self) -> Invariances:
-        cases: list[tuple[Shape, Form]] = [(shape, "float") for shape in self._inputs.shapes]
-        cases.append((full_shape(self._inputs.shapes), "fp8"))
+        cases = invariance_cases(self._inputs.shapes)
         return measure_invariance(
             self._machine, cases, self._sizes.rounds, self._progress, self._sizes.rows
         )
@@ -212,8 +189,8 @@ class GpuBench:
         return measure_first_token(self._machine, shape, self._sizes.prompts)
 
     def _programmatic(self) -> tuple[Programmatic, ...]:
-        cases = [(rows, self._sizes.contexts[1]) for rows in (1, 32)]
-        return measure_programmatic(self._machine, self._programmatic_shape(), cases)
+        cases = programmatic_cases(self._sizes.contexts[1])
+        return measure_programmatic(self._machine, short_shape(self._inputs.shapes), cases)
 
     def _loaded(self) -> LoadedModel:
         if self._model is None:

@@ -49,6 +49,12 @@ def bars_table(bars: Iterable[Bar]) -> Table:
     return _table("bars", rows)
 
 
+def failures_table(findings: Findings) -> Table | None:
+    """The sections that found nothing, and why; None where there are none."""
+    rows = [{"section": name, "why": why} for name, why in findings.failures.items()]
+    return _table("SECTIONS WITHOUT FIGURES", rows) if rows else None
+
+
 def _rows(result: object) -> list[Row]:
     """The cases of a result, in one manner for all sections."""
     if isinstance(result, Bandwidth):

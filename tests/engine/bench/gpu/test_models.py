@@ -1,7 +1,10 @@
 """Sections that decode: forced replays, the first token, a model's own words."""
 
+from dataclasses import replace
+
 import pytest
 
+from engine.bench.gpu import replays
 from engine.bench.gpu.chat import chat_prompts, measure_chat
 from engine.bench.gpu.first_token import measure_first_token
 from engine.bench.gpu.real_model import measure_own_text
@@ -37,6 +40,26 @@ def test_a_forced_replay_writes_the_target_with_every_lookahead(
         assert one.speed("15,15,15").rows_per_step > one.speed("auto").rows_per_step
 
 
+def test_no_timed_completion_makes_a_launch(shape, machine, items, tokenizer_folder, monkeypatch):
+    """On a GPU each would capture a graph, which takes longer than a step of any model."""
+    before, play = [], replays._Player.play
+
+    def watched(player, *arguments):
+        before.append(launches(player))
+        played = play(player, *arguments)
+        assert launches(player) == before[-1]
+        return played
+
+    def launches(player):
+        return set(player.replay.engine._model.network.graphs._launches)
+
+    monkeypatch.setattr(replays._Player, "play", watched)
+    plan = ReplayPlan(shape, "float", items=1, seconds=30.0)
+    measure_replays(machine, plan, items, read_tokenizer(tokenizer_folder), NoProgress())
+    assert len(before) == 3 * 2  # lookaheads, kinds
+    assert any(step.has_logits and step.rows == 128 for step in before[0])
+
+
 def test_a_replay_ends_when_there_is_no_time(shape, machine, items, tokenizer_folder):
     plan = ReplayPlan(shape, "float", items=1, seconds=0.0)
     tokenizer = read_tokenizer(tokenizer_folder)
@@ -67,10 +90,18 @@ def test_a_problem_is_asked_once_by_the_least_of_its_code(tokenizer_folder, task
     prompts = chat_prompts(tokenizer, tasks)
     assert [tokenizer.decode(prompt) for prompt in prompts] == [
         "<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n"
-        "<|im_start|>user\nComplete the following Python function. Answer with code.\n"
-        f"```python\ndef f{problem}():\n```<|im_end|>\n<|im_start|>assistant\n"
+        "<|im_start|>user\nComplete the following function. Answer with code.\n"
+        f"```py\ndef f{problem}():\n```<|im_end|>\n<|im_start|>assistant\n"
         for problem in range(2)
     ]
+
+
+@pytest.mark.parametrize(
+    "holes", [("Set/0/L0_L0", "Set/0/L1_L2"), ("x_0_f.json-L3", "x_0_f.json-L4")]
+)
+def test_the_holes_of_a_problem_are_known_by_their_names(tokenizer_folder, tasks, holes):
+    tasks = [replace(task, id=hole) for task, hole in zip(tasks, holes, strict=False)]
+    assert len(chat_prompts(read_tokenizer(tokenizer_folder), tasks)) == 1
 
 
 def test_a_model_without_chat_is_not_asked(tasks):

@@ -1,22 +1,28 @@
 import json
+import math
 from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
 from engine.bench.gpu import run
-from engine.bench.gpu.attention import Attention, AttentionTime, Stress
+from engine.bench.gpu.attention import Attention, AttentionTime
 from engine.bench.gpu.bars import bars_of
+from engine.bench.gpu.chat import ChatSpeed
 from engine.bench.gpu.compiling import CompileJob, compile_all, jobs_of, run_job
 from engine.bench.gpu.machine import CudaTimer, Machine
 from engine.bench.gpu.picture import draw
+from engine.bench.gpu.plans import COMPILED_ROWS, compile_jobs
+from engine.bench.gpu.real_model import OwnText
 from engine.bench.gpu.recipes import Recipes, RecipeTime
 from engine.bench.gpu.replays import ForcedSet, ForcedSpeed
 from engine.bench.gpu.run import GpuBench
 from engine.bench.gpu.shapes import ALL_SHAPES, parse_shapes
 from engine.bench.gpu.sizes import Inputs
+from engine.bench.gpu.split_products import SplitProduct
 from engine.bench.gpu.steps import Steps, StepTime
-from engine.bench.gpu.tables import bars_table, section_table
+from engine.bench.gpu.stress import Stress
+from engine.bench.gpu.tables import bars_table, failures_table, section_table
 from engine.errors import ConfigurationError
 from engine.model.gpu.buffers import StepShape
 from engine.progress import NoProgress
@@ -25,6 +31,7 @@ SECTIONS = [
     "bandwidth",
     "steps",
     "products",
+    "split_products",
     "attention",
     "recipes",
     "invariance",
@@ -51,6 +58,20 @@ def forced_set(shape, kind, auto, recipe):
     return ForcedSet(shape, "bf16", kind, 9, 90, 9, 100.0, tuple(speeds))
 
 
+def own_text(items, identical):
+    different = tuple(f"item {number}" for number in range(items - identical))
+    return OwnText("7b", "bf16", "edit", 0.0, items, identical, different, 1.0, 2.0, 2.0, 2.0, 2.0)
+
+
+def chat_speed(lookahead, prompts, identical):
+    return ChatSpeed(lookahead, prompts, identical, 90, 100.0, 1.0, 1.0, 1.0)
+
+
+def bar_of(name, *arguments):
+    (bar,) = (bar for bar in bars_of(*arguments) if bar.name == name)
+    return bar
+
+
 def shown(renderable):
     console = Console(width=200)
     with console.capture() as captured:
@@ -72,7 +93,9 @@ def test_every_section_is_measured_saved_shown_and_drawn(machine, inputs, sizes,
     assert list(saved["sections"]) == SECTIONS
     assert set(saved) == {"machine", "bars", "sections", "failures", "section_seconds", "notes"}
     assert {"gpu", "date", "torch", "triton"} <= set(saved["machine"])
-    assert len(saved["bars"]) == 12
+    assert len(saved["bars"]) == 14
+    verdicts = {bar["name"]: bar["value"] for bar in saved["bars"]}
+    assert verdicts["texts that lookahead changed"] == 0
     (first, *_) = saved["sections"]["replay_tiny_bf16"]
     assert first["speeds"][0]["over_off_of_totals"] > 0
     compared = saved["sections"]["recipe_speeds"]["speeds"]
@@ -99,6 +122,9 @@ def test_a_section_that_fails_is_a_sentence_and_the_others_go_on(
     assert failures["steps"] == "ValueError: the bandwidth was not measured"
     assert {"invariance", "first_token", "programmatic"} <= set(bench.findings.results)
     assert "an illegal memory access" in shown(section_table("bandwidth", bench.findings))
+    table = failures_table(bench.findings)
+    assert table is not None
+    assert "ValueError: the bandwidth was not measured" in shown(table)
     assert not [name for name in names if name.startswith(("replay", "own", "chat"))]
 
 
@@ -142,20 +168,65 @@ def test_the_bars_are_judged():
     assert "not measured" in table
 
 
-def test_everything_that_will_be_launched_is_compiled_once(machine, inputs):
-    shapes = parse_shapes(ALL_SHAPES)
-    jobs = GpuBench(machine, replace(inputs, shapes=shapes), NoProgress()).compile_jobs()
+def test_a_replay_that_had_no_time_for_an_item_is_not_judged():
+    speed = ForcedSpeed("auto", 0, 0, math.nan, math.nan, math.nan, 0.0, 0.0)
+    empty = ForcedSet("7b", "bf16", "edit", 0, 0, 0, math.nan, (speed,))
+    bar = bar_of("lookahead on over off, 7b bf16, edits", {"replay_7b_bf16": (empty,)})
+    assert bar.is_met is None
+
+
+def test_texts_that_lookahead_changed_are_counted_in_both_sections():
+    name = "texts that lookahead changed"
+    results = {
+        "own_text": (own_text(9, 9), own_text(9, 8)),
+        "chat": (chat_speed("off", 4, 4), chat_speed("auto", 4, 2)),
+    }
+    assert (bar_of(name, results).value, bar_of(name, results).is_met) == (3, False)
+    assert bar_of(name, {"own_text": (own_text(9, 9),)}).is_met is True
+
+
+def test_texts_are_not_judged_where_some_were_not_compared():
+    name = "texts that lookahead changed"
+    assert bar_of(name, {}).value is None
+    assert bar_of(name, {"chat": (chat_speed("auto", 0, 0),)}).value is None
+    results, failed = {"own_text": (own_text(9, 9),)}, {"chat": "RuntimeError: no memory"}
+    assert bar_of(name, results, failed).value is None
+
+
+def test_launches_of_products_that_are_split_are_judged():
+    name = "launches of a split product that differ"
+    whole = SplitProduct("tiny", "o", 1, 1, 100, 0)
+    found = (
+        SplitProduct("1.5b", "down", 1, 8, 100, 0),
+        SplitProduct("1.5b", "down", 128, 8, 100, 2),
+    )
+    assert bar_of(name, {"split_products": found}).value == 2
+    assert bar_of(name, {"split_products": found[:1]}).is_met is True
+    assert bar_of(name, {"split_products": (whole,)}).value is None
+
+
+def test_a_report_in_which_all_went_well_ends_with_the_bars(machine, inputs):
+    assert failures_table(GpuBench(machine, inputs, NoProgress()).findings) is None
+
+
+def test_everything_that_will_be_launched_is_compiled_once():
+    jobs = compile_jobs(parse_shapes(ALL_SHAPES))
     keys = [(job.shape, job.form, job.rows, job.is_programmatic) for job in jobs]
     assert len(set(keys)) == len(keys)
+    assert [job.rows for job in jobs] == sorted((job.rows for job in jobs), reverse=True)
     large = {job.rows for job in jobs if job.shape.name == "32b" and job.form == "float"}
     assert large == {1, 8, 16, 32, 64, 128}
-    assert all(job.has_logits for job in jobs if job.form == "float" and not job.is_programmatic)
+    assert all(job.is_full for job in jobs if job.form == "float" and not job.is_programmatic)
+    for form in ("fp8", "int4"):
+        full = [job for job in jobs if job.shape.name == "7b" and job.form == form]
+        assert {job.rows for job in full if job.is_full} == set(COMPILED_ROWS)
 
 
 def test_a_job_makes_the_steps_it_names(machine, shape):
-    job = CompileJob(shape, "fp8", 8, has_logits=True)
+    job = CompileJob(shape, "fp8", 8, is_full=True)
     assert job.steps == (
         StepShape(8, 1),
+        StepShape(8, 1, is_sampled=True),
         StepShape(8, 1, has_logits=True),
         StepShape(8, 1, is_sampled=True, has_logits=True),
     )
@@ -168,11 +239,11 @@ def test_a_job_that_fails_beside_is_a_note(shape):
     compiled = compile_all(jobs, NoProgress(), workers=1)
     assert (compiled.jobs, compiled.workers) == (1, 1)
     (note,) = compiled.failures
-    assert note.startswith("tiny bf16, 1 rows: bench gpu needs an NVIDIA GPU")
+    assert note.startswith("tiny bf16, 1 rows: device cuda: torch sees no GPU here")
 
 
 def test_without_a_gpu_the_machine_is_refused():
-    with pytest.raises(ConfigurationError, match="bench gpu needs an NVIDIA GPU"):
+    with pytest.raises(ConfigurationError, match="torch sees no GPU here"):
         Machine.gpu()
 
 
