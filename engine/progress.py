@@ -18,6 +18,10 @@ class Progress(Protocol):
         """Finish the task, done or failed."""
         ...
 
+    def tell(self, sentence: str) -> None:
+        """Leave a sentence that is to be found afterwards, when no task is shown any more."""
+        ...
+
 
 class NoProgress:
     """Tells nobody."""
@@ -30,3 +34,6 @@ class NoProgress:
 
     def end(self) -> None:
         """Ignore the end."""
+
+    def tell(self, sentence: str) -> None:
+        """Ignore the sentence."""

@@ -1,12 +1,10 @@
-"""What `foregram doctor` looks at on this machine, the host aside: one function for each check.
+"""What `foregram doctor` looks at on this machine, the GPU and the host aside.
 
-No check loads torch; where torch alone knows, another process is asked.
+One function for each check, and none loads torch.
 """
 
-import importlib.util
 import platform
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
@@ -22,9 +20,7 @@ from engine.model.offline_parts import OFFLINE_MODELS, find_parts
 from lsp_server.setting_layers import SettingsProblem
 
 DEFAULT_MODEL = "offline"  # as in engine.model.catalog, which loads torch
-GPU_LIMIT_S = 60.0
 MIN_FREE_BYTES = 2e9  # what the smallest model takes to convert, and some more
-_ASK_TORCH = "import torch; print(torch.cuda.is_available() and torch.cuda.get_device_name())"
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -56,27 +52,6 @@ def check_torch() -> Check:
     except PackageNotFoundError:
         advice = f"run: {sys.executable} -m pip install --upgrade foregram"
         return Check("torch", "failed", "is not installed, so no model can run here", advice)
-
-
-def check_gpu(device: str) -> Check:
-    """Whether there is a GPU and torch can use it; `device` is what the settings ask for."""
-    is_asked_for = device.startswith("cuda")
-    if shutil.which("nvidia-smi") is None:
-        if is_asked_for:
-            advice = "set device to auto, or install the driver of the GPU"
-            return Check("gpu", "failed", f"device is {device}, but there is no GPU", advice)
-        return Check("gpu", "ok", "CPU: there is no NVIDIA GPU, or no driver of one")
-    if name := _cuda_name():
-        if importlib.util.find_spec("triton") is None:
-            advice = "run: pip install 'foregram[gpu]'; device cpu does without"
-            return Check("gpu", "failed", f"{name}, but Triton is missing", advice)
-        if not any(map(shutil.which, ("cc", "gcc", "clang"))):
-            advice = "install gcc or clang; device cpu does without"
-            return Check("gpu", "failed", f"{name}, but Triton finds no C compiler", advice)
-        return Check("gpu", "ok", f"{name}, which torch can use")
-    state: Literal["warning", "failed"] = "failed" if is_asked_for else "warning"
-    advice = "install a build of torch for CUDA, or a newer driver; device cpu needs neither"
-    return Check("gpu", state, "CPU: there is a GPU, but torch cannot use it", advice)
 
 
 def check_model(model: str | None) -> Check:
@@ -120,21 +95,6 @@ def check_runtime_folder(path: Path) -> Check:
     """Whether the folder of socket and token is the user's own."""
     RuntimeFolder.open(path)
     return Check("runtime folder", "ok", f"{path}, open to you alone")
-
-
-def _cuda_name() -> str:
-    """The GPU as torch calls it; empty where torch has none, or does not say in time."""
-    try:
-        process = subprocess.run(
-            [sys.executable, "-P", "-c", _ASK_TORCH],
-            capture_output=True,
-            check=True,
-            text=True,
-            timeout=GPU_LIMIT_S,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return process.stdout.strip().removesuffix("False")
 
 
 def _embedded(name: str) -> Check:

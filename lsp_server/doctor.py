@@ -15,7 +15,6 @@ from engine.errors import ForegramError
 from lsp_server.checks import (
     Check,
     check_cache,
-    check_gpu,
     check_model,
     check_python,
     check_runtime_folder,
@@ -24,6 +23,7 @@ from lsp_server.checks import (
     failure,
 )
 from lsp_server.daemon import ensure_host
+from lsp_server.gpu_check import check_gpu
 from lsp_server.host_address import HostAddress, HostAnswer, HostError, ask, host_address
 from lsp_server.host_checks import check_host, check_latency, check_socket, check_token
 from lsp_server.settings import LoadedSettings, Settings

@@ -35,7 +35,7 @@ class ProgressBars:
     def begin(self, task: str, total: int) -> None:
         """Draw a bar for `total` pieces of work; where no terminal is, a line says what is done."""
         if not self._bars.console.is_terminal:
-            self._bars.console.print(f"foregram: {task}", highlight=False, soft_wrap=True)
+            self.tell(task)
             return
         self._bars.start()
         self._task = self._bars.add_task(task, total=total)
@@ -51,6 +51,11 @@ class ProgressBars:
             self._bars.remove_task(self._task)
             self._bars.stop()
             self._task = None
+
+    def tell(self, sentence: str) -> None:
+        """Print a line that stays, above a bar if there is one."""
+        line = f"foregram: {sentence}"
+        self._bars.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 class ItemsBar:

@@ -9,6 +9,8 @@ from engine.config import check_device_name
 from engine.errors import ConfigurationError
 from kernels.weight import Form
 
+LEAST_CAPABILITY = (9, 0)  # Hopper's: the kernels are made for it
+SHARED_BYTES = 196_608  # of the shared memory, what a block of our greediest kernel takes
 GPU_FORMS: dict[str, Form] = {"bfloat16": "float", "fp8": "fp8", "int4": "int4"}
 
 
@@ -20,21 +22,17 @@ class Device:
 
     @classmethod
     def choose(cls, name: str) -> Self:
-        """Read `auto`, `cpu`, `cuda` or `cuda:N`; `auto` takes a GPU that torch can use.
+        """Read `auto`, `cpu`, `cuda` or `cuda:N`; `auto` takes the first GPU for our kernels.
 
-        Raises ConfigurationError for another name, and for one that is not there.
+        Raises ConfigurationError for another name, and for a GPU that is not there or not for them.
         """
         check_device_name(name)
-        num_gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
         if name == "auto":
-            name = "cuda" if num_gpus else "cpu"
+            fit = (f"cuda:{index}" for index in range(_num_gpus()) if not gpu_lack(index))
+            return cls(torch.device(next(fit, "cpu")))
         device = torch.device("cuda:0" if name == "cuda" else name)
-        if device.type == "cuda" and not num_gpus:
-            raise ConfigurationError(
-                f"device {name}: torch sees no GPU here; `foregram doctor` says what is missing"
-            )
-        if device.type == "cuda" and (device.index or 0) >= num_gpus:
-            raise ConfigurationError(f"device {name}: there are {num_gpus} GPUs, counted from 0")
+        if device.type == "cuda":
+            _check_gpu(name, device.index)
         return cls(device)
 
     @property
@@ -55,3 +53,56 @@ class Device:
                 f"dtype {dtype} is for the CPU; a GPU holds {', '.join(GPU_FORMS)}"
             )
         return GPU_FORMS[dtype or "bfloat16"]
+
+
+@dataclass(frozen=True, slots=True)
+class GpuChoice:
+    """The GPU that a device's name comes to, or why none of those that are here."""
+
+    gpu: str = ""
+    problem: str = ""
+
+    @classmethod
+    def of(cls, name: str) -> Self:
+        """Choose as `Device.choose` does; a process that loads no torch has another one ask."""
+        if not _num_gpus():
+            return cls()
+        try:
+            device = Device.choose(name)
+        except ConfigurationError as error:
+            return cls(problem=str(error))
+        if device.is_gpu:
+            return cls(gpu=torch.cuda.get_device_name(device.torch_device))
+        return cls(problem=gpu_lack(0))
+
+
+def gpu_lack(index: int) -> str:
+    """What our kernels miss on a GPU, in words with its name; empty where they run."""
+    gpu = torch.cuda.get_device_properties(index)
+    if (gpu.major, gpu.minor) < LEAST_CAPABILITY:
+        least = ".".join(map(str, LEAST_CAPABILITY))
+        has = f"{gpu.name} has compute capability {gpu.major}.{gpu.minor}"
+        return f"{has}, and our kernels need {least}"
+    # Where torch does not say, the GPU gets the benefit of the doubt.
+    shared = getattr(gpu, "shared_memory_per_block_optin", SHARED_BYTES)
+    if shared < SHARED_BYTES:
+        has = f"{gpu.name} has {shared:,} bytes of shared memory for a block"
+        return f"{has}, and our kernels need {SHARED_BYTES:,}"
+    return ""
+
+
+def _num_gpus() -> int:
+    # A torch for AMD answers under the name of cuda.
+    return torch.cuda.device_count() if not torch.version.hip and torch.cuda.is_available() else 0
+
+
+def _check_gpu(name: str, index: int) -> None:
+    num_gpus = _num_gpus()
+    if not num_gpus:
+        raise ConfigurationError(
+            f"device {name}: torch sees no GPU here; `foregram doctor` says what is missing"
+        )
+    if index >= num_gpus:
+        raise ConfigurationError(f"device {name}: there are {num_gpus} GPUs, counted from 0")
+    if lack := gpu_lack(index):
+        raise ConfigurationError(f"device {name}: {lack}; device = cpu works")

@@ -5,7 +5,7 @@ from typing import Any
 import triton
 import triton.language as tl
 
-from kernels.skinny_matmul.tiles import num_blocks, tile_for
+from kernels.product.tiles import num_blocks, tile_for
 from kernels.weight import Weight
 
 

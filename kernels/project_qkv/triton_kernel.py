@@ -5,6 +5,7 @@ import triton
 import triton.language as tl
 
 from kernels.forest import Forest
+from kernels.product.tiles import require_scratch
 from kernels.product.triton_kernel import (
     arrive,
     launch,
@@ -15,7 +16,6 @@ from kernels.product.triton_kernel import (
     sum_splits,
 )
 from kernels.scratch import Scratch
-from kernels.skinny_matmul.tiles import require_scratch
 from kernels.weight import Weight
 
 

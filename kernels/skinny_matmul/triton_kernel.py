@@ -4,6 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
+from kernels.product.tiles import require_scratch
 from kernels.product.triton_kernel import (
     arrive,
     launch,
@@ -14,7 +15,6 @@ from kernels.product.triton_kernel import (
 )
 from kernels.scratch import Scratch
 from kernels.skinny_matmul.library import is_by_library, library_product
-from kernels.skinny_matmul.tiles import require_scratch
 from kernels.weight import Weight
 
 

@@ -3,9 +3,9 @@
 import pytest
 import torch
 
+from kernels.product.tiles import require_scratch, tile_for
 from kernels.skinny_matmul import library
 from kernels.skinny_matmul.reference import skinny_matmul as reference
-from kernels.skinny_matmul.tiles import require_scratch, tile_for
 from kernels.skinny_matmul.triton_kernel import skinny_matmul
 from tests.support.product_costs import assert_fits, compile_product
 from tests.support.products import (

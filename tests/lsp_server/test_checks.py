@@ -1,16 +1,12 @@
 """Checks of this machine, each against the fault that it is there for."""
 
-import importlib.util
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError
 
-import pytest
-
 from lsp_server import checks
 from lsp_server.checks import (
     check_cache,
-    check_gpu,
     check_model,
     check_settings,
     check_torch,
@@ -21,17 +17,6 @@ from lsp_server.setting_layers import SettingsProblem
 
 def gone(name):
     raise PackageNotFoundError(name)
-
-
-@pytest.fixture
-def gpu(monkeypatch):
-    """A machine with a GPU, and what torch says of it."""
-
-    def install(answer):
-        monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
-        monkeypatch.setattr(checks, "_ASK_TORCH", answer)
-
-    return install
 
 
 def test_the_default_model_is_the_engines():
@@ -55,47 +40,6 @@ def test_torch_is_found_without_being_loaded():
 def test_a_missing_torch_is_a_failure(monkeypatch):
     monkeypatch.setattr(checks, "version", gone)
     assert check_torch().state == "failed"
-
-
-def test_a_gpu_has_its_name_from_torch(gpu):
-    gpu("print('H200')")
-    assert check_gpu("auto").what == "H200, which torch can use"
-
-
-def test_a_gpu_without_triton_is_a_failure_with_its_way_out(gpu, monkeypatch):
-    gpu("print('H200')")
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    check = check_gpu("auto")
-    assert (check.state, check.what) == ("failed", "H200, but Triton is missing")
-    assert "pip install 'foregram[gpu]'" in check.advice
-
-
-def test_a_gpu_without_a_compiler_is_a_failure_with_its_way_out(gpu, monkeypatch):
-    gpu("print('H200')")
-    monkeypatch.setattr("shutil.which", lambda name: name == "nvidia-smi" or None)
-    check = check_gpu("auto")
-    assert (check.state, check.what) == ("failed", "H200, but Triton finds no C compiler")
-
-
-@pytest.mark.parametrize("answer", ["print(False)", "import nothing_like_torch"])
-@pytest.mark.parametrize(("device", "state"), [("auto", "warning"), ("cuda:1", "failed")])
-def test_a_gpu_that_torch_cannot_use_matters_where_it_is_asked_for(gpu, answer, device, state):
-    gpu(answer)
-    assert check_gpu(device).state == state
-
-
-def test_torch_has_a_time_limit(gpu, monkeypatch):
-    gpu("import time; time.sleep(60)")
-    monkeypatch.setattr(checks, "GPU_LIMIT_S", 0.1)
-    assert check_gpu("auto").what == "CPU: there is a GPU, but torch cannot use it"
-
-
-@pytest.mark.parametrize(("device", "state"), [("auto", "ok"), ("cuda", "failed")])
-def test_no_gpu_is_fine_unless_it_is_asked_for(monkeypatch, device, state):
-    monkeypatch.setattr("shutil.which", lambda name: None)
-    check = check_gpu(device)
-    assert check.state == state
-    assert ("CPU" in check.what) == (state == "ok")
 
 
 def test_an_embedded_model_that_is_not_installed_names_the_command(monkeypatch):

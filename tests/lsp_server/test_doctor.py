@@ -21,7 +21,7 @@ from engine.host.protocol import (
     Status,
     Timings,
 )
-from lsp_server import cli, doctor
+from lsp_server import cli, doctor, gpu_check
 from lsp_server.doctor import show_doctor
 from lsp_server.settings import load_settings
 from tests.support.local_host import stub_host
@@ -68,6 +68,7 @@ class Host(Handler):
 @pytest.fixture
 def stub(monkeypatch):
     monkeypatch.setattr("shutil.which", lambda name: None)
+    monkeypatch.setattr(gpu_check, "GPU_NODES", ())
     with stub_host() as stub:
         model = stub.folder.path / "model"
         model.mkdir()

@@ -3,6 +3,7 @@
 import io
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from engine import CompletionRequest
@@ -75,6 +76,14 @@ def test_without_a_terminal_progress_is_one_line_per_task():
     bars.advance(500)
     bars.end()
     assert out.getvalue() == "foregram: converting the model\n"
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_a_sentence_that_is_told_stays_as_it_is(is_terminal):
+    out = io.StringIO()
+    bars = ProgressBars(Console(file=out, force_terminal=is_terminal, width=20))
+    bars.tell("weights [b]1.0 GB of 2.0 GB free")
+    assert out.getvalue() == "foregram: weights [b]1.0 GB of 2.0 GB free\n"
 
 
 def test_on_a_terminal_a_bar_comes_and_goes():

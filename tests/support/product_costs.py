@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kernels.skinny_matmul.tiles import tile_for
+from kernels.product.tiles import tile_for
 from kernels.weight import Form
 from tests.support.hopper import SHARED_LIMIT, Compiled, HopperCompiler
 

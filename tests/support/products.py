@@ -7,8 +7,8 @@ import torch
 
 from kernels.forest import Forest
 from kernels.lm_head.best import Best, Draw
+from kernels.product.tiles import num_blocks, scratch_size
 from kernels.scratch import Scratch
-from kernels.skinny_matmul.tiles import num_blocks, scratch_size
 from kernels.weight import Form, Weight, pack
 
 EPS = 1e-6

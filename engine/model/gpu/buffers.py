@@ -12,7 +12,7 @@ from engine.model.step_order import NUM_TOP
 from kernels.acceptance_walk.answer import Answer
 from kernels.forest import Forest
 from kernels.lm_head.best import Best, Draw
-from kernels.skinny_matmul.tiles import num_blocks
+from kernels.product.tiles import num_blocks
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,12 @@
 
 import importlib.util
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import torch
 
-from engine.errors import ConfigurationError
+from engine.errors import ConfigurationError, NoSpaceError
 from engine.model.converted_model import ConvertedModel
 from engine.model.device import Device
 from engine.model.gpu.arena import KVArena
@@ -21,8 +22,8 @@ from engine.progress import Progress
 from kernels.forest import max_blocks
 from kernels.forest_attention.sizes import scratch_size as attention_scratch
 from kernels.operations import Operations, operations_for
+from kernels.product.tiles import scratch_size as product_scratch
 from kernels.scratch import Scratch
-from kernels.skinny_matmul.tiles import scratch_size as product_scratch
 from kernels.weight import Form
 
 
@@ -31,17 +32,17 @@ def load_qwen2(
 ) -> GpuQwen2:
     """Load a model of the variant `bfloat16` and capture its steps.
 
-    Raises NoSpaceError before anything is loaded where it does not fit, and ConfigurationError
-    where Triton is missing or what that needs.
+    Raises NoSpaceError where it does not fit, mostly before anything is loaded, and
+    ConfigurationError where Triton is missing or what that needs.
     """
     require_triton()
     plan = MemoryPlan.make(model.config, form, device.free_bytes, kv_bytes)
-    progress.begin(f"GPU memory: {plan}", 1)
-    progress.end()
-    loaded = place_qwen2(
-        model.config, model.tensors(), form, plan.positions, device.torch_device, progress
-    )
-    warm_up(loaded, progress)
+    progress.tell(f"GPU memory: {plan}")
+    with _within(plan):
+        loaded = place_qwen2(
+            model.config, model.tensors(), form, plan.positions, device.torch_device, progress
+        )
+        warm_up(loaded, progress)
     return loaded
 
 
@@ -100,7 +101,8 @@ def assemble(
 def warm_up(model: GpuQwen2, progress: Progress) -> None:
     """Compile and capture the steps of one sequence, so that no request waits for it.
 
-    Those of several sequences take the same kernels, and are captured when they first meet.
+    Those of several sequences take the same kernels. Only the plain ones of a few are captured
+    too, since everybody waits while completions meet in a new shape; others are when they do.
     """
     kinds = [(False, False), (False, True), (True, False), (True, True)]
     shapes = [StepShape(rows, 1, has_head=False) for rows in ROW_BUCKETS]
@@ -109,6 +111,8 @@ def warm_up(model: GpuQwen2, progress: Progress) -> None:
         for sampled, logits in kinds
         for rows in ROW_BUCKETS
     ]
+    # Two sequences have two rows at least.
+    shapes += [StepShape(rows, SEQUENCE_BUCKETS[1]) for rows in ROW_BUCKETS[1:]]
     progress.begin("compiling the GPU's steps", len(shapes))
     try:
         for shape in shapes:
@@ -116,6 +120,21 @@ def warm_up(model: GpuQwen2, progress: Progress) -> None:
             progress.advance(1)
     finally:
         progress.end()
+
+
+@contextmanager
+def _within(plan: MemoryPlan) -> Iterator[None]:
+    """Say what was planned where the memory runs out all the same. Raises NoSpaceError."""
+    try:
+        yield
+    except RuntimeError as error:
+        # A graph or a kernel that finds no room says so in CUDA's words, under other names.
+        if not isinstance(error, torch.OutOfMemoryError) and "out of memory" not in str(error):
+            raise
+        raise NoSpaceError(
+            f"the GPU's memory ran out while the model was loaded, though it had been enough: {plan}; "
+            "see in nvidia-smi what else has taken of it, and try again"
+        ) from error
 
 
 def _scratch(config: ModelConfig, weights: GpuWeights, device: torch.device) -> Scratch:

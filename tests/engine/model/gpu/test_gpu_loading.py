@@ -1,6 +1,7 @@
 """What a GPU needs besides itself is named, and what does not fit is refused, before loading."""
 
 import importlib.util
+import re
 import shutil
 
 import pytest
@@ -11,6 +12,8 @@ from engine.model.converted_model import ConvertedModel
 from engine.model.device import Device
 from engine.model.gpu.buffers import StepShape
 from engine.model.gpu.gpu_loading import load_qwen2, warm_up
+from engine.model.gpu.gpu_weights import GpuWeights
+from engine.model.gpu.step_graphs import StepGraphs
 from engine.model.loading import prepare
 from engine.progress import NoProgress
 from tests.support.gpu_models import gpu_qwen2
@@ -20,13 +23,16 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 class Said(NoProgress):
-    """Remembers the tasks."""
+    """Remembers the tasks and the sentences."""
 
     def __init__(self):
-        self.tasks = []
+        self.tasks, self.sentences = [], []
 
     def begin(self, task, total):
         self.tasks.append((task, total))
+
+    def tell(self, sentence):
+        self.sentences.append((len(self.tasks), sentence))
 
 
 @pytest.fixture
@@ -41,6 +47,13 @@ class SmallDevice(Device):
     """The CPU in the place of a GPU with little memory."""
 
     free_bytes = 1_000_000_000
+
+
+def fail_with(error):
+    def fail(*_):
+        raise error
+
+    return fail
 
 
 def load(model, said=None):
@@ -70,18 +83,47 @@ def test_the_plan_is_told_and_then_the_model_is_there(model, monkeypatch):
     monkeypatch.setattr(SmallDevice, "free_bytes", 3_000_000_000)
     said = Said()
     network = load(model, said)
-    assert [task.split(":")[0] for task, _ in said.tasks] == [
-        "GPU memory",
-        "placing the weights",
-        "compiling the GPU's steps",
-    ]
+    [(num_tasks, sentence)] = said.sentences
+    assert num_tasks == 0
+    assert re.match(r"GPU memory: weights 0\.0 GB, .* of 3\.0 GB free$", sentence)
+    assert [task for task, _ in said.tasks] == ["placing the weights", "compiling the GPU's steps"]
     assert network.reserved_bytes > 0
 
 
-def test_warming_up_makes_the_steps_of_one_sequence_of_every_kind():
+@pytest.mark.parametrize(
+    "error",
+    [torch.OutOfMemoryError("CUDA out of memory."), RuntimeError("CUDA error: out of memory")],
+)
+@pytest.mark.parametrize("place", [(GpuWeights, "place"), (StepGraphs, "launch")])
+def test_memory_that_runs_out_while_loading_is_told_with_the_plan(model, monkeypatch, place, error):
+    """Another process may have taken it since the plan was made."""
+    monkeypatch.setattr(SmallDevice, "free_bytes", 3_000_000_000)
+    monkeypatch.setattr(*place, fail_with(error))
+    with pytest.raises(NoSpaceError, match=r"ran out while .* of 3\.0 GB free; see in nvidia-smi"):
+        load(model)
+
+
+def test_another_failure_while_loading_stays_what_it_is(model, monkeypatch):
+    monkeypatch.setattr(SmallDevice, "free_bytes", 3_000_000_000)
+    monkeypatch.setattr(GpuWeights, "place", fail_with(RuntimeError("illegal address")))
+    with pytest.raises(RuntimeError, match=r"^illegal address$"):
+        load(model)
+
+
+@pytest.fixture(scope="module")
+def warm_shapes():
+    """The shapes of steps that are there once a model is warm."""
     model = gpu_qwen2(tiny_model("qwen2", 1))
     warm_up(model, NoProgress())
-    shapes = set(model.graphs._launches)
-    assert len(shapes) == 35
-    assert StepShape(64, 1, is_sampled=True, has_logits=True) in shapes
-    assert StepShape(128, 1, has_head=False) in shapes
+    return set(model.graphs._launches)
+
+
+def test_warming_up_makes_the_steps_of_one_sequence_of_every_kind(warm_shapes):
+    assert sum(shape.sequences == 1 for shape in warm_shapes) == 35
+    assert StepShape(64, 1, is_sampled=True, has_logits=True) in warm_shapes
+    assert StepShape(128, 1, has_head=False) in warm_shapes
+
+
+def test_warming_up_makes_the_plain_steps_of_a_few_sequences(warm_shapes):
+    shared = {shape for shape in warm_shapes if shape.sequences > 1}
+    assert shared == {StepShape(rows, 4) for rows in (4, 8, 16, 32, 64, 128)}
