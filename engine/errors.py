@@ -55,3 +55,10 @@ class NoSpaceError(ForegramError):
 
     code = "no_space"
     exit_status = 6
+
+
+class DeviceLostError(ForegramError):
+    """The device answers this process no more, and never will; another process may have it."""
+
+    code = "device_lost"
+    exit_status = 7

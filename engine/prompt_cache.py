@@ -84,7 +84,7 @@ class PromptCache:
                 if cancelled():
                     return None
                 piece = token_ids[start : start + MAX_ROWS]
-                entry.slot.prefill(piece)
+                self._prefill(key, entry, piece)
                 entry.held += piece
                 yield
             entered = Entered(entry.slot, kept, entry)
@@ -92,12 +92,22 @@ class PromptCache:
             entry.is_taken = entered is not None
         return entered
 
+    def _prefill(self, key: str, entry: _Entry, token_ids: Sequence[int]) -> None:
+        """Read a piece. Where that fails, nobody is to build on what the slot holds by then."""
+        try:
+            entry.slot.prefill(token_ids)
+        except BaseException:
+            if self._entries.get(key) is entry:  # who came meanwhile has another
+                del self._entries[key]
+            raise
+
     def _begin(self, key: str, token_ids: Sequence[int], capacity: int) -> tuple[_Entry, int]:
         """Bring the longest beginning that is held into the key's slot."""
         entry = self._fitting(key, capacity) or self._made(capacity, self._longest(token_ids))
         source = self._entries.get(self._longest(token_ids))
         kept = 0 if source is None else _common_prefix(source.held, token_ids)
         own = _common_prefix(entry.held, token_ids)
+        entry.held = []  # not what a copy that fails may have written over
         if source is not None and kept > own:
             entry.slot.copy_from(source.slot, kept)
         else:

@@ -30,6 +30,7 @@ from lsp_server.host_sync import HostSync
 _LOG = logging.getLogger(__name__)
 _ATTEMPTS = 3  # a host that forgot the documents, or was replaced, is asked again
 _FAREWELL_S = 1.0
+_ENDINGS = ("device_lost", "stopping")  # refusals of a host that is about to be gone
 READY_S = 20.0  # a request waits for so long while a model is loaded
 
 
@@ -94,6 +95,10 @@ class HostLink:
             except HostGoneError:
                 await self._lost(client)
                 raise
+            except HostRefusedError as error:
+                if error.problem.code not in _ENDINGS:
+                    raise
+                await self._lost(client)
         raise HostGoneError("the host does not take the document over")
 
     async def sync(self, snapshot: Snapshot) -> None:

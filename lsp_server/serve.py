@@ -7,9 +7,10 @@ import os
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 from engine.config import check_device_name
-from engine.errors import ConfigurationError
+from engine.errors import ConfigurationError, DeviceLostError
 from engine.host.served_engine import ServedEngine
 from engine.host.server import HostOptions, HostServer
 from engine.host.service import CompletionService
@@ -59,13 +60,22 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
     # The engine's thread gives the interpreter away so often; by default a request waits for 5 ms
     # at each of its steps.
     sys.setswitchinterval(_SWITCH_S)
-    asyncio.run(HostServer(service, options).run())
+    try:
+        asyncio.run(HostServer(service, options).run())
+    except DeviceLostError as error:
+        # The record stays: this counts as a crash. What torch has on the device cannot be given
+        # back any more; a Python that is taken down may abort over it.
+        _end_at_once(error.exit_status)
     _empty_record(arguments.record)
     if service.info is None and service.problem is None:
         # The model still loads, on a thread that would trip over a Python that is taken down.
-        logging.shutdown()
-        os._exit(0)
+        _end_at_once(0)
     return 0
+
+
+def _end_at_once(status: int) -> NoReturn:
+    logging.shutdown()
+    os._exit(status)
 
 
 def _empty_record(path: Path | None) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from engine.errors import ForegramError
+from engine.errors import DeviceLostError, ForegramError
 from engine.host.metrics import Metrics
 from engine.host.protocol import Chunk, CompleteEvent, Done, Failed, Timings
 from engine.host.served_engine import ServedEngine
@@ -21,11 +21,15 @@ _log = logging.getLogger("foregram.host")
 
 @dataclass(slots=True)
 class Run:
-    """Made on the event loop's thread; its turns are for the engine's."""
+    """Made on the event loop's thread; its turns are for the engine's.
+
+    `lose` hears of the end of the engine's device, on the engine's thread.
+    """
 
     engine: ServedEngine
     metrics: Metrics
     make_request: Callable[[], CompletionRequest]
+    lose: Callable[[DeviceLostError], None]
     is_prefill: bool
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
@@ -38,12 +42,12 @@ class Run:
             event = yield from self._completing(cancelled)
             self._tell(event)
         except ForegramError as error:
-            self._count("failed")
-            self._tell(Failed(error.code, str(error)))
+            if isinstance(error, DeviceLostError):
+                self.lose(error)  # first: who hears of the failure and asks again is to be refused
+            self._fail(error.code, str(error))
         except Exception:  # noqa: BLE001 - whatever one completion meets, the next one is served
             _log.exception("completion %s failed", self.id)
-            self._count("failed")
-            self._tell(Failed("internal_error", f"the completion failed; the log names {self.id}"))
+            self._fail("internal_error", f"the completion failed; the log names {self.id}")
 
     def dropped(self, reason: Dropped) -> None:
         """Say why there is no completion."""
@@ -69,6 +73,10 @@ class Run:
         # All that is not decoding brings the prompt in: to lay it out, too.
         prefill_ms = 1000 * (time.perf_counter() - began) - result.stats.decode_ms
         return _done(self.id, result, Timings(queue_ms, prefill_ms, result.stats.decode_ms))
+
+    def _fail(self, code: str, sentence: str) -> None:
+        self._count("failed")
+        self._tell(Failed(code, sentence))
 
     def _count(self, outcome: str) -> None:
         self.metrics.requests.labels(outcome).inc()

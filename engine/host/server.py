@@ -98,15 +98,20 @@ class HostServer:
         self._server.should_exit = True
 
     async def run(self) -> None:
-        """Serve. Raises ConfigurationError where it cannot listen."""
+        """Serve. Raises ConfigurationError where it cannot listen.
+
+        Raises DeviceLostError in the end where the engine's device was lost.
+        """
         with _signals(self.stop), _listener(self._options) as listener:
-            self._service.start()
+            self._service.start(self.stop)
             watch = asyncio.create_task(self._watch())
             try:
                 await self._server.serve(sockets=[listener])
             finally:
                 watch.cancel()
                 await self._service.stop()
+        if self._service.lost is not None:
+            raise self._service.lost
 
     def _noting_use(self, app: Application) -> Application:
         async def noting(scope: Event, receive: Receive, send: Send) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from engine.completer import EngineInfo
 from engine.config import Lookahead, Sampling, StopRules
-from engine.errors import ForegramError
+from engine.errors import DeviceLostError, ForegramError
 from engine.host.buffers import ClientBuffers, HeldBuffer, spliced, split_at
 from engine.host.metrics import Metrics
 from engine.host.protocol import (
@@ -37,7 +37,7 @@ _log = logging.getLogger("foregram.host")
 
 
 class NotReadyError(Exception):
-    """The engine is loading, has failed to load, or stops; the problem says which."""
+    """The engine is loading, has failed, or stops; the problem says which."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.message)
@@ -79,6 +79,9 @@ class _LoadedSoFar:
     def end(self) -> None:
         self.now = None
 
+    def tell(self, sentence: str) -> None:
+        _log.info("%s", sentence)
+
 
 class CompletionService:
     """The engine behind a queue. Its methods are for the event loop's thread."""
@@ -90,6 +93,8 @@ class CompletionService:
         self._load = load
         self._engine: ServedEngine | None = None
         self._problem: Problem | None = None
+        self._lost: DeviceLostError | None = None
+        self._end: Callable[[], None] = lambda: None
         self._loaded = _LoadedSoFar()
         self._is_stopping = False
         self._made: OrderedDict[str, _Made] = OrderedDict()
@@ -120,8 +125,13 @@ class CompletionService:
 
     @property
     def problem(self) -> Problem | None:
-        """Why the model could not be loaded."""
+        """Why the model could not be loaded, or cannot run any more."""
         return self._problem
+
+    @property
+    def lost(self) -> DeviceLostError | None:
+        """What ended the engine's device, for this process; None while it has one."""
+        return self._lost
 
     @property
     def progress(self) -> LoadProgress | None:
@@ -145,8 +155,9 @@ class CompletionService:
             "kv_bytes": engine.kv_bytes if engine else 0,
         }
 
-    def start(self) -> None:
-        """Begin to load."""
+    def start(self, end: Callable[[], None] = lambda: None) -> None:
+        """Begin to load. `end` is called, from any thread, once no completion can ever be made."""
+        self._end = end
         self._thread.start()
 
     async def stop(self) -> None:
@@ -168,7 +179,8 @@ class CompletionService:
         others = self.buffers.others(message.client, message.uri)
         prefix, suffix = split_at(spliced(held.lines, message.overlay), message.position)
         make = _request_maker(message, prefix, suffix, held, others)
-        run = Run(self.engine, self.metrics, make, is_prefill=message.bounds.max_tokens == 0)
+        is_prefill = message.bounds.max_tokens == 0
+        run = Run(self.engine, self.metrics, make, self._lose, is_prefill)
         return self._events(run, message)
 
     async def _events(self, run: Run, message: CompleteRequest) -> AsyncIterator[CompleteEvent]:
@@ -226,11 +238,24 @@ class CompletionService:
         self.scheduler.work(self._engine.num_lanes, self._engine.expect)
         self._engine.close()
 
+    def _lose(self, error: DeviceLostError) -> None:
+        """Serve nobody any more: another process may have the device, this one never again.
+
+        The state is `stopping`: who finds it waits for the end, and starts another host.
+        """
+        if self._lost is not None:
+            return  # completions that go on side by side each hear of it
+        _log.error("the host ends: %s", error)
+        self._lost, self._problem = error, Problem(error.code, str(error))
+        self._is_stopping = True
+        self.scheduler.stop()
+        self._end()
+
     def _not_ready(self) -> Problem:
-        if self._is_stopping:
-            return Problem("stopping", "the host is stopping")
         if self._problem is not None:
             return self._problem
+        if self._is_stopping:
+            return Problem("stopping", "the host is stopping")
         now = self._loaded.now
         share = f" ({now.task}, {now.done} of {now.total})" if now and now.total else ""
         return Problem("loading", f"the model is loading{share}")

@@ -39,14 +39,34 @@ class CountingSlot:
         return torch.zeros(1, 4)
 
 
+class FailingSlot(CountingSlot):
+    """Fails at what `failing` names, once, when it has done half of it."""
+
+    failing = ""
+
+    def prefill(self, token_ids):
+        self._fail_at("prefill", token_ids)
+        return super().prefill(token_ids)
+
+    def copy_from(self, other, length):
+        self._fail_at("copy", other.held[:length])
+        super().copy_from(other, length)
+
+    def _fail_at(self, what, token_ids):
+        if self.failing == what:
+            self.failing = ""
+            self.held[: len(token_ids)] = token_ids
+            raise RuntimeError(what)
+
+
 class CountingModel:
     """Hands out slots and keeps them."""
 
     def __init__(self) -> None:
-        self.slots: list[CountingSlot] = []
+        self.slots: list[FailingSlot] = []
 
     def new_slot(self, capacity):
-        self.slots.append(CountingSlot(capacity))
+        self.slots.append(FailingSlot(capacity))
         return self.slots[-1]
 
 
@@ -226,3 +246,35 @@ def test_a_slot_that_is_closed_belongs_to_others_again(cache):
     entered = enter(cache, "a", [1, 2])
     entered.close()
     assert enter(cache, "a", [1, 2]).slot is entered.slot
+
+
+def test_a_slot_whose_reading_failed_is_given_back_and_its_prompt_read_anew(cache, model):
+    visit(cache, "a", [1, 2])
+    model.slots[0].failing = "prefill"
+    with pytest.raises(RuntimeError):
+        enter(cache, "a", [1, 2, 3])
+    assert cache.num_bytes == 0
+    slot, reused = visit(cache, "a", [1, 2, 3])
+    assert slot is model.slots[1]
+    assert (slot.held, reused) == ([1, 2, 3], 0)
+
+
+def test_a_reading_that_failed_leaves_the_slot_of_who_came_meanwhile(cache, model):
+    reading = cache.enter("a", list(range(300)), 10, never)
+    next(reading)
+    visit(cache, "a", [1, 2])
+    model.slots[0].failing = "prefill"
+    with pytest.raises(RuntimeError):
+        next(reading)
+    assert visit(cache, "a", [1, 2]) == (model.slots[1], 2)
+
+
+def test_what_a_copy_that_failed_has_written_over_is_not_built_on(cache, model):
+    visit(cache, "a", [1, 2, 3])
+    visit(cache, "b", [7, 8])
+    model.slots[1].failing = "copy"
+    with pytest.raises(RuntimeError):
+        enter(cache, "b", [1, 2, 3, 4])
+    slot, reused = visit(cache, "b", [7, 8])
+    assert (slot.held, reused) == ([7, 8], 0)
+    assert model.slots[0].held == [1, 2, 3]

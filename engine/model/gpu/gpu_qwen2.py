@@ -79,7 +79,10 @@ class GpuSlot:
         self.length, self._kept = length, None
 
     def prefill(self, token_ids: Sequence[int]) -> None:
-        """Commit `token_ids`, at most 128 in one pass."""
+        """Commit `token_ids`, at most 128 in one pass.
+
+        Where that fails, nobody knows what of the last step was moved: the slot is of no use.
+        """
         for start in range(0, len(token_ids), MAX_ROWS):
             tree = TokenTree.chain(token_ids[start : start + MAX_ROWS])
             self._model.queue.fill(self._seedling(tree))
@@ -139,16 +142,24 @@ class GpuSlot:
 
     def _settle(self) -> None:
         """Move now what the last step keeps, so that others find it in its place."""
-        kept, self._kept = self._kept, None
-        if kept is None and self._step is not None:
-            kept = self._model.queue.take_kept(self._step)
+        queue, step = self._model.queue, self._step
+        kept = self._kept if step is None else queue.kept(step)
         if kept is None:
             return
-        arena, start = self._model.arena, self._base + kept.length
-        source = torch.from_numpy(start + kept.offsets).to(arena.keys.device)
+        self._move(kept)
+        self._kept = None  # not before: where that failed, it is still to be moved
+        if step is not None:
+            queue.drop_kept(step)
+
+    def _move(self, kept: Kept) -> None:
+        """Move all of it, or nothing where there is no memory to do it with."""
+        arena, start, count = self._model.arena, self._base + kept.length, len(kept.offsets)
+        places = torch.from_numpy(start + kept.offsets)
 
         def move() -> None:
-            for held in (arena.keys, arena.values):
-                held[:, :, start : start + len(source)] = held[:, :, source]
+            source = places.to(arena.keys.device)
+            rows = [held[:, :, source] for held in (arena.keys, arena.values)]
+            for held, moved in zip((arena.keys, arena.values), rows, strict=True):
+                held[:, :, start : start + count] = moved
 
         self._model.graphs.on_stream(move)

@@ -1,11 +1,13 @@
 """Steps of fixed shapes: captured once and replayed on a GPU, run kernel by kernel elsewhere."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import torch
 
+from engine.errors import DeviceLostError
 from engine.model.gpu.buffers import Flow, Inputs, Outputs, StepShape
 from engine.model.gpu.forward import Forward, StepMemory
 
@@ -59,7 +61,14 @@ class GraphLaunch:
         with torch.cuda.stream(graphs.stream):
             forward.run(memory)  # its rows hold nothing yet, so it writes no keys
         graphs.stream.synchronize()
-        with torch.cuda.graph(self._graph, pool=graphs.pool, stream=graphs.stream):
+        capture = torch.cuda.graph(
+            self._graph,
+            pool=graphs.pool,
+            stream=graphs.stream,
+            capture_error_mode="thread_local",  # what other threads do there is their own affair
+        )
+        # A capture that fails leaves its own stream behind as the current one.
+        with torch.cuda.stream(torch.cuda.current_stream(graphs.stream.device)), capture:
             forward.run(memory)
 
     def start(self) -> None:
@@ -100,14 +109,39 @@ class StepGraphs:
         return self._launches[shape]
 
     def on_stream(self, work: Callable[[], None]) -> None:
-        """Run `work` behind the steps started so far, and wait for it."""
-        if self.device.type != "cuda":
-            work()
-            return
-        stream = self._shared.stream
-        with torch.cuda.stream(stream):
-            work()
-        stream.synchronize()
+        """Run `work` behind the steps started so far, and wait for it. Raises DeviceLostError."""
+        with self.watched():
+            if self.device.type != "cuda":
+                work()
+                return
+            stream = self._shared.stream
+            with torch.cuda.stream(stream):
+                work()
+            stream.synchronize()
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Raise DeviceLostError for an error that the device does not come back from.
+
+        A driver's reset, a suspended machine or an illegal access end all that this process has on
+        the device: from then on every call fails, and so does the one that asks for nothing.
+        """
+        try:
+            yield
+        except torch.OutOfMemoryError:
+            raise  # it leaves the device as it was
+        except RuntimeError as error:
+            try:
+                self.synchronize()
+            except RuntimeError:
+                reason = str(error).partition("\n")[0]  # what follows is advice on debugging
+                raise DeviceLostError(f"the device {self.device} is lost: {reason}") from error
+            raise
+
+    def synchronize(self) -> None:
+        """Wait for all that the device was asked to do."""
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
 
     @property
     def _shared(self) -> GraphMemory:

@@ -62,7 +62,10 @@ class _Flight(NamedTuple):
 
 @dataclass(slots=True)
 class StepQueue:
-    """Steps wait for each other until `num_running` sequences have asked, or one cannot wait."""
+    """Steps wait for each other until `num_running` sequences have asked, or one cannot wait.
+
+    What asks the device raises DeviceLostError where that is lost.
+    """
 
     graphs: StepGraphs
     num_running: int = 1
@@ -73,7 +76,8 @@ class StepQueue:
         """Queue a step; launch when nobody else is expected."""
         self._waiting.append(step)
         if len(self._waiting) >= self.num_running and self._flight is None:
-            self._launch()
+            with self.graphs.watched():
+                self._launch()
 
     def forget(self, step: PendingStep) -> bool:
         """Drop a step that still waits; tell whether it did. Others run, and nobody listens."""
@@ -82,32 +86,35 @@ class StepQueue:
             self._waiting.remove(step)
         return is_waiting
 
-    def take_kept(self, step: PendingStep) -> Kept | None:
-        """Take from a step that still waits what it was to move; one that was launched moves it."""
-        if step not in self._waiting:
-            return None
-        kept = step.seedling.kept
-        step.seedling = replace(step.seedling, kept=None)
-        return kept
+    def kept(self, step: PendingStep) -> Kept | None:
+        """What a step that still waits is to move; one that was launched moves it."""
+        return step.seedling.kept if step in self._waiting else None
+
+    def drop_kept(self, step: PendingStep) -> None:
+        """What a step that still waits was to move is in its place already."""
+        if step in self._waiting:
+            step.seedling = replace(step.seedling, kept=None)
 
     def answer(self, step: PendingStep) -> GpuAnswer:
         """Wait for a queued step's answer. Raises RuntimeError where its launch had failed."""
-        while step.answer is None:
-            if self._flight is None:
-                if step not in self._waiting:
-                    raise RuntimeError("the step failed, with one of another sequence")
-                self._launch()
-            self._fetch()
+        with self.graphs.watched():
+            while step.answer is None:
+                if self._flight is None:
+                    if step not in self._waiting:
+                        raise RuntimeError("the step failed, with one of another sequence")
+                    self._launch()
+                self._fetch()
         return step.answer
 
     def fill(self, seedling: Seedling) -> None:
         """Write keys and values of a chain of rows, without an answer."""
         shape = StepShape(bucket(ROW_BUCKETS, seedling.tree.num_rows), 1, has_head=False)
-        launch = self.graphs.launch(shape)
-        inputs = launch.memory.inputs
-        inputs.layout.plant(inputs.array, [seedling])
-        launch.start()
-        launch.wait()
+        with self.graphs.watched():
+            launch = self.graphs.launch(shape)
+            inputs = launch.memory.inputs
+            inputs.layout.plant(inputs.array, [seedling])
+            launch.start()
+            launch.wait()
 
     def _launch(self) -> None:
         """Start as many of the waiting steps, first come first served, as fit into one.

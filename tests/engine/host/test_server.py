@@ -15,12 +15,22 @@ from shutil import which
 import httpx2
 import pytest
 
-from engine.errors import ConfigurationError
+from engine.errors import ConfigurationError, DeviceLostError
+from engine.host.protocol import Failed, Problem
 from engine.host.server import HostOptions, HostServer
-from engine.host.service import CompletionService
+from engine.host.service import CompletionService, NotReadyError
 from tests.support.running_host import HeldEngine, ask, buffer, running_host
 
 OPENSSL = which("openssl") or ""
+
+
+class LosingEngine(HeldEngine):
+    """Loses its device at the first step that it is permitted."""
+
+    def completing(self, *_, **__):
+        self.began.release()
+        self.permits.acquire()
+        raise DeviceLostError("the device cuda:0 is lost")
 
 
 @pytest.fixture(scope="session")
@@ -248,6 +258,50 @@ async def test_a_signal_has_the_engine_keep_what_it_learned(tmp_path, ending):
             await asyncio.sleep(0.001)
     assert engine.is_closed
     assert signal.getsignal(ending) is before
+
+
+async def collected(events):
+    return [event async for event in events]
+
+
+@pytest.mark.asyncio
+async def test_a_lost_device_ends_the_host_and_all_who_asked_hear_why(tmp_path):
+    engine, lost = LosingEngine(), ("device_lost", "the device cuda:0 is lost")
+
+    async def serve():
+        async with running_host(tmp_path, engine) as host:
+            running = asyncio.create_task(collected(host.complete(ask(buffer("x")))))
+            await asyncio.to_thread(engine.began.acquire)
+            other = ask(buffer("y"), client="two")
+            waiting = asyncio.create_task(collected(host.complete(other)))
+            while host.service.scheduler.num_waiting == 0:
+                await asyncio.sleep(0.001)
+            engine.permits.release()
+            assert await running == [Failed(*lost)]
+            assert await waiting == [Failed("stopped", "the request was stopped")]
+            assert host.service.problem == Problem(*lost)
+            assert host.service.state == "stopping"
+            assert host.server.is_stopping
+
+    with pytest.raises(DeviceLostError):
+        await serve()
+    assert engine.is_closed
+    assert not (tmp_path / "host.sock").exists()
+
+
+@pytest.mark.asyncio
+async def test_who_asks_a_host_that_has_lost_its_device_is_refused_with_the_reason(tmp_path):
+    engine = LosingEngine()
+    engine.permits.release()
+
+    async def serve():
+        async with running_host(tmp_path, engine) as host:
+            await collected(host.complete(ask(buffer("x"))))
+            with pytest.raises(NotReadyError, match="the device cuda:0 is lost"):
+                host.service.complete(ask(buffer("x")))  # as the route does, while there is one
+
+    with pytest.raises(DeviceLostError):
+        await serve()
 
 
 @pytest.mark.asyncio

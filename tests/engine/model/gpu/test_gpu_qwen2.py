@@ -10,9 +10,11 @@ from engine.decoding.decoder import Decoder, NoDrafts
 from engine.decoding.stepping import stepper_of
 from engine.errors import NoSpaceError
 from engine.model.causal_lm import SteppingSlot
-from engine.model.gpu.step_graphs import EagerLaunch
+from engine.model.gpu.step_graphs import EagerLaunch, StepGraphs
 from engine.model.step_order import StepOrder
 from engine.model.token_tree import MAX_ROWS, TokenTree
+from engine.prompt_cache import PromptCache
+from engine.turns import run_to_end
 from tests.support.adversary import Adversary
 from tests.support.gpu_models import gpu_qwen2
 from tests.support.greedy import greedy
@@ -196,6 +198,40 @@ def test_an_answer_that_cannot_come_is_not_waited_for(model, monkeypatch):
         slots[1].finish()
 
 
+def test_after_a_reading_that_failed_the_same_prompt_is_continued_as_ever(
+    model, reference, monkeypatch
+):
+    """That reading was to move what the last step kept; nobody may take it for moved."""
+    cache = PromptCache(model, 10**9)
+
+    def enter(token_ids):
+        return run_to_end(cache.enter("a", token_ids, MAX_ROWS + 24, lambda: False))
+
+    entered = enter(PROMPT)
+    entered.slot.step(TokenTree(np.array([5, 6, 7, 8]), np.array([-1, 0, 0, 2], np.int32)))
+    entered.slot.commit([0, 2, 3])
+    entered.leave([*PROMPT, 5, 7, 8])
+    longer = [*PROMPT, 5, 7, 8, 10, 11]
+    with monkeypatch.context() as patch:
+        patch.setattr(EagerLaunch, "start", raising(RuntimeError("the launch failed")))
+        with pytest.raises(RuntimeError):
+            enter(longer[:-1])
+    slot = enter(longer[:-1]).slot
+    assert written(slot, NoDrafts(), GREEDY, longer)[0] == greedy(reference, longer, 24)
+
+
+def test_a_copy_for_which_there_is_no_memory_leaves_its_source_whole(model, reference, monkeypatch):
+    slot, other = prompted(model), model.new_slot(300)
+    slot.step(TokenTree(np.array([5, 6, 7, 8]), np.array([-1, 0, 0, 2], np.int32)))
+    slot.commit([0, 2, 3])
+    with monkeypatch.context() as patch:
+        patch.setattr(StepGraphs, "on_stream", raising(torch.OutOfMemoryError("2 GiB")))
+        with pytest.raises(torch.OutOfMemoryError):
+            other.copy_from(slot, len(PROMPT) + 3)
+    tail = TokenTree.chain([9])
+    assert_close(slot.step(tail), expected_logits(reference, [*PROMPT, 5, 7, 8], tail))
+
+
 def raising(error):
     def fail(*_):
         raise error
@@ -219,9 +255,15 @@ SAMPLINGS = {
 
 def decode(model, drafter, sampling, count=24):
     slot = prompted(model, PROMPT[:-1], len(PROMPT) + count + MAX_ROWS)
+    token_ids, steps = written(slot, drafter, sampling, PROMPT, count)
+    assert slot.length == len(PROMPT) - 1 + len(token_ids)
+    return token_ids, steps
+
+
+def written(slot, drafter, sampling, prompt, count=24):
+    """What follows a prompt of which the slot holds all but the last token, and the steps."""
     decoder = Decoder(stepper_of(slot), drafter, sampling, Unconstrained(), lambda: False)
-    steps = list(decoder.steps(PROMPT[-1], PROMPT, count))
-    assert slot.length == len(PROMPT) - 1 + sum(len(step.token_ids) for step in steps)
+    steps = list(decoder.steps(prompt[-1], prompt, count))
     return [token for step in steps for token in step.token_ids], steps
 
 

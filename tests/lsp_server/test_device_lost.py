@@ -1,0 +1,97 @@
+"""A device that is lost ends its host: one answer is empty, and the next host is asked."""
+
+import asyncio
+import sys
+from contextlib import asynccontextmanager
+
+import pytest
+from lsprotocol import types
+
+from engine.errors import DeviceLostError
+from engine.host.protocol import CompleteRequest, Done, Failed, Position
+from lsp_server.daemon import ensure_host, serve_command
+from lsp_server.documents.document import Snapshot
+from lsp_server.documents.documents import Documents
+from lsp_server.host_address import HostError, host_status
+from lsp_server.host_link import HostLink
+from tests.support.local_host import stub_host
+from tests.support.losing_host import FAULT
+
+URI = "file:///shop/a.py"
+REQUEST = CompleteRequest("", "", URI, 0, Position(0, 1))
+LOST = Failed("device_lost", FAULT)
+
+
+@pytest.fixture
+def stub():
+    with stub_host() as stub:
+        yield stub
+
+
+def command(stub, losses):
+    """Start a host that loses its device if it is one of the first `losses`."""
+    counting = ["--losses", str(losses), "--starts", str(stub.folder.path / "starts")]
+    options = serve_command(stub.settings, stub.folder)[5:]
+    return [sys.executable, "-m", "tests.support.losing_host", *counting, *options]
+
+
+@asynccontextmanager
+async def linked(stub, losses):
+    """An editor's link: a function that asks for a completion, and returns its last event."""
+    documents = Documents()
+    documents.open(types.TextDocumentItem(URI, "python", 1, "x"))
+    snapshot = documents.snapshot(URI)
+    assert isinstance(snapshot, Snapshot)
+    link = HostLink(
+        documents,
+        lambda: ensure_host(stub.settings, command(stub, losses)),
+        may_send=lambda _: True,
+        path_of=lambda _: "a.py",
+        watch=lambda *_: None,
+    )
+    link.connect()
+
+    async def ask():
+        *_, last = [event async for event in link.complete(REQUEST, snapshot)]
+        return last
+
+    try:
+        yield ask
+    finally:
+        await link.leave()
+
+
+@pytest.mark.asyncio
+async def test_the_next_completion_comes_from_another_host(stub):
+    async with linked(stub, losses=1) as ask:
+        assert await ask() == LOST
+        done = await ask()
+    assert isinstance(done, Done)
+    assert done.text == "one two three"
+    status = (await host_status(stub.settings)).status
+    assert [status.pid] == stub.starts[1:]
+    assert stub.folder.read_record().restarts == 1
+
+
+@pytest.mark.asyncio
+async def test_a_device_that_is_lost_again_and_again_is_not_tried_for_ever(stub):
+    async with linked(stub, losses=9) as ask:
+        assert [await ask(), await ask()] == [LOST, LOST]
+    with pytest.raises(HostError, match=rf"soon after its start, twice: .*{FAULT}"):
+        await ensure_host(stub.settings, command(stub, losses=9))
+    assert len(stub.starts) == 2
+
+
+@pytest.mark.asyncio
+async def test_the_process_ends_with_a_status_of_its_own(stub):
+    record = stub.folder.record_path
+    record.write_text("{}")
+    stub.folder.token()
+    process = await asyncio.create_subprocess_exec(*command(stub, losses=1))
+    while (await host_status(stub.settings)).kind == "absent":
+        await asyncio.sleep(0.05)
+    async with linked(stub, losses=1) as ask:
+        assert await ask() == LOST
+    assert await process.wait() == DeviceLostError.exit_status
+    assert record.read_text() == "{}", "what a host that ended well leaves empty"
+    assert not stub.folder.socket_path.exists()
