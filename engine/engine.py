@@ -223,6 +223,9 @@ class Engine:
                 if completion.take(step):
                     break
                 yield
+        except Exception:
+            written = []  # what a step that failed was to move may not have been moved
+            raise
         finally:
             steps.close()
             entered.leave(written)

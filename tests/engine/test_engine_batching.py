@@ -164,6 +164,19 @@ def test_a_completion_that_breaks_leaves_its_slot_and_lane_to_others(engine, mon
     assert engine.complete(asked).text
 
 
+def test_what_a_slot_holds_behind_a_step_that_failed_is_not_reused(engine, monkeypatch):
+    asked = request("set.py", lookahead="off")
+    text = engine.complete(asked).text
+    steps = [StepQueue.answer] * 3
+    with monkeypatch.context() as patch:
+        patch.setattr(StepQueue, "answer", lambda queue, step: steps.pop()(queue, step))
+        with pytest.raises(IndexError):
+            engine.complete(asked)
+    again = engine.complete(asked)
+    assert (again.text, again.stats.reused_tokens) == (text, 0)
+    assert engine.complete(asked).stats.reused_tokens > 0
+
+
 def test_workspaces_come_back_to_their_lanes(engine):
     run_together(engine, [request(path) for path in FILES])
     held = engine.pool_tokens
