@@ -168,9 +168,13 @@ def test_what_a_slot_holds_behind_a_step_that_failed_is_not_reused(engine, monke
     asked = request("set.py", lookahead="off")
     text = engine.complete(asked).text
     steps = [StepQueue.answer] * 3
+
+    def answer(queue, step):
+        return steps.pop()(queue, step)
+
     with monkeypatch.context() as patch:
-        patch.setattr(StepQueue, "answer", lambda queue, step: steps.pop()(queue, step))
-        with pytest.raises(IndexError):
+        patch.setattr(StepQueue, "answer", answer)
+        with pytest.raises(IndexError, match="pop from empty list"):
             engine.complete(asked)
     again = engine.complete(asked)
     assert (again.text, again.stats.reused_tokens) == (text, 0)
