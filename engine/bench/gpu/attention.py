@@ -68,7 +68,7 @@ class _Case:
         self.queries = machine.random(rows, self.heads, self.dim)
         self.out = torch.empty_like(self.queries)
         inputs = Inputs(StepShape(rows, 1), self.group, machine.device)
-        inputs.layout.plant(inputs.array, [Seedling(self.tree, 0, context)])
+        inputs.plant([Seedling(self.tree, 0, context)])
         inputs.upload()
         self.forest = inputs.forest
         size = scratch_size(self.forest.num_blocks, self.kv_heads, self.dim)

@@ -32,7 +32,7 @@ class ProductRuns:
         self._inputs = Inputs(
             StepShape(rows, 1), config.num_heads // config.num_kv_heads, machine.device
         )
-        self._inputs.layout.plant(self._inputs.array, [Seedling(drafted_tree(rows), 0, 64)])
+        self._inputs.plant([Seedling(drafted_tree(rows), 0, 64)])
         self._inputs.upload()
         size = scratch_size(weight.num_outputs, weight.num_inputs, rows, weight.form)
         self.scratch = Scratch.allocate(*size, machine.device)

@@ -161,7 +161,7 @@ def planted(model: GpuQwen2, rows: int, context: int) -> Launch:
     """A step that is ready to run at the beginning of the arena."""
     launch = model.graphs.launch(StepShape(rows, 1))
     inputs = launch.memory.inputs
-    inputs.layout.plant(inputs.array, [Seedling(drafted_tree(rows), base=0, length=context)])
+    inputs.plant([Seedling(drafted_tree(rows), base=0, length=context)])
     return launch
 
 

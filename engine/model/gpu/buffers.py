@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from engine.model.gpu.planting import ForestLayout, aligned
+from engine.model.gpu.planting import ForestLayout, Planted, Seedling, aligned
 from engine.model.model_config import ModelConfig
 from engine.model.step_order import NUM_TOP
 from kernels.acceptance_walk.answer import Answer
@@ -30,24 +30,29 @@ class Inputs:
     """What the host writes: the forest and how its rows draw, as one copy of int32."""
 
     def __init__(self, shape: StepShape, group: int, device: torch.device) -> None:
-        self.layout = ForestLayout(shape.rows, shape.sequences, group)
-        rows, start = shape.rows, self.layout.size
+        self._layout = ForestLayout(shape.rows, shape.sequences, group)
+        rows, start = shape.rows, self._layout.size
         sizes = {"scales": rows, "noises": rows, "keys": 2 * rows}
         size = start + sum(map(aligned, sizes.values()))
         self._host = torch.zeros(size, dtype=torch.int32, pin_memory=device.type == "cuda")
         self._device = torch.zeros(size, dtype=torch.int32, device=device)
-        self.array: np.ndarray = self._host.numpy()
-        self.forest: Forest = self.layout.forest(self._device)
+        array = self._host.numpy()
+        self.forest: Forest = self._layout.forest(self._device)
         parts = self._device[start:].split([aligned(count) for count in sizes.values()])
         self.draw = Draw(
             scales=parts[0][:rows].view(torch.float32),
             noises=parts[1][:rows].view(torch.float32),
             keys=parts[2][: 2 * rows].view(rows, 2),
         )
-        places = np.split(self.array[start:], np.cumsum([len(part) for part in parts])[:-1])
+        places = np.split(array[start:], np.cumsum([len(part) for part in parts])[:-1])
         self.scales, self.noises = (place[:rows].view(np.float32) for place in places[:2])
         self.keys: np.ndarray = places[2][: 2 * rows].reshape(rows, 2)
-        self.layout.plant(self.array, [])
+        self._arrays = self._layout.arrays(array)
+        self.plant([])
+
+    def plant(self, seedlings: list[Seedling]) -> list[Planted]:
+        """Write the trees of a step. Raises ValueError where they do not fit."""
+        return self._layout.plant(self._arrays, seedlings)
 
     def upload(self) -> None:
         """Copy to the device; a captured step does it itself."""

@@ -72,12 +72,15 @@ class ForestLayout:
         """The arrays as views of `buffer`, int32 [size]."""
         return Forest(**{name: self._view(buffer, name) for name in self._shapes})
 
-    def plant(self, buffer: np.ndarray, seedlings: list[Seedling]) -> list[Planted]:
-        """Fill `buffer`, int32 [size]. Raises ValueError where the rows do not fit."""
+    def arrays(self, buffer: np.ndarray) -> dict[str, np.ndarray]:
+        """The same arrays by name, of a buffer on the host."""
+        return {name: self._view(buffer, name) for name in self._shapes}
+
+    def plant(self, arrays: dict[str, np.ndarray], seedlings: list[Seedling]) -> list[Planted]:
+        """Fill `arrays`, which are `arrays()`. Raises ValueError where the rows do not fit."""
         total = sum(one.tree.num_rows for one in seedlings)
         if total > self.rows or len(seedlings) > self.sequences:
             raise ValueError(f"{total} rows of {len(seedlings)} sequences do not fit")
-        arrays = {name: self._view(buffer, name) for name in self._shapes}
         for name in ("num_rows", "commit_counts"):
             arrays[name][:] = 0
         arrays["block_sequences"][:] = -1

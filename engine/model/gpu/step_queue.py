@@ -112,7 +112,7 @@ class StepQueue:
         with self.graphs.watched():
             launch = self.graphs.launch(shape)
             inputs = launch.memory.inputs
-            inputs.layout.plant(inputs.array, [seedling])
+            inputs.plant([seedling])
             launch.start()
             launch.wait()
 
@@ -124,7 +124,7 @@ class StepQueue:
         steps = self._fitting()
         launch = self.graphs.launch(_shape(steps))
         inputs = launch.memory.inputs
-        planted = inputs.layout.plant(inputs.array, [step.seedling for step in steps])
+        planted = inputs.plant([step.seedling for step in steps])
         for step, place in zip(steps, planted, strict=True):
             _set_draws(inputs, step, place)
         began = time.perf_counter()

@@ -18,7 +18,7 @@ def planted(trees, *, rows, sequences, group=7):
     layout = ForestLayout(rows, sequences, group)
     buffer = np.full(layout.size, -7, np.int32)  # what an earlier step left
     seedlings = [Seedling(tree, 1000 * n, 50 + n) for n, tree in enumerate(trees)]
-    places = layout.plant(buffer, seedlings)
+    places = layout.plant(layout.arrays(buffer), seedlings)
     return layout.forest(torch.from_numpy(buffer)), places
 
 
@@ -93,7 +93,7 @@ def test_what_a_step_keeps_goes_along():
     layout = ForestLayout(8, 1, 7)
     buffer = np.zeros(layout.size, np.int32)
     kept = Kept(40, np.array([0, 3, 5]))
-    layout.plant(buffer, [Seedling(TokenTree.chain([1]), 64, 43, kept)])
+    layout.plant(layout.arrays(buffer), [Seedling(TokenTree.chain([1]), 64, 43, kept)])
     forest = layout.forest(torch.from_numpy(buffer))
     assert (int(forest.commit_counts[0]), int(forest.commit_lengths[0])) == (3, 40)
     assert forest.commit_rows[0, :3].tolist() == [0, 3, 5]
@@ -105,7 +105,9 @@ def test_rows_that_do_not_fit_are_refused(count):
     layout = ForestLayout(4, 1, 7)
     trees = [TokenTree.chain([1, 2, 3, 4, 5][: 6 - 3 * (count - 1)])] * count
     with pytest.raises(ValueError, match="do not fit"):
-        layout.plant(np.zeros(layout.size, np.int32), [Seedling(tree, 0, 0) for tree in trees])
+        layout.plant(
+            layout.arrays(np.zeros(layout.size, np.int32)), [Seedling(tree, 0, 0) for tree in trees]
+        )
 
 
 @pytest.mark.parametrize(("rows", "sequences"), [(1, 1), (4, 4), (128, 16)])
