@@ -19,6 +19,7 @@ from litestar.response import Stream
 
 from engine.errors import ConfigurationError
 from engine.host.buffers import BadRangeError, VersionConflictError
+from engine.host.made import UnknownCompletionError
 from engine.host.protocol import (
     MAX_BODY_BYTES,
     PROTOCOL_VERSION,
@@ -31,7 +32,7 @@ from engine.host.protocol import (
     Status,
     SyncRequest,
 )
-from engine.host.service import CompletionService, NotReadyError, UnknownCompletionError
+from engine.host.service import CompletionService, NotReadyError
 
 _STATM = Path("/proc/self/statm")  # in pages: all, resident, ...
 _CODES = {400: "bad_request", 404: "not_found", 405: "not_found", 413: "too_large"}

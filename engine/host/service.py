@@ -7,14 +7,13 @@ their events. Nothing here waits for the engine but by awaiting.
 import asyncio
 import logging
 import threading
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
 
 from engine.completer import EngineInfo
-from engine.config import Lookahead, Sampling, StopRules
 from engine.errors import DeviceLostError, ForegramError
-from engine.host.buffers import ClientBuffers, HeldBuffer, spliced, split_at
+from engine.host.asked import request_maker
+from engine.host.buffers import ClientBuffers, spliced, split_at
+from engine.host.made import MadeCompletions
 from engine.host.metrics import Metrics
 from engine.host.protocol import (
     Chunk,
@@ -29,10 +28,8 @@ from engine.host.protocol import (
 from engine.host.run import Run
 from engine.host.served_engine import ServedEngine
 from engine.progress import Progress
-from engine.request import CompletionRequest
 from engine.scheduler import Job, Scheduler
 
-_REMEMBERED = 1000  # completions that feedback may speak of
 _log = logging.getLogger("foregram.host")
 
 
@@ -42,25 +39,6 @@ class NotReadyError(Exception):
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.message)
         self.problem = problem
-
-
-class UnknownCompletionError(Exception):
-    """Feedback about a completion that this host did not make, or has forgotten."""
-
-
-@dataclass(slots=True)
-class _Made:
-    """A completion that feedback may speak of."""
-
-    text_len: int = 0  # known once it is done
-    accepted_len: int = 0  # counted so far
-
-    def accept(self, length: int | None) -> int:
-        """Note that so much of it is taken, None being all; return what had not been before."""
-        accepted = self.text_len if length is None else min(length, self.text_len)
-        added = max(0, accepted - self.accepted_len)
-        self.accepted_len += added
-        return added
 
 
 class _LoadedSoFar:
@@ -97,7 +75,7 @@ class CompletionService:
         self._end: Callable[[], None] = lambda: None
         self._loaded = _LoadedSoFar()
         self._is_stopping = False
-        self._made: OrderedDict[str, _Made] = OrderedDict()
+        self._made = MadeCompletions(self.metrics)
         self._thread = threading.Thread(target=self._work, name="engine", daemon=True)
 
     @property
@@ -178,13 +156,13 @@ class CompletionService:
             raise NotReadyError(self._not_ready())
         others = self.buffers.others(message.client, message.uri)
         prefix, suffix = split_at(spliced(held.lines, message.overlay), message.position)
-        make = _request_maker(message, prefix, suffix, held, others)
+        make = request_maker(message, prefix, suffix, held, others)
         is_prefill = message.bounds.max_tokens == 0
         run = Run(self.engine, self.metrics, make, self._lose, is_prefill)
         return self._events(run, message)
 
     async def _events(self, run: Run, message: CompleteRequest) -> AsyncIterator[CompleteEvent]:
-        made = self._remember(run.id)
+        made = self._made.remember(run.id)
         job = Job(message.client, message.uri, run.turns, run.dropped, message.is_speculative)
         self.scheduler.submit(job)
         try:
@@ -199,29 +177,15 @@ class CompletionService:
             self.scheduler.cancel(job)
 
     def hear(self, feedback: Feedback) -> None:
-        """Count what became of a completion. Raises UnknownCompletionError.
-
-        Who takes it piece by piece tells how much that is by now, so that nothing counts twice.
-        """
+        """Count what became of a completion. Raises UnknownCompletionError."""
         self.buffers.touch(feedback.client)
-        made = self._made.get(feedback.completion_id)
-        if made is None:
-            raise UnknownCompletionError(feedback.completion_id)
-        self.metrics.feedback.labels(feedback.kind).inc()
-        if feedback.kind in ("accepted", "partly_accepted"):
-            self.metrics.accepted_characters.inc(made.accept(feedback.accepted_len))
+        self._made.hear(feedback)
 
     def leave(self, client: str, uris: tuple[str, ...] | None) -> None:
         """A client closes buffers, or leaves with all of them."""
         self.buffers.close(client, uris)
         if uris is None:
             self.scheduler.forget(client)
-
-    def _remember(self, completion_id: str) -> _Made:
-        made = self._made[completion_id] = _Made()
-        if len(self._made) > _REMEMBERED:
-            self._made.popitem(last=False)
-        return made
 
     def _work(self) -> None:
         try:
@@ -259,42 +223,3 @@ class CompletionService:
         now = self._loaded.now
         share = f" ({now.task}, {now.done} of {now.total})" if now and now.total else ""
         return Problem("loading", f"the model is loading{share}")
-
-
-def _request_maker(
-    message: CompleteRequest,
-    prefix: str,
-    suffix: str,
-    held: HeldBuffer,
-    others: tuple[HeldBuffer, ...],
-) -> Callable[[], CompletionRequest]:
-    """Check what was asked now; join the other buffers' texts on the engine's thread.
-
-    Raises ConfigurationError.
-    """
-    bounds = message.bounds
-    lookahead = Lookahead.parse(message.lookahead)
-    sampling = Sampling(temperature=message.sampling.temperature, seed=message.sampling.seed)
-    stop = StopRules(
-        max_tokens=bounds.max_tokens or 1,
-        single_line=bounds.single_line,
-        time_limit_s=None if bounds.time_limit_ms is None else bounds.time_limit_ms / 1000,
-    )
-    # The state after an accept has a slot of its own, lest it spoil that of the state before.
-    cache_key = "\0".join([message.workspace, message.uri, "next" if message.overlay else ""])
-
-    def make() -> CompletionRequest:
-        return CompletionRequest(
-            prefix=prefix,
-            suffix=suffix,
-            path=held.path,
-            open_buffers=tuple(other.as_buffer for other in others),
-            workspace=f"{message.client}\0{message.workspace}",
-            cache_key=cache_key,
-            layout=message.layout,
-            lookahead=lookahead,
-            sampling=sampling,
-            stop=stop,
-        )
-
-    return make
