@@ -4,9 +4,23 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.config import Lookahead
+from engine.decoding.acceptance import AcceptanceTable, AcceptanceTables
+from engine.decoding.budget import Budget, StepCost
 from engine.decoding.constraint import Unconstrained
-from engine.decoding.drafting import Limits, allowed_part, cut, prune, select
-from engine.decoding.tree import Draft
+from engine.decoding.drafting import (
+    Knowledge,
+    Limits,
+    LookaheadDrafter,
+    allowed_part,
+    cut,
+    prune,
+    select,
+)
+from engine.decoding.pool import NgramPool
+from engine.decoding.recycler import RECYCLER_PRIOR, Recycler
+from engine.decoding.tree import Draft, Source
+from engine.decoding.window import WINDOW_PRIOR
 
 
 class EvenOnly(Unconstrained):
@@ -69,3 +83,22 @@ def test_dropping_a_node_moves_the_places_of_its_followers():
     assert kept.tokens.tolist() == [2, 3, 4]
     assert kept.parents.tolist() == [-1, 0, 1]
     assert kept.cells.tolist() == [1, 2, 3]
+
+
+def test_a_window_opens_only_where_w_n_and_g_ask_for_it():
+    priors = {"window": WINDOW_PRIOR, "recycler": RECYCLER_PRIOR}
+    pool = NgramPool(1000, 50)
+    known = Knowledge(
+        pool,
+        Recycler(50),
+        AcceptanceTables({name: AcceptanceTable(prior) for name, prior in priors.items()}),
+        Budget(StepCost({1: 1.0, 128: 1.0})),  # rows are free
+    )
+    pool.add([5, 6, 7, 5], Source.EDITED_FILE)
+
+    def sources(lookahead):
+        drafter = LookaheadDrafter(Lookahead.parse(lookahead), known, [5, 6, 7, 5])
+        return set(drafter.draft([5, 6, 7, 5], Unconstrained(), 20).sources.tolist())
+
+    assert sources("auto") == {Source.EDITED_FILE}
+    assert sources("4,3,4") == {Source.EDITED_FILE, Source.WINDOW}
