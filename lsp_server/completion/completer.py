@@ -41,13 +41,19 @@ _NO_HOST: dict[LinkState, Reason] = {
 }
 _FAILURES = {
     "cancelled": Reason.SUPERSEDED,
+    "device_lost": Reason.DEVICE_LOST,
     "host_gone": Reason.HOST_UNREACHABLE,
     "loading": Reason.HOST_LOADING,
     "stopped": Reason.HOST_UNREACHABLE,
     "stopping": Reason.HOST_UNREACHABLE,
     "superseded": Reason.SUPERSEDED,
 }
-_HOST_FAILURES = {Reason.HOST_FAILED, Reason.HOST_LOADING, Reason.HOST_UNREACHABLE}
+_HOST_FAILURES = {
+    Reason.DEVICE_LOST,
+    Reason.HOST_FAILED,
+    Reason.HOST_LOADING,
+    Reason.HOST_UNREACHABLE,
+}
 
 
 @dataclass(frozen=True, slots=True)

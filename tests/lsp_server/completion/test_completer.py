@@ -6,6 +6,7 @@ import pytest
 from lsprotocol import types
 
 from engine import FinishReason
+from engine.errors import DeviceLostError
 from lsp_server.reasons import Reason
 from tests.support.connected import URI, connected
 from tests.support.running_host import HeldEngine
@@ -186,6 +187,24 @@ async def test_all_who_joined_hear_why_the_host_failed(tmp_path):
         await editor.begun()
         engine.permits.release(9)
         assert [(await one).reason for one in asked] == [Reason.HOST_FAILED] * 2
+
+
+async def test_a_host_that_ends_without_its_gpu_is_no_mere_failure(tmp_path):
+    engine = HeldEngine(WORDS)
+
+    def losing(*_, **__):
+        raise DeviceLostError("the device cuda:0 is lost")
+
+    async def reason():
+        async with connected(tmp_path, engine) as editor:
+            editor.open(SOURCE)
+            reasons.append((await editor.ask()).reason)
+
+    engine.completing = losing  # type: ignore[method-assign] # a staged fault
+    reasons: list[Reason | None] = []
+    with pytest.raises(DeviceLostError):  # how the host ends
+        await reason()
+    assert reasons == [Reason.DEVICE_LOST]
 
 
 async def test_a_reopened_document_is_another_text_at_the_same_version(tmp_path):

@@ -1,11 +1,14 @@
 """The pool against a dictionary that does the same slowly, through any sequence of operations."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from engine.decoding.pool import NgramPool, PoolFullError
+from engine.decoding.pool.chains import SHORT_CHAIN
 from engine.decoding.tree import Source
 from tests.support.naive_pool import NaivePool
 
@@ -58,11 +61,17 @@ class Twins:
         for document, tokens in self.naive.documents.items():
             assert self.pool.tokens_of(document).tolist() == tokens
         followers = self.naive.followers(context)
-        expected = sorted(
+        expected = Counter(
             (match, self.naive.continuation(*place, 20)) for place, match in followers.items()
         )
-        found = self.pool.continuations(context, 20)
-        assert sorted((one.match, tuple(one.tokens.tolist())) for one in found) == expected
+        found = Counter(
+            (one.match, tuple(one.tokens.tolist())) for one in self.pool.continuations(context, 20)
+        )
+        if expected.total() <= SHORT_CHAIN:
+            assert found == expected
+        else:  # more than the pool looks at
+            assert SHORT_CHAIN <= found.total()
+            assert found <= expected
 
 
 def paths(draft):
@@ -79,6 +88,7 @@ def drafts(pool, contexts):
 
 @settings(deadline=None, max_examples=200)
 @given(operations, texts)
+@example([("add", [0] * 7), ("add", [0] * 10), ("edit", 0.0, 0.0, 0.0, [0] * 10)], [0])
 def test_any_sequence_of_operations_equals_a_dictionary_that_does_the_same(sequence, context):
     twins = Twins()
     for operation in sequence:
