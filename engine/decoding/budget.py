@@ -137,12 +137,11 @@ class Budget:
 @numba.njit("int64(float64[::1], float64[::1], float64, int64)", cache=True)
 def _affordable(probs: np.ndarray, costs: np.ndarray, rate: float, num_sequences: int) -> int:
     """Return how many of the nodes to take; `costs` float64 [128] by rows, of all sequences."""
-    best, won = 0, 0.0
-    best_gain = -rate * costs[num_sequences - 1] / num_sequences
-    for node in range(len(probs)):
-        won += probs[node]
-        rows = min(num_sequences * (node + 2), len(costs))
+    best, best_gain, won = 0, -np.inf, 0.0
+    for nodes in range(len(probs) + 1):
+        won += probs[nodes - 1] if nodes > 0 else 0.0
+        rows = min(num_sequences * (nodes + 1), len(costs))
         gain = won - rate * costs[rows - 1] / num_sequences
         if gain > best_gain:
-            best, best_gain = node + 1, gain
+            best, best_gain = nodes, gain
     return best
