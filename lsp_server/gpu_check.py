@@ -55,7 +55,10 @@ class _GpuChoice(msgspec.Struct, frozen=True):
 def _choice(device: str) -> _GpuChoice:
     """Have the engine choose; it chooses nothing where torch fails, or takes too long."""
     said = _said(sys.executable, "-P", "-c", _ASK_ENGINE, device)
-    return msgspec.json.decode(said, type=_GpuChoice) if said else _GpuChoice()
+    try:  # what a library prints comes before
+        return msgspec.json.decode(said.rpartition("\n")[2], type=_GpuChoice)
+    except msgspec.MsgspecError:
+        return _GpuChoice()
 
 
 def _gpu_node() -> str:

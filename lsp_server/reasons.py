@@ -53,7 +53,7 @@ _SENTENCES = {
     Reason.HOST_UNREACHABLE: "the completion host cannot be reached",
     Reason.HOST_LOADING: "the model is still being loaded",
     Reason.HOST_FAILED: "the completion host reported a failure",
-    Reason.DEVICE_LOST: "the completion host lost its GPU and is started again",
+    Reason.DEVICE_LOST: "the completion host lost its GPU",
     Reason.SUPERSEDED: "a newer request took its place",
     Reason.CANCELLED: "the editor cancelled the request",
     Reason.MODEL_SAID_NOTHING: "the model had nothing to add",

@@ -5,12 +5,16 @@ import asyncio
 import logging
 import os
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
+import msgspec
+
 from engine.config import check_device_name
 from engine.errors import ConfigurationError, DeviceLostError
+from engine.host.runtime import HostRecord
 from engine.host.served_engine import ServedEngine
 from engine.host.server import HostOptions, HostServer
 from engine.host.service import CompletionService
@@ -63,8 +67,9 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
     try:
         asyncio.run(HostServer(service, options).run())
     except DeviceLostError as error:
-        # The record stays: this counts as a crash. What torch has on the device cannot be given
-        # back any more; a Python that is taken down may abort over it.
+        _date_record(arguments.record, time.time() - service.served_s)
+        # What torch has on the device cannot be given back any more; a Python that is taken down
+        # may abort over it.
         _end_at_once(error.exit_status)
     _empty_record(arguments.record)
     if service.info is None and service.problem is None:
@@ -83,6 +88,14 @@ def _empty_record(path: Path | None) -> None:
     if path is not None:
         with suppress(OSError):
             os.truncate(path, 0)
+
+
+def _date_record(path: Path | None, started: float) -> None:
+    """Let a crash count from when the model was there: it may load for longer than is soon."""
+    if path is not None:
+        with suppress(OSError, msgspec.MsgspecError):
+            record = msgspec.json.decode(path.read_bytes(), type=HostRecord)
+            path.write_bytes(msgspec.json.encode(msgspec.structs.replace(record, started=started)))
 
 
 def _read_token(path: Path | None) -> str | None:

@@ -51,7 +51,8 @@ class LookaheadDrafter:
         self._limits = _limits(lookahead)
         self._first_draft = first_draft
         self._window = _window(lookahead, knowledge, context)
-        self._grams = NgramPool(_GRAM_TOKENS, knowledge.recycler.vocab_size)
+        if self._window is not None:
+            self._grams = NgramPool(_GRAM_TOKENS, knowledge.recycler.vocab_size)
 
     def draft(self, context: Sequence[int], constraint: Constraint, depth: int) -> Draft:
         """Merge what the drafters offer, keep what may stand, cut it to the budget."""

@@ -152,7 +152,7 @@ def _likeliest(
     hence every cut of the order is a tree.
     """
     order = np.argsort(-probs[:count], kind="mergesort")[:nodes]
-    places = np.empty(count, np.int32)
+    places = np.full(count, _NONE, np.int32)
     below = np.empty(len(order), np.int32)
     for place, node in enumerate(order):
         places[node] = place

@@ -41,9 +41,10 @@ class Run:
         try:
             event = yield from self._completing(cancelled)
             self._tell(event)
+        except DeviceLostError as error:
+            self.lose(error)  # first: who hears of the failure and asks again is to be refused
+            self._fail(error.code, str(error))
         except ForegramError as error:
-            if isinstance(error, DeviceLostError):
-                self.lose(error)  # first: who hears of the failure and asks again is to be refused
             self._fail(error.code, str(error))
         except Exception:  # noqa: BLE001 - whatever one completion meets, the next one is served
             _log.exception("completion %s failed", self.id)

@@ -7,6 +7,7 @@ their events. Nothing here waits for the engine but by awaiting.
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
 
 from engine.completer import EngineInfo
@@ -62,7 +63,7 @@ class _LoadedSoFar:
 
 
 class CompletionService:
-    """The engine behind a queue. Its methods are for the event loop's thread."""
+    """The engine behind a queue. Its public methods are for the event loop's thread."""
 
     def __init__(self, load: Callable[[Progress], ServedEngine]) -> None:
         self.metrics = Metrics()
@@ -73,6 +74,7 @@ class CompletionService:
         self._problem: Problem | None = None
         self._lost: DeviceLostError | None = None
         self._end: Callable[[], None] = lambda: None
+        self._ready_since: float | None = None
         self._loaded = _LoadedSoFar()
         self._is_stopping = False
         self._made = MadeCompletions(self.metrics)
@@ -112,6 +114,11 @@ class CompletionService:
         return self._lost
 
     @property
+    def served_s(self) -> float:
+        """Seconds since the model was loaded; 0 before."""
+        return 0.0 if self._ready_since is None else time.monotonic() - self._ready_since
+
+    @property
     def progress(self) -> LoadProgress | None:
         """How far the model is loaded."""
         return self._loaded.now
@@ -134,7 +141,7 @@ class CompletionService:
         }
 
     def start(self, end: Callable[[], None] = lambda: None) -> None:
-        """Begin to load. `end` is called, from any thread, once no completion can ever be made."""
+        """Begin to load. `end` is called, from any thread, where the device was lost."""
         self._end = end
         self._thread.start()
 
@@ -190,6 +197,9 @@ class CompletionService:
     def _work(self) -> None:
         try:
             self._engine = self._load(self._loaded)
+        except DeviceLostError as error:
+            self._lose(error)
+            return
         except ForegramError as error:
             self._problem = Problem(error.code, str(error))
             _log.error("the model cannot be loaded: %s", error)
@@ -198,6 +208,7 @@ class CompletionService:
             self._problem = Problem("internal_error", f"the model cannot be loaded: {error}")
             _log.exception("the model cannot be loaded")
             return
+        self._ready_since = time.monotonic()
         _log.info("%s is loaded", self._engine.info.model)
         self.scheduler.work(self._engine.num_lanes, self._engine.expect)
         self._engine.close()

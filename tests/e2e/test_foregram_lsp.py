@@ -159,7 +159,7 @@ async def test_a_storm_of_cancelled_requests_is_answered_and_ends_with_the_right
                 assert status.num_running <= 1
                 resident.append(resident_mb(status.pid))
         # A step of many rows takes 80 MB for its logits while it runs: a leak would raise the lowest.
-        assert min(resident[-5:]) < max(resident[:10]) + 50
+        assert min(resident[-5:]) < min(resident[5:10]) + 100
         answers = await asyncio.wait_for(asyncio.gather(*pending, return_exceptions=True), 30)
         cancelled = [one for one in answers if isinstance(one, JsonRpcException)]
         assert {one.code for one in cancelled} <= {types.LSPErrorCodes.RequestCancelled}

@@ -9,13 +9,13 @@ import triton.language as tl
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from engine.model.device import SHARED_BYTES
 from kernels.forest import KEY_TILE, ROW_TILE, Forest
 from kernels.forest_attention import sizes, triton_kernel
 from kernels.forest_attention.reference import forest_attention as reference
 from kernels.kv_commit.triton_kernel import kv_commit
 from kernels.scratch import Scratch
 from tests.support.forests import POISON, Tree, build_forest, chain, preorder_parents
-from tests.support.hopper import SHARED_LIMIT
 
 SHAPES = {  # heads, kv heads, head dim
     "group 7": (7, 1, 64),
@@ -282,7 +282,7 @@ def test_attention_compiles_for_hopper(shape, programmatic, hopper):
     types = {"head_stride": "i32", "capacity": "i32"}
     compiled = compile_kernel(hopper, "attend_kernel", shape, types, {}, programmatic=programmatic)
     assert compiled.stack == 0
-    assert compiled.shared <= SHARED_LIMIT
+    assert compiled.shared <= SHARED_BYTES
     assert compiled.programs_per_sm >= 2
     assert compiled.hgmma > 0
     assert compiled.hmma == 0, "one instruction for all products"

@@ -20,7 +20,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
-SHARED_LIMIT = 232448  # bytes that a program may have on sm_90
 _REGISTERS, _SHARED_OF_SM, _THREADS = 65536, 233472, 2048  # of a multiprocessor
 _RESERVED = 1024  # bytes of shared memory that the system takes per program
 _WARP = 32

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from engine.model.device import SHARED_BYTES
 from kernels.product.tiles import tile_for
 from kernels.weight import Form
-from tests.support.hopper import SHARED_LIMIT, Compiled, HopperCompiler
+from tests.support.hopper import Compiled, HopperCompiler
 
 _WEIGHTS = {"float": "*bf16", "fp8": "*fp8e4nv", "int4": "*u8"}
 
@@ -51,7 +52,7 @@ def compile_product(
 
 def assert_fits(compiled: Compiled, programs: int = 1, *, has_logarithms: bool = False) -> None:
     """Loads ahead, spills nothing, fuses no more than logarithms do, and `programs` share an SM."""
-    assert compiled.shared <= SHARED_LIMIT
+    assert compiled.shared <= SHARED_BYTES
     assert compiled.stack == 0
     assert compiled.hgmma > 0
     assert compiled.hmma == 0

@@ -5,7 +5,7 @@ One process compiles one kernel at a time, and a run of all shapes needs some hu
 
 import multiprocessing
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 
@@ -76,10 +76,14 @@ def _compile_beside(
     jobs: Sequence[CompileJob], workers: int, notes: Notes, progress: Progress
 ) -> list[CompileJob]:
     """Compile in processes of their own; return the jobs that one which died left undone."""
-    left = []
+    left, futures = list[CompileJob](), dict[Future[str], CompileJob]()
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        futures = {pool.submit(compile_job, job): job for job in jobs}
+        for job in jobs:
+            try:
+                futures[pool.submit(compile_job, job)] = job
+            except BrokenProcessPool:
+                left.append(job)
         for future in as_completed(futures):
             job = futures[future]
             try:

@@ -133,7 +133,7 @@ def _within(plan: MemoryPlan) -> Iterator[None]:
             raise
         raise NoSpaceError(
             f"the GPU's memory ran out while the model was loaded, though it had been enough: {plan}; "
-            "see in nvidia-smi what else has taken of it, and try again"
+            "see in nvidia-smi what else takes of it; `foregram stop` lets it be tried anew"
         ) from error
 
 
