@@ -8,23 +8,11 @@ from engine.errors import DeviceLostError
 from engine.model.gpu.step_graphs import EagerLaunch, StepGraphs
 from engine.model.step_order import StepOrder
 from engine.model.token_tree import TokenTree
-from tests.support.gpu_models import gpu_qwen2
-from tests.support.tiny_models import tiny_model
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 FAULT = RuntimeError("CUDA error: an illegal memory access\nCompile with `TORCH_USE_CUDA_DSA`")
 ORDER = StepOrder(TokenTree.chain([3]), Sampling())
-
-
-@pytest.fixture(scope="module")
-def reference():
-    return tiny_model("qwen2", 1, num_attention_heads=7, num_key_value_heads=1, hidden_size=56)
-
-
-@pytest.fixture
-def model(reference):
-    return gpu_qwen2(reference)
 
 
 @pytest.fixture

@@ -16,25 +16,13 @@ from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.prompt_cache import PromptCache
 from engine.turns import run_to_end
 from tests.support.adversary import Adversary
-from tests.support.gpu_models import gpu_qwen2
 from tests.support.greedy import greedy
-from tests.support.tiny_models import tiny_model
 from tests.support.trees import expected_logits, random_tree
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 PROMPT = list(range(20, 57))
 GREEDY = Sampling()
-
-
-@pytest.fixture(scope="module")
-def reference():
-    return tiny_model("qwen2", 1, num_attention_heads=7, num_key_value_heads=1, hidden_size=56)
-
-
-@pytest.fixture
-def model(reference):
-    return gpu_qwen2(reference)
 
 
 def prompted(model, prompt=PROMPT, capacity=600):

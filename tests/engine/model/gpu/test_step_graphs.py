@@ -21,7 +21,6 @@ from engine.model.step_order import StepOrder
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from tests.support.adversary import Adversary
 from tests.support.gpu_models import gpu_qwen2
-from tests.support.tiny_models import tiny_model
 from tests.support.trees import random_tree
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -62,11 +61,6 @@ class RecordedLaunch:
 
     def wait(self):
         pass
-
-
-@pytest.fixture(scope="module")
-def reference():
-    return tiny_model("qwen2", 1, num_attention_heads=7, num_key_value_heads=1, hidden_size=56)
 
 
 @pytest.fixture
