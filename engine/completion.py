@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from engine.decoding.decoder import Step
 from engine.decoding.stopping import Stop, Stopper
 from engine.model.loaded_model import LoadedModel
+from engine.model.prompt import Prompt
 from engine.request import CompletionChunk, CompletionResult, CompletionStats, FinishReason
 from engine.text_stream import TextStream
 
@@ -32,12 +33,14 @@ class Completion:
         self.steps += 1
         self.rows += step.rows
         sources = [source.name.lower() for source in step.sources] + ["model"]
-        for token_id, source in zip(step.token_ids, sources, strict=True):
+        told = zip(step.token_ids, step.margins, sources, strict=True)
+        for token_id, margin, source in told:
             if self._ends(token_id):
                 break
             self.accepted[source] += 1
             self.token_ids.append(token_id)
-            self._grow(self.stream.push(self.model.tokenizer.vocabulary.bytes_of(token_id)))
+            text = self.stream.push(self.model.tokenizer.vocabulary.bytes_of(token_id))
+            self._grow(text, margin)
             if self.finish_reason is not None:
                 break
         self._send(self.stopper.stable_len if self.finish_reason is None else len(self._text))
@@ -50,7 +53,13 @@ class Completion:
             self._send(len(self._text))
 
     def result(
-        self, *, prompt_tokens: int, reused_tokens: int, prefill_ms: float, decode_ms: float
+        self,
+        prompt: Prompt,
+        *,
+        num_open: int,
+        reused_tokens: int,
+        prefill_ms: float,
+        decode_ms: float,
     ) -> CompletionResult:
         """Return what has become of it. Raises ValueError before it ended."""
         if self.finish_reason is None:
@@ -59,11 +68,14 @@ class Completion:
             tokens=len(self.token_ids),
             steps=self.steps,
             rows=self.rows,
-            prompt_tokens=prompt_tokens,
+            prompt_tokens=len(prompt.ids),
             reused_tokens=reused_tokens,
             prefill_ms=prefill_ms,
             decode_ms=decode_ms,
             accepted_by_source=dict(self.accepted),
+            neighbour_tokens=prompt.neighbour_tokens,
+            neighbours=prompt.neighbours,
+            num_open=num_open,
         )
         return CompletionResult(self._text, tuple(self.token_ids), self.finish_reason, stats)
 
@@ -74,8 +86,8 @@ class Completion:
             self._stop(self.stopper.finish(FinishReason.END_TOKEN))
         return self.finish_reason is not None
 
-    def _grow(self, text: str) -> None:
-        stop = self.stopper.push(text)
+    def _grow(self, text: str, margin: float) -> None:
+        stop = self.stopper.push(text, margin)
         if stop is None:
             self._text = self.stopper.text
         else:

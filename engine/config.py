@@ -1,6 +1,7 @@
 """What a caller may ask of the engine: lookahead, sampling, stop rules. Plain data, no torch."""
 
 import re
+import reprlib
 from dataclasses import dataclass
 from typing import Literal, Self
 
@@ -65,11 +66,11 @@ class Lookahead:
         if text in PRESETS:
             return cls("fixed", *PRESETS[text])
         parts = text.split(",")
-        if len(parts) == 3 and all(part.strip().isdecimal() for part in parts):
+        if len(parts) == 3 and all(re.fullmatch(r"\s*\d{1,9}\s*", part) for part in parts):
             return cls("fixed", *(int(part) for part in parts))
         names = ", ".join(PRESETS)
         raise ConfigurationError(
-            f"lookahead {text!r} is none of auto, off, W,N,G or a preset ({names})"
+            f"lookahead {reprlib.repr(text)} is none of auto, off, W,N,G or a preset ({names})"
         )
 
 
@@ -109,10 +110,13 @@ class StopRules:
     max_tokens: int = 128
     suffix: bool = True  # the tail repeats the head of the suffix, which is then trimmed
     indentation: bool = True  # a line less indented than the cursor's block
+    block: bool = False  # a neighbour of the block at the cursor
     repetition: bool = True  # the same lines again and again
     max_blank_lines: int = 2
     single_line: bool = False
     time_limit_s: float | None = None  # judged at line ends only
+    # From the second line on: how far, in logits, the model's choices lead on average in a line.
+    min_margin: float = 0.0
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:

@@ -24,12 +24,19 @@ from engine.model.step_order import Stepper
 from engine.model.token_tree import MAX_ROWS
 from engine.progress import NoProgress, Progress
 from engine.prompt_cache import Entered, PromptCache
-from engine.request import CompletionChunk, CompletionRequest, CompletionResult, FinishReason
-from engine.snippets import related_snippets
+from engine.request import (
+    ClosedBuffers,
+    CompletionChunk,
+    CompletionRequest,
+    CompletionResult,
+    FinishReason,
+)
+from engine.snippets import Neighbours
 from engine.text_stream import TextStream
 from engine.turns import Turns, run_to_end
 
-_PREFILL_MS = 1000.0  # for a prompt of which nothing is cached
+_ENTER_MS = 600.0  # to read what an Enter brings anew: the text behind the cursor
+_ENTER_PART = 4  # which is a quarter of a full prompt
 _DECODED_TOKENS = 256  # that a slot has room for, even where a request asks for fewer
 _KV_BYTES = 512 * 1024 * 1024  # of cached prompts, where a model does not reserve them ahead
 
@@ -43,7 +50,7 @@ class EngineOptions:
     dtype: str | None = None
     device: str = "auto"
     threads: int | None = None
-    prompt_tokens: int | None = 1024  # None: as many as this machine reads in about a second
+    prompt_tokens: int | None = 1024  # None: as many as are quickly typed along here
     kv_bytes: int | None = None  # of the prompts that stay cached
 
 
@@ -73,6 +80,7 @@ class Engine:
         budget = options.prompt_tokens or affordable_prompt(learning.budget.cost)
         self._prompt_tokens = min(budget, model.network.max_context // 2)
         kv_bytes = model.network.reserved_bytes or options.kv_bytes or _KV_BYTES
+        self._neighbours = Neighbours(lambda text: len(model.tokenizer.encode(text)))
         self._prompts = PromptCache(model.network, kv_bytes)
         self._drafters = Drafters(model.tokenizer, model.network.vocab_size, learning)
         self._lanes = Lanes(self._drafters.make_lane)
@@ -124,7 +132,7 @@ class Engine:
             request.layout,
             self._prompt_tokens,
             path=request.path,
-            snippets=related_snippets(request),
+            snippets=lambda room: self._neighbours.snippets(request, room),
         )
 
     def complete(
@@ -166,7 +174,8 @@ class Engine:
                 self._drafters.remember(lane, request, prompt, completion.token_ids)
         completion.finish(FinishReason.CANCELLED if cancelled() else FinishReason.CONTEXT_FULL)
         return completion.result(
-            prompt_tokens=len(prompt.ids),
+            prompt,
+            num_open=len(request.open_buffers),
             reused_tokens=0 if entered is None else entered.reused,
             prefill_ms=1000 * (decoding - began),
             decode_ms=1000 * (time.perf_counter() - decoding),
@@ -180,6 +189,12 @@ class Engine:
         entered = yield from self._enter(request, prompt, 0, cancelled)
         if entered is not None:
             entered.leave(prompt.ids)
+
+    def forget(self, closed: ClosedBuffers) -> None:
+        """Use no longer what was learned from these buffers."""
+        self._prompts.forget(closed.cache_scope, closed.cache_keys, closed.paths)
+        self._neighbours.forget()
+        self._lanes.forget(closed)
 
     def forget_completions(self) -> None:
         """Draft no longer from completions written before."""
@@ -199,7 +214,9 @@ class Engine:
         """Read all of the prompt but its last token, which the first step takes."""
         room = max(max_tokens, _DECODED_TOKENS) + MAX_ROWS
         room = min(room, self._model.network.max_context - len(prompt.ids) + MAX_ROWS)
-        return self._prompts.enter(request.cache_key, prompt.ids[:-1], room, cancelled)
+        return self._prompts.enter(
+            request.cache_key, prompt.ids[:-1], room, cancelled, prompt.neighbours
+        )
 
     def _decode(
         self,
@@ -240,12 +257,14 @@ def wanted_model(options: EngineOptions, progress: Progress) -> LoadedModel:
 
 
 def affordable_prompt(cost: StepCost) -> int:
-    """Return the tokens of a prompt that is read in a second, as a power of two from 512 to 8192.
+    """Return the tokens of a prompt that is quickly typed along: a power of two, 1024 to 8192.
 
+    It is read as a whole when the user comes to a file, and then only what is new: a few tokens at
+    a key, which cost the same behind a long prompt, and the text behind the cursor at an Enter.
     A coarse figure: a prompt laid out with another budget shares no keys with those before.
     """
-    affordable = _PREFILL_MS / cost.ms(MAX_ROWS) * MAX_ROWS
-    return int(2 ** min(13, max(9, int(affordable).bit_length() - 1)))
+    affordable = _ENTER_PART * _ENTER_MS / cost.ms(MAX_ROWS) * MAX_ROWS
+    return int(2 ** min(13, max(10, int(affordable).bit_length() - 1)))
 
 
 def _machine_key(model: LoadedModel) -> str:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from engine.decoding.pool import NgramPool
 from engine.decoding.tree import Source
 from engine.open_buffers import OpenBuffers
+from engine.request import ClosedBuffers
 
 
 @dataclass(slots=True, eq=False)
@@ -17,6 +18,19 @@ class Lane:
     buffers: OpenBuffers
     workspace: str = ""
     is_taken: bool = False
+    closed: list[ClosedBuffers] = field(default_factory=list)  # meanwhile
+
+    def forget(self, closed: ClosedBuffers) -> None:
+        """Draft no longer from buffers, nor from what was written in them or deleted anywhere."""
+        self.buffers.close(closed.workspace, closed.keys)
+        self.pool.remove_all(Source.PREVIOUS_COMPLETION, closed.paths)
+        self.pool.remove_all(Source.DELETED)
+
+    def leave(self) -> None:
+        """It is idle from now on."""
+        self.is_taken = False
+        while self.closed:
+            self.forget(self.closed.pop())
 
 
 class Lanes:
@@ -39,9 +53,17 @@ class Lanes:
         try:
             yield lane
         finally:
-            lane.is_taken = False
+            lane.leave()
             self._lanes.remove(lane)
             self._lanes.append(lane)
+
+    def forget(self, closed: ClosedBuffers) -> None:
+        """Draft no longer from buffers; where a completion is under way, as soon as it is over."""
+        for lane in self._lanes:
+            if lane.is_taken:
+                lane.closed.append(closed)
+            else:
+                lane.forget(closed)
 
     def forget_completions(self) -> None:
         """Draft no longer from completions written before."""

@@ -50,10 +50,9 @@ class Learning:
             }
         )
         tables.load(tables_file)
-        probe = Probe.take(model)
-        known = _read_costs(cost_file)
-        if known is None or known.probe.is_outdated_by(probe):
-            known = SweptCosts(probe, _sweep(model, progress))
+        former = _read_costs(cost_file)
+        known = _up_to_date(former, model, progress)
+        if known is not former:
             _write_costs(cost_file, known)
         return cls(tables, Budget(StepCost(known.costs, model.row_buckets)), tables_file)
 
@@ -80,25 +79,49 @@ class Probe:
         timer = _StepTimer(model, _PROBED_CONTEXT)
         return cls(*(min(timer.ms(rows) for _ in range(2)) for rows in (1, _PROBED_ROWS)))
 
-    def is_outdated_by(self, now: "Probe") -> bool:
+    def quicker(self, other: "Probe") -> "Probe":
+        """What both allow: noise only ever adds."""
+        return Probe(min(self.one_ms, other.one_ms), min(self.many_ms, other.many_ms))
+
+    def is_outdated_by(self, now: "Probe", agreement: float = _AGREEMENT) -> bool:
         """Tell whether steps are to be swept again: they got faster, or their relation changed.
 
         Not while they are slower than they were: what is known is then better than what could be
         measured beside other work.
         """
-        if now.one_ms > self.one_ms * _AGREEMENT:
+        if now.one_ms > self.one_ms * agreement:
             return False
         change = (now.many_ms / now.one_ms) / (self.many_ms / self.one_ms)
-        is_faster = now.one_ms * _AGREEMENT < self.one_ms
-        return is_faster or not 1 / _AGREEMENT <= change <= _AGREEMENT
+        is_faster = now.one_ms * agreement < self.one_ms
+        return is_faster or not 1 / agreement <= change <= agreement
 
 
 @dataclass(frozen=True, slots=True)
 class SweptCosts:
-    """What steps took, by their rows, on a machine as fast as the probe says."""
+    """What steps took, by their rows, on a machine as fast as the probe says.
+
+    After each sweep more has to change before the next one: a machine that is never at leisure
+    would be swept at each start.
+    """
 
     probe: Probe
     costs: Mapping[int, float]
+    num_sweeps: int = 1
+
+    def is_outdated_by(self, now: Probe) -> bool:
+        """Tell whether a sweep is worth its time."""
+        return self.probe.is_outdated_by(now, _AGREEMENT**self.num_sweeps)
+
+
+def _up_to_date(known: SweptCosts | None, model: CausalModel, progress: Progress) -> SweptCosts:
+    """What is known, unless there is nothing or two looks agree that it is outdated."""
+    probe = Probe.take(model)
+    if known is not None and known.is_outdated_by(probe):
+        probe = probe.quicker(Probe.take(model))
+    if known is not None and not known.is_outdated_by(probe):
+        return known
+    num_sweeps = 1 if known is None else known.num_sweeps + 1
+    return SweptCosts(probe, _sweep(model, progress), num_sweeps)
 
 
 class _StepTimer:
@@ -139,7 +162,8 @@ def _read_costs(path: Path) -> SweptCosts | None:
         held = json.loads(path.read_text("utf-8"))
         costs = {int(rows): float(ms) for rows, ms in held["costs"].items()}
         StepCost(costs)  # checks them
-        return SweptCosts(Probe(float(held["one_ms"]), float(held["many_ms"])), costs)
+        probe = Probe(float(held["one_ms"]), float(held["many_ms"]))
+        return SweptCosts(probe, costs, max(1, int(held.get("num_sweeps", 1))))
     except (OSError, ValueError, AttributeError, TypeError, KeyError):
         return None
 
@@ -147,4 +171,5 @@ def _read_costs(path: Path) -> SweptCosts | None:
 def _write_costs(path: Path, swept: SweptCosts) -> None:
     """Nothing but time is lost where the disk is full or read-only."""
     with suppress(OSError), whole_file(path) as file:
-        file.write(json.dumps({**asdict(swept.probe), "costs": swept.costs}).encode())
+        held = asdict(swept.probe) | {"costs": swept.costs, "num_sweeps": swept.num_sweeps}
+        file.write(json.dumps(held).encode())

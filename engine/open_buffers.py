@@ -1,7 +1,7 @@
 """Open buffers as documents of the pool: between two requests only what changed is replaced."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from engine.request import Buffer
 from engine.workspace import Workspace
@@ -38,6 +38,13 @@ class OpenBuffers:
         for buffer in wanted[kept:]:
             self._documents.open(_name(workspace, buffer), buffer.text)
             held.append(buffer)
+
+    def close(self, workspace: str, keys: Collection[str]) -> None:
+        """Hold these buffers of a workspace no longer."""
+        held = self._held.get(workspace, [])
+        for buffer in [one for one in held if _key(one) in keys]:
+            self._documents.close(_name(workspace, buffer))
+            held.remove(buffer)
 
     def _make_room(self, num_chars: int) -> None:
         """Close workspaces, the least recently used first, until the last fits with `num_chars`."""

@@ -1,7 +1,7 @@
 """Slots that keep the keys and values of prompts, so that a similar prompt pays for its end."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from engine.errors import NoSpaceError
@@ -16,7 +16,15 @@ _CAPACITY_STEP = 512  # slots grow in these steps, lest each longer prompt ask f
 class _Entry:
     slot: CacheSlot
     held: list[int] = field(default_factory=list)  # the tokens of its keys, perhaps fewer
+    neighbours: frozenset[str] = frozenset()  # whose text is among them, by path
     is_taken: bool = False
+    is_unwanted: bool = False  # once it is idle, nothing that it holds is to be used
+
+    def release(self) -> None:
+        """It is idle from now on."""
+        self.is_taken = False
+        if self.is_unwanted:
+            self.held, self.is_unwanted = [], False
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +45,7 @@ class Entered:
 
     def close(self) -> None:
         """Let others have the slot."""
-        self._entry.is_taken = False
+        self._entry.release()
 
 
 class PromptCache:
@@ -57,14 +65,31 @@ class PromptCache:
         """Memory of all slots."""
         return sum(entry.slot.num_bytes for entry in self._entries.values())
 
+    def forget(self, scope: str, keys: Collection[str], paths: Collection[str]) -> None:
+        """Use no longer what these keys hold, nor what holds text of `paths`.
+
+        Of the keys that begin with `scope` that is: other folders have files of these paths, too.
+        """
+        for key, entry in list(self._entries.items()):
+            if key.startswith(scope) and (key in keys or not entry.neighbours.isdisjoint(paths)):
+                if entry.is_taken:
+                    entry.is_unwanted = True
+                else:
+                    del self._entries[key]
+
     def enter(
-        self, key: str, token_ids: Sequence[int], room: int, cancelled: Callable[[], bool]
+        self,
+        key: str,
+        token_ids: Sequence[int],
+        room: int,
+        cancelled: Callable[[], bool],
+        neighbours: Collection[str] = (),
     ) -> Turns[Entered | None]:
         """Commit `token_ids`, 128 a turn, and return their slot with space for `room` tokens more.
 
         Asks `cancelled` at each turn; None when it says so, and what was done stays. Waits where
         memory is reserved ahead and slots in use have all of it; raises NoSpaceError where the
-        prompt is too long for all of it.
+        prompt is too long for all of it. `neighbours` are the paths whose text is in the prompt.
         """
         begun = None
         while begun is None:
@@ -77,7 +102,7 @@ class PromptCache:
                     return None
                 yield
         entry, kept = begun
-        entry.is_taken = True
+        entry.is_taken, entry.neighbours = True, frozenset(neighbours)
         entered = None
         try:
             for start in range(kept, len(token_ids), MAX_ROWS):
@@ -89,7 +114,8 @@ class PromptCache:
                 yield
             entered = Entered(entry.slot, kept, entry)
         finally:
-            entry.is_taken = entered is not None
+            if entered is None:
+                entry.release()
         return entered
 
     def _prefill(self, key: str, entry: _Entry, token_ids: Sequence[int]) -> None:

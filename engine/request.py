@@ -18,6 +18,7 @@ class FinishReason(StrEnum):
     BLANK_LINES = "blank_lines"
     LINE = "line"  # one line was asked for
     TIME = "time"
+    UNSURE = "unsure"  # the model hardly preferred what it wrote in later lines
     MAX_TOKENS = "max_tokens"
     CONTEXT_FULL = "context_full"
     CANCELLED = "cancelled"
@@ -30,6 +31,17 @@ class Buffer:
     path: str
     text: str
     key: str = ""  # what tells buffers of one path apart; the path itself where empty
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedBuffers:
+    """Buffers that are open no more: what was learned from their texts is not to be used."""
+
+    workspace: str  # as in the requests that they came with
+    keys: frozenset[str]
+    paths: frozenset[str]
+    cache_scope: str  # the beginning of the cache keys of all requests that may show them
+    cache_keys: frozenset[str]  # of their own requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +80,9 @@ class CompletionStats:
     prefill_ms: float
     decode_ms: float
     accepted_by_source: Mapping[str, int]  # tokens by who proposed them, `model` for its own
+    neighbour_tokens: int = 0  # of the prompt, that show other open files
+    neighbours: tuple[str, ...] = ()  # the paths of these files
+    num_open: int = 0  # other files that were open
 
     @property
     def tokens_per_step(self) -> float:

@@ -52,6 +52,7 @@ class Scheduler:
         self._waiting: list[Job] = []
         self._running: dict[Job, Iterator[None]] = {}
         self._num_lanes = 1
+        self._errands: list[Callable[[], None]] = []
         self._turns: dict[str, int] = {}  # by client: the number of the turn it had last
         self._turn = 0
         self._is_stopped = False
@@ -95,6 +96,12 @@ class Scheduler:
         if was_waiting:
             job.dropped(Dropped.CANCELLED)
 
+    def run_between(self, errand: Callable[[], None]) -> None:
+        """Have the engine's thread run `errand` soon, between two turns. It may not raise."""
+        with self._changed:
+            self._errands.append(errand)
+            self._changed.notify_all()
+
     def stop(self) -> None:
         """Drop what waits, end what runs, and have `work` return."""
         with self._changed:
@@ -118,18 +125,33 @@ class Scheduler:
         """
         self._num_lanes = num_lanes
         expected = 0
-        while running := self._admit():
-            if len(running) != expected:
+        while self._has_work():
+            self._run_errands()
+            running = self._admit()
+            if running and len(running) != expected:
                 expected = len(running)
                 expect(expected)
             for job, turns in running:
                 if next(turns, _ENDED) is _ENDED:
                     self._end(job)
 
-    def _admit(self) -> list[tuple[Job, Iterator[None]]]:
-        """Begin waiting jobs while there is room; wait for one where none runs. None: stopped."""
+    def _has_work(self) -> bool:
+        """Wait for a job or an errand; False where there is none, as all has stopped."""
         with self._changed:
-            self._changed.wait_for(lambda: self._running or self._waiting or self._is_stopped)
+            self._changed.wait_for(
+                lambda: self._running or self._waiting or self._errands or self._is_stopped
+            )
+            return bool(self._running or self._waiting or self._errands)
+
+    def _run_errands(self) -> None:
+        with self._changed:
+            errands, self._errands = self._errands, []
+        for errand in errands:
+            errand()
+
+    def _admit(self) -> list[tuple[Job, Iterator[None]]]:
+        """Begin waiting jobs while there is room; all that run."""
+        with self._changed:
             while self._waiting and len(self._running) < self._num_lanes:
                 job = min(self._waiting, key=self._urgency)
                 self._waiting.remove(job)

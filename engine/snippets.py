@@ -1,112 +1,110 @@
-"""Pieces of the open buffers that share most names with the text around the cursor.
+"""What the open buffers say of the names around the cursor: lines that the model reads first.
 
-Copilot's way without embeddings: windows of lines, compared by the Jaccard index of their
-identifiers. The model sees them before the file, so it writes what this project writes.
+A line is worth what it says of those names, a rare one counting more than one that stands on many
+lines, and half of what the line is worth in whose block it stands: a class that is named near the
+cursor brings its fields and the heads of its methods along.
 """
 
-import re
-from array import array
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import accumulate, chain
+from math import sqrt
 
+from engine.line_index import LineIndex, cached_line_index, forget_line_indexes
+from engine.names import CursorNames
 from engine.request import Buffer, CompletionRequest, Snippet
 
-_STEP, _BLOCKS = 8, 4  # lines from one window to the next; a window is so many steps long
-_MOST_CACHED = 256  # texts whose windows are kept between two requests
-_MOST_CACHED_CHARS = 500_000  # of each
-_AROUND_LINES = 16  # before and behind the cursor
-_ANCHOR_LINES = 8  # what stands before is looked at anew after so many lines
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")  # a form feed or U+2028 ends no line of code
-_WORD = re.compile(r"[^\W\d]\w{2,}")
+_MOST_CHOICES = 16  # that are kept from one request to the next
+_IMPORTED = 2.0  # times the worth of what the file at the cursor imports
+_WHOLE_PART = 0.5  # of the room left, that a file may take as a whole
+_CHARS_PER_TOKEN = 6  # more than code has on average: what can hardly fit is not encoded at all
+_MOST_MISSES = 32  # lines that do not fit, before no further one is tried
+
+Count = Callable[[str], int]
 
 
-def related_snippets(request: CompletionRequest) -> list[Snippet]:
-    """Return the best window of every buffer that shares a name with the cursor, best first."""
-    around = _names_around(request.prefix, request.suffix)
-    best = [window for buffer in request.open_buffers if (window := _best(buffer, around))]
-    best.sort(key=lambda scored: -scored.score)
-    return [scored.snippet for scored in best]
+class Neighbours:
+    """Chooses from the open buffers what fits a prompt; `count` tells the tokens of a text."""
+
+    def __init__(self, count: Count) -> None:
+        self._count = count
+        self._chosen = lru_cache(maxsize=_MOST_CHOICES)(self._choose)
+
+    def forget(self) -> None:
+        """Keep no text that was looked through before."""
+        self._chosen.cache_clear()
+        forget_line_indexes()
+
+    def snippets(self, request: CompletionRequest, room: int) -> Sequence[Snippet]:
+        """Return one snippet of each related buffer; with their paths they fit `room` tokens."""
+        names = CursorNames.around(request.prefix, request.suffix)
+        return self._chosen(request.open_buffers, names, room)
+
+    def _choose(
+        self, buffers: tuple[Buffer, ...], names: CursorNames, room: int
+    ) -> tuple[Snippet, ...]:
+        files = [file for buffer in buffers if (file := _File.of(buffer, names)).worth]
+        files.sort(key=lambda file: -file.worth)
+        for number, file in enumerate(files):
+            most = int(room * (_WHOLE_PART if number < len(files) - 1 else 1.0))
+            text = file.name + file.buffer.text
+            if len(text) <= most * _CHARS_PER_TOKEN and (whole := self._count(text)) <= most:
+                file.taken.update(range(file.index.num_lines))
+                room -= whole
+        self._take_lines([file for file in files if not file.taken], room)
+        return tuple(Snippet(file.buffer.path, file.text) for file in files if file.taken)
+
+    def _take_lines(self, files: Sequence["_File"], room: int) -> None:
+        """Take the best lines of all files, each with those in whose blocks it stands."""
+        ranked = [(worth, file, line) for file in files for worth, line in file.lines()]
+        ranked.sort(key=lambda one: -one[0])
+        misses = 0
+        for _, file, line in ranked:
+            wanted = [one for one in file.index.block_of(line) if one not in file.taken]
+            texts = [file.index.line(one, file.buffer.text) for one in wanted]
+            if not file.taken:
+                texts.append(file.name)
+            tokens = sum(map(self._count, texts))
+            if tokens <= room:
+                file.taken.update(wanted)
+                room -= tokens
+            else:
+                misses += 1
+                if misses == _MOST_MISSES:
+                    return
 
 
-def _names_around(prefix: str, suffix: str) -> frozenset[str]:
-    """Names near the cursor, but those of its line and of the few lines since the last anchor.
+@dataclass(slots=True, eq=False)
+class _File:
+    """A buffer, what its best line is worth, and the lines that are taken of it."""
 
-    So the snippets, and the prompt that begins with them, stay while the user types.
-    """
-    before = prefix.split("\n")[:-1]
-    anchor = len(before) // _ANCHOR_LINES * _ANCHOR_LINES or len(before)
-    before = before[max(0, anchor - _AROUND_LINES) : anchor]
-    behind = suffix.split("\n")[1 : 1 + _AROUND_LINES]
-    return frozenset(_WORD.findall("\n".join(before + behind)))
+    buffer: Buffer
+    index: LineIndex
+    worths: Sequence[float]  # of its lines
+    worth: float
+    taken: set[int] = field(default_factory=set)
 
+    @classmethod
+    def of(cls, buffer: Buffer, names: CursorNames) -> "_File":
+        index = cached_line_index(buffer.text)
+        factor = _IMPORTED if names.imports(buffer.path) else 1.0
+        worths = [factor * worth for worth in index.worths([*names.near, *names.imported])]
+        return cls(buffer, index, worths, max(worths, default=0.0))
 
-@dataclass(frozen=True, slots=True)
-class _Scored:
-    score: float
-    snippet: Snippet
+    @property
+    def name(self) -> str:
+        """What stands before it, as long as the mark that begins a file and its path."""
+        return f"{self.buffer.path}\n\n"
 
+    @property
+    def text(self) -> str:
+        return "".join(self.index.line(line, self.buffer.text) for line in sorted(self.taken))
 
-def _best(buffer: Buffer, around: frozenset[str]) -> _Scored | None:
-    is_large = len(buffer.text) > _MOST_CACHED_CHARS
-    windows = _index(buffer.text) if is_large else _cached_index(buffer.text)
-    scores = windows.scores(around)
-    best = max(range(len(scores)), key=scores.__getitem__)
-    if not scores[best]:
-        return None
-    return _Scored(scores[best], Snippet(buffer.path, windows.text(best, buffer.text)))
-
-
-@dataclass(frozen=True, slots=True)
-class _Windows:
-    """The windows of a text by their words.
-
-    One stands on `_BLOCKS` blocks of `_STEP` lines and begins a block after the one before. The
-    index takes a few bytes for each character, a fraction of what a set for each window takes.
-    """
-
-    # In quotes, as arrays are generic only from Python 3.12 on.
-    cuts: "array[int]"  # where blocks begin, and the end of the text
-    num_words: "array[int]"  # of each window
-    of_word: "dict[str, array[int]]"  # windows that hold a word, ascending
-
-    def text(self, window: int, whole: str) -> str:
-        """The lines of a window; `whole` is the text of all."""
-        end = min(window + _BLOCKS, len(self.cuts) - 1)
-        return whole[self.cuts[window] : self.cuts[end]]
-
-    def scores(self, around: frozenset[str]) -> list[float]:
-        """The Jaccard index of every window's words and those around the cursor."""
-        shared = [0] * len(self.num_words)
-        for word in around:
-            for window in self.of_word.get(word, ()):
-                shared[window] += 1
+    def lines(self) -> list[tuple[float, int]]:
+        """What lines are worth for their length, and their numbers."""
+        cuts = self.index.cuts
         return [
-            both / max(1, len(around) + num_words - both)
-            for both, num_words in zip(shared, self.num_words, strict=True)
+            (worth / sqrt(cuts[line + 1] - cuts[line]), line)
+            for line, worth in enumerate(self.worths)
+            if worth
         ]
-
-
-def _index(text: str) -> _Windows:
-    blocks = _blocks(text)
-    cuts = array("I", accumulate(map(len, blocks), initial=0))
-    num_windows = max(1, len(blocks) - _BLOCKS + 1)
-    of_word: dict[str, array[int]] = {}
-    for number, block in enumerate(blocks):
-        for word in set(_WORD.findall(block)):
-            windows = of_word.setdefault(word, array("I"))
-            first = max(0, number - _BLOCKS + 1, windows[-1] + 1 if windows else 0)
-            windows.extend(range(first, min(number + 1, num_windows)))
-    num_words = array("I", bytes(array("I").itemsize * num_windows))
-    for window in chain.from_iterable(of_word.values()):
-        num_words[window] += 1
-    return _Windows(cuts, num_words, of_word)
-
-
-# A buffer is one object from one edit to the next, so its text is hashed once.
-_cached_index = lru_cache(maxsize=_MOST_CACHED)(_index)
-
-
-def _blocks(text: str) -> list[str]:
-    lines = _LINE.findall(text)
-    return ["".join(lines[start : start + _STEP]) for start in range(0, len(lines), _STEP)]

@@ -13,6 +13,9 @@ from typing import Any
 from rich.console import Console, Group, RenderableType
 
 from engine import Lookahead, Sampling
+from engine.bench.crossfile import CrossfileOptions, run_crossfile
+from engine.bench.crossfile_report import crossfile_json, crossfile_table
+from engine.bench.crossfile_tasks import load_crossfile_tasks
 from engine.bench.fim import FimOptions, run_fim
 from engine.bench.fim_tasks import load_fim_tasks
 from engine.bench.forced import load_forced
@@ -36,10 +39,12 @@ from engine.bench.replay_items import ReplayItem, load_replay_items
 from engine.bench.report import Setting, fim_json, fim_tables, replay_json, replay_tables
 from engine.engine import Engine
 from engine.errors import ConfigurationError
-from engine.model.catalog import DEFAULT_MODEL
 from engine.model.device import Device
+from engine.model.model_names import DEFAULT_MODEL
+from lsp_server.code_places import mid_line_places
 from lsp_server.loading import engine_options, load_engine
 from lsp_server.settings import Settings
+from lsp_server.syntax_bench import measure_syntax
 from lsp_server.terminal import ItemsBar, ProgressBars
 
 _PIPED_COLUMNS = 180  # of the GPU's tables, where no terminal says how wide it is
@@ -93,6 +98,38 @@ def bench_fim(arguments: argparse.Namespace, settings: Settings) -> None:
         report = run_fim(bench, tasks, options, bar.show)
     setting = _setting(engine, arguments)
     _print(arguments, fim_json(report, setting), fim_tables(report, setting))
+
+
+def bench_syntax(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Count the suggestions inside lines of real files that leave code broken."""
+    places = mid_line_places(arguments.paths, arguments.count, arguments.seed)
+    if not places:
+        raise ConfigurationError("no file among these has a grammar and a call, list or signature")
+    with closing(load_engine(arguments, settings)) as engine, ItemsBar("places") as bar:
+        figures = measure_syntax(engine, places, bar.show)
+    _print(arguments, figures.as_json(), figures.table())
+
+
+def bench_crossfile(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Complete tasks with no other file open and with those that a person would have open.
+
+    The prompt is as long as a host on this machine would have it, unless somebody says otherwise.
+    """
+    trees = arguments.trees or arguments.file.parent / "trees"
+    tasks = load_crossfile_tasks(arguments.file, trees, arguments.count, arguments.stratum)
+    options = CrossfileOptions(
+        max_tokens=arguments.max_tokens,
+        layout=arguments.layout,
+        lookahead=Lookahead.parse(arguments.lookahead),
+        sampling=Sampling(temperature=arguments.temperature, seed=arguments.seed),
+    )
+    budget = arguments.prompt_tokens or settings.prompt_tokens
+    wanted = replace(engine_options(arguments, settings), prompt_tokens=budget)
+    progress = ProgressBars(Console(stderr=True))
+    with closing(Engine.load(wanted, progress)) as engine, ItemsBar("completions") as bar:
+        runs = run_crossfile(engine, tasks, options, bar.show)
+    setting = _setting(engine, arguments)
+    _print(arguments, crossfile_json(runs, setting), crossfile_table(runs, setting))
 
 
 def bench_pool(arguments: argparse.Namespace, _settings: Settings) -> None:
@@ -239,9 +276,11 @@ def _print(
 
 
 BENCHMARKS = {
+    "crossfile": bench_crossfile,
     "fim": bench_fim,
     "gpu": bench_gpu,
     "forms": bench_forms,
     "pool": bench_pool,
+    "syntax": bench_syntax,
     "replay": bench_replay,
 }

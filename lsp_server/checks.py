@@ -16,10 +16,10 @@ import msgspec
 
 from engine.errors import ModelNotFoundError
 from engine.host.runtime import RuntimeFolder
+from engine.model.model_names import DEFAULT_MODEL, kind_of, path_of
 from engine.model.offline_parts import OFFLINE_MODELS, find_parts
 from lsp_server.setting_layers import SettingsProblem
 
-DEFAULT_MODEL = "offline"  # as in engine.model.catalog, which loads torch
 MIN_FREE_BYTES = 2e9  # what the smallest model takes to convert, and some more
 
 
@@ -57,13 +57,15 @@ def check_torch() -> Check:
 def check_model(model: str | None) -> Check:
     """Whether the model that the settings name is there, as far as that shows without loading it."""
     name = model or DEFAULT_MODEL
-    if name in OFFLINE_MODELS:
+    kind = kind_of(name)
+    if kind == "embedded":
         return _embedded(name)
-    path = Path(name).expanduser()
-    if path.is_dir():
-        return _folder(path)
-    if path.is_file() or path.suffix == ".gguf" or path.is_absolute():
-        return _file(path)
+    if kind == "path":
+        path = path_of(name)
+        return _folder(path) if path.is_dir() else _file(path)
+    if kind == "unknown":
+        advice = f"set model to a folder (./{name}), a .gguf file, an alias or a hub id"
+        return Check("model", "failed", f"no model is called {name!r}", advice)
     what = f"{name} is looked up on the Hugging Face hub when the host loads it"
     return Check("model", "warning", what, "`foregram doctor --start` loads it, now")
 

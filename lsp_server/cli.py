@@ -13,7 +13,7 @@ from pathlib import Path
 from engine import CompletionRequest, FinishReason, ForegramError, Lookahead, Sampling, StopRules
 from engine.completer import Completer
 from lsp_server.arguments import build_parser
-from lsp_server.complete import Cursor, JsonObject, Output, complete, open_buffers
+from lsp_server.complete import Cursor, JsonObject, Output, complete, open_buffers, refuse_hidden
 from lsp_server.settings import Settings, load_settings
 
 INTERRUPTED = 130  # as shells report a program that Ctrl-C ended
@@ -31,7 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     # a compiler or a test run that made a step of ours thirty times slower.
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
     try:
-        arguments = build_parser().parse_args(argv)
+        words = sys.argv[1:] if argv is None else list(argv)
+        arguments = build_parser().parse_args([*words, "--help"] if words in _GROUPS else words)
         settings = _settings(arguments.command)
         debug = settings.debug
         # numba keeps compiled code beside its source, and refuses to run where that is read-only.
@@ -77,17 +78,18 @@ def _complete(arguments: argparse.Namespace, settings: Settings) -> int:
 
     cursor = Cursor.at(arguments.where)
     source = cursor.source
+    refuse_hidden(source, settings.allow_secret_files)
     if source.is_damaged:
         _note(f"{source.path} is not all UTF-8; what is not was replaced")
     request = CompletionRequest(
         prefix=cursor.prefix,
         suffix=cursor.suffix,
         path=str(source.path),
-        open_buffers=open_buffers(arguments.open, source.path),
+        open_buffers=open_buffers(arguments.open, source.path, settings.allow_secret_files),
         layout=arguments.layout,
         lookahead=Lookahead.parse(arguments.lookahead),
         sampling=Sampling(temperature=arguments.temperature, seed=arguments.seed),
-        stop=StopRules(max_tokens=arguments.max_tokens),
+        stop=StopRules(max_tokens=arguments.max_tokens, block=True),
     )
     output: Output = PlainText(sys.stdout, sys.stderr, source)
     if arguments.json:
@@ -101,6 +103,9 @@ def _complete(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _load_engine(arguments: argparse.Namespace, settings: Settings) -> Completer:
+    if sys.stderr.isatty():  # somebody waits, and torch alone may take half a minute
+        is_first = not (settings.cache_folder / "models").exists()
+        _note("loading the model" + ("; the first time takes a few minutes" if is_first else ""))
     from lsp_server.loading import load_engine
 
     return load_engine(arguments, settings)
@@ -170,6 +175,7 @@ def _why(arguments: argparse.Namespace, settings: Settings) -> int:
     return show_why(arguments, settings)
 
 
+_GROUPS: tuple[list[str], ...] = ([], ["bench"])  # of commands: alone they show what there is
 _TOLERANT = ("doctor", "lsp", "serve")  # they tell of wrong settings, and use the rest
 _COMMANDS = {
     "bench": _bench,

@@ -2,7 +2,7 @@
 
 import json
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,10 @@ from typing import Protocol, TextIO
 
 from engine import Buffer, CompletionRequest
 from engine.completer import Completer
+from engine.errors import InputError
+from lsp_server.prompt.privacy import Privacy
+from lsp_server.prompt.secret_texts import UNJUDGED, SecretLines
+from lsp_server.reasons import Reason
 from lsp_server.report import CompletionReport, peak_memory_mb
 from lsp_server.source_file import Location, SourceFile
 
@@ -73,14 +77,44 @@ class JsonObject:
         self._out.write(json.dumps(report.as_json()) + "\n")
 
 
-def open_buffers(paths: Iterable[Path], edited: Path) -> tuple[Buffer, ...]:
+_MARKS = (".git", ".foregramignore")
+
+
+def refuse_hidden(source: SourceFile, allowed: Sequence[str]) -> None:
+    """Raise InputError for a file that is neither to be completed in nor read by a model."""
+    path = source.path.absolute()
+    root = next((up for up in path.parents if any((up / mark).exists() for mark in _MARKS)), None)
+    privacy = Privacy([root] if root else [], allowed=allowed)
+    if not privacy.allows(path) and (why := _why_hidden(privacy, path, source.text)):
+        raise InputError(
+            f"{source.path}: {why}; to allow it, name it in the setting "
+            f"allow_secret_files (FOREGRAM_ALLOW_SECRET_FILES={path.name})"
+        )
+
+
+def _why_hidden(privacy: Privacy, path: Path, text: str) -> str:
+    if hidden := privacy.hidden(path):
+        return Reason(hidden.value).sentence
+    secret = SecretLines().follow(text.split("\n"))
+    if secret is None:
+        return ""
+    if secret.what == UNJUDGED:
+        return f"line {secret.row + 1} is too long to be looked at"
+    return f"{Reason.SECRET_FILE.sentence} (line {secret.row + 1} looks like {secret.what})"
+
+
+def open_buffers(
+    paths: Iterable[Path], edited: Path, allowed: Sequence[str] = ()
+) -> tuple[Buffer, ...]:
     """Read the other open files, each once; the edited one is known already."""
     seen = {edited.resolve()}
     buffers = []
     for path in paths:
         if path.resolve() not in seen:
             seen.add(path.resolve())
-            buffers.append(Buffer(str(path), SourceFile.read(path).text))
+            source = SourceFile.read(path)
+            refuse_hidden(source, allowed)
+            buffers.append(Buffer(str(path), source.text))
     return tuple(buffers)
 
 

@@ -22,10 +22,11 @@ from lsp_server.checks import (
     check_torch,
     failure,
 )
-from lsp_server.daemon import ensure_host
+from lsp_server.daemon import ensure_host, explained
 from lsp_server.gpu_check import check_gpu
 from lsp_server.host_address import HostAddress, HostAnswer, HostError, ask, host_address
 from lsp_server.host_checks import check_host, check_latency, check_socket, check_token
+from lsp_server.host_failures import boot_s
 from lsp_server.settings import LoadedSettings, Settings
 from lsp_server.tls_check import check_tls
 
@@ -68,9 +69,12 @@ def examine(loaded: LoadedSettings, *, start: bool) -> list[Check]:
 
 async def _examine_host(settings: Settings, *, start: bool) -> list[Check]:
     try:
-        address = await ensure_host(settings) if start else host_address(settings)
+        address = (
+            await ensure_host(settings, asked_at=boot_s()) if start else host_address(settings)
+        )
         way = _check_way(address)
         answer = await (_loaded(address) if start else ask(address))
+        answer = explained(settings, answer)
     except HostError as error:
         return [failure("host", error, "`foregram logs` tells more")]
     except (ForegramError, OSError, ValueError) as error:  # ValueError: of no name for a machine

@@ -45,6 +45,17 @@ class _Document(_Message, frozen=True):
     uri: str
 
 
+class _Position(_Message, frozen=True):
+    line: int
+
+
+class AskedWhy(_Message, frozen=True):
+    """The argument of `foregram.why`."""
+
+    text_document: _Document
+    position: _Position | None = None
+
+
 class Focused(_Message, frozen=True):
     """`textDocument/didFocus`; no document: the user looks at something else."""
 

@@ -2,7 +2,7 @@
 
 import ssl
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -10,9 +10,14 @@ import httpx2
 import msgspec
 
 from engine.errors import ConfigurationError, ForegramError
+from engine.host.loopback import is_loopback, loopback_addresses
 from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, Problem, Status
 from engine.host.runtime import RuntimeFolder
+from lsp_server.answer_body import body_of
 from lsp_server.settings import Settings
+from lsp_server.token_file import read_token
+
+_PORTS = {"http": 80, "https": 443}
 
 
 class HostError(ForegramError):
@@ -45,21 +50,41 @@ class HostAddress:
         """Whether TLS guards the way there."""
         return self.socket_path is None and self.url.startswith("https:")
 
-    def client(self, timeout_s: float = 5.0) -> httpx2.AsyncClient:
-        """A client of this host, which the caller closes. Raises ConfigurationError."""
-        headers = {PROTOCOL_HEADER: str(PROTOCOL_VERSION)}
-        if self.token:  # a host on this machine may ask for none
-            headers["authorization"] = f"Bearer {self.token}"
+    @property
+    def is_local(self) -> bool:
+        """Whether what is sent there stays on this machine."""
+        return self.socket_path is not None or is_loopback(self._parsed.host)
+
+    def found_token(self, folder: RuntimeFolder) -> str:
+        """The token that a host on this machine has left for its user; empty where there is none."""
+        port = self._parsed.port or _PORTS[self._parsed.scheme]
+        found = (folder.port_token(one, port) for one in loopback_addresses(self._parsed.host))
+        return next(filter(None, found), "")
+
+    @property
+    def _parsed(self) -> httpx2.URL:
         try:
-            return httpx2.AsyncClient(
-                base_url=self.url,
-                headers=headers,
-                timeout=timeout_s,
-                verify=True if self.socket_path else self.tls_context(),
-                transport=self._socket_transport(),
-            )
+            return httpx2.URL(self.url)
         except httpx2.InvalidURL as error:
             raise ConfigurationError(f"host_url {self.url} is no address: {error}") from error
+
+    def client(self, timeout_s: float = 5.0) -> httpx2.AsyncClient:
+        """A client of this host, which the caller closes. Raises ConfigurationError."""
+        headers = {
+            PROTOCOL_HEADER: str(PROTOCOL_VERSION),
+            "content-type": "application/json",
+            "accept-encoding": "identity",
+        }
+        if self.token:  # a host on a socket may ask for none
+            headers["authorization"] = f"Bearer {self.token}"
+        return httpx2.AsyncClient(
+            base_url=self._parsed,
+            headers=headers,
+            timeout=timeout_s,
+            verify=True if self.socket_path else self.tls_context(),
+            transport=self._socket_transport(),
+            trust_env=not self.is_local,  # no proxy is to see what stays on this machine
+        )
 
     def _socket_transport(self) -> httpx2.AsyncHTTPTransport | None:
         if self.socket_path is None:
@@ -102,19 +127,32 @@ def host_address(settings: Settings) -> HostAddress:
     token = settings.token or ""
     if settings.token_file and not token:
         token = read_token(settings.token_file, "token_file")
-    return HostAddress(token, url=settings.host_url, ca_file=settings.ca_file)
+    address = HostAddress(token, url=settings.host_url, ca_file=settings.ca_file)
+    if not (address.is_encrypted or address.is_local or settings.insecure_http):
+        raise ConfigurationError(
+            f"host_url {settings.host_url} is not encrypted, so that others could read your code and "
+            "the token on their way; use https://, an SSH tunnel to 127.0.0.1, or set insecure_http "
+            "where the network is guarded otherwise"
+        )
+    if address.is_local and not token:
+        token = address.found_token(RuntimeFolder.open(settings.runtime_folder))
+    return replace(address, token=token)
 
 
-async def host_status(settings: Settings) -> HostAnswer:
-    """Ask the host, local or remote, what it is doing."""
-    return await ask(host_address(settings))
+async def host_status(settings: Settings, client_id: str = "") -> HostAnswer:
+    """Ask the host, local or remote, what it is doing; `client_id` is who asks."""
+    return await ask(host_address(settings), client_id)
 
 
-async def ask(address: HostAddress) -> HostAnswer:
+async def ask(address: HostAddress, client_id: str = "") -> HostAnswer:
     """The status of the host at `address`; failures are answers too."""
+    who = {"client": client_id} if client_id else {}
     try:
-        async with address.client() as client:
-            response = await client.get("/v1/status")
+        async with (
+            address.client() as client,
+            client.stream("GET", "/v1/status", params=who) as response,
+        ):
+            body = await body_of(response)
     except httpx2.ConnectError as error:
         return HostAnswer("absent", reason=why_unreachable(address.place, error))
     except httpx2.HTTPError as error:
@@ -122,8 +160,8 @@ async def ask(address: HostAddress) -> HostAnswer:
         return HostAnswer("silent", reason=reason)
     if response.status_code == httpx2.codes.OK:
         with suppress(msgspec.MsgspecError):
-            return HostAnswer("status", msgspec.json.decode(response.content, type=Status))
-    return _refusal(address, response)
+            return HostAnswer("status", msgspec.json.decode(body, type=Status))
+    return _refusal(address, body)
 
 
 def why_unreachable(place: str, error: Exception) -> str:
@@ -138,18 +176,10 @@ def why_unreachable(place: str, error: Exception) -> str:
     return f"{reason}: {error}" if place.startswith("https:") else reason
 
 
-def _refusal(address: HostAddress, response: httpx2.Response) -> HostAnswer:
+def _refusal(address: HostAddress, body: bytes) -> HostAnswer:
     with suppress(msgspec.MsgspecError):
-        problem = msgspec.json.decode(response.content, type=Problem)
+        problem = msgspec.json.decode(body, type=Problem)
         reason = f"the completion host on {address.place} refuses: {problem.message}"
         return HostAnswer("refused", reason=reason, code=problem.code)
     reason = f"what listens on {address.place} is no completion host of this version"
     return HostAnswer("refused", reason=reason)
-
-
-def read_token(path: Path, name: str) -> str:
-    """The token in a file that people know as `name`. Raises ConfigurationError."""
-    try:
-        return path.read_text("utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{name} {path} cannot be read: {error}") from error

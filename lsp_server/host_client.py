@@ -1,6 +1,6 @@
 """What the editor's side asks of a host, and the ways in which a host can fail to answer."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from typing import NoReturn
 
@@ -18,6 +18,7 @@ from engine.host.protocol import (
     Status,
     SyncRequest,
 )
+from lsp_server.answer_body import body_of, lines_of
 from lsp_server.host_address import why_unreachable
 
 
@@ -68,10 +69,10 @@ class HostClient:
         try:
             async with self._http.stream("POST", "/v1/complete", content=content) as response:
                 if response.status_code != httpx2.codes.OK:
-                    _refuse(response.status_code, await response.aread())
+                    _refuse(response.status_code, await body_of(response))
                 is_accepted = True
                 on_accepted()
-                async for line in _lines(response):
+                async for line in lines_of(response):
                     event = self._decode(line)
                     yield event
         except (httpx2.HTTPError, httpx2.StreamError, msgspec.MsgspecError) as error:
@@ -113,23 +114,13 @@ class HostClient:
     async def _ask(self, method: str, path: str, message: msgspec.Struct | None = None) -> bytes:
         content = None if message is None else msgspec.json.encode(message)
         try:
-            response = await self._http.request(method, path, content=content)
-        except httpx2.HTTPError as error:
+            async with self._http.stream(method, path, content=content) as response:
+                body = await body_of(response)
+        except (httpx2.HTTPError, httpx2.StreamError) as error:
             raise HostGoneError(self._reason(error)) from error
         if not response.is_success:
-            _refuse(response.status_code, response.content)
-        return response.content
-
-
-async def _lines(response: httpx2.Response) -> AsyncIterator[bytes]:
-    """Lines as NDJSON has them. `aiter_lines` would end one at U+2028 within a text, too."""
-    rest = b""
-    async for part in response.aiter_bytes():
-        *whole, rest = (rest + part).split(b"\n")
-        for line in whole:
-            yield line
-    if rest:
-        yield rest
+            _refuse(response.status_code, body)
+        return body
 
 
 def _no_host(reason: str) -> Problem:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 import uuid
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
@@ -12,7 +13,9 @@ from engine.host.protocol import (
     CloseRequest,
     CompleteEvent,
     CompleteRequest,
+    Failed,
     Feedback,
+    Problem,
     SyncRequest,
 )
 from lsp_server.documents.document import Snapshot
@@ -30,8 +33,13 @@ from lsp_server.host_sync import HostSync
 _LOG = logging.getLogger(__name__)
 _ATTEMPTS = 3  # a host that forgot the documents, or was replaced, is asked again
 _FAREWELL_S = 1.0
-_ENDINGS = ("device_lost", "stopping")  # refusals of a host that is about to be gone
-READY_S = 20.0  # a request waits for so long while a model is loaded
+_JUDGE_S = 1.0  # after so long some of what the host holds is judged anew before a request
+_JUDGED_AT_ONCE = 8  # documents: each costs a look at its folders, and keys wait meanwhile
+_HIDDEN = Problem("hidden_document", "the document may not leave the editor any more")
+# Refusals of a host that is about to be gone, or has been replaced by one with another token.
+_ENDINGS = ("device_lost", "stopping", "wrong_token")
+READY_S = 20.0  # a request waits for so long while a model is loaded, if it is asked again later
+STANDING_S = 900.0  # and for so long if it is not: nothing else would bring its answer
 
 
 class HostLink:
@@ -51,9 +59,12 @@ class HostLink:
         watch: Watch,
     ) -> None:
         self.workspace = ""
+        self.patience_s = STANDING_S
         self.client_id = uuid.uuid4().hex  # the name under which the host knows this server
         self._search = HostSearch(find, watch)
+        self._may_send = may_send
         self._sync = HostSync(documents, may_send, path_of)
+        self._judged_at = time.monotonic()
 
     @property
     def state(self) -> LinkState:
@@ -66,16 +77,17 @@ class HostLink:
 
     async def reconnect(self) -> None:
         """Leave the host for the one that is found now."""
-        await self.leave()
-        self._sync.forget_all()
-        self._search.begin()
+        await self._say(CloseRequest(self.client_id))
+        self._sync.leave()
+        await self._search.restart()
 
-    async def ready(self) -> LinkState:
+    async def ready(self, stands: Callable[[], bool] = lambda: True) -> LinkState:
         """Wait while a host is looked for or loads its model, and tell what came of it.
 
-        Who looks is `connect`: before it, the settings do not say yet which host.
+        Who looks is `connect`: before it, the settings do not say yet which host. `stands` says
+        whether the request is still worth the wait.
         """
-        return await self._search.ready(READY_S)
+        return await self._search.ready(self.patience_s, stands)
 
     async def complete(
         self, request: CompleteRequest, snapshot: Snapshot
@@ -84,9 +96,12 @@ class HostLink:
         for _ in range(_ATTEMPTS):
             client = await self._client()
             try:
+                last: CompleteEvent | None = None
                 async with aclosing(self._events(client, request, snapshot)) as events:
-                    async for event in events:
-                        yield event
+                    async for last in events:
+                        yield last
+                if isinstance(last, Failed) and last.code in _ENDINGS:
+                    await self._lost(client)
                 return
             except HostConflictError:
                 self._sync.forget_all()
@@ -122,8 +137,32 @@ class HostLink:
 
     async def close_document(self, uri: str) -> None:
         """The editor closed a document."""
-        if self._sync.forget(uri):
-            await self._say(CloseRequest(self.client_id, (uri,)))
+        if self._sync.knows(uri):
+            await self._withdraw((uri,))
+
+    def knows(self, uri: str) -> bool:
+        """Whether the host may hold a document."""
+        return self._sync.knows(uri)
+
+    async def retract(self) -> tuple[str, ...]:
+        """Have the host forget what it may not hold any more; which documents that are."""
+        unwanted: list[str] = []
+        for _ in range(0, self._sync.num_told, _JUDGED_AT_ONCE):
+            unwanted += await self._retract_some()
+            await asyncio.sleep(0)  # what came meanwhile goes before
+        return tuple(unwanted)
+
+    async def _retract_some(self) -> tuple[str, ...]:
+        self._judged_at = time.monotonic()
+        unwanted = self._sync.unwanted(_JUDGED_AT_ONCE)
+        if unwanted:
+            await self._withdraw(unwanted)
+        return unwanted
+
+    async def _withdraw(self, uris: tuple[str, ...]) -> None:
+        self._sync.withdrawn(uris)
+        if not await self._say(CloseRequest(self.client_id, uris)):
+            self._sync.not_withdrawn(uris)
 
     async def leave(self) -> None:
         """The editor goes: the host may forget its documents."""
@@ -133,7 +172,14 @@ class HostLink:
     async def _events(
         self, client: HostClient, request: CompleteRequest, snapshot: Snapshot
     ) -> AsyncGenerator[CompleteEvent]:
-        """One attempt; what is sent along counts as held once the host answers."""
+        """One attempt; what is sent along counts as held once the host answers.
+
+        The request may have waited for long: its document is judged again.
+        """
+        if time.monotonic() - self._judged_at > _JUDGE_S:
+            await self._retract_some()
+        if not self._may_send(snapshot):
+            raise HostRefusedError(_HIDDEN)
         syncs = self._sync.syncs(snapshot)
         message = msgspec.structs.replace(
             request,
@@ -156,10 +202,13 @@ class HostLink:
         return self._search.client
 
     async def _lost(self, client: HostClient) -> None:
-        self._sync.forget_all()
+        self._sync.leave()
         await self._search.lost(client)
 
-    async def _say(self, request: CloseRequest) -> None:
+    async def _say(self, request: CloseRequest) -> bool:
+        """Whether the host has heard it."""
         if self._search.client is not None:
             with suppress(HostGoneError, HostRefusedError, TimeoutError):
                 await asyncio.wait_for(self._search.client.close_buffers(request), _FAREWELL_S)
+                return True
+        return False

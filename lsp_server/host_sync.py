@@ -1,6 +1,7 @@
 """What a host has to be told before it completes, and what it holds already."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import NamedTuple
 
 from engine.host.protocol import BufferSync, LineSplice
@@ -36,25 +37,62 @@ class HostSync:
         self._may_send = may_send
         self._path_of = path_of
         self._held: dict[str, int] = {}
+        # What the host may hold at some version; what was judged longest ago comes first.
+        self._told: dict[str, None] = {}
 
     def syncs(self, snapshot: Snapshot) -> Syncs:
         """What brings the host to a snapshot, and to the present state of all other documents."""
         sent = [snapshot, *self._others(snapshot.uri)]
         buffers = [sync for one in sent if (sync := self._sync(one)) is not None]
         versions = {one.uri: _host_version(one) for one in sent}
+        self._told.update(dict.fromkeys(versions))
         return Syncs(_host_version(snapshot), tuple(buffers), versions)
 
     def taken(self, syncs: Syncs) -> None:
         """The host has answered: it holds these versions."""
         self._held.update(syncs.versions)
 
-    def forget(self, uri: str) -> bool:
-        """A document is closed; whether the host held it."""
-        return self._held.pop(uri, None) is not None
+    def knows(self, uri: str) -> bool:
+        """Whether the host may hold a document."""
+        return uri in self._told
+
+    @property
+    def num_told(self) -> int:
+        """How many documents the host may hold."""
+        return len(self._told)
+
+    def unwanted(self, most: int | None = None) -> tuple[str, ...]:
+        """What the host may hold and is not to: closed documents, and those that are hidden now.
+
+        Only so many are judged, those first that have not been for the longest time.
+        """
+        judged = list(islice(self._told, most))
+        for uri in judged:
+            self._told[uri] = self._told.pop(uri)
+        return tuple(uri for uri in judged if not self._is_wanted(uri))
+
+    def withdrawn(self, uris: Iterable[str]) -> None:
+        """The host is asked to forget documents."""
+        for uri in uris:
+            self._told.pop(uri, None)
+            self._held.pop(uri, None)
+
+    def not_withdrawn(self, uris: Iterable[str]) -> None:
+        """The host has not heard of it."""
+        self._told.update(dict.fromkeys(uris))
 
     def forget_all(self) -> None:
-        """The host is another one, or has forgotten us."""
+        """The host does not hold what we thought."""
         self._held.clear()
+
+    def leave(self) -> None:
+        """The host is another one from now on."""
+        self._held.clear()
+        self._told.clear()
+
+    def _is_wanted(self, uri: str) -> bool:
+        snapshot = self._documents.snapshot(uri)
+        return isinstance(snapshot, Snapshot) and self._may_send(snapshot)
 
     def _others(self, uri: str) -> Iterator[Snapshot]:
         """The other documents that feed drafts and prompts, the large ones left out."""
@@ -63,7 +101,7 @@ class HostSync:
             if other == uri or not isinstance(snapshot, Snapshot):
                 continue
             if self._held.get(other) == _host_version(snapshot):
-                continue  # it was judged when it was sent
+                continue
             if _num_chars(snapshot) <= _MOST_OTHER_CHARS and self._may_send(snapshot):
                 yield snapshot
 

@@ -7,6 +7,7 @@ every keystroke and splits lines where LSP does not.
 
 import logging
 import re
+import sys
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,12 @@ from pygls import protocol
 from pygls.exceptions import FeatureRequestError, JsonRpcException, PyglsError
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import lsp_method
-from pygls.protocol.json_rpc import JsonRPCNotification, RPCMessage, RPCRequest
+from pygls.protocol.json_rpc import (
+    JsonRPCNotification,
+    RPCMessage,
+    RPCNotification,
+    RPCRequest,
+)
 
 from lsp_server.documents.documents import Documents
 from lsp_server.documents.encoding import choose_encoding
@@ -46,6 +52,9 @@ class DocumentServer(LanguageServer):
             protocol_cls=LanguageServerProtocol,
             converter_factory=tolerant_converter,
         )
+
+    def refusal(self, params: types.InitializeParams) -> str | None:
+        """Why a client is turned away; None where it is not."""
 
     def before_initialize(self, params: types.InitializeParams) -> None:
         """Hear of a client before it is told what this server can do."""
@@ -93,6 +102,12 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
             self._refuse_unreadable(message)
         elif isinstance(message, RPCRequest) and (refusal := self._out_of_turn(message)):
             self._send_response(message.id, error=refusal)
+        elif isinstance(message, RPCRequest) and (reason := self._turned_away(message)):
+            error = types.ResponseError(types.ErrorCodes.InvalidRequest, reason)
+            self._send_response(message.id, error=error)
+            sys.exit(1)  # nothing that it says after this is heard
+        elif isinstance(message, RPCNotification) and self._is_early(message):
+            _LOG.info("left out: %s comes before initialize", message.method)
         else:
             super().handle_message(message)
 
@@ -115,6 +130,15 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
                 types.ErrorCodes.ServerNotInitialized, "a client must initialize first"
             )
         return None
+
+    def _turned_away(self, request: RPCRequest) -> str | None:
+        is_first = request.method == types.INITIALIZE
+        return self._server.refusal(request.params) if is_first else None
+
+    def _is_early(self, message: RPCNotification) -> bool:
+        """Who has not said who it is changes nothing, but may go."""
+        is_harmless = isinstance(message, RPCRequest) or message.method == types.EXIT
+        return self._workspace is None and not is_harmless
 
     def _send_response(
         self,

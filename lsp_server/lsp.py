@@ -1,73 +1,61 @@
-"""`foregram lsp`: language servers over stdio, or one for each connection over TCP."""
+"""`foregram lsp`: a language server over stdio, or one for each connection to a port or socket."""
 
 import argparse
 import asyncio
 import logging
+import socket
 import sys
-import threading
-from contextlib import suppress
 
-from pygls.io_ import StdinAsyncReader, StdoutWriter, run_async
+from pygls.io_ import StdinAsyncReader, StdoutWriter
 
 from engine.errors import ConfigurationError
+from engine.host.runtime import RuntimeFolder
+from engine.host.socket_file import listening
+from lsp_server.admission import TOKEN_KEY
+from lsp_server.connections import Connections, serve
 from lsp_server.server import ForegramServer, create_server
 from lsp_server.setting_layers import Layer
 from lsp_server.settings import Settings
 
 
 def serve_editor(arguments: argparse.Namespace, settings: Settings) -> int:
-    """Serve one editor over stdio until it leaves, or many over TCP until Ctrl-C."""
+    """Serve one editor over stdio until it leaves, or many over a port or socket until Ctrl-C."""
     logging.basicConfig(level=logging.DEBUG if settings.debug else logging.WARNING)
     given = {"model": arguments.model, "host_url": arguments.host_url}
     command_line = Layer("command line", {key: one for key, one in given.items() if one})
-    if arguments.port is None:
+    if arguments.socket is not None:
+        with listening(arguments.socket) as listener:
+            asyncio.run(_serve_all(listener, Connections(command_line)))
+    elif arguments.port is not None:
+        folder = RuntimeFolder.open(settings.runtime_folder)
+        connections = Connections(command_line, folder.lsp_token())
+        with _listening_on(arguments.port) as listener:
+            shown = f" ({TOKEN_KEY} in {folder.lsp_token_path})"
+            asyncio.run(_serve_all(listener, connections, shown))
+    else:
         return asyncio.run(_serve_stdio(create_server(command_line)))
-    asyncio.run(_serve_tcp(command_line, arguments.port))
     return 0
 
 
 async def _serve_stdio(server: ForegramServer) -> int:
     server.protocol.set_writer(StdoutWriter(sys.stdout.buffer))
-    return await _serve(server, StdinAsyncReader(sys.stdin.buffer, server.thread_pool))
+    return await serve(server, StdinAsyncReader(sys.stdin.buffer, server.thread_pool))
 
 
-async def _serve_tcp(command_line: Layer, port: int) -> None:
-    """Serve each connection with a server of its own; this machine's users can reach the port."""
-
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        server = create_server(command_line)
-        server.protocol.set_writer(writer)
-        try:
-            # Ctrl-C cancels each connection, and asyncio would tell that with a stack.
-            with suppress(asyncio.CancelledError):
-                await _serve(server, reader)
-        finally:
-            writer.close()
-
-    try:
-        listener = await asyncio.start_server(connected, "127.0.0.1", port)
-    except OSError as error:
-        raise ConfigurationError(f"cannot listen on port {port}: {error.strerror}") from error
-    except OverflowError as error:
-        raise ConfigurationError(f"port {port} is not within 0 and 65535") from error
-    name = listener.sockets[0].getsockname()
-    sys.stderr.write(f"foregram: language server on {name[0]}:{name[1]}\n")
+async def _serve_all(listener: socket.socket, connections: Connections, shown: str = "") -> None:
+    """Serve each connection with a server of its own; `shown` is what clients need beside."""
+    await asyncio.start_server(connections.serve, sock=listener, limit=connections.line_limit)
+    name = listener.getsockname()
+    place = name if isinstance(name, str) else f"{name[0]}:{name[1]}"
+    sys.stderr.write(f"foregram: language server on {place}{shown}\n")
     # Not serve_forever: since Python 3.12 that ends with the last connection, whatever Ctrl-C says.
     await asyncio.get_running_loop().create_future()
 
 
-async def _serve(server: ForegramServer, reader: StdinAsyncReader | asyncio.StreamReader) -> int:
-    """Handle messages until the client exits or its stream ends; the exit status as LSP has it."""
+def _listening_on(port: int) -> socket.socket:
     try:
-        # pygls' own logger, which is silent: the client hears what its messages lack.
-        await run_async(
-            threading.Event(), reader, server.protocol, error_handler=server.report_server_error
-        )
-    except SystemExit as exit_request:
-        return int(exit_request.code or 0)
-    except (ConnectionError, asyncio.IncompleteReadError, ValueError):
-        return 1  # it left in the middle of a word; ValueError: a header line without an end
-    finally:
-        await server.session.leave()
-        server.thread_pool.shutdown(wait=False, cancel_futures=True)
-    return 0
+        return socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        raise ConfigurationError(f"cannot listen on port {port}: {error.strerror}") from error
+    except OverflowError as error:
+        raise ConfigurationError(f"port {port} is not within 0 and 65535") from error

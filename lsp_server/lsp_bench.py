@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from engine.errors import ForegramError
+from engine.model.model_names import kind_of, path_of
 from lsp_server.daemon import stop_host
 from lsp_server.settings import Settings
 
@@ -116,22 +117,29 @@ class LspFigures:
 
 
 def bench_lsp(arguments: argparse.Namespace, settings: Settings, environ: Mapping[str, str]) -> int:
-    """Measure a server of one's own with a host of its own, and print the figures."""
+    """Measure a server of one's own with a host of its own, or that of host_url, and print it."""
     with TemporaryDirectory() as folder:
-        own = {"FOREGRAM_RUNTIME": f"{folder}/run", "FOREGRAM_NUM_CANDIDATES": "1"}
+        own_host = msgspec.structs.replace(settings, runtime_folder=Path(folder) / "run")
+        runtime = (own_host if settings.host_url is None else settings).runtime_folder
+        own = {"FOREGRAM_RUNTIME": str(runtime), "FOREGRAM_NUM_CANDIDATES": "1"}
         if arguments.model:
-            own["FOREGRAM_MODEL"] = arguments.model
+            own["FOREGRAM_MODEL"] = _whole(arguments.model)
         command = [sys.executable, "-m", "lsp_server", "lsp", "--stdio"]
         try:
             figures = asyncio.run(measure_lsp(command, {**environ, **own}))
         finally:
-            runtime = msgspec.structs.replace(settings, runtime_folder=Path(folder) / "run")
-            asyncio.run(stop_host(runtime))
+            if settings.host_url is None:
+                asyncio.run(stop_host(own_host))
     if arguments.json:
         sys.stdout.write(json.dumps(asdict(figures)) + "\n")
     else:
         Console().print(figures.table())
     return 0
+
+
+def _whole(model: str) -> str:
+    """A model's name; a path as the server wants it, which may stand in another folder."""
+    return str(path_of(model).absolute()) if kind_of(model) == "path" else model
 
 
 async def measure_lsp(command: list[str], environ: Mapping[str, str]) -> LspFigures:

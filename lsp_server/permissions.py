@@ -3,22 +3,15 @@
 import posixpath
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from lsp_server.documents.document import Snapshot
-from lsp_server.prompt.ignore_files import compiled
+from lsp_server.prompt.ignore_files import SettingGlobs
+from lsp_server.prompt.line_scan import PROSE
 from lsp_server.prompt.privacy import Privacy
-from lsp_server.prompt.secret_files import holds_private_key
+from lsp_server.prompt.secret_texts import UNJUDGED, SecretLines, SecretText
 from lsp_server.reasons import Reason, base_name
 from lsp_server.settings import Settings
-
-
-class _Judged(NamedTuple):
-    """The text whose lines were looked through last, and what they held."""
-
-    lines: tuple[str, ...]
-    holds_key: bool
 
 
 class Permissions:
@@ -28,17 +21,27 @@ class Permissions:
         self._roots = roots
         self._settings = settings
         self._privacy = Privacy(roots, allowed=settings.allow_secret_files)
-        self._disabled = compiled(settings.disabled_globs)
-        self._judged: dict[str, _Judged] = {}
+        self._disabled = SettingGlobs(settings.disabled_globs, unclear=True)
+        self._secrets: dict[str, SecretLines] = {}  # by document
 
     def refusal(self, snapshot: Snapshot) -> Reason | None:
         """Why nothing is completed in a document; None where something is."""
         settings = self._settings
-        if not (settings.enable and settings.languages.get(snapshot.language_id, True)):
+        if not settings.enable:
             return Reason.DISABLED
-        if self._disabled.match_file(self.path_of(snapshot.uri)):
-            return Reason.DISABLED
+        if not settings.languages.get(snapshot.language_id, True):
+            return Reason.DISABLED_LANGUAGE
+        if self._disabled.name(self.path_of(snapshot.uri)):
+            return Reason.DISABLED_FILE
         return self._hidden(snapshot)
+
+    def silence(self, snapshot: Snapshot) -> Reason | None:
+        """Why nothing is written in a document by itself, though it is for who asks."""
+        language = snapshot.language_id
+        if language in PROSE and not self._settings.languages.get(language):
+            return Reason.PROSE
+        is_empty = not any(line and not line.isspace() for line in snapshot.lines)
+        return Reason.EMPTY_FILE if is_empty else None
 
     def may_send(self, snapshot: Snapshot) -> bool:
         """Whether a document may help to complete another one."""
@@ -55,20 +58,23 @@ class Permissions:
 
     def forget(self, uri: str) -> None:
         """A document was closed."""
-        self._judged.pop(uri, None)
+        self._secrets.pop(uri, None)
 
     def _hidden(self, snapshot: Snapshot) -> Reason | None:
         path = _path(snapshot.uri)
         if path is not None and (hidden := self._privacy.hidden(path)):
             return Reason(hidden.value)
-        return Reason.SECRET_FILE if self._holds_key(snapshot) else None
+        secret = self.secret(snapshot)
+        if secret is None:
+            return None
+        return Reason.LINE_TOO_LONG if secret.what == UNJUDGED else Reason.SECRET_FILE
 
-    def _holds_key(self, snapshot: Snapshot) -> bool:
-        judged = self._judged.get(snapshot.uri)
-        if judged is None or judged.lines is not snapshot.lines:
-            judged = _Judged(snapshot.lines, holds_private_key(snapshot.lines))
-            self._judged[snapshot.uri] = judged
-        return judged.holds_key
+    def secret(self, snapshot: Snapshot) -> SecretText | None:
+        """The first secret that stands in a text, unless its file is allowed."""
+        path = _path(snapshot.uri)
+        known = self._secrets.setdefault(snapshot.uri, SecretLines())
+        found = known.follow(snapshot.lines)
+        return None if path is not None and self._privacy.allows(path) else found
 
 
 def _path(uri: str) -> Path | None:

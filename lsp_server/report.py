@@ -11,11 +11,12 @@ _ENDINGS = {
     FinishReason.END_TOKEN: "the model ended its text",
     FinishReason.FIM_TOKEN: "the model ended its text",
     FinishReason.SUFFIX: "it reached the text after the cursor",
-    FinishReason.INDENTATION: "it left the cursor's block",
+    FinishReason.INDENTATION: "the block at the cursor is complete",
     FinishReason.REPETITION: "it began to repeat itself",
     FinishReason.BLANK_LINES: "it came to blank lines",
     FinishReason.LINE: "one line was asked for",
     FinishReason.TIME: "its time was over",
+    FinishReason.UNSURE: "the model was not sure of further lines",
     FinishReason.MAX_TOKENS: "it has as many tokens as allowed",
     FinishReason.CONTEXT_FULL: "the model's context is full",
     FinishReason.CANCELLED: "it was cancelled",
@@ -43,10 +44,10 @@ class CompletionReport:
         """One line: cost, model, ending."""
         stats = self.result.stats
         parts = (
-            f"{stats.tokens} tokens in {stats.steps} steps ({stats.tokens_per_step:.2f} a step)",
-            f"{stats.tokens_per_second:.1f} tokens/s",
-            f"{self.model} {self.dtype} on {self.device}",
-            f"peak memory {self.peak_memory_mb:,.0f} MB",
+            f"{stats.tokens} tokens in {stats.steps} runs of the model",
+            f"{stats.tokens_per_second:.1f} tokens a second",
+            f"{self.model} ({self.dtype}) on {self.device}",
+            f"{self.peak_memory_mb:,.0f} MB of memory",
             self.ending if self.text else f"nothing to insert: {self.ending}",
         )
         return " · ".join(parts)
@@ -61,6 +62,8 @@ class CompletionReport:
             "tokens_per_step": round(stats.tokens_per_step, 3),
             "rows_per_step": round(stats.rows_per_step, 3),
             "prompt_tokens": stats.prompt_tokens,
+            "neighbour_tokens": stats.neighbour_tokens,
+            "neighbours": list(stats.neighbours),
             "prefill_ms": round(stats.prefill_ms, 2),
             "decode_ms": round(stats.decode_ms, 2),
             "tokens_per_second": round(stats.tokens_per_second, 2),

@@ -5,7 +5,6 @@ import asyncio
 import logging
 import os
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
@@ -13,14 +12,16 @@ from typing import NoReturn
 import msgspec
 
 from engine.config import check_device_name
-from engine.errors import ConfigurationError, DeviceLostError
-from engine.host.runtime import HostRecord
+from engine.errors import DeviceLostError
+from engine.host.loopback import is_loopback
+from engine.host.runtime import HostRecord, RuntimeFolder, new_secret
 from engine.host.served_engine import ServedEngine
 from engine.host.server import HostOptions, HostServer
 from engine.host.service import CompletionService
+from engine.model.model_names import DEFAULT_MODEL
 from engine.progress import Progress
-from lsp_server.host_address import read_token
 from lsp_server.settings import Settings
+from lsp_server.token_file import read_token
 
 _MEGABYTE = 1024 * 1024
 _SWITCH_S = 0.0005
@@ -34,15 +35,7 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
     )
     logging.getLogger("foregram").setLevel(logging.DEBUG if settings.debug else logging.INFO)
     check_device_name(arguments.device or settings.device)
-    options = HostOptions(
-        socket=arguments.socket,
-        host=arguments.host,
-        port=arguments.port,
-        token=_read_token(arguments.token_file),
-        tls_cert=arguments.tls_cert,
-        tls_key=arguments.tls_key,
-        idle_exit_s=arguments.idle_exit or None,  # 0 is never, as in the settings
-    )
+    options = _host_options(arguments, settings)
 
     def load(progress: Progress) -> ServedEngine:
         # On the engine's thread, so that the host answers before torch is there.
@@ -60,14 +53,13 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
         )
         return Engine.load(engine_options, progress)
 
-    service = CompletionService(load)
+    service = CompletionService(load, arguments.model or settings.model or DEFAULT_MODEL)
     # The engine's thread gives the interpreter away so often; by default a request waits for 5 ms
     # at each of its steps.
     sys.setswitchinterval(_SWITCH_S)
     try:
-        asyncio.run(HostServer(service, options).run())
+        asyncio.run(HostServer(service, options, lambda: _mark_record(arguments.record)).run())
     except DeviceLostError as error:
-        _date_record(arguments.record, time.time() - service.served_s)
         # What torch has on the device cannot be given back any more; a Python that is taken down
         # may abort over it.
         _end_at_once(error.exit_status)
@@ -90,20 +82,28 @@ def _empty_record(path: Path | None) -> None:
             os.truncate(path, 0)
 
 
-def _date_record(path: Path | None, started: float) -> None:
-    """Let a crash count from when the model was there: it may load for longer than is soon."""
+def _mark_record(path: Path | None) -> None:
+    """Tell whoever finds the host gone that it had served: it is no failure to start it again."""
     if path is not None:
         with suppress(OSError, msgspec.MsgspecError):
             record = msgspec.json.decode(path.read_bytes(), type=HostRecord)
-            path.write_bytes(msgspec.json.encode(msgspec.structs.replace(record, started=started)))
+            path.write_bytes(msgspec.json.encode(msgspec.structs.replace(record, has_served=True)))
 
 
-def _read_token(path: Path | None) -> str | None:
-    if path is None:
-        return None
-    token = read_token(path, "the token file")
-    if not token:
-        raise ConfigurationError(f"the token file {path} is empty")
-    if not (token.isascii() and token.isprintable()):  # no header can carry it
-        raise ConfigurationError(f"the token file {path} holds more than one line of ASCII text")
-    return token
+def _host_options(arguments: argparse.Namespace, settings: Settings) -> HostOptions:
+    token, folder = None, None
+    if arguments.token_file is not None:
+        token = read_token(arguments.token_file, "the token file")
+    elif arguments.socket is None and is_loopback(arguments.host):
+        token, folder = new_secret(), RuntimeFolder.open(settings.runtime_folder)
+    return HostOptions(
+        socket=arguments.socket,
+        host=arguments.host,
+        port=arguments.port,
+        token=token,
+        token_folder=folder,
+        tls_cert=arguments.tls_cert,
+        tls_key=arguments.tls_key,
+        idle_exit_s=arguments.idle_exit or None,  # 0 is never, as in the settings
+        is_insecure=arguments.insecure,
+    )

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.metadata import version
 from typing import Any
 
@@ -11,6 +12,8 @@ import msgspec
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from lsp_server import editor_commands
+from lsp_server.admission import OPEN, TOKEN_KEY, Admission
 from lsp_server.completion.completer import Answer
 from lsp_server.completion.cursor import Asked
 from lsp_server.completion.item import ACCEPT_COMMAND
@@ -18,9 +21,12 @@ from lsp_server.completion.menu_entry import menu_entry
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.documents.encoding import to_code_points
-from lsp_server.feedback import Focused, PartlyAccepted, Shown, read
+from lsp_server.feedback import AskedWhy, Focused, PartlyAccepted, Shown, read
+from lsp_server.host_link import READY_S
 from lsp_server.language_server_protocol import DocumentServer
+from lsp_server.model_choice import check_name
 from lsp_server.prompt.extent import Trigger
+from lsp_server.reasons import SILENCING, Reason
 from lsp_server.session import Session
 from lsp_server.setting_layers import Layer
 from lsp_server.status import StatusLine
@@ -32,43 +38,64 @@ CONFIGURATION = "the editor's settings"
 PARTIAL_ACCEPT = "textDocument/didPartiallyAcceptCompletion"
 SHOWN = "textDocument/didShowCompletion"
 FOCUS = "textDocument/didFocus"
+ASK_AGAIN = "foregram/askAgain"
 WHY = "foregram.why"
 COST = "foregram.cost"
-_COMMANDS = (ACCEPT_COMMAND, WHY, COST)  # which every server has
+CHECK_MODEL = "foregram.checkModel"
+HOST_USE = "foregram.hostUse"
+_COMMANDS = (ACCEPT_COMMAND, WHY, COST, CHECK_MODEL, HOST_USE)  # which every server has
 _SETTINGS_S = 3.0  # to wait for the client's settings
-_EDITOR_KEYS = ("editorInfo", "editorPluginInfo")  # Copilot's way to say who asks
+_MODEL_KEYS = ("model", "FOREGRAM_MODEL")
+_MENU_KINDS = types.CompletionTriggerKind
+_MENU_S = 20.0  # a menu waits for the slowest of its servers
+_ASKS_AGAIN = "asksAgain"
+_EDITOR_KEYS = ("editorInfo", "editorPluginInfo", _ASKS_AGAIN, TOKEN_KEY)  # not settings
 
 
 class ForegramServer(DocumentServer):
     """One connection's server: a pygls server with a session."""
 
-    def __init__(self, command_line: Layer) -> None:
+    def __init__(self, command_line: Layer, admission: Admission = OPEN) -> None:
         super().__init__("foregram", version("foregram"), Documents())
+        self._admission = admission
         self.status = StatusLine(self)
         self._is_initialized = False
+        self._asks_again = False
+        self._looked_at = ""  # the document that the user works in, as far as the client tells
         self._reported: set[str] = set()
-        self.session = Session(self.documents, command_line, self.status.watch)
+        self.session = Session(self.documents, command_line, self.status.watch, self._ask_again)
+        self.session.is_public = admission.is_public
+
+    def refusal(self, params: types.InitializeParams) -> str | None:
+        """Why this client is not served."""
+        return self._admission.refusal(_options(params))
 
     def before_initialize(self, params: types.InitializeParams) -> None:
         """Read the client's options: they decide which capabilities there are."""
-        options = params.initialization_options
-        given = msgspec.to_builtins(options) if options is not None else {}
+        self._admission.admitted()
+        given = _options(params)
         if isinstance(given, dict):
             self.status.knows_status = "editorInfo" in given
+            self._asks_again = self.status.knows_status and given.get(_ASKS_AGAIN) is True
             self.configure(given.get(SECTION, given), "initializationOptions")
         if self.session.settings.completion_fallback:
             options = types.CompletionOptions(trigger_characters=[".", "(", " "])
             self.feature(types.TEXT_DOCUMENT_COMPLETION, options)(complete_in_menu)
         if self.session.settings.accept_command not in ("", *_COMMANDS):
             self.command(self.session.settings.accept_command)(accepted)
+        if self._asks_again:
+            self.session.link.patience_s = READY_S
         window = params.capabilities.window
-        self.status.shows_progress = bool(window and window.work_done_progress)
+        # Who asks again draws the state that we tell: two bars for one load are one too many.
+        shows_progress = bool(window and window.work_done_progress)
+        self.status.progress.is_wanted = shows_progress and not self._asks_again
         self.session.client_name = params.client_info.name if params.client_info else ""
         self.session.enter(_roots(params))
 
     def begin(self) -> None:
         """The client takes messages from now on."""
         self._is_initialized = True
+        self.look_at(self._looked_at)
         self.report_problems()
 
     def configure(self, options: object, source: str) -> None:
@@ -77,9 +104,37 @@ class ForegramServer(DocumentServer):
             options = {}
         options = {key: value for key, value in options.items() if key not in _EDITOR_KEYS}
         self.session.configure(options, source)
+        wrong = (one.message for one in self.session.problems if one.key in _MODEL_KEYS)
+        self.status.configure(self.session.settings, next(wrong, ""))
         if self._is_initialized:
-            self.status.answered(None)  # what was switched off may be on now: the next key tells
+            self.look_at(self._looked_at)  # what was switched off may be on now
             self.report_problems()
+
+    def look_at(self, uri: str) -> None:
+        """The user works in this document; empty: in none that we know of."""
+        is_another, self._looked_at = uri != self._looked_at, uri
+        reason = self.session.completer.left_alone(uri) if uri else None
+        self.status.looks_at(reason, is_another=is_another)
+
+    def begin_answer(self, uri: str) -> None:
+        """The user works where something is asked for; nothing of another document is shown."""
+        if uri != self._looked_at:
+            self.look_at(uri)
+
+    def end_answer(self, asked: Asked, reason: Reason | None) -> None:
+        """What was found out on the way need not be found out again."""
+        is_of_document = reason is not None or asked.trigger is Trigger.AUTOMATIC
+        if is_of_document and asked.uri == self._looked_at:
+            self.status.looks_at(reason)
+
+    def opened_or_closed(self, uri: str) -> None:
+        """A document came or went: it may be the one that the user works in."""
+        if uri == self._looked_at:
+            self.look_at(uri)
+
+    def _ask_again(self) -> None:
+        if self._asks_again:
+            self.protocol.notify(ASK_AGAIN, {})
 
     def report_problems(self) -> None:
         """Name what is wrong in the settings, once, also where a client sends it in two ways."""
@@ -92,16 +147,17 @@ class ForegramServer(DocumentServer):
             self.window_show_message(params)
 
 
-def create_server(command_line: Layer) -> ForegramServer:
+def create_server(command_line: Layer, admission: Admission = OPEN) -> ForegramServer:
     """Build the server of one connection."""
     # pygls' own log holds whole messages, and with them the user's text.
     logging.getLogger("pygls").setLevel(logging.CRITICAL)
-    server = ForegramServer(command_line)
+    server = ForegramServer(command_line, admission)
     server.feature(types.INITIALIZED)(initialized)
     server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(
         complete_inline
     )
     server.feature(types.TEXT_DOCUMENT_DID_CHANGE)(changed)
+    server.feature(types.TEXT_DOCUMENT_DID_OPEN)(opened)
     server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(closed)
     server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)(configured)
     server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)(moved)
@@ -112,6 +168,8 @@ def create_server(command_line: Layer) -> ForegramServer:
     server.command(ACCEPT_COMMAND)(accepted)
     server.command(WHY)(why)
     server.command(COST)(cost)
+    server.command(CHECK_MODEL)(check_model)
+    server.command(HOST_USE)(host_use)
     return server
 
 
@@ -143,9 +201,20 @@ async def complete_inline(
 async def complete_in_menu(
     server: ForegramServer, params: types.CompletionParams
 ) -> types.CompletionList:
-    """The same text as an entry of the menu, for clients without ghost text."""
-    snapshot = server.documents.snapshot(params.text_document.uri)
-    answer = await _answer(server, Asked(params.text_document.uri, params.position))
+    """The same text as an entry of the menu, for clients without ghost text.
+
+    They call it invoked when a word begins, too. Only where nothing is written by itself does that
+    count as asked for: nothing else would bring it there.
+    """
+    uri = params.text_document.uri
+    is_invoked = params.context is None or params.context.trigger_kind is _MENU_KINDS.Invoked
+    is_silent = server.session.completer.left_alone(uri) in SILENCING
+    trigger = Trigger.INVOKED if is_invoked and is_silent else Trigger.AUTOMATIC
+    snapshot = server.documents.snapshot(uri)
+    answer = Answer()
+    with suppress(TimeoutError):
+        asked = Asked(uri, params.position, trigger)
+        answer = await asyncio.wait_for(_answer(server, asked), _MENU_S)
     entries = []
     if isinstance(snapshot, Snapshot):
         entries = [menu_entry(item, snapshot, params.position) for item in answer.items]
@@ -153,10 +222,16 @@ async def complete_in_menu(
 
 
 async def _answer(server: ForegramServer, asked: Asked) -> Answer:
+    server.begin_answer(asked.uri)
     with server.status.working():
         answer = await server.session.complete(asked)
-    server.status.answered(answer.reason)
+    server.end_answer(asked, answer.reason)
     return answer
+
+
+def opened(server: ForegramServer, params: types.DidOpenTextDocumentParams) -> None:
+    """A document was opened."""
+    server.opened_or_closed(params.text_document.uri)
 
 
 def changed(server: ForegramServer, params: types.DidChangeTextDocumentParams) -> None:
@@ -166,6 +241,7 @@ def changed(server: ForegramServer, params: types.DidChangeTextDocumentParams) -
 
 async def closed(server: ForegramServer, params: types.DidCloseTextDocumentParams) -> None:
     """A document was closed."""
+    server.opened_or_closed(params.text_document.uri)
     await server.session.closed(params.text_document.uri)
 
 
@@ -209,7 +285,9 @@ async def partly_accepted(server: ForegramServer, params: object) -> None:
 
 async def focused(server: ForegramServer, params: object) -> None:
     """The user looks at a document, or at none."""
-    if (document := read(params, Focused).text_document) is not None:
+    document = read(params, Focused).text_document
+    server.look_at("" if document is None else document.uri)
+    if document is not None:
         await server.session.focused(document.uri)
 
 
@@ -218,18 +296,28 @@ async def accepted(server: ForegramServer, completion_id: str) -> None:
     await server.session.accepted(completion_id)
 
 
-def why(server: ForegramServer) -> list[dict[str, Any]]:
-    """The last empty answers and their reasons."""
-    return [
-        {**msgspec.to_builtins(answer), "sentence": answer.sentence}
-        for answer in server.session.reasons.answers
-    ]
+def why(server: ForegramServer, *arguments: object) -> list[dict[str, Any]] | dict[str, Any]:
+    """The last empty answers and their reasons; with a document, its own and what holds now."""
+    if not arguments:
+        return editor_commands.why(server.session)
+    return editor_commands.why_here(server.session, server.status, read(arguments[0], AskedWhy))
 
 
 def cost(server: ForegramServer) -> dict[str, Any]:
     """What the host said of its last completion, without the text."""
-    done = server.session.completer.last
-    return {} if done is None else {**msgspec.to_builtins(done), "text": ""}
+    last = server.session.completer.last
+    return {} if last is None else {**msgspec.to_builtins(last[1]), "text": ""}
+
+
+def check_model(_server: ForegramServer, name: str) -> dict[str, Any]:
+    """Whether a model's name can be used, and which may have been meant."""
+    told: dict[str, Any] = msgspec.to_builtins(check_name(name))
+    return told
+
+
+async def host_use(server: ForegramServer) -> dict[str, Any]:
+    """How many others a host serves, for who is about to end it."""
+    return await editor_commands.host_use(server.session)
 
 
 async def _pull_settings(server: ForegramServer) -> None:
@@ -244,6 +332,11 @@ async def _pull_settings(server: ForegramServer) -> None:
         _LOG.warning("the client does not tell its settings: %r", error)
         return
     server.configure(msgspec.to_builtins(given[0]) if given else {}, CONFIGURATION)
+
+
+def _options(params: types.InitializeParams) -> object:
+    options = params.initialization_options
+    return {} if options is None else msgspec.to_builtins(options)
 
 
 def _roots(params: types.InitializeParams) -> list[str]:

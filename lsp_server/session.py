@@ -2,26 +2,28 @@
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 
 from lsprotocol import types
 from pygls import uris
 
-from engine.host.protocol import Feedback, FeedbackKind, Position
+from engine.host.protocol import Done, Feedback, FeedbackKind, Position
+from lsp_server.ask_again import AskAgain
 from lsp_server.completion.completer import Answer, Completer
 from lsp_server.completion.cursor import Asked
 from lsp_server.daemon import ensure_host
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.host_address import HostAddress
+from lsp_server.host_failures import boot_s
 from lsp_server.host_link import HostLink
-from lsp_server.host_search import Watch
+from lsp_server.host_search import LinkReport, Watch
 from lsp_server.permissions import Permissions
-from lsp_server.reasons import Reason, ReasonLog
+from lsp_server.reasons import HIDING, Reason, ReasonLog
 from lsp_server.setting_layers import Layer, SettingsProblem
 from lsp_server.settings import Settings, load_settings
-from lsp_server.why import write_reasons
+from lsp_server.why import write_last_prompt, write_reasons
 
 _NOTE_S = 1.0
 _PAUSE_S = 0.3  # without a key: time for what was put off
@@ -29,19 +31,33 @@ _LF_CLIENTS = ("neovim", "nvim")  # they write the document's line ends themselv
 
 
 class Session:
-    """Everything that one client has, made before it initializes."""
+    """Everything that one client has, made before it initializes.
 
-    def __init__(self, documents: Documents, command_line: Layer, watch: Watch) -> None:
+    `watch` hears of the host; `ask_again` has the editor ask again for what found no host.
+    """
+
+    def __init__(
+        self,
+        documents: Documents,
+        command_line: Layer,
+        watch: Watch,
+        ask_again: Callable[[], None],
+    ) -> None:
         self.documents = documents
         self.reasons = ReasonLog()
+        self._show = watch
+        self._ask_again = AskAgain(ask_again)
         self.client_name = ""
+        self.is_public = False  # others than its user reach it
         self._host: tuple[object, ...] | None = None  # once it is looked for
         self._options: dict[str, Layer] = {}  # by source
+        self._asked_at = boot_s()  # when a person last asked for a host, by a start or a setting
         self._shown = ""  # the completion on the screen, as far as the client tells
         self._command_line = command_line
         self._pauses: dict[str, asyncio.TimerHandle] = {}  # by document
         self._tasks: set[asyncio.Future[None]] = set()  # asyncio itself holds them weakly
         self._noting: asyncio.TimerHandle | None = None
+        self._noted: tuple[str, Done] | None = None  # the last prompt that was kept
         self._roots: list[Path] = []
         self._root_uris: list[str] = []
         loaded = load_settings(command_line)
@@ -49,7 +65,11 @@ class Session:
         self.problems: tuple[SettingsProblem, ...] = loaded.problems
         self._permissions = Permissions([], self.settings)
         self.link = HostLink(
-            documents, self._find_host, may_send=self._may_send, path_of=self._path_of, watch=watch
+            documents,
+            self._find_host,
+            may_send=self._may_send,
+            path_of=self._path_of,
+            watch=self._watch,
         )
         self.completer = Completer(
             documents, self.link, lambda: self._permissions, lambda: self.settings, self._line_end
@@ -57,10 +77,13 @@ class Session:
 
     def configure(self, options: Mapping[str, object], source: str) -> None:
         """Take options over; those of the same source are replaced, those of others stay."""
-        self._options[source] = Layer(source, options)
+        self._options[source] = Layer(source, options, is_public=self.is_public)
         loaded = load_settings(self._command_line, *self._options.values())
+        if loaded.settings != self.settings:
+            self._asked_at = boot_s()
         self.settings, self.problems = loaded.settings, loaded.problems
         self._permissions = Permissions(self._roots, self.settings)
+        self._retract()
 
     async def connect(self) -> None:
         """Go to the host that the settings name, unless it is that one already."""
@@ -71,6 +94,8 @@ class Session:
             self.link.connect()
         elif former != self._host:
             await self.link.reconnect()
+        elif self.link.state != "ready":
+            self.link.connect()  # what was wrong may be right now
 
     def enter(self, roots: list[str]) -> None:
         """The workspace folders, by their URIs."""
@@ -79,6 +104,7 @@ class Session:
         self._roots = [Path(path) for path in paths if path]
         self._permissions = Permissions(self._roots, self.settings)
         self.link.workspace = roots[0] if roots else ""
+        self._retract()
 
     def move(self, *, added: list[str], removed: list[str]) -> None:
         """Workspace folders came and went."""
@@ -86,17 +112,33 @@ class Session:
 
     async def complete(self, asked: Asked) -> Answer:
         """Answer a request, and note the reason where the answer is empty."""
+        waited, reason = self.link.state != "ready", None
+        self._ask_again.opened()
         try:
-            answer = await self.completer.answer(asked)
+            answer = self._explained(asked.uri, await self.completer.answer(asked))
+            reason = answer.reason
         except asyncio.CancelledError:
-            self._note(asked.uri, Reason.CANCELLED)
+            reason = Reason.CANCELLED
             raise
-        if answer.reason is not None:
-            self._note(asked.uri, answer.reason)
+        finally:
+            self._note_later()
+            self._ask_again.closed(reason, waited=waited, is_ready=self.link.state == "ready")
+            if reason is not None:
+                self._note(asked, reason)
+            if reason in HIDING and self.link.knows(asked.uri):
+                self._retract()
         return answer
+
+    def _explained(self, uri: str, answer: Answer) -> Answer:
+        """A document that became hidden while its request waited was not sent, and says so."""
+        snapshot = self.documents.snapshot(uri)
+        if answer.reason is not Reason.HOST_FAILED or not isinstance(snapshot, Snapshot):
+            return answer
+        return Answer(reason=self._permissions.refusal(snapshot) or answer.reason)
 
     def changed(self, uri: str, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
         """A document was edited: a new line moves the prompt, which is read before it is asked."""
+        self._ask_again.typed()
         loop = asyncio.get_running_loop()
         if (pause := self._pauses.pop(uri, None)) is not None:
             pause.cancel()
@@ -113,7 +155,20 @@ class Session:
         """Nobody has typed for a moment."""
         self._pauses.pop(uri, None)
         self.completer.catch_up(uri)
-        task = asyncio.ensure_future(self.focused(uri))
+        self._begin(self._send_ahead(uri))
+        self._retract()
+
+    def _retract(self) -> None:
+        """Have the host forget what it may not hold any more."""
+
+        async def retract() -> None:
+            for uri in await self.link.retract():
+                self.completer.forget(uri)
+
+        self._begin(retract())
+
+    def _begin(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -142,9 +197,15 @@ class Session:
         await self._tell(completion_id, kind, length)
 
     async def focused(self, uri: str) -> None:
-        """The user looks at a document: the host should know its text before it is asked."""
+        """The user looks at a document, and may go on where the cursor was asked for last."""
+        await self._send_ahead(uri)
+        if self._reads_ahead:
+            self.completer.read_again(uri)
+
+    async def _send_ahead(self, uri: str) -> None:
+        """The host should know a document's text before it is asked."""
         snapshot = self.documents.snapshot(uri)
-        if isinstance(snapshot, Snapshot) and self._permissions.refusal(snapshot) is None:
+        if isinstance(snapshot, Snapshot) and self.completer.left_alone(uri) is None:
             await self.link.sync(snapshot)
 
     async def _tell(
@@ -156,12 +217,17 @@ class Session:
         """The client goes."""
         if self._noting is not None:
             self._noting.cancel()
-            self._write_reasons()
+            self._write_notes()
         self.completer.stop_all()
         await self.link.leave()
 
+    def _watch(self, report: LinkReport) -> None:
+        self._show(report)
+        if report.state == "ready":
+            self._ask_again.host_is_ready()
+
     async def _find_host(self) -> HostAddress:
-        return await ensure_host(self.settings)
+        return await ensure_host(self.settings, asked_at=self._asked_at)
 
     def _may_send(self, snapshot: Snapshot) -> bool:
         return self._permissions.may_send(snapshot)
@@ -176,19 +242,36 @@ class Session:
             wanted = "lf" if is_lf else "document"
         return "\n" if wanted == "lf" else snapshot.line_end
 
-    def _note(self, uri: str, reason: Reason) -> None:
-        self.reasons.add(uri, reason)
-        if reason is not Reason.CANCELLED and self._noting is None:
-            # Not at every key: a disabled file has an empty answer for each.
-            loop = asyncio.get_running_loop()
-            self._noting = loop.call_later(_NOTE_S, self._write_reasons)
+    def detail(self, uri: str, reason: Reason) -> str:
+        """What a person needs beside the reason's sentence: where the secret stands."""
+        snapshot = self.documents.snapshot(uri)
+        if reason is not Reason.SECRET_FILE or not isinstance(snapshot, Snapshot):
+            return ""
+        found = self._permissions.secret(snapshot)
+        return "" if found is None else f"line {found.row + 1} looks like {found.what}"
 
-    def _write_reasons(self) -> None:
+    def _note(self, asked: Asked, reason: Reason) -> None:
+        detail = self.detail(asked.uri, reason)
+        self.reasons.add(asked.uri, reason, asked.position.line + 1, detail)
+
+    def _note_later(self) -> None:
+        """Keep reasons and the last prompt: not at every key, at which both may be new."""
+        if self._noting is None:
+            loop = asyncio.get_running_loop()
+            self._noting = loop.call_later(_NOTE_S, self._write_notes)
+
+    def _write_notes(self) -> None:
         self._noting = None
-        write_reasons(self.settings.runtime_folder, self.link.client_id, self.reasons)
+        notes = self.settings.runtime_folder, self.link.client_id
+        if self.reasons.answers:
+            write_reasons(*notes, self.reasons)
+        last = self.completer.last
+        if last is not None and last is not self._noted:  # or else it would seem to be new
+            self._noted = last
+            write_last_prompt(*notes, *last)
 
 
 def _host_of(settings: Settings) -> tuple[object, ...]:
     """What decides which host is asked."""
     remote = settings.host_url, settings.token, settings.token_file, settings.ca_file
-    return *remote, settings.runtime_folder
+    return *remote, settings.insecure_http, settings.runtime_folder

@@ -17,6 +17,9 @@ from msgspec.structs import FieldInfo
 
 from engine.config import Lookahead
 from engine.errors import ConfigurationError
+from engine.model.model_names import kind_of, path_of, why_unknown
+
+_INSTEAD = "foregram.toml or the environment sets it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +27,15 @@ class Layer:
     """Settings of one source, by camelCase or snake_case keys.
 
     None leaves a key to other layers; so does an empty text where a setting may be unset, which is
-    what editors send for a field that was not filled in.
+    what editors send for a field that was not filled in. Relative paths are within `folder`; where
+    there is none they would mean another file wherever an editor is started, and are refused.
     """
 
     source: str  # for people: a file's path, "command line", "initializationOptions"
     values: Mapping[str, object]
     is_text: bool = False  # of environment variables, by their names
+    is_public: bool = False  # of a client that may be anybody's
+    folder: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +59,10 @@ def usable_values(
             if key not in names:
                 raise ConfigurationError(_unknown(key, names))
             field = names[key]
+            if layer.is_public and given is not None and is_own(field):
+                raise ConfigurationError(f"{key} is not taken over TCP: {_INSTEAD}")
             if given is not None and (given != "" or field.default is not None):
-                yield field.name, _converted(key, given, field, strict=not layer.is_text)
+                yield field.name, _converted(key, given, field, layer)
         except ConfigurationError as error:
             problems.append(SettingsProblem(layer.source, key, str(error)))
 
@@ -64,17 +72,39 @@ def _unknown(key: str, names: Mapping[str, FieldInfo]) -> str:
     return f"unknown setting {key}" + "".join(f"; did you mean {name}?" for name in close)
 
 
-def _converted(key: str, given: object, field: FieldInfo, *, strict: bool) -> object:
+def _converted(key: str, given: object, field: FieldInfo, layer: Layer) -> object:
     kind = metadata_of(field)
-    raw = given if strict else _split(str(given), kind)
+    raw = _split(str(given), kind) if layer.is_text else given
     try:
-        value = msgspec.convert(raw, field.type, strict=strict, dec_hook=_as_path)
+        value = msgspec.convert(raw, field.type, strict=not layer.is_text, dec_hook=_as_path)
     except msgspec.ValidationError as error:
         wrong = "a value" if (kind.extra or {}).get("secret") else reprlib.repr(given)
         raise ConfigurationError(f"{key} is {wrong}, not {expected(kind)}") from error
     if field.name == "lookahead":
         Lookahead.parse(value)
-    return value
+    if field.name == "model" and isinstance(value, str):
+        return model_name(value, layer, key)
+    return _placed(value, layer, key, given) if isinstance(value, Path) else value
+
+
+def model_name(name: str, layer: Layer, key: str) -> str:
+    """A name that a model may have; a path becomes an absolute one. Raises ConfigurationError."""
+    kind = kind_of(name)
+    if kind == "unknown":
+        raise ConfigurationError(why_unknown(name))
+    return str(_placed(path_of(name), layer, key, name)) if kind == "path" else name
+
+
+def _placed(path: Path, layer: Layer, key: str, given: object) -> Path:
+    """The path as an absolute one. Raises ConfigurationError."""
+    if layer.folder is not None:
+        return layer.folder / path
+    if not path.is_absolute():
+        raise ConfigurationError(
+            f"{key} is {reprlib.repr(given)}, which is another file in every folder: write the "
+            "whole path, from / or ~"
+        )
+    return path
 
 
 def _split(text: str, kind: inspect.Metadata) -> object:
@@ -91,7 +121,10 @@ def _split(text: str, kind: inspect.Metadata) -> object:
 def _as_path(_kind: type, value: object) -> Path:
     if not isinstance(value, str) or not value:
         raise TypeError("not a path")
-    return Path(value).expanduser()
+    try:
+        return Path(value).expanduser()
+    except RuntimeError as error:  # of a user who is not there
+        raise TypeError("no known home folder") from error
 
 
 def expected(kind: inspect.Type) -> str:
@@ -121,8 +154,12 @@ _IN_WORDS: dict[type[inspect.Type], str] = {
 def file_layer(environ: Mapping[str, str], problems: list[SettingsProblem]) -> Layer:
     """The user's `foregram.toml`; empty where there is none."""
     path = _settings_path(environ)
+    if not path.is_absolute():  # that of whatever repository an editor is started in
+        wrong = "FOREGRAM_CONFIG is a relative path: write the whole path, from / or ~"
+        problems.append(SettingsProblem(str(path), "", wrong))
+        return Layer(str(path), {})
     try:
-        return Layer(str(path), tomllib.loads(path.read_text("utf-8")))
+        return Layer(str(path), tomllib.loads(path.read_text("utf-8")), folder=path.parent)
     except FileNotFoundError:
         if environ.get("FOREGRAM_CONFIG"):
             problems.append(SettingsProblem(str(path), "", "there is no such file"))
@@ -145,18 +182,21 @@ def environment_layer(environ: Mapping[str, str]) -> Layer:
 def _settings_path(environ: Mapping[str, str]) -> Path:
     if environ.get("FOREGRAM_CONFIG"):
         return Path(environ["FOREGRAM_CONFIG"]).expanduser()
-    if environ.get("XDG_CONFIG_HOME"):
-        folder = Path(environ["XDG_CONFIG_HOME"])
-    else:
-        folder = _home(environ) / (_on_mac("Library/Application Support") or ".config")
+    ours = _desktop_folder(environ, "XDG_CONFIG_HOME")
+    folder = ours or _home(environ) / (_on_mac("Library/Application Support") or ".config")
     return folder / "foregram" / "foregram.toml"
 
 
 def default_cache_folder(environ: Mapping[str, str]) -> Path:
     """Where the system keeps the caches of a user's programs."""
-    if environ.get("XDG_CACHE_HOME"):
-        return Path(environ["XDG_CACHE_HOME"]) / "foregram"
-    return _home(environ) / (_on_mac("Library/Caches") or ".cache") / "foregram"
+    ours = _desktop_folder(environ, "XDG_CACHE_HOME")
+    return (ours or _home(environ) / (_on_mac("Library/Caches") or ".cache")) / "foregram"
+
+
+def _desktop_folder(environ: Mapping[str, str], name: str) -> Path | None:
+    """What the desktop names, unless it is relative: its specification has that ignored."""
+    folder = Path(environ.get(name, ""))
+    return folder if folder.is_absolute() else None
 
 
 def _on_mac(folder: str) -> str:
@@ -171,6 +211,11 @@ def variable_of(field: FieldInfo) -> str:
     """The environment variable that sets the field."""
     extra = metadata_of(field).extra or {}
     return str(extra.get("variable", f"FOREGRAM_{field.name.upper()}"))
+
+
+def is_own(field: FieldInfo) -> bool:
+    """Whether the user alone sets it: it decides where text goes, or what is loaded."""
+    return bool((metadata_of(field).extra or {}).get("own"))
 
 
 def metadata_of(field: FieldInfo) -> inspect.Metadata:

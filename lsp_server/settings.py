@@ -29,6 +29,7 @@ from lsp_server.setting_layers import (
     variable_of,
 )
 
+_OWN = {"own": True}  # of settings that no client over TCP may change
 Positive = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[int, Meta(ge=0)]
 Url = Annotated[
@@ -58,52 +59,74 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         Path,
         Meta(
             description="converted models, learned acceptance",
-            extra={"variable": "FOREGRAM_CACHE", "default": "`~/.cache/foregram`"},
+            extra=_OWN | {"variable": "FOREGRAM_CACHE", "default": "`~/.cache/foregram`"},
         ),
     ]
     runtime_folder: Annotated[
         Path,
         Meta(
             description="socket, token and log of the local host",
-            extra={"variable": "FOREGRAM_RUNTIME", "default": "`$XDG_RUNTIME_DIR/foregram`"},
+            extra=_OWN | {"variable": "FOREGRAM_RUNTIME", "default": "`$XDG_RUNTIME_DIR/foregram`"},
         ),
     ]
     model: Annotated[
-        str | None, Meta(description="an alias, a hub id, a local folder or a `.gguf` file")
+        str | None,
+        Meta(description="an alias, a hub id, a local folder or a `.gguf` file", extra=_OWN),
     ] = None
-    device: Annotated[Device, Meta(description="where the model runs")] = "auto"
+    device: Annotated[Device, Meta(description="where the model runs", extra=_OWN)] = "auto"
     dtype: Annotated[
-        Dtype | None, Meta(description="how weights are held; unset: `int8`, on a GPU `bfloat16`")
+        Dtype | None,
+        Meta(description="how weights are held; unset: `int8`, on a GPU `bfloat16`", extra=_OWN),
     ] = None
-    threads: Annotated[Positive | None, Meta(description="threads that torch uses")] = None
+    threads: Annotated[Positive | None, Meta(description="threads that torch uses", extra=_OWN)] = (
+        None
+    )
     kv_budget_mb: Annotated[
-        Positive | None, Meta(description="memory for keys and values of prompts")
+        Positive | None, Meta(description="memory for keys and values of prompts", extra=_OWN)
     ] = None
     idle_exit_s: Annotated[
         NotNegative,
-        Meta(description="the local host ends after so long without a client; 0: never"),
+        Meta(
+            description="the local host ends after so long without a client; 0: never", extra=_OWN
+        ),
     ] = 1800
-    host_url: Annotated[Url | None, Meta(description="a remote host instead of a local one")] = None
-    token_file: Annotated[Path | None, Meta(description="holds the remote host's token")] = None
+    host_url: Annotated[
+        Url | None, Meta(description="a remote host instead of a local one", extra=_OWN)
+    ] = None
+    token_file: Annotated[
+        Path | None, Meta(description="holds the remote host's token", extra=_OWN)
+    ] = None
     token: Annotated[
         str | None,
         Meta(
             description="the remote host's token itself, for editors that keep secrets",
-            extra={"secret": True},
+            extra=_OWN | {"secret": True},
         ),
     ] = None
+    insecure_http: Annotated[
+        bool,
+        Meta(
+            description="`host_url` may be plain http to another machine: others on the way can "
+            "read code and token",
+            extra=_OWN,
+        ),
+    ] = False
     ca_file: Annotated[
-        Path | None, Meta(description="certificates to trust beside the system's own")
+        Path | None, Meta(description="certificates to trust beside the system's own", extra=_OWN)
     ] = None
     enable: Annotated[bool, Meta(description="complete at all")] = True
     languages: Annotated[
-        dict[str, bool], Meta(description="languages switched on or off, by LSP identifier")
+        dict[str, bool],
+        Meta(
+            description="languages switched on or off, by LSP identifier; `markdown` and "
+            "`plaintext` are quiet until switched on"
+        ),
     ] = {}
     disabled_globs: Annotated[
         tuple[str, ...], Meta(description="files in which nothing is completed")
     ] = ()
     allow_secret_files: Annotated[
-        tuple[str, ...], Meta(description="files that look secret and are not")
+        tuple[str, ...], Meta(description="files that look secret and are not", extra=_OWN)
     ] = ()
     layout: Annotated[
         Layout, Meta(description="the cursor's line after the middle token, or in the prefix")
@@ -146,7 +169,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     accept_command: Annotated[
         str, Meta(description="the command that tells of an accept; empty: none")
     ] = "foregram.accept"
-    debug: Annotated[bool, Meta(description="show the stack of an unexpected failure")] = False
+    debug: Annotated[
+        bool, Meta(description="show the stack of an unexpected failure", extra=_OWN)
+    ] = False
 
     @staticmethod
     def from_environment(environ: Mapping[str, str] | None = None) -> "Settings":

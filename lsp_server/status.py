@@ -1,35 +1,70 @@
-"""What the editor shows of the host: progress while a model loads, and one word of its state."""
+"""What the editor shows of the host and of the document that its user works in."""
 
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
+import msgspec
 from lsprotocol import types
 
 from engine.host.protocol import Status
+from engine.model.model_names import is_same, title_of
+from lsp_server.host_search import LinkReport
 from lsp_server.language_server_protocol import DocumentServer
+from lsp_server.loading_progress import LoadingProgress
 from lsp_server.reasons import Reason
+from lsp_server.remedies import CHOOSE_MODEL, Remedy, host_remedy
+from lsp_server.settings import Settings
 
 _INACTIVE = {
     Reason.BINARY,
     Reason.DISABLED,
+    Reason.DISABLED_FILE,
+    Reason.DISABLED_LANGUAGE,
     Reason.IGNORED_FILE,
+    Reason.UNCLEAR_IGNORE_FILE,
+    Reason.LINE_TOO_LONG,
     Reason.OUT_OF_STEP,
+    Reason.PROSE,
     Reason.SECRET_FILE,
     Reason.TOO_LARGE,
 }
+_SEARCHING = "the completion host is looked for"
+_STATES = {"searching": "starting"}  # the others are called as they are
+_LEVELS = {"Error": types.MessageType.Error, "Warning": types.MessageType.Warning}
 
 
-class _State(NamedTuple):
-    """A state in Copilot's words, and a sentence about it."""
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A kind in Copilot's words, a sentence, and what an editor may make buttons and bars of."""
 
     kind: str
-    message: str
+    sentence: str
+    state: str = "starting"
+    percentage: int | None = None
+    model: str = ""
+    configured_model: str = ""
+    reason: Reason | None = None
+    remedy: Remedy | None = None
 
+    @property
+    def message(self) -> str:
+        """The sentence, with the share that is done."""
+        return self.sentence if self.percentage is None else f"{self.sentence}, {self.percentage} %"
 
-_NONE = _State("Normal", "")
+    def params(self, *, is_busy: bool) -> dict[str, Any]:
+        """The message `didChangeStatus`."""
+        told = {
+            "state": self.state,
+            "percentage": self.percentage,
+            "model": self.model or None,
+            "configuredModel": self.configured_model or None,
+            "reason": self.reason and self.reason.value,
+            "remedy": self.remedy and msgspec.to_builtins(self.remedy),
+        }
+        always = {"busy": is_busy, "kind": self.kind, "message": self.message, "command": None}
+        return always | {key: value for key, value in told.items() if value is not None}
 
 
 @dataclass(slots=True)
@@ -37,29 +72,40 @@ class StatusLine:
     """Tells a client once about each change. `knows_status`: it speaks Copilot's messages."""
 
     server: DocumentServer
-    shows_progress: bool = False
+    progress: LoadingProgress = field(init=False)
     knows_status: bool = False
-    _token: str = ""  # of the progress that is shown
-    _shown: types.WorkDoneProgressReport | None = None
-    _host: _State = _NONE
-    _told: _State = _NONE
-    _inactive: str = ""  # why nothing is completed in the last document that was asked for
-    _is_loading: bool = False
+    _is_enabled: bool = True
+    _is_remote: bool = False
+    _wanted: str = ""  # the model that the settings name
+    _unusable: str = ""  # why they name none, although they say something
+    _report: LinkReport = field(default_factory=LinkReport)
+    _left_alone: Reason | None = None  # the document that the user works in, if any
+    _told: _State | None = None
+    _logged: dict[bool, str] = field(default_factory=lambda: {False: _SEARCHING})
     _num_working: int = 0
 
-    def watch(self, status: Status | None, reason: str) -> None:
-        """The host is in this state; or there is none, for this reason."""
-        loading = status is not None and status.state == "loading"
-        is_ready = status is not None and status.state == "ready"
-        self._progress(status if loading else None, "ready" if is_ready else "not loaded")
-        self._is_loading = loading
-        if status is not None and loading:
-            self._host = _State("Normal", "the model is loading")
-        elif status is not None and is_ready:
-            self._host = _State("Normal", f"{status.model} on {status.device}")
-        else:
-            self._host = _State("Error", reason or "the completion host is not there")
-        self._tell()
+    def __post_init__(self) -> None:
+        self.progress = LoadingProgress(self.server)
+
+    def watch(self, report: LinkReport) -> None:
+        """The host is in this state."""
+        was_busy, self._report = self._is_busy, report
+        self.progress.show(report)
+        self._tell(is_news=was_busy != self._is_busy)
+
+    def configure(self, settings: Settings, unusable_model: str) -> None:
+        """Take the settings over; `unusable_model` says what is wrong with the model's name."""
+        self._is_enabled = settings.enable
+        self._is_remote = settings.host_url is not None
+        self._wanted, self._unusable = settings.model or "", unusable_model
+
+    def looks_at(self, reason: Reason | None, *, is_another: bool = False) -> None:
+        """The user works in a document that is left alone for this reason, or in another one.
+
+        Of another document the same is told again: an editor drops what was said of the former.
+        """
+        self._left_alone = reason if reason in _INACTIVE else None
+        self._tell(is_news=is_another and self._left_alone is not None)
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -70,64 +116,110 @@ class StatusLine:
         finally:
             self._work(-1)
 
-    def answered(self, reason: Reason | None) -> None:
-        """A request was answered; where the document is not completed in, that is the state."""
-        self._inactive = reason.sentence if reason in _INACTIVE else ""
-        self._tell()
+    @property
+    def of_host(self) -> dict[str, Any]:
+        """What is to be said of the host, and what helps where it is in trouble."""
+        host = self._of_host
+        told = {"sentence": host.message}
+        return told if host.remedy is None else told | {"remedy": msgspec.to_builtins(host.remedy)}
 
     @property
     def _state(self) -> _State:
         """What matters most: a host in trouble, a document that is left alone, or the host."""
-        if self._inactive and self._host.kind == "Normal":
-            return _State("Inactive", self._inactive)
-        return self._host
+        host = self._of_host
+        reason = self._left_alone if self._is_enabled else Reason.DISABLED
+        if reason is None or (host.kind == "Error" and self._is_enabled):
+            return host
+        return _State(
+            "Inactive",
+            reason.sentence,
+            host.state,
+            model=host.model,
+            configured_model=host.configured_model,
+            reason=reason,
+            remedy=reason.remedy,
+        )
+
+    @property
+    def _of_host(self) -> _State:
+        report = self._report
+        state = _STATES.get(report.state, report.state)
+        problem = report.problem.message if report.problem else ""
+        if report.state in ("failed", "unreachable"):
+            return self._trouble(state, problem or "the completion host is not there")
+        if report.status is None or report.state == "searching":
+            again = f"{problem}; another one is looked for"
+            return _State("Normal", again if problem else _SEARCHING, state)
+        if report.state == "loading":
+            return _State("Normal", _loading(report.status), state, report.percentage)
+        return self._running(report.status)
+
+    def _running(self, status: Status) -> _State:
+        """A model that serves; where it is not the one that is wanted, that is said."""
+        if self._unusable:
+            runs = f"{self._unusable} ({status.model} runs instead)"
+            return _State("Warning", runs, "ready", model=status.model, remedy=CHOOSE_MODEL)
+        if not self._wanted or self._is_remote or _is_of(status, self._wanted):
+            where = f"{status.model} on {status.device}"
+            return _State("Normal", where, "ready", model=status.model)
+        wanted = title_of(self._wanted)
+        return _State(
+            "Warning",
+            f"{status.model} runs, and not {wanted}, which the settings name",
+            "ready",
+            model=status.model,
+            configured_model=wanted,
+            remedy=Remedy("restart", f"Restart with {wanted}"),
+        )
+
+    def _trouble(self, state: str, sentence: str) -> _State:
+        code = self._report.problem.code if self._report.problem else ""
+        reason = Reason.HOST_FAILED if state == "failed" else Reason.HOST_UNREACHABLE
+        reason = Reason.DEVICE_LOST if code == Reason.DEVICE_LOST else reason
+        remedy = host_remedy(code, is_remote=self._is_remote)
+        return _State("Error", sentence, state, reason=reason, remedy=remedy)
 
     @property
     def _is_busy(self) -> bool:
-        return self._is_loading or self._num_working > 0
+        is_awaited = self._is_enabled and self._report.state in ("searching", "loading")
+        return is_awaited or self._num_working > 0
 
     def _work(self, change: int) -> None:
         was_busy = self._is_busy
         self._num_working += change
         if was_busy != self._is_busy:
-            self._notify()
+            self._notify(self._state)
 
-    def _progress(self, status: Status | None, end: str) -> None:
-        """Show how far the model is loaded, or say how that ended."""
-        if not self.shows_progress:
-            return
-        shown = self.server.work_done_progress
-        if status is None:
-            if self._token:
-                shown.end(self._token, types.WorkDoneProgressEnd(message=end))
-            self._token, self._shown = "", None
-            return
-        now = status.progress
-        share = int(100 * now.done / now.total) if now and now.total else None
-        if not self._token:
-            self._token = uuid.uuid4().hex  # a client refuses one that it has seen
-            shown.create(self._token, lambda _: None)
-            begin = types.WorkDoneProgressBegin(
-                "foregram: loading the model", percentage=share or 0
-            )
-            shown.begin(self._token, begin)
-        report = types.WorkDoneProgressReport(message=now.task if now else None, percentage=share)
-        if report != self._shown:
-            self._shown = report
-            shown.report(self._token, report)
-
-    def _tell(self) -> None:
+    def _tell(self, *, is_news: bool = False) -> None:
         """Tell of the state if it is another one than before."""
-        state = self._state
-        if state == self._told:
+        state, told = self._state, self._told
+        if state == told and not is_news:
             return
         self._told = state
-        level = types.MessageType.Error if state.kind == "Error" else types.MessageType.Info
-        self.server.window_log_message(types.LogMessageParams(level, f"foregram: {state.message}"))
-        self._notify()
+        self._log(state)
+        self._notify(state)
 
-    def _notify(self) -> None:
+    def _log(self, state: _State) -> None:
+        """Leave the sentence in the client's log, once as long as it holds."""
+        is_of_document = state.kind == "Inactive"
+        if self._logged.get(is_of_document) != state.sentence:
+            self._logged[is_of_document] = state.sentence
+            level = _LEVELS.get(state.kind, types.MessageType.Info)
+            self.server.window_log_message(
+                types.LogMessageParams(level, f"foregram: {state.sentence}")
+            )
+
+    def _notify(self, state: _State) -> None:
         if self.knows_status:
-            state = self._state
-            params = {"busy": self._is_busy, "kind": state.kind, "message": state.message}
-            self.server.protocol.notify("didChangeStatus", params)
+            self.server.protocol.notify("didChangeStatus", state.params(is_busy=self._is_busy))
+
+
+def _loading(status: Status) -> str:
+    name = status.requested_model
+    return f"loading {title_of(name) if name else 'the model'}"
+
+
+def _is_of(status: Status, wanted: str) -> bool:
+    if status.requested_model:
+        return is_same(wanted, status.requested_model)
+    return status.model.rpartition("/")[2] == title_of(wanted)

@@ -100,7 +100,7 @@ class CompletionView:
     def end(self, report: CompletionReport) -> None:
         """Show the lines after the cursor, and the summary."""
         self._show("\n".join(self._after).rstrip("\n") + "\n", style="dim")
-        self._show(report.summary + "\n", style="italic")
+        self._console.print(report.summary, style="italic", highlight=False, markup=False)
 
     def _show(self, text: str, style: str = "") -> None:
         visible = Text(text.translate(_VISIBLE), style=style)
@@ -125,4 +125,7 @@ class PlainText:
         """Print the summary where it does not disturb."""
         # Where both streams share a screen, the summary begins a line of its own.
         line_end = "" if not report.text or report.text.endswith(("\n", "\r")) else "\n"
-        self._errors.write(f"{line_end}foregram: {report.summary}\n")
+        console = Console(file=self._errors)
+        summary = f"{line_end}foregram: {report.summary}"
+        in_one = not console.is_terminal  # a program reads one line; a person's is cut at words
+        console.print(summary, highlight=False, markup=False, soft_wrap=in_one)

@@ -12,7 +12,6 @@ from lsp_server.host_address import HostAddress
 
 LIMIT_S = 5.0
 DAYS_LEFT = 14
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _RENEW = "renew it on the host's machine"
 
 
@@ -20,7 +19,7 @@ def check_tls(address: HostAddress) -> Check:
     """Whether the way to a remote host is encrypted, by a certificate that is trusted and valid."""
     place = urlsplit(address.url)
     if not address.is_encrypted:
-        if place.hostname in _LOOPBACK:
+        if address.is_local:
             return Check("tls", "ok", f"none: {address.url} is on this machine")
         advice = "start the host with --tls-cert and --tls-key, or go through an SSH tunnel"
         return Check("tls", "warning", f"{address.url} is not encrypted", advice)

@@ -75,13 +75,17 @@ It never comes sooner than `lsp-idle-delay', which lsp-mode waits first."
 
 ;;;###autoload
 (defun foregram-why ()
-  "Say why the last answer was empty."
+  "Say why nothing is shown in this buffer now, or why the last answer was empty."
   (interactive)
-  (let ((answers (foregram--run "foregram.why")))
+  (let* ((about (list :textDocument (lsp--text-document-identifier)))
+         (told (foregram--run "foregram.why" about))
+         (answers (append (lsp-get told :answers) nil))
+         (answer (or (lsp-get told :now) (car answers))))
     (message "foregram: %s"
-             (if (seq-empty-p answers)
-                 "no answer was empty"
-               (lsp-get (elt answers (1- (length answers))) :sentence)))))
+             (cond ((null answer) "no answer was empty")
+                   ((lsp-get told :now) (lsp-get answer :sentence))
+                   (t (format "%s (%d s ago)" (lsp-get answer :sentence)
+                              (lsp-get answer :age_s)))))))
 
 (defun foregram-send-settings ()
   "Have the running server take `foregram-settings' over."

@@ -19,8 +19,8 @@ from engine.decoding.pool.chains import CONTEXT
 from engine.decoding.pool.expansion import prior_acceptance
 from engine.decoding.text_lookup import TextLookup
 from engine.decoding.tree import Draft, Source
-from engine.model.catalog import DEFAULT_MODEL
 from engine.model.loading import prepare
+from engine.model.model_names import DEFAULT_MODEL
 from engine.model.prompt import cut_piece
 from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress

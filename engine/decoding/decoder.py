@@ -24,9 +24,11 @@ class Step:
     """One forward pass: the tokens it wrote and what they cost.
 
     `sources` names the drafter of each accepted token; the last token is always the model's own.
+    `margins` are, for each token, the model's score for it less that for the next best.
     """
 
     token_ids: tuple[int, ...]
+    margins: tuple[float, ...]
     sources: tuple[Source, ...]
     rows: int
     ms: float
@@ -37,6 +39,7 @@ class VerifiedStep:
     """What a drafter can learn from: the draft, which nodes agreed, what the rows said.
 
     `accepted` bool [nodes]; `chosen` int64 [nodes + 1]; `top_tokens` gives int64 [nodes + 1, 8].
+    `margins` float32 [accepted + 1]: how far the scores of the path's tokens led.
     """
 
     tree: TokenTree
@@ -45,6 +48,7 @@ class VerifiedStep:
     chosen: np.ndarray
     top_tokens: Callable[[], np.ndarray]
     verdict: Verdict
+    margins: np.ndarray
     ms: float
     step_rows: int  # that it took so long for, those of other sequences included
 
@@ -149,6 +153,7 @@ class Decoder:
             chosen=answer.chosen,
             top_tokens=answer.top_tokens,
             verdict=verdict,
+            margins=answer.margins_of(verdict.rows),
             ms=answer.ms,
             step_rows=answer.step_rows,
         )
@@ -166,6 +171,7 @@ def _told(step: VerifiedStep) -> Step:
     sources = step.draft.sources[step.verdict.rows[1:] - 1]
     return Step(
         token_ids=tuple(step.verdict.token_ids.tolist()),
+        margins=tuple(step.margins.tolist()),
         sources=tuple(map(Source, sources)),
         rows=step.tree.num_rows,
         ms=step.ms,

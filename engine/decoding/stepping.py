@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from engine.decoding.sampling import choose
-from engine.decoding.top_tokens import top_tokens
+from engine.decoding.top_tokens import margins, top_tokens
 from engine.decoding.verify import verify
 from engine.model.causal_lm import CacheSlot, SteppingSlot
 from engine.model.step_order import NUM_TOP, StepAnswer, StepOrder, Stepper
@@ -27,6 +27,10 @@ class HostAnswer:
     def step_rows(self) -> int:
         """Its own alone."""
         return self.logits.shape[0]
+
+    def margins_of(self, rows: np.ndarray) -> np.ndarray:
+        """The largest logit of these rows less the next largest."""
+        return margins(self.logits[torch.from_numpy(rows)])
 
     def top_tokens(self) -> np.ndarray:
         """Ids of the largest logits of each row."""
@@ -102,6 +106,10 @@ class MendedAnswer:
     def step_rows(self) -> int:
         """Rows that it took so long for."""
         return self.told.step_rows
+
+    def margins_of(self, rows: np.ndarray) -> np.ndarray:
+        """How far the best score of these rows led."""
+        return self.told.margins_of(rows)
 
     def top_tokens(self) -> np.ndarray:
         """Likely ids after each row."""

@@ -16,6 +16,14 @@ def top_tokens(logits: torch.Tensor, width: int) -> np.ndarray:
     return top
 
 
+def margins(logits: torch.Tensor) -> np.ndarray:
+    """Float32 [rows]: the largest of logits [rows, vocab] less the next largest."""
+    two = torch.from_numpy(top_tokens(logits, 2)).to(logits.device)
+    best = logits.gather(1, two).float().cpu().numpy()
+    led: np.ndarray = best[:, 0] - best[:, 1]
+    return led
+
+
 @numba.njit("void(float32[::1], int64, int64, int64[::1], float32[::1])", cache=True)
 def _insert(values: np.ndarray, start: int, end: int, top: np.ndarray, best: np.ndarray) -> None:
     for column in range(start, end):

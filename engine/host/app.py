@@ -8,17 +8,17 @@ import time
 from collections.abc import AsyncIterator, Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from litestar import Litestar, MediaType, Request, Response, get, post
-from litestar.exceptions import HTTPException
-from litestar.openapi import OpenAPIConfig
-from litestar.params import JSONBody
+from litestar.exceptions import HTTPException, PermissionDeniedException
+from litestar.params import FromQuery
 from litestar.response import Stream
 
 from engine.errors import ConfigurationError
 from engine.host.buffers import BadRangeError, VersionConflictError
+from engine.host.failures import log_failure
 from engine.host.made import UnknownCompletionError
 from engine.host.protocol import (
     MAX_BODY_BYTES,
@@ -35,42 +35,71 @@ from engine.host.protocol import (
 from engine.host.service import CompletionService, NotReadyError
 
 _STATM = Path("/proc/self/statm")  # in pages: all, resident, ...
-_CODES = {400: "bad_request", 404: "not_found", 405: "not_found", 413: "too_large"}
+_Request = Request[Any, Any, Any]
+_Kind = TypeVar("_Kind", bound=msgspec.Struct)
+_CODES = {
+    400: "bad_request",
+    404: "not_found",
+    405: "not_found",
+    413: "too_large",
+    403: "not_allowed",
+}
 
 
-def create_app(service: CompletionService, stop: Callable[[], None]) -> Litestar:
-    """Build the application. `stop` ends the server that runs it."""
+class _BadMessageError(Exception):
+    """A body is no message of the kind that a route takes."""
+
+
+async def _message(request: _Request, kind: type[_Kind]) -> _Kind:
+    """The body as a message, read in one place that foresees whatever a body may be."""
+    body = await request.body()
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except UnicodeDecodeError as error:
+        raise _BadMessageError("the body is not UTF-8") from error
+    except RecursionError as error:
+        raise _BadMessageError("the body is nested too deeply") from error
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise _BadMessageError(str(error)) from error
+
+
+def create_app(service: CompletionService, stop: Callable[[], None] | None) -> Litestar:
+    """Build the application. `stop` ends the server that runs it; None: no client may do that."""
     began = time.monotonic()
 
     @post("/v1/complete", status_code=200)
-    async def complete(data: JSONBody[CompleteRequest]) -> Stream:
+    async def complete(request: _Request) -> Stream:
         """Complete at a position; lines of JSON."""
-        events = service.complete(data)
+        events = service.complete(await _message(request, CompleteRequest))
         return Stream(_lines(events), media_type="application/x-ndjson")
 
     @post("/v1/buffers", status_code=204)
-    async def sync(data: JSONBody[SyncRequest]) -> None:
+    async def sync(request: _Request) -> None:
         """Hold buffers at their versions."""
+        data = await _message(request, SyncRequest)
         service.buffers.sync(data.client, data.workspace, data.buffers)
 
     @post("/v1/buffers/close", status_code=204)
-    async def close(data: JSONBody[CloseRequest]) -> None:
+    async def close(request: _Request) -> None:
         """Forget buffers."""
+        data = await _message(request, CloseRequest)
         service.leave(data.client, data.uris)
 
     @post("/v1/feedback", status_code=204)
-    async def feedback(data: JSONBody[Feedback]) -> None:
+    async def feedback(request: _Request) -> None:
         """Count what became of a completion."""
-        service.hear(data)
+        service.hear(await _message(request, Feedback))
 
     @get("/v1/status")
-    async def status() -> Status:
-        """Say what the host is doing."""
-        return _status(service, time.monotonic() - began)
+    async def status(client: FromQuery[str] = "") -> Status:
+        """Say what the host is doing, and to how many others than `client` it matters."""
+        return _status(service, time.monotonic() - began, client)
 
     @post("/v1/stop", status_code=202)
     async def stop_host() -> None:
         """End what runs, then the process."""
+        if stop is None:
+            raise PermissionDeniedException("this host can be stopped on its own machine only")
         asyncio.get_running_loop().call_soon(stop)
 
     @get("/health")
@@ -91,7 +120,7 @@ def create_app(service: CompletionService, stop: Callable[[], None]) -> Litestar
         route_handlers=[complete, sync, close, feedback, status, stop_host, health, metrics],
         exception_handlers=_HANDLERS,
         request_max_body_size=MAX_BODY_BYTES,
-        openapi_config=OpenAPIConfig(title="foregram", version=version("foregram"), path="/docs"),
+        openapi_config=None,
         logging_config=None,
     )
 
@@ -105,7 +134,7 @@ async def _lines(events: AsyncIterator[CompleteEvent]) -> AsyncIterator[bytes]:
         await events.aclose()  # type: ignore[attr-defined] # it is a generator
 
 
-def _status(service: CompletionService, uptime_s: float) -> Status:
+def _status(service: CompletionService, uptime_s: float, client: str) -> Status:
     info, gauges = service.info, service.gauges()
     return Status(
         protocol=PROTOCOL_VERSION,
@@ -115,16 +144,19 @@ def _status(service: CompletionService, uptime_s: float) -> Status:
         uptime_s=uptime_s,
         progress=service.progress,
         problem=service.problem,
+        requested_model=service.requested_model,
         model=info.model if info else "",
         device=info.device if info else "",
         dtype=info.dtype if info else "",
         num_running=int(gauges["running"]),
         num_waiting=int(gauges["waiting"]),
         num_clients=int(gauges["clients"]),
+        num_other_clients=service.buffers.num_others(client),
         num_buffers=int(gauges["buffers"]),
         pool_tokens=int(gauges["pool_tokens"]),
         kv_bytes=int(gauges["kv_bytes"]),
         memory_mb=memory_bytes() / 1e6,
+        last_prompt=service.last_prompt,
     )
 
 
@@ -141,37 +173,40 @@ def _problem(status: int, problem: msgspec.Struct, **headers: str) -> Response[A
     return Response(problem, status_code=status, headers=headers)
 
 
-def _on_conflict(_: Request[Any, Any, Any], error: VersionConflictError) -> Response[Any]:
+def _on_conflict(_: _Request, error: VersionConflictError) -> Response[Any]:
     return _problem(409, Conflict("unknown_version", str(error), error.uris))
 
 
-def _on_not_ready(_: Request[Any, Any, Any], error: NotReadyError) -> Response[Any]:
+def _on_not_ready(_: _Request, error: NotReadyError) -> Response[Any]:
     return _problem(503, error.problem, **{"Retry-After": "1"})
 
 
-def _on_bad_value(_: Request[Any, Any, Any], error: Exception) -> Response[Any]:
+def _on_bad_value(_: _Request, error: Exception) -> Response[Any]:
     return _problem(400, Problem("bad_request", str(error)))
 
 
-def _on_unknown(_: Request[Any, Any, Any], error: UnknownCompletionError) -> Response[Any]:
+def _on_unknown(_: _Request, error: UnknownCompletionError) -> Response[Any]:
     return _problem(404, Problem("unknown_completion", f"there is no completion {error}"))
 
 
-def _on_http(_: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
-    details = "; ".join(
-        ": ".join(str(part[key]) for key in ("key", "message") if key in part)
-        for part in (error.extra if isinstance(error.extra, list) else [])
-    )
+def _on_http(_: _Request, error: HTTPException) -> Response[Any]:
     status = error.status_code
-    message = f"{error.detail} ({details})" if details else error.detail
-    return _problem(status, Problem(_CODES.get(status, "refused"), message))
+    return _problem(status, Problem(_CODES.get(status, "refused"), error.detail))
+
+
+def _on_failure(request: _Request, error: Exception) -> Response[Any]:
+    log_failure(f"{request.method} {request.url.path} failed", error)
+    sentence = "the host could not answer; its log names the place"
+    return _problem(500, Problem("internal_error", sentence))
 
 
 _HANDLERS: Any = {
     VersionConflictError: _on_conflict,
     NotReadyError: _on_not_ready,
+    _BadMessageError: _on_bad_value,
     BadRangeError: _on_bad_value,
     ConfigurationError: _on_bad_value,
     UnknownCompletionError: _on_unknown,
     HTTPException: _on_http,
+    Exception: _on_failure,
 }

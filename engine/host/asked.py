@@ -1,11 +1,11 @@
 """From a message and the buffers that are held to the request that an engine completes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from engine.config import Lookahead, Sampling, StopRules
 from engine.host.buffers import HeldBuffer
 from engine.host.protocol import CompleteRequest
-from engine.request import CompletionRequest
+from engine.request import ClosedBuffers, CompletionRequest
 
 
 def request_maker(
@@ -14,9 +14,11 @@ def request_maker(
     suffix: str,
     held: HeldBuffer,
     others: tuple[HeldBuffer, ...],
-) -> Callable[[], CompletionRequest]:
+    is_open: Callable[[str], bool],
+) -> Callable[[], CompletionRequest | None]:
     """Check what was asked now; join the other buffers' texts on the engine's thread.
 
+    Of what is closed by then nothing may be learned again; None where it is the document itself.
     Raises ConfigurationError.
     """
     bounds = message.bounds
@@ -25,18 +27,20 @@ def request_maker(
     stop = StopRules(
         max_tokens=bounds.max_tokens or 1,
         single_line=bounds.single_line,
+        min_margin=0.0 if message.sampling.temperature else bounds.min_margin,
         time_limit_s=None if bounds.time_limit_ms is None else bounds.time_limit_ms / 1000,
     )
-    # The state after an accept has a slot of its own, lest it spoil that of the state before.
-    cache_key = "\0".join([message.workspace, message.uri, "next" if message.overlay else ""])
+    cache_key = _cache_key(message.workspace, message.uri, is_next=bool(message.overlay))
 
-    def make() -> CompletionRequest:
+    def make() -> CompletionRequest | None:
+        if not is_open(held.uri):
+            return None
         return CompletionRequest(
             prefix=prefix,
             suffix=suffix,
             path=held.path,
-            open_buffers=tuple(other.as_buffer for other in others),
-            workspace=f"{message.client}\0{message.workspace}",
+            open_buffers=tuple(other.as_buffer for other in others if is_open(other.uri)),
+            workspace=_workspace(message.client, message.workspace),
             cache_key=cache_key,
             layout=message.layout,
             lookahead=lookahead,
@@ -45,3 +49,28 @@ def request_maker(
         )
 
     return make
+
+
+def closed_buffers(client: str, workspace: str, buffers: Collection[HeldBuffer]) -> ClosedBuffers:
+    """What an engine is to forget of buffers that a client has closed."""
+    keys = [
+        _cache_key(workspace, one.uri, is_next=is_next)
+        for one in buffers
+        for is_next in (False, True)
+    ]
+    return ClosedBuffers(
+        _workspace(client, workspace),
+        frozenset(one.uri for one in buffers),
+        frozenset(one.path for one in buffers),
+        f"{workspace}\0",
+        frozenset(keys),
+    )
+
+
+def _workspace(client: str, workspace: str) -> str:
+    return f"{client}\0{workspace}"
+
+
+def _cache_key(workspace: str, uri: str, *, is_next: bool) -> str:
+    """The state after an accept has a slot of its own, lest it spoil that of the state before."""
+    return "\0".join([workspace, uri, "next" if is_next else ""])

@@ -39,7 +39,10 @@ class HeldBuffer:
 
 @dataclass(slots=True)
 class Client:
-    """What one LSP server has open, the buffer synced last at the end."""
+    """What one LSP server has open, the buffer synced last at the end.
+
+    `buffers` is never changed, only replaced: other threads look into it.
+    """
 
     workspace: str = ""
     buffers: dict[str, HeldBuffer] = field(default_factory=dict)
@@ -57,6 +60,10 @@ class ClientBuffers:
         """Clients that have not left."""
         return len(self._clients)
 
+    def num_others(self, client_id: str) -> int:
+        """Clients that have not left, but this one."""
+        return len(self._clients.keys() - {client_id})
+
     @property
     def num_buffers(self) -> int:
         """Buffers of all clients."""
@@ -69,17 +76,16 @@ class ClientBuffers:
         """
         client = self._clients.setdefault(client_id, Client())
         client.workspace, client.seen_at = workspace, time.monotonic()
-        conflicts = []
+        conflicts, all_held = [], dict(client.buffers)
         for sync in buffers:
-            held = client.buffers.get(sync.uri)
+            held = all_held.get(sync.uri)
             if sync.lines is None and (held is None or held.version != sync.base_version):
                 conflicts.append(sync.uri)
                 continue
             lines = sync.lines if sync.lines is not None else spliced(held.lines, sync.splices)  # type: ignore[union-attr] # held, as there is no conflict
-            client.buffers.pop(sync.uri, None)  # the latest stands last
-            client.buffers[sync.uri] = HeldBuffer(
-                sync.uri, sync.path, sync.language, sync.version, lines
-            )
+            all_held.pop(sync.uri, None)  # the latest stands last
+            all_held[sync.uri] = HeldBuffer(sync.uri, sync.path, sync.language, sync.version, lines)
+        client.buffers = all_held
         if conflicts:
             raise VersionConflictError(conflicts)
 
@@ -91,26 +97,31 @@ class ClientBuffers:
             raise VersionConflictError([uri])
         return held
 
+    def holds(self, client_id: str, uri: str) -> bool:
+        """Whether a client has a buffer open. Any thread may ask."""
+        client = self._clients.get(client_id)
+        return client is not None and uri in client.buffers
+
     def others(self, client_id: str, uri: str) -> tuple[HeldBuffer, ...]:
         """Return the client's buffers but one, the one synced last first."""
         client = self._clients[client_id]
         return tuple(held for one, held in reversed(client.buffers.items()) if one != uri)
 
-    def close(self, client_id: str, uris: Iterable[str] | None) -> None:
-        """Forget buffers that a client closed; None is all: it leaves."""
+    def close(self, client_id: str, uris: Iterable[str] | None) -> Client:
+        """Forget buffers that a client closed; None is all: it leaves. What was forgotten."""
+        client = self._clients.get(client_id) or Client()
         if uris is None:
             self._clients.pop(client_id, None)
-        elif client := self._clients.get(client_id):
-            for uri in uris:
-                client.buffers.pop(uri, None)
+            return client
+        rest = dict(client.buffers)
+        closed = {uri: rest.pop(uri) for uri in uris if uri in rest}
+        client.buffers = rest
+        return Client(client.workspace, closed)
 
-    def drop_silent(self, after_s: float) -> list[str]:
-        """Forget clients that have said nothing for so long; return who they were."""
-        oldest = time.monotonic() - after_s
-        silent = [name for name, client in self._clients.items() if client.seen_at < oldest]
-        for name in silent:
-            del self._clients[name]
-        return silent
+    def silent(self, for_s: float) -> list[str]:
+        """The clients that have said nothing for so long."""
+        oldest = time.monotonic() - for_s
+        return [name for name, client in self._clients.items() if client.seen_at < oldest]
 
     def touch(self, client_id: str) -> None:
         """Note that a client is alive."""

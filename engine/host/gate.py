@@ -1,27 +1,29 @@
-"""Who may come in: the token, the Host header, the protocol's version. Plain ASGI, before all."""
+"""Who may come in, by the headers of a request, a web page never. Plain ASGI, before all."""
 
 import secrets
-from collections.abc import Awaitable, Callable, MutableMapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Any
 
 import msgspec
 
+from engine.host.loopback import is_loopback
 from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, Problem
 
 Event = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Event]]
 Send = Callable[[Event], Awaitable[None]]
+Headers = Mapping[str, bytes]
 Application = Callable[[Event, Receive, Send], Awaitable[None]]  # as ASGI has it
 
 _OPEN_PATHS = ("/health",)
+_PLAIN_PATHS = ("/metrics",)  # Prometheus sends a token, and no header of ours
+_ASKED_BY_NO_PAGE = (b"", b"none")  # of Sec-Fetch-Site: no browser, or a person who typed it
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Lets requests through to `app`. `token` None asks for none."""
+    """Lets requests through to `app`. `token` None asks for none, which a private socket may."""
 
     app: Application
     token: str | None
@@ -45,18 +47,13 @@ class Gate:
         host = headers.get("host", b"").decode("latin-1")
         if self.is_loopback and not is_loopback(_name_in(host)):
             return 403, Problem("wrong_host", f"this host does not go by the name {host!r}")
+        if _is_of_a_page(headers):
+            return 403, Problem("web_page", "this host does not answer web pages")
         if scope["path"] in _OPEN_PATHS:
             return None
         if not self._knows_token(headers.get("authorization", b"")):
             return 401, Problem("wrong_token", "the request does not carry this host's token")
-        version = headers.get(PROTOCOL_HEADER, str(PROTOCOL_VERSION).encode()).decode("latin-1")
-        if version != str(PROTOCOL_VERSION):
-            return 426, Problem(
-                "wrong_protocol",
-                f"this host speaks protocol {PROTOCOL_VERSION}, not {version}: "
-                "install one version of foregram on both sides",
-            )
-        return None
+        return _wrong_protocol(scope["path"], headers) or _wrong_body(headers)
 
     def _knows_token(self, authorization: bytes) -> bool:
         if self.token is None:
@@ -64,13 +61,30 @@ class Gate:
         return secrets.compare_digest(authorization, f"Bearer {self.token}".encode())
 
 
-def is_loopback(name: str) -> bool:
-    """Whether a name or address is of this machine alone, whoever resolves it."""
-    if name.lower() == "localhost":
-        return True
-    with suppress(ValueError):
-        return ip_address(name).is_loopback
-    return False
+def _is_of_a_page(headers: Headers) -> bool:
+    """Whether a browser sends the request for a page, from wherever that came."""
+    return "origin" in headers or headers.get("sec-fetch-site", b"") not in _ASKED_BY_NO_PAGE
+
+
+def _wrong_protocol(path: str, headers: Headers) -> tuple[int, Problem] | None:
+    """The header has to be there: no page can send it unless this host agrees, and it does not."""
+    version = headers.get(PROTOCOL_HEADER, b"").decode("latin-1")
+    if version == str(PROTOCOL_VERSION) or path in _PLAIN_PATHS:
+        return None
+    given = f"not {version}" if version else f"and the request has no header {PROTOCOL_HEADER}"
+    return 426, Problem(
+        "wrong_protocol",
+        f"this host speaks protocol {PROTOCOL_VERSION}, {given}: "
+        "install one version of foregram on both sides",
+    )
+
+
+def _wrong_body(headers: Headers) -> tuple[int, Problem] | None:
+    has_body = headers.get("content-length", b"0") != b"0" or "transfer-encoding" in headers
+    kind = headers.get("content-type", b"").partition(b";")[0].strip().lower()
+    if has_body and kind != b"application/json":
+        return 415, Problem("wrong_type", "a body has to be of the type application/json")
+    return None
 
 
 def _name_in(host: str) -> str:

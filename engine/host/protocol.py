@@ -9,24 +9,30 @@ client sends the whole buffer.
     POST /v1/buffers         SyncRequest     -> 204, 409 Conflict
     POST /v1/buffers/close   CloseRequest    -> 204
     POST /v1/feedback        Feedback        -> 204
-    GET  /v1/status          Status
-    POST /v1/stop            -> 202; the host drains and exits
+    GET  /v1/status          Status; `?client=` names who asks
+    POST /v1/stop            -> 202; the host drains and exits; 403 where a network reaches it
     GET  /health             200 or 503, `{"status": ...}`
     GET  /metrics            Prometheus text
 
-Every failure is a `Problem` with a fitting HTTP status. All but /health ask for the token.
+Every failure is a `Problem` with a fitting HTTP status. All but /health ask for the token and the
+header `foregram-protocol`, /metrics for the token alone; bodies are of the type application/json.
+What a browser sends for a web page is refused.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import msgspec
 from msgspec import Meta
 
-PROTOCOL_VERSION = 1
-PROTOCOL_HEADER = "foregram-protocol"  # of every request; another number is answered with 426
+PROTOCOL_VERSION = 2
+PROTOCOL_HEADER = "foregram-protocol"  # another number, or none, is answered with 426
 MAX_BODY_BYTES = 32 * 1024 * 1024
 
-NotNegative = Annotated[int, Meta(ge=0)]
+MAX_TOKENS = 1024  # of a completion: nobody reads a longer one, and it holds its lane for so long
+
+# What no int64 holds would fail somewhere behind the door: in a float, a printed number, an array.
+Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+NotNegative = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 FeedbackKind = Literal["shown", "accepted", "partly_accepted", "rejected"]
 HostState = Literal["loading", "ready", "failed", "stopping"]
 
@@ -45,8 +51,8 @@ class Position(Message, frozen=True):
 class LineSplice(Message, frozen=True):
     """Lines `start` to `end` (excluded) become `lines`."""
 
-    start: int
-    end: int
+    start: Integer
+    end: Integer
     lines: tuple[str, ...]
 
 
@@ -56,9 +62,9 @@ class BufferSync(Message, frozen=True):
     uri: str
     path: str  # for people and prompts, relative to the workspace where that is possible
     language: str
-    version: int
+    version: Integer
     lines: tuple[str, ...] | None = None
-    base_version: int | None = None
+    base_version: Integer | None = None
     splices: tuple[LineSplice, ...] = ()
 
     def __post_init__(self) -> None:
@@ -85,15 +91,17 @@ class Sampled(Message, frozen=True):
     """How tokens are drawn; temperature 0 is greedy."""
 
     temperature: Annotated[float, Meta(ge=0, le=10)] = 0.0
-    seed: int = 0
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
 
 
 class Bounds(Message, frozen=True):
     """When a completion ends. `max_tokens` 0 prefills only."""
 
-    max_tokens: NotNegative = 128
+    max_tokens: Annotated[int, Meta(ge=0, le=MAX_TOKENS)] = 128
     single_line: bool = False
     time_limit_ms: NotNegative | None = None  # judged at line ends
+    # From the second line on: how far the model's choices lead on average, where text is greedy.
+    min_margin: Annotated[float, Meta(ge=0, le=1000)] = 0.0
 
 
 class CompleteRequest(Message, frozen=True):
@@ -106,12 +114,12 @@ class CompleteRequest(Message, frozen=True):
     client: str
     workspace: str
     uri: str
-    version: int
+    version: Integer
     position: Position  # in the text with the overlay
     sync: tuple[BufferSync, ...] = ()
     overlay: tuple[LineSplice, ...] = ()
     layout: Literal["line", "psm"] = "line"
-    lookahead: str = "auto"
+    lookahead: Annotated[str, Meta(max_length=64)] = "auto"
     sampling: Sampled = Sampled()
     bounds: Bounds = Bounds()
     is_speculative: bool = False  # nobody waits: any other request goes first, and ends this one
@@ -144,6 +152,9 @@ class Done(Message, frozen=True, tag="done"):
     reused_tokens: int  # of the prompt, found in the KV cache
     accepted_by_source: dict[str, int]
     timings: Timings
+    neighbour_tokens: int = 0  # of the prompt, that show other open files
+    neighbours: tuple[str, ...] = ()  # the paths of these files
+    num_open: int = 0  # other files of the client that were open
 
 
 class Failed(Message, frozen=True, tag="failed"):
@@ -191,6 +202,27 @@ class LoadProgress(Message, frozen=True):
     total: int
 
 
+class PromptUse(Message, frozen=True):
+    """What the last prompt was made of. It names no file: the client may be another one."""
+
+    tokens: int
+    reused_tokens: int
+    neighbour_tokens: int
+    num_neighbours: int
+    num_open: int
+
+    @classmethod
+    def of(cls, done: Done) -> Self:
+        """The prompt of a completion."""
+        return cls(
+            tokens=done.prompt_tokens,
+            reused_tokens=done.reused_tokens,
+            neighbour_tokens=done.neighbour_tokens,
+            num_neighbours=len(done.neighbours),
+            num_open=done.num_open,
+        )
+
+
 class Status(Message, frozen=True):
     """What a host is doing."""
 
@@ -201,13 +233,16 @@ class Status(Message, frozen=True):
     uptime_s: float
     progress: LoadProgress | None = None
     problem: Problem | None = None
+    requested_model: str = ""  # the name under which the host was told to load it
     model: str = ""
     device: str = ""
     dtype: str = ""
     num_running: int = 0
     num_waiting: int = 0
     num_clients: int = 0
+    num_other_clients: int = 0  # than the one that `?client=` names
     num_buffers: int = 0
     pool_tokens: int = 0
     kv_bytes: int = 0
     memory_mb: float = 0.0
+    last_prompt: PromptUse | None = None

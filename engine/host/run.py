@@ -1,7 +1,6 @@
 """One completion between its two threads: it runs on the engine's, its events go to the loop's."""
 
 import asyncio
-import logging
 import time
 import uuid
 from collections.abc import Callable
@@ -9,14 +8,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from engine.errors import DeviceLostError, ForegramError
+from engine.host.failures import log_failure
 from engine.host.metrics import Metrics
 from engine.host.protocol import Chunk, CompleteEvent, Done, Failed, Timings
 from engine.host.served_engine import ServedEngine
 from engine.request import CompletionRequest, CompletionResult
 from engine.scheduler import Dropped
 from engine.turns import Turns
-
-_log = logging.getLogger("foregram.host")
 
 
 @dataclass(slots=True)
@@ -28,7 +26,7 @@ class Run:
 
     engine: ServedEngine
     metrics: Metrics
-    make_request: Callable[[], CompletionRequest]
+    make_request: Callable[[], CompletionRequest | None]  # None: its document is closed by now
     lose: Callable[[DeviceLostError], None]
     is_prefill: bool
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -40,14 +38,17 @@ class Run:
         """Complete, on the engine's thread."""
         try:
             event = yield from self._completing(cancelled)
-            self._tell(event)
+            if event is None:
+                self.dropped(Dropped.CANCELLED)
+            else:
+                self._tell(event)
         except DeviceLostError as error:
             self.lose(error)  # first: who hears of the failure and asks again is to be refused
             self._fail(error.code, str(error))
         except ForegramError as error:
             self._fail(error.code, str(error))
-        except Exception:  # noqa: BLE001 - whatever one completion meets, the next one is served
-            _log.exception("completion %s failed", self.id)
+        except Exception as error:  # noqa: BLE001 - whatever one completion meets, the next is served
+            log_failure(f"completion {self.id} failed", error)
             self._fail("internal_error", f"the completion failed; the log names {self.id}")
 
     def dropped(self, reason: Dropped) -> None:
@@ -57,10 +58,12 @@ class Run:
             self.metrics.cancelled.inc()
         self._tell(Failed(reason.value, f"the request was {reason.value}"))
 
-    def _completing(self, cancelled: Callable[[], bool]) -> Turns[CompleteEvent]:
+    def _completing(self, cancelled: Callable[[], bool]) -> Turns[CompleteEvent | None]:
         began = time.perf_counter()
         queue_ms = 1000 * (began - self.queued_at)
         request = self.make_request()
+        if request is None:
+            return None
         if self.is_prefill:
             yield from self.engine.prefilling(request, cancelled=cancelled)
             self._count("prefilled")
@@ -100,4 +103,7 @@ def _done(completion_id: str, result: CompletionResult, timings: Timings) -> Don
         reused_tokens=stats.reused_tokens,
         accepted_by_source=dict(stats.accepted_by_source),
         timings=timings,
+        neighbour_tokens=stats.neighbour_tokens,
+        neighbours=stats.neighbours,
+        num_open=stats.num_open,
     )

@@ -31,14 +31,21 @@ class HostRecord(msgspec.Struct, frozen=True, rename="camel"):
     pid: int
     protocol: int
     socket: str
-    started: float  # seconds since the epoch
-    restarts: int = 0  # how often in a row it was started after a crash
+    started_at: float  # this and the next in seconds since the machine was started
+    failed_at: float | None = None  # when it was noticed that it had ended by itself
+    failures: int = 0  # hosts in a row that ended so, with this one once that is noticed
+    has_served: bool = False  # for long enough that it was no failure to start it
+
+
+def new_secret() -> str:
+    """A token that nobody guesses."""
+    return secrets.token_urlsafe(32)
 
 
 def default_runtime_folder(environ: Mapping[str, str]) -> Path:
     """`foregram` in the session's runtime folder, or else a folder of the user's under /tmp."""
     session = environ.get("XDG_RUNTIME_DIR")
-    if session and Path(session).is_dir():
+    if session and Path(session).is_absolute() and Path(session).is_dir():
         return Path(session) / "foregram"
     # Not TMPDIR: shells that set one of their own would each start a host.
     return Path("/tmp") / f"foregram-{os.getuid()}"  # noqa: S108 - checked to be ours when opened
@@ -92,25 +99,63 @@ class RuntimeFolder:
         return self.path / "token"
 
     @property
+    def lsp_token_path(self) -> Path:
+        """The secret of language servers that listen on a port, and of their clients."""
+        return self.path / "lsp-token"
+
+    def port_token(self, address: str, port: int) -> str | None:
+        """The secret that the user's host on a port of this machine has made, if there is one."""
+        path = self._port_token_path(address, port)
+        try:
+            _check_private(path, stat.S_ISREG)
+            return path.read_text().strip()
+        except FileNotFoundError:
+            return None
+
+    @contextmanager
+    def kept_port_token(self, address: str, port: int, token: str) -> Iterator[Path]:
+        """Keep the secret of who has the port, for as long as that is so; the file that has it."""
+        path = self._port_token_path(address, port)
+        self._draft(path, token).replace(path)  # over what a host left that was killed
+        try:
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
+
+    def _port_token_path(self, address: str, port: int) -> Path:
+        return self.path / f"token-{address}-{port}"
+
+    @property
     def log_path(self) -> Path:
         """What the host prints."""
         return self.path / "host.log"
 
     def token(self) -> str:
         """The secret, made at the first call."""
-        if not self.token_path.is_symlink() and not self.token_path.exists():
-            self._make_token()
-        _check_private(self.token_path, stat.S_ISREG)
-        return self.token_path.read_text().strip()
+        return self._secret(self.token_path)
 
-    def _make_token(self) -> None:
-        draft = self.path / f"token.{os.getpid()}.{secrets.token_hex(4)}"
+    def lsp_token(self) -> str:
+        """The secret of language servers that listen on a port, made at the first call."""
+        return self._secret(self.lsp_token_path)
+
+    def _secret(self, path: Path) -> str:
+        if not path.is_symlink() and not path.exists():
+            self._make_secret(path)
+        _check_private(path, stat.S_ISREG)
+        return path.read_text().strip()
+
+    def _draft(self, path: Path, secret: str) -> Path:
+        draft = self.path / f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}"
         descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w") as file:
-            file.write(secrets.token_urlsafe(32) + "\n")
+            file.write(secret + "\n")
+        return draft
+
+    def _make_secret(self, path: Path) -> None:
+        draft = self._draft(path, new_secret())
         # A link is whole from its first moment, and fails where another process was first.
         with suppress(FileExistsError):
-            self.token_path.hardlink_to(draft)
+            path.hardlink_to(draft)
         draft.unlink()
 
     @contextmanager

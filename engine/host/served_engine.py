@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from engine.completer import EngineInfo
-from engine.request import CompletionChunk, CompletionRequest, CompletionResult
+from engine.request import ClosedBuffers, CompletionChunk, CompletionRequest, CompletionResult
 from engine.turns import Turns
 
 
@@ -49,6 +49,10 @@ class ServedEngine(Protocol):
         self, request: CompletionRequest, *, cancelled: Callable[[], bool]
     ) -> Turns[None]:
         """Read a prompt for later."""
+        ...
+
+    def forget(self, closed: ClosedBuffers) -> None:
+        """Use no longer what was learned from these buffers."""
         ...
 
     def close(self) -> None:

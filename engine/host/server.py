@@ -1,16 +1,14 @@
 """The host as a process: sockets, TLS, signals, and an end when nobody needs it any more."""
 
 import asyncio
-import errno
 import logging
-import os
 import signal
 import socket
 import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,34 +17,49 @@ import uvicorn
 
 from engine.errors import ConfigurationError
 from engine.host.app import create_app
-from engine.host.gate import Application, Event, Gate, Receive, Send, is_loopback
+from engine.host.gate import Application, Event, Gate, Receive, Send
+from engine.host.loopback import is_loopback
+from engine.host.runtime import RuntimeFolder
 from engine.host.service import CompletionService
+from engine.host.socket_file import listening
 
 _SILENT_CLIENT_S = 600.0  # a client that lives speaks more often than this
 _WATCH_S = 5.0
 _DRAIN_S = 10
-_PROBE_S = 1.0  # for whoever may listen on a socket file that is there
+_RUNS_END_S = 8.0  # of them; then what still runs ends at its next step
+_SERVED_S = 60.0  # who has served for so long did not fail at its start
 _log = logging.getLogger("foregram.host")
 
 
 @dataclass(frozen=True, slots=True)
 class HostOptions:
-    """Where to listen, and who may speak. A socket, or else host and port."""
+    """Where to listen, and who may speak. A socket, or else host and port.
+
+    In `token_folder` those who run on this machine as its user find the token of a port.
+    """
 
     socket: Path | None = None
     host: str = "127.0.0.1"
     port: int = 8012
     token: str | None = None
+    token_folder: RuntimeFolder | None = None
     tls_cert: Path | None = None
     tls_key: Path | None = None
     idle_exit_s: float | None = None
+    is_insecure: bool = False  # text and token may cross a network as they are
 
     def __post_init__(self) -> None:
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ConfigurationError("--tls-cert and --tls-key come together")
-        if not (self.socket or self.token or self.is_loopback):
+        if not (self.socket or self.token):
             raise ConfigurationError(
                 f"the host listens on {self.host} only with a token: name a --token-file"
+            )
+        if not (self.is_private or self.tls_cert or self.is_insecure):
+            raise ConfigurationError(
+                f"on {self.host} without TLS others could read the token and all text on its way: "
+                "name --tls-cert and --tls-key, or listen on 127.0.0.1 behind an SSH tunnel; "
+                "--insecure is for networks that are guarded otherwise"
             )
         if not 0 <= self.port <= 65535:
             raise ConfigurationError(f"port {self.port} is not within 0 and 65535")
@@ -56,8 +69,13 @@ class HostOptions:
 
     @property
     def is_loopback(self) -> bool:
-        """Whether no other machine can reach the host."""
+        """Whether the address is one that no other machine can reach."""
         return is_loopback(self.host)
+
+    @property
+    def is_private(self) -> bool:
+        """Whether no other machine can reach the host."""
+        return self.socket is not None or self.is_loopback
 
     def _check_tls(self) -> None:
         if self.tls_cert is None or self.tls_key is None:
@@ -79,14 +97,22 @@ class HostOptions:
 class HostServer:
     """Runs a service until SIGTERM, `stop`, or the idle time has passed."""
 
-    def __init__(self, service: CompletionService, options: HostOptions) -> None:
+    def __init__(
+        self,
+        service: CompletionService,
+        options: HostOptions,
+        on_served: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Serve by `options`; `on_served` hears once that the host has served for a while."""
         self._service = service
         self._options = options
+        self._on_served: Callable[[], None] | None = on_served
         self._used_at = time.monotonic()
-        app: Any = create_app(service, self.stop)  # its own types are narrower than ASGI's
+        stop = self.stop if options.is_private else None  # a client elsewhere is one of many
+        app: Any = create_app(service, stop)  # its own types are narrower than ASGI's
         is_local = options.socket is None and options.is_loopback
         gate = Gate(self._noting_use(app), options.token, is_local)
-        self._server = uvicorn.Server(_config(gate, options))
+        self._server = _Draining(_config(gate, options), service.end_runs)
 
     @property
     def is_stopping(self) -> bool:
@@ -102,7 +128,7 @@ class HostServer:
 
         Raises DeviceLostError in the end where the engine's device was lost.
         """
-        with _signals(self.stop), _listener(self._options) as listener:
+        with _signals(self.stop), _listener(self._options) as listener, self._announced(listener):
             self._service.start(self.stop)
             watch = asyncio.create_task(self._watch())
             try:
@@ -112,6 +138,25 @@ class HostServer:
                 await self._service.stop()
         if self._service.lost is not None:
             raise self._service.lost
+
+    @contextmanager
+    def _announced(self, listener: socket.socket) -> Iterator[None]:
+        """Say where the host listens once its token lies where its clients look."""
+        options = self._options
+        if options.socket is not None:
+            _log.info("listening on %s", options.socket)
+            yield
+            return
+        address, port = listener.getsockname()[:2]  # the port may have been the system's choice
+        with ExitStack() as stack:
+            kept = None
+            if options.token and options.token_folder:
+                keeping = options.token_folder.kept_port_token(address, port, options.token)
+                kept = stack.enter_context(keeping)
+            _log.info("listening on %s:%s", options.host, port)
+            if kept is not None:
+                _log.info("clients need the token in %s; those of this user find it there", kept)
+            yield
 
     def _noting_use(self, app: Application) -> Application:
         async def noting(scope: Event, receive: Receive, send: Send) -> None:
@@ -134,12 +179,30 @@ class HostServer:
         pause_s = _WATCH_S if limit is None else min(_WATCH_S, limit / 4)
         while True:
             await asyncio.sleep(pause_s)
-            for client in self._service.buffers.drop_silent(_SILENT_CLIENT_S):
-                self._service.scheduler.forget(client)
+            self._service.leave_silent(_SILENT_CLIENT_S)
+            if self._on_served is not None and self._service.served_s >= _SERVED_S:
+                self._on_served()
+                self._on_served = None
             if self._service.is_busy:
                 self._used_at = time.monotonic()
             if limit is not None and time.monotonic() - self._used_at >= limit:
                 self.stop()
+
+
+class _Draining(uvicorn.Server):
+    """Calls `end_runs` before its patience is over: what it cancels itself it logs with a stack."""
+
+    def __init__(self, config: uvicorn.Config, end_runs: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._end_runs = end_runs
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer what is under way, for so long as that may take."""
+        timer = asyncio.get_running_loop().call_later(_RUNS_END_S, self._end_runs)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            timer.cancel()
 
 
 @contextmanager
@@ -163,56 +226,20 @@ def _signals(stop: Callable[[], None]) -> Iterator[None]:
 @contextmanager
 def _listener(options: HostOptions) -> Iterator[socket.socket]:
     """The port, or the socket that only its user may open. Raises ConfigurationError."""
-    place = options.socket or f"{options.host}:{options.port}"
+    if options.socket is not None:
+        with listening(options.socket) as listener:
+            yield listener
+        return
+    address = options.host, options.port
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
     try:
-        listener = _bound(options)
+        listener = socket.create_server(address, family=family)
     except OSError as error:
-        raise ConfigurationError(f"cannot listen on {place}: {error.strerror or error}") from error
-    if options.socket is None:  # the port may have been the system's choice
-        place = f"{options.host}:{listener.getsockname()[1]}"
-    made = options.socket.stat() if options.socket is not None else None
-    _log.info("listening on %s", place)
-    try:
+        reason = error.strerror or error
+        place = f"{options.host}:{options.port}"
+        raise ConfigurationError(f"cannot listen on {place}: {reason}") from error
+    with listener:
         yield listener
-    finally:
-        listener.close()
-        if options.socket is not None and made is not None:
-            with suppress(FileNotFoundError):
-                if os.path.samestat(options.socket.stat(), made):  # not another host's by now
-                    options.socket.unlink()
-
-
-def _bound(options: HostOptions) -> socket.socket:
-    path = options.socket
-    if path is None:
-        family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-        return socket.create_server((options.host, options.port), family=family)
-    if path.is_socket():
-        if _is_alive(path):
-            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
-        path.unlink()
-    listener = socket.socket(socket.AF_UNIX)
-    try:
-        listener.bind(str(path))
-        path.chmod(0o600)
-        listener.listen()
-    except OSError:
-        listener.close()
-        raise
-    return listener
-
-
-def _is_alive(path: Path) -> bool:
-    """Whether somebody listens on a socket file."""
-    with socket.socket(socket.AF_UNIX) as probe:
-        probe.settimeout(_PROBE_S)
-        try:
-            probe.connect(str(path))
-        except (ConnectionRefusedError, FileNotFoundError):
-            return False
-        except TimeoutError:
-            return True
-    return True
 
 
 def _config(app: Application, options: HostOptions) -> uvicorn.Config:

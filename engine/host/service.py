@@ -9,10 +9,11 @@ import logging
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 
 from engine.completer import EngineInfo
 from engine.errors import DeviceLostError, ForegramError
-from engine.host.asked import request_maker
+from engine.host.asked import closed_buffers, request_maker
 from engine.host.buffers import ClientBuffers, spliced, split_at
 from engine.host.made import MadeCompletions
 from engine.host.metrics import Metrics
@@ -21,16 +22,21 @@ from engine.host.protocol import (
     CompleteEvent,
     CompleteRequest,
     Done,
+    Failed,
     Feedback,
     HostState,
     LoadProgress,
     Problem,
+    PromptUse,
 )
 from engine.host.run import Run
 from engine.host.served_engine import ServedEngine
 from engine.progress import Progress
+from engine.request import ClosedBuffers, FinishReason
 from engine.scheduler import Job, Scheduler
 
+_ENDED = FinishReason.CANCELLED.value
+_STOPPING = Problem("stopping", "the host is stopping")
 _log = logging.getLogger("foregram.host")
 
 
@@ -65,16 +71,18 @@ class _LoadedSoFar:
 class CompletionService:
     """The engine behind a queue. Its public methods are for the event loop's thread."""
 
-    def __init__(self, load: Callable[[Progress], ServedEngine]) -> None:
+    def __init__(self, load: Callable[[Progress], ServedEngine], requested_model: str = "") -> None:
+        self.requested_model = requested_model
         self.metrics = Metrics()
         self.buffers = ClientBuffers()
         self.scheduler = Scheduler()
+        self.last_prompt: PromptUse | None = None
         self._load = load
         self._engine: ServedEngine | None = None
         self._problem: Problem | None = None
         self._lost: DeviceLostError | None = None
         self._end: Callable[[], None] = lambda: None
-        self._ready_since: float | None = None
+        self._served_since: float | None = None
         self._loaded = _LoadedSoFar()
         self._is_stopping = False
         self._made = MadeCompletions(self.metrics)
@@ -115,8 +123,8 @@ class CompletionService:
 
     @property
     def served_s(self) -> float:
-        """Seconds since the model was loaded; 0 before."""
-        return 0.0 if self._ready_since is None else time.monotonic() - self._ready_since
+        """Seconds since the first completion was done; 0 before."""
+        return 0.0 if self._served_since is None else time.monotonic() - self._served_since
 
     @property
     def progress(self) -> LoadProgress | None:
@@ -145,10 +153,14 @@ class CompletionService:
         self._end = end
         self._thread.start()
 
-    async def stop(self) -> None:
-        """End what runs within a step, and wait for the engine's thread."""
+    def end_runs(self) -> None:
+        """End what runs within a step; who asked for it hears that the host stops."""
         self._is_stopping = True
         self.scheduler.stop()
+
+    async def stop(self) -> None:
+        """End what runs, and wait for the engine's thread."""
+        self.end_runs()
         if self._engine is not None:  # a model that still loads ends with the process
             await asyncio.to_thread(self._thread.join)
 
@@ -162,8 +174,9 @@ class CompletionService:
         if self.state != "ready":
             raise NotReadyError(self._not_ready())
         others = self.buffers.others(message.client, message.uri)
+        is_open = partial(self.buffers.holds, message.client)
         prefix, suffix = split_at(spliced(held.lines, message.overlay), message.position)
-        make = request_maker(message, prefix, suffix, held, others)
+        make = request_maker(message, prefix, suffix, held, others, is_open)
         is_prefill = message.bounds.max_tokens == 0
         run = Run(self.engine, self.metrics, make, self._lose, is_prefill)
         return self._events(run, message)
@@ -175,8 +188,13 @@ class CompletionService:
         try:
             while True:
                 event = await run.events.get()
+                if isinstance(event, Done) and self._is_stopping and event.finish_reason == _ENDED:
+                    event = Failed(_STOPPING.code, _STOPPING.message)
                 if isinstance(event, Done):
+                    self._served_since = self._served_since or time.monotonic()
                     made.text_len = len(event.text)
+                    if event.prompt_tokens:  # what only read a prompt says nothing of it
+                        self.last_prompt = PromptUse.of(event)
                 yield event
                 if not isinstance(event, Chunk):
                     return
@@ -189,10 +207,19 @@ class CompletionService:
         self._made.hear(feedback)
 
     def leave(self, client: str, uris: tuple[str, ...] | None) -> None:
-        """A client closes buffers, or leaves with all of them."""
-        self.buffers.close(client, uris)
+        """A client closes buffers, or leaves with all of them: what they taught goes, too."""
+        gone = self.buffers.close(client, uris)
         if uris is None:
             self.scheduler.forget(client)
+        engine = self._engine
+        if engine is not None and gone.buffers:
+            closed = closed_buffers(client, gone.workspace, gone.buffers.values())
+            self.scheduler.run_between(lambda: _forget(engine, closed))
+
+    def leave_silent(self, for_s: float) -> None:
+        """Clients that have said nothing for so long count as gone."""
+        for client in self.buffers.silent(for_s):
+            self.leave(client, None)
 
     def _work(self) -> None:
         try:
@@ -208,7 +235,6 @@ class CompletionService:
             self._problem = Problem("internal_error", f"the model cannot be loaded: {error}")
             _log.exception("the model cannot be loaded")
             return
-        self._ready_since = time.monotonic()
         _log.info("%s is loaded", self._engine.info.model)
         self.scheduler.work(self._engine.num_lanes, self._engine.expect)
         self._engine.close()
@@ -230,7 +256,14 @@ class CompletionService:
         if self._problem is not None:
             return self._problem
         if self._is_stopping:
-            return Problem("stopping", "the host is stopping")
+            return _STOPPING
         now = self._loaded.now
         share = f" ({now.task}, {now.done} of {now.total})" if now and now.total else ""
         return Problem("loading", f"the model is loading{share}")
+
+
+def _forget(engine: ServedEngine, closed: ClosedBuffers) -> None:
+    try:
+        engine.forget(closed)
+    except Exception:  # noqa: BLE001 - the thread would end with it
+        _log.exception("closed buffers could not be forgotten")

@@ -1,45 +1,44 @@
 """What a user may call a model: an alias, a hub id, a folder or a GGUF file."""
 
-import re
 from pathlib import Path
 
 from engine.errors import ModelNotFoundError
 from engine.model.hub import hub_folder
 from engine.model.located_model import EmbeddedModel, FolderModel, GgufModel, LocatedModel
+from engine.model.model_names import HUB_ALIASES, kind_of, path_of
 from engine.model.offline_parts import OFFLINE_MODELS
-
-DEFAULT_MODEL = "offline"
-
-HUB_ALIASES = {
-    size: f"Qwen/Qwen2.5-Coder-{size.upper()}"
-    for size in ("0.5b", "1.5b", "3b", "7b", "14b", "32b")
-}
-
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+", re.ASCII)
 
 
 def locate(spec: str, hub_cache: Path | None = None) -> LocatedModel:
-    """Find the model that `spec` names; a hub id may be downloaded.
-
-    Aliases win over files of that name, and files over hub ids. Raises ModelNotFoundError.
-    """
-    if spec in OFFLINE_MODELS:
+    """Find the model that `spec` names; a hub id may be downloaded. Raises ModelNotFoundError."""
+    kind = kind_of(spec)
+    if kind == "embedded":
         return EmbeddedModel(OFFLINE_MODELS[spec])
-    if spec in HUB_ALIASES:
-        repository = HUB_ALIASES[spec]
-        return FolderModel(hub_folder(repository, hub_cache), repository)
-    path = Path(spec).expanduser()
-    if path.is_dir():
-        return _folder(path)
-    if path.suffix == ".gguf" or path.is_file():
-        return _file(path)
-    if _HUB_ID.fullmatch(spec):
-        return FolderModel(hub_folder(spec, hub_cache), spec)
-    raise ModelNotFoundError(
-        f"no model is called {spec!r}: it is no alias ({', '.join([*OFFLINE_MODELS, *HUB_ALIASES])})"
-        f", no folder or .gguf file in {Path.cwd()}, and no hub id (owner/name); without --model "
-        f"the embedded model runs, which {OFFLINE_MODELS[DEFAULT_MODEL].install} installs"
-    )
+    if kind == "path":
+        path = path_of(spec)
+        return _folder(path) if path.is_dir() else _file(path)
+    if kind == "unknown":
+        raise ModelNotFoundError(
+            f"no model is called {spec!r}: it is no alias "
+            f"({', '.join([*OFFLINE_MODELS, *HUB_ALIASES])}), no path (a folder is written "
+            f"{_as_folder(spec)}), and no hub id (owner/name)"
+        )
+    repository = HUB_ALIASES.get(spec, spec)
+    return FolderModel(_from_hub(repository, hub_cache), repository)
+
+
+def _from_hub(repository: str, hub_cache: Path | None) -> Path:
+    try:
+        return hub_folder(repository, hub_cache)
+    except ModelNotFoundError as error:
+        if not Path(repository).is_dir():
+            raise
+        hint = f"the folder of that name is written {_as_folder(repository)}"
+        raise ModelNotFoundError(f"{error}; {hint}") from error
+
+
+def _as_folder(name: str) -> str:
+    return f"./{name}" if name else "./NAME"
 
 
 def _folder(path: Path) -> FolderModel:

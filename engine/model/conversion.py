@@ -52,7 +52,10 @@ def convert(
         progress.advance(tensor.numel() * _FLOAT_BYTES)
         return tensor
 
-    progress.begin(f"converting {name} to {variant}", config.num_parameters * _FLOAT_BYTES)
+    progress.begin(
+        f"converting {name} to {variant}, once on this machine",
+        config.num_parameters * _FLOAT_BYTES,
+    )
     try:
         with (folder / WEIGHTS_FILE).open("wb") as file, torch.inference_mode():
             writer = SafetensorsWriter(file)

@@ -90,5 +90,5 @@ def find_fim_format(vocabulary: Vocabulary, model_name: str) -> FimFormat:
         )
     raise UnsupportedModelError(
         f"{model_name} has no fill-in-the-middle tokens, so it cannot complete inside a file; "
-        "Qwen2.5-Coder can (--model 0.5b)"
+        "Qwen2.5-Coder can: `0.5b` is the smallest"
     )

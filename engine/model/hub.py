@@ -34,7 +34,7 @@ def hub_folder(repository: str, hub_cache: Path | None = None) -> Path:
         raise ModelNotFoundError(
             f"{repository} is not in the local Hugging Face cache, and downloading it failed "
             f"({type(error).__name__}); check the name and the network, or use the embedded model "
-            "with --model offline, a folder, or a .gguf file"
+            "`offline`, a folder, or a .gguf file"
         ) from error
 
 

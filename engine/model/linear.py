@@ -4,8 +4,10 @@ The 8-bit layers give a row the same bits whatever other rows ride along, which 
 lookahead text equal plain text. The float layers do not promise that.
 """
 
+import platform
 import warnings
 from collections.abc import Mapping
+from functools import cache
 from threading import Lock
 from typing import Protocol
 
@@ -18,6 +20,7 @@ ACTIVATION_LEVELS = 63
 _SHIFT = 64
 _FINE = 2 * ACTIVATION_LEVELS  # steps of the second pass within one step of the first
 
+_X86 = ("x86_64", "AMD64", "i386", "i686")
 _one_at_a_time = Lock()
 
 
@@ -112,9 +115,20 @@ def _prepack(weight: torch.Tensor, scale: torch.Tensor) -> object:
     return torch.ops.quantized.linear_prepack(quantised, None)
 
 
+@cache
 def has_fbgemm() -> bool:
-    """Return whether torch brings FBGEMM's products and this processor runs them."""
-    return "fbgemm" in torch.backends.quantized.supported_engines
+    """Return whether torch brings FBGEMM's products and this processor runs them.
+
+    Some builds for ARM name the engine and then refuse every matrix, so a small one is tried.
+    """
+    engines = torch.backends.quantized.supported_engines
+    if platform.machine() not in _X86 or "fbgemm" not in engines:
+        return False
+    try:
+        _prepack(torch.ones(8, 8, dtype=torch.int8), torch.ones(8))
+    except RuntimeError:
+        return False
+    return True
 
 
 def make_linear(name: str, tensors: Mapping[str, torch.Tensor], *, fine: bool = False) -> Linear:

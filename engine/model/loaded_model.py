@@ -6,12 +6,12 @@ from pathlib import Path
 
 from engine.errors import ConfigurationError
 from engine.model.byte_trie import ByteTrie
-from engine.model.catalog import DEFAULT_MODEL
 from engine.model.causal_lm import CausalModel
 from engine.model.converted_model import ConvertedModel
 from engine.model.device import GPU_FORMS, Device
 from engine.model.fim import FimFormat, find_fim_format
 from engine.model.loading import ForeignModel, prepare
+from engine.model.model_names import DEFAULT_MODEL
 from engine.model.qwen2 import Qwen2
 from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress

@@ -7,19 +7,19 @@ with it (token healing), as its tokens would differ from those of the whole word
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from engine.config import Layout
 from engine.model.fim import FimFormat
-from engine.model.prompt_window import Window, cut_window
+from engine.model.prompt_window import Window, cut_window, neighbour_room
 from engine.model.tokenizer import Tokenizer, encodable
 from engine.request import Snippet
 
 # The trailing word or run of punctuation with one blank before it, or trailing blanks.
 _PIECE = re.compile(r"(?: ?\w{1,48}| ?[^\w\s]{1,48}|[ \t]+)\Z")
 _CONTEXT_CHARS = 1024
-_SNIPPET_SHARE = 1 / 3
 _FEW_CHARS = 200  # so little text does not show the model its language
 _REPOSITORY = "repository\n"  # a name that says nothing; its tokens are part of the layout
 _FIM_MARKS = 4  # prefix, suffix and middle token, and a lead of the prefix
@@ -32,12 +32,20 @@ class Prompt:
     `partial` is the text before the cursor whose tokens may change once more text follows.
     `context_ids` are the tokens of the text before `partial`, its last hundreds of characters.
     The answer must begin with `dropped`, which is `partial` or nothing.
+    `neighbours` are the paths of the files that snippets of stand before this one.
     """
 
     ids: tuple[int, ...]
     dropped: bytes
     partial: bytes
     context_ids: tuple[int, ...]
+    neighbours: tuple[str, ...] = ()
+    neighbour_tokens: int = 0
+
+
+def no_snippets(_room: int) -> Sequence[Snippet]:
+    """Show the model nothing but the file at the cursor."""
+    return ()
 
 
 def build_prompt(
@@ -50,17 +58,19 @@ def build_prompt(
     *,
     healing: bool = True,
     path: str = "",
-    snippets: Sequence[Snippet] = (),
+    snippets: Callable[[int], Sequence[Snippet]] = no_snippets,
 ) -> Prompt:
     """Lay out the text around a cursor in at most `budget_tokens` tokens.
 
     Far text is left out, three quarters of the budget going to the prefix. `healing=False` keeps
-    the piece at the cursor in the prompt, for comparisons. Of `snippets`, best first, those stand
-    before the file `path` that fit a third of the budget.
+    the piece at the cursor in the prompt, for comparisons. `snippets` is asked for as many tokens
+    as the file leaves free, and at least for a third of the budget; they stand before the file
+    `path`, and what they do not take is the file's.
     """
     named = bool(path) and len(prefix) + len(suffix) < _FEW_CHARS
-    share = int(budget_tokens * _SNIPPET_SHARE)
-    header = _header(tokenizer, fim, path, snippets, share, named=named)
+    room = neighbour_room(tokenizer, prefix, suffix, budget_tokens)
+    neighbours = _neighbours(tokenizer, fim, path, snippets, room)
+    header = _header(tokenizer, fim, path, neighbours, named=named)
     partial = cut_piece(prefix)
     kept = prefix.removesuffix(partial) if layout == "line" and healing else prefix
     marks = len(tokenizer.start_ids) + _FIM_MARKS
@@ -70,6 +80,8 @@ def build_prompt(
         dropped=_bytes(prefix[len(kept) :]),
         partial=_bytes(partial),
         context_ids=tuple(tokenizer.encode(_tail(prefix.removesuffix(partial)))),
+        neighbours=tuple(neighbours),
+        neighbour_tokens=sum(map(len, neighbours.values())),
     )
 
 
@@ -79,12 +91,34 @@ def cut_piece(prefix: str) -> str:
     return found[0] if found else ""
 
 
+def _neighbours(
+    tokenizer: Tokenizer,
+    fim: FimFormat,
+    path: str,
+    snippets: Callable[[int], Sequence[Snippet]],
+    room: int,
+) -> dict[str, list[int]]:
+    """Return the tokens of other files by their paths, and in the order of these.
+
+    That of their worth would change as the user types.
+    """
+    if fim.repository_id is None or fim.file_id is None:
+        return {}
+    room -= len(_header(tokenizer, fim, path, {}, named=True))
+    chosen: dict[str, list[int]] = {}
+    for snippet in snippets(room):
+        ids = [fim.file_id, *tokenizer.encode(f"{snippet.path}\n{snippet.text}")]
+        if len(ids) <= room and snippet.path not in chosen:
+            chosen[snippet.path] = ids
+            room -= len(ids)
+    return dict(sorted(chosen.items()))
+
+
 def _header(
     tokenizer: Tokenizer,
     fim: FimFormat,
     path: str,
-    snippets: Sequence[Snippet],
-    budget: int,
+    neighbours: Mapping[str, list[int]],
     *,
     named: bool,
 ) -> list[int]:
@@ -92,22 +126,11 @@ def _header(
 
     `named` has this file's name stand there also without other files.
     """
-    if fim.repository_id is None or fim.file_id is None:
+    if fim.repository_id is None or fim.file_id is None or not (neighbours or named):
         return []
-    chosen: dict[str, list[int]] = {}
     start = [fim.repository_id, *tokenizer.encode(_REPOSITORY)]
     own = [fim.file_id, *tokenizer.encode(f"{path}\n")]
-    budget -= len(start) + len(own)
-    for snippet in snippets:
-        ids = [fim.file_id, *tokenizer.encode(f"{snippet.path}\n{snippet.text}")]
-        if len(ids) <= budget:
-            chosen[snippet.path] = ids
-            budget -= len(ids)
-    if not (chosen or named):
-        return []
-    # In the order of their paths: that of their worth would change as the user types.
-    files = [token_id for name in sorted(chosen) for token_id in chosen[name]]
-    return [*start, *files, *own]
+    return [*start, *chain.from_iterable(neighbours.values()), *own]
 
 
 def _lay_out(

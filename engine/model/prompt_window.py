@@ -7,12 +7,16 @@ does not shift the prompt's first token and the cached keys stay valid.
 import re
 from dataclasses import dataclass
 
+from engine.model.anchors import STEADY_LINES
 from engine.model.tokenizer import Tokenizer
 
 _ANCHOR_LINES = 32
 _CHARS_PER_TOKEN = 6  # more than code has on average: what can hardly fit is not encoded at all
 _SUFFIX_PART = 4  # prefix to suffix as three to one
 _SUFFIX_STEPS = 8
+_NEIGHBOUR_PART = 3  # other files have at least a third
+_NEIGHBOUR_STEPS = 8
+_GROWTH_PART = 6  # of a prompt is left to the lines that are typed until the next anchor
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,24 @@ class Window:
 
     prefix: str
     suffix_ids: tuple[int, ...]
+
+
+def neighbour_room(tokenizer: Tokenizer, prefix: str, suffix: str, budget: int) -> int:
+    """Return how much of `budget` other files may take: what this one leaves, at least a third.
+
+    The other files stand before this one, and should stay while it grows: room is left for that,
+    and changes in steps, when the file has a number of lines that is an anchor. Neither what is
+    typed on a line counts, nor where in the file that is.
+    """
+    least = budget // _NEIGHBOUR_PART
+    behind = suffix.partition("\n")[2]
+    if len(prefix) + len(behind) > budget * _CHARS_PER_TOKEN:
+        return least
+    num_new = (prefix.count("\n") + suffix.count("\n")) % STEADY_LINES
+    before = prefix.split("\n")[: -1 - num_new]
+    num_tokens = len(tokenizer.encode("\n".join(before))) + len(tokenizer.encode(behind))
+    step = max(1, budget // _NEIGHBOUR_STEPS)
+    return max(least, (budget - budget // _GROWTH_PART - num_tokens) // step * step)
 
 
 def cut_window(tokenizer: Tokenizer, prefix: str, suffix: str, budget: int) -> Window:

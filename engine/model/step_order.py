@@ -70,6 +70,10 @@ class StepAnswer(Protocol):
         """Rows that it took so long for, those of other sequences included."""
         ...
 
+    def margins_of(self, rows: np.ndarray) -> np.ndarray:
+        """Float32 [len(rows)]: the best score of each of these rows less the next best."""
+        ...
+
     def top_tokens(self) -> np.ndarray:
         """Likely ids after each row, int64 [rows, 8], best first, -1 where there are fewer.
 

@@ -13,13 +13,15 @@ PARTNERS = dict(zip(OPENING + QUOTES, CLOSING + QUOTES, strict=True))
 class Balance(NamedTuple):
     """What a text leaves open, innermost last, and how many closing brackets it has too many.
 
-    `comment` is where a comment begins that goes on at the text's end.
+    `starts` are the places of the open brackets; `comment` is where a comment begins that goes on
+    at the text's end.
     """
 
     open: str = ""
     surplus: int = 0
     quote: str | None = None
     comment: int | None = None
+    starts: tuple[int, ...] = ()
 
     @property
     def closers(self) -> str:
@@ -30,7 +32,7 @@ class Balance(NamedTuple):
 
 def balance(text: str, marks: tuple[str, ...] = ()) -> Balance:
     """Read a text that begins outside of strings; `marks` begin comments."""
-    opened: list[str] = []
+    opened: list[int] = []
     surplus, quote, comment = 0, None, None
     for match in _tokens(marks).finditer(text):
         token = match.group()
@@ -43,14 +45,15 @@ def balance(text: str, marks: tuple[str, ...] = ()) -> Balance:
         elif token in QUOTES:
             quote = None if _is_apostrophe(text, match.start()) else token
         elif token in OPENING:
-            opened.append(token)
+            opened.append(match.start())
         elif token not in CLOSING:
             comment = match.start()
         elif opened:
             opened.pop()
         else:
             surplus += 1
-    return Balance("".join(opened), surplus, quote, comment)
+    marks_open = "".join(text[start] for start in opened)
+    return Balance(marks_open, surplus, quote, comment, tuple(opened))
 
 
 @cache

@@ -20,9 +20,10 @@ from lsp_server.host_link import HostLink
 from lsp_server.host_search import LinkState
 from lsp_server.permissions import Permissions
 from lsp_server.prompt.extent import Trigger
-from lsp_server.reasons import Reason
+from lsp_server.reasons import HOST_TROUBLES, WITHDRAWN, Reason
 from lsp_server.settings import Settings
 
+_LONGEST_LINE = 100_000  # characters; nobody writes such a line by hand
 _VARIETY = 0.8  # temperature of all candidates but the first
 _VARIETY_S = 3.0  # after this no third candidate is begun
 _SECOND_S = 10.0  # and after this no second one, which who asks is waiting for
@@ -47,12 +48,6 @@ _FAILURES = {
     "stopped": Reason.HOST_UNREACHABLE,
     "stopping": Reason.HOST_UNREACHABLE,
     "superseded": Reason.SUPERSEDED,
-}
-_HOST_FAILURES = {
-    Reason.DEVICE_LOST,
-    Reason.HOST_FAILED,
-    Reason.HOST_LOADING,
-    Reason.HOST_UNREACHABLE,
 }
 
 
@@ -81,11 +76,12 @@ class Completer:
         self._settings = settings
         self._line_end = line_end
         self._known = TypeThrough()
+        self._last_places: dict[str, Position] = {}  # by document
         self._generations = Generations(documents, link, self._known, settings)
 
     @property
-    def last(self) -> Done | None:
-        """What the host said of its last completion."""
+    def last(self) -> tuple[str, Done] | None:
+        """Which document the host's last completion was of, and what it said of it."""
         return self._generations.last
 
     async def answer(self, asked: Asked) -> Answer:
@@ -93,13 +89,16 @@ class Completer:
         cursor = self._cursor(asked)
         if isinstance(cursor, Reason):
             return Answer(reason=cursor)
-        reason = None
+        self._last_places[asked.uri] = cursor.origin.position
+        silence, reason = self._permissions().silence(cursor.snapshot), None
         if asked.trigger is Trigger.INVOKED or not self._found(cursor):
+            if silence is not None and asked.trigger is not Trigger.INVOKED:
+                return Answer(reason=silence)
             reason = await self._generated(cursor)
         found = self._found(cursor)
         if not found:
             return Answer(reason=reason or Reason.MODEL_SAID_NOTHING)
-        if self._settings().speculate:
+        if self._settings().speculate and silence is None:
             self._generations.look_ahead(cursor, found[0])
         shown = found if asked.trigger is Trigger.INVOKED else found[:1]
         return Answer(tuple(self._item(cursor, one) for one in shown))
@@ -107,8 +106,30 @@ class Completer:
     def prefill(self, uri: str, position: Position) -> None:
         """Have the host read a prompt that is likely to be asked for."""
         snapshot = self._documents.snapshot(uri)
-        if isinstance(snapshot, Snapshot) and self._permissions().refusal(snapshot) is None:
+        if not isinstance(snapshot, Snapshot) or _is_long(snapshot, position.line):
+            return
+        if self.left_alone(uri) is None:
             self._generations.prefill(snapshot, position)
+
+    def read_again(self, uri: str) -> None:
+        """Have the host read the prompt where this document was completed last.
+
+        Other files may have changed meanwhile, which stand before it in the prompt.
+        """
+        if (position := self._last_places.get(uri)) is not None:
+            self.prefill(uri, position)
+
+    def left_alone(self, uri: str) -> Reason | None:
+        """Why nothing is written in a document by itself; None where something is."""
+        snapshot = self._documents.snapshot(uri)
+        if isinstance(snapshot, DocumentRefused):
+            return _REFUSALS[snapshot.reason]
+        permissions = self._permissions()
+        return permissions.refusal(snapshot) or permissions.silence(snapshot)
+
+    def hindrance(self, uri: str) -> Reason | None:
+        """Why nothing would be written now: the document's reason, or the host's."""
+        return self.left_alone(uri) or _NO_HOST.get(self._link.state)
 
     def catch_up(self, uri: str) -> None:
         """Do what was put off while the user typed."""
@@ -118,6 +139,7 @@ class Completer:
         """A document was closed."""
         self._known.forget(uri)
         self._generations.forget(uri)
+        self._last_places.pop(uri, None)
 
     def stop_all(self) -> None:
         """The editor goes."""
@@ -127,6 +149,8 @@ class Completer:
         snapshot = self._documents.snapshot(asked.uri)
         if isinstance(snapshot, DocumentRefused):
             return _REFUSALS[snapshot.reason]
+        if _is_long(snapshot, asked.position.line):  # first: all else would look at the line
+            return Reason.LINE_TOO_LONG
         if (reason := self._permissions().refusal(snapshot)) is not None:
             return reason
         if not 0 <= asked.position.line < len(snapshot.lines):
@@ -138,10 +162,17 @@ class Completer:
         return self._known.remainders(cursor.origin.snapshot, cursor.origin.position)
 
     async def _generated(self, cursor: Cursor) -> Reason | None:
+        """Have a completion written; where the host ends in the middle of it, by the next one."""
+        reason = await self._asked_of_host(cursor)
+        if reason is Reason.HOST_UNREACHABLE and not self._is_outdated(cursor.snapshot):
+            reason = await self._asked_of_host(cursor)
+        return reason
+
+    async def _asked_of_host(self, cursor: Cursor) -> Reason | None:
         """Have a completion written, and more of them for who asks; why there is none."""
-        state = await self._link.ready()
+        state = await self._link.ready(lambda: not self._is_outdated(cursor.snapshot))
         if state != "ready":
-            return _NO_HOST[state]
+            return Reason.SUPERSEDED if self._is_outdated(cursor.snapshot) else _NO_HOST[state]
         settings = self._settings()
         if cursor.trigger is Trigger.INVOKED:
             return await self._candidates(cursor, settings)
@@ -158,9 +189,10 @@ class Completer:
             count = len(self._found(cursor))
             limit_s = _VARIETY_S if count > 1 else _SECOND_S
             is_late = time.monotonic() - began > limit_s
-            if reason is not None or is_late or count >= settings.num_candidates:
+            is_over = reason in HOST_TROUBLES or reason in WITHDRAWN
+            if is_over or is_late or count >= settings.num_candidates:
                 break
-            await self._begun(cursor, Sampled(_VARIETY, settings.seed + number))
+            await self._begun(cursor, Sampled(_VARIETY, (settings.seed + number) % 2**63))
         for one in best:
             self._known.prefer(one.completion_id)
         return reason
@@ -171,7 +203,7 @@ class Completer:
             reason = await self._outcome(running, cursor)
             if self._found(cursor):
                 return None
-            if reason in _HOST_FAILURES:
+            if reason in HOST_TROUBLES:
                 return reason
             # Who joined may have typed all of it, or something else by now.
             if running.origin == cursor.origin and reason is not Reason.SUPERSEDED:
@@ -215,3 +247,7 @@ class Completer:
             line_end=self._line_end(snapshot),
             accept_command=settings.accept_command,
         )
+
+
+def _is_long(snapshot: Snapshot, row: int) -> bool:
+    return len(snapshot.line(row)) > _LONGEST_LINE

@@ -5,8 +5,10 @@ from collections.abc import Callable
 from engine.host.protocol import Bounds, CompleteRequest, Done, LineSplice, Position, Sampled
 from lsp_server.completion.cursor import Cursor, Origin, accepted
 from lsp_server.completion.generation import Generation
+from lsp_server.completion.judge import Judge
 from lsp_server.completion.postprocess import process
 from lsp_server.completion.surroundings import Surroundings
+from lsp_server.completion.syntax_judge import SyntaxJudge
 from lsp_server.completion.type_through import Remainder, TypeThrough
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
@@ -31,7 +33,7 @@ class Generations:
         known: TypeThrough,
         settings: Callable[[], Settings],
     ) -> None:
-        self.last: Done | None = None
+        self.last: tuple[str, Done] | None = None  # of which document, and what was said
         self._link = link
         self._known = known
         self._settings = settings
@@ -61,7 +63,7 @@ class Generations:
             cursor.snapshot,
             cursor.overlay,
             bounds_for(cursor.trigger, place),
-            self._finisher(origin, around),
+            self._finisher(origin, around, self._judge(cursor.snapshot, origin, around)),
             sampling=sampling,
         )
         self._running[cursor.snapshot.uri] = generation
@@ -80,9 +82,11 @@ class Generations:
         place = _place_by_text(origin)
         around = _surroundings(origin, place, Trigger.AUTOMATIC, after_accept=True)
         bounds = bounds_for(Trigger.AUTOMATIC, place, after_accept=True)
+        row = cursor.origin.position.line
+        finisher = self._finisher(origin, around, self._judge(cursor.snapshot, origin, around, row))
         self._end_ahead()
         self._ahead = self._generation(
-            origin, cursor.snapshot, overlay, bounds, self._finisher(origin, around), ahead=True
+            origin, cursor.snapshot, overlay, bounds, finisher, ahead=True
         )
 
     def prefill(self, snapshot: Snapshot, position: Position) -> None:
@@ -157,21 +161,35 @@ class Generations:
                 max_tokens=min(bounds.max_tokens, settings.max_tokens),
                 single_line=bounds.single_line,
                 time_limit_ms=settings.time_limit_ms or bounds.time_limit_ms,
+                min_margin=bounds.min_margin,
             ),
             is_speculative=ahead,
         )
         return Generation(origin, self._link.complete(request, held), finish)
 
-    def _finisher(self, origin: Origin, around: Surroundings) -> Callable[[Done], Reason | None]:
+    def _judge(
+        self, held: Snapshot, origin: Origin, around: Surroundings, row: int | None = None
+    ) -> Judge | None:
+        """Who knows whether code breaks at `origin`, whose text is `held` but from line `row` on."""
+        row = origin.position.line if row is None else row
+        line = self._places.parsed_line(held, row)
+        if line is None:
+            return None
+        above = origin.snapshot.lines[row : origin.position.line]
+        return SyntaxJudge(line, around, "\n".join((*above, around.before)))
+
+    def _finisher(
+        self, origin: Origin, around: Surroundings, judge: Judge | None
+    ) -> Callable[[Done], Reason | None]:
         """Remember what was written, or tell why it is nothing."""
 
         def finish(done: Done) -> Reason | None:
-            self.last = done
+            self.last = origin.snapshot.uri, done
             if done.finish_reason == CANCELLED:
                 return Reason.SUPERSEDED
             if not done.text:
                 return Reason.MODEL_SAID_NOTHING
-            made = process(done.text, around)
+            made = process(done.text, around, judge)
             if made.reason is None:
                 place = (origin.snapshot, origin.position)
                 self._known.remember(*place, done.id, made.text, made.replaced_chars_after_cursor)

@@ -7,7 +7,7 @@ from typing import Self
 from lsprotocol import types
 
 from engine.host.protocol import Position
-from lsp_server.completion.postprocess import Processed
+from lsp_server.completion.processed import Processed
 
 ACCEPT_COMMAND = "foregram.accept"
 

@@ -40,6 +40,11 @@ def replaced_in_line(text: str, around: Surroundings) -> int:
     return _closers_written(text, around)
 
 
+def num_closers(rest: str) -> int:
+    """How many closing brackets and quotes stand right behind the cursor."""
+    return len(list(takewhile(CLOSERS.__contains__, rest[:_MOST_CLOSERS])))
+
+
 def without_next(text: str, around: Surroundings) -> str | Reason:
     """The text up to where it repeats the lines below the cursor."""
     start = _repeat_start(text, around)
@@ -92,10 +97,9 @@ def _partly_written(text: str, rest: str) -> int:
 def _closers_written(text: str, around: Surroundings) -> int:
     """How many closing characters right behind the cursor the text has made superfluous."""
     head, rest = around.before[-_LONG:], around.rest[:_LONG]
-    closing = "".join(takewhile(CLOSERS.__contains__, rest[:_MOST_CLOSERS]))
     before = balance(head + rest, around.marks)
     faults = []
-    for count in range(len(closing) + 1):
+    for count in range(num_closers(rest) + 1):
         after = balance(head + text + rest[count:], around.marks)
         breaks_string = after.quote is not None and before.quote is None
         faults.append(max(after.surplus - before.surplus, 0) + breaks_string)

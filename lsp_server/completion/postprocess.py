@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
 
 from lsp_server.completion.indenting import indented
+from lsp_server.completion.judge import Judge, LineJudge
 from lsp_server.completion.overlap import (
     not_only_next,
     replaced_in_line,
@@ -12,8 +12,10 @@ from lsp_server.completion.overlap import (
     without_next,
     without_surplus,
 )
+from lsp_server.completion.processed import Processed
 from lsp_server.completion.surroundings import Surroundings
 from lsp_server.completion.trimming import in_scope, plain, unrepeated
+from lsp_server.completion.unbroken import unbroken
 from lsp_server.reasons import Reason
 
 Step = Callable[[str, Surroundings], str | Reason]
@@ -22,16 +24,20 @@ _FIRST_STEPS: tuple[Step, ...] = (plain, in_scope, unrepeated, not_only_next)
 _BRACKETS_ONLY = re.compile(r"""[\s()\[\]{}<>"'`;,]*""")
 
 
-class Processed(NamedTuple):
-    """Text to insert at the cursor in place of characters behind it; or why there is none."""
+def process(text: str, around: Surroundings, judge: Judge | None = None) -> Processed:
+    """Trim and mend a finished completion. Line ends stay LF.
 
-    text: str = ""
-    replaced_chars_after_cursor: int = 0
-    reason: Reason | None = None
+    `judge` knows the text better than the cursor's line does.
+    """
+    made = trimmed(text, around)
+    if around.is_free:
+        return made
+    made = unbroken(made, around, judge or LineJudge(around))
+    return made if made.reason else _unless_worthless(made, around)
 
 
-def process(text: str, around: Surroundings) -> Processed:
-    """Trim and mend a finished completion. Line ends stay LF."""
+def trimmed(text: str, around: Surroundings) -> Processed:
+    """A completion without what it should not have said; it may still leave code broken."""
     for step in _FIRST_STEPS:
         outcome = step(text, around)
         if isinstance(outcome, Reason):
@@ -58,14 +64,15 @@ def _finished(text: str, around: Surroundings, replaced: int) -> Processed:
         return Processed(reason=outcome)
     text = indented(outcome, around)
     text = text.rstrip() if ends_line else text
-    reason = _worthless(text, around, replaced)
-    return Processed(text, replaced) if reason is None else Processed(reason=reason)
+    return _unless_worthless(Processed(text, replaced), around)
 
 
-def _worthless(text: str, around: Surroundings, replaced: int) -> Reason | None:
-    """Why a text is not worth showing."""
+def _unless_worthless(made: Processed, around: Surroundings) -> Processed:
+    """`made`, or why it is not worth showing."""
+    text, replaced, _ = made
     if not text.strip():
-        return Reason.BLANK
+        return Processed(reason=Reason.BLANK)
     if text.rstrip() == around.rest[:replaced].rstrip():
-        return Reason.ONLY_REPEATS_REST
-    return Reason.BRACKET_ONLY if _BRACKETS_ONLY.fullmatch(text) else None
+        return Processed(reason=Reason.ONLY_REPEATS_REST)
+    is_empty = _BRACKETS_ONLY.fullmatch(text) is not None
+    return Processed(reason=Reason.BRACKET_ONLY) if is_empty else made

@@ -7,7 +7,7 @@ from typing import Self
 from engine.host.protocol import Position
 from lsp_server.prompt.extent import Extent
 from lsp_server.prompt.indentation import indent_unit
-from lsp_server.prompt.line_scan import comment_marks
+from lsp_server.prompt.line_scan import UNPAIRED, comment_marks
 
 _WINDOW = 1_000  # lines on either side
 _UNIT_LINES = 100  # on either side that tell the unit of indentation
@@ -25,6 +25,7 @@ class Surroundings:
     unit: str | None = None  # of indentation
     marks: tuple[str, ...] = ()  # of line comments
     is_cut: bool = False  # there is more above
+    language_id: str = ""
 
     @classmethod
     def of(
@@ -48,7 +49,13 @@ class Surroundings:
             unit or indent_unit(near),
             comment_marks(language_id),
             row > _WINDOW,
+            language_id,
         )
+
+    @property
+    def is_free(self) -> bool:
+        """Brackets and quotes stand here as they like."""
+        return self.language_id in UNPAIRED
 
     @property
     def head(self) -> str:

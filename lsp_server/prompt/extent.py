@@ -32,6 +32,7 @@ class ExtentLimits:
     invoked_tokens: int = 256
     deeper_time_ms: int = 300
     several_time_ms: int = 1_500
+    min_margin: float = 3.5  # logits; from the second line on, which nobody has asked for
 
 
 _AUTOMATIC = {
@@ -64,7 +65,15 @@ def bounds_for(
     if extent is Extent.ONE_LINE:
         return Bounds(max_tokens=limits.line_tokens, single_line=True)
     if extent is Extent.DEEPER:
-        return Bounds(max_tokens=limits.deeper_tokens, time_limit_ms=limits.deeper_time_ms)
+        return Bounds(
+            max_tokens=limits.deeper_tokens,
+            time_limit_ms=limits.deeper_time_ms,
+            min_margin=limits.min_margin,
+        )
     if trigger is Trigger.INVOKED:
         return Bounds(max_tokens=limits.invoked_tokens)
-    return Bounds(max_tokens=limits.several_tokens, time_limit_ms=limits.several_time_ms)
+    return Bounds(
+        max_tokens=limits.several_tokens,
+        time_limit_ms=limits.several_time_ms,
+        min_margin=limits.min_margin,
+    )

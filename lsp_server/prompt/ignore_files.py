@@ -1,88 +1,169 @@
-"""What `.gitignore` and `.foregramignore` say about files below a folder, as git reads them."""
+"""What `.gitignore` and `.foregramignore` say about files below a folder, as git reads them.
 
-import re
+They are a repository's, and may ask for anything: what is no file, is too long or takes too long
+to judge makes the verdict unclear, and what is unclear is not sent.
+"""
+
+import os
+import stat
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from enum import Enum, auto
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple, TypeVar
 
-from pathspec import GitIgnoreSpec
+from lsp_server.prompt.globs import GlobList, TooMuchWorkError, Work
 
 IGNORE_FILES = (".gitignore", ".foregramignore")  # in one folder the second has the last word
 _MAX_FOLDERS = 2_000
-_MAX_BYTES = 2**20  # above any list of patterns
+_MAX_VERDICTS = 10_000
+_MAX_DEPTH = 128  # folders between the workspace's and a file
+_MAX_BYTES = 2**18  # above any list that people write
 
-_Stamp = tuple[tuple[int, int] | None, ...]
+
+class Ignored(Enum):
+    """What the lists say of a file."""
+
+    NO = auto()
+    YES = auto()
+    UNCLEAR = auto()
+
+
+class UnusableListError(Exception):
+    """A list that is no file of ordinary size."""
+
+
+class _Stamp(NamedTuple):
+    """What tells that a list has changed."""
+
+    kind: int
+    modified_ns: int
+    num_bytes: int
+    inode: int
+
+
+_Stamps = tuple[_Stamp | None, ...]
+_Value = TypeVar("_Value")
 
 
 class IgnoreFiles:
     """Reads the lists of each folder when they are needed, and again when they have changed."""
 
     def __init__(self) -> None:
-        self._read: OrderedDict[Path, tuple[_Stamp, GitIgnoreSpec | None]] = OrderedDict()
+        self._read: OrderedDict[Path, tuple[_Stamps, GlobList | None]] = OrderedDict()
+        self._verdicts: OrderedDict[Path, tuple[_Stamps, Ignored]] = OrderedDict()
 
-    def ignores(self, root: Path, relative: PurePosixPath) -> bool:
-        """Whether lists from `root` down to the file's folder name `relative`.
-
-        In an ignored folder no file can be taken back, so each folder on the way is asked first.
-        """
+    def verdict(self, root: Path, relative: PurePosixPath) -> Ignored:
+        """Whether lists from `root` down to the file's folder name `relative`."""
         parts = relative.parts
-        lists = [self._patterns(root.joinpath(*parts[:depth])) for depth in range(len(parts))]
-        return any(_names(lists, parts, count) for count in range(1, len(parts) + 1))
+        if len(parts) > _MAX_DEPTH:
+            return Ignored.UNCLEAR
+        folders = [root.joinpath(*parts[:depth]) for depth in range(len(parts))]
+        stamps = tuple(_stamp(folder / name) for folder in folders for name in IGNORE_FILES)
+        known = self._verdicts.get(root / relative)
+        if known is None or known[0] != stamps:
+            known = stamps, self._judge(folders, stamps, parts)
+        _keep(self._verdicts, root / relative, known, _MAX_VERDICTS)
+        return known[1]
 
-    def _patterns(self, folder: Path) -> GitIgnoreSpec | None:
-        files = [folder / name for name in IGNORE_FILES]
-        stamp = tuple(map(_stamp, files))
-        known = self._read.get(folder)
-        if known is None or known[0] != stamp:
-            lines = [
-                line for file, at in zip(files, stamp, strict=True) if at for line in _lines(file)
+    def _judge(self, folders: list[Path], stamps: _Stamps, parts: tuple[str, ...]) -> Ignored:
+        work, count = Work(), len(IGNORE_FILES)
+        try:
+            lists = [
+                self._patterns(folder, stamps[count * depth : count * (depth + 1)], work)
+                for depth, folder in enumerate(folders)
             ]
-            known = (stamp, compiled(lines) if lines else None)
-            self._read[folder] = known
-        self._read.move_to_end(folder)
-        while len(self._read) > _MAX_FOLDERS:
-            self._read.popitem(last=False)
+            return Ignored.YES if is_ignored(lists, parts, work) else Ignored.NO
+        except (TooMuchWorkError, UnusableListError):
+            return Ignored.UNCLEAR
+
+    def _patterns(self, folder: Path, stamps: _Stamps, work: Work) -> GlobList | None:
+        known = self._read.get(folder)
+        if known is None or known[0] != stamps:
+            files = zip(IGNORE_FILES, stamps, strict=True)
+            texts = [_text(folder / name, at) for name, at in files if at is not None]
+            lines = [line for text in texts for line in text.split("\n")]
+            known = stamps, GlobList.of(lines, work) if texts else None
+        _keep(self._read, folder, known, _MAX_FOLDERS)
         return known[1]
 
 
-def _names(lists: list[GitIgnoreSpec | None], parts: tuple[str, ...], count: int) -> bool:
+class SettingGlobs:
+    """The patterns of a setting, read as a list in the workspace folder is.
+
+    `unclear` is the answer where judging them would take too long.
+    """
+
+    def __init__(self, patterns: Iterable[str], *, unclear: bool) -> None:
+        self._unclear = unclear
+        self._globs: GlobList | None = None
+        with suppress(TooMuchWorkError):
+            self._globs = GlobList.of(patterns, Work())
+
+    def name(self, path: str) -> bool:
+        """Whether they name a file."""
+        if self._globs is None:
+            return self._unclear
+        try:
+            return is_ignored([self._globs], PurePosixPath(path).parts, Work())
+        except TooMuchWorkError:
+            return self._unclear
+
+
+def is_ignored(lists: Sequence[GlobList | None], parts: Sequence[str], work: Work) -> bool:
+    """Whether lists, one for each folder from the first on, name a file.
+
+    In an ignored folder no file can be taken back, so each folder on the way is asked first.
+    Raises TooMuchWorkError.
+    """
+    return any(_is_named(lists, parts, count, work) for count in range(1, len(parts) + 1))
+
+
+def _is_named(
+    lists: Sequence[GlobList | None], parts: Sequence[str], count: int, work: Work
+) -> bool:
     """The first `count` parts are ignored: the nearest list that says anything decides."""
-    end = "/" if count < len(parts) else ""
-    for depth in range(count - 1, -1, -1):
+    is_folder = count < len(parts)
+    for depth in range(min(count, len(lists)) - 1, -1, -1):
         patterns = lists[depth]
         if patterns is None:
             continue
-        decision = patterns.check_file("/".join(parts[depth:count]) + end).include
+        decision = patterns.decision(parts[depth:count], work, is_folder=is_folder)
         if decision is not None:
             return decision
     return False
 
 
-def compiled(patterns: Iterable[str]) -> GitIgnoreSpec:
-    """Patterns as git reads them; one that makes no sense says nothing."""
-    usable = []
-    for pattern in patterns:
-        # To git `a/**` is what `a/*` is, and not `a` itself, as pathspec has it.
-        plain = pattern.rstrip().removesuffix("*") if pattern.rstrip().endswith("/**") else pattern
-        try:
-            GitIgnoreSpec.from_lines([plain])
-        except (ValueError, re.error):
-            continue
-        usable.append(plain)
-    return GitIgnoreSpec.from_lines(usable)
+def _keep(table: "OrderedDict[Path, _Value]", key: Path, value: _Value, most: int) -> None:
+    """Note a value as the one that was used last; the one unused for longest makes room."""
+    table[key] = value
+    table.move_to_end(key)
+    if len(table) > most:
+        table.popitem(last=False)
 
 
-def _stamp(file: Path) -> tuple[int, int] | None:
+def _stamp(file: Path) -> _Stamp | None:
     try:
-        status = file.stat()
+        status = file.lstat()
     except (OSError, ValueError):  # ValueError: a name that no system can hold
         return None
-    return status.st_mtime_ns, status.st_size
+    kind = stat.S_IFMT(status.st_mode)
+    return _Stamp(kind, status.st_mtime_ns, status.st_size, status.st_ino)
 
 
-def _lines(file: Path) -> list[str]:
+def _text(file: Path, stamp: _Stamp) -> str:
+    """Raises UnusableListError; it never waits for a pipe or a device, nor follows a link."""
+    if not stat.S_ISREG(stamp.kind):
+        raise UnusableListError
     try:
-        with file.open("rb") as stream:
-            return stream.read(_MAX_BYTES).decode("utf-8-sig", "replace").splitlines()
-    except OSError:
-        return []
+        opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
+    except OSError as error:
+        raise UnusableListError from error
+    with os.fdopen(opened, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(opened).st_mode):  # it has just changed
+            raise UnusableListError
+        content = stream.read(_MAX_BYTES + 1)
+    if len(content) > _MAX_BYTES:
+        raise UnusableListError
+    return content.decode("utf-8-sig", "replace")

@@ -4,6 +4,21 @@ from typing import NamedTuple
 
 _LONG = 2_000  # characters of a line that nobody has written by hand
 _QUOTES = "\"'`"
+PROSE = ("markdown", "plaintext")  # an apostrophe is no string there; new files are plain text
+# Nor is it in these, or a quote begins a comment.
+UNPAIRED = (
+    *PROSE,
+    "clojure",
+    "lisp",
+    "scheme",
+    "racket",
+    "ocaml",
+    "haskell",
+    "latex",
+    "tex",
+    "vim",
+)
+UNPAIRED_CLOSERS = ("shellscript",)  # branches of `case`
 _MARKS = {
     "python": ("#",),
     "ruby": ("#",),

@@ -10,6 +10,7 @@ from lsp_server.prompt.indentation import indent_of, next_filled
 from lsp_server.prompt.line_scan import code_of
 
 _TRIVIAL_REST = re.compile(r"""\s*[)>}\]"'`]*\s*[:{;,]?\s*""")
+_WORD = 100  # characters, longer than any that opens a block
 _FAR = 3  # lines above the cursor in which a block may have been opened
 
 
@@ -79,4 +80,4 @@ def _is_empty(lines: Sequence[str], position: Position, mark: str, indent: int) 
 
 
 def _last_word(code: str) -> str:
-    return re.split(r"\W", code)[-1]
+    return re.split(r"\W", code[-_WORD:])[-1]

@@ -1,10 +1,12 @@
 """Where cursors stand in all open documents: their trees follow their edits."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from engine.host.protocol import LineSplice, Position
 from lsp_server.documents.document import Snapshot
+from lsp_server.prompt.parsed_line import ParsedLine
 from lsp_server.prompt.place import Place
 from lsp_server.prompt.syntax import DocumentSyntax
 
@@ -29,17 +31,13 @@ class Places:
 
     def place(self, snapshot: Snapshot, position: Position) -> Place:
         """Where a position of the document's present text stands."""
-        # Out of the table meanwhile: a tree that was half edited must not be edited again.
-        followed = self._followed.pop(snapshot.uri, None)
-        splices = None
-        if followed is not None and followed.opening == snapshot.opening:
-            splices = self._splices_since(snapshot.uri, followed.version)
-        else:
-            followed = _Followed(DocumentSyntax(snapshot.language_id), 0, 0)
-        place = followed.syntax.place(snapshot.lines, position, splices)
-        followed.opening, followed.version = snapshot.opening, snapshot.version
-        self._followed[snapshot.uri] = followed
-        return place
+        with self._following(snapshot) as (syntax, splices):
+            return syntax.place(snapshot.lines, position, splices)
+
+    def parsed_line(self, snapshot: Snapshot, row: int) -> ParsedLine | None:
+        """A line of the document's present text within its tree, if one can be had in time."""
+        with self._following(snapshot) as (syntax, splices):
+            return syntax.parsed_line(snapshot.lines, row, splices)
 
     def catch_up(self, uri: str) -> None:
         """Parse what typing left unparsed; for a moment in which nobody waits."""
@@ -49,3 +47,19 @@ class Places:
     def forget(self, uri: str) -> None:
         """A document was closed."""
         self._followed.pop(uri, None)
+
+    @contextmanager
+    def _following(
+        self, snapshot: Snapshot
+    ) -> Iterator[tuple[DocumentSyntax, tuple[LineSplice, ...] | None]]:
+        """The document's syntax, and what leads from its text to the snapshot's."""
+        # Out of the table meanwhile: a tree that was half edited must not be edited again.
+        followed = self._followed.pop(snapshot.uri, None)
+        splices = None
+        if followed is not None and followed.opening == snapshot.opening:
+            splices = self._splices_since(snapshot.uri, followed.version)
+        else:
+            followed = _Followed(DocumentSyntax(snapshot.language_id), 0, 0)
+        yield followed.syntax, splices
+        followed.opening, followed.version = snapshot.opening, snapshot.version
+        self._followed[snapshot.uri] = followed

@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from lsp_server.prompt.ignore_files import IgnoreFiles, compiled
+from lsp_server.prompt.ignore_files import Ignored, IgnoreFiles, SettingGlobs
 from lsp_server.prompt.secret_files import is_secret_name
 
 
@@ -15,6 +15,14 @@ class Hidden(StrEnum):
 
     SECRET = "secret_file"
     IGNORED = "ignored_file"
+    UNCLEAR = "unclear_ignore_file"
+
+
+_VERDICTS = {
+    Ignored.NO: None,
+    Ignored.YES: Hidden.IGNORED,
+    Ignored.UNCLEAR: Hidden.UNCLEAR,
+}
 
 
 class _Root(NamedTuple):
@@ -22,6 +30,20 @@ class _Root(NamedTuple):
 
     named: Path
     real: Path
+
+
+class _Place(NamedTuple):
+    """A file, the innermost of nested workspace folders that holds it, and its path in there."""
+
+    path: Path
+    root: Path | None
+    inner: str
+
+    @classmethod
+    def of(cls, path: Path, roots: list[Path]) -> "_Place":
+        """Find the folder."""
+        root = max((one for one in roots if path.is_relative_to(one)), key=_depth, default=None)
+        return cls(path, root, path.relative_to(root or path.anchor).as_posix())
 
 
 class Privacy:
@@ -33,28 +55,35 @@ class Privacy:
 
     def __init__(self, roots: Sequence[Path], *, allowed: Sequence[str] = ()) -> None:
         self._roots = [_Root(_plain(root), _real(root)) for root in roots]
-        self._allowed = compiled(allowed)
+        self._allowed = SettingGlobs(allowed, unclear=False)
         self._ignore_files = IgnoreFiles()
 
     def hidden(self, path: Path) -> Hidden | None:
         """Why the file is hidden, if it is; outside of the workspace only names tell."""
-        named, real = _plain(path), _real(path)
-        verdict = self._judge(named, [root.named for root in self._roots])
-        if verdict is None and real != named:
-            verdict = self._judge(real, [root.real for root in self._roots])
-        return verdict
+        verdicts = (self._judge(place) for place in self._places(path))
+        return next(filter(None, verdicts), None)
 
-    def _judge(self, path: Path, roots: list[Path]) -> Hidden | None:
-        # The innermost of nested workspace folders is the file's own.
-        root = max((r for r in roots if path.is_relative_to(r)), key=_depth, default=None)
-        inner = path.relative_to(root or path.anchor).as_posix()
-        if self._allowed.check_file(inner).include:
+    def allows(self, path: Path) -> bool:
+        """Whether the settings open the file, whatever its name and its text are like."""
+        places = self._places(path)
+        return all(self._allowed.name(place.inner) for place in places)
+
+    def _places(self, path: Path) -> list[_Place]:
+        """Where the file is by its name and, where that is another place, by its links."""
+        named, real = _plain(path), _real(path)
+        places = [_Place.of(named, [root.named for root in self._roots])]
+        if real != named:
+            places.append(_Place.of(real, [root.real for root in self._roots]))
+        return places
+
+    def _judge(self, place: _Place) -> Hidden | None:
+        if self._allowed.name(place.inner):
             return None
-        if is_secret_name(path):
+        if is_secret_name(place.path):
             return Hidden.SECRET
-        if root is not None and self._ignore_files.ignores(root, PurePosixPath(inner)):
-            return Hidden.IGNORED
-        return None
+        if place.root is None:
+            return None
+        return _VERDICTS[self._ignore_files.verdict(place.root, PurePosixPath(place.inner))]
 
 
 def _plain(path: Path) -> Path:

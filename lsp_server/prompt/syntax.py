@@ -18,10 +18,15 @@ from lsp_server.prompt.node_types import (
     STRING_ENDS,
     STRINGS,
 )
+from lsp_server.prompt.parsed_line import ParsedLine, parsed_in_time
 from lsp_server.prompt.place import Opener, Place, find_opener, place_in_code
 from lsp_server.prompt.text_place import block_by_text, inside_by_text, place_by_text
 
 MAX_LINES = 8_000  # from here on text rules judge: a broken line may cost a whole parse
+MAX_CHARS = 500_000  # likewise; few of a program's files are larger, few of those are written
+MAX_ROW = 20_000  # characters of a line; longer ones are made by programs
+MAX_BRACKETS = 50_000  # that open; nested hundred thousand deep they end the parser's process
+_WHOLE_S = 0.5  # of this thread, for parsing a whole text: a hostile one takes minutes
 _PATIENCE_S = 0.005  # for following a keystroke: an open quote turns the whole file around
 _TRIES = 3  # each with twice the patience; then only a pause helps
 
@@ -40,6 +45,7 @@ class DocumentSyntax:
         self._tree: Tree | None = None
         self._is_behind = False  # edits of the tree wait to be parsed
         self._num_failed = 0  # parses since the last one that was in time
+        self._is_hopeless = False  # the whole text takes too long
 
     def place(
         self,
@@ -51,20 +57,40 @@ class DocumentSyntax:
 
         `splices` lead from the lines of the last call to these; None where that is not known.
         """
-        parser = parser_for(self._language_id) if len(lines) < MAX_LINES else None
-        if parser is None:
-            self._rows, self._tree = [], None
+        parser = self._parser(lines)
         tree = None if parser is None else self._follow(parser, lines, splices)
         if tree is None:
             return place_by_text(lines, position, self._language_id)
         inside = self._inside(tree, lines, position)
         return inside or place_in_code(lines, position, self._block(tree, lines, position))
 
+    def parsed_line(
+        self, lines: Sequence[str], row: int, splices: Sequence[LineSplice] | None = None
+    ) -> ParsedLine | None:
+        """The line `row` of `lines` within its tree; None where there is no tree to be had in time.
+
+        `splices` are as for `place`.
+        """
+        parser = self._parser(lines)
+        tree = None if parser is None else self._follow(parser, lines, splices)
+        if parser is None or tree is None:
+            return None
+        return ParsedLine(parser, tree.copy(), self._language_id, row, tuple(self._rows))
+
     def catch_up(self) -> None:
         """Parse what keystrokes had no time for: while nobody types."""
         parser = parser_for(self._language_id)
         if parser is not None and self._tree is not None and self._is_behind:
             self._parse_whole(parser, self._tree)
+
+    def _parser(self, lines: Sequence[str]) -> Parser | None:
+        """The parser of the language, where it can take these lines."""
+        is_short = len(lines) < MAX_LINES and sum(map(len, lines)) <= MAX_CHARS
+        is_fit = is_short and not self._is_hopeless and max(map(len, lines), default=0) <= MAX_ROW
+        parser = parser_for(self._language_id) if is_fit else None
+        if parser is None:
+            self._rows, self._tree = [], None
+        return parser
 
     def _follow(
         self, parser: Parser, lines: Sequence[str], splices: Sequence[LineSplice] | None
@@ -78,35 +104,29 @@ class DocumentSyntax:
             return self._parse_anew(parser, lines)
         return self._parse_again(parser, self._tree) if splices or self._is_behind else self._tree
 
-    def _parse_anew(self, parser: Parser, lines: Sequence[str]) -> Tree:
+    def _parse_anew(self, parser: Parser, lines: Sequence[str]) -> Tree | None:
         self._rows = [_encoded(line) for line in lines]
         return self._parse_whole(parser, None)
 
-    def _parse_whole(self, parser: Parser, old: Tree | None) -> Tree:
+    def _parse_whole(self, parser: Parser, old: Tree | None) -> Tree | None:
+        """The tree of all; None, from now on, where the text is not one that people write."""
         source = b"".join(self._rows)
-        self._tree = parser.parse(source) if old is None else parser.parse(source, old)
-        self._is_behind, self._num_failed = False, 0
-        return self._tree
+        tree = None
+        if sum(map(source.count, (b"(", b"[", b"{"))) <= MAX_BRACKETS:
+            tree = parsed_in_time(parser, self._rows, old, _WHOLE_S, time.thread_time)
+        self._is_hopeless, self._is_behind, self._num_failed = tree is None, False, 0
+        self._tree = tree
+        return tree
 
     def _parse_again(self, parser: Parser, old: Tree) -> Tree | None:
         """The tree after edits. One that takes too long is dropped, and the old one kept for it."""
         if self._num_failed >= _TRIES:
             self._is_behind = True
             return None
-        deadline = self._clock() + _PATIENCE_S * 2**self._num_failed
-        self._is_behind = False
-
-        def read(_offset: int, point: Point) -> bytes:
-            # The parser cannot be stopped, but it can be told that the text is over.
-            self._is_behind = self._is_behind or self._clock() > deadline
-            if self._is_behind or point.row >= len(self._rows):
-                return b""
-            # tree-sitter 0.26 never frees what it gets here, so it gets lines that we keep
-            # anyway: less than a kilobyte is lost at each keystroke.
-            return self._rows[point.row][point.column :]
-
-        tree = parser.parse(read, old)
-        if self._is_behind:
+        patience_s = _PATIENCE_S * 2**self._num_failed
+        tree = parsed_in_time(parser, self._rows, old, patience_s, self._clock)
+        self._is_behind = tree is None
+        if tree is None:
             self._num_failed += 1
             return None
         self._tree, self._num_failed = tree, 0

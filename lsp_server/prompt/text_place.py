@@ -8,10 +8,11 @@ from collections.abc import Sequence
 
 from engine.host.protocol import Position
 from lsp_server.prompt.indentation import indent_of
-from lsp_server.prompt.line_scan import comment_marks, scan_line
+from lsp_server.prompt.line_scan import PROSE, comment_marks, scan_line
 from lsp_server.prompt.place import Opener, Place, find_opener, place_in_code
 
 _COMMENT_LINES = 200  # above the cursor, in which a block comment may begin
+_LINE_END = 10_000  # characters of a line in which such a comment may begin or end
 _STATEMENT_LINES = 50  # that the head of a statement may span
 _WORDS = ("then", "do", "begin", "else")  # open a block in languages without brackets
 _HEAD = re.compile(
@@ -19,7 +20,6 @@ _HEAD = re.compile(
 )
 _BEFORE_LITERAL = ("=", "(", ",", ":", "[", "?", "&&", "||", "return")
 _OPENING, _CLOSING = "([{", ")]}"
-_PROSE = ("plaintext", "markdown")
 
 
 def place_by_text(lines: Sequence[str], position: Position, language_id: str) -> Place:
@@ -34,8 +34,8 @@ def place_by_text(lines: Sequence[str], position: Position, language_id: str) ->
 
 def inside_by_text(lines: Sequence[str], position: Position, language_id: str) -> Place | None:
     """The comment or string that the cursor stands in, as far as its line tells."""
-    if language_id in _PROSE:
-        return None  # an apostrophe is no string
+    if language_id in PROSE:
+        return None
     before = lines[position.line][: position.character]
     scan = scan_line(before, comment_marks(language_id))
     if scan.comment is not None or _in_block_comment(lines, position):
@@ -55,6 +55,12 @@ def block_by_text(lines: Sequence[str], opener: Opener) -> tuple[str, int] | Non
     return (opener.mark, indent_of(lines[row])) if is_block else None
 
 
+def is_header(line: str) -> bool:
+    """The line begins a block that later lines have to fill, as far as one line tells."""
+    code = line.rstrip()
+    return code.endswith(":") and _HEAD.match(code) is not None
+
+
 def statement_row(lines: Sequence[str], row: int) -> int:
     """Where the statement begins whose head ends in `row`: its brackets are closed from there."""
     depth = 0
@@ -69,6 +75,7 @@ def statement_row(lines: Sequence[str], row: int) -> int:
 def _in_block_comment(lines: Sequence[str], position: Position) -> bool:
     for row in range(position.line, max(position.line - _COMMENT_LINES, -1), -1):
         text = lines[row] if row < position.line else lines[row][: position.character]
+        text = text[-_LINE_END:]
         opened, closed = text.rfind("/*"), text.rfind("*/")
         if max(opened, closed) >= 0:
             return opened > closed

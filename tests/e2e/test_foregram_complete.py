@@ -97,7 +97,7 @@ class TestOfflineModel:
         assert "\x1b[2m" in shown
         assert "def read_deliveries" in shown
         assert "def write_items" in shown
-        assert "tokens/s" in shown
+        assert "tokens a second" in shown
 
     def test_ctrl_c_ends_the_process_without_a_stack(self):
         with _started("complete", HOLE, "--max-tokens", "2000") as process:

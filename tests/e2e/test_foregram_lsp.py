@@ -60,7 +60,8 @@ def runtime(tmp_path, cache_folder, monkeypatch):
     monkeypatch.setenv("FOREGRAM_CACHE", str(cache_folder))
     monkeypatch.setenv("FOREGRAM_RUNTIME", str(tmp_path / "run"))
     yield RuntimeFolder.open(tmp_path / "run")
-    subprocess.run([sys.executable, "-m", "lsp_server", "stop"], check=True, capture_output=True)
+    command = [sys.executable, "-m", "lsp_server", "stop", "--force"]
+    subprocess.run(command, check=True, capture_output=True)
 
 
 async def first_items(shown):
@@ -106,7 +107,7 @@ async def test_ghost_text_is_typed_along_accepted_and_counted():
     assert "foregram_requests_total" in page
 
 
-async def test_a_host_killed_in_the_middle_is_an_empty_answer_with_a_reason_and_comes_back():
+async def test_where_a_host_is_killed_in_the_middle_the_next_one_answers():
     window = types.ClientCapabilities(
         window=types.WindowClientCapabilities(work_done_progress=True)
     )
@@ -119,11 +120,32 @@ async def test_a_host_killed_in_the_middle_is_an_empty_answer_with_a_reason_and_
         while (await host_status()).num_running == 0:
             await asyncio.sleep(0.002)
         os.kill((await host_status()).pid, signal.SIGKILL)
-        assert not (await asked).items
-        assert (await shown.reasons())[-1] == "host_unreachable"
-        shown.type("\n        total")
-        assert await first_items(shown)
+        assert (await asked).items
         assert shown.progress.count("begin") == shown.progress.count("end") == 2
+
+
+async def test_what_was_typed_while_a_stopped_host_comes_back_is_asked_again():
+    options = {"editorInfo": {"name": "test", "version": "1"}, "asksAgain": True}
+    async with editor(options=options, environ={"FOREGRAM_SPECULATE": "false"}) as shown:
+        shown.open(SOURCE)
+        assert await first_items(shown)
+        stop = [sys.executable, "-m", "lsp_server", "stop"]
+        refused = await asyncio.to_thread(subprocess.run, stop, capture_output=True)
+        assert b"--force" in refused.stderr
+        await asyncio.to_thread(subprocess.run, [*stop, "--force"], check=True)
+        shown.type("\n        total")
+        asked = shown.ask_as("first")
+        await shown.run("foregram.cost")
+        shown.cancel("first")
+        with pytest.raises(JsonRpcException):
+            await asked
+        while not shown.num_asked_again:
+            assert shown.states[-1]["kind"] == "Normal"
+            await shown.run("foregram.cost")
+            await asyncio.sleep(0.05)
+        assert await shown.items()
+    assert shown.num_asked_again == 1
+    assert {state["state"] for state in shown.states} == {"starting", "loading", "ready"}
 
 
 async def test_ten_editors_at_once_share_one_host(runtime):

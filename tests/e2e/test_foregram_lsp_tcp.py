@@ -1,30 +1,36 @@
-"""`foregram lsp --port`: one process, a server of its own for each editor that connects."""
+"""`foregram lsp --port` and `--socket`: one process, a server for each editor that connects."""
 
 import asyncio
+import json
 import os
 import re
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
 from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
 from tests.support.editor import Editor
+from tests.support.raw_messages import framed
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio]
 
 SECRETS = "file:///shop/.env"
+PORT = r"foregram: language server on 127\.0\.0\.1:(\d+) \(connectionToken in (.+)\)\n"
 UNREACHABLE_S = 5.0  # an editor that waits longer than this for nothing looks broken
 
 
 @contextmanager
 def language_server(tmp_path, *arguments):
-    """A language server that finds no host, and the port that it tells."""
+    """A language server that finds no host, and what it says where it listens."""
     environ = {
         "FOREGRAM_RUNTIME": str(tmp_path / "run"),
         "FOREGRAM_CACHE": str(tmp_path / "cache"),
@@ -39,22 +45,30 @@ def language_server(tmp_path, *arguments):
         env=os.environ | environ,
     ) as process:
         try:
-            line = process.stderr.readline().decode()
-            port = re.fullmatch(r"foregram: language server on 127\.0\.0\.1:(\d+)\n", line)
-            assert port, line
-            yield process, int(port[1])
+            yield process, process.stderr.readline().decode()
         finally:
             process.kill()
 
 
+@dataclass(frozen=True)
+class Served:
+    """A process that listens, and what it asks its clients for."""
+
+    process: subprocess.Popen[bytes]
+    port: int
+    token: str
+
+
 @pytest.fixture
 def served(tmp_path):
-    with language_server(tmp_path, "--port", "0") as (process, port):
-        yield process, port
+    with language_server(tmp_path, "--port", "0") as (process, line):
+        place = re.fullmatch(PORT, line)
+        assert place, line
+        yield Served(process, int(place[1]), Path(place[2]).read_text().strip())
 
 
 @asynccontextmanager
-async def editor(port: int, uri: str):
+async def editor(served: Served, uri: str, **options):
     """An editor that is connected and initialized."""
     client = LanguageClient("test editor", "1")
     shown = Editor(client, uri)
@@ -64,9 +78,13 @@ async def editor(port: int, uri: str):
     def note(params) -> None:
         shown.messages.append(params.message)
 
-    await client.start_tcp("127.0.0.1", port)
+    await client.start_tcp("127.0.0.1", served.port)
     try:
-        params = types.InitializeParams(types.ClientCapabilities(), root_uri="file:///shop")
+        params = types.InitializeParams(
+            types.ClientCapabilities(),
+            root_uri="file:///shop",
+            initialization_options={"connectionToken": served.token, "foregram": options},
+        )
         shown.capabilities = (await client.initialize_async(params)).capabilities
         client.initialized(types.InitializedParams())
         yield shown
@@ -89,8 +107,7 @@ async def answered(shown: Editor) -> list[str]:
 
 
 async def test_port_0_is_the_systems_choice_and_two_editors_have_documents_of_their_own(served):
-    _, port = served
-    async with editor(port, "file:///shop/a.py") as one, editor(port, SECRETS) as other:
+    async with editor(served, "file:///shop/a.py") as one, editor(served, SECRETS) as other:
         assert one.capabilities.inline_completion_provider is not None
         one.open("x = |")
         other.open("KEY=|", "plaintext")
@@ -104,9 +121,8 @@ async def test_port_0_is_the_systems_choice_and_two_editors_have_documents_of_th
 
 
 async def test_one_document_of_two_editors_is_two_texts(served):
-    _, port = served
     uri = "file:///shop/a.py"
-    async with editor(port, uri) as one, editor(port, uri) as other:
+    async with editor(served, uri) as one, editor(served, uri) as other:
         one.open("x = 1\ny = 2|")
         other.open("|")
         assert await other.items(position=types.Position(1, 0)) == []
@@ -116,13 +132,13 @@ async def test_one_document_of_two_editors_is_two_texts(served):
 
 
 async def test_an_editor_that_leaves_ends_no_other_and_may_come_back(served):
-    process, port = served
-    async with editor(port, "file:///shop/a.py") as one:
-        async with editor(port, SECRETS) as other:
+    process = served.process
+    async with editor(served, "file:///shop/a.py") as one:
+        async with editor(served, SECRETS) as other:
             other.open("KEY=|", "plaintext")
             one.open("x = |")
         assert await answered(one) == ["host_unreachable"]
-        async with editor(port, SECRETS) as anew:
+        async with editor(served, SECRETS) as anew:
             assert await answered(anew) == ["unknown_document"]
         assert await one.reasons() == ["host_unreachable"]
     assert process.poll() is None
@@ -139,10 +155,10 @@ async def test_an_editor_that_leaves_ends_no_other_and_may_come_back(served):
     ],
 )
 async def test_who_hangs_up_in_the_middle_of_a_word_ends_no_other(served, said):
-    process, port = served
-    async with editor(port, SECRETS) as shown:
+    process = served.process
+    async with editor(served, SECRETS) as shown:
         shown.open("KEY=|", "plaintext")
-        with socket.create_connection(("127.0.0.1", port)) as stranger:
+        with socket.create_connection(("127.0.0.1", served.port)) as stranger:
             stranger.sendall(said)
         assert await answered(shown) == ["secret_file"]
     process.terminate()
@@ -150,8 +166,7 @@ async def test_who_hangs_up_in_the_middle_of_a_word_ends_no_other(served, said):
 
 
 async def test_every_answer_without_a_host_is_empty_quick_and_has_its_reason(served):
-    _, port = served
-    async with editor(port, "file:///shop/a.py") as shown:
+    async with editor(served, "file:///shop/a.py") as shown:
         shown.open("x = |")
         for count in range(1, 4):
             assert await answered(shown) == ["host_unreachable"] * count
@@ -161,8 +176,8 @@ async def test_every_answer_without_a_host_is_empty_quick_and_has_its_reason(ser
 
 
 async def test_ctrl_c_ends_it_while_an_editor_is_connected(served):
-    process, port = served
-    async with editor(port, SECRETS) as shown:
+    process = served.process
+    async with editor(served, SECRETS) as shown:
         shown.open("KEY=|", "plaintext")
         assert await answered(shown) == ["secret_file"]
         process.send_signal(signal.SIGINT)
@@ -183,11 +198,62 @@ async def test_a_port_out_of_range_is_one_sentence_and_status_2(port):
 
 
 async def test_a_port_in_use_is_one_sentence_and_status_2(served):
-    _, port = served
-    result = await asyncio.to_thread(run, "--port", str(port))
+    result = await asyncio.to_thread(run, "--port", str(served.port))
     assert result.returncode == 2
-    assert result.stderr.startswith(f"foregram: cannot listen on port {port}: ".encode())
+    assert result.stderr.startswith(f"foregram: cannot listen on port {served.port}: ".encode())
     assert result.stderr.count(b"\n") == 1
+
+
+async def test_a_client_may_not_say_where_text_goes_or_what_is_loaded(served):
+    told = {"hostUrl": "http://127.0.0.1:8", "token_file": "/etc/hostname", "maxTokens": 7}
+    async with editor(served, "file:///shop/a.py", **told) as shown:
+        shown.open("x = |")
+        assert await answered(shown) == ["host_unreachable"]
+    refused, unreachable = sorted(shown.messages, key=lambda text: "not taken" not in text)
+    assert "hostUrl is not taken over TCP" in refused
+    assert "token_file is not taken over TCP" in refused
+    assert "maxTokens" not in refused
+    assert "http://127.0.0.1:9" in unreachable  # the environment's
+
+
+async def test_a_web_page_reaches_nothing(served, tmp_path):
+    """One cross-origin POST once changed the settings, and sent a file's content away."""
+    settings = {"foregram": {"debug": True, "runtimeFolder": str(tmp_path / "made")}}
+    params = {"settings": settings}
+    said = json.dumps(
+        {"jsonrpc": "2.0", "method": "workspace/didChangeConfiguration", "params": params}
+    )
+    request = f"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {len(said)}\r\n\r\n{said}"
+    with socket.create_connection(("127.0.0.1", served.port), timeout=UNREACHABLE_S) as page:
+        page.sendall(request.encode())
+        with suppress(ConnectionResetError):
+            assert page.recv(1000) == b""  # hung up on, without a word
+    assert not (tmp_path / "made").exists()
+
+
+async def test_a_socket_file_is_its_users_alone_and_asks_for_no_token(tmp_path):
+    path = tmp_path / "lsp.sock"
+    with language_server(tmp_path, "--socket", str(path)) as (process, line):
+        assert line == f"foregram: language server on {path}\n"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        reader, writer = await asyncio.open_unix_connection(path)
+        writer.write(framed(id=1, method="initialize", params={"capabilities": {}}))
+        assert (await reader.readline()).startswith(b"Content-Length: ")
+        second = await asyncio.to_thread(run, "--socket", str(path))
+        assert second.returncode == 2
+        assert second.stderr.startswith(f"foregram: cannot listen on {path}: ".encode())
+        writer.close()
+        process.send_signal(signal.SIGINT)
+        assert await asyncio.to_thread(process.wait, 10) == 130
+        assert not path.exists()
+
+
+async def test_a_socket_file_that_nobody_listens_on_is_replaced(tmp_path):
+    path = tmp_path / "lsp.sock"
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(path))
+    with language_server(tmp_path, "--socket", str(path)) as (_, line):
+        assert line == f"foregram: language server on {path}\n"
 
 
 def run(*arguments):

@@ -1,5 +1,6 @@
 """`foregram serve` in processes of its own, over a socket and over TCP."""
 
+import json
 import os
 import re
 import signal
@@ -18,6 +19,8 @@ import pytest
 
 from engine.host.protocol import (
     MAX_BODY_BYTES,
+    PROTOCOL_HEADER,
+    PROTOCOL_VERSION,
     Bounds,
     BufferSync,
     Chunk,
@@ -28,6 +31,7 @@ from engine.host.protocol import (
     Problem,
     Status,
 )
+from tests.support.completion_hosts import secret_file
 
 pytestmark = [
     pytest.mark.e2e,
@@ -36,6 +40,8 @@ pytestmark = [
 uses_model = pytest.mark.model
 
 LIMIT_S = 380.0
+OURS = {"content-type": "application/json", PROTOCOL_HEADER: str(PROTOCOL_VERSION)}
+TOKEN = "open sesame of a test"
 LINES = ("def total(items):", '    """The price of all items."""', "    ")
 
 
@@ -104,7 +110,7 @@ def serving(folder: Path, cache_folder: Path, *arguments, token: str = "", url: 
         httpx2.Client(
             base_url=url or "http://host",
             transport=None if url else httpx2.HTTPTransport(uds=str(path)),
-            headers={"authorization": f"Bearer {token}"} if token else {},
+            headers=OURS | ({"authorization": f"Bearer {token}"} if token else {}),
             timeout=60,
         ) as client,
     ):
@@ -140,11 +146,11 @@ def short_folder():
 def served(tmp_path_factory, cache_folder):
     """One host over TCP with a token, for all tests that do not end it."""
     folder = tmp_path_factory.mktemp("tcp")
-    (folder / "token").write_text("sesame\n")
+    secret_file(folder / "token", TOKEN)
     port = free_port()
     place = ["--port", port, "--token-file", folder / "token"]
     url = f"http://127.0.0.1:{port}"
-    with serving(folder, cache_folder, *place, token="sesame", url=url) as host:
+    with serving(folder, cache_folder, *place, token=TOKEN, url=url) as host:
         yield host
 
 
@@ -170,7 +176,7 @@ def test_it_answers_before_its_model_is_loaded_and_then_completes(served):
 
 
 @uses_model
-@pytest.mark.parametrize("header", ["Bearer guess", "sesame", ""])
+@pytest.mark.parametrize("header", ["Bearer guess", TOKEN, ""])
 def test_a_wrong_token_is_401(served, header):
     response = served.client.get("/v1/status", headers={"authorization": header})
     assert response.status_code == 401
@@ -244,7 +250,7 @@ def test_port_0_is_the_systems_choice_and_told(tmp_path, cache_folder):
     with subprocess.Popen(
         command("--port", 0, "--model", "9000b"),
         stderr=subprocess.PIPE,
-        env=environment(cache_folder),
+        env=environment(cache_folder) | {"FOREGRAM_RUNTIME": str(tmp_path / "run")},
     ) as process:
         try:
             line = process.stderr.readline().decode()
@@ -257,10 +263,43 @@ def test_port_0_is_the_systems_choice_and_told(tmp_path, cache_folder):
     assert process.returncode == 0
 
 
+def test_a_port_without_a_token_file_asks_for_a_token_that_its_user_finds(tmp_path, cache_folder):
+    own = environment(cache_folder) | {"FOREGRAM_RUNTIME": str(tmp_path / "run")}
+    with subprocess.Popen(
+        command("--port", 0, "--model", "9000b"), stderr=subprocess.PIPE, env=own, text=True
+    ) as process:
+        try:
+            url = f"http://{process.stderr.readline().rpartition(' ')[2].strip()}"
+            shown = re.search(r"clients need the token in (\S+);", process.stderr.readline())
+            assert shown
+            path = Path(shown[1])
+            bearer = OURS | {"authorization": f"Bearer {path.read_text().strip()}"}
+            assert httpx2.get(f"{url}/v1/status", headers=OURS).status_code == 401
+            assert httpx2.get(f"{url}/v1/status", headers=bearer).status_code == 200
+            found = foregram("status", "--json", environ=own | {"FOREGRAM_HOST_URL": url})
+            assert json.loads(found.stdout)["pid"] == process.pid
+            other = {"FOREGRAM_HOST_URL": url, "FOREGRAM_RUNTIME": str(tmp_path / "another")}
+            stranger = foregram("status", environ=own | other)
+            assert "does not carry this host's token" in stranger.stderr
+        finally:
+            process.terminate()
+            process.stderr.read()
+    assert not path.exists()
+
+
+def foregram(*arguments, environ):
+    line = [sys.executable, "-m", "lsp_server", *arguments]
+    return subprocess.run(line, env=environ, capture_output=True, text=True, check=False)
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
         (["--host", "0.0.0.0"], "the host listens on 0.0.0.0 only with a token"),
+        (
+            ["--host", "0.0.0.0", "--token-file", "token"],
+            "on 0.0.0.0 without TLS others could read",
+        ),
         (["--port", "65536"], "port 65536 is not within"),
         (["--token-file", "missing"], "the token file missing cannot be read"),
         (["--tls-cert", "cert.pem"], "--tls-cert and --tls-key come together"),
@@ -273,6 +312,7 @@ def test_port_0_is_the_systems_choice_and_told(tmp_path, cache_folder):
 def test_what_cannot_be_served_is_one_sentence_and_status_2(
     tmp_path, cache_folder, arguments, complaint
 ):
+    secret_file(tmp_path / "token", TOKEN)
     result = run(cache_folder, *arguments, folder=tmp_path)
     assert (result.returncode, result.stdout) == (2, b"")
     assert_one_sentence(result, complaint)
@@ -280,7 +320,7 @@ def test_what_cannot_be_served_is_one_sentence_and_status_2(
 
 @pytest.mark.parametrize("content", [b"", b" \n", b"one\ntwo\n", "sésame".encode(), b"\xff"])
 def test_a_token_file_without_a_token_is_one_sentence_and_status_2(tmp_path, cache_folder, content):
-    (tmp_path / "token").write_bytes(content)
+    secret_file(tmp_path / "token", "").write_bytes(content)
     result = run(cache_folder, "--token-file", tmp_path / "token")
     assert result.returncode == 2
     assert_one_sentence(result, f"the token file {tmp_path / 'token'}")

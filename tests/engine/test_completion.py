@@ -12,6 +12,7 @@ from engine.config import StopRules
 from engine.decoding.decoder import Step
 from engine.decoding.stopping import Stopper
 from engine.decoding.tree import Source
+from engine.model.prompt import Prompt
 from engine.model.tokenizer import Tokenizer
 from engine.request import FinishReason
 from engine.text_stream import TextStream
@@ -32,7 +33,12 @@ def completion(chunks: list[Any], *, max_tokens=100, owed=0):
 
 def step(token_ids):
     ids = tuple(token_ids)
-    return Step(ids, (Source.GENERATED,) * (len(ids) - 1), len(ids), 1.0)
+    return Step(ids, (1.0,) * len(ids), (Source.GENERATED,) * (len(ids) - 1), len(ids), 1.0)
+
+
+def result_of(one: Completion):
+    prompt = Prompt((1, 2, 3), b"", b"", (1,), neighbours=("a.py",), neighbour_tokens=2)
+    return one.result(prompt, num_open=4, reused_tokens=1, prefill_ms=1.0, decode_ms=1.0)
 
 
 def run(token_ids, sizes, **options):
@@ -45,9 +51,7 @@ def run(token_ids, sizes, **options):
             break
         del rest[:size]
     one.finish(FinishReason.CONTEXT_FULL)
-    return one.result(prompt_tokens=1, reused_tokens=0, prefill_ms=1.0, decode_ms=1.0), "".join(
-        chunk.text for chunk in chunks
-    )
+    return result_of(one), "".join(chunk.text for chunk in chunks)
 
 
 @given(sizes=st.lists(st.integers(1, 9), max_size=20), max_tokens=st.integers(1, 60))
@@ -83,7 +87,7 @@ def test_owed_bytes_are_not_repeated_to_the_editor():
 
 def test_an_unended_completion_has_no_result():
     with pytest.raises(ValueError, match="has not ended"):
-        completion([]).result(prompt_tokens=1, reused_tokens=0, prefill_ms=0.0, decode_ms=0.0)
+        result_of(completion([]))
 
 
 def test_white_space_alone_is_no_completion():

@@ -85,6 +85,17 @@ def test_every_lookahead_writes_the_plain_text(engine, layout, sampling):
         assert (ahead.text, ahead.finish_reason) == (plain.text, plain.finish_reason)
 
 
+@pytest.mark.parametrize("min_margin", [0.01, 0.1, 0.5, 2.0])
+def test_lines_are_as_sure_with_lookahead_as_without(engine, min_margin):
+    rules = replace(RULES, min_margin=min_margin)
+    request = replace(ask("line", Sampling()), stop=rules)
+    plain = complete(engine, request, "off")
+    for lookahead in LOOKAHEADS:
+        ahead = complete(engine, request, lookahead)
+        assert ahead.token_ids == plain.token_ids, lookahead
+        assert (ahead.text, ahead.finish_reason) == (plain.text, plain.finish_reason)
+
+
 def test_the_text_is_plain_at_any_cursor(engine):
     """At the file's start there is nothing to draft from."""
     for cursor in [0, 1, *range(3, len(CODE), 17)]:

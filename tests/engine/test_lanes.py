@@ -1,18 +1,20 @@
 """Each completion has a lane for itself; a workspace comes back to the one that knows it."""
 
-from typing import Any
-
 from engine.decoding.pool import NgramPool
 from engine.decoding.tree import Source
 from engine.lanes import Lane, Lanes
 from engine.open_buffers import OpenBuffers
+from engine.request import Buffer, ClosedBuffers
 from engine.workspace import Workspace
 
 
 def make_lanes() -> Lanes:
     def make() -> Lane:
         pool = NgramPool(1000, 300)
-        encode: Any = list
+
+        def encode(text: str) -> list[int]:
+            return [ord(character) for character in text]
+
         return Lane(pool, OpenBuffers(Workspace(pool, encode)))
 
     return Lanes(make)
@@ -61,3 +63,31 @@ def test_tokens_are_those_of_all_lanes_and_completions_are_forgotten_in_all():
     lanes.forget_completions()
     assert first.pool.draft([1, 2], 8).tokens.tolist() == [3]
     assert not len(second.pool.draft([4], 8).tokens)
+
+
+CLOSED = ClosedBuffers("a", frozenset({"1"}), frozenset({"a.py"}), "", frozenset())
+
+
+def test_closed_buffers_what_was_written_in_them_and_what_was_deleted_are_forgotten():
+    lanes = make_lanes()
+    with lanes.take("a") as lane:
+        lane.buffers.sync("a", [Buffer("a.py", "\1\2\3", key="1")])  # characters are the tokens
+        lane.pool.add([4, 5], Source.PREVIOUS_COMPLETION, "a.py")
+        lane.pool.add([6, 7], Source.PREVIOUS_COMPLETION, "b.py")
+        lane.pool.add([8, 9], Source.DELETED)
+    lanes.forget(CLOSED)
+    assert [follows(lane.pool, token) for token in (1, 4, 6, 8)] == [[], [], [7], []]
+
+
+def test_a_lane_in_use_forgets_when_it_is_left():
+    lanes = make_lanes()
+    with lanes.take("a") as lane:
+        mark = lane.pool.mark()
+        lanes.forget(CLOSED)
+        lane.pool.rollback(mark)
+        lane.pool.add([4, 5], Source.PREVIOUS_COMPLETION, "a.py")  # what was under way
+    assert follows(lane.pool, 4) == []
+
+
+def follows(pool, token):
+    return pool.draft([token], 1).tokens.tolist()

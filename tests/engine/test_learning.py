@@ -1,10 +1,12 @@
 """What was learned on this machine is there at the next start; what cannot be read is no failure."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from engine import learning
 from engine.learning import Learning, Probe
 from engine.progress import NoProgress
 from tests.support.own_qwen2 import own_qwen2
@@ -65,11 +67,57 @@ def test_costs_are_outdated_by_a_faster_machine_or_another_relation(now, is_outd
     assert Probe(20.0, 30.0).is_outdated_by(now) == is_outdated
 
 
+class Machine:
+    """A machine whose steps take what it says, times the other work on it and a little noise."""
+
+    def __init__(self, monkeypatch):
+        self.load, self.num_sweeps = 1.0, 0
+        self.noise = np.random.default_rng(4)
+        timer = SimpleNamespace(ms=self.ms)
+        monkeypatch.setattr(learning, "_StepTimer", lambda model, context: timer)
+
+    def ms(self, rows):
+        return (30 + rows) * self.load * self.noise.uniform(1.0, 1.8)
+
+    def begin(self, task, total):
+        self.num_sweeps += 1
+
+    def advance(self, amount):
+        pass
+
+    def end(self):
+        pass
+
+    def tell(self, sentence):
+        pass
+
+    def start(self, folder):
+        return Learning.load(folder, "key", SimpleNamespace(row_buckets=()), self).budget.cost
+
+
+def test_what_was_timed_on_a_busy_machine_heals_once_and_not_at_each_start(tmp_path, monkeypatch):
+    machine = Machine(monkeypatch)
+    machine.load = 11.0
+    assert machine.start(tmp_path).ms(1) > 300
+    for load in (1.0, 1.3, 1.0, 4.0, 1.0, 1.6, 1.0, 1.0, 2.0, 1.0):
+        machine.load = load
+        assert machine.start(tmp_path).ms(1) < 60
+    assert machine.num_sweeps == 2
+
+
+def test_on_a_machine_that_is_never_at_leisure_little_is_timed(tmp_path, monkeypatch):
+    machine = Machine(monkeypatch)
+    for number in range(60):
+        machine.load = 1 + 7.0 * machine.noise.random() ** 2 * (number % 3)
+        machine.start(tmp_path)
+    assert machine.num_sweeps <= 4
+
+
 def test_tables_are_found_again(tmp_path, model):
-    learning = load(tmp_path, model)
-    table = learning.tables["recycler"]
+    learned = load(tmp_path, model)
+    table = learned.tables["recycler"]
     table.counts[:, 0] += 50  # 50 of 50 came true
-    learning.save()
+    learned.save()
     again = load(tmp_path, model).tables["recycler"]
     np.testing.assert_allclose(again.counts, table.counts)
     assert again.probs[0] > load(tmp_path / "other", model).tables["recycler"].probs[0]
@@ -87,17 +135,17 @@ def test_tables_are_found_again(tmp_path, model):
     ],
 )
 def test_damaged_files_are_measured_and_learned_anew(tmp_path, model, content):
-    learning = load(tmp_path, model)
+    learned = load(tmp_path, model)
     (tmp_path / "key.json").write_bytes(content)
-    learning.tables_file.write_bytes(content)
+    learned.tables_file.write_bytes(content)
     again = load(tmp_path, model)
     assert again.budget.cost.ms(1) > 0
-    np.testing.assert_allclose(again.tables["pool"].probs, learning.tables["pool"].probs)
+    np.testing.assert_allclose(again.tables["pool"].probs, learned.tables["pool"].probs)
 
 
 def test_a_folder_that_cannot_be_made_loses_only_what_was_learned(tmp_path, model):
     (tmp_path / "file").write_text("in the way")
-    learning = load(tmp_path / "file" / "learned", model)
-    learning.save()
-    assert learning.budget.cost.ms(1) > 0
+    learned = load(tmp_path / "file" / "learned", model)
+    learned.save()
+    assert learned.budget.cost.ms(1) > 0
     assert (tmp_path / "file").read_text() == "in the way"

@@ -110,3 +110,15 @@ def test_a_full_pool_loses_the_buffers_that_did_not_fit_and_no_others():
         buffers.sync("here", [Buffer("b", "x" * 500), Buffer("a", "hello world")])
     buffers.sync("here", [Buffer("a", "hello earth")])
     assert drafted(pool, "hello ") == "ear"
+
+
+def test_buffers_are_closed_by_their_keys_and_others_stay():
+    pool, buffers = make()
+    here = [Buffer("a", "hello world", key="1"), Buffer("b", "other text", key="2")]
+    buffers.sync("here", here)
+    buffers.close("here", {"1", "3"})
+    buffers.close("nowhere", {"1"})
+    assert "wor" not in drafted(pool, "qzhello ")
+    assert drafted(pool, "other ") == "tex"
+    buffers.sync("here", here)
+    assert drafted(pool, "hello ") == "wor"

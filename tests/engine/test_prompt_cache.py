@@ -278,3 +278,32 @@ def test_what_a_copy_that_failed_has_written_over_is_not_built_on(cache, model):
     slot, reused = visit(cache, "b", [7, 8])
     assert (slot.held, reused) == ([7, 8], 0)
     assert model.slots[0].held == [1, 2, 3]
+
+
+def test_what_a_key_held_is_forgotten_and_no_longer_copied_from(model):
+    cache = PromptCache(model, 10_000)
+    for key in ("shop\0a", "shop\0b", "mill\0a"):
+        run_to_end(cache.enter(key, [ord(key[0]), ord(key[-1])], 8, lambda: False)).close()
+    cache.forget("shop\0", {"shop\0a", "mill\0a"}, ())
+    for key, reused in (("shop\0a", 1), ("shop\0b", 2), ("mill\0a", 2)):
+        tokens = [ord(key[0]), ord(key[-1])]
+        assert run_to_end(cache.enter(key, tokens, 8, lambda: False)).reused == reused
+
+
+def test_a_prompt_that_shows_a_forgotten_file_goes_with_it(model):
+    cache = PromptCache(model, 10_000)
+    for key, neighbours in (("shop\0a", ["b.py"]), ("shop\0c", []), ("mill\0a", ["b.py"])):
+        tokens = [ord(key[0]), ord(key[-1]), 1, 2]
+        run_to_end(cache.enter(key, tokens, 8, lambda: False, neighbours)).close()
+    cache.forget("shop\0", ["shop\0b"], ["b.py"])
+    for key, reused in (("shop\0a", 1), ("shop\0c", 4), ("mill\0a", 4)):
+        tokens = [ord(key[0]), ord(key[-1]), 1, 2]
+        assert run_to_end(cache.enter(key, tokens, 8, lambda: False)).reused == reused
+
+
+def test_a_slot_in_use_is_forgotten_when_it_is_left(model):
+    cache = PromptCache(model, 10_000)
+    entered = run_to_end(cache.enter("shop\0a", [1, 2, 3], 8, lambda: False))
+    cache.forget("shop\0", {"shop\0a"}, ())
+    entered.leave([1, 2, 3])
+    assert run_to_end(cache.enter("shop\0a", [1, 2, 3], 8, lambda: False)).reused == 0

@@ -193,3 +193,30 @@ def test_a_guess_ends_for_a_wanted_job_only_where_that_would_wait(num_lanes, pat
     walkers.submit("asker", 1, last=ask)
     walkers.work(num_lanes)
     assert walkers.path == path
+
+
+def test_an_errand_runs_between_the_turns_of_a_job_and_where_no_job_is(recorder):
+    scheduler, events = recorder.scheduler, recorder.events
+    expected: list[int] = []
+
+    def turns(_cancelled):
+        scheduler.run_between(lambda: events.append(("errand", "ran")))
+        yield
+        events.append(("job", "ran"))
+
+    scheduler.run_between(lambda: events.append(("early errand", "ran")))
+    scheduler.submit(Job("one", "a", turns, lambda _: None))
+    recorder.submit("end", is_speculative=True, during=scheduler.stop)
+    scheduler.work(expect=expected.append)
+    assert [name for name, _ in events] == ["early errand", "errand", "job", "end"]
+    assert expected == [1]
+
+
+def test_an_errand_needs_no_job():
+    scheduler, done = Scheduler(), threading.Event()
+    thread = threading.Thread(target=scheduler.work)
+    thread.start()
+    scheduler.run_between(done.set)
+    assert done.wait(10)
+    scheduler.stop()
+    thread.join()

@@ -1,39 +1,107 @@
-"""Related pieces of the open buffers, and where they stand in a prompt."""
+"""Related lines of the open buffers, chosen for the room that a prompt has for them."""
 
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from engine import Buffer, CompletionRequest, snippets
-from engine.snippets import related_snippets
+from engine import Buffer, CompletionRequest, names
+from engine.line_index import cached_line_index, line_index
+from engine.snippets import Neighbours
 
 UNRELATED = "".join(f"colour_{line} = paint(canvas, {line})\n" for line in range(200))
 RELATED = "def total_price(order, basket):\n    return sum(item.price for item in basket)\n"
+SHOP = '''\
+class Basket(Thing):
+    """What a customer takes home."""
+
+    rows: list[Row]
+
+    def net_price(self, customer):
+        for row in self.rows:
+            log(row)
+        return 1
+
+class Canvas(Thing):
+    depth: int
+'''
 
 
-def request(*buffers: Buffer) -> CompletionRequest:
-    return CompletionRequest(
-        prefix="def total_weight(order, basket):\n    ", suffix="\n", open_buffers=buffers
-    )
+def count(text: str) -> int:
+    """A token for every word and sign."""
+    return len(re.findall(r"\w+|[^\w\s]|\n", text))
 
 
-def test_the_window_that_shares_most_names_comes_first():
-    far = UNRELATED + RELATED + UNRELATED
-    snippets = related_snippets(request(Buffer("a.py", UNRELATED), Buffer("b.py", far)))
-    assert [snippet.path for snippet in snippets] == ["b.py"]
-    assert RELATED in snippets[0].text
-    assert len(snippets[0].text.splitlines()) <= 32
+def request(*buffers: Buffer, prefix: str = "def total_weight(order, basket):\n    "):
+    return CompletionRequest(prefix=prefix, suffix="\n", open_buffers=buffers)
+
+
+def related(asked: CompletionRequest, room: int = 1000):
+    return Neighbours(count).snippets(asked, room)
+
+
+def test_a_small_file_stands_in_the_prompt_as_a_whole():
+    """Also beside others: what it leaves goes to their best lines."""
+    models = "".join(f"class Model{number}:\n    order: int\n\n" for number in range(9))
+    large = UNRELATED + RELATED
+    snippets = related(request(Buffer("large.py", large), Buffer("models.py", models)), 400)
+    assert {one.path: one.text for one in snippets} == {"models.py": models, "large.py": RELATED}
+
+
+def test_a_file_that_does_not_fit_is_trimmed_to_its_best_lines():
+    (snippet,) = related(request(Buffer("a.py", UNRELATED + RELATED + UNRELATED)), 60)
+    assert snippet.text == RELATED
+
+
+def test_a_line_brings_the_heads_of_its_blocks_along():
+    asked = request(Buffer("shop.py", UNRELATED + SHOP), prefix="customer = 1\nx")
+    (snippet,) = related(asked, 40)
+    assert snippet.text.startswith("class Basket(Thing):\n")
+    assert "    def net_price(self, customer):\n" in snippet.text
+    assert "Canvas" not in snippet.text
+
+
+def test_a_class_that_is_named_brings_its_fields_and_the_heads_of_its_methods_along():
+    asked = request(Buffer("shop.py", UNRELATED + SHOP), prefix="basket = Basket()\nx")
+    (snippet,) = related(asked, 40)
+    assert "    rows: list[Row]\n" in snippet.text
+    assert "    def net_price(self, customer):\n" in snippet.text
+    assert "Canvas" not in snippet.text
+
+
+def test_what_the_file_imports_goes_before_what_shares_as_many_names():
+    text = UNRELATED + "def order_of(basket): ...\n"
+    prefix = "from shop.models import paint\nbasket = order_of(\nx"
+    asked = request(Buffer("other.py", text), Buffer("shop/models.py", text), prefix=prefix)
+    assert [one.path for one in related(asked, 30)] == ["shop/models.py"]
+
+
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
+        ("from .models import Order", "shop/models.py"),
+        ("import shop.models", "shop/models/__init__.py"),
+        ("import { Order } from './models'", "src/models.ts"),
+        ("const order = require('./models')", "src/models/index.js"),
+        ('#include "models.h"', "src/models.h"),
+        ("use crate::models::Order;", "src/models/mod.rs"),
+        ("using Shop.models;", "shop\\models.cs"),
+        ("import (\n    one\n    models\n)", "models.go"),
+    ],
+)
+def test_imports_are_known_in_many_languages(line, path):
+    around = names.CursorNames.around(f"{line}\nx = 1\n", "\n")
+    assert around.imports(path)
+    assert not names.CursorNames.around("models = 1\n", "\n").imports(path)
 
 
 def test_a_buffer_that_shares_no_name_gives_nothing():
-    assert related_snippets(request(Buffer("a.py", UNRELATED), Buffer("empty.py", ""))) == []
+    assert related(request(Buffer("a.py", UNRELATED), Buffer("empty.py", ""))) == ()
 
 
-def test_snippets_are_whole_lines_of_their_buffer():
-    buffer = Buffer("a.py", RELATED * 40)
-    (snippet,) = related_snippets(request(buffer))
-    assert snippet.text in buffer.text
-    assert snippet.text.endswith("\n")
+def test_an_import_says_nothing_of_a_name():
+    assert related(request(Buffer("a.py", "from shop import order, basket\n"))) == ()
 
 
 def test_typing_on_a_line_and_entering_a_few_more_does_not_change_them():
@@ -41,72 +109,81 @@ def test_typing_on_a_line_and_entering_a_few_more_does_not_change_them():
         Buffer(f"{name}.py", UNRELATED + f"def {name}_price(order): ...\n")
         for name in ("total", "net", "gross")
     )
-    head = "".join(f"total_{line} = order\n" for line in range(8))
-    first = related_snippets(CompletionRequest(head, "\nprint(order)\n", open_buffers=buffers))
+    head = "".join(f"total_{line} = order\n" for line in range(16))
+    first = related(CompletionRequest(head, "\nprint(order)\n", open_buffers=buffers), 60)
     assert first
     for typed in ("net", "net_price = gross_price", "gross = 1\nnet_price = 2\n    x"):
-        request = CompletionRequest(head + typed, "\nprint(order)\n", open_buffers=buffers)
-        assert related_snippets(request) == first
+        asked = CompletionRequest(head + typed, "\nprint(order)\n", open_buffers=buffers)
+        assert related(asked, 60) == first
+
+
+def test_a_step_down_in_the_file_does_not_change_them():
+    buffer = Buffer("a.py", UNRELATED + RELATED * 9)
+    lines = [f"name_{number} = order_{number}\n" for number in range(99)]
+
+    def at(line: int):
+        return related(
+            CompletionRequest("".join(lines[:line]), "".join(lines[line:]), open_buffers=(buffer,))
+        )
+
+    assert at(50) == at(51) == at(52)
 
 
 def test_a_form_feed_ends_no_line():
     buffer = Buffer("a.py", "x = 1\f\u2028" + RELATED)
-    (snippet,) = related_snippets(request(buffer))
-    assert snippet.text == buffer.text
+    assert [one.text for one in related(request(buffer))] == [buffer.text]
 
 
-def naive_best(text: str, around: set[str]) -> tuple[float, str]:
-    """The best window as a set for each of them gives it."""
-    lines = re.findall(r"[^\n]*\n|[^\n]+", text)
-    best = (0.0, "")
-    for start in range(0, max(1, len(lines) - 24), 8):
-        window = "".join(lines[start : start + 32])
-        words = set(re.findall(r"[^\W\d]\w{2,}", window))
-        score = len(around & words) / max(1, len(around | words))
-        best = max(best, (score, window), key=lambda scored: scored[0])
-    return best
+_TEXTS = st.lists(
+    st.text("ab cde:\t(", max_size=12).map(lambda line: f"{line} order\n"), max_size=40
+).map("".join)
 
 
-@pytest.mark.parametrize("num_lines", [0, 1, 7, 8, 31, 32, 33, 40, 41, 63, 90])
-@pytest.mark.parametrize("end", ["", "\n"])
-def test_the_best_window_is_that_of_the_plain_comparison(num_lines, end):
-    names = [f"name_{number}" for number in range(100)]
-    lines = [
-        " ".join(names[(line * line + 7 * word) % 100] for word in range(line * 5 % 6))
-        for line in range(num_lines)
-    ]
-    text, around = "\n".join(lines) + end, names[1::5]
-    asked = CompletionRequest(" ".join(around) + "\n", "", open_buffers=(Buffer("a.py", text),))
-    found = related_snippets(asked)
-    assert [snippet.text for snippet in found] == [
-        window for score, window in [naive_best(text, set(around))] if score
-    ]
+@given(texts=st.lists(_TEXTS, max_size=4), room=st.integers(0, 200))
+def test_whatever_is_chosen_fits_and_is_whole_lines_in_their_order(texts, room):
+    buffers = tuple(Buffer(f"{number}.py", text) for number, text in enumerate(texts))
+    snippets = related(request(*buffers), room)
+    assert sum(count(f"{one.path}\n{one.text}") + 1 for one in snippets) <= room
+    for snippet in snippets:
+        rest = iter(texts[int(snippet.path[0])].splitlines(keepends=True))
+        assert all(line in rest for line in snippet.text.splitlines(keepends=True))
 
 
-def test_a_text_is_read_once_until_it_changes(monkeypatch):
-    read: list[str] = []
-    words = re.compile(r"[^\W\d]\w{2,}")
-
-    class Counting:
-        def findall(self, text):
-            read.append(text)
-            return words.findall(text)
-
-    monkeypatch.setattr(snippets, "_WORD", Counting())
+def test_a_text_is_read_once_until_it_changes():
     buffers = [Buffer(f"{name}.py", f"# {name}\n" + RELATED * 40) for name in "ab"]
-    first = related_snippets(request(*buffers))
-    assert len(read) > 2
-    read.clear()
-    assert related_snippets(request(*buffers)) == first
-    assert len(read) == 1  # around the cursor
-    read.clear()
-    related_snippets(request(buffers[0], Buffer("b.py", buffers[1].text + "x")))
-    assert 1 < len(read) < 20
+    related(request(*buffers))
+    before = cached_line_index("# a\n" + RELATED * 40)
+    assert cached_line_index(buffers[0].text) is before
+    assert cached_line_index(buffers[0].text + "x") is not before
 
 
-def test_texts_too_large_to_keep_are_looked_at_all_the_same(monkeypatch):
-    monkeypatch.setattr(snippets, "_MOST_CACHED_CHARS", 10)
-    before = snippets._cached_index.cache_info().currsize
-    (snippet,) = related_snippets(request(Buffer("a.py", UNRELATED + RELATED + "# kept by nobody")))
-    assert RELATED in snippet.text
-    assert snippets._cached_index.cache_info().currsize == before
+def test_lines_are_chosen_once_until_the_cursor_comes_to_other_names():
+    counted: list[str] = []
+
+    def counting(text: str) -> int:
+        counted.append(text)
+        return count(text)
+
+    neighbours, buffer = Neighbours(counting), Buffer("a.py", UNRELATED + RELATED)
+    first = neighbours.snippets(request(buffer), 60)
+    counted.clear()
+    assert neighbours.snippets(request(buffer, prefix=request().prefix + "typed"), 60) == first
+    assert not counted
+
+
+def test_a_text_too_large_to_keep_is_looked_at_all_the_same(monkeypatch):
+    monkeypatch.setattr("engine.line_index._MOST_CACHED_CHARS", 10)
+    text = UNRELATED + RELATED + "# kept by nobody"
+    assert cached_line_index(text) is not cached_line_index(text)
+    assert RELATED in related(request(Buffer("a.py", text)))[0].text
+
+
+def test_a_line_stands_in_the_block_of_the_last_one_that_is_less_indented():
+    headers = line_index(SHOP).headers
+    lines = SHOP.splitlines()
+    under = {
+        lines[line].strip(): lines[header] for line, header in enumerate(headers) if header >= 0
+    }
+    assert under["log(row)"] == "        for row in self.rows:"
+    assert under["return 1"] == "    def net_price(self, customer):"
+    assert under["depth: int"] == "class Canvas(Thing):"

@@ -13,23 +13,51 @@ from lsp_server.settings import settings_table
 README = (Path(__file__).parents[2] / "README.md").read_text()
 
 
+def commands_of(parser):
+    """The parsers of a parser's commands, by name."""
+    actions = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
+    return {name: one for action in actions for name, one in action.choices.items()}
+
+
+def all_parsers(parser):
+    """A parser, and those of its commands and theirs."""
+    return [parser, *(one for sub in commands_of(parser).values() for one in all_parsers(sub))]
+
+
 def options_of(*commands):
     parser = build_parser()
     for command in commands:
-        [choices] = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
-        parser = choices.choices[command]
+        parser = commands_of(parser)[command]
     return {word for action in parser._actions for word in action.option_strings} - {"-h", "--help"}
+
+
+EVERY_PARSER = pytest.mark.parametrize(
+    "parser", all_parsers(build_parser()), ids=lambda parser: parser.prog
+)
+
+
+@EVERY_PARSER
+def test_each_help_has_an_example_that_can_be_typed(parser):
+    [example] = re.findall(r"^example:\n  foregram (.*)$", parser.format_help(), re.M)
+    assert f"foregram {example}".startswith(parser.prog)
+    build_parser().parse_args(example.split())
+
+
+@EVERY_PARSER
+def test_each_option_is_explained(parser):
+    unexplained = [action.dest for action in parser._actions if not action.help]
+    assert set(unexplained) <= {"command", "benchmark"}, "the list of commands explains itself"
 
 
 def test_the_readme_lists_every_option_of_complete():
     section = README.split("## Complete")[1].split("## Measure")[0]
-    assert set(re.findall(r"--[a-z][a-z-]*", section)) == options_of("complete")
+    table = "\n".join(re.findall(r"^\|.*", section, re.M))
+    assert set(re.findall(r"--[a-z][a-z-]*", table)) == options_of("complete")
 
 
 def test_the_readme_uses_no_option_of_bench_that_does_not_exist():
-    known = set().union(
-        *(options_of("bench", kind) for kind in ("replay", "fim", "pool", "lsp", "gpu"))
-    )
+    kinds = commands_of(commands_of(build_parser())["bench"])
+    known = set().union(*(options_of("bench", kind) for kind in kinds))
     assert set(re.findall(r"--[a-z][a-z-]*", README.split("## Measure")[1])) <= known
 
 

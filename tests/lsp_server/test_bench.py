@@ -130,6 +130,36 @@ def test_fim_prints_one_object_with_scores(engine, tasks_path, capsys):
     assert answer["languages"]["py"]["pass_at_1"] == 0.0  # the script says "ab", not "1"
 
 
+@pytest.fixture
+def crossfile_path(tmp_path):
+    (tmp_path / "trees" / "p").mkdir(parents=True)
+    (tmp_path / "trees" / "p" / "models.py").write_text("class Order:\n    total: int\n")
+    row = {
+        "id": "1", "stratum": "cross_file", "kind": "member", "package_root": "p",
+        "path": "cart.py", "prefix": "from models import Order\nprint(Order.", "target": "total)",
+        "suffix": "\n", "open_files": ["models.py"],
+    }  # fmt: skip
+    path = tmp_path / "crossfile.jsonl"
+    path.write_text(json.dumps(row) + "\n")
+    return path
+
+
+def test_crossfile_asks_as_a_host_would_and_prints_both_arms(
+    crossfile_path, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("FOREGRAM_CACHE", str(tmp_path / "cache"))
+    folder = save_model(tiny_model("qwen2", max_position_embeddings=4096), tmp_path / "model")
+    options = ["--model", str(folder), "--dtype", "float32", "--max-tokens", "4"]
+    assert cli.main(["bench", "crossfile", str(crossfile_path), *options, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    arms = answer["groups"]["cross_file"]
+    assert arms["none"]["neighbour_tokens"] == 0
+    assert 0 < arms["open_files"]["neighbour_tokens"] < arms["open_files"]["prompt_tokens"]
+    assert [task["neighbours"] for task in answer["tasks"]] == [[], ["models.py"]]
+    assert cli.main(["bench", "crossfile", str(crossfile_path), *options]) == 0
+    assert "cross_file 1" in capsys.readouterr().out
+
+
 def test_a_model_is_made_to_say_the_targets(replay_path, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("FOREGRAM_CACHE", str(tmp_path / "cache"))
     folder = save_model(tiny_model("qwen2", max_position_embeddings=2048), tmp_path / "model")
@@ -215,6 +245,7 @@ def test_gpu_goes_on_without_matplotlib(no_gpu, tmp_path, monkeypatch, capsys):
         (["replay", "{set}", "--plot", "picture.exe"], "picture.exe"),
         (["replay", "{set}", "--lookahead", "1,1,9"], "lookahead 1,1,9"),
         (["fim", "{set}"], "no fill-in-the-middle task"),
+        (["crossfile", "{set}"], "no cross-file task"),
         (["replay", "{set}", "--oracle-forced", "--compare", "transformers"], "has no peers"),
         (["gpu", "--quick", "--chat", "tasks.jsonl"], "--chat asks a real model"),
         (["gpu", "--quick", "missing.jsonl"], "there is no file missing.jsonl"),

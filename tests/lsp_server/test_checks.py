@@ -19,12 +19,6 @@ def gone(name):
     raise PackageNotFoundError(name)
 
 
-def test_the_default_model_is_the_engines():
-    from engine.model.catalog import DEFAULT_MODEL
-
-    assert DEFAULT_MODEL == checks.DEFAULT_MODEL
-
-
 def test_an_error_gives_its_advice_after_the_semicolon():
     check = failure("model", OSError("it is not there; install it"))
     assert (check.what, check.advice) == ("it is not there", "install it")
@@ -58,6 +52,15 @@ def test_a_model_on_disk_is_looked_at(tmp_path):
     weights.touch()
     assert check_model(str(weights)).state == "ok"
     assert check_model(str(tmp_path / "config.json")).what.endswith("is no .gguf file")
+
+
+def test_a_folder_here_is_no_model_of_the_hub(tmp_path, monkeypatch):
+    (tmp_path / "Qwen" / "Coder").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    assert "looked up on the Hugging Face hub" in check_model("Qwen/Coder").what
+    assert check_model("./Qwen/Coder").what.endswith("holds no config.json")
+    check = check_model("Qwen")
+    assert (check.state, "./Qwen" in check.advice) == ("failed", True)
 
 
 def test_a_model_of_the_hub_shows_when_it_is_loaded():

@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import types
 
 import pytest
 
@@ -54,7 +55,6 @@ def test_bad_input_is_one_sentence_and_status_2(
 @pytest.mark.parametrize(
     "arguments",
     [
-        [],
         ["complete"],
         ["fly"],
         ["complete", "a:1", "--layout", "spm"],
@@ -65,6 +65,40 @@ def test_a_command_line_that_makes_no_sense_is_status_2(arguments):
     with pytest.raises(SystemExit) as exit_:
         cli.main(arguments)
     assert exit_.value.code == 2
+
+
+@pytest.mark.parametrize("words", [[], ["bench"]], ids=["foregram", "bench"])
+def test_a_group_of_commands_alone_shows_its_help(words, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        cli.main(words)
+    shown = capsys.readouterr()
+    assert (exit_.value.code, shown.err) == (0, "")
+    assert "example:" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["compelte"], "there is no command `compelte`; did you mean `complete`? "),
+        (["bench", "replai"], "there is no benchmark `replai`; did you mean `replay`? "),
+        (["complete", "a:1", "--modle=x"], "no option `--modle`; did you mean `--model`? "),
+        (["--vresion"], "no option `--vresion`; did you mean `--version`? "),
+        (["fly"], "there is no command `fly`; there are: bench, complete, doctor, "),
+        (["stop", "--quickly"], "there is no option `--quickly` ("),
+        (["stop", "-q"], "there is no option `-q` ("),
+        (["stop", "now"], "`now` is one word too many: expected `foregram stop` ("),
+        (["why", "a.py", "b"], "`b` is one word too many: expected `foregram why FILE` ("),
+    ],
+    ids=lambda value: value[-1] if isinstance(value, list) else None,
+)
+def test_a_misspelt_word_is_one_sentence_with_what_was_meant(arguments, sentence, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        cli.main(arguments)
+    said = capsys.readouterr().err
+    assert exit_.value.code == 2
+    assert said.startswith("foregram: ")
+    assert said.count("\n") == 1
+    assert sentence in said
 
 
 def test_the_options_reach_the_engine(source_path, engine):
@@ -88,6 +122,7 @@ def test_the_options_reach_the_engine(source_path, engine):
     [request] = engine.requests
     assert (request.prefix, request.suffix) == ("def f():\n    ", "\n")
     assert (request.layout, request.stop.max_tokens) == ("psm", 9)
+    assert request.stop.block, "a completion ends with the block at the cursor"
     assert (request.sampling.temperature, request.sampling.seed) == (0.8, 7)
     assert request.lookahead.ngram_size == 8
     assert request.open_buffers[0].text == "x = 1\n"
@@ -149,3 +184,72 @@ def test_a_terminal_gets_the_view(source_path, engine, monkeypatch, capsys):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     assert cli.main(["complete", f"{source_path}:2"]) == 0
     assert "\x1b[2m    \x1b[0mreturn 1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        (
+            ".env",
+            "KEY=1\n",
+            ".env: the file may hold secrets: it is neither completed in nor sent; to allow it, name",
+        ),
+        ("draft.py", "x = 1\n", "draft.py: a .gitignore or .foregramignore names the file; to"),
+        (
+            "a.txt",
+            "-----BEGIN PRIVATE KEY-----\n",
+            "nor sent (line 1 looks like a private key); to allow it, name it in",
+        ),
+    ],
+)
+@pytest.mark.parametrize("is_open", [False, True], ids=["edited", "open"])
+def test_a_hidden_file_is_refused_in_one_sentence(
+    name, text, sentence, is_open, source_path, engine, capsys
+):
+    hidden = source_path.with_name(name)
+    hidden.write_text(text)
+    hidden.with_name(".foregramignore").write_text("draft.py\n")
+    where = [f"{source_path}:1", "--open", str(hidden)] if is_open else [f"{hidden}:1"]
+    assert cli.main(["complete", *where]) == 2
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert said.count("\n") == 1
+    assert engine.requests == []
+
+
+def test_a_file_that_looks_secret_and_is_allowed_is_completed(tmp_path, engine, monkeypatch):
+    (tmp_path / ".env").write_text("KEY=1\n")
+    monkeypatch.setenv("FOREGRAM_ALLOW_SECRET_FILES", ".env")
+    assert cli.main(["complete", f"{tmp_path / '.env'}:1"]) == 0
+
+
+class _Loading(types.ModuleType):
+    """A module whose first use looks at what was said before it was loaded."""
+
+    said = ""
+
+    def __getattr__(self, name):
+        self.said = sys.stderr.getvalue()
+        raise CacheError("the disk is full")
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "is_first", "said"),
+    [
+        (True, True, "foregram: loading the model; the first time takes a few minutes\n"),
+        (True, False, "foregram: loading the model\n"),
+        (False, True, ""),
+    ],
+)
+def test_a_terminal_is_told_of_the_loading_before_it_begins(
+    is_terminal, is_first, said, source_path, capsys, monkeypatch
+):
+    monkeypatch.setenv("FOREGRAM_CACHE", str(source_path.parent))
+    if not is_first:
+        (source_path.parent / "models").mkdir()
+    loading = _Loading("lsp_server.loading")
+    monkeypatch.setitem(sys.modules, "lsp_server.loading", loading)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    cli.main(["complete", f"{source_path}:1"])
+    assert loading.said == said
+    assert capsys.readouterr().out == ""

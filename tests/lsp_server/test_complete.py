@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import pytest
 
 from engine import CompletionRequest, FinishReason
 from engine.errors import InputError
-from lsp_server.complete import Cursor, JsonObject, complete, open_buffers
+from lsp_server.complete import Cursor, JsonObject, complete, open_buffers, refuse_hidden
+from lsp_server.prompt.privacy import Hidden, Privacy
+from lsp_server.reasons import Reason
 from lsp_server.source_file import SourceFile
 from lsp_server.terminal import PlainText
 from tests.support.fake_engine import FakeEngine
@@ -22,6 +25,8 @@ FIELDS = [
     "tokens_per_step",
     "rows_per_step",
     "prompt_tokens",
+    "neighbour_tokens",
+    "neighbours",
     "prefill_ms",
     "decode_ms",
     "tokens_per_second",
@@ -86,7 +91,7 @@ def test_a_pipe_gets_the_completion_alone():
     out, errors = io.StringIO(), io.StringIO()
     complete(FakeEngine(["return 1"]), REQUEST, source(), PlainText(out, errors, source()))
     assert out.getvalue() == "return 1"
-    assert "4 tokens in 2 steps (2.00 a step)" in errors.getvalue()
+    assert "4 tokens in 2 runs of the model" in errors.getvalue()
 
 
 @pytest.mark.parametrize("reason", FinishReason)
@@ -121,3 +126,11 @@ def test_a_second_ctrl_c_interrupts_as_usual():
             JsonObject(io.StringIO()),
         )
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize("hidden", Hidden)
+def test_each_reason_to_hide_a_file_is_a_sentence(hidden, monkeypatch):
+    monkeypatch.setattr(Privacy, "hidden", lambda self, path: hidden)
+    sentence = re.escape(Reason(hidden.value).sentence)
+    with pytest.raises(InputError, match=rf"a\.py: {sentence}; to allow it"):
+        refuse_hidden(source(), [])

@@ -9,17 +9,23 @@ import subprocess
 import sys
 import threading
 import time
+from argparse import Namespace
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from engine.host.protocol import PROTOCOL_VERSION
-from engine.host.runtime import HostRecord, RuntimeFolderError
+from engine.host.runtime import RuntimeFolderError
 from lsp_server import daemon
 from lsp_server.arguments import build_parser
 from lsp_server.daemon import ensure_host, read_log, serve_command, stop_host
+from lsp_server.doctor import _examine_host
 from lsp_server.host_address import HostError, host_address, host_status
+from lsp_server.host_commands import show_status
+from lsp_server.host_failures import boot_s
 from tests.support.local_host import stub_host
+from tests.support.polling import until
 
 ASK = """
 import asyncio, json, sys
@@ -78,6 +84,13 @@ def test_ten_processes_at_once_get_one_host(stub):
     assert len(answers) == 1
 
 
+def test_a_host_does_not_stand_in_the_folder_of_who_started_it(stub, tmp_path, monkeypatch):
+    """An editor is started in a repository, whose files a relative path would mean."""
+    monkeypatch.chdir(tmp_path)
+    ensure(stub)
+    assert stub.directories == ["/"]
+
+
 def test_ten_tasks_at_once_get_one_host(stub):
     async def ask_at_once():
         await asyncio.gather(*(ensure_host(stub.settings, stub.command()) for _ in range(10)))
@@ -102,7 +115,7 @@ def test_the_record_says_who_runs(stub):
     ensure(stub)
     record = stub.folder.read_record()
     assert [record.pid] == stub.starts
-    assert (record.protocol, record.restarts) == (PROTOCOL_VERSION, 0)
+    assert (record.protocol, record.failures) == (PROTOCOL_VERSION, 0)
     assert record.socket == str(stub.folder.socket_path)
 
 
@@ -116,20 +129,98 @@ def test_a_stale_socket_is_no_obstacle(stub):
 def test_a_host_that_crashes_at_its_start_is_tried_twice_and_then_reported(stub):
     with pytest.raises(HostError) as error:
         ensure(stub, "--crash")
-    assert "twice: " in str(error.value)
+    assert "has ended 2 times in a row: " in str(error.value)
+    assert "it is tried again after a minute" in str(error.value)
     assert "the stub has no model" in str(error.value)
     assert str(stub.folder.log_path) in str(error.value)
     assert len(stub.starts) == 2
 
 
-def test_who_asks_after_a_crash_gets_the_report_at_once_until_the_crash_is_old(stub):
-    for _ in range(3):
-        with pytest.raises(HostError, match="twice"):
-            ensure(stub, "--crash")
+def killed(stub):
+    """A host that was started now and is killed while it loads, as by a system out of memory."""
+    ensure(stub)
+    pid = answer(stub).status.pid
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: not stub.folder.host_is_alive(), lambda: "the host lives")
+
+
+def later(stub, seconds):
+    """As if the last failure were so much longer ago."""
+    record = stub.folder.read_record()
+    stub.folder.write_record(replace(record, failed_at=record.failed_at - seconds))
+
+
+def test_a_host_that_is_killed_again_and_again_is_started_after_ever_longer_pauses(stub):
+    """However long each of them loaded: their starts are as old as can be."""
+    killed(stub)
+    killed(stub)
+    for num_starts, pause_s in ((2, 60), (3, 300), (4, 3600), (5, 3600)):
+        stub.folder.write_record(replace(stub.folder.read_record(), started_at=0.0))
+        for _ in range(3):
+            with pytest.raises(HostError, match=f"has ended {num_starts} times in a row"):
+                ensure(stub)
+        later(stub, pause_s - 5)
+        with pytest.raises(HostError):
+            ensure(stub)
+        assert len(stub.starts) == num_starts
+        later(stub, 5)
+        killed(stub)
+
+
+def test_the_pause_is_not_fooled_by_the_clock(stub, monkeypatch):
+    killed(stub)
+    killed(stub)
+    for clock in (0.0, time.time() + 1e9):
+        monkeypatch.setattr(time, "time", lambda clock=clock: clock)
+        with pytest.raises(HostError):
+            ensure(stub)
     assert len(stub.starts) == 2
-    stub.folder.write_record(HostRecord(1, PROTOCOL_VERSION, "", started=0.0, restarts=1))
+
+
+def test_what_failed_before_the_machine_was_started_is_past(stub):
+    killed(stub)
+    killed(stub)
+    with pytest.raises(HostError):
+        ensure(stub)
+    later(stub, -1e9)
     ensure(stub)
     assert len(stub.starts) == 3
+
+
+def test_a_host_that_has_served_for_a_while_begins_the_count_anew(stub):
+    for _ in range(4):
+        killed(stub)
+        stub.folder.write_record(replace(stub.folder.read_record(), has_served=True))
+    ensure(stub)
+    assert len(stub.starts) == 5
+    assert stub.folder.read_record().failures == 1
+
+
+def test_a_person_who_asks_gets_one_more_start_at_once(stub):
+    killed(stub)
+    killed(stub)
+    with pytest.raises(HostError):
+        ensure(stub)
+    asked_at = boot_s()
+    asyncio.run(ensure_host(stub.settings, stub.command(), asked_at=asked_at))
+    os.kill(answer(stub).status.pid, signal.SIGKILL)
+    for _ in range(2):
+        with pytest.raises(HostError, match="3 times in a row"):
+            asyncio.run(ensure_host(stub.settings, stub.command(), asked_at=asked_at))
+    assert len(stub.starts) == 3
+
+
+def test_a_host_that_was_killed_cannot_say_so_and_its_log_does(stub):
+    with pytest.raises(HostError, match="ended by SIGKILL, as systems do where memory runs out"):
+        ensure(stub, "--kill")
+
+
+def test_status_says_why_there_is_no_host(stub, capsys):
+    killed(stub)
+    assert show_status(Namespace(json=False), stub.settings) == 1
+    assert "has ended by itself" in capsys.readouterr().err
+    [found] = asyncio.run(_examine_host(stub.settings, start=False))[1:]
+    assert "has ended by itself" in found.what
 
 
 def test_stopping_forgets_the_crashes(stub):
@@ -145,7 +236,7 @@ def test_a_killed_host_is_started_again(stub):
     os.kill(answer(stub).status.pid, signal.SIGKILL)
     ensure(stub)
     assert [answer(stub).status.pid] == stub.starts[1:]
-    assert stub.folder.read_record().restarts == 1
+    assert stub.folder.read_record().failures == 1
 
 
 def test_a_host_that_is_stopping_is_waited_for_and_replaced(stub):
@@ -211,10 +302,34 @@ def test_stopping_waits_until_the_process_is_gone(stub):
     assert stub.folder.read_record() is None
 
 
+def test_a_host_whose_place_another_one_takes_at_once_was_stopped(stub):
+    """An editor with a request that still stands does not wait for who stops the host."""
+    ensure(stub)
+
+    async def stop_while_an_editor_asks():
+        stopping = asyncio.create_task(stop_host(stub.settings))
+        while len(stub.starts) < 2:
+            await ensure_host(stub.settings, stub.command())
+        assert await asyncio.wait_for(stopping, 10)
+
+    asyncio.run(stop_while_an_editor_asks())
+    assert stub.folder.host_is_alive()
+
+
 def test_a_host_that_does_not_listen_to_reason_is_terminated(stub, monkeypatch):
     monkeypatch.setattr(daemon, "STOP_LIMIT_S", 0.5)
     ensure(stub, "--ignore-stop")
     assert asyncio.run(stop_host(stub.settings))
+    assert not stub.folder.host_is_alive()
+
+
+def test_a_host_that_listens_to_nothing_is_killed(stub, monkeypatch):
+    monkeypatch.setattr(daemon, "STOP_LIMIT_S", 0.3)
+    ensure(stub, "--ignore-stop", "--ignore-signals")
+    told: list[str] = []
+    assert asyncio.run(stop_host(stub.settings, told.append))
+    assert [sentence.split()[-1] for sentence in told] == ["SIGTERM", "SIGKILL"]
+    assert f"process {stub.starts[0]}" in told[0]
     assert not stub.folder.host_is_alive()
 
 
@@ -225,12 +340,17 @@ def test_what_the_host_prints_is_in_the_log(stub):
 
 def test_a_remote_host_is_neither_started_nor_stopped(stub, tmp_path):
     token_file = tmp_path / "token"
-    token_file.write_text("secret\n")
+    token_file.write_text("a secret of a test\n")
+    token_file.chmod(0o600)
     settings = msgspec.structs.replace(
         stub.settings, host_url="http://127.0.0.1:9", token_file=token_file
     )
     address = asyncio.run(ensure_host(settings))
-    assert (address.token, address.url, address.socket_path) == ("secret", settings.host_url, None)
+    assert (address.token, address.url, address.socket_path) == (
+        "a secret of a test",
+        settings.host_url,
+        None,
+    )
     with pytest.raises(HostError, match="only be stopped where it runs"):
         asyncio.run(stop_host(settings))
 
@@ -278,4 +398,4 @@ def test_a_host_that_ended_well_has_not_crashed(stub):
         time.sleep(0.005)
     ensure(stub)
     assert [answer(stub).status.pid] == stub.starts[1:]
-    assert stub.folder.read_record().restarts == 0
+    assert stub.folder.read_record().failures == 0

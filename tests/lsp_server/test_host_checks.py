@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from engine.errors import ConfigurationError
-from engine.host.protocol import Done, Status, Timings
+from engine.host.protocol import PROTOCOL_VERSION, Done, Status, Timings
 from lsp_server import host_checks
 from lsp_server.host_address import HostAnswer
 from lsp_server.host_checks import check_host, check_socket, check_token
@@ -47,14 +47,20 @@ def test_what_lies_in_the_sockets_place_should_be_removed(stub):
 
 def test_the_token_of_a_remote_host_is_a_secret_file_with_something_in_it(remote):
     path = remote.token_file
-    assert check_token(remote).what == f"{path} is empty"
-    path.write_text("abracadabra\n")
+    with pytest.raises(ConfigurationError, match="too few for a secret"):
+        check_token(remote)
+    path.write_text("abracadabra abracadabra\n")
     assert check_token(remote).what == f"{path}, mode 0600"
     path.chmod(0o644)
-    assert check_token(remote).state == "warning"
-    path.unlink()
-    with pytest.raises(ConfigurationError, match="cannot be read"):
+    with pytest.raises(ConfigurationError, match="run: chmod 600"):
         check_token(remote)
+
+
+def test_a_host_on_this_machine_has_left_its_token_for_its_user(stub):
+    settings = msgspec.structs.replace(stub.settings, host_url="http://127.0.0.1:8012")
+    assert check_token(settings).what == "none: token_file is not set"
+    with stub.folder.kept_port_token("127.0.0.1", 8012, "made by the host"):
+        assert check_token(settings).what == "that of the host on this machine"
 
 
 def test_a_remote_host_may_do_without_a_token(remote):
@@ -71,7 +77,9 @@ def test_a_remote_host_cannot_be_stopped_from_here(code, advice):
 
 
 def test_a_host_that_ends_is_asked_again_later():
-    check = check_host(HostAnswer("status", Status(1, "0", "stopping", 1, 1.0)), is_remote=False)
+    check = check_host(
+        HostAnswer("status", Status(PROTOCOL_VERSION, "0", "stopping", 1, 1.0)), is_remote=False
+    )
     assert check.state == "warning"
 
 

@@ -1,7 +1,9 @@
 """What the editor's side hears from hosts that answer, refuse, vanish, or are none."""
 
 import asyncio
-from contextlib import aclosing, asynccontextmanager
+import gzip
+import tracemalloc
+from contextlib import aclosing, asynccontextmanager, suppress
 
 import httpx2
 import msgspec
@@ -19,6 +21,9 @@ from engine.host.protocol import (
     SyncRequest,
     Timings,
 )
+from lsp_server import answer_body
+from lsp_server.host_address import HostAddress
+from lsp_server.host_address import ask as ask_host
 from lsp_server.host_client import (
     HostClient,
     HostConflictError,
@@ -227,3 +232,48 @@ async def test_a_completion_of_what_is_no_host_is_refused():
         with pytest.raises(HostRefusedError) as refusal:
             await collected(client.complete(ask()))
     assert refusal.value.problem == Problem("no_host", "what answers is no completion host (404)")
+
+
+async def told(said):
+    """How the client ends that listens to `said`, over the connections that we make ourselves."""
+
+    async def connected(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\n" + said)
+        with suppress(ConnectionError):
+            await writer.drain()
+        writer.close()
+
+    listener = await asyncio.start_server(connected, "127.0.0.1", 0)
+    url = "http://{}:{}".format(*listener.sockets[0].getsockname())
+    async with listener:
+        client = HostClient(HostAddress("", url=url).client(20))
+        try:
+            with pytest.raises(HostGoneError) as completing:
+                await collected(client.complete(ask(buffer("x"))))
+            with pytest.raises((HostGoneError, HostRefusedError)) as asking:
+                await client.status()
+            assert (await ask_host(HostAddress("", url=url))).kind in ("silent", "refused")
+        finally:
+            await client.close()
+    return f"{completing.value} {asking.value}"
+
+
+async def test_an_answer_without_an_end_is_not_read_to_it(monkeypatch):
+    monkeypatch.setattr(answer_body, "MAX_ANSWER_BYTES", 100_000)
+    reasons = await told(b"\r\n" + b'{"type":"chunk","text":""}\n' * 100_000)
+    assert reasons.count("an answer of more than 100,000 bytes") == 2
+
+
+async def test_a_line_without_an_end_is_not_read_to_it(monkeypatch):
+    monkeypatch.setattr(answer_body, "MAX_LINE_BYTES", 100_000)
+    assert "a line of more than 100,000 bytes" in await told(b"\r\n" + b" " * 1_000_000)
+
+
+async def test_what_nobody_asked_to_compress_is_not_unpacked():
+    """A few kilobytes of it could be all of the memory."""
+    bomb = gzip.compress(CHUNK + b" " * 50_000_000)
+    tracemalloc.start()
+    await told(b"content-encoding: gzip\r\n\r\n" + bomb)
+    assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    tracemalloc.stop()

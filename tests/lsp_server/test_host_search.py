@@ -27,13 +27,13 @@ async def test_an_odd_failure_is_told_and_tried_again(tmp_path, error):
         return HostAddress("", tmp_path / "host.sock")
 
     async with running_host(tmp_path, HeldEngine()):
-        search = HostSearch(find, lambda _, reason: told.append(reason))
+        search = HostSearch(find, lambda report: told.append(report.problem))
         search.begin()
         while search.state != "ready":
             await asyncio.wait_for(search.ready(5), 5)
             await asyncio.sleep(0.005)
         await search.leave()
-    assert told[0] == str(error) or type(error).__name__
+    assert told[0].message == (str(error) or type(error).__name__)
 
 
 async def test_a_watcher_that_breaks_does_not_end_the_search(tmp_path):
@@ -76,4 +76,24 @@ async def test_a_search_that_was_left_for_another_host_begins_at_once(tmp_path):
         await search.leave()
         search.begin()
         assert await search.ready(5) == "ready"
+        await search.leave()
+
+
+async def test_who_changed_a_setting_does_not_wait_for_the_next_attempt(tmp_path, monkeypatch):
+    monkeypatch.setattr(host_search, "_LONGEST_RETRY_S", 3600.0)
+    names = ["nothing.sock", "host.sock"]
+
+    async def find():
+        return HostAddress("", tmp_path / names[0])
+
+    async with running_host(tmp_path, HeldEngine()):
+        search = HostSearch(find, lambda _: None)
+        search.begin()
+        assert await search.ready(5) == "unreachable"
+        monkeypatch.setattr(host_search, "_RETRY_S", 3600.0)  # of the pauses to come
+        names.pop(0)
+        search.begin()
+        async with asyncio.timeout(5):
+            while search.state != "ready":
+                await asyncio.sleep(0.005)
         await search.leave()

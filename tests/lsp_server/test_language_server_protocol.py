@@ -62,6 +62,10 @@ class Client:
         where = {"textDocument": {"uri": URI}, "position": {"line": 0, "character": 0}}
         return self.ask(INLINE, {**where, "context": {"triggerKind": 2}, **params})
 
+    def is_closed(self):
+        """The server has left."""
+        return self._from_server.read() == b""
+
     def _read(self):
         num_bytes = 0
         while line := self._from_server.readline().strip():
@@ -182,6 +186,20 @@ def test_requests_before_initialize_and_after_shutdown_are_answered(client):
     client.initialize()
     assert client.ask("shutdown")["result"] is None
     assert client.ask_inline()["error"]["code"] == types.ErrorCodes.InvalidRequest
+
+
+def test_notifications_before_initialize_change_nothing(client, server):
+    client.open("x = 1")
+    client.notify("textDocument/didSave", {"textDocument": {"uri": URI}})
+    client.initialize()
+    assert text_of(client.ask_inline()) == "Automatic|"
+    assert client.notifications == []
+
+
+def test_who_has_not_initialized_may_go(client):
+    client.open("x = 1")
+    client.notify("exit")
+    assert client.is_closed()
 
 
 # --- Params that LSP does not foresee ------------------------------------------
@@ -391,12 +409,15 @@ def typed(rng, version, num_lines):
 def test_a_change_of_fifty_thousand_lines_takes_less_than_3_ms(server):
     """From the message's text to the new snapshot, at the 99th percentile of 500 changes."""
     text = "    value = compute(é, 1)  # 🦉\r\n" * 50_000
+    first = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}}
+    hook = server.protocol.structure_message
+    server.protocol.handle_message(json.loads(json.dumps(first), object_hook=hook))
     server.documents.open(types.TextDocumentItem(URI, "python", 1, text))
     rng, num_lines, times = random.Random(5), 50_001, []  # noqa: S311 - a draw, no secret
     for version in range(2, 502):
         body, num_added = typed(rng, version, num_lines)
         start = time.process_time()
-        message = json.loads(body, object_hook=server.protocol.structure_message)
+        message = json.loads(body, object_hook=hook)
         server.protocol.handle_message(message)  # its handler takes a snapshot
         times.append(time.process_time() - start)
         num_lines += num_added

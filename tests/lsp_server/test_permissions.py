@@ -5,9 +5,11 @@ from lsprotocol import types
 
 from lsp_server.documents.document import Snapshot
 from lsp_server.permissions import Permissions
+from lsp_server.prompt import secret_texts
 from lsp_server.reasons import Reason
 from lsp_server.settings import Settings
 
+AWS = "AKIA" + "QRSTUVWX2345ABCD"
 KEY = ("# how to make one", "-----BEGIN OPENSSH PRIVATE KEY-----", "b3BlbnNzaC1rZXktdjEAAAAA")
 
 
@@ -72,14 +74,36 @@ def test_a_private_key_in_the_text_hides_a_file_of_any_name(root):
     assert judge.refusal(document(uri)) is None  # it was taken out again
 
 
+@pytest.mark.parametrize("uri", ["untitled:Untitled-1", "file://ROOT/notes.py"])
+def test_the_line_of_a_secret_is_told(root, uri):
+    judge = permissions(root)
+    pasted = document(uri.replace("ROOT", str(root)), "# for later", "", f"k = {AWS}")
+    assert judge.refusal(pasted) is Reason.SECRET_FILE
+    assert judge.secret(pasted) == (2, "an AWS access key")
+
+
+def test_a_text_that_looks_secret_can_be_allowed_by_its_files_name(root):
+    judge = permissions(root, allow_secret_files=("fixtures/",))
+    (root / "link.py").symlink_to(root / "fixtures/a.py")
+    assert judge.refusal(document(f"file://{root}/fixtures/a.py", *KEY)) is None
+    assert judge.refusal(document(f"file://{root}/a.py", *KEY)) is Reason.SECRET_FILE
+    assert judge.refusal(document(f"file://{root}/link.py", *KEY)) is Reason.SECRET_FILE
+
+
 def test_a_text_is_looked_through_once(root, monkeypatch):
-    looked: list[tuple[str, ...]] = []
-    monkeypatch.setattr("lsp_server.permissions.holds_private_key", looked.append)
+    looked: list[str] = []
+    find = secret_texts.secrets_in
+
+    def looking(text):
+        looked.append(text)
+        return find(text)
+
+    monkeypatch.setattr(secret_texts, "secrets_in", looking)
     judge = permissions(root)
     plain = document(f"file://{root}/a.py")
     for _ in range(3):
         assert judge.may_send(plain)
-    assert len(looked) == 1
+    assert looked == ["x = 1"]
     judge.forget(plain.uri)
     judge.forget("file:///never/opened.py")
     assert judge.may_send(plain)
@@ -96,7 +120,7 @@ def test_completion_can_be_switched_off_and_the_text_may_still_help(root):
 def test_languages_are_switched_off_one_by_one(root):
     judge = permissions(root, languages={"markdown": False, "python": True})
     uri = f"file://{root}/a"
-    assert judge.refusal(document(uri, language="markdown")) is Reason.DISABLED
+    assert judge.refusal(document(uri, language="markdown")) is Reason.DISABLED_LANGUAGE
     assert judge.refusal(document(uri, language="python")) is None
     assert judge.refusal(document(uri, language="zig")) is None
 
@@ -114,14 +138,14 @@ def test_languages_are_switched_off_one_by_one(root):
 )
 def test_files_are_switched_off_by_globs_within_the_workspace(root, uri, is_disabled):
     judge = permissions(root, disabled_globs=("/vendor/**", "*.md"))
-    expected = Reason.DISABLED if is_disabled else None
+    expected = Reason.DISABLED_FILE if is_disabled else None
     assert judge.refusal(document(uri.replace("ROOT", str(root)))) is expected
 
 
 def test_a_glob_that_makes_no_sense_disables_nothing_and_breaks_nothing(root):
     judge = permissions(root, disabled_globs=("[z-a]bad", "*.md"))
     assert judge.refusal(document(f"file://{root}/a.py")) is None
-    assert judge.refusal(document(f"file://{root}/a.md")) is Reason.DISABLED
+    assert judge.refusal(document(f"file://{root}/a.md")) is Reason.DISABLED_FILE
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
 """What `foregram serve` makes of options and settings, and what it leaves behind; no model runs."""
 
+import msgspec
 import pytest
 
 from engine.engine import Engine
 from engine.errors import ConfigurationError
+from engine.host.runtime import HostRecord
 from lsp_server import serve as module
 from lsp_server.arguments import build_parser
 from lsp_server.settings import Settings
@@ -15,17 +17,19 @@ class LoadedService:
     info = object()
     problem = None
 
-    def __init__(self, load):
+    def __init__(self, load, model):
         load(None)
 
 
 class EndingServer:
-    """Ends at once, with `failure` if there is one."""
+    """Ends at once, with `failure` if there is one; before that it has served, if it `serves`."""
 
     failure: Exception | None = None
+    serves = False
 
-    def __init__(self, service, options):
-        pass
+    def __init__(self, service, options, on_served):
+        if self.serves:
+            on_served()
 
     async def run(self):
         if self.failure:
@@ -41,6 +45,7 @@ def served(monkeypatch, tmp_path):
     monkeypatch.setattr("sys.setswitchinterval", lambda _: None)
     monkeypatch.setattr(Engine, "load", lambda options, _: loaded.append(options))
     environ = {"HOME": str(tmp_path), "FOREGRAM_THREADS": "7", "FOREGRAM_CACHE": "/cache"}
+    environ["FOREGRAM_RUNTIME"] = str(tmp_path / "run")
     settings = Settings.from_environment(environ)
 
     def serve(*options):
@@ -79,3 +84,14 @@ def test_a_host_that_fails_leaves_its_record(served, tmp_path, monkeypatch):
     with pytest.raises(ConfigurationError):
         served("--record", str(record))
     assert record.read_text() == "{}"
+
+
+def test_a_host_that_has_served_for_a_while_says_so_in_its_record(served, tmp_path, monkeypatch):
+    record = tmp_path / "host.json"
+    record.write_bytes(msgspec.json.encode(HostRecord(1, 2, "", started_at=3.0, failures=4)))
+    monkeypatch.setattr(EndingServer, "serves", True)
+    monkeypatch.setattr(EndingServer, "failure", ConfigurationError("it is over"))
+    with pytest.raises(ConfigurationError):
+        served("--record", str(record))
+    found = msgspec.json.decode(record.read_bytes(), type=HostRecord)
+    assert found == HostRecord(1, 2, "", started_at=3.0, failures=4, has_served=True)

@@ -1,13 +1,15 @@
 """The server as an editor meets it, with a host that a test holds in its hands."""
 
 import asyncio
+import threading
 from contextlib import asynccontextmanager
 
 import pytest
 from lsprotocol import types
 
+from engine.errors import ModelNotFoundError
 from tests.support.editor import editor
-from tests.support.running_host import HeldEngine, running_host
+from tests.support.running_host import HeldEngine, engine_after, running_host
 
 pytestmark = pytest.mark.asyncio
 
@@ -16,7 +18,7 @@ WORDS = ("return ", "sum(", "items", ")")
 
 
 @asynccontextmanager
-async def served(tmp_path, engine, **options):
+async def served(tmp_path, engine, *, load=None, requested_model="", **options):
     """An editor whose server finds the engine where it expects its local host."""
     run = tmp_path / "run"
     run.mkdir(mode=0o700, exist_ok=True)
@@ -29,7 +31,9 @@ async def served(tmp_path, engine, **options):
         "FOREGRAM_SPECULATE": "false",
     }
     async with (
-        running_host(run, engine, token="right") as host,
+        running_host(
+            run, engine, token="right", load=load, requested_model=requested_model
+        ) as host,
         editor(environ=environ, **options) as shown,
     ):
         yield shown, host
@@ -56,7 +60,7 @@ async def test_options_of_the_client_hold_and_wrong_ones_are_named(tmp_path):
     async with served(tmp_path, engine, options=options) as (shown, _):
         shown.open(SOURCE, language="go")
         assert await shown.items() == []
-        assert await shown.reasons() == ["disabled"]
+        assert await shown.reasons() == ["disabled_language"]
     told = "; ".join(shown.messages)
     assert told.count("maxTokns") == 1
     assert "maxTokens" in told
@@ -149,11 +153,32 @@ async def test_the_menu_names_the_first_line_and_inserts_all_of_them(tmp_path):
     assert entry.text_edit.new_text == "return f(\n        items,\n    )"
 
 
-async def menu_of(shown):
+@pytest.mark.parametrize(("text", "language"), [("|", "python"), ("Once upon |", "markdown")])
+async def test_where_nothing_comes_by_itself_the_menu_brings_it_when_it_is_invoked(
+    tmp_path, text, language
+):
+    options = {"completionFallback": True, "numCandidates": 1}
+    kinds = types.CompletionTriggerKind
+    async with served(tmp_path, HeldEngine(("total",)), options=options) as (shown, _):
+        shown.open(text, language=language)
+        typed = types.CompletionContext(kinds.TriggerCharacter, " ")
+        assert not (await menu_of(shown, typed)).items
+        (entry,) = (await menu_of(shown, types.CompletionContext(kinds.Invoked))).items
+    assert entry.label == "total"
+
+
+async def test_an_invoked_menu_is_no_explicit_request_in_code(tmp_path):
+    engine = HeldEngine(WORDS)
+    async with served(tmp_path, engine, options={"completionFallback": True}) as (shown, _):
+        shown.open(SOURCE)
+        await menu_of(shown, types.CompletionContext(types.CompletionTriggerKind.Invoked))
+    assert len(engine.requests) == 1
+
+
+async def menu_of(shown, context=None):
     """The entries that the server adds to the editor's own."""
-    params = types.CompletionParams(
-        types.TextDocumentIdentifier(shown.uri), types.Position(shown.row, shown.column)
-    )
+    where = types.TextDocumentIdentifier(shown.uri), types.Position(shown.row, shown.column)
+    params = types.CompletionParams(*where, context=context)
     return await shown.client.text_document_completion_async(params)
 
 
@@ -235,6 +260,240 @@ async def test_a_file_that_is_not_completed_in_shows_as_inactive(tmp_path):
     assert shown.statuses[-1]["kind"] == "Inactive"
 
 
+async def test_a_document_that_is_looked_at_again_is_read_where_it_was_completed_last(tmp_path):
+    """Another file, which stands before it in the prompt, may have changed meanwhile."""
+    engine = HeldEngine(("",))
+    async with served(tmp_path, engine, options={"speculate": True}) as (shown, _):
+        shown.open(SOURCE)
+        await shown.items()
+        focus = {"textDocument": {"uri": shown.uri}}
+        shown.client.protocol.notify("textDocument/didFocus", focus)
+        while len(engine.requests) < 2:
+            await asyncio.sleep(0.005)
+    first, again = engine.requests
+    assert (again.prefix, again.suffix) == (first.prefix, first.suffix)
+
+
+def ours(**more):
+    """What one of our plugins sends to start with."""
+    return {"editorInfo": {"name": "test", "version": "1"}, "asksAgain": True, **more}
+
+
+async def test_the_state_is_never_that_of_another_document(tmp_path):
+    """Also while the new one is being answered, and before it is asked for."""
+    engine = HeldEngine(WORDS, is_held=True)
+    uri = "file:///shop/.env"
+    async with served(tmp_path, engine, uri=uri, options=ours()) as (shown, _):
+        shown.open("KEY=|", language="dotenv")
+        shown.client.protocol.notify("textDocument/didFocus", {"textDocument": {"uri": uri}})
+        await shown.run("foregram.why")
+        secret = shown.states[-1]
+        assert (secret["kind"], secret["reason"]) == ("Inactive", "secret_file")
+        assert secret["remedy"] == {"action": "allowFile", "title": "Allow this file"}
+        shown.uri = "file:///shop/a.py"
+        shown.open(SOURCE)
+        asked = shown.ask()
+        await asyncio.to_thread(engine.began.acquire)
+        await shown.run("foregram.why")
+        assert shown.states[-1]["kind"] == "Normal"
+        assert shown.states[-1]["busy"]
+        engine.is_held = False
+        engine.permits.release()
+        assert (await asked).items
+        shown.client.protocol.notify("textDocument/didFocus", {"textDocument": {"uri": uri}})
+        await shown.run("foregram.why")
+        assert shown.states[-1]["kind"] == "Inactive"
+        shown.client.protocol.notify("textDocument/didFocus", {})
+        await shown.run("foregram.why")
+        assert shown.states[-1]["kind"] == "Normal"
+
+
+async def test_what_holds_for_two_documents_is_told_of_each(tmp_path):
+    secret = "file:///shop/.env"
+    async with served(tmp_path, HeldEngine(WORDS), uri=secret, options=ours()) as (shown, _):
+        for name in ("", ".local"):
+            shown.uri = f"{secret}{name}"
+            shown.open("KEY=|", language="dotenv")
+            before = len(shown.states)
+            focused = {"textDocument": {"uri": shown.uri}}
+            shown.client.protocol.notify("textDocument/didFocus", focused)
+            await shown.run("foregram.why")
+            told = [one.get("reason") for one in shown.states[before:]]
+            assert "secret_file" in told
+
+
+async def test_why_tells_what_the_last_prompt_of_this_document_was_made_of(tmp_path):
+    async with served(tmp_path, HeldEngine(WORDS)) as (shown, _):
+        edited = shown.uri
+        shown.uri = "file:///shop/models.py"
+        shown.open(SOURCE)
+        shown.uri = edited
+        shown.open(SOURCE)
+        await shown.items()
+        told = await shown.run("foregram.why", {"textDocument": {"uri": edited}})
+        other = await shown.run("foregram.why", {"textDocument": {"uri": "file:///shop/models.py"}})
+        cost = await shown.run("foregram.cost")
+    assert told["prompt"] == (
+        "100 tokens, 90 of them read before; 10 from 1 of 1 other open files (models.py)"
+    )
+    assert other["prompt"] is None
+    assert (cost["neighbours"], cost["neighbourTokens"]) == (["models.py"], 10)
+
+
+async def test_why_tells_of_this_document_and_of_what_holds_now(tmp_path):
+    async with served(tmp_path, HeldEngine(("",)), uri="file:///shop/.env") as (shown, _):
+        shown.open("KEY=|", language="dotenv")
+        await shown.items()
+        shown.uri = "file:///shop/deep/a.py"
+        shown.open(SOURCE)
+        await shown.items()
+        about = {"textDocument": {"uri": shown.uri}, "position": {"line": 1, "character": 4}}
+        told = await shown.run("foregram.why", about)
+        (answer,) = told["answers"]
+        assert told["now"] is None
+        assert (answer["file"], answer["line"]) == ("a.py", 2)
+        assert answer["reason"] == "model_said_nothing"
+        assert 0 <= answer["age_s"] < 60
+        assert answer["remedy"]["action"] == "trigger"
+        other = await shown.run("foregram.why", {"textDocument": {"uri": "file:///shop/.env"}})
+        assert other["now"]["reason"] == other["answers"][0]["reason"] == "secret_file"
+        assert len(await shown.run("foregram.why")) == 2
+
+
+async def test_while_the_model_loads_its_share_is_told_once(tmp_path):
+    """Who draws the state gets no second bar from the protocol."""
+    may_load, engine = threading.Event(), HeldEngine(WORDS)
+    able = types.ClientCapabilities(window=types.WindowClientCapabilities(work_done_progress=True))
+
+    def load(progress):
+        progress.begin("converting", 100)
+        progress.advance(42)
+        may_load.wait(20)
+        return engine
+
+    options = {"options": ours(), "capabilities": able}
+    async with served(tmp_path, engine, load=load, requested_model="1.5b", **options) as (shown, _):
+        shown.open(SOURCE)
+        asked = shown.ask()
+        while not shown.states or shown.states[-1].get("percentage") != 42:
+            await shown.run("foregram.cost")
+        loading = shown.states[-1]
+        told = await shown.run("foregram.why", {"textDocument": {"uri": shown.uri}})
+        may_load.set()
+        assert (await asked).items
+    assert shown.states[0]["state"] == "starting"
+    assert (loading["state"], loading["busy"]) == ("loading", True)
+    assert loading["message"] == "loading Qwen2.5-Coder-1.5B, 42 %"
+    assert told["now"]["reason"] == "host_loading"
+    assert told["now"]["sentence"] == "loading Qwen2.5-Coder-1.5B, 42 %"
+    assert shown.states[-1]["model"] == "fake-1b"
+    assert shown.progress == []
+    assert shown.num_asked_again == 0  # the request that waited was answered itself
+
+
+async def test_what_was_withdrawn_while_the_model_loaded_is_asked_again_once(tmp_path):
+    may_load, engine = threading.Event(), HeldEngine(WORDS)
+    load = engine_after(may_load, engine)
+    async with served(tmp_path, engine, load=load, options=ours()) as (shown, _):
+        shown.open(SOURCE)
+        asked = shown.ask_as("first")
+        await shown.run("foregram.why")
+        shown.cancel("first")
+        with pytest.raises(Exception, match="cancel"):
+            await asked
+        may_load.set()
+        while not shown.num_asked_again:
+            await shown.run("foregram.cost")
+        assert await shown.items()
+    assert shown.num_asked_again == 1
+
+
+async def test_other_clients_are_not_told_to_ask_again_and_may_wait(tmp_path):
+    may_load, engine = threading.Event(), HeldEngine(WORDS)
+    options = {"editorInfo": {"name": "another", "version": "1"}}
+    load = engine_after(may_load, engine)
+    async with served(tmp_path, engine, load=load, options=options) as (shown, _):
+        shown.open(SOURCE)
+        first, second = shown.ask_as("first"), shown.ask()
+        await shown.run("foregram.why")
+        shown.cancel("first")
+        with pytest.raises(Exception, match="cancel"):
+            await first
+        may_load.set()
+        assert (await second).items
+    assert shown.num_asked_again == 0
+
+
+async def test_a_model_that_cannot_be_loaded_is_not_asked_for_again_and_again(tmp_path):
+    def load(_progress):
+        raise ModelNotFoundError("no model is called 'qwen9b'")
+
+    async with served(tmp_path, HeldEngine(), load=load, options=ours()) as (shown, _):
+        shown.open(SOURCE)
+        assert await shown.items() == []
+        failed = shown.states[-1]
+        about = {"textDocument": {"uri": shown.uri}}
+        while (await shown.run("foregram.why", about))["now"]["reason"] != "host_failed":
+            await shown.items()
+        told = await shown.run("foregram.why", about)
+    assert (failed["kind"], failed["state"], failed["reason"]) == ("Error", "failed", "host_failed")
+    assert failed["remedy"]["action"] == told["now"]["remedy"]["action"] == "chooseModel"
+    assert "qwen9b" in told["now"]["sentence"]
+    assert shown.num_asked_again == 0
+
+
+@pytest.mark.parametrize("model", ["1.5b", "Qwen/Qwen2.5-Coder-1.5B"])
+async def test_the_model_that_is_wanted_is_not_remarked_upon(tmp_path, model):
+    options = ours(foregram={"model": model})
+    asked = {"requested_model": "1.5b", "options": options}
+    async with served(tmp_path, HeldEngine(WORDS), **asked) as (shown, _):
+        shown.open(SOURCE)
+        await shown.items()
+    assert shown.states[-1]["kind"] == "Normal"
+    assert "configuredModel" not in shown.states[-1]
+
+
+async def test_a_model_that_is_not_the_one_wanted_is_said_once(tmp_path):
+    options = ours(foregram={"model": "7b"})
+    asked = {"requested_model": "1.5b", "options": options}
+    async with served(tmp_path, HeldEngine(WORDS), **asked) as (shown, _):
+        shown.open(SOURCE)
+        for _ in range(2):
+            await shown.items()
+            shown.type("x = 1\n    ")
+    told = shown.states[-1]
+    assert told["kind"] == "Warning"
+    assert (told["model"], told["configuredModel"]) == ("fake-1b", "Qwen2.5-Coder-7B")
+    assert told["remedy"]["action"] == "restart"
+    assert sum("which the settings name" in message for message in shown.messages) == 1
+
+
+async def test_a_name_that_can_be_no_model_is_said_beside_the_model_that_runs(tmp_path):
+    options = ours(foregram={"model": "qwen9b"})
+    async with served(tmp_path, HeldEngine(WORDS), options=options) as (shown, _):
+        shown.open(SOURCE)
+        assert await shown.items()
+        checked = await shown.run("foregram.checkModel", "qwen9b")
+    told = shown.states[-1]
+    assert (told["kind"], told["remedy"]["action"]) == ("Warning", "chooseModel")
+    assert "did you mean `7b`" in told["message"]
+    assert "fake-1b" in told["message"]
+    assert any("did you mean `7b`" in message for message in shown.messages)
+    assert not checked["ok"]
+    assert checked["near"] == ["7b", "14b"]
+
+
+async def test_who_is_about_to_end_a_host_hears_of_its_other_users(tmp_path):
+    async with served(tmp_path, HeldEngine(WORDS)) as (shown, host):
+        shown.open(SOURCE)
+        await shown.items()
+        alone = await shown.run("foregram.hostUse")
+        host.service.buffers.sync("another", "", [])
+        shared = await shown.run("foregram.hostUse")
+    assert alone == {"running": True, "model": "fake-1b", "numOtherClients": 0}
+    assert shared["numOtherClients"] == 1
+
+
 async def test_who_switched_it_off_pays_for_no_host(tmp_path):
     async with served(tmp_path, HeldEngine(WORDS), options={"enable": False}) as (shown, host):
         shown.open(SOURCE)
@@ -286,3 +545,64 @@ async def test_folders_that_are_added_bring_their_ignore_files(tmp_path):
         shown.client.workspace_did_change_workspace_folders(params)
         assert await shown.items() == []
         assert await shown.reasons() == ["ignored_file"]
+
+
+async def held(host, number):
+    """Wait until the host holds so many documents."""
+    while host.service.buffers.num_buffers != number:
+        await asyncio.sleep(0.005)
+
+
+async def test_a_file_that_is_ignored_while_it_is_open_leaves_the_host(tmp_path):
+    (tmp_path / "shop").mkdir()
+    folder = f"file://{tmp_path}/shop"
+    options = {"uri": f"{folder}/draft.py", "root": folder}
+    async with served(tmp_path, HeldEngine(WORDS), **options) as (shown, host):
+        shown.open(SOURCE)
+        assert await shown.items()
+        await held(host, 1)
+        (tmp_path / "shop/.foregramignore").write_text("draft.py\n")
+        assert await shown.items() == []
+        await held(host, 0)
+
+
+async def test_settings_that_hide_a_file_take_it_from_the_host(tmp_path):
+    options = {"uri": "file:///shop/prod.env", "options": {"allowSecretFiles": ["prod.env"]}}
+    async with served(tmp_path, HeldEngine(WORDS), **options) as (shown, host):
+        shown.open(SOURCE)
+        assert await shown.items()
+        await held(host, 1)
+        changed = types.DidChangeConfigurationParams({"foregram": {"allowSecretFiles": []}})
+        shown.client.workspace_did_change_configuration(changed)
+        await held(host, 0)
+
+
+async def test_a_file_that_is_hidden_while_its_request_waits_is_not_sent(tmp_path):
+    may_load, engine = threading.Event(), HeldEngine(WORDS)
+    options = {"uri": "file:///shop/prod.env", "options": {"allowSecretFiles": ["prod.env"]}}
+    load = engine_after(may_load, engine)
+    async with served(tmp_path, engine, load=load, **options) as (shown, host):
+        shown.open(SOURCE)
+        asked = shown.ask()
+        await shown.run("foregram.why")  # so that it waits by now
+        changed = types.DidChangeConfigurationParams({"foregram": {"allowSecretFiles": []}})
+        shown.client.workspace_did_change_configuration(changed)
+        await shown.run("foregram.why")
+        may_load.set()
+        assert not (await asked).items
+        assert await shown.reasons() == ["secret_file"]
+        assert host.service.buffers.num_buffers == 0
+    assert engine.requests == []
+
+
+async def test_a_secret_that_is_pasted_takes_the_text_from_the_host_and_its_line_is_told(tmp_path):
+    async with served(tmp_path, HeldEngine(WORDS)) as (shown, host):
+        shown.open(SOURCE)
+        assert await shown.items()
+        await held(host, 1)
+        shown.type("k = 'AKIA" + "QRSTUVWX2345ABCD'")
+        await held(host, 0)  # at the pause, though nobody asks
+        assert await shown.items() == []
+        (answer,) = await shown.run("foregram.why")
+    assert answer["reason"] == "secret_file"
+    assert "line 2 looks like an AWS access key" in answer["sentence"]

@@ -108,6 +108,69 @@ def test_a_path_may_begin_with_the_home_folder(environ, write_file, monkeypatch)
     assert Settings.from_environment(environ).token_file == Path("/home/ada/token")
 
 
+PATHS = ("cacheFolder", "runtimeFolder", "tokenFile", "caFile")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [*((key, "here/file") for key in PATHS), ("model", "./7b"), ("model", "7b.gguf")],
+)
+def test_a_relative_path_of_an_editor_or_a_variable_is_refused(environ, key, value):
+    """It would name what a repository holds, wherever an editor is started in one."""
+    for layer in (Layer("options", {key: value}), Layer("command line", {key: value})):
+        settings, [problem] = _loaded(layer, environ=environ)
+        assert f"{key} is '{value}'" in problem
+        assert "write the whole path, from / or ~" in problem
+        assert settings == Settings.from_environment(environ)
+
+
+@pytest.mark.parametrize("variable", ["FOREGRAM_TOKEN_FILE", "FOREGRAM_MODEL", "FOREGRAM_CACHE"])
+def test_a_relative_path_in_a_variable_is_refused(environ, variable):
+    with pytest.raises(ConfigurationError, match=f"{variable} is './here'"):
+        Settings.from_environment(environ | {variable: "./here"})
+
+
+def test_a_relative_path_in_the_file_lies_beside_it(environ, write_file, tmp_path):
+    write_file("token_file = 'token'\nca_file = '/etc/ca.pem'\nmodel = './models/7b'\n")
+    settings = Settings.from_environment(environ)
+    beside = tmp_path / "config" / "foregram"
+    assert settings.token_file == beside / "token"
+    assert settings.ca_file == Path("/etc/ca.pem")
+    assert settings.model == str(beside / "models" / "7b")
+
+
+def test_a_model_of_the_hub_is_no_path(environ, write_file):
+    write_file("model = 'Qwen/Qwen2.5-Coder-7B'\n")
+    assert Settings.from_environment(environ).model == "Qwen/Qwen2.5-Coder-7B"
+
+
+def test_a_settings_file_of_the_folder_that_an_editor_is_started_in_is_not_read(
+    environ, tmp_path, monkeypatch
+):
+    (tmp_path / "foregram.toml").write_text("model = 'theirs/model'\n")
+    monkeypatch.chdir(tmp_path)
+    settings, [problem] = _loaded(environ=environ | {"FOREGRAM_CONFIG": "foregram.toml"})
+    assert settings.model is None
+    assert "FOREGRAM_CONFIG is a relative path" in problem
+
+
+def test_folders_of_the_desktop_that_are_relative_are_ignored(environ, tmp_path, monkeypatch):
+    """Its specification says so."""
+    (tmp_path / "run").mkdir()
+    monkeypatch.chdir(tmp_path)
+    relative = {"XDG_CONFIG_HOME": ".", "XDG_CACHE_HOME": "cache", "XDG_RUNTIME_DIR": "run"}
+    settings = Settings.from_environment(environ | relative)
+    assert settings.cache_folder.is_relative_to(environ["HOME"])
+    assert settings.runtime_folder.is_absolute()
+
+
+def test_a_home_folder_of_nobody_is_one_problem(environ):
+    _, [problem] = _loaded(
+        Layer("options", {"tokenFile": "~nobody-of-that-name/x"}), environ=environ
+    )
+    assert "not a path" in problem
+
+
 def _loaded(*layers, environ):
     loaded = load_settings(*layers, environ=environ)
     return loaded.settings, [str(problem) for problem in loaded.problems]

@@ -60,6 +60,15 @@ def test_what_is_wrong_is_named_with_its_source_and_the_rest_is_used(environ, wr
     ]
 
 
+def test_a_model_that_can_be_none_is_named_with_near_ones_and_left_out(environ):
+    options = Layer("initializationOptions", {"model": "qwen9b"})
+    settings, (problem,) = _loaded(options, environ=environ)
+    assert settings.model is None
+    assert problem.startswith(
+        "initializationOptions: no model is called 'qwen9b'; did you mean `7b`"
+    )
+
+
 def test_a_token_of_the_wrong_type_is_named_and_not_shown(environ):
     settings, problems = _loaded(Layer("initializationOptions", {"token": 4711}), environ=environ)
     assert settings.token is None

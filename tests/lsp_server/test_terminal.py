@@ -1,6 +1,7 @@
 """What a person sees on a terminal."""
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,9 @@ from tests.support.fake_engine import FakeEngine
 DIM, RESET = "\x1b[2m", "\x1b[0m"
 
 
-def shown(text, offset, chunks):
+def shown(text, offset, chunks, width=20):
     out = io.StringIO()
-    console = Console(file=out, force_terminal=True, color_system="standard", width=20)
+    console = Console(file=out, force_terminal=True, color_system="standard", width=width)
     source = SourceFile(Path("a.py"), text)
     request = CompletionRequest(prefix=text[:offset], suffix=text[offset:])
     complete(FakeEngine(chunks), request, source, CompletionView(console, source, offset))
@@ -57,16 +58,28 @@ def test_escape_sequences_are_shown_not_obeyed():
     assert "␛[2Jwiped" in view
 
 
+def footer(width):
+    """The lines of the summary, without their colours."""
+    view = re.sub(r"\x1b\[[0-9;]*m", "", shown("", 0, ["x = 1"], width))
+    return [line.rstrip() for line in view.split("\n")[1:-1]]
+
+
 def test_the_summary_names_cost_model_and_ending():
-    view = shown("", 0, ["x = 1"])
+    [line] = footer(200)
     for part in (
-        "2.00 a step",
-        "40.0 tokens/s",
-        "fake-1b float32 on cpu",
-        "peak memory",
-        "reached",
+        "4 tokens in 2 runs of the model",
+        "40.0 tokens a second",
+        "fake-1b (float32) on cpu",
+        "MB of memory",
+        "it reached the text after the cursor",
     ):
-        assert part in view
+        assert part in line
+
+
+def test_on_a_narrow_terminal_the_summary_is_cut_between_words():
+    lines = footer(20)
+    assert max(map(len, lines)) <= 20
+    assert " ".join(lines).startswith("4 tokens in 2 runs of the model · 40.0 tokens a second")
 
 
 def test_without_a_terminal_progress_is_one_line_per_task():

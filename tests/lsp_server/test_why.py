@@ -8,18 +8,20 @@ from argparse import Namespace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from engine.host.protocol import Done, Timings
 from engine.host.runtime import RuntimeFolder
 from lsp_server.reasons import Reason, ReasonLog
 from lsp_server.settings import Settings
-from lsp_server.why import show_why, write_reasons
+from lsp_server.why import show_why, write_last_prompt, write_reasons
 
 
-def log(*reasons: Reason, at: float = 0.0, file: str = "a.py") -> ReasonLog:
+def log(*reasons: Reason, at: float = 0.0, file: str = "a.py", line: int = 3) -> ReasonLog:
     moments = iter(range(len(reasons)))
     kept = ReasonLog(clock=lambda: at + next(moments))
     for reason in reasons:
-        kept.add(f"file:///work/{file}", reason)
+        kept.add(f"file:///work/{file}", reason, line)
     return kept
 
 
@@ -32,9 +34,9 @@ def folder(tmp_path: Path) -> Path:
 def shown(folder, capsys):
     """What `foregram why` prints."""
 
-    def show(*, lines: int = 20, as_json: bool = False) -> str:
+    def show(*, lines: int = 20, as_json: bool = False, file: Path | None = None) -> str:
         settings = Settings(cache_folder=folder, runtime_folder=folder)
-        assert show_why(Namespace(lines=lines, json=as_json), settings) == 0
+        assert show_why(Namespace(lines=lines, json=as_json, file=file), settings) == 0
         return str(capsys.readouterr().out)
 
     return show
@@ -46,16 +48,72 @@ def test_where_nothing_is_known_it_says_so_and_makes_no_folder(folder, shown):
     assert not folder.exists()
 
 
+def test_the_last_prompt_is_told_with_its_files(folder, shown):
+    done = Done("1", "x", "end_token", 8, 8, 8, 812, 790, {}, Timings(0.0, 1.0, 1.0))
+    done = replace(done, neighbour_tokens=301, neighbours=("models.py", "\x1b[31m"), num_open=3)
+    write_last_prompt(folder, "one", "file:///work/cart.py", done)
+    told = (
+        "the last prompt, for cart.py 0 s ago: 812 tokens, 790 of them read before; "
+        "301 from 2 of 3 other open files (models.py, \N{REPLACEMENT CHARACTER}[31m)\n"
+    )
+    assert shown() == f"no empty answers are known\n{told}"
+    assert shown(file=Path("/work/cart.py")).endswith(told)
+    assert shown(file=Path("/work/other.py")) == "no empty answers are known\n"
+    alone = replace(done, neighbour_tokens=0, neighbours=(), num_open=0)
+    write_last_prompt(folder, "one", "file:///work/cart.py", alone)
+    assert shown().endswith(": 812 tokens, 790 of them read before; no other file was open\n")
+
+
 def test_the_answers_of_all_servers_stand_in_the_order_of_time(folder, shown):
     write_reasons(folder, "one", log(Reason.BLANK, Reason.DISABLED, at=100.0))
     write_reasons(folder, "two", log(Reason.BINARY, at=100.5, file="b.bin"))
     answers = json.loads(shown(as_json=True))
     assert [answer["reason"] for answer in answers] == ["blank", "binary", "disabled"]
     text = shown(lines=2).splitlines()
-    assert [line[8:] for line in text] == [
-        "  b.bin: the file is binary (binary)",
-        "  a.py: completion is switched off for this language or file (disabled)",
+    assert [line.partition("  ")[2] for line in text] == [
+        "b.bin:3: the file is binary (binary)",
+        "a.py:3: completion is switched off (disabled); set `enable = true`",
     ]
+
+
+def test_an_answer_tells_its_age_and_what_to_run(folder, shown):
+    write_reasons(folder, "one", log(Reason.HOST_UNREACHABLE, at=time.time() - 250))
+    assert ", 4 min ago  a.py:3: " in shown()
+    assert shown().endswith("(host_unreachable); run `foregram doctor`\n")
+    (answer,) = json.loads(shown(as_json=True))
+    assert 249 < answer["age_s"] < 300
+    assert answer["remedy"]["action"] == "doctor"
+
+
+def test_a_file_is_told_apart_by_its_path(folder, shown):
+    write_reasons(folder, "one", log(Reason.BLANK, file="one/a.py"))
+    write_reasons(folder, "two", log(Reason.BINARY, file="two/a.py"))
+    (answer,) = json.loads(shown(as_json=True, file=Path("/work/two/a.py")))
+    assert answer["reason"] == "binary"
+    assert shown(file=Path("/work/a.py")) == "no empty answers are known\n"
+
+
+def test_what_was_withdrawn_is_left_out_where_anything_else_is_known(folder, shown):
+    write_reasons(folder, "one", log(Reason.CANCELLED, Reason.SUPERSEDED, Reason.BLANK))
+    assert [answer["reason"] for answer in json.loads(shown(as_json=True))] == ["blank"]
+    write_reasons(folder, "one", log(Reason.CANCELLED))
+    assert [answer["reason"] for answer in json.loads(shown(as_json=True))] == ["cancelled"]
+
+
+def test_what_each_key_repeats_is_told_once(folder, shown):
+    write_reasons(folder, "one", log(Reason.PROSE, Reason.PROSE, Reason.BLANK, at=1.0))
+    answers = json.loads(shown(as_json=True))
+    assert [(one["reason"], one["time_s"]) for one in answers] == [("prose", 2.0), ("blank", 3.0)]
+
+
+def test_a_name_cannot_speak_to_the_terminal(folder, shown):
+    write_reasons(folder, "one", log(Reason.BLANK, file="%1b%5d0;owned%07%0a.py"))
+    (folder / "why" / "two.json").write_text(
+        '[{"time_s": 1, "file": "\\u001b[2J\\r.py", "reason": "binary"}]'
+    )
+    assert shown().isprintable() is False  # its line ends
+    assert all(line.isprintable() for line in shown().splitlines())
+    assert len(shown().splitlines()) == 2
 
 
 def test_a_server_replaces_what_it_wrote_before(folder, shown):
@@ -66,7 +124,7 @@ def test_a_server_replaces_what_it_wrote_before(folder, shown):
 
 def test_what_is_damaged_or_cannot_be_read_hides_nothing_else(folder, shown):
     for client in ("a", "m", "z"):
-        write_reasons(folder, client, log(Reason.BLANK))
+        write_reasons(folder, client, log(Reason.BLANK, file=f"{client}.py"))
     (folder / "why" / "b.json").write_text('[{"time_s": 1, "file": "x", "reason": "of old"}]')
     (folder / "why" / "c.json").write_bytes(b"\xff{")
     (folder / "why" / "d.json").mkdir()

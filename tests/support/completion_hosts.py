@@ -68,12 +68,19 @@ class RemoteHost:
         return sum(float(line.rpartition(" ")[2]) for line in counted)
 
 
+def secret_file(path: Path, token: str) -> Path:
+    """Write `token` into a file that its user alone may read."""
+    path.touch(0o600)
+    path.write_text(f"{token}\n")
+    return path
+
+
 @contextmanager
 def remote_host(folder: Path, environ: Mapping[str, str]) -> Iterator[RemoteHost]:
     """A host over TLS that has loaded its model. Skips the test where there is no openssl."""
     _make_certificate(folder)
-    token = "open-sesame"
-    (folder / "token").write_text(f"{token}\n")
+    token = "open-sesame-for-a-test"
+    secret_file(folder / "token", token)
     url = f"https://localhost:{_free_port()}"
     files = ["--token-file", "token", "--tls-cert", "cert.pem", "--tls-key", "key.pem"]
     command = [str(COMMAND), "serve", "--port", url.rpartition(":")[2], *files]

@@ -1,7 +1,7 @@
 """A completer on a real host, with documents that a test edits; no process, no LSP."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,8 +69,10 @@ class Connected:
 
 
 @asynccontextmanager
-async def connected(folder: Path, engine: HeldEngine, **settings: Any) -> AsyncIterator[Connected]:
-    """Connect a completer to a host that serves `engine`."""
+async def connected(
+    folder: Path, engine: HeldEngine, *, load: Callable[[Any], Any] | None = None, **settings: Any
+) -> AsyncIterator[Connected]:
+    """Connect a completer to a host that serves `engine`, or what `load` gives it."""
     settings = {"speculate": False, **settings}
     chosen = Settings(cache_folder=folder, runtime_folder=folder, **settings)
     permissions = Permissions([Path("/shop")], chosen)
@@ -79,7 +81,7 @@ async def connected(folder: Path, engine: HeldEngine, **settings: Any) -> AsyncI
     async def find() -> HostAddress:
         return HostAddress("", folder / "host.sock")
 
-    async with running_host(folder, engine) as host:
+    async with running_host(folder, engine, load=load) as host:
         link = HostLink(
             documents,
             find,

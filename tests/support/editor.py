@@ -25,6 +25,8 @@ class Editor:
         self.messages: list[str] = []
         self.progress: list[str] = []
         self.statuses: list[Any] = []
+        self.states: list[dict[str, Any]] = []  # the same in full
+        self.num_asked_again = 0
         self.capabilities: types.ServerCapabilities | None = None
 
     def open(self, text: str, language: str = "python") -> None:
@@ -120,7 +122,13 @@ async def editor(
 
     @client.feature("didChangeStatus")
     def status(params: Any) -> None:
-        shown.statuses.append({"kind": params.kind, "message": params.message, "busy": params.busy})
+        told = _plain(params)
+        shown.states.append(told)
+        shown.statuses.append({key: told[key] for key in ("kind", "message", "busy")})
+
+    @client.feature("foregram/askAgain")
+    def ask_again(_params: Any) -> None:
+        shown.num_asked_again += 1
 
     @client.feature(types.PROGRESS)
     def progress(params: Any) -> None:
@@ -152,3 +160,10 @@ async def editor(
     finally:
         client.exit(None)
         await asyncio.wait_for(client.stop(), 20)
+
+
+def _plain(value: Any) -> Any:
+    """A message of our own as JSON has it; pygls makes named tuples of its objects."""
+    if hasattr(value, "_asdict"):
+        return {key: _plain(one) for key, one in value._asdict().items()}
+    return value

@@ -26,8 +26,16 @@ class StubHost:
     @property
     def starts(self) -> list[int]:
         """The process ids of all stubs that were started."""
+        return [int(line.split()[0]) for line in self._started()]
+
+    @property
+    def directories(self) -> list[str]:
+        """Where they stood."""
+        return [line.split(maxsplit=1)[1] for line in self._started()]
+
+    def _started(self) -> list[str]:
         path = self.folder.path / "starts"
-        return [int(line) for line in path.read_text().split()] if path.exists() else []
+        return path.read_text().splitlines() if path.exists() else []
 
     def command(self, *options: str) -> list[str]:
         """Start the stub."""

@@ -32,8 +32,8 @@ def serve() -> int:
     parser.add_argument("--starts", type=Path, required=True)
     arguments, options = parser.parse_known_args()
     with arguments.starts.open("a") as file:
-        file.write(f"{os.getpid()}\n")
-    num_starts = len(arguments.starts.read_text().split())
+        file.write(f"{os.getpid()} {Path.cwd()}\n")
+    num_starts = len(arguments.starts.read_text().splitlines())
     engine: Any = LosingEngine() if num_starts <= arguments.losses else HeldEngine()
     Engine.load = lambda *_: engine  # type: ignore[method-assign] # it needs no model
     return main(["serve", *options])

@@ -13,6 +13,7 @@ class Loader:
 
     def __init__(self) -> None:
         self.lua = LuaRuntime()
+        self.lua.globals().package.path = f"{PLUGIN}/lua/?.lua"
 
     def __call__(self, name: str) -> Any:
         """The module."""

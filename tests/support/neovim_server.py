@@ -6,13 +6,17 @@
 cursor an item replaces; `encoding`; `name` and `version` in serverInfo; `last_words`, which it
 prints before it ends at the message `ends_at` (a method, or "start"); `stays`: it does not leave when
 it is told to; `silent_at`: the message after which it does nothing any more, not even end with its
-input; `log`: a file for what it gets.
+input; `log`: a file for what it gets; `loads_until`: a file at whose appearance its model is loaded,
+before which it completes nothing; `status`: what it says of itself at once; `results`: what its other
+commands return, by name.
 """
 
 import json
 import os
 import signal
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +30,8 @@ class ScriptedServer:
         self.script = script
         self.encoding = script.get("encoding", "utf-8")
         self.texts: dict[str, str] = {}
+        self.sending = threading.Lock()
+        self.is_loading = "loads_until" in script
 
     def run(self) -> None:
         """Answer until the end."""
@@ -49,6 +55,10 @@ class ScriptedServer:
             self.texts[params["textDocument"]["uri"]] = params["textDocument"]["text"]
         elif method == "textDocument/didChange":
             self.texts[params["textDocument"]["uri"]] = params["contentChanges"][-1]["text"]
+        elif method == "initialized" and "status" in self.script:
+            self.send({"method": "didChangeStatus", "params": self.script["status"]})
+        elif method == "initialized" and self.is_loading:
+            threading.Thread(target=self.load, daemon=True).start()
         elif method == "exit" and not self.script.get("stays"):
             sys.exit(0)
         if "id" in message:
@@ -69,9 +79,23 @@ class ScriptedServer:
                     "version": self.script.get("version", "0.1.0"),
                 },
             }
-        if method == "textDocument/inlineCompletion":
+        if method == "workspace/executeCommand":
+            return self.script.get("results", {}).get(params["command"])
+        if method == "textDocument/inlineCompletion" and not self.is_loading:
             return {"items": self.items(params)}
         return None
+
+    def load(self) -> None:
+        """Tell of the model while it loads, and ask to be asked again when it is there."""
+        status = {"busy": True, "kind": "Normal", "command": None}
+        loading = {"state": "loading", "message": "loading Tiny, 42 %", "percentage": 42}
+        self.send({"method": "didChangeStatus", "params": status | loading})
+        while not Path(self.script["loads_until"]).exists():
+            time.sleep(0.02)
+        self.is_loading = False
+        ready = {"busy": False, "state": "ready", "message": "Tiny on cpu", "model": "Tiny"}
+        self.send({"method": "didChangeStatus", "params": status | ready})
+        self.send({"method": "foregram/askAgain", "params": {}})
 
     def items(self, params: dict[str, Any]) -> list[dict[str, Any]]:
         """What completes the line, if the text before the cursor begins it."""
@@ -112,9 +136,12 @@ class ScriptedServer:
     def send(self, message: dict[str, Any]) -> None:
         """Send one message."""
         content = json.dumps({"jsonrpc": "2.0", **message}).encode()
-        sys.stdout.buffer.write(b"Content-Length: %d\r\n\r\n" % len(content) + content)
-        sys.stdout.buffer.flush()
+        with self.sending:
+            sys.stdout.buffer.write(b"Content-Length: %d\r\n\r\n" % len(content) + content)
+            sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":
+    if sys.argv[2:] not in ([], ["lsp"]):
+        sys.exit(f"the output of {sys.argv[2]}")  # another command of the same program
     ScriptedServer(json.loads(sys.argv[1])).run()

@@ -1,6 +1,8 @@
 """The server's settings as VS Code's package.json has to declare them.
 
 python -m tests.support.plugin_settings    # writes them into package.json
+
+Their groups, order and sentences are package.json's own: they are for people who know no server.
 """
 
 import json
@@ -11,7 +13,7 @@ import msgspec
 from msgspec import inspect
 from msgspec.structs import FieldInfo
 
-from lsp_server.setting_layers import expected, metadata_of
+from lsp_server.setting_layers import metadata_of
 from lsp_server.settings import Settings
 
 MANIFEST = Path("editor_plugins/vscode/package.json")
@@ -28,6 +30,7 @@ _OF_THE_MACHINE = {
     "idle_exit_s",
     "host_url",
     "token_file",
+    "insecure_http",
     "ca_file",
     "allow_secret_files",
     "disabled_globs",
@@ -38,9 +41,22 @@ _NOT_THERE = {
     "token",  # VS Code's secret storage holds it, not a file of settings
 }
 
+_FOR_PEOPLE = {"order", "markdownDescription", "enumDescriptions"}
+
+
+def declared_settings(manifest: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The settings of all groups, by their names."""
+    groups = manifest["contributes"]["configuration"]
+    return {name: one for group in groups for name, one in group["properties"].items()}
+
+
+def without_words(schema: dict[str, Any]) -> dict[str, Any]:
+    """What a program reads of a setting's schema."""
+    return {key: value for key, value in schema.items() if key not in _FOR_PEOPLE}
+
 
 def server_properties() -> dict[str, dict[str, Any]]:
-    """The JSON schema of each setting, by its name in VS Code."""
+    """The JSON schema of each setting, by its name in VS Code, without words for people."""
     fields = msgspec.structs.fields(Settings)
     return {
         f"foregram.{field.encode_name}": _property(field)
@@ -50,14 +66,14 @@ def server_properties() -> dict[str, dict[str, Any]]:
 
 
 def _property(field: FieldInfo) -> dict[str, Any]:
-    kind = metadata_of(field)
-    meaning = (kind.extra_json_schema or {})["description"]
-    values = expected(kind)
+    default = _default(field)
+    schema = _schema(metadata_of(field), is_optional=default is None)
+    if schema["type"] == ["string", "null"]:  # VS Code's settings page has no field for that
+        schema["type"], default = "string", ""
     return {
-        **_schema(kind, is_optional=field.default in (None, msgspec.NODEFAULT)),
-        "default": _default(field),
+        **schema,
+        "default": default,
         "scope": "machine" if field.name in _OF_THE_MACHINE else "window",
-        "markdownDescription": f"{meaning} ({values})",
     }
 
 
@@ -104,16 +120,25 @@ def _default(field: FieldInfo) -> Any:
 
 
 def main() -> None:
-    """Write the settings into package.json; the extension's own stay."""
+    """Write the settings into package.json; a new one comes last, with words to be made better."""
     manifest = json.loads(MANIFEST.read_text())
-    configuration = manifest["contributes"]["configuration"]
-    own = {
-        name: schema
-        for name, schema in configuration["properties"].items()
-        if name.startswith("foregram.server.")
-    }
-    configuration["properties"] = own | server_properties()
+    groups = manifest["contributes"]["configuration"]
+    wanted = server_properties()
+    for group in groups:
+        group["properties"] = {
+            name: _renewed(schema, wanted.pop(name, None))
+            for name, schema in group["properties"].items()
+            if name in wanted or name.startswith("foregram.server.")
+        }
+    for name, schema in wanted.items():
+        words = {"order": len(groups[-1]["properties"]), "markdownDescription": ""}
+        groups[-1]["properties"][name] = schema | words
     MANIFEST.write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+
+
+def _renewed(schema: dict[str, Any], wanted: dict[str, Any] | None) -> dict[str, Any]:
+    words = {key: value for key, value in schema.items() if key in _FOR_PEOPLE}
+    return schema if wanted is None else wanted | words
 
 
 if __name__ == "__main__":

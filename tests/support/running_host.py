@@ -18,9 +18,17 @@ from engine import (
     CompletionStats,
     FinishReason,
 )
-from engine.host.protocol import BufferSync, CompleteEvent, CompleteRequest, Position
+from engine.host.protocol import (
+    PROTOCOL_HEADER,
+    PROTOCOL_VERSION,
+    BufferSync,
+    CompleteEvent,
+    CompleteRequest,
+    Position,
+)
 from engine.host.server import HostOptions, HostServer
 from engine.host.service import CompletionService
+from engine.request import ClosedBuffers
 from engine.turns import Turns
 from tests.support.fake_engine import FakeInfo
 
@@ -35,6 +43,7 @@ class HeldEngine:
     requests: list[CompletionRequest] = field(default_factory=list)
     began: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     ended: list[FinishReason] = field(default_factory=list)
+    forgotten: list[ClosedBuffers] = field(default_factory=list)
     info = FakeInfo()
     pool_tokens = 17
     kv_bytes = 1024
@@ -65,7 +74,13 @@ class HeldEngine:
             on_chunk(CompletionChunk(word))
             yield
         self.ended.append(reason)
-        stats = CompletionStats(len(said.split()), 3, 6, 100, 90, 5.0, 7.0, {"model": 3})
+        shown = tuple(buffer.path for buffer in request.open_buffers)
+        stats = CompletionStats(
+            *(len(said.split()), 3, 6, 100, 90, 5.0, 7.0, {"model": 3}),
+            neighbour_tokens=10 * len(shown),
+            neighbours=shown,
+            num_open=len(shown),
+        )
         return CompletionResult(said, (1, 2, 3), reason, stats)
 
     def prefilling(
@@ -73,6 +88,9 @@ class HeldEngine:
     ) -> Turns[None]:
         self.requests.append(request)
         yield
+
+    def forget(self, closed: ClosedBuffers) -> None:
+        self.forgotten.append(closed)
 
     def close(self) -> None:
         self.is_closed = True
@@ -111,14 +129,16 @@ async def running_host(
     token: str | None = None,
     idle_exit_s: float | None = None,
     load: Callable[[Any], Any] | None = None,
+    on_served: Callable[[], None] = lambda: None,
+    requested_model: str = "",
 ) -> AsyncIterator[RunningHost]:
     """Serve `engine` on a socket in `folder`."""
     path = folder / "host.sock"
-    service = CompletionService(load or (lambda _: engine))
+    service = CompletionService(load or (lambda _: engine), requested_model)
     options = HostOptions(socket=path, token=token, idle_exit_s=idle_exit_s)
-    server = HostServer(service, options)
+    server = HostServer(service, options, on_served)
     task = asyncio.create_task(server.run())
-    headers = {"content-type": "application/json"}
+    headers = {"content-type": "application/json", PROTOCOL_HEADER: str(PROTOCOL_VERSION)}
     if token:
         headers["authorization"] = f"Bearer {token}"
     transport = httpx2.AsyncHTTPTransport(uds=str(path))
@@ -132,6 +152,16 @@ async def running_host(
         yield host
     server.stop()
     await task
+
+
+def engine_after(may_load: threading.Event, engine: Any) -> Callable[[Any], Any]:
+    """A host's way to its engine: it takes for as long as a test wants."""
+
+    def load(_progress: Any) -> Any:
+        may_load.wait(20)
+        return engine
+
+    return load
 
 
 async def _answers(client: httpx2.AsyncClient, task: asyncio.Task[None]) -> None:

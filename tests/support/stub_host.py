@@ -57,23 +57,30 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def main() -> None:
-    """Serve until told to stop; `--starts` counts, `--crash` gives up at once, `--stopping` after a question."""
+    """Serve until told to stop.
+
+    `--starts` counts; `--crash` and `--kill` end at once, `--stopping` after a question.
+    """
     parser = argparse.ArgumentParser()
     parser.add_argument("--socket", required=True)
     parser.add_argument("--token-file", type=Path)
     parser.add_argument("--starts", type=Path, required=True)
     parser.add_argument("--crash", action="store_true")
+    parser.add_argument("--kill", action="store_true")
+    parser.add_argument("--ignore-signals", action="store_true")
     parser.add_argument("--stopping", action="store_true")
     parser.add_argument("--ignore-stop", action="store_true")
     arguments = parser.parse_args()
     with arguments.starts.open("a") as file:
-        file.write(f"{os.getpid()}\n")
+        file.write(f"{os.getpid()} {Path.cwd()}\n")
     if arguments.crash:
         sys.exit("the stub has no model")
+    if arguments.kill:
+        os.kill(os.getpid(), signal.SIGKILL)
     Handler.token = arguments.token_file.read_text().strip()
     Handler.state = "stopping" if arguments.stopping else "loading"
     Handler.ignores_stop = arguments.ignore_stop
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    signal.signal(signal.SIGTERM, lambda *_: None if arguments.ignore_signals else sys.exit())
     with socketserver.ThreadingUnixStreamServer(arguments.socket, Handler) as server:
         server.daemon_threads = True
         sys.stdout.write("listening\n")

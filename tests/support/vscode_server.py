@@ -60,7 +60,8 @@ class CodeServer:
     def settings(self) -> dict[str, Any]:
         """The settings as they stand in the files, whoever wrote them."""
         files = [self.folder / f"user/{name}/settings.json" for name in ("User", "Machine")]
-        return {key: value for one in files for key, value in json.loads(one.read_text()).items()}
+        texts = [one.read_text() or "{}" for one in files]  # empty while VS Code writes it
+        return {key: value for text in texts for key, value in json.loads(text).items()}
 
     def address(self, place: Path) -> str:
         """Where a browser finds a window on this folder or `.code-workspace`."""
@@ -193,8 +194,9 @@ def _machine_keys(extension: Path) -> set[str]:
     """The settings of an extension that belong to a machine."""
     with zipfile.ZipFile(extension) as packed:
         manifest = json.loads(packed.read("extension/package.json"))
-    declared = manifest.get("contributes", {}).get("configuration", {}).get("properties", {})
-    return {key for key, one in declared.items() if one.get("scope") == "machine"}
+    groups = manifest.get("contributes", {}).get("configuration", [])
+    declared = [item for group in groups for item in group["properties"].items()]
+    return {key for key, one in declared if one.get("scope") == "machine"}
 
 
 def _write(path: Path, settings: Mapping[str, Any]) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page
 from playwright.sync_api import TimeoutError as PageTimeout
 
 from tests.support.polling import What, until
@@ -90,6 +90,48 @@ class Window:
         self.page.keyboard.press("Enter")
         self.until(lambda: not self._is_asking(text), "the box is gone")
 
+    def fill(self, text: str) -> None:
+        """Fill the input box that has opened, and leave it open."""
+        self.page.wait_for_selector(_QUICK_INPUT)
+        self.page.fill(_QUICK_INPUT, text)
+
+    def wait_for_objection(self, text: str) -> None:
+        """Wait until the input box says what is wrong with its text."""
+        self.page.locator(".quick-input-widget .quick-input-message", has_text=text).wait_for()
+
+    def focused_choice(self) -> str:
+        """The entry that Enter would choose."""
+        return str(self.page.get_attribute(f"{_QUICK_ROWS}.focused", "aria-label"))
+
+    def press_button(self, label: str) -> None:
+        """Press a button of a notification."""
+        self.page.click(f".notification-list-item .monaco-button:has-text('{label}')")
+
+    def dialog(self) -> Locator:
+        """The modal dialog that has opened."""
+        box = self.page.locator(".monaco-dialog-box")
+        box.wait_for()
+        return box
+
+    def wait_for_settings(self, query: str) -> None:
+        """Wait until the settings that a search finds are shown."""
+        searched = self.page.locator(".settings-editor .search-container .view-lines")
+        self.until(lambda: query in "".join(searched.all_text_contents()), f"settings of {query}")
+
+    def settings(self) -> list[str]:
+        """The settings that are on the screen, each with its explanation."""
+        found = self.page.locator(".settings-editor .setting-item-contents")
+        return [text.replace("\u00a0", " ") for text in found.all_text_contents()]
+
+    def wait_for_report(self, title: str, text: str = "") -> str:
+        """What stands in the document with this title once it holds this text."""
+        self.until(lambda: self._tab() == title, f"the report {title}; there is {self._tab()}")
+        self.until(
+            lambda: text in self.screen().document and self.screen().document.strip(),
+            lambda: f"{text!r} in the report; there is {self.screen().document!r}",
+        )
+        return self.screen().document
+
     def choices(self) -> list[str]:
         """The entries of the list that has opened."""
         self.page.wait_for_selector(f"{_QUICK_ROWS}.focused")
@@ -159,9 +201,9 @@ class Window:
         self.until(is_there, lambda: f"{wanted}; it is {seen[-1]}", limit_s=limit_s)
         return seen[-1]
 
-    def wait_until_ready(self) -> StatusItem:
+    def wait_until_ready(self, limit_s: float = _ANSWER_S) -> StatusItem:
         """Our entry in the status bar once the server has its host, and the host its model."""
-        return self.wait_for_status("sparkle", saying=" on cpu")
+        return self.wait_for_status("sparkle", saying=" on cpu", limit_s=limit_s)
 
     def status_bar(self) -> str:
         """All that the status bar says."""

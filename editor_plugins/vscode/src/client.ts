@@ -10,6 +10,7 @@ import {
   LanguageClient,
   RevealOutputChannelOn,
   type LanguageClientOptions,
+  type StaticFeature,
 } from "vscode-languageclient/node";
 
 import type { ServerCommand } from "./command";
@@ -24,6 +25,16 @@ export const DOCUMENTS = [
   { scheme: "untitled" },
   { scheme: "vscode-notebook-cell" },
 ];
+
+/** The status item says how far a model is loaded; a progress of the window would say it twice. */
+const NO_PROGRESS: StaticFeature = {
+  fillClientCapabilities: ({ window }) => {
+    Object.assign(window ?? {}, { workDoneProgress: false });
+  },
+  initialize: () => undefined,
+  getState: () => ({ kind: "static" }),
+  clear: () => undefined,
+};
 
 export interface ClientChoices {
   readonly command: ServerCommand;
@@ -55,6 +66,7 @@ export class ForegramClient extends LanguageClient {
         },
       },
     });
+    this.registerFeature(NO_PROGRESS);
   }
 
   /** Logged only: what a person has to know is said by the server that owns this client. */
@@ -77,6 +89,12 @@ export class ForegramClient extends LanguageClient {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** The answer of a command of the server; undefined where it knows no such command, or fails. */
+  async execute(command: string, ...args: unknown[]): Promise<unknown> {
+    const asked = { command, arguments: args };
+    return this.sendRequest("workspace/executeCommand", asked).catch(() => undefined);
   }
 
   /** Ends a server that is still starting: nobody waits for it any more. */

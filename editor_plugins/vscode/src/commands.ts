@@ -7,16 +7,29 @@ import type { Feedback } from "./feedback";
 import { chooseHost, setToken } from "./hosts";
 import type { Installer } from "./installer";
 import type { Locator } from "./locator";
+import type { Log } from "./log";
 import { showMenu } from "./menu";
-import { chooseModel } from "./models";
+import { titleOf } from "./modelNames";
+import { askForModel, mayEndHost, wantsRestart, type Execute } from "./models";
 import type { Preferences } from "./preferences";
 import { run } from "./process";
+import { Remedies } from "./remedies";
+import type { ReportDocuments } from "./reportDocuments";
 import { showPrinted, showWhy } from "./reports";
 import type { Server } from "./server";
 import { environmentOf } from "./settings";
+import type { Remedy } from "./status";
 import type { StatusItem } from "./statusItem";
 
+const { executeCommand } = vscode.commands;
+
 export class Commands {
+  private readonly remedies = new Remedies({
+    enable: () => this.preferences.enableHere(true),
+    enableLanguage: () => this.setLanguage(true),
+    restart: () => this.restartHost(),
+  });
+
   constructor(
     private readonly server: Server,
     private readonly locator: Locator,
@@ -24,14 +37,14 @@ export class Commands {
     private readonly status: StatusItem,
     private readonly feedback: Feedback,
     private readonly installer: Installer,
-    private readonly output: vscode.LogOutputChannel,
+    private readonly documents: ReportDocuments,
+    private readonly log: Log,
   ) {}
 
   get table(): Readonly<Record<string, () => unknown>> {
-    const { preferences, feedback, status, output } = this;
-    const { executeCommand } = vscode.commands;
+    const { preferences, feedback, status, remedies } = this;
     return {
-      menu: () => showMenu(preferences, status.shown),
+      menu: () => showMenu(preferences, remedies, status.shown),
       trigger: () => executeCommand("editor.action.inlineSuggest.trigger"),
       acceptWord: () => feedback.acceptPart("editor.action.inlineSuggest.acceptNextWord"),
       acceptLine: () => feedback.acceptPart("editor.action.inlineSuggest.acceptNextLine"),
@@ -39,14 +52,15 @@ export class Commands {
       previousCandidate: () => executeCommand("editor.action.inlineSuggest.showPrevious"),
       toggle: () => preferences.enableHere(!preferences.switches.enable),
       toggleEverywhere: () => preferences.enableEverywhere(!preferences.isEnabledEverywhere),
-      toggleLanguage: () => this.toggleLanguage(),
-      showWhy: () => showWhy(this.server.running, status.shown.message, output),
+      toggleLanguage: () => this.setLanguage(),
+      showWhy: () => showWhy(this.server.running, status.shown, remedies, this.documents),
       restart: () => this.server.restart(),
-      showLogs: () => this.print("logs", "--lines", "200"),
-      doctor: () => this.print("doctor"),
+      showLogs: () => this.showLogs(),
+      doctor: () => this.print("foregram doctor", ["doctor"]),
       chooseModel: () => this.chooseModel(),
       chooseHost: () => chooseHost(preferences),
       setToken: () => setToken(preferences),
+      openSettings: () => executeCommand("workbench.action.openSettings", "@ext:foregram.foregram"),
       install: () => this.install(),
     };
   }
@@ -60,26 +74,73 @@ export class Commands {
     if (answer === "Install…") {
       await this.install();
     } else if (answer !== undefined) {
-      const { executeCommand } = vscode.commands;
       await executeCommand("workbench.action.openSettings", "foregram.server.command");
     }
   }
 
-  private async toggleLanguage(): Promise<void> {
+  /** Tells of trouble, with a button for what mends it. */
+  async alarm(message: string, remedy: Remedy): Promise<void> {
+    const logs: Remedy = { action: "showLogs", title: "Show Logs" };
+    const buttons = [remedy, logs];
+    const told = `foregram: ${message}`;
+    const chosen = await vscode.window.showErrorMessage(told, ...buttons.map(({ title }) => title));
+    const button = buttons.find(({ title }) => title === chosen);
+    if (button !== undefined) {
+      await this.remedies.run(button);
+    }
+  }
+
+  /** On or off; turned over where that is not said. */
+  private async setLanguage(enable?: boolean): Promise<void> {
     const language = vscode.window.activeTextEditor?.document.languageId;
     if (language !== undefined) {
-      const isEnabled = this.preferences.switches.languages[language] !== false;
-      await this.preferences.setLanguage(language, !isEnabled);
+      const isOff = this.status.shown.remedy?.action === "enableLanguage"; // by default, perhaps
+      const isEnabled = !isOff && this.preferences.switches.languages[language] !== false;
+      await this.preferences.setLanguage(language, enable ?? !isEnabled);
+    }
+  }
+
+  private readonly execute: Execute = async (command, ...args) =>
+    this.server.running?.execute(command, ...args);
+
+  private async chooseModel(): Promise<void> {
+    const model = await askForModel(this.preferences, this.status.model, this.execute);
+    if (model === this.preferences.model) {
+      if (await wantsRestart(model)) {
+        await this.restartHost();
+      }
+    } else if (model !== undefined) {
+      await this.loadModel(model);
     }
   }
 
   /** The local host holds one model: it ends, and the server starts it with the new one. */
-  private async chooseModel(): Promise<void> {
-    const command = this.locator.findOrNothing();
-    if ((await chooseModel(this.preferences)) && command !== undefined) {
-      await this.stopHost(command);
-      await this.server.restart();
+  private async loadModel(model: string): Promise<void> {
+    if (await this.mayEndHost(`Load ${titleOf(model)}`)) {
+      await this.preferences.setModel(model);
+      await this.restartAll();
     }
+  }
+
+  private async restartHost(): Promise<void> {
+    if (await this.mayEndHost("Restart the host")) {
+      await this.restartAll();
+    }
+  }
+
+  /** Where one is ended at all: not without a command, nor on another machine. */
+  private async mayEndHost(button: string): Promise<boolean> {
+    const isOurs = this.locator.findOrNothing() !== undefined && this.preferences.hostUrl === "";
+    return !isOurs || mayEndHost(button, this.execute);
+  }
+
+  /** The local host, too, which else is not tried again soon after it has failed. */
+  private async restartAll(): Promise<void> {
+    const command = this.locator.findOrNothing();
+    if (command !== undefined && this.preferences.hostUrl === "") {
+      await this.stopHost(command);
+    }
+    await this.server.restart();
   }
 
   private async install(): Promise<void> {
@@ -96,27 +157,41 @@ export class Commands {
   }
 
   /** The server and the host run from the folder that an installation makes anew. */
-  private async leaveEnvironment(): Promise<void> {
+  private async leaveEnvironment(): Promise<boolean> {
     const command = this.locator.findOrNothing();
-    if (command?.origin === "extension") {
-      await this.server.stop();
-      await this.stopHost(command);
+    if (command?.origin !== "extension") {
+      return true;
     }
+    if (!(await this.mayEndHost("Update the server"))) {
+      return false;
+    }
+    await this.server.stop();
+    await this.stopHost(command);
+    return true;
   }
 
+  /** Who shares it has been thought of before. */
   private async stopHost(command: ServerCommand): Promise<void> {
     const environment = environmentOf(await this.preferences.forServer());
-    await run(command.program, [...command.args, "stop"], { environment });
+    await run(command.program, [...command.args, "stop", "--force"], { environment });
   }
 
-  private async print(...words: string[]): Promise<void> {
-    this.output.show();
+  private async showLogs(): Promise<void> {
+    const own = ["This window", ...this.log.lines, "", "The completion host"];
+    await this.print("foregram logs", ["logs", "--lines", "200"], own);
+  }
+
+  /** Opens a report of what one of foregram's own commands prints. */
+  private async print(title: string, words: string[], before: string[] = []): Promise<void> {
+    const onLine = await this.documents.open(title, before);
     const command = this.locator.findOrNothing();
     if (command === undefined) {
-      this.output.error("the foregram command is not there: install it, or name it");
+      onLine(
+        "The foregram command is not there: install the server from the menu, or name one in the settings.",
+      );
       return;
     }
     const environment = environmentOf(await this.preferences.forServer());
-    await showPrinted(command, words, environment, this.output);
+    await showPrinted(command, words, environment, onLine);
   }
 }

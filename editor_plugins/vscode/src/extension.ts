@@ -3,12 +3,15 @@
 import { join } from "node:path";
 import * as vscode from "vscode";
 
+import { AskAgain } from "./askAgain";
 import type { ClientChoices } from "./client";
 import { Commands } from "./commands";
-import { Feedback } from "./feedback";
+import { Feedback, type Provide } from "./feedback";
 import { Installer } from "./installer";
 import { Locator } from "./locator";
+import { Log } from "./log";
 import { Preferences } from "./preferences";
+import { ReportDocuments } from "./reportDocuments";
 import { Server } from "./server";
 import { SECTION } from "./settings";
 import { StatusItem } from "./statusItem";
@@ -16,26 +19,38 @@ import { StatusItem } from "./statusItem";
 let server: Server | undefined;
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
-  const output = vscode.window.createOutputChannel("foregram", { log: true });
+  const log = new Log(vscode.window.createOutputChannel("foregram", { log: true }));
+  const { output } = log;
   const preferences = new Preferences(context);
   const status = new StatusItem(preferences);
   const feedback = new Feedback(() => server?.running);
+  const askAgain = new AskAgain(preferences);
   const environment = join(context.globalStorageUri.fsPath, "server");
   const locator = new Locator(preferences, environment);
   const installer = new Installer(environment, context.asAbsolutePath("server"), output);
   const started = new Server({
     output,
-    middleware: middleware(preferences, feedback),
+    middleware: middleware(preferences, (document, position, context, token, next) =>
+      feedback.provide(document, position, context, token, (...asked) =>
+        askAgain.provide(...asked, next),
+      ),
+    ),
     find: () => locator.find(),
     initializationOptions: () => initializationOptions(preferences),
     show: (shown) => {
       status.show(shown);
     },
+    started: () => {
+      feedback.tellFocus();
+    },
+    askAgain: () => void askAgain.ask(),
+    alarm: (message, remedy) => void commands.alarm(message, remedy),
   });
-  const around = [locator, preferences, status, feedback, installer, output] as const;
+  const documents = new ReportDocuments();
+  const around = [locator, preferences, status, feedback, installer, documents, log] as const;
   const commands = new Commands(started, ...around);
   server = started;
-  context.subscriptions.push(output, status, feedback, started);
+  context.subscriptions.push(output, documents, status, feedback, askAgain, started);
   for (const [name, action] of Object.entries(commands.table)) {
     context.subscriptions.push(vscode.commands.registerCommand(`foregram.${name}`, action));
   }
@@ -71,14 +86,15 @@ function listen(context: vscode.ExtensionContext, started: Server): void {
 async function initializationOptions(preferences: Preferences): Promise<object> {
   return {
     [SECTION]: await preferences.forServer(),
+    asksAgain: true,
     editorInfo: { name: vscode.env.appName, version: vscode.version },
     editorPluginInfo: { name: "foregram", version: preferences.version },
   };
 }
 
-function middleware(preferences: Preferences, feedback: Feedback): ClientChoices["middleware"] {
+function middleware(preferences: Preferences, provide: Provide): ClientChoices["middleware"] {
   return {
-    provideInlineCompletionItems: feedback.provide,
+    provideInlineCompletionItems: provide,
     workspace: {
       configuration: async (params, token, next) => {
         const answer = await next(params, token);

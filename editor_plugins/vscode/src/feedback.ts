@@ -9,7 +9,7 @@ import type { LanguageClientOptions } from "vscode-languageclient/node";
 import { DOCUMENTS, type ForegramClient } from "./client";
 import { acceptedLength, type OfferedItem } from "./partialAccept";
 
-type Provide = NonNullable<
+export type Provide = NonNullable<
   NonNullable<LanguageClientOptions["middleware"]>["provideInlineCompletionItems"]
 >;
 
@@ -25,10 +25,10 @@ export class Feedback implements vscode.Disposable {
 
   constructor(private readonly client: () => ForegramClient | undefined) {
     const { onDidChangeActiveTextEditor, onDidChangeWindowState } = vscode.window;
-    const focused = (): void => {
-      this.focused();
+    const tell = (): void => {
+      this.tellFocus();
     };
-    this.disposables = [onDidChangeActiveTextEditor(focused), onDidChangeWindowState(focused)];
+    this.disposables = [onDidChangeActiveTextEditor(tell), onDidChangeWindowState(tell)];
   }
 
   /** Notes what is offered on its way to the editor. */
@@ -61,7 +61,8 @@ export class Feedback implements vscode.Disposable {
     }
   }
 
-  private focused(): void {
+  /** Which document is looked at: whenever that changes, and for each server that has started. */
+  tellFocus(): void {
     const document = vscode.window.activeTextEditor?.document;
     const isOurs = document !== undefined && vscode.languages.match(DOCUMENTS, document) > 0;
     const params = isOurs ? { textDocument: { uri: document.uri.toString() } } : {};

@@ -15,15 +15,14 @@ export class Installer {
   ) {}
 
   /**
-   * Asks, prepares, installs `wanted` (or what came with the extension). Whether anything has
-   * changed: a failed installation leaves no server.
+   * Asks, prepares (which may refuse), installs `wanted` (or what came with the extension). Whether
+   * anything has changed: a failed installation leaves no server.
    */
-  async install(wanted: string, prepare: () => Promise<void>): Promise<boolean> {
+  async install(wanted: string, prepare: () => Promise<boolean>): Promise<boolean> {
     const steps = await this.plan(wanted);
-    if (steps === undefined || !(await consents(steps))) {
+    if (steps === undefined || !(await consents(steps)) || !(await prepare())) {
       return false;
     }
-    await prepare();
     const failure = await this.runAll(steps);
     if (failure !== undefined) {
       this.output.error(failure);
@@ -35,7 +34,7 @@ export class Installer {
   private async tellFailure(failure: string): Promise<void> {
     const sentence = `foregram could not be installed: ${failure}`;
     if ((await vscode.window.showErrorMessage(sentence, "Show Logs")) !== undefined) {
-      this.output.show();
+      await vscode.commands.executeCommand("foregram.showLogs");
     }
   }
 

@@ -2,43 +2,65 @@
 
 import * as vscode from "vscode";
 
+import { warningOf } from "./hostUse";
+import { checkedHere, isChecked, MODELS, objectionTo, questionFor, titleOf } from "./modelNames";
 import type { Preferences } from "./preferences";
 
-const OTHER = "Another one…";
-const MODELS: readonly vscode.QuickPickItem[] = [
-  { label: "offline", description: "Qwen2.5-Coder 0.5B as installed, downloads nothing" },
-  { label: "0.5b", description: "Qwen2.5-Coder 0.5B" },
-  { label: "1.5b", description: "Qwen2.5-Coder 1.5B: good on a fast CPU" },
-  { label: "3b", description: "Qwen2.5-Coder 3B" },
-  { label: "7b", description: "Qwen2.5-Coder 7B: for a GPU with 24 GB" },
-  { label: "14b", description: "Qwen2.5-Coder 14B" },
-  { label: "32b", description: "Qwen2.5-Coder 32B: for a GPU with 80 GB" },
-  { label: OTHER, description: "a hub id, a folder or a .gguf file" },
-];
+const OTHER: vscode.QuickPickItem = {
+  label: "Another one…",
+  description: "a hub id, a folder or a .gguf file",
+};
 
-/** Asks for a model; whether another one was chosen. */
-export async function chooseModel(preferences: Preferences): Promise<boolean> {
+const RESTART = "Restart";
+
+/** A command of the server; undefined where there is none, or an older one. */
+export type Execute = (command: string, ...args: unknown[]) => Promise<unknown>;
+
+/** Asks for a model, beside the one that runs; undefined where none was chosen. */
+export async function askForModel(
+  preferences: Preferences,
+  running: string | undefined,
+  execute: Execute,
+): Promise<string | undefined> {
   if (preferences.hostUrl !== "") {
     await vscode.window.showInformationMessage(
       `${preferences.hostUrl} decides which model it runs. Use this machine to choose one.`,
     );
-    return false;
+    return undefined;
   }
-  const former = preferences.model;
-  const placeHolder = former === "" ? "The offline model is in use" : `${former} is in use`;
-  const chosen = await vscode.window.showQuickPick(MODELS, { placeHolder });
-  const model = chosen?.label === OTHER ? await askForModel(former) : chosen?.label;
-  if (model === undefined || model === former) {
-    return false;
-  }
-  await preferences.setModel(model);
-  return true;
+  const placeHolder = questionFor(running, preferences.model);
+  const chosen = await vscode.window.showQuickPick([...MODELS, OTHER], { placeHolder });
+  return chosen === OTHER ? askForName(preferences.model, execute) : chosen?.label;
 }
 
-async function askForModel(former: string): Promise<string | undefined> {
-  return vscode.window.showInputBox({
+/** What to do with a model that is set already; whether its host starts again. */
+export async function wantsRestart(model: string): Promise<boolean> {
+  const sentence = `Already set: ${titleOf(model)}. Restart its host?`;
+  return (await vscode.window.showInformationMessage(sentence, RESTART)) === RESTART;
+}
+
+/** Asks before a host that others use, or may use, is ended; `button` says what for. */
+export async function mayEndHost(button: string, execute: Execute): Promise<boolean> {
+  const detail = warningOf(await execute("foregram.hostUse"));
+  if (detail === undefined) {
+    return true;
+  }
+  const question = `${button} for all who share this machine's model?`;
+  const options = { modal: true, detail };
+  return (await vscode.window.showWarningMessage(question, options, button)) === button;
+}
+
+async function askForName(former: string, execute: Execute): Promise<string | undefined> {
+  const name = await vscode.window.showInputBox({
     title: "Model",
     value: former,
     prompt: "A hub id (owner/name), a local folder or a .gguf file",
+    ignoreFocusOut: true,
+    validateInput: async (text) => {
+      const wanted = text.trim();
+      const told = wanted === "" ? { ok: true } : await execute("foregram.checkModel", wanted);
+      return objectionTo(isChecked(told) ? told : checkedHere(wanted));
+    },
   });
+  return name?.trim();
 }

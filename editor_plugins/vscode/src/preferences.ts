@@ -9,7 +9,7 @@ const ACCEPT_COMMAND = "foregram.accept";
 
 interface Manifest {
   readonly version: string;
-  readonly contributes: { readonly configuration: { readonly properties: Settings } };
+  readonly contributes: { readonly configuration: readonly { readonly properties: Settings }[] };
 }
 
 export class Preferences {
@@ -19,7 +19,8 @@ export class Preferences {
   constructor(private readonly context: vscode.ExtensionContext) {
     const manifest = context.extension.packageJSON as Manifest;
     this.version = manifest.version;
-    this.keys = serverKeys(manifest.contributes.configuration.properties);
+    const groups = manifest.contributes.configuration.map(({ properties }) => properties);
+    this.keys = serverKeys(Object.assign({}, ...groups) as Settings);
   }
 
   /** What the server is told: the settings that somebody has set, and the remote host's token. */
@@ -49,6 +50,14 @@ export class Preferences {
       enable: this.configuration.get<unknown>("enable") !== false,
       languages: typeof languages === "object" && languages !== null ? { ...languages } : {},
     };
+  }
+
+  /** Whether ghost text may appear in a document by itself. */
+  isCompleted(document: vscode.TextDocument): boolean {
+    const { enable, languages } = this.switches;
+    const editor = vscode.workspace.getConfiguration("editor.inlineSuggest", document);
+    const ghostText = editor.get("enabled") !== false;
+    return ghostText && enable && languages[document.languageId] !== false;
   }
 
   get hostUrl(): string {

@@ -3,68 +3,81 @@
 import { basename } from "node:path";
 import * as vscode from "vscode";
 
-import type { ForegramClient } from "./client";
+import { isWhy, linesOf, told, type Told, type Why } from "./answers";
+import { DOCUMENTS, type ForegramClient } from "./client";
 import type { ServerCommand } from "./command";
 import { run } from "./process";
+import type { Remedies } from "./remedies";
+import type { ReportDocuments } from "./reportDocuments";
+import type { Status } from "./status";
 
-const GIVEN_UP = ["cancelled", "superseded"];
+const SHOW_ALL = "Show All";
 
-interface EmptyAnswer {
-  readonly file: string;
-  readonly reason: string;
-  readonly sentence: string;
-  readonly time_s: number;
-}
-
-/** Says why the last answer was empty; all of them on demand. */
+/** Says why nothing is shown where the cursor stands, and offers what mends it. */
 export async function showWhy(
   client: ForegramClient | undefined,
-  status: string,
-  output: vscode.LogOutputChannel,
+  status: Status,
+  remedies: Remedies,
+  documents: ReportDocuments,
 ): Promise<void> {
-  const answers = await emptyAnswers(client);
-  const last = lastOf(answers, vscode.window.activeTextEditor?.document.fileName);
-  const sentence =
-    last === undefined
-      ? `no empty answer is known; ${status}`
-      : `${last.file}: ${last.sentence} (${last.reason})`;
-  const actions = answers.length > 1 ? ["Show All"] : [];
-  const chosen = await vscode.window.showInformationMessage(`foregram: ${sentence}`, ...actions);
-  if (chosen !== undefined) {
-    for (const answer of answers) {
-      const time = new Date(answer.time_s * 1000).toLocaleTimeString();
-      output.info(`${time}  ${answer.file}: ${answer.sentence} (${answer.reason})`);
-    }
-    output.show();
+  const editor = vscode.window.activeTextEditor;
+  const name = editor === undefined ? "" : basename(editor.document.fileName);
+  const isOurs = editor !== undefined && vscode.languages.match(DOCUMENTS, editor.document) > 0;
+  const why = isOurs ? await askWhy(client, editor) : undefined;
+  const { sentence, remedy } = isOurs ? toldIn(editor, why, status) : notOurs(name, status);
+  const button = remedy !== undefined && remedies.has(remedy) ? remedy : undefined;
+  const advice = remedy !== undefined && button === undefined ? `. ${remedy.title}` : "";
+  const labels = [...(button ? [button.title] : []), ...(why?.answers.length ? [SHOW_ALL] : [])];
+  const message = `foregram: ${sentence}${advice}`;
+  const chosen = await vscode.window.showInformationMessage(message, ...labels);
+  if (chosen === SHOW_ALL && why) {
+    await documents.open(`why no suggestion in ${name}`, linesOf(why, name));
+  } else if (chosen !== undefined && button !== undefined) {
+    await remedies.run(button);
   }
 }
 
-/** The last answer of the file at hand, else of any; a request that was given up says nothing. */
-function lastOf(answers: readonly EmptyAnswer[], file = ""): EmptyAnswer | undefined {
-  const telling = answers.filter(({ reason }) => !GIVEN_UP.includes(reason));
-  const name = basename(file);
-  return telling.findLast((answer) => basename(answer.file) === name) ?? telling.at(-1);
+function toldIn(
+  { document, selection }: vscode.TextEditor,
+  why: Why | undefined,
+  status: Status,
+): Told {
+  const place = { name: basename(document.fileName), line: selection.active.line + 1 };
+  return told(why, place, status);
 }
 
-async function emptyAnswers(client: ForegramClient | undefined): Promise<readonly EmptyAnswer[]> {
-  const command = { command: "foregram.why" };
-  return (await client?.sendRequest<EmptyAnswer[]>("workspace/executeCommand", command)) ?? [];
+/** A report, say, or a file as it was in a former version. */
+function notOurs(name: string, status: Status): Told {
+  return name === ""
+    ? { sentence: `no text is open; ${status.message}`, remedy: status.remedy }
+    : { sentence: `${name}: files of this kind are not completed` };
 }
 
-/** Runs one of foregram's own commands and shows what it prints. */
+/** Undefined where there is nobody to ask. */
+async function askWhy(
+  client: ForegramClient | undefined,
+  editor: vscode.TextEditor,
+): Promise<Why | undefined> {
+  const { document, selection } = editor;
+  const { line, character } = selection.active;
+  const asked = {
+    textDocument: { uri: document.uri.toString() },
+    position: { line, character },
+  };
+  const answer = await client?.execute("foregram.why", asked);
+  return isWhy(answer) ? answer : client && { now: null, answers: [] };
+}
+
+/** Runs one of foregram's own commands and shows what it prints as it comes. */
 export async function showPrinted(
   command: ServerCommand,
   words: readonly string[],
   environment: Readonly<Record<string, string>>,
-  output: vscode.LogOutputChannel,
+  onLine: (line: string) => void,
 ): Promise<void> {
-  output.show();
   const title = `foregram ${words.join(" ")}`;
   const location = vscode.ProgressLocation.Window;
   await vscode.window.withProgress({ location, title }, async () => {
-    const onLine = (line: string): void => {
-      output.info(line);
-    };
     await run(command.program, [...command.args, ...words], { environment, onLine });
   });
 }

@@ -5,7 +5,7 @@ import * as vscode from "vscode";
 import { ForegramClient, type ClientChoices } from "./client";
 import { MissingProgramError, type ServerCommand } from "./command";
 import { CRASH_LIMIT, Crashes } from "./crashes";
-import { STARTING, type Status } from "./status";
+import { STARTING, type Remedy, type Status } from "./status";
 import { isAtLeast, MINIMUM_SERVER } from "./version";
 
 /** What the server needs from the extension. */
@@ -15,6 +15,9 @@ export interface Surroundings {
   find(): ServerCommand | undefined;
   initializationOptions(): Promise<object>;
   show(status: Status): void;
+  started(): void;
+  askAgain(): void;
+  alarm(message: string, remedy: Remedy): void;
 }
 
 export class Server implements vscode.Disposable {
@@ -91,6 +94,7 @@ export class Server implements vscode.Disposable {
       return;
     }
     this.client = client;
+    this.around.started();
     await setRunning(true);
   }
 
@@ -98,14 +102,14 @@ export class Server implements vscode.Disposable {
     try {
       const command = this.around.find();
       if (command === undefined) {
-        this.show({ kind: "Warning", message: "not installed; click to install" });
+        this.show({ kind: "Warning", message: "not installed; click to install", remedy: INSTALL });
       }
       return command;
     } catch (error) {
       if (!(error instanceof MissingProgramError)) {
         throw error;
       }
-      this.fail(error.message, "Open Settings");
+      this.fail(error.message, SHOW_SETTING);
       return undefined;
     }
   }
@@ -121,6 +125,9 @@ export class Server implements vscode.Disposable {
     });
     client.onNotification("didChangeStatus", (status: Status) => {
       this.show(status);
+    });
+    client.onNotification("foregram/askAgain", () => {
+      this.around.askAgain();
     });
     this.starting = client;
     try {
@@ -146,7 +153,7 @@ export class Server implements vscode.Disposable {
     const pause = this.crashes.add(Date.now());
     this.around.output.error(`the language server has ended: ${why}`);
     if (pause === undefined) {
-      this.fail(`the language server has ended ${CRASH_LIMIT} times: ${why}`, "Restart");
+      this.fail(`the language server has ended ${CRASH_LIMIT} times: ${why}`, RESTART);
       return;
     }
     this.show({
@@ -158,8 +165,8 @@ export class Server implements vscode.Disposable {
 
   private refuse(command: ServerCommand, version: string): void {
     const need = `this extension needs ${MINIMUM_SERVER} or newer`;
-    const action = command.origin === "settings" ? "Open Settings" : "Update";
-    this.fail(`the server ${command.program} is ${version}: ${need}`, action);
+    const remedy = command.origin === "settings" ? SHOW_SETTING : UPDATE;
+    this.fail(`the server ${command.program} is ${version}: ${need}`, remedy);
   }
 
   private show(status: Status): void {
@@ -167,25 +174,16 @@ export class Server implements vscode.Disposable {
     this.around.show(status);
   }
 
-  private fail(message: string, action: keyof typeof ACTIONS): void {
-    this.show({ kind: "Error", message });
-    void vscode.window
-      .showErrorMessage(`foregram: ${message}`, action, "Show Logs")
-      .then((chosen) => {
-        if (chosen !== undefined) {
-          const [name, ...args] = ACTIONS[chosen];
-          void vscode.commands.executeCommand(name, ...args);
-        }
-      });
+  private fail(message: string, remedy: Remedy): void {
+    this.show({ kind: "Error", message, remedy });
+    this.around.alarm(message, remedy);
   }
 }
 
-const ACTIONS = {
-  "Open Settings": ["workbench.action.openSettings", "foregram.server.command"],
-  Restart: ["foregram.restart"],
-  Update: ["foregram.install"],
-  "Show Logs": ["foregram.showLogs"],
-} as const;
+const INSTALL: Remedy = { action: "install", title: "Install the Server" };
+const UPDATE: Remedy = { action: "install", title: "Update" };
+const RESTART: Remedy = { action: "restartServer", title: "Restart" };
+const SHOW_SETTING: Remedy = { action: "showCommandSetting", title: "Open Settings" };
 
 async function setRunning(isRunning: boolean): Promise<void> {
   await vscode.commands.executeCommand("setContext", "foregram.isRunning", isRunning);

@@ -27,7 +27,10 @@ export function serverKeys(declared: Readonly<Record<string, unknown>>): string[
     .filter((key) => !key.startsWith(OWN));
 }
 
-/** What somebody has set, in any scope, wrong types too: the server names them. */
+/**
+ * What somebody has set, in any scope, wrong types too: the server names them. An empty text is a
+ * field that was cleared.
+ */
 export function chosenSettings(configuration: Configuration, keys: readonly string[]): Settings {
   const chosen = keys.filter((key) => {
     const at = configuration.inspect(key);
@@ -35,7 +38,8 @@ export function chosenSettings(configuration: Configuration, keys: readonly stri
       (value) => value !== undefined,
     );
   });
-  return Object.fromEntries(chosen.map((key) => [key, configuration.get(key)]));
+  const values = chosen.map((key) => [key, configuration.get(key)] as const);
+  return Object.fromEntries(values.filter(([, value]) => value !== ""));
 }
 
 const VARIABLES: Readonly<Record<string, string>> = {

@@ -3,12 +3,13 @@
 import * as vscode from "vscode";
 
 import type { Preferences } from "./preferences";
-import { iconOf, STARTING, statusToShow, type Status } from "./status";
+import { iconOf, labelOf, STARTING, statusToShow, type Status } from "./status";
 
 export class StatusItem implements vscode.Disposable {
   private readonly item: vscode.StatusBarItem;
   private readonly disposables: { dispose(): unknown }[];
   private status: Status = STARTING;
+  private general: Status = STARTING; // the last one that speaks of no document
 
   constructor(private readonly preferences: Preferences) {
     this.item = vscode.window.createStatusBarItem(
@@ -18,13 +19,15 @@ export class StatusItem implements vscode.Disposable {
     );
     this.item.name = "foregram";
     this.item.command = "foregram.menu";
-    const draw = (): void => {
-      this.draw();
-    };
     this.disposables = [
       this.item,
-      vscode.window.onDidChangeActiveTextEditor(draw),
-      vscode.workspace.onDidChangeConfiguration(draw),
+      vscode.window.onDidChangeActiveTextEditor(() => {
+        this.status = this.general; // what the server said of the former document ends with it
+        this.draw();
+      }),
+      vscode.workspace.onDidChangeConfiguration(() => {
+        this.draw();
+      }),
     ];
     this.draw();
     this.item.show();
@@ -36,15 +39,21 @@ export class StatusItem implements vscode.Disposable {
     return statusToShow(this.status, this.preferences.switches, language);
   }
 
+  /** The model that runs, where the server has named one. */
+  get model(): string | undefined {
+    return this.status.model ?? this.general.model;
+  }
+
   show(status: Status): void {
     this.status = status;
+    this.general = status.kind === "Inactive" ? this.general : status;
     this.draw();
   }
 
   private draw(): void {
     const status = this.shown;
-    this.item.text = `$(${iconOf(status)}) foregram`;
-    this.item.tooltip = `foregram: ${status.message}`;
+    this.item.text = `$(${iconOf(status)}) ${labelOf(status)}`;
+    this.item.tooltip = tooltipOf(status);
     this.item.accessibilityInformation = { label: `foregram: ${status.message}`, role: "button" };
     this.item.backgroundColor = backgroundOf(status);
   }
@@ -52,6 +61,16 @@ export class StatusItem implements vscode.Disposable {
   dispose(): void {
     vscode.Disposable.from(...this.disposables).dispose();
   }
+}
+
+const LINKS = { "foregram.showWhy": "Why no suggestion?", "foregram.openSettings": "Settings" };
+
+function tooltipOf(status: Status): vscode.MarkdownString {
+  const tooltip = new vscode.MarkdownString();
+  tooltip.isTrusted = { enabledCommands: Object.keys(LINKS) };
+  tooltip.appendText(`foregram: ${status.message}`);
+  const links = Object.entries(LINKS).map(([name, label]) => `[${label}](command:${name})`);
+  return tooltip.appendMarkdown(`\n\n${links.join(" · ")}`);
 }
 
 function backgroundOf(status: Status): vscode.ThemeColor | undefined {

@@ -1,6 +1,6 @@
 """The pool's face: documents go in, are edited and removed; token trees come out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -127,11 +127,13 @@ class NgramPool:
         self._held.begin()
         self._drop(document)
 
-    def remove_all(self, source: Source) -> None:
-        """Forget all documents of a source."""
+    def remove_all(self, source: Source, names: Collection[str] | None = None) -> None:
+        """Forget the documents of a source: those of these names, or all of them."""
+        documents = self._held.documents.items()
         self._held.begin()
-        while (document := self._held.oldest(source)) is not None:
-            self._drop(document)
+        for document, held in list(documents):
+            if held.source is source and (names is None or held.name in names):
+                self._drop(document)
 
     def extend(self, ids: Sequence[int] | np.ndarray) -> None:
         """Let generated tokens follow the newest document, inside it.

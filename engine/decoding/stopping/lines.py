@@ -49,6 +49,11 @@ class Written:
         return self.text.endswith("\n")
 
     @property
+    def line_start(self) -> int:
+        """Where the growing line begins."""
+        return self._line_start
+
+    @property
     def growing(self) -> Line | None:
         """The last line if it has no line end yet and is not blank."""
         text = self.text[self._line_start :]

@@ -5,12 +5,16 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from engine.config import StopRules
+from engine.decoding.stopping.block import BlockRule
 from engine.decoding.stopping.indentation import IndentationRule
 from engine.decoding.stopping.lines import Written, pieces
 from engine.decoding.stopping.repetition import repetition_cut, repetition_held
 from engine.decoding.stopping.suffix import SuffixRule
 from engine.decoding.stopping.suffix_head import SuffixHead
+from engine.decoding.stopping.sureness import SurenessRule
 from engine.request import FinishReason
+
+_PATIENCE = 2  # times the limit, for a text that is of no use as it stands
 
 
 class Stop(NamedTuple):
@@ -41,9 +45,12 @@ class Stopper:
         self._suffix = suffix
         self._suffix_rule = SuffixRule(SuffixHead.of(prefix, suffix))
         self._indentation_rule = IndentationRule.of(prefix, suffix)
+        self._block_rule = BlockRule.of(prefix) if rules.block else None
+        self._sureness_rule = SurenessRule(rules.min_margin) if rules.min_margin > 0 else None
         self._clock = clock
         self._began: float | None = None
         self._num_tokens = 0
+        self._has_whole_line = False  # at the end of one the text could be cut
         self._written = Written()
 
     @property
@@ -54,12 +61,24 @@ class Stopper:
     @property
     def stable_len(self) -> int:
         """Characters of `text` that no later rule can take back: they may be streamed."""
-        held = min(self._suffix_rule.held(self._written), repetition_held(self._written))
+        seen = self._written
+        if self._block_rule is not None:
+            undecided = self._block_rule.judge(seen).held
+            # If the line goes, what stands before it is judged as if it had never begun.
+            seen = seen if undecided is None else Written.of(self.text[:undecided])
+        held = min(self._suffix_rule.held(seen), repetition_held(seen))
+        if self._sureness_rule is not None:
+            held = min(held, self._sureness_rule.held(seen))
         return len(self.text[:held].rstrip())
 
-    def push(self, delta: str) -> Stop | None:
-        """Add the text of one token (it may be empty) and tell whether it ends the completion."""
+    def push(self, delta: str, margin: float = 0.0) -> Stop | None:
+        """Add the text of one token (it may be empty) and tell whether it ends the completion.
+
+        `margin` is how far the token's score led the next best.
+        """
         self._num_tokens += 1
+        if self._sureness_rule is not None:
+            self._sureness_rule.hear(margin)
         if self._began is None:  # to read the prompt is no time of the completion
             self._began = self._clock()
         for piece in pieces(delta):
@@ -83,6 +102,12 @@ class Stopper:
             if cut is None and ended:
                 cut = self._suffix_rule.word_overlap(text)
             text = text[:cut]
+        if self._block_rule is not None:
+            cut = self._block_rule.judge(Written.of(text + "\n")).cut
+            text = text if cut is None else self._without_overlap(text[:cut])
+        if self._sureness_rule is not None and self._written.growing is not None:
+            cut = self._sureness_rule.cut(Written.of(self.text + "\n"))
+            text = text if cut is None else self._without_overlap(text[:cut])
         return Stop(reason, text)
 
     def _judge(self) -> Stop | None:
@@ -99,22 +124,34 @@ class Stopper:
             cut = self._indentation_rule.cut(self._written)
             if cut is not None:
                 return Stop(FinishReason.INDENTATION, self._without_overlap(self.text[:cut]))
+        if self._block_rule is not None:
+            cut = self._block_rule.judge(self._written).cut
+            if cut is not None:
+                return Stop(FinishReason.INDENTATION, self._without_overlap(self.text[:cut]))
         return self._judge_line_end() if at_line_end else None
 
     def _judge_line_end(self) -> Stop | None:
         text, rules = self.text, self._rules
+        if self._sureness_rule is not None:
+            cut = self._sureness_rule.cut(self._written)
+            if cut is not None:
+                return Stop(FinishReason.UNSURE, self._without_overlap(text[:cut]))
         if rules.single_line and text.strip():
             return Stop(FinishReason.LINE, self._without_overlap(text).rstrip())
         if _blank_lines(text) > rules.max_blank_lines:
             return Stop(FinishReason.BLANK_LINES, self._without_overlap(text))
-        return Stop(FinishReason.TIME, text) if text.strip() and self._is_late else None
+        if not text.strip():
+            return None
+        self._has_whole_line = self._has_whole_line or not _is_unfinished(text)
+        return Stop(FinishReason.TIME, text) if self._is_late else None
 
     @property
     def _is_late(self) -> bool:
         limit = self._rules.time_limit_s
         if limit is None or self._began is None:
             return False
-        return self._clock() - self._began >= limit
+        patience = 1 if self._has_whole_line else _PATIENCE
+        return self._clock() - self._began >= patience * limit
 
     def _without_overlap(self, text: str) -> str:
         """Drop what repeats the suffix, or else the blank lines before it."""
@@ -125,6 +162,12 @@ class Stopper:
         kept = text.rstrip()
         needs_line_end = self._suffix and not self._suffix.startswith(("\n", "\r"))
         return kept + "\n" if needs_line_end and "\n" in text[len(kept) :] else kept
+
+
+def _is_unfinished(text: str) -> bool:
+    """The text ends inside of brackets, or in a header whose block is still to come."""
+    num_open = sum(map(text.count, "([{")) - sum(map(text.count, ")]}"))
+    return num_open > 0 or text.rstrip().endswith(":")
 
 
 def _blank_lines(text: str) -> int:

@@ -37,6 +37,11 @@ class GpuAnswer:
     step_rows: int
     _top: np.ndarray
 
+    def margins_of(self, rows: np.ndarray) -> np.ndarray:
+        """How far the best score of these rows led."""
+        led: np.ndarray = self.margins[rows]
+        return led
+
     def top_tokens(self) -> np.ndarray:
         """Best of the best blocks of each row."""
         return self._top

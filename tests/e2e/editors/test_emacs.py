@@ -117,7 +117,8 @@ def test_typing_along_and_another_key_take_nothing_and_keep_tab_for_the_mode(ope
 
 
 def test_an_explicit_request_gives_candidates_to_choose_from(opened):
-    ghost = opened(settings="(:maxTokens 4)")  # more are written only while that is quick
+    # More are written only while that is quick; fewer tokens would end inside of a docstring.
+    ghost = opened(settings="(:maxTokens 14)")
     ghost.emacs.does("(lsp-inline-completion-mode -1)")
     ghost.emacs.terminal.type(HEAD + "\n")
 
@@ -155,7 +156,7 @@ def test_a_language_that_is_switched_off_shows_nothing_and_says_why(opened):
     ghost.emacs.terminal.shows("No Suggestions")
     assert not ghost.is_shown
     run(ghost, "foregram-why")
-    ghost.emacs.terminal.shows(f"foregram: {Reason.DISABLED.sentence[:60]}")
+    ghost.emacs.terminal.shows(f"foregram: {Reason.DISABLED_LANGUAGE.sentence}")
     ghost.emacs.terminal.shows("foregram:Inactive")  # in the mode line
 
 

@@ -224,7 +224,7 @@ def test_a_language_is_switched_off_and_on(start):
 
 def test_a_host_that_was_killed_comes_back(start, environ):
     # Or else this would be the second early end of a host, after which it is not started again.
-    subprocess.run([COMMAND, "stop"], env=environ, check=True)
+    subprocess.run([COMMAND, "stop", "--force"], env=environ, check=True)
     editor = start()
     former = status(environ)["pid"]
     os.kill(former, signal.SIGKILL)

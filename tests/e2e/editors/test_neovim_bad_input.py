@@ -76,7 +76,8 @@ def until_answered(editor):
     """Wait until the server has given an empty answer."""
     editor.lua("_G.answers = {}")
     ask = """
-    require("foregram.client").execute("foregram.why", function(answers) _G.answers = answers end)
+    local keep = function(answers) _G.answers = answers end
+    require("foregram.questions").execute("foregram.why", nil, keep)
     return #_G.answers
     """
     editor.until(lambda: editor.lua(ask), "an answer")
@@ -213,7 +214,7 @@ def test_a_setting_of_the_wrong_type_is_named_by_the_server_and_the_others_hold(
     [
         ({"host_url": "http://127.0.0.1:9"}, "127.0.0.1:9"),
         ({"host_url": "https://nowhere.invalid"}, "nowhere.invalid"),
-        ({"host_url": "http://127.0.0.1:9", "token_file": "missing"}, "missing"),
+        ({"host_url": "http://127.0.0.1:9", "token_file": "/nowhere/missing"}, "missing"),
     ],
     ids=["nobody listens", "no network", "no token file"],
 )

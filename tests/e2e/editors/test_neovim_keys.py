@@ -222,6 +222,7 @@ def test_the_command_completes_its_subcommands_and_names_a_wrong_one(start):
     complete = "return vim.fn.getcompletion(..., 'cmdline')"
     assert editor.lua(complete, "Foregram re") == ["restart"]
     assert editor.lua(complete, "Foregram toggle ") == ["python"]
+    assert editor.lua(complete, "Foregram model 1") == ["1.5b", "14b"]
     assert editor.lua(complete, "Foregram why ") == []
     editor.type(":Foregram jump<CR>:Foregram why now<CR>")
     until(lambda: len(editor.said()) == 2, "the messages")

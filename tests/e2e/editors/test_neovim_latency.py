@@ -202,7 +202,9 @@ def main() -> None:
                 for row in found.rows():
                     sys.stdout.write(f"| {version}, {ghost_text} | {row} |\n")
                 sys.stdout.flush()
-        subprocess.run([COMMAND, "stop"], env=environ, stdout=subprocess.DEVNULL, check=True)
+        subprocess.run(
+            [COMMAND, "stop", "--force"], env=environ, stdout=subprocess.DEVNULL, check=True
+        )
 
 
 if __name__ == "__main__":

@@ -248,7 +248,7 @@ def test_the_menu_offers_all_that_can_be_done(at):
     for entry in (
         *("Disable here", "Disable everywhere", "Disable for python", "Suggest now"),
         *("Why no suggestion", "Choose model", "remote host", "token"),
-        *("Restart the server", "Show logs", "Doctor", "Install or update"),
+        *("Open settings", "Restart the server", "Show logs", "Doctor", "Install or update"),
     ):
         assert entry in choices
 
@@ -262,12 +262,13 @@ def test_a_restarted_server_completes_again(at):
         assert window.wait_for_ghost().ghost
 
 
-def test_the_doctor_works_in_the_background_beside_its_output(at):
+def test_the_doctor_works_in_the_background_and_its_findings_can_be_read(at):
     with at(LOOP) as window:
         window.command("foregram: Doctor")
         window.until(lambda: "foregram doctor" in window.status_bar(), "its progress")
-        window.page.wait_for_selector(".part.panel .output-view")
         window.until(lambda: "foregram doctor" not in window.status_bar(), "its end", limit_s=60)
+        report = window.wait_for_report("foregram doctor", "offline")
+        assert "python" in report.lower()
         assert not window.messages()
 
 

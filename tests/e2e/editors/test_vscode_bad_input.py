@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from lsp_server.reasons import Reason
 from tests.e2e.editors.conftest import COMMAND
 from tests.support import vscode_servers
 from tests.support.vscode import foregram_extension, workbench
@@ -124,11 +125,11 @@ def test_a_server_that_never_answers_is_ended_and_a_good_one_takes_its_place(
 )
 def test_a_host_that_cannot_be_reached_is_an_error_in_the_status(code, folder, url, environ):
     with code.window(folder, {"foregram.hostUrl": url}) as window:
-        window.wait_for_status("error", saying=url.partition("//")[2])
+        status = window.wait_for_status("error", saying=url.partition("//")[2])
         type_total(window)
         window.until(lambda: "host_unreachable" in reasons(environ), "the reason", limit_s=60)
         window.command("foregram: Why No Suggestion")
-        window.wait_for_message("the completion host cannot be reached")
+        window.wait_for_message(f"inventory.py: {status.sentence.removeprefix('foregram: ')}")
         assert window.ghost() == ""
 
 
@@ -192,7 +193,7 @@ def test_a_read_only_editor_takes_no_key_and_shows_no_ghost_text(code, folder):
         assert not own_messages(window)
 
 
-def test_an_untitled_file_is_completed(code, folder):
+def test_an_untitled_file_is_plain_text_and_is_completed_when_asked(code, folder):
     with code.window(folder) as window:
         window.wait_until_ready()
         window.command("Create: New File...")
@@ -202,6 +203,9 @@ def test_an_untitled_file_is_completed(code, folder):
         window.page.keyboard.insert_text(before)
         window.until(lambda: "for item in items" in window.screen().document, "the text")
         window.type("        total")
+        window.wait_for_status("circle-slash", saying=Reason.PROSE.sentence)
+        assert window.ghost() == ""
+        window.command("foregram: Suggest Now")
         seen = window.wait_for_ghost()
         window.press("Tab")
         window.wait_for_document(seen.preview)

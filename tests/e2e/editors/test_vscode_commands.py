@@ -65,17 +65,14 @@ def test_the_model_that_is_chosen_is_loaded_by_a_new_host(code, environ, tmp_pat
         window.until(
             lambda: host_status(environ).get("pid") not in (None, before), "a new host", limit_s=120
         )
-        window.wait_until_ready()
+        window.wait_until_ready(limit_s=120)
         window.type("total")
         assert window.wait_for_ghost(limit_s=120).ghost
 
 
-def test_show_logs_opens_the_output_of_foregram(code, tmp_path):
+def test_show_logs_opens_what_the_host_has_printed(code, tmp_path):
     with window_at_loop(code, tmp_path) as window:
         window.command("foregram: Show Logs")
-        panel = window.page.locator(".part.panel")
-        # Not every code-server can write what an extension puts out, so its text is not looked at.
-        panel.locator(".output-view").wait_for()
-        channels = panel.locator("select option:checked")
-        window.until(lambda: "foregram" in channels.all_text_contents(), "its output")
+        report = window.wait_for_report("foregram logs", "is loaded")
+        assert "This window" in report
         assert not window.messages()

@@ -34,12 +34,17 @@ def remote(tmp_path_factory, environ, code):
         yield started
 
 
-def shows_ghost_text(window, name="inventory.py"):
-    """Type at a place at which the model surely answers, and see its answer."""
+def type_total(window, name="inventory.py"):
+    """Type at a place at which the model surely answers."""
     name = LOOP.write(window.folder, name)
     window.open(name)
     window.go_to(LOOP.line, LOOP.column)
     window.type("total")
+
+
+def shows_ghost_text(window, name="inventory.py"):
+    """Type there, and see the answer."""
+    type_total(window, name)
     return window.wait_for_ghost(limit_s=120)
 
 
@@ -106,18 +111,21 @@ def test_a_wrong_token_is_told_and_the_right_one_mends_it(code, remote, tmp_path
         assert shows_ghost_text(window).ghost
 
 
-def test_a_self_signed_certificate_is_refused_without_ca_file_and_taken_with_it(
-    code, remote, tmp_path
-):
+def test_a_certificate_that_is_trusted_at_last_brings_the_ghost_text(code, remote, tmp_path):
     settings = {
         "foregram.hostUrl": remote.url,
         "foregram.tokenFile": str(remote.token_file),
     }
     with code.window(tmp_path, settings) as window:
         window.wait_for_status("error", saying="certificate")
+        type_total(window)
+        window.command("foregram: Why No Suggestion")
+        assert "certificate" in window.wait_for_message("inventory.py")
         code.server.configure({**code.settings, **settings, "foregram.caFile": str(remote.ca_file)})
         window.wait_until_ready()
-        assert shows_ghost_text(window).ghost
+        window.press("Backspace")
+        window.type("l")
+        assert window.wait_for_ghost(limit_s=120).ghost
 
 
 def test_ten_windows_share_one_host(code, environ, tmp_path):

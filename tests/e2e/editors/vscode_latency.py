@@ -145,7 +145,9 @@ def warm_host() -> Iterator[dict[str, str]]:
         try:
             yield ours
         finally:
-            subprocess.run([COMMAND, "stop"], env=ours, stdout=subprocess.DEVNULL, check=True)
+            subprocess.run(
+                [COMMAND, "stop", "--force"], env=ours, stdout=subprocess.DEVNULL, check=True
+            )
 
 
 def main() -> None:

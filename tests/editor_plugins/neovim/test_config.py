@@ -111,7 +111,14 @@ def test_the_plugin_repeats_no_setting_but_those_that_it_switches():
     """Defaults of the server live in the server alone."""
     text = source("server_settings") + source("variables")
     repeated = {name for name in SETTINGS if re.search(rf"\b{name}\b", text)}
-    assert repeated == {"enable", "languages", "cache_folder", "runtime_folder"}
+    assert repeated == {
+        "cache_folder",
+        "enable",
+        "host_url",
+        "languages",
+        "model",
+        "runtime_folder",
+    }
 
 
 def test_the_settings_that_the_documents_name_are_the_servers():

@@ -127,6 +127,11 @@ test("only what somebody has set is sent, as it was set", () => {
       key === "maxTokens" ? { workspaceValue: "many" } : { defaultValue: true },
   };
   assert.deepEqual(chosenSettings(configuration, keys), { maxTokens: "many" });
+  const cleared = {
+    get: () => "",
+    inspect: () => ({ globalValue: "" }),
+  };
+  assert.deepEqual(chosenSettings(cleared, ["model"]), {});
 });
 
 test("settings become the variables that foregram's commands read", () => {
@@ -162,7 +167,7 @@ test("trouble is shown before what is switched off, and that before the server's
   const failed: Status = { kind: "Error", message: "no host" };
   assert.equal(statusToShow(failed, { ...on, enable: false }), failed);
   assert.equal(iconOf(failed), "error");
-  assert.equal(iconOf({ ...ready, busy: true }), "loading~spin");
+  assert.equal(iconOf({ ...ready, busy: true }), "sync~spin");
 });
 
 test("an installation makes an environment of its own and is shown as one would type it", () => {

@@ -5,9 +5,17 @@ import re
 import tomllib
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from tests.support.plugin_settings import MANIFEST, server_properties
+from lsp_server.setting_layers import is_own
+from lsp_server.settings import Settings
+from tests.support.plugin_settings import (
+    MANIFEST,
+    declared_settings,
+    server_properties,
+    without_words,
+)
 
 ROOT = Path(__file__).parents[3]
 
@@ -17,18 +25,43 @@ def manifest():
     return json.loads((ROOT / MANIFEST).read_text())
 
 
-def test_package_json_has_the_servers_settings_with_their_types_defaults_and_meanings(manifest):
+def test_package_json_has_the_servers_settings_with_their_types_and_defaults(manifest):
     """`python -m tests.support.plugin_settings` mends it."""
-    declared = manifest["contributes"]["configuration"]["properties"]
     ours = {
-        name: schema for name, schema in declared.items() if not name.startswith("foregram.server.")
+        name: without_words(schema)
+        for name, schema in declared_settings(manifest).items()
+        if not name.startswith("foregram.server.")
     }
     assert ours == server_properties()
 
 
+def test_the_settings_page_has_a_field_for_each_text_and_each_list(manifest):
+    """With null beside them VS Code shows a link to the file of settings."""
+    for name, schema in declared_settings(manifest).items():
+        kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        assert "null" not in kinds or kinds[0] in ("integer", "number"), name
+
+
+def test_the_settings_page_is_in_groups_and_in_an_order_of_its_own(manifest):
+    groups = manifest["contributes"]["configuration"]
+    assert [group["order"] for group in groups] == list(range(len(groups)))
+    for group in groups:
+        assert group["title"]
+        orders = [schema["order"] for schema in group["properties"].values()]
+        assert orders == list(range(len(orders)))
+
+
+def test_each_setting_is_explained_in_whole_sentences_and_so_is_each_choice(manifest):
+    for name, schema in declared_settings(manifest).items():
+        choices = schema.get("enumDescriptions", [])
+        assert len(choices) == len(schema.get("enum", [])), name
+        for text in (schema["markdownDescription"], *choices):
+            assert re.fullmatch(r"[A-Z].*\.", text), name
+
+
 def test_no_repository_can_choose_what_runs_or_who_gets_the_text(manifest):
     """What a workspace may set is listed here; a new setting has to be thought about."""
-    declared = manifest["contributes"]["configuration"]["properties"]
+    declared = declared_settings(manifest)
     open_to_all = {name for name, schema in declared.items() if schema["scope"] != "machine"}
     harmless = {"layout", "lookahead", "temperature", "seed", "maxTokens", "promptTokens"}
     harmless |= {"timeLimitMs", "debounceMs", "speculate", "numCandidates", "lineEnds"}
@@ -39,13 +72,21 @@ def test_no_repository_can_choose_what_runs_or_who_gets_the_text(manifest):
     assert set(restricted) == {f"foregram.{name}" for name in switches}
 
 
+def test_what_no_client_over_tcp_may_set_no_repository_may(manifest):
+    declared = declared_settings(manifest)
+    own = {field.encode_name for field in msgspec.structs.fields(Settings) if is_own(field)}
+    assert {"hostUrl", "token", "tokenFile", "caFile", "model", "runtimeFolder"} <= own
+    for name in own - {"token"}:
+        assert declared[f"foregram.{name}"]["scope"] == "machine"
+
+
 def test_a_token_is_no_setting_that_is_written_into_a_file(manifest):
-    declared = manifest["contributes"]["configuration"]["properties"]
+    declared = declared_settings(manifest)
     assert "foregram.token" not in declared
 
 
 def test_nobody_can_name_the_command_that_an_accept_runs(manifest):
-    declared = manifest["contributes"]["configuration"]["properties"]
+    declared = declared_settings(manifest)
     assert "foregram.acceptCommand" not in declared
 
 

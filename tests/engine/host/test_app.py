@@ -21,6 +21,7 @@ from engine.host.protocol import (
     Feedback,
     LineSplice,
     Problem,
+    PromptUse,
     Sampled,
     Status,
     SyncRequest,
@@ -98,6 +99,21 @@ async def test_other_buffers_of_the_client_come_along_and_those_of_others_do_not
     ]
 
 
+async def test_the_client_hears_which_files_its_prompt_shows_and_others_how_many(tmp_path):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        before = msgspec.json.decode((await host.client.get("/v1/status")).content, type=Status)
+        private = BufferSync("file:///b.py", "plans.py", "python", 1, lines=("y",))
+        events = await collected(host.complete(ask(buffer("x"), private)))
+        page = (await host.client.get("/v1/status")).content
+    assert isinstance(events[-1], Done)
+    done = events[-1]
+    assert (done.neighbours, done.neighbour_tokens, done.num_open) == (("plans.py",), 10, 1)
+    assert before.last_prompt is None
+    status = msgspec.json.decode(page, type=Status)
+    assert status.last_prompt == PromptUse(100, 90, 10, num_neighbours=1, num_open=1)
+    assert b"plans" not in page
+
+
 async def test_a_version_that_is_not_held_is_409_with_the_buffers_to_send_again(tmp_path):
     async with running_host(tmp_path, HeldEngine()) as host:
         response = await host.post("/v1/complete", ask(version=7))
@@ -112,6 +128,58 @@ async def test_a_version_that_is_not_held_is_409_with_the_buffers_to_send_again(
 TWICE = msgspec.json.encode(ask(buffer("x"))).replace(
     b'"splices":[]', b'"splices":[{"start":0,"end":1,"lines":[]}]'
 )
+
+
+HUGE = b"1" + b"0" * 400  # no float holds it
+LONG = b"1" * 5000  # Python neither reads nor prints it
+PLAIN = msgspec.json.encode(ask(buffer("x")))
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        (b"[" * 200_000, "object"),
+        (b'{"client":' + b"[" * 200_000, "client"),
+        (b'{"client":"\xff"}', "not UTF-8"),
+        (PLAIN.replace(b'"timeLimitMs":null', b'"timeLimitMs":' + HUGE), "bounds.timeLimitMs"),
+        (PLAIN.replace(b'"timeLimitMs":null', b'"timeLimitMs":' + LONG), "bounds.timeLimitMs"),
+        (PLAIN.replace(b'"maxTokens":128', b'"maxTokens":1025'), "bounds.maxTokens"),
+        (PLAIN.replace(b'"seed":0', b'"seed":' + HUGE), "sampling.seed"),
+        (PLAIN.replace(b'"line":0', b'"line":' + HUGE), "position.line"),
+        (PLAIN.replace(b'"version":1', b'"version":' + HUGE), "version"),
+        (PLAIN.replace(b'"auto"', b'"' + LONG + b',1,1"'), "lookahead"),
+        (PLAIN.replace(b'"auto"', b'"9999999999,1,1"'), "9999999999"),
+    ],
+)
+async def test_what_no_number_or_stack_holds_is_400_and_named(tmp_path, content, named):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        response = await host.client.post("/v1/complete", content=content)
+    assert response.status_code == 400
+    assert named in msgspec.json.decode(response.content, type=Problem).message
+
+
+async def test_a_route_that_fails_says_so_and_logs_the_place_but_no_text(
+    tmp_path, monkeypatch, caplog
+):
+    def fail(*_):
+        raise RuntimeError("my text")
+
+    monkeypatch.setattr("engine.host.buffers.ClientBuffers.sync", fail)
+    async with running_host(tmp_path, HeldEngine()) as host:
+        response = await host.post("/v1/buffers", SyncRequest("one", "/", (buffer("my text"),)))
+        assert (await host.client.get("/v1/status")).status_code == 200
+    assert response.status_code == 500
+    assert msgspec.json.decode(response.content, type=Problem).code == "internal_error"
+    assert "POST /v1/buffers failed: RuntimeError at " in caplog.text
+    assert "test_app.py" in caplog.text
+    assert "my text" not in response.text + caplog.text
+
+
+@pytest.mark.parametrize("path", ["/docs", "/docs/swagger", "/docs/openapi.json", "/schema"])
+async def test_there_are_no_pages_that_load_scripts_from_elsewhere(tmp_path, path):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        response = await host.client.get(path)
+    assert (response.status_code, response.json()["code"]) == (404, "not_found")
 
 
 @pytest.mark.parametrize(
@@ -154,14 +222,14 @@ async def test_the_token_is_asked_for_everywhere_but_for_health(tmp_path):
     async with running_host(tmp_path, HeldEngine(), token="right") as host:
         for wrong in ({"authorization": "Bearer wrong"}, {"authorization": ""}):
             assert (await host.client.get("/v1/status", headers=wrong)).status_code == 401
-            assert (await host.client.get("/docs", headers=wrong)).status_code == 401
+            assert (await host.client.get("/metrics", headers=wrong)).status_code == 401
             assert (await host.client.get("/health", headers=wrong)).status_code == 200
         assert (await host.client.get("/v1/status")).status_code == 200
 
 
 async def test_another_protocol_version_is_refused_with_a_sentence(tmp_path):
     async with running_host(tmp_path, HeldEngine()) as host:
-        response = await host.client.get("/v1/status", headers={"foregram-protocol": "2"})
+        response = await host.client.get("/v1/status", headers={"foregram-protocol": "1"})
     assert response.status_code == 426
     assert "one version of foregram" in response.json()["message"]
 
@@ -196,6 +264,29 @@ async def test_a_newer_request_of_a_buffer_supersedes_the_one_that_waits(tmp_pat
     assert len(engine.requests) == 2
 
 
+async def test_what_is_closed_while_a_request_waits_is_not_taught_again(tmp_path):
+    engine = HeldEngine(is_held=True)
+    secret, other = buffer("KEY = 1", uri="file:///b.py"), buffer("y = 2", uri="file:///c.py")
+    async with running_host(tmp_path, engine) as host:
+        first = asyncio.create_task(collected(host.complete(ask(buffer("x"), client="two"))))
+        await begun(engine)
+        waiting = [
+            asyncio.create_task(collected(host.complete(ask(buffer("x"), secret, other)))),
+            asyncio.create_task(collected(host.complete(ask(secret, uri=secret.uri)))),
+        ]
+        while host.service.scheduler.num_waiting < 2:
+            await asyncio.sleep(0.005)
+        await host.post("/v1/buffers/close", CloseRequest("one", (secret.uri,)))
+        engine.is_held = False
+        (*_, done), (failed,) = [await one for one in waiting]
+        await first
+    assert isinstance(done, Done)
+    assert failed.code == "cancelled"
+    assert engine.forgotten[0].keys == {secret.uri}
+    assert [one.path for one in engine.requests[-1].open_buffers] == ["c.py"]
+    assert len(engine.requests) == 2
+
+
 async def test_a_speculative_request_gives_way(tmp_path):
     engine = HeldEngine(is_held=True)
     async with running_host(tmp_path, engine) as host:
@@ -218,12 +309,13 @@ async def test_no_tokens_asked_for_is_a_prefill(tmp_path):
     assert (done.text, done.finish_reason) == ("", "prefilled")
 
 
-async def test_an_engine_that_breaks_is_one_sentence_and_the_host_lives_on(tmp_path):
+async def test_an_engine_that_breaks_is_one_sentence_and_the_host_lives_on(tmp_path, caplog):
     engine = BreakingEngine()
     async with running_host(tmp_path, engine) as host:
         (event,) = await collected(host.complete(ask(buffer("my text"), character=7)))
         assert event.code == "internal_error"
-        assert "my text" not in event.message
+        assert "my text" not in event.message + caplog.text
+        assert "failed: RuntimeError at " in caplog.text
         assert 'outcome="failed"} 1.0' in (await host.client.get("/metrics")).text
         assert isinstance((await collected(host.complete(ask())))[-1], Done)
 

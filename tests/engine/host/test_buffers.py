@@ -116,8 +116,9 @@ def test_silent_clients_are_dropped_and_those_that_speak_stay(monkeypatch):
     buffers.touch("nobody")
     buffers.sync("syncing", "/", [])
     now = 250.0
-    assert buffers.drop_silent(60.0) == ["silent"]
-    assert buffers.drop_silent(60.0) == []
+    assert buffers.silent(60.0) == ["silent"]
+    assert list(buffers.close("silent", None).buffers) == ["a"]
+    assert buffers.silent(60.0) == []
     assert buffers.num_clients == 2
     with pytest.raises(VersionConflictError):
         buffers.get("silent", "a", 1)

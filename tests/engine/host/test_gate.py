@@ -6,15 +6,19 @@ import msgspec
 import pytest
 
 from engine.host.gate import Gate
-from engine.host.protocol import Problem
+from engine.host.protocol import PROTOCOL_VERSION, Problem
 
 pytestmark = pytest.mark.asyncio
 
 NAMES = ["localhost", "LOCALHOST", "127.0.0.1", "127.0.0.2", "[::1]"]
 
 
-async def knock(path="/v1/status", *, token=None, is_loopback=False, kind="http", **headers):
-    """The answer of a gate: its status, its headers, its body."""
+OURS = {"foregram_protocol": str(PROTOCOL_VERSION)}
+
+
+async def knock(path="/v1/status", *, token=None, is_loopback=False, kind="http", **given):
+    """The answer of a gate: its status, its headers, its body. A header None is left out."""
+    headers = {name: value for name, value in (OURS | given).items() if value is not None}
     sent = []
 
     async def app(scope, receive, send):
@@ -109,7 +113,7 @@ async def test_what_looks_like_health_is_not_open(path):
     assert (await knock(path, token="right"))[0]["status"] == 401
 
 
-@pytest.mark.parametrize("version", ["0", "2", "1.0", "", "one"])
+@pytest.mark.parametrize("version", ["0", "1", "2.0", "", "two", None])
 async def test_another_protocol_version_is_426_with_what_to_do(version):
     sent = await knock(foregram_protocol=version)
     assert sent[0]["status"] == 426
@@ -117,9 +121,68 @@ async def test_another_protocol_version_is_426_with_what_to_do(version):
 
 
 async def test_who_does_not_know_the_token_does_not_hear_the_version():
-    assert (await knock(token="right", foregram_protocol="2"))[0]["status"] == 401
+    assert (await knock(token="right", foregram_protocol="1"))[0]["status"] == 401
 
 
 async def test_what_is_no_request_goes_straight_through():
     (answer,) = await knock(token="right", kind="lifespan")
     assert answer["status"] == 200
+
+
+async def test_a_page_that_sends_no_header_of_ours_hears_which_one_is_missing():
+    sent = await knock(foregram_protocol=None)
+    assert "the request has no header foregram-protocol" in problem(sent).message
+
+
+@pytest.mark.parametrize("path", ["/v1/status", "/v1/stop", "/v1/buffers", "/metrics", "/health"])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"origin": "http://127.0.0.1:8012"},
+        {"sec_fetch_site": "cross-site"},
+        {"sec_fetch_site": "same-site"},
+        {"sec_fetch_site": "same-origin"},
+    ],
+)
+@pytest.mark.parametrize("is_loopback", [True, False])
+async def test_what_a_browser_sends_for_a_page_is_403_even_with_the_token(
+    path, headers, is_loopback
+):
+    bearer = {"token": "right", "authorization": "Bearer right"}
+    sent = await knock(path, host="127.0.0.1", is_loopback=is_loopback, **bearer, **headers)
+    assert sent[0]["status"] == 403
+    assert problem(sent).code == "web_page"
+
+
+async def test_a_person_who_types_the_address_sees_the_health():
+    (answer,) = await knock("/health", sec_fetch_site="none", foregram_protocol=None)
+    assert answer["status"] == 200
+
+
+async def test_prometheus_needs_the_token_and_no_header_of_ours():
+    bearer = {"token": "right", "foregram_protocol": None}
+    (answer,) = await knock("/metrics", authorization="Bearer right", **bearer)
+    assert answer["status"] == 200
+    assert (await knock("/metrics", **bearer))[0]["status"] == 401
+
+
+@pytest.mark.parametrize("length", [{"content_length": "2"}, {"transfer_encoding": "chunked"}])
+@pytest.mark.parametrize(
+    "kind", [None, "", "text/plain", "application/x-www-form-urlencoded", "application/jsonp"]
+)
+async def test_a_body_of_a_type_that_any_page_may_send_is_415(length, kind):
+    sent = await knock("/v1/complete", content_type=kind, **length)
+    assert sent[0]["status"] == 415
+    assert problem(sent).code == "wrong_type"
+
+
+@pytest.mark.parametrize("kind", ["application/json", "Application/JSON; charset=utf-8"])
+async def test_a_body_of_json_is_let_in(kind):
+    (answer,) = await knock("/v1/complete", content_type=kind, content_length="2")
+    assert answer["status"] == 200
+
+
+async def test_without_a_body_there_is_no_type_to_ask_for():
+    assert (await knock("/v1/stop", content_length="0"))[0]["status"] == 200

@@ -19,7 +19,7 @@ from engine.host.runtime import (
     default_runtime_folder,
 )
 
-RECORD = HostRecord(pid=1, protocol=1, socket="s", started=0.0)
+RECORD = HostRecord(pid=1, protocol=1, socket="s", started_at=0.0)
 
 
 @pytest.fixture
@@ -98,6 +98,11 @@ def test_the_token_is_made_once_whoever_asks_first(folder):
     assert len(tokens.pop()) == 43
     assert stat.S_IMODE(folder.token_path.stat().st_mode) == 0o600
     assert [path.name for path in folder.path.iterdir()] == ["token"]
+
+
+def test_language_servers_on_ports_have_a_token_of_their_own(folder):
+    assert folder.lsp_token() == folder.lsp_token() != folder.token()
+    assert stat.S_IMODE(folder.lsp_token_path.stat().st_mode) == 0o600
 
 
 def test_a_token_that_others_can_read_is_refused(folder):

@@ -1,6 +1,7 @@
 """The host as a process: where it listens, whom it lets in, and what it leaves behind."""
 
 import asyncio
+import logging
 import os
 import signal
 import socket
@@ -16,7 +17,9 @@ import httpx2
 import pytest
 
 from engine.errors import ConfigurationError, DeviceLostError
-from engine.host.protocol import Failed, Problem
+from engine.host import server
+from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, Failed, Problem
+from engine.host.runtime import RuntimeFolder
 from engine.host.server import HostOptions, HostServer
 from engine.host.service import CompletionService, NotReadyError
 from tests.support.running_host import HeldEngine, ask, buffer, running_host
@@ -59,7 +62,9 @@ async def serving(options: HostOptions):
     scheme = "https" if options.tls_cert else "http"
     verify = ssl.create_default_context(cafile=options.tls_cert) if options.tls_cert else True
     transport = httpx2.AsyncHTTPTransport(uds=str(options.socket)) if options.socket else None
-    headers = {"authorization": f"Bearer {options.token}"} if options.token else {}
+    headers = {PROTOCOL_HEADER: str(PROTOCOL_VERSION)}
+    if options.token:
+        headers["authorization"] = f"Bearer {options.token}"
     async with httpx2.AsyncClient(
         base_url=f"{scheme}://{options.host}:{options.port}",
         verify=verify,
@@ -82,16 +87,30 @@ def free_port() -> int:
         return int(listener.getsockname()[1])
 
 
+TOKEN = "a token of a test"
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "localhost", "::1"])
-def test_this_machine_alone_needs_no_token(host):
-    assert HostOptions(host=host).is_loopback
+def test_this_machine_alone_needs_no_tls(host):
+    options = HostOptions(host=host, token=TOKEN)
+    assert options.is_loopback
+    assert options.is_private
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "0.0.0.0", "", "models.example"])
+def test_no_port_is_open_without_a_token(host):
+    """Web pages and other users reach the loopback, too."""
+    with pytest.raises(ConfigurationError, match="only with a token: name a --token-file"):
+        HostOptions(host=host)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "192.168.0.7", "models.example"])
-def test_any_other_address_needs_a_token(host):
-    with pytest.raises(ConfigurationError, match="only with a token: name a --token-file"):
-        HostOptions(host=host)
-    assert not HostOptions(host=host, token="secret").is_loopback
+def test_what_other_machines_reach_needs_tls_or_the_word_that_it_need_not(host, certificate):
+    cert, key = certificate
+    with pytest.raises(ConfigurationError, match="could read the token and all text on its way"):
+        HostOptions(host=host, token=TOKEN)
+    assert not HostOptions(host=host, token=TOKEN, tls_cert=cert, tls_key=key).is_private
+    assert not HostOptions(host=host, token=TOKEN, is_insecure=True).is_private
 
 
 def test_a_socket_needs_no_token_whatever_the_address(tmp_path):
@@ -101,30 +120,30 @@ def test_a_socket_needs_no_token_whatever_the_address(tmp_path):
 @pytest.mark.parametrize("port", [-1, 65536])
 def test_a_port_out_of_range_is_refused(port):
     with pytest.raises(ConfigurationError, match=f"port {port} is not within 0 and 65535"):
-        HostOptions(port=port)
+        HostOptions(port=port, token=TOKEN)
 
 
 @pytest.mark.parametrize("idle_exit_s", [0.0, -1.0, float("nan")])
 def test_an_idle_time_that_is_none_is_refused(idle_exit_s):
     with pytest.raises(ConfigurationError, match="is not above 0"):
-        HostOptions(idle_exit_s=idle_exit_s)
+        HostOptions(token=TOKEN, idle_exit_s=idle_exit_s)
 
 
 @pytest.mark.parametrize("given", ["tls_cert", "tls_key"])
 def test_half_of_a_certificate_is_refused(tmp_path, given):
     with pytest.raises(ConfigurationError, match="--tls-cert and --tls-key come together"):
-        HostOptions(**{given: tmp_path / "half.pem"})
+        HostOptions(token=TOKEN, **{given: tmp_path / "half.pem"})
 
 
 def test_tls_files_that_are_missing_or_broken_are_named(tmp_path, certificate):
     cert, key = certificate
     broken = tmp_path / "broken.pem"
     with pytest.raises(ConfigurationError, match=f"there is no file {broken}"):
-        HostOptions(tls_cert=cert, tls_key=broken)
+        HostOptions(token=TOKEN, tls_cert=cert, tls_key=broken)
     broken.write_text("-----BEGIN CERTIFICATE-----\nnot at all\n")
     for files in ((broken, key), (cert, broken), (key, cert)):
         with pytest.raises(ConfigurationError, match="are no certificate and its key") as error:
-            HostOptions(tls_cert=files[0], tls_key=files[1])
+            HostOptions(token=TOKEN, tls_cert=files[0], tls_key=files[1])
         assert str(broken if broken in files else cert) in str(error.value)
 
 
@@ -132,7 +151,7 @@ def test_a_key_of_another_certificate_is_refused(tmp_path, certificate):
     other = tmp_path / "other.pem"
     subprocess.run([OPENSSL, "genrsa", "-out", other, "2048"], check=True, capture_output=True)
     with pytest.raises(ConfigurationError, match=r"no certificate and its key: .*mismatch"):
-        HostOptions(tls_cert=certificate[0], tls_key=other)
+        HostOptions(token=TOKEN, tls_cert=certificate[0], tls_key=other)
 
 
 def test_a_key_with_a_password_is_refused_and_nobody_is_asked_for_it(tmp_path, certificate):
@@ -144,7 +163,7 @@ def test_a_key_with_a_password_is_refused_and_nobody_is_asked_for_it(tmp_path, c
         capture_output=True,
     )
     with pytest.raises(ConfigurationError, match="are no certificate and its key"):
-        HostOptions(tls_cert=cert, tls_key=locked)
+        HostOptions(token=TOKEN, tls_cert=cert, tls_key=locked)
 
 
 @pytest.mark.asyncio
@@ -164,15 +183,56 @@ async def test_a_completion_over_tls_and_its_own_certificate(certificate):
 
 @pytest.mark.asyncio
 async def test_over_tcp_a_foreign_name_is_refused(certificate):
-    async with serving(HostOptions(port=free_port())) as client:
+    async with serving(HostOptions(port=free_port(), token=TOKEN)) as client:
         foreign = await client.get("/v1/status", headers={"host": "evil.example"})
         assert (foreign.status_code, foreign.json()["code"]) == (403, "wrong_host")
         assert (await client.get("/v1/status")).status_code == 200
 
 
 @pytest.mark.asyncio
+async def test_a_web_page_can_neither_stop_the_host_nor_fill_it():
+    """As one cross-origin request that needs no leave of the host."""
+    page = {"origin": "https://evil.example", "content-type": "text/plain"}
+    async with serving(HostOptions(port=free_port(), token=TOKEN)) as client:
+        for path in ("/v1/stop", "/v1/stop/", "/v1/buffers", "/v1/complete"):
+            response = await client.post(path, content=b"{}", headers=page)
+            assert (response.status_code, response.json()["code"]) == (403, "web_page")
+        assert (await client.get("/v1/status")).status_code == 200
+
+
+@pytest.mark.asyncio
+async def test_the_token_of_a_port_lies_where_its_user_alone_finds_it(tmp_path, caplog):
+    caplog.set_level(logging.INFO, "foregram.host")
+    folder = RuntimeFolder.open(tmp_path / "run")
+    port = free_port()
+    async with serving(HostOptions(port=port, token=TOKEN, token_folder=folder)):
+        assert folder.port_token("127.0.0.1", port) == TOKEN
+        path = tmp_path / "run" / f"token-127.0.0.1-{port}"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert any(str(path) in message for message in caplog.messages)
+    assert folder.port_token("127.0.0.1", port) is None
+    assert TOKEN not in caplog.text
+
+
+@pytest.mark.asyncio
+async def test_a_client_on_this_machine_may_stop_a_host_of_this_machine():
+    async with serving(HostOptions(port=free_port(), token=TOKEN)) as client:
+        assert (await client.post("/v1/stop")).status_code == 202
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("path", ["/v1/stop", "/v1/stop/"])
+async def test_one_client_of_many_cannot_stop_the_host_of_a_network(path):
+    options = HostOptions(host="0.0.0.0", port=free_port(), token=TOKEN, is_insecure=True)
+    async with serving(options) as client:
+        response = await client.post(path)
+        assert (response.status_code, response.json()["code"]) == (403, "not_allowed")
+        assert (await client.get("/v1/status")).status_code == 200
+
+
+@pytest.mark.asyncio
 async def test_every_loopback_address_is_served_under_its_own_name():
-    options = HostOptions(host="127.0.0.2", port=free_port())
+    options = HostOptions(host="127.0.0.2", port=free_port(), token=TOKEN)
     try:
         socket.create_server((options.host, 0)).close()
     except OSError:
@@ -187,7 +247,7 @@ async def test_a_port_in_use_is_named():
         port = other.getsockname()[1]
         with pytest.raises(ConfigurationError, match=f"cannot listen on 127.0.0.1:{port}: .* use"):
             await HostServer(
-                CompletionService(lambda _: HeldEngine()), HostOptions(port=port)
+                CompletionService(lambda _: HeldEngine()), HostOptions(port=port, token=TOKEN)
             ).run()
 
 
@@ -349,15 +409,49 @@ async def test_a_host_that_loads_its_model_is_not_idle(tmp_path):
 @pytest.mark.asyncio
 async def test_silent_clients_and_their_turns_are_forgotten(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.host.server._WATCH_S", 0.01)
-    monkeypatch.setattr("engine.host.server._SILENT_CLIENT_S", 0.0)
     async with running_host(tmp_path, HeldEngine()) as host:
         async for _ in host.complete(ask(buffer("x"))):
             pass
+        monkeypatch.setattr("engine.host.server._SILENT_CLIENT_S", 0.0)
         while host.service.buffers.num_clients:
             await asyncio.sleep(0.005)
         assert not host.service.scheduler._turns
 
 
+@pytest.mark.asyncio
+async def test_a_host_has_served_once_its_first_completion_is_old(tmp_path, monkeypatch):
+    """To be loaded is not to serve: the first step of a model may be what ends the host."""
+    monkeypatch.setattr("engine.host.server._WATCH_S", 0.01)
+    monkeypatch.setattr("engine.host.server._SERVED_S", 0.05)
+    told = []
+    async with running_host(tmp_path, HeldEngine(), on_served=lambda: told.append(1)) as host:
+        await asyncio.sleep(0.2)
+        assert told == []
+        await collected(host.complete(ask(buffer("x"))))
+        while not told:
+            await asyncio.sleep(0.005)
+        await asyncio.sleep(0.1)
+    assert told == [1]
+
+
 def test_options_check_themselves_however_they_are_made():
     with pytest.raises(ConfigurationError):
-        replace(HostOptions(token="secret", host="0.0.0.0"), token=None)
+        replace(HostOptions(token=TOKEN), token=None)
+
+
+@pytest.mark.asyncio
+async def test_what_outlasts_the_drain_ends_as_the_host_does_and_leaves_no_stack_in_the_log(
+    tmp_path, monkeypatch, caplog
+):
+    monkeypatch.setattr(server, "_RUNS_END_S", 0.0)
+    engine = HeldEngine(is_held=True)
+    async with running_host(tmp_path, engine) as host:
+
+        async def answer():
+            return [event async for event in host.complete(ask(buffer("x")))]
+
+        waiting = asyncio.create_task(answer())
+        await asyncio.to_thread(engine.began.acquire)
+        host.server.stop()
+        assert await waiting == [Failed("stopping", "the host is stopping")]
+    assert [one for one in caplog.records if one.levelno > logging.INFO] == []

@@ -1,13 +1,15 @@
 """A model's name is an alias, a folder, a file or a hub id; anything else is explained."""
 
+import re
 from pathlib import Path
 
 import pytest
 
 from engine.errors import ModelCorruptError, ModelNotFoundError
 from engine.model import catalog
-from engine.model.catalog import DEFAULT_MODEL, HUB_ALIASES, locate
+from engine.model.catalog import locate
 from engine.model.located_model import EmbeddedModel, FolderModel, GgufModel
+from engine.model.model_names import DEFAULT_MODEL, HUB_ALIASES
 from engine.model.weight_source import FolderSource, GgufSource
 from engine.progress import NoProgress
 from tests.support.tiny_gguf import write_tiny_gguf
@@ -54,15 +56,50 @@ def test_a_hub_id_is_taken_as_it_is(hub_requests: list[str]) -> None:
     assert hub_requests == ["owner/some-model.v2"]
 
 
-def test_a_folder_wins_over_a_hub_id(
+def test_a_folder_here_does_not_take_the_place_of_a_model_of_the_hub(
     folder: Path, hub_requests: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A repository that an editor is started in may ship one of that name."""
     monkeypatch.chdir(folder.parent.parent)
-    located = locate(f"{folder.parent.name}/{folder.name}")
+    name = f"{folder.parent.name}/{folder.name}"
+    assert locate(name).name == name
+    assert hub_requests == [name]
+
+
+@pytest.mark.parametrize("begin", ["./", "../{here}/", "{parent}/"])
+def test_a_folder_is_written_as_a_path(
+    folder: Path, hub_requests: list[str], monkeypatch: pytest.MonkeyPatch, begin: str
+) -> None:
+    monkeypatch.chdir(folder.parent)
+    located = locate(begin.format(here=folder.parent.name, parent=folder.parent) + folder.name)
     assert isinstance(located, FolderModel)
     assert (located.name, hub_requests) == ("tiny-qwen", [])
     assert located.is_plain_qwen2
     assert isinstance(located.open(folder, NoProgress()), FolderSource)
+
+
+def test_a_hub_id_that_is_not_found_tells_how_the_folder_of_that_name_is_written(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hub_folder(repository: str, _: Path | None) -> Path:
+        raise ModelNotFoundError(f"{repository} is not there")
+
+    monkeypatch.setattr(catalog, "hub_folder", hub_folder)
+    monkeypatch.chdir(folder.parent.parent)
+    name = f"{folder.parent.name}/{folder.name}"
+    with pytest.raises(ModelNotFoundError, match=re.escape(f"is written ./{name}")):
+        locate(name)
+    with pytest.raises(ModelNotFoundError, match=r"is not there$"):
+        locate("nobody/nothing")
+
+
+def test_a_gguf_file_here_is_a_persons_own_word(
+    tmp_path: Path, hub_requests: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_tiny_gguf(tmp_path / "tiny.gguf")
+    monkeypatch.chdir(tmp_path)
+    assert isinstance(locate("tiny.gguf"), GgufModel)
+    assert not hub_requests
 
 
 def test_a_folder_of_another_architecture_says_which(tmp_path: Path) -> None:
@@ -86,15 +123,16 @@ def test_a_gguf_file_is_opened(tmp_path: Path) -> None:
     assert isinstance(located.open(tmp_path, NoProgress()), GgufSource)
 
 
-def test_an_unknown_name_says_what_exists_where_we_looked_and_what_to_run(
+def test_an_unknown_name_says_what_exists_and_what_to_write_also_where_there_is_no_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ModelNotFoundError) as caught:
         locate("0.6b")
     message = str(caught.value)
-    for part in ("'0.6b'", "offline-1.5b", "0.5b", str(tmp_path), "owner/name", "pip install"):
+    for part in ("'0.6b'", "offline-1.5b", "0.5b", "./0.6b", "owner/name"):
         assert part in message
+    assert "--model" not in message
 
 
 @pytest.mark.parametrize("name", ["", "a/b/c", "no such model", "../x", "http://x/y"])

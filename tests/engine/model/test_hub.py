@@ -56,7 +56,7 @@ def test_all_files_of_an_index_have_to_be_there(tmp_path: Path) -> None:
 
 
 def test_a_model_that_is_nowhere_says_what_else_there_is(tmp_path: Path) -> None:
-    with pytest.raises(ModelNotFoundError, match=r"owner/model is not in the local.*--model offl"):
+    with pytest.raises(ModelNotFoundError, match=r"owner/model is not in the local.*`offline`"):
         hub.hub_folder("owner/model", tmp_path / "hub")
 
 

@@ -1,5 +1,7 @@
 """Linear layers: close to the exact product, and a row's bits do not depend on the others."""
 
+import platform
+
 import pytest
 import torch
 
@@ -72,6 +74,37 @@ def test_processors_without_fbgemm_get_the_product_with_bfloat16_activations(sha
     assert relative_error(whole, exact(tensors, x)) < 2e-2
     for rows in (1, 2, 3, 5, 8, 13, 32, 64, 127):
         assert torch.equal(linear(x[:rows]), whole[:rows])
+
+
+@pytest.fixture
+def asked_anew(monkeypatch):
+    """A function that names the processor; what was found out about the real one is forgotten."""
+    monkeypatch.setattr(type(torch.backends.quantized), "supported_engines", ["qnnpack", "fbgemm"])
+    has_fbgemm.cache_clear()
+    yield lambda name: monkeypatch.setattr(platform, "machine", lambda: name)
+    has_fbgemm.cache_clear()
+
+
+@pytest.mark.parametrize("machine", ["aarch64", "x86_64"])
+def test_an_engine_that_is_named_and_cannot_pack_is_not_used(monkeypatch, asked_anew, machine):
+    """The builds of 2.11 for ARM name it."""
+
+    def refuse(*_):
+        raise RuntimeError("unknown architecure")
+
+    asked_anew(machine)
+    monkeypatch.setattr(torch.ops.quantized, "linear_prepack", refuse)
+    tensors, x = quantised(128, 96), torch.randn(3, 96)
+    linear = make_linear("x", tensors, fine=True)
+    assert isinstance(linear, Int8PackLinear)
+    assert relative_error(linear(x), exact(tensors, x)) < 2e-2
+
+
+@pytest.mark.parametrize("machine", ["aarch64", "arm64"])
+def test_on_arm_fbgemm_is_not_even_tried(asked_anew, machine):
+    """A build that packs there may still lack the products that give equal bits."""
+    asked_anew(machine)
+    assert not has_fbgemm()
 
 
 def test_float_weights_are_multiplied_as_they_are():

@@ -15,7 +15,8 @@ from engine.model.prompt import Prompt, build_prompt, cut_piece
 from engine.model.tokenizer import Tokenizer
 from engine.model.tokenizer_document import TokenizerDocument
 from engine.progress import NoProgress
-from engine.request import Snippet
+from engine.request import Buffer, CompletionRequest, Snippet
+from engine.snippets import Neighbours
 from tests.support.byte_tokenizer import byte_tokenizer
 
 _TOKENIZER = Tokenizer.from_json(byte_tokenizer().to_str())
@@ -76,6 +77,102 @@ def test_typing_a_line_of_a_large_file_keeps_nearly_all_of_the_prompt() -> None:
     ]
     kept = [_common(before, after) for before, after in pairwise(prompts)]
     assert sum(kept) / sum(map(len, prompts[1:])) > 0.95
+
+
+_MODELS = "".join(f"class Model{n}:\n    order: Order{n}\n\n" for n in range(9))
+_OTHER = "".join(f"def paint_{n}(order, canvas): return {n}\n" for n in range(90))
+
+
+def _beside(
+    prefix: str, suffix: str, budget: int, *buffers: Buffer, neighbours: Neighbours | None = None
+) -> Prompt:
+    """A prompt with the snippets that an engine chooses."""
+    asked = CompletionRequest(prefix, suffix, path="own.py", open_buffers=buffers)
+    chosen = neighbours or Neighbours(lambda text: len(_TOKENIZER.encode(text)))
+    return build_prompt(
+        _TOKENIZER,
+        _FIM,
+        prefix,
+        suffix,
+        "line",
+        budget,
+        path="own.py",
+        snippets=lambda room: chosen.snippets(asked, room),
+    )
+
+
+def test_other_files_take_what_a_short_file_leaves_free() -> None:
+    buffers = Buffer("models.py", _MODELS), Buffer("other.py", _OTHER)
+    prompt = _beside("order = Model1()\nx", "\n", 2000, *buffers)
+    assert prompt.neighbours == ("models.py", "other.py")
+    assert _MODELS in _read(prompt)
+    assert 1400 < prompt.neighbour_tokens < len(prompt.ids) <= 2000
+
+
+def test_other_files_take_a_third_beside_a_long_file() -> None:
+    text = "".join(f"line {number:04} order\n" for number in range(700))
+    prompt = _beside(text, text, 3000, Buffer("other.py", _OTHER))
+    assert 800 < prompt.neighbour_tokens <= 1000
+    assert len(prompt.ids) > 2600
+
+
+def test_what_other_files_do_not_take_is_the_files() -> None:
+    text = "".join(f"line {number:04} order\n" for number in range(700))
+    alone = _beside(text, text, 3000)
+    prompt = _beside(text, text, 3000, Buffer("short.py", "order = 1\n"))
+    assert prompt.neighbours == ("short.py",)
+    assert abs(len(prompt.ids) - len(alone.ids)) < 400
+    assert (alone.neighbours, alone.neighbour_tokens) == ((), 0)
+
+
+@pytest.mark.parametrize("num_lines", [5, 20, 100, 700])
+def test_typing_a_line_beside_open_files_keeps_nearly_all_of_the_prompt(num_lines: int) -> None:
+    text = "".join(f"line {number:04} of an order\n" for number in range(num_lines))
+    cursor, line = len(text) // 2 // 22 * 22, "    value = Model3(first, second)"
+    buffers = Buffer("models.py", _MODELS), Buffer("other.py", _OTHER)
+    prompts = [
+        _beside(text[:cursor] + line[:end], "\n" + text[cursor:], 1536, *buffers)
+        for end in range(len(line))
+    ]
+    kept = [_common(before.ids, after.ids) for before, after in pairwise(prompts)]
+    assert sum(kept) / sum(len(prompt.ids) for prompt in prompts[1:]) > 0.95
+    assert len({prompt.neighbour_tokens for prompt in prompts}) == 1
+
+
+def test_lines_that_are_entered_move_the_open_files_at_anchors_only() -> None:
+    buffers = Buffer("models.py", _MODELS), Buffer("other.py", _OTHER)
+    neighbours = Neighbours(lambda text: len(_TOKENIZER.encode(text)))
+    text, headers = "", []
+    for number in range(64):
+        text += f"Model{number % 9}.order = paint_{number}\n"
+        prompt = _beside(text, "\nprint(order)\n", 1536, *buffers, neighbours=neighbours)
+        headers.append(prompt.ids[: prompt.neighbour_tokens])
+    changes = [n for n, pair in enumerate(pairwise(headers), start=2) if pair[0] != pair[1]]
+    assert changes
+    near, room = {2, 4, 8, 16, 32, 48, 64}, {14, 30, 46, 62}  # of this line, and of the file
+    assert set(changes) <= near | room
+
+
+def test_a_step_in_a_short_file_leaves_the_open_files_where_they_are() -> None:
+    lines = [f"order_{number} = Model3.paint({number})\n" for number in range(40)]
+    headers = set()
+    for cursor in range(17, 23):
+        before, behind = "".join(lines[:cursor]), "".join(lines[cursor:])
+        prompt = _beside(before, behind, 3000, Buffer("other.py", _OTHER))
+        headers.add(prompt.ids[: prompt.neighbour_tokens])
+    assert len(headers) == 1
+
+
+@given(
+    prefix=st.lists(st.text("ab (:=\t", max_size=30), max_size=60).map("\n".join),
+    other=st.lists(st.text("abb ab:(\t", max_size=30), max_size=60).map("\n".join),
+    budget=st.integers(64, 400),
+)
+def test_a_prompt_beside_open_files_keeps_to_its_budget(
+    prefix: str, other: str, budget: int
+) -> None:
+    prompt = _beside(prefix, "\naab\n", budget, Buffer("o.py", other))
+    assert len(prompt.ids) <= budget
 
 
 def _common(before: tuple[int, ...], after: tuple[int, ...]) -> int:
@@ -219,7 +316,7 @@ def test_other_files_stand_before_the_file_as_in_training(offline: Tokenizer) ->
     fim = find_fim_format(offline.vocabulary, "offline")
     snippets = [Snippet("b.py", "y = 2\n"), Snippet("long.py", "x" * 9000), Snippet("a.py", "z\n")]
     prompt = build_prompt(
-        offline, fim, _PREFIX, _SUFFIX, "line", 300, path="own.py", snippets=snippets
+        offline, fim, _PREFIX, _SUFFIX, "line", 300, path="own.py", snippets=lambda _: snippets
     )
     alone = build_prompt(offline, fim, _PREFIX, _SUFFIX, "line", 300)
     assert prompt.ids[-len(alone.ids) :] == alone.ids

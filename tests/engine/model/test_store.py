@@ -105,7 +105,7 @@ def test_the_second_time_converts_nothing(cache: Path, gguf: GgufModel) -> None:
     before = ModelStore(cache).obtain(gguf, "int8", first)
     after = ModelStore(cache).obtain(gguf, "int8", second)
     assert before == after
-    assert first.tasks == ["converting tiny to int8"]
+    assert first.tasks == ["converting tiny to int8, once on this machine"]
     assert first.fractions == pytest.approx([1], abs=0.01)
     assert second.tasks == []
 
@@ -293,7 +293,7 @@ def test_two_processes_convert_once_between_them(
         waiting = [_line(process) for process in processes]
     outputs = [process.communicate(timeout=50)[0].split("\n") for process in processes]
     assert waiting == ["waiting for another process that converts the model"] * 2
-    assert sum("converting tiny to int8" in output for output in outputs) == 1
+    assert sum("converting tiny to int8, once on this machine" in output for output in outputs) == 1
     assert all(str(num_tensors) in output for output in outputs)
     assert _entries(cache) == [folder.name]
 

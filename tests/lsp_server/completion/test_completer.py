@@ -1,15 +1,18 @@
 """Requests are answered from memory, from what runs, or from the host; or with a reason."""
 
 import asyncio
+import threading
+import time
 
 import pytest
 from lsprotocol import types
 
 from engine import FinishReason
 from engine.errors import DeviceLostError
+from engine.host.protocol import Position
 from lsp_server.reasons import Reason
 from tests.support.connected import URI, connected
-from tests.support.running_host import HeldEngine
+from tests.support.running_host import HeldEngine, engine_after
 
 pytestmark = pytest.mark.asyncio
 
@@ -60,14 +63,14 @@ async def test_who_types_something_else_gets_another(tmp_path):
         first = editor.ask()
         await editor.begun()
         engine.permits.release()  # "return " is out
-        editor.type("x")
+        editor.type("x;")
         second = editor.ask()
         await editor.begun()
         engine.is_held = False
         assert [item.insert_text for item in (await second).items] == [TEXT]
         assert (await first).reason is not None
     assert engine.ended == [FinishReason.CANCELLED, FinishReason.END_TOKEN]
-    assert engine.requests[1].prefix.endswith("    x")
+    assert engine.requests[1].prefix.endswith("    x;")
 
 
 async def test_a_cancelled_request_ends_the_work_once_nobody_joins(tmp_path):
@@ -135,15 +138,34 @@ async def test_edits_reach_the_host_and_so_do_other_documents(tmp_path):
     assert [buffer.path for buffer in engine.requests[1].open_buffers] == ["prices.py"]
 
 
+async def test_an_item_uses_up_what_it_closes_and_ends_no_statement_that_goes_on(tmp_path):
+    source = "const top = all.sort((a, b) => |).slice(0, limit);\n"
+    engine = HeldEngine(("b[1] ", "- a[1]", ");"))
+    async with connected(tmp_path, engine) as editor:
+        editor.open(source, language="typescript")
+        (item,) = (await editor.ask()).items
+    end = source.index("|") + len(str(item.insert_text).removeprefix("b[1] - a[1]"))
+    assert item.insert_text in ("b[1] - a[1]", "b[1] - a[1])")
+    assert item.range is not None
+    assert item.range.end == types.Position(0, end)
+
+
+async def test_what_would_break_the_code_is_not_shown_and_says_so(tmp_path):
+    engine = HeldEngine(("try:", "\n"))
+    async with connected(tmp_path, engine) as editor:
+        editor.open("def total(items):\n    |\n\n\nx = 1\n")
+        assert (await editor.ask()).reason is Reason.BREAKS_CODE
+
+
 async def test_a_host_that_forgot_the_document_gets_it_whole(tmp_path):
     engine = HeldEngine(WORDS)
     async with connected(tmp_path, engine) as editor:
         editor.open(SOURCE)
         await editor.ask()
         editor.host.service.buffers.close(editor.link.client_id, None)
-        editor.type("x")
+        editor.type("x;")
         assert await editor.texts() == [TEXT]
-    assert engine.requests[1].prefix.endswith("    x")
+    assert engine.requests[1].prefix.endswith("    x;")
 
 
 async def test_a_host_that_forgot_the_client_gets_all_documents_again(tmp_path):
@@ -224,8 +246,8 @@ async def test_a_reopened_document_is_another_text_at_the_same_version(tmp_path)
         ("x|", "file:///shop/.env", {}, Reason.SECRET_FILE),
         ("-----BEGIN RSA PRIVATE KEY-----\n|", URI, {}, Reason.SECRET_FILE),
         ("x|", URI, {"enable": False}, Reason.DISABLED),
-        ("x|", URI, {"languages": {"python": False}}, Reason.DISABLED),
-        ("x|", URI, {"disabled_globs": ("*.py",)}, Reason.DISABLED),
+        ("x|", URI, {"languages": {"python": False}}, Reason.DISABLED_LANGUAGE),
+        ("x|", URI, {"disabled_globs": ("*.py",)}, Reason.DISABLED_FILE),
         ("x\0|", URI, {}, Reason.BINARY),
         ("x" * 20_000_000 + "y" * 2_000_000 + "|", URI, {}, Reason.TOO_LARGE),
     ],
@@ -238,6 +260,82 @@ async def test_what_is_not_completed_says_why_and_asks_no_host(
         editor.open(text, uri=uri)
         assert (await editor.ask(uri=uri)).reason is reason
     assert engine.requests == []
+
+
+SILENT = [
+    pytest.param("|", "python", {}, Reason.EMPTY_FILE, id="empty"),
+    pytest.param(" \n\t\n  |\n", "python", {}, Reason.EMPTY_FILE, id="white space"),
+    pytest.param("Once upon|", "markdown", {}, Reason.PROSE, id="markdown"),
+    pytest.param("Once upon|", "plaintext", {}, Reason.PROSE, id="plain text"),
+    pytest.param("|", "markdown", {"languages": {"markdown": True}}, Reason.EMPTY_FILE, id="both"),
+]
+
+
+@pytest.mark.parametrize(("text", "language", "settings", "reason"), SILENT)
+async def test_by_itself_nothing_is_written_there_and_who_asks_gets_it(
+    tmp_path, text, language, settings, reason
+):
+    engine = HeldEngine(("some words",))
+    settings = {"num_candidates": 1, "speculate": True, **settings}
+    async with connected(tmp_path, engine, **settings) as editor:
+        editor.open(text, language=language)
+        assert (await editor.ask()).reason is reason
+        editor.completer.prefill(URI, Position(0, 0))
+        await editor.link.ready()
+        assert engine.requests == []
+        assert await editor.texts(invoked=True)
+        assert len(engine.requests) == 1  # nothing is written ahead
+        editor.type("some ")
+        if language in ("markdown", "plaintext"):
+            assert await editor.texts() == ["words"]  # what is on the screen stays there
+
+
+async def test_prose_is_written_where_the_settings_switch_it_on(tmp_path):
+    languages = {"markdown": True}
+    async with connected(tmp_path, HeldEngine(WORDS), languages=languages) as editor:
+        editor.open("Once upon |", language="markdown")
+        assert await editor.texts()
+
+
+async def test_a_request_that_waits_ends_when_its_text_is_another_one(tmp_path):
+    """Nobody waits for it any more, whatever becomes of the host."""
+    may_load, engine = threading.Event(), HeldEngine(WORDS)
+    load = engine_after(may_load, engine)
+    async with connected(tmp_path, engine, load=load) as editor:
+        editor.open(SOURCE)
+        first = editor.ask()
+        await asyncio.sleep(0)
+        editor.type("re")
+        second = editor.ask()
+        assert (await asyncio.wait_for(first, 10)).reason is Reason.SUPERSEDED
+        assert not second.done()
+        may_load.set()
+        assert (await asyncio.wait_for(second, 10)).items
+
+
+async def test_a_line_that_nobody_has_written_is_let_alone_and_its_neighbours_are_not(tmp_path):
+    async with connected(tmp_path, HeldEngine(WORDS)) as editor:
+        editor.open("var x = 1;\n" + "f(a,b);" * 60_000 + "|\n", language="javascript")
+        began = time.process_time()
+        editor.type(";")
+        assert (await editor.ask()).reason is Reason.LINE_TOO_LONG
+        editor.completer.prefill(URI, Position(1, 3))
+        assert time.process_time() - began < 0.5
+        assert editor.engine.requests == []
+        assert (await editor.ask(position=types.Position(0, 10))).items
+
+
+async def test_a_file_with_a_line_that_takes_long_to_judge_is_left_alone(tmp_path):
+    async with connected(tmp_path, HeldEngine(WORDS)) as editor:
+        editor.open("var x = 1;\n" + "f(a,b);" * 2_700_000 + "\n|", language="javascript")
+        began = time.process_time()
+        editor.type(";")
+        assert (await editor.ask()).reason is Reason.LINE_TOO_LONG
+        assert time.process_time() - began < 0.5
+        assert editor.engine.requests == []
+        editor.open(SOURCE, uri="file:///shop/b.py")
+        assert await editor.texts(uri="file:///shop/b.py")
+        assert editor.engine.requests[0].open_buffers == ()
 
 
 async def test_unknown_documents_and_positions_say_so(tmp_path):

@@ -4,7 +4,7 @@ import pytest
 
 from engine.host.protocol import Position
 from lsp_server.completion.item import Insertion, Selected, inline_item
-from lsp_server.completion.postprocess import Processed
+from lsp_server.completion.processed import Processed
 
 ENCODINGS = {"utf-8": 1, "utf-16-le": 2, "utf-32-le": 4}
 

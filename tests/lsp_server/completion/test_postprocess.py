@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from engine.host.protocol import Position
 from lsp_server.completion.brackets import balance
-from lsp_server.completion.postprocess import Processed, process
+from lsp_server.completion.postprocess import process
+from lsp_server.completion.processed import Processed
 from lsp_server.completion.surroundings import Surroundings
 from lsp_server.prompt.extent import Extent
 from lsp_server.reasons import Reason
@@ -188,7 +189,7 @@ WORDS = st.text(st.sampled_from("ab1 .+=_é🙂"), min_size=2, max_size=12)
 
 @given(before=LINE, head=WORDS, rest=WORDS, below=LINE)
 def test_the_rest_of_the_line_is_never_doubled(before, head, rest, below):
-    if not rest.strip():
+    if not rest.strip() or (not before.strip() and head[0] == " "):  # the line's indentation
         return
     result = process(head + rest, around(f"{before}|{rest}\n{below}".replace("||", "|")))
     if result.reason is None:

@@ -3,7 +3,8 @@
 import pytest
 
 from engine.host.protocol import Position
-from lsp_server.completion.postprocess import Processed, process
+from lsp_server.completion.postprocess import process
+from lsp_server.completion.processed import Processed
 from lsp_server.completion.surroundings import Surroundings
 from lsp_server.reasons import Reason
 

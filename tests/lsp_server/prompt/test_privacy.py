@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from lsp_server.prompt.privacy import Hidden, Privacy
-from lsp_server.prompt.secret_files import holds_private_key
 
 
 @pytest.fixture
@@ -146,11 +145,3 @@ def test_names_that_no_system_can_hold_are_answered(root):
     (root / "loop").symlink_to("loop")
     for name in ("a\0b", "x" * 5000, "loop"):
         assert Privacy([root]).hidden(root / name) is None
-
-
-def test_a_private_key_makes_any_text_secret():
-    header = "-----BEGIN {}PRIVATE KEY-----"
-    assert holds_private_key(["# notes", header.format("OPENSSH ")])
-    assert holds_private_key(["key = '''" + header.format("")])
-    assert holds_private_key(["-----BEGIN PGP PRIVATE" + " KEY BLOCK-----"])
-    assert not holds_private_key(["-----BEGIN PUBLIC KEY-----", "PRIVATE KEY"])

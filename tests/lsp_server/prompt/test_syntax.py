@@ -115,6 +115,46 @@ def test_a_long_document_is_judged_by_its_text():
     assert follower._tree is None
 
 
+def test_a_document_with_megabytes_in_one_line_is_judged_by_its_text():
+    """It took seconds at each request."""
+    lines = ("f(a,b);" * 600_000, "if (x) {", "  ", "}")
+    began = time.process_time()
+    assert DocumentSyntax("javascript").place(lines, Position(2, 2)) is Place.EMPTY_BLOCK
+    assert time.process_time() - began < 0.2
+
+
+@pytest.mark.parametrize(
+    ("language", "piece"),
+    [
+        ("java", "=>a"),  # took minutes
+        ("python", '"a'),
+        ("java", "a<"),  # took minutes as well
+        ("javascript", "{a:"),  # ended the process
+        ("java", "{("),  # likewise
+        ("cpp", "a<"),
+        ("typescript", "`${"),
+    ],
+)
+@pytest.mark.parametrize("width", [100, syntax.MAX_ROW])
+def test_a_text_that_is_made_to_cost_the_parser_much_is_judged_without_it(language, piece, width):
+    row = piece * (width // len(piece))
+    lines = (*[row] * (480_000 // len(row)), "", "x = ")
+    follower = DocumentSyntax(language)
+    began = time.process_time()
+    for _ in range(3):
+        assert follower.place(lines, Position(len(lines) - 1, 4)) in Place
+        follower.catch_up()
+        follower.parsed_line(lines, len(lines) - 1)
+    assert time.process_time() - began < 5.0
+
+
+def test_a_text_that_is_large_and_ordinary_has_its_tree():
+    lines = ("def f(a, b):", "    return [a, {b: (a, b)}]") * 3_900 + ("def f():", "    ")
+    follower = DocumentSyntax("python")
+    assert follower.place(lines, Position(len(lines) - 1, 4)) is Place.EMPTY_BLOCK
+    assert follower._tree is not None
+
+
 def test_a_parse_that_takes_too_long_is_answered_by_text_and_made_up_for_later():
     times = iter([0.0, *[1.0] * 1000])
     follower = DocumentSyntax("python", clock=lambda: next(times))

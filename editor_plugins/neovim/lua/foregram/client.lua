@@ -3,6 +3,7 @@
 local actions = require("foregram.actions")
 local answer_limit = require("foregram.answer_limit")
 local buffers = require("foregram.buffers")
+local feedback = require("foregram.feedback")
 local own = require("foregram.own")
 local process = require("foregram.process")
 local report = require("foregram.report")
@@ -78,9 +79,13 @@ local function initialized(client, result)
 end
 
 local function start_again(complaint)
-  local cause = complaint and (": " .. complaint) or ""
   wants_restart = false
-  state.set(complaint and "Error" or "Inactive", "the server is being started again" .. cause)
+  local sentence = "the server is being started again"
+  if complaint then
+    state.set("Error", sentence .. ": " .. complaint)
+  else
+    state.start(sentence)
+  end
   vim.defer_fn(M.attach_all, RESTART_MS)
 end
 
@@ -106,20 +111,13 @@ local function exited(code, signal, client_id)
   end)
 end
 
---- The host came or is ready: what was asked for in vain is asked for again.
+--- What was asked for in vain is asked for again, where the cursor stands now.
 local function ask_again()
   local buf, client = vim.api.nvim_get_current_buf(), M.get()
   local is_insert = vim.api.nvim_get_mode().mode:find("^i")
-  if client and M.attached_buffers[buf] and is_insert and not actions.has_ghost_text() then
+  local may_ask = client and M.attached_buffers[buf] and is_insert and own.may_ask()
+  if may_ask and not actions.has_ghost_text() then
     actions.ask_again(client, buf)
-  end
-end
-
-local function status_changed(_, status)
-  local is_news = status.kind == "Normal" and status.message ~= state.now.message
-  state.set(status.kind, status.message, status.busy)
-  if is_news then
-    ask_again()
   end
 end
 
@@ -128,6 +126,9 @@ local function attached(client, buf)
     M.attached_buffers[buf] = true
     buffers.enter_folder(client, vim.fs.root(buf, config.root_markers))
     actions.backend().attach(buf, client)
+    if buf == vim.api.nvim_get_current_buf() then
+      feedback.focused(client, buf) -- it was entered before it was attached
+    end
     vim.schedule(ask_again) -- what was typed before the server was there
   end
 end
@@ -159,11 +160,17 @@ local function client_config(root)
       foregram = sent,
       editorInfo = { name = "Neovim", version = tostring(vim.version()) },
       editorPluginInfo = { name = "foregram", version = M.VERSION },
+      asksAgain = true,
     },
     get_language_id = function(_, filetype)
       return server_settings.language_of(filetype)
     end,
-    handlers = { didChangeStatus = status_changed },
+    handlers = {
+      didChangeStatus = function(_, status)
+        state.take(status)
+      end,
+      ["foregram/askAgain"] = ask_again,
+    },
     on_init = initialized,
     on_attach = attached,
     on_exit = exited,
@@ -184,6 +191,7 @@ function M.attach(buf)
   })
   if id and id ~= started_id then
     started_id = id
+    state.start()
     answer_limit.watch(id)
   end
 end
@@ -194,6 +202,9 @@ function M.attach_all()
     if vim.bo[buf].buflisted then
       M.attach(buf)
     end
+  end
+  if not started_id and not given_up then
+    state.reset() -- there is nothing to complete in
   end
 end
 
@@ -236,32 +247,6 @@ function M.send_settings()
     client.settings = { foregram = server_settings.for_server() }
     client:notify("workspace/didChangeConfiguration", { settings = client.settings })
   end
-end
-
---- Run a command of the server.
-function M.execute(command, on_result)
-  local client = M.get()
-  local params = { command = command }
-  return client ~= nil
-    and client:request("workspace/executeCommand", params, function(_, result)
-      on_result(result or {})
-    end)
-end
-
---- Ask for completions at the cursor; where there are none, say why.
-function M.trigger()
-  local buf, client = vim.api.nvim_get_current_buf(), M.get()
-  local is_insert = vim.api.nvim_get_mode().mode:find("^i") ~= nil
-  if not client or not client.attached_buffers[buf] or not is_insert then
-    return false
-  end
-  actions.trigger(client, buf, function()
-    M.execute("foregram.why", function(answers)
-      local last = answers[#answers]
-      report.say("nothing to show" .. (last and ": " .. last.sentence or ""))
-    end)
-  end)
-  return true
 end
 
 --- Take the options over.

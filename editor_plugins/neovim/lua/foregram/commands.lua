@@ -27,82 +27,86 @@ local function toggle(language)
   report.say(describe(language) .. " is " .. (foregram().toggle(language) and "on" or "off"))
 end
 
-local function show_status()
-  local now = foregram().state()
-  local percent = now.percent and (" (%d %%)"):format(now.percent) or ""
-  local text = now.message ~= "" and now.message or "waiting for the completion host"
-  report.say(("%s: %s%s%s"):format(now.kind, text, percent, now.busy and ", working" or ""))
+--- What reports of the window that the user looks at need to know.
+local function place_of(win)
+  local buf = vim.api.nvim_win_get_buf(win)
+  local name = vim.api.nvim_buf_get_name(buf)
+  local settings = require("foregram.server_settings")
+  return {
+    file = name ~= "" and vim.fs.basename(name) or "this buffer",
+    language = settings.language_of(vim.bo[buf].filetype),
+    line = vim.api.nvim_win_get_cursor(win)[1],
+    model = foregram().state().configured_model and (settings.model() or "NAME"),
+    trigger = client().options().keymaps.trigger,
+  }
 end
 
-local function reason_lines(answers)
-  local lines = {}
-  for index = #answers, 1, -1 do
-    local answer = answers[index]
-    local time = os.date("%H:%M:%S", math.floor(answer.time_s or answer.timeS or 0))
-    lines[#lines + 1] = ("%s  %s  %s (%s)"):format(time, answer.file, answer.sentence, answer.reason)
+local function show_status()
+  local now = foregram().state()
+  local lines = { ("%s: %s"):format(now.kind, now.message) }
+  if now.remedy then
+    local place = place_of(report.subject())
+    lines[#lines + 1] = require("foregram.remedies").line(now.remedy, place)
   end
-  return lines
+  report.show("status", lines)
+end
+
+local function why_no_server()
+  local now = foregram().state()
+  if now.state == "starting" then
+    return "The server is starting."
+  end
+  return "The server does not run: " .. now.message .. "."
 end
 
 local function why()
-  local buf = vim.api.nvim_get_current_buf()
+  local win = report.subject()
   local is_on = require("foregram.server_settings").is_enabled()
-  local reason = client().reason_not(buf)
+  local reason = client().reason_not(vim.api.nvim_win_get_buf(win))
     or not is_on and "completion is switched off: `:Foregram enable`"
   if reason then
     report.show("why", { "In this buffer: " .. reason .. "." })
     return
   end
-  local is_asked = client().execute("foregram.why", function(answers)
-    local lines = reason_lines(answers)
-    local title = #lines > 0 and "The last empty answers, the newest first:" or "No answer was empty."
-    table.insert(lines, 1, title)
+  local place = place_of(win)
+  local is_asked = require("foregram.questions").why(win, function(told)
+    local lines = require("foregram.explanation").lines(told, place)
     local now = foregram().state()
-    if now.kind == "Error" then
+    if now.kind == "Error" or now.kind == "Warning" then
       table.insert(lines, 1, "The state: " .. now.message .. ".")
     end
     report.show("why", lines)
   end)
   if not is_asked then
-    report.show("why", { "The server does not run: " .. foregram().state().message .. "." })
+    report.show("why", { why_no_server() })
   end
 end
 
---- The program that `cmd` starts, with another of its commands.
-local function command_line(...)
-  local cmd = {}
-  for _, word in ipairs(client().options().cmd) do
-    if word == "lsp" then
-      break
-    end
-    cmd[#cmd + 1] = word
-  end
-  return vim.list_extend(cmd, { ... })
-end
-
-local function show_output(title, cmd, more)
-  local env = require("foregram.server_settings").environment()
-  local ok, problem = pcall(vim.system, cmd, { text = true, env = env }, function(done)
-    vim.schedule(function()
-      local lines = vim.split(vim.trim((done.stdout or "") .. (done.stderr or "")), "\n")
-      report.show(title, vim.list_extend(lines, more or {}))
-    end)
+local function show_output(title, more)
+  return require("foregram.program").run({ title }, function(printed)
+    report.show(title, vim.list_extend(vim.split(printed, "\n"), more or {}))
   end)
-  if not ok then
-    report.warn(("`%s` cannot be run: %s"):format(table.concat(cmd, " "), problem))
-  end
 end
 
 local function logs()
   local path = require("foregram.process").log_path()
   local printed = vim.uv.fs_stat(path) and vim.fn.readfile(path) or {}
   local more = { "", "The language server printed:" }
-  show_output("logs", command_line("logs"), #printed > 0 and vim.list_extend(more, printed) or {})
+  show_output("logs", #printed > 0 and vim.list_extend(more, printed) or {})
 end
 
 local function doctor()
-  report.say("examining; this takes a moment")
-  show_output("doctor", command_line("doctor"))
+  if show_output("doctor") then
+    report.show("doctor", { "Examining; this takes a moment." })
+  end
+end
+
+local function choose_model(name)
+  if name then
+    require("foregram.models").choose(name)
+  else
+    report.warn("name a model: an alias as 1.5b, a hub id, a folder or a .gguf file")
+  end
 end
 
 local function act(name)
@@ -121,6 +125,7 @@ M.subcommands = {
   doctor = doctor,
   enable = switch(true),
   logs = logs,
+  model = choose_model,
   next = act("next"),
   previous = act("previous"),
   restart = act("restart"),
@@ -132,6 +137,7 @@ M.subcommands = {
 }
 
 local takes_language = { disable = true, enable = true, toggle = true }
+local takes_argument = vim.tbl_extend("error", { model = true }, takes_language)
 
 local function names()
   local sorted = vim.tbl_keys(M.subcommands)
@@ -141,33 +147,35 @@ end
 
 --- Run `:Foregram` with its arguments.
 function M.run(arguments)
-  local name, language = arguments[1] or "status", arguments[2]
+  local name, argument = arguments[1] or "status", arguments[2]
   local subcommand = M.subcommands[name]
   if not foregram().is_set_up() then
     report.warn("call `require('foregram').setup{}` first")
   elseif not subcommand then
     local text = "there is no `:Foregram %s`; there are: %s"
     report.warn(text:format(name, table.concat(names(), ", ")))
-  elseif language and not takes_language[name] then
+  elseif argument and not takes_argument[name] then
     report.warn(("`:Foregram %s` takes no argument"):format(name))
   else
-    subcommand(language)
+    subcommand(argument)
   end
+end
+
+local function arguments_of(name)
+  if name == "model" then
+    return require("foregram.model_choice").ALIASES
+  end
+  local language = require("foregram.server_settings").language_of(vim.bo.filetype)
+  return takes_language[name] and language ~= "" and { language } or {}
 end
 
 --- What may follow on the command line.
 function M.complete(lead, line)
   local words = vim.split(vim.trim(line), "%s+")
   local is_second = #words > 2 or (#words == 2 and lead == "")
-  local found = names()
-  if is_second then
-    local filetype = vim.bo.filetype
-    local language = require("foregram.server_settings").language_of(filetype)
-    found = takes_language[words[2]] and language ~= "" and { language } or {}
-  end
   return vim.tbl_filter(function(one)
     return vim.startswith(one, lead)
-  end, found)
+  end, is_second and arguments_of(words[2]) or names())
 end
 
 return M

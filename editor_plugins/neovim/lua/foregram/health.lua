@@ -28,7 +28,10 @@ end
 local function check_server()
   local client, health = require("foregram.client"), vim.health
   local running, now = client.get(), require("foregram.state").now
-  if not running then
+  if not running and now.state == "starting" then
+    health.info("the server is starting")
+    return
+  elseif not running then
     health.warn("the server does not run: " .. now.message, "Open a file, or `:Foregram restart`.")
     return
   end
@@ -36,6 +39,8 @@ local function check_server()
   health.ok(("server %s, positions in %s"):format(info.version or "?", running.offset_encoding))
   if now.kind == "Error" then
     health.error(now.message, "`:Foregram doctor` examines everything.")
+  elseif now.kind == "Warning" then
+    health.warn(now.message, "`:Foregram status` says what helps.")
   else
     health.ok(("status: %s %s"):format(now.kind, now.message))
   end

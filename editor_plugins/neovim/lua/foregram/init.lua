@@ -30,9 +30,6 @@ local function watch_buffers()
   on({ "BufDelete", "BufWipeout" }, function(event)
     client.attached_buffers[event.buf] = nil
   end)
-  on("LspProgress", function(event)
-    require("foregram.progress").show(event)
-  end)
   on("VimLeavePre", client.leave)
   on("VimLeave", require("foregram.process").clean_up)
   on("ColorScheme", require("foregram.drawing").define_colour)
@@ -50,7 +47,7 @@ function M.setup(options)
   client.configure(config)
   problems[#problems + 1] = actions.choose(config.ghost_text)
   require("foregram.drawing").define_colour()
-  require("foregram.keys").map_all(config.keymaps, client.trigger)
+  require("foregram.keys").map_all(config.keymaps, require("foregram.questions").trigger)
   watch_buffers()
   if vim.fn.exists(":Foregram") == 0 then
     vim.cmd.runtime("plugin/foregram.lua") -- the folder came on the path after Neovim's start
@@ -59,6 +56,7 @@ function M.setup(options)
   for _, problem in ipairs(problems) do
     report.warn(problem)
   end
+  require("foregram.state").start()
   vim.schedule(client.attach_all)
 end
 
@@ -83,7 +81,7 @@ M.dismiss = act("dismiss")
 
 --- Ask for completions at the cursor, several of them; false where nothing can be asked.
 function M.trigger()
-  return is_set_up and require("foregram.client").trigger()
+  return is_set_up and require("foregram.questions").trigger()
 end
 
 --- Switch completion on or off, for a language by its LSP name or at all.
@@ -108,7 +106,7 @@ function M.status()
   return require("foregram.state").text()
 end
 
---- The state behind it: `kind`, `message`, `busy`, `percent`.
+--- The state behind it: `kind`, `message`, `busy`, and what else the server said.
 function M.state()
   return vim.deepcopy(require("foregram.state").seen())
 end

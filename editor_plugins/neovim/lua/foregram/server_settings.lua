@@ -41,6 +41,21 @@ function M.language_of(filetype)
   return LANGUAGES[filetype] or filetype
 end
 
+--- The host elsewhere that the settings name, or nil.
+function M.host_url()
+  return values.host_url or values.hostUrl
+end
+
+--- The model that the settings name, or nil.
+function M.model()
+  return values.model
+end
+
+--- Have another model from the server's next start on.
+function M.choose_model(name)
+  values.model = name
+end
+
 --- Whether completion is on, for a language or at all.
 function M.is_enabled(language)
   if language == nil then

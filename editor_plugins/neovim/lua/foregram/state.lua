@@ -7,32 +7,48 @@ local M = {}
 local OFF = { kind = "Inactive", message = "completion is switched off", busy = false }
 
 local function stopped()
-  return { kind = "Inactive", message = "not started", busy = false, percent = nil }
+  return { kind = "Inactive", message = "not started", busy = false }
 end
 
 M.now = stopped()
 
-local function changed()
+local function known(value)
+  return value ~= vim.NIL and value or nil
+end
+
+local function enter(state)
+  M.now = state
   vim.api.nvim_exec_autocmds("User", { pattern = "ForegramStatus", modeline = false })
   vim.cmd.redrawstatus()
 end
 
---- Take over a state: `kind` as in didChangeStatus, a sentence, whether work is being done.
-function M.set(kind, message, busy)
-  M.now.kind, M.now.message, M.now.busy = kind, message, busy == true
-  changed()
+--- Take over what the plugin found: `kind` as in didChangeStatus, and a sentence.
+function M.set(kind, message)
+  enter({ kind = kind, message = message, busy = false })
 end
 
---- The model is loaded so far; nil: it is no longer being loaded.
-function M.set_percent(percent)
-  M.now.percent = percent
-  changed()
+--- The server was started, and has said nothing yet.
+function M.start(message)
+  enter({ kind = "Normal", message = message or "starting", busy = true, state = "starting" })
+end
+
+--- Take over a status of the server; an older one says less.
+function M.take(status)
+  enter({
+    kind = known(status.kind) or "Normal",
+    message = known(status.message) or "",
+    busy = status.busy == true,
+    state = known(status.state),
+    percent = known(status.percentage),
+    model = known(status.model),
+    configured_model = known(status.configuredModel),
+    remedy = known(status.remedy),
+  })
 end
 
 --- There is no server.
 function M.reset()
-  M.now = stopped()
-  changed()
+  enter(stopped())
 end
 
 --- The state as a person sees it: the server is not asked where completion is switched off.
@@ -46,10 +62,14 @@ function M.text()
   local now = M.seen()
   if now.kind == "Error" then
     return "foregram: error"
-  elseif now.percent then
-    return ("foregram: %d %%"):format(now.percent)
+  elseif now.kind == "Warning" then
+    return "foregram: warning"
   elseif now.kind == "Inactive" then
     return "foregram: off"
+  elseif now.state == "starting" then
+    return "foregram: starting"
+  elseif now.state == "loading" then
+    return now.percent and ("foregram: %d %%"):format(now.percent) or "foregram: loading"
   end
   return now.busy and "foregram …" or "foregram"
 end

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from engine.config import StopRules
@@ -87,6 +87,29 @@ def test_the_time_limit_waits_for_a_line_end():
     assert stopper.push("\n") == (FinishReason.TIME, "a = 1\n    b = 2\n")
 
 
+@pytest.mark.parametrize("opened", ["for a in b:\n", "call(\n", "if (a) {\n"])
+def test_the_time_limit_gives_a_text_that_is_only_begun_as_much_time_again(opened):
+    now = [0.0]
+    stopper = Stopper(StopRules(time_limit_s=1.0), PREFIX, SUFFIX, clock=lambda: now[0])
+    assert stopper.push("        ") is None
+    now[0] = 1.5
+    assert stopper.push(opened) is None
+    now[0] = 2.0
+    stop = stopper.push("            go()\n            if there:\n")
+    assert stop is not None
+    assert stop.reason is FinishReason.TIME
+
+
+def test_the_time_limit_holds_where_the_text_could_be_cut_at_an_earlier_line():
+    now = [0.0]
+    stopper = Stopper(StopRules(time_limit_s=1.0), PREFIX, SUFFIX, clock=lambda: now[0])
+    assert stopper.push("        a = 1\n") is None
+    now[0] = 1.0
+    stop = stopper.push("        call(\n")
+    assert stop is not None
+    assert stop.reason is FinishReason.TIME
+
+
 def test_the_time_limit_counts_from_the_first_token_and_ends_nothing_that_is_blank():
     now = [0.0]
     stopper = Stopper(StopRules(time_limit_s=1.0), PREFIX, SUFFIX, clock=lambda: now[0])
@@ -156,6 +179,8 @@ PIECES = st.sampled_from(
         "a = 1\n",
         "",
         "urn",
+        "f() {\n",
+        "else",
     ]
 )
 SUFFIXES = st.lists(PIECES, max_size=5).map("".join)
@@ -164,12 +189,18 @@ SUFFIXES = st.lists(PIECES, max_size=5).map("".join)
 ENDS = st.sampled_from([FinishReason.END_TOKEN, FinishReason.CANCELLED])
 
 
-@given(st.lists(PIECES, max_size=40), SUFFIXES, SUFFIXES, st.booleans(), st.integers(1, 40), ENDS)
+RULES = st.builds(
+    StopRules, single_line=st.booleans(), block=st.booleans(), max_tokens=st.integers(1, 40)
+)
+
+
+@given(st.lists(PIECES, max_size=40), SUFFIXES, SUFFIXES, RULES, ENDS)
+@example(["f():", "\n", "x", "x"], "x", "f():", StopRules(block=True), FinishReason.END_TOKEN)
+@example(
+    [" result", "\n", "}", "\n", "    "], "", "", StopRules(block=True), FinishReason.END_TOKEN
+)
 @settings(max_examples=400, deadline=None)
-def test_what_was_streamed_is_never_taken_back(
-    tokens, prefix, suffix, single_line, max_tokens, end
-):
-    rules = StopRules(single_line=single_line, max_tokens=max_tokens)
+def test_what_was_streamed_is_never_taken_back(tokens, prefix, suffix, rules, end):
     stopper = Stopper(rules, prefix, suffix)
     streamed = ""
     for token in tokens:

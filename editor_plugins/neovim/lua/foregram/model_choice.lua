@@ -1,0 +1,31 @@
+--- What is said, and asked, where another model is chosen. Knows no editor.
+
+local M = {}
+
+--- The names that need no hub id and no path.
+M.ALIASES = { "0.5b", "1.5b", "3b", "7b", "14b", "32b", "offline", "offline-1.5b" }
+
+--- What the server has against a name, with near ones.
+function M.objection(told)
+  local near = table.concat(told.near or {}, "`, `")
+  return told.sentence .. (near ~= "" and ("; near names: `%s`"):format(near) or "")
+end
+
+--- What to ask before the host ends; nil where no other uses it, as the server says.
+function M.question(use)
+  if use.running == false or use.numOtherClients == 0 then
+    return nil
+  elseif not use.numOtherClients then
+    return "Other windows or editors may use the host, which ends. Go on?"
+  end
+  local who = use.numOtherClients == 1 and "window or editor uses" or "windows or editors use"
+  local model = use.model and use.model ~= "" and use.model or "the model that runs"
+  return ("%d other %s %s, whose host ends. Go on?"):format(use.numOtherClients, who, model)
+end
+
+--- How long the choice holds.
+function M.duration(name)
+  return ('%s until Neovim ends; `settings = { model = "%s" }` keeps it'):format(name, name)
+end
+
+return M

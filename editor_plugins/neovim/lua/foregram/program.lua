@@ -1,0 +1,34 @@
+--- Runs other commands of the program whose language server `cmd` starts.
+
+local client = require("foregram.client")
+local report = require("foregram.report")
+local server_settings = require("foregram.server_settings")
+
+local M = {}
+
+local function command_line(words)
+  local cmd = {}
+  for _, word in ipairs(client.options().cmd) do
+    if word == "lsp" then
+      break
+    end
+    cmd[#cmd + 1] = word
+  end
+  return vim.list_extend(cmd, words)
+end
+
+--- Run one; `on_end` gets what it printed. False, after saying so, where it cannot be run.
+function M.run(words, on_end)
+  local cmd, env = command_line(words), server_settings.environment()
+  local ok, problem = pcall(vim.system, cmd, { text = true, env = env }, function(done)
+    vim.schedule(function()
+      on_end(vim.trim((done.stdout or "") .. (done.stderr or "")))
+    end)
+  end)
+  if not ok then
+    report.warn(("`%s` cannot be run: %s"):format(table.concat(cmd, " "), problem))
+  end
+  return ok
+end
+
+return M

@@ -1,0 +1,76 @@
+/** The models that a person is offered, what they cost, and names that are surely wrong. No editor. */
+
+export interface OfferedModel {
+  readonly label: string;
+  readonly description: string;
+}
+
+/** All are Qwen2.5-Coder; sizes are those of the weights as the hub has them, in bfloat16. */
+export const MODELS: readonly OfferedModel[] = [
+  {
+    label: "offline",
+    description: "0.5B Instruct as installed: downloads nothing, takes 1.7 GB of memory",
+  },
+  { label: "0.5b", description: "0.5B base, made to fill in code: downloads 1.0 GB" },
+  { label: "1.5b", description: "downloads 3.1 GB, for a fast CPU or an NVIDIA Hopper GPU" },
+  { label: "3b", description: `downloads 6.2 GB, ${onHopper(8)}` },
+  { label: "7b", description: `downloads 15.2 GB, ${onHopper(17)}` },
+  { label: "14b", description: `downloads 29.5 GB, ${onHopper(32)}` },
+  { label: "32b", description: `downloads 65.5 GB, ${onHopper(68)}` },
+];
+
+/** With a little more memory than the weights take. */
+function onHopper(gigabytes: number): string {
+  return `needs ${gigabytes} GB; on an NVIDIA Hopper GPU, else slow on the CPU`;
+}
+
+/** What to call a model in a sentence. */
+export function titleOf(model: string): string {
+  return model === "" ? "the server's own model" : model;
+}
+
+/** What the list of models says on top: the one that runs, or else the one that is set. */
+export function questionFor(running: string | undefined, configured: string): string {
+  const set = configured === "" ? "" : `; ${configured} is set now`;
+  const now = running === undefined ? set : `; ${running} runs now`;
+  return `Sizes of Qwen2.5-Coder, or another model${now}`;
+}
+
+/** What the server says of a name. */
+export interface CheckedName {
+  readonly ok: boolean;
+  readonly sentence?: string;
+  readonly near?: readonly string[];
+}
+
+export function isChecked(value: unknown): value is CheckedName {
+  return typeof value === "object" && value !== null && "ok" in value;
+}
+
+/** The check where no server runs: it knows the aliases, and leaves ids and paths to the server. */
+export function checkedHere(name: string): CheckedName {
+  const isAlias = MODELS.some(({ label }) => label === name) || name === "offline-1.5b";
+  const mayBeElsewhere = /^[\w.-]+\/[\w.-]+$|^[/~.]|\.gguf$/.test(name);
+  const sentence = `no model is called ${name}`;
+  return isAlias || mayBeElsewhere ? { ok: true } : { ok: false, sentence, near: nearTo(name) };
+}
+
+/** What a person has to read before the name is taken; undefined where nothing is wrong. */
+export function objectionTo({
+  ok,
+  sentence = "it is no model",
+  near = [],
+}: CheckedName): string | undefined {
+  const isSaid = near.length === 0 || sentence.includes("did you mean");
+  const hint = isSaid ? "" : `; did you mean ${near.join(" or ")}?`;
+  return ok ? undefined : `${sentence}${hint}`;
+}
+
+/** Aliases with the same size or beginning. */
+function nearTo(name: string): string[] {
+  const typed = name.toLowerCase();
+  const size = /\d+(\.\d+)?b/.exec(typed)?.[0];
+  return MODELS.map(({ label }) => label).filter(
+    (label) => label === size || (typed !== "" && label.startsWith(typed.slice(0, 3))),
+  );
+}

@@ -1,0 +1,154 @@
+"""What open files are worth to a completion: the same tasks with none and with those open."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from engine.bench.crossfile_scoring import CrossfileScore, crossfile_score, cut
+from engine.bench.crossfile_tasks import CrossfileTask
+from engine.config import Layout, Lookahead, Sampling, StopRules
+from engine.request import CompletionChunk, CompletionRequest, CompletionResult
+
+OnProgress = Callable[[int, int], None]  # completions done, completions in all
+
+ARMS = ("none", "open_files")
+
+
+class Engine(Protocol):
+    """As far as this benchmark needs it."""
+
+    def complete(
+        self,
+        request: CompletionRequest,
+        *,
+        on_chunk: Callable[[CompletionChunk], None],
+        cancelled: Callable[[], bool],
+    ) -> CompletionResult:
+        """Complete; `cancelled` is asked before every step."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CrossfileOptions:
+    """How every task is completed."""
+
+    max_tokens: int = 96
+    layout: Layout = "line"
+    lookahead: Lookahead = field(default_factory=Lookahead)
+    sampling: Sampling = field(default_factory=Sampling)
+
+    def request(self, task: CrossfileTask, arm: str) -> CompletionRequest:
+        """Ask as an editor would that has the arm's files open."""
+        return CompletionRequest(
+            prefix=task.prefix,
+            suffix=task.suffix,
+            path=task.path,
+            open_buffers=task.open_buffers if arm == "open_files" else (),
+            workspace=f"{task.id}\0{arm}",
+            layout=self.layout,
+            lookahead=self.lookahead,
+            sampling=self.sampling,
+            stop=StopRules(max_tokens=self.max_tokens),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CrossfileRun:
+    """What became of a task in one arm."""
+
+    task: CrossfileTask
+    arm: str
+    text: str
+    result: CompletionResult
+    score: CrossfileScore
+
+
+@dataclass(frozen=True, slots=True)
+class ArmFigures:
+    """Shares of tasks, 0 to 1, and means. `gained` and `lost` compare the exact ones with `none`."""
+
+    tasks: int
+    exact: float
+    first_line_exact: float
+    similarity: float
+    identifiers: float
+    lead: float
+    prompt_tokens: float
+    neighbour_tokens: float  # of these
+    gained: int
+    lost: int
+
+
+@dataclass
+class _Judged:
+    """The text so far; it is enough once the part that is judged has ended."""
+
+    task: CrossfileTask
+    text: str = field(default="")
+    is_enough: bool = False
+
+    def take(self, chunk: CompletionChunk) -> None:
+        self.text += chunk.text
+        if "\n" in chunk.text:  # the file is looked through, which takes as long as a step
+            self.is_enough = len(cut(self.task, self.text)) < len(self.text)
+
+
+def run_crossfile(
+    engine: Engine,
+    tasks: Sequence[CrossfileTask],
+    options: CrossfileOptions,
+    on_progress: OnProgress,
+) -> list[CrossfileRun]:
+    """Complete and score every task in both arms, one after the other."""
+    runs = []
+    for task in tasks:
+        for arm in ARMS:
+            runs.append(_run(engine, task, arm, options))
+            on_progress(len(runs), len(tasks) * len(ARMS))
+    return runs
+
+
+def _run(engine: Engine, task: CrossfileTask, arm: str, options: CrossfileOptions) -> CrossfileRun:
+    judged = _Judged(task)
+    result = engine.complete(
+        options.request(task, arm), on_chunk=judged.take, cancelled=lambda: judged.is_enough
+    )
+    score = crossfile_score(task, result.text)
+    return CrossfileRun(task, arm, cut(task, result.text), result, score)
+
+
+def crossfile_figures(runs: Sequence[CrossfileRun]) -> dict[str, dict[str, ArmFigures]]:
+    """Figures by group, and within it by arm; a stratum of several kinds is also split by them."""
+    groups: dict[str, list[CrossfileRun]] = {}
+    for run in runs:
+        groups.setdefault(run.task.stratum, []).append(run)
+    for run in runs:
+        kinds = {one.task.kind for one in groups[run.task.stratum]}
+        if len(kinds) > 1:
+            groups.setdefault(f"- {run.task.kind}", []).append(run)
+    return {name: _by_arm(members) for name, members in groups.items()}
+
+
+def _by_arm(runs: Sequence[CrossfileRun]) -> dict[str, ArmFigures]:
+    exact_alone = {run.task.id: run.score.is_exact for run in runs if run.arm == "none"}
+    arms = {arm: [run for run in runs if run.arm == arm] for arm in ARMS}
+    return {arm: _figures(members, exact_alone) for arm, members in arms.items()}
+
+
+def _figures(runs: Sequence[CrossfileRun], exact_alone: dict[str, bool]) -> ArmFigures:
+    def mean(of: Callable[[CrossfileRun], float]) -> float:
+        return sum(map(of, runs)) / len(runs)
+
+    changes = [run.score.is_exact - exact_alone[run.task.id] for run in runs]
+    return ArmFigures(
+        tasks=len(runs),
+        exact=mean(lambda run: run.score.is_exact),
+        first_line_exact=mean(lambda run: run.score.is_first_line_exact),
+        similarity=mean(lambda run: run.score.similarity),
+        identifiers=mean(lambda run: run.score.has_identifiers),
+        lead=mean(lambda run: run.score.has_lead),
+        prompt_tokens=mean(lambda run: run.result.stats.prompt_tokens),
+        neighbour_tokens=mean(lambda run: run.result.stats.neighbour_tokens),
+        gained=changes.count(1),
+        lost=changes.count(-1),
+    )

@@ -1,0 +1,56 @@
+"""A socket file on which only its user can connect: made, and removed in the end."""
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from engine.errors import ConfigurationError
+
+_PROBE_S = 1.0  # for whoever may listen on a file that is there
+
+
+@contextmanager
+def listening(path: Path) -> Iterator[socket.socket]:
+    """A listener on `path`. Raises ConfigurationError."""
+    listener = socket.socket(socket.AF_UNIX)
+    with listener:
+        try:
+            if path.is_socket() and not _is_alive(path):
+                path.unlink()
+            _bind(listener, path)
+            made = path.stat()
+        except (OSError, ValueError) as error:  # ValueError: a name that no system can hold
+            reason = getattr(error, "strerror", None) or error
+            raise ConfigurationError(f"cannot listen on {path}: {reason}") from error
+        try:
+            yield listener
+        finally:
+            with suppress(FileNotFoundError):
+                if os.path.samestat(path.stat(), made):  # not another server's by now
+                    path.unlink()
+
+
+def _bind(listener: socket.socket, path: Path) -> None:
+    """From its first moment the file is its user's alone."""
+    former = os.umask(0o177)
+    try:
+        listener.bind(str(path))
+    finally:
+        os.umask(former)
+    path.chmod(0o600)
+    listener.listen()
+
+
+def _is_alive(path: Path) -> bool:
+    """Whether somebody listens there."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(_PROBE_S)
+        try:
+            probe.connect(str(path))
+        except (ConnectionRefusedError, FileNotFoundError):
+            return False
+        except TimeoutError:
+            return True
+    return True

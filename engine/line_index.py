@@ -1,0 +1,84 @@
+"""The lines of a text by the names that stand on them, and in whose block each stands."""
+
+import re
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+
+from engine.names import indent, is_import, names_in
+
+_MOST_CACHED = 256  # texts
+_MOST_CACHED_CHARS = 500_000  # of each
+_INHERITED = 0.5  # of the worth of the line in whose block a line stands
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")  # a form feed or U+2028 ends no line of code
+
+
+@dataclass(frozen=True, slots=True)
+class LineIndex:
+    """It takes a few bytes for each character of the text, which it does not hold."""
+
+    # In quotes, as arrays are generic only from Python 3.12 on.
+    cuts: "array[int]"  # where lines begin, and the end of the text
+    headers: "array[int]"  # of each line the last one before that is less indented; -1: none
+    of_name: "dict[str, array[int]]"  # lines that hold a name, ascending
+
+    @property
+    def num_lines(self) -> int:
+        """Lines of the text."""
+        return len(self.headers)
+
+    def line(self, number: int, text: str) -> str:
+        """A line with its end; `text` is that of all."""
+        return text[self.cuts[number] : self.cuts[number + 1]]
+
+    def block_of(self, number: int) -> list[int]:
+        """A line and those in whose blocks it stands, outwards."""
+        lines = []
+        while number >= 0:
+            lines.append(number)
+            number = self.headers[number]
+        return lines
+
+    def worths(self, names: Iterable[str]) -> list[float]:
+        """Of each line what it says of `names`, and half of what the line says that it is under."""
+        worths = [0.0] * self.num_lines
+        for name in names:
+            lines = self.of_name.get(name, ())
+            for line in lines:
+                worths[line] += 1 / len(lines)
+        for line, header in enumerate(self.headers):
+            if header >= 0:
+                worths[line] += _INHERITED * worths[header]
+        return worths
+
+
+def line_index(text: str) -> LineIndex:
+    """Look through a text."""
+    lines = _LINE.findall(text)
+    of_name: dict[str, array[int]] = {}
+    headers, open_blocks = array("l"), list[tuple[int, int]]()
+    for number, line in enumerate(lines):
+        depth = indent(line) if line.strip() else None
+        while depth is not None and open_blocks and open_blocks[-1][0] >= depth:
+            open_blocks.pop()
+        headers.append(open_blocks[-1][1] if open_blocks and depth is not None else -1)
+        if depth is not None:
+            open_blocks.append((depth, number))
+        for name in () if is_import(line) else names_in([line]):
+            of_name.setdefault(name, array("L")).append(number)
+    return LineIndex(array("L", accumulate(map(len, lines), initial=0)), headers, of_name)
+
+
+_kept = lru_cache(maxsize=_MOST_CACHED)(line_index)
+
+
+def cached_line_index(text: str) -> LineIndex:
+    """Look through a text once: a buffer's is one object from one edit to the next."""
+    return line_index(text) if len(text) > _MOST_CACHED_CHARS else _kept(text)
+
+
+def forget_line_indexes() -> None:
+    """Keep none of the texts."""
+    _kept.cache_clear()

@@ -1,0 +1,81 @@
+"""What a model's name can mean, by the name alone: neither a disk nor the network is asked.
+
+A folder that lies where a program was started must not take the place of a model of the hub, so
+what is a path shows in how it is written.
+"""
+
+import difflib
+import re
+import reprlib
+from pathlib import Path
+from typing import Literal
+
+from engine.errors import ConfigurationError
+
+NameKind = Literal["embedded", "alias", "path", "hub", "unknown"]
+
+DEFAULT_MODEL = "offline"
+EMBEDDED = {  # as reports call them
+    DEFAULT_MODEL: "Qwen2.5-Coder-0.5B-Instruct",
+    "offline-1.5b": "Qwen2.5-Coder-1.5B-Instruct",
+}
+HUB_ALIASES = {
+    size: f"Qwen/Qwen2.5-Coder-{size.upper()}"
+    for size in ("0.5b", "1.5b", "3b", "7b", "14b", "32b")
+}
+_KNOWN = (*HUB_ALIASES, *EMBEDDED)
+
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+", re.ASCII)
+_SIZE = re.compile(r"(\d+(?:\.\d+)?) *b?\b", re.ASCII | re.IGNORECASE)
+_PATH_BEGINS = ("/", "./", "../", "~")
+
+
+def kind_of(name: str) -> NameKind:
+    """What `name` names; a path begins with `/`, `./`, `../` or `~`, or ends in `.gguf`."""
+    if name in EMBEDDED:
+        return "embedded"
+    if name in HUB_ALIASES:
+        return "alias"
+    if name.startswith(_PATH_BEGINS) or name in (".", "..") or name.endswith(".gguf"):
+        return "path"
+    return "hub" if _HUB_ID.fullmatch(name) else "unknown"
+
+
+def path_of(name: str) -> Path:
+    """The path that a name of the kind `path` writes. Raises ConfigurationError."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError as error:  # of a user who is not there
+        raise ConfigurationError(f"{name} begins with no known home folder") from error
+
+
+def is_same(one: str, other: str) -> bool:
+    """Whether two names mean one model: an alias is the model of the hub that it stands for."""
+    return HUB_ALIASES.get(one, one) == HUB_ALIASES.get(other, other)
+
+
+def title_of(name: str) -> str:
+    """What to call the model in a sentence."""
+    if kind_of(name) == "path":
+        path = Path(name)
+        return path.stem if path.suffix == ".gguf" else path.name
+    return EMBEDDED.get(name) or HUB_ALIASES.get(name, name).rpartition("/")[2]
+
+
+def near_names(name: str) -> list[str]:
+    """Known names that may have been meant: those spelt alike, then those of about that size."""
+    near = difflib.get_close_matches(name.lower(), _KNOWN, n=2)
+    if sizes := _SIZE.findall(name):
+        near += sorted(HUB_ALIASES, key=lambda one: abs(float(one[:-1]) - float(sizes[-1])))[:2]
+        near = [f"{sizes[-1]}b"] if f"{sizes[-1]}b" in near else near
+    return list(dict.fromkeys(near))
+
+
+def why_unknown(name: str) -> str:
+    """A sentence about a name of the kind `unknown`, with those that may have been meant."""
+    near = " or ".join(f"`{one}`" for one in near_names(name))
+    hint = f"did you mean {near}?" if near else f"known are {', '.join(_KNOWN)}."
+    return (
+        f"no model is called {reprlib.repr(name)}; {hint} A model of the hub is written owner/name, a folder "
+        "or a .gguf file with its path"
+    )

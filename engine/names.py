@@ -1,0 +1,78 @@
+"""The names that a cursor stands among: near it, of its blocks, and of what its file imports.
+
+They change at anchors only, so the snippets that they choose stay while the user types.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Self
+
+from engine.model.anchors import steady_before, steady_behind
+
+_NEAR_LINES = 16  # before and behind the cursor
+_IMPORT_LINES = 200  # of a file's beginning that imports are looked for in
+_NAME = re.compile(r"[^\W\d]\w{2,}")
+_IMPORT = re.compile(
+    r"\s*(?:import|from|using|use|#?\s*include|require|mod)\b|\s*export\b.*\bfrom\b|.*\brequire\("
+)
+_FOLDER_NAMES = ("__init__", "index", "mod")  # a file of this name stands for its folder
+
+
+@dataclass(frozen=True, slots=True)
+class CursorNames:
+    """Names around a cursor, and those that its file imports; some are both."""
+
+    near: frozenset[str]
+    imported: frozenset[str]
+
+    @classmethod
+    def around(cls, prefix: str, suffix: str) -> Self:
+        """Names around a cursor; not those of its line and of the lines since the last anchor."""
+        before, behind = steady_before(prefix), steady_behind(suffix)
+        imported = names_in(_imports([*before, *behind][:_IMPORT_LINES]))
+        near = names_in([*before[-_NEAR_LINES:], *behind[:_NEAR_LINES], *_headers(before)])
+        return cls(near, imported)
+
+    def imports(self, path: str) -> bool:
+        """Whether the file at the cursor seems to import the one at `path`."""
+        file = PurePosixPath(path.replace("\\", "/"))
+        return (file.parent.name if file.stem in _FOLDER_NAMES else file.stem) in self.imported
+
+
+def names_in(lines: Iterable[str]) -> frozenset[str]:
+    """Return the names of three and more characters."""
+    return frozenset(_NAME.findall("\n".join(lines)))
+
+
+def is_import(line: str) -> bool:
+    """Whether a line begins to import something, in most languages."""
+    return _IMPORT.match(line) is not None
+
+
+def indent(line: str) -> int:
+    """Return how many blanks or tabs a line begins with."""
+    return len(line) - len(line.lstrip(" \t"))
+
+
+def _imports(lines: Iterable[str]) -> Iterator[str]:
+    """The lines that import something, in most languages, to the end of their brackets."""
+    depth = 0
+    for line in lines:
+        if depth > 0 or is_import(line):
+            depth += sum(line.count(char) for char in "({") - sum(map(line.count, ")}"))
+            yield line
+
+
+def _headers(before: Sequence[str]) -> Iterator[str]:
+    """The lines that open the blocks in which the last line stands, by their indentation."""
+    limit = None
+    for line in reversed(before):
+        if not line.strip():
+            continue
+        if limit is None or indent(line) < limit:
+            limit = indent(line)
+            yield line
+        if limit == 0:
+            return

@@ -1,0 +1,40 @@
+"""What a host answers, read within bounds: it may be anybody's machine."""
+
+from collections.abc import AsyncIterator
+
+import httpx2
+
+MAX_ANSWER_BYTES = 16 * 2**20
+MAX_LINE_BYTES = 2**20
+
+
+class AnswerTooLargeError(httpx2.HTTPError):
+    """More than a host has to say."""
+
+
+async def body_of(response: httpx2.Response) -> bytes:
+    """The whole body of a response that streams. Raises httpx2.HTTPError."""
+    return b"".join([part async for part in _parts(response)])
+
+
+async def lines_of(response: httpx2.Response) -> AsyncIterator[bytes]:
+    """Lines as NDJSON has them. `aiter_lines` would end one at U+2028 within a text, too."""
+    rest = b""
+    async for part in _parts(response):
+        *whole, rest = (rest + part).split(b"\n")
+        if len(rest) > MAX_LINE_BYTES:
+            raise AnswerTooLargeError(f"a line of more than {MAX_LINE_BYTES:,} bytes")
+        for line in whole:
+            yield line
+    if rest:
+        yield rest
+
+
+async def _parts(response: httpx2.Response) -> AsyncIterator[bytes]:
+    """The body as it was sent: what is compressed, which we do not ask for, could be of any size."""
+    num_bytes = 0
+    async for part in response.aiter_raw():
+        num_bytes += len(part)
+        if num_bytes > MAX_ANSWER_BYTES:
+            raise AnswerTooLargeError(f"an answer of more than {MAX_ANSWER_BYTES:,} bytes")
+        yield part

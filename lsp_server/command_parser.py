@@ -1,0 +1,83 @@
+"""A parser of command lines whose complaints are one sentence, with the word that was meant."""
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
+from typing import NoReturn
+
+_WRONG = 2  # exit status of a command line that makes no sense
+
+
+class CommandParser(argparse.ArgumentParser):
+    """Knows which word was meant."""
+
+    def parse_known_args(  # type: ignore[override]  # its overloads are of one function
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Refuse what is unknown here, where the options are known that may have been meant."""
+        words = sys.argv[1:] if args is None else args
+        # Before a word that is missing is asked for: `foregram --vresion` lacks no command.
+        self._refuse([word for word in takewhile(_is_long, words) if not self._begins(word)])
+        known, unknown = super().parse_known_args(words, namespace)
+        self._refuse(unknown)
+        return known, unknown
+
+    def _begins(self, word: str) -> bool:
+        name = word.partition("=")[0]
+        return any(option.startswith(name) for option in self._option_string_actions)
+
+    def _refuse(self, words: Sequence[str]) -> None:
+        if not words:
+            return
+        word = words[0].partition("=")[0]
+        if not word.startswith("-"):
+            places = (action for action in self._actions if not action.option_strings)
+            expected = " ".join([self.prog, *(str(one.metavar) for one in places)])
+            self.error(f"`{word}` is one word too many: expected `{expected}`")
+        self.error(f"there is no option `{word}`{_meant(word, self._option_string_actions)}")
+
+    def error(self, message: str) -> NoReturn:
+        """Say it in one sentence and exit."""
+        sys.stderr.write(f"foregram: {message} (`{self.prog} --help` shows an example)\n")
+        raise SystemExit(_WRONG)
+
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        names = action.choices if action.nargs == argparse.PARSER else None
+        if names is not None and value not in names:
+            noun, word = str(action.metavar).lower(), str(value)
+            self.error(f"there is no {noun} `{word}`{_meant(word, names, listed=True)}")
+        super()._check_value(action, value)
+
+
+def add_command(
+    commands: "argparse._SubParsersAction[CommandParser]", name: str, purpose: str, *, example: str
+) -> argparse.ArgumentParser:
+    """One more of the commands, with an example below its options."""
+    return commands.add_parser(
+        name,
+        help=purpose,
+        description=f"{purpose[0].upper()}{purpose[1:]}.",
+        epilog=f"example:\n  {example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def positive(text: str) -> int:
+    """A whole number from 1, as options take it."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return int(text)
+
+
+def _is_long(word: str) -> bool:
+    return word.startswith("--")
+
+
+def _meant(word: str, known: Iterable[str], *, listed: bool = False) -> str:
+    from difflib import get_close_matches  # 5 ms, which a right command line does not pay
+
+    names = sorted(known)
+    if near := get_close_matches(word, names, n=1):
+        return f"; did you mean `{near[0]}`?"
+    return f"; there are: {', '.join(names)}" if listed else ""

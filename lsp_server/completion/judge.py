@@ -1,0 +1,90 @@
+"""Whether a line stays whole with an insertion: its brackets, its quotes, its statement."""
+
+from typing import Protocol
+
+from lsp_server.completion.brackets import CLOSERS, Balance, balance
+from lsp_server.completion.surroundings import Surroundings
+from lsp_server.prompt.line_scan import UNPAIRED_CLOSERS
+from lsp_server.prompt.text_place import is_header
+
+_LONG = 2_000  # characters of the cursor's line on either side that are read
+_MOST_HEAD = 20_000  # characters before the cursor in which something may be open
+_MOST_CHARS = 200_000  # around the cursor that brackets are counted in
+
+
+class Judge(Protocol):
+    """Knows the text around a cursor, and its language if `knows_language`."""
+
+    knows_language: bool
+
+    def accepts(self, text: str, replaced: int) -> bool:
+        """Whether nothing is newly broken with `text` in place of characters behind the cursor."""
+        ...
+
+
+class LineJudge:
+    """Judges by the cursor's line alone: for languages without a grammar."""
+
+    knows_language = False
+
+    def __init__(self, around: Surroundings) -> None:
+        self._around, self._marks = around, around.marks
+        self._before, self._rest = around.before[-_LONG:], around.rest[:_LONG]
+        self._was = balance(self._before + self._rest, self._marks)
+        self._text = _text_around(around)
+
+    def accepts(self, text: str, replaced: int) -> bool:
+        """Whether brackets, quotes and the statement's end are as whole as before."""
+        rest = self._rest[replaced:].strip()
+        now = balance(self._before + text + self._rest[replaced:], self._marks)
+        own = range(len(self._before), len(self._before) + len(text))
+        return not (
+            len(now.open) > len(self._was.open)
+            or any(start in own for start in now.starts)
+            or (now.quote and not self._was.quote)
+            or self._closes_otherwise(now)
+            or (text.rstrip().endswith(";") and self._goes_on(rest))
+            or (not rest and self._ends_in_header(text))
+        )
+
+    @property
+    def missing_brackets(self) -> str:
+        """What would close the brackets before the cursor, the innermost first, if any is open."""
+        is_whole = self._text is not None and not self._text.open
+        head = balance(self._around.head[-_MOST_HEAD:], self._marks)
+        return "" if is_whole else head._replace(quote=None).closers
+
+    @property
+    def missing_ends(self) -> list[str]:
+        """What would end a string or a comment that may be open before the cursor."""
+        head = self._around.head[-_MOST_HEAD:]
+        ends = [mark for mark in ('"""', "'''", "`") if head.count(mark) % 2]
+        ends += ["*/"] if head.rfind("/*") > head.rfind("*/") else []
+        quote = balance(self._before, self._marks).quote
+        return [*ends, quote] if quote else ends
+
+    def _closes_otherwise(self, now: Balance) -> bool:
+        """What stands behind closes something else than before, or more is closed than was open."""
+        if self._around.language_id in UNPAIRED_CLOSERS:
+            return False
+        if self._text is None:
+            return False
+        was, text = self._was.surplus, self._text
+        return not was - text.surplus <= now.surplus <= was + len(text.open)
+
+    def _goes_on(self, rest: str) -> bool:
+        """What stands behind belongs to a statement that has not ended."""
+        return bool(rest) and rest[0] not in CLOSERS + ";," and not rest.startswith(self._marks)
+
+    def _ends_in_header(self, text: str) -> bool:
+        """The text begins a block and nothing in it, unless the user has begun that line."""
+        *above, last = text.split("\n")
+        return bool(above or not self._before.strip()) and is_header(last)
+
+
+def _text_around(around: Surroundings) -> Balance | None:
+    """What the text leaves open, which an insertion may close, and closes too much; if it is short."""
+    head, tail = around.head, "\n".join((around.rest, *around.below))
+    if around.is_cut or len(head) + len(tail) > _MOST_CHARS:
+        return None
+    return balance(head + tail, around.marks)

@@ -1,0 +1,143 @@
+"""Whether the parser finds something newly broken with an insertion."""
+
+import time
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+from lsp_server.completion.judge import LineJudge
+from lsp_server.completion.surroundings import Surroundings
+from lsp_server.prompt.indentation import leading_space
+from lsp_server.prompt.parsed_line import EditedText, Fault, ParsedLine
+
+_PATIENCE_S = 0.04  # for all that is tried; what is not judged by then the line decides
+_FILLINGS = ("", "x", "x:")  # at a cursor where something is missing
+# In place of a line that nothing at its cursor makes whole.
+_PYTHON_LINES = ("pass", "if x:", "elif x:", "except:", "case x:")
+_MOST_MISSING = 3  # brackets before the cursor that the user has not closed yet
+_MANY = 1_000  # faults
+
+
+class _Around(NamedTuple):
+    """The text around the cursor, with what suits it best there.
+
+    `is_torn`: nothing mends it, nor would it be whole without the cursor's block. `faults` stand in
+    other lines whatever is inserted; at best `num_here` are left in the cursor's own, once
+    `closers` have closed what is open. `is_python`: Python reads the statements.
+    """
+
+    is_torn: bool
+    faults: frozenset[Fault]
+    num_here: int
+    closers: str
+    is_python: bool
+
+
+class SyntaxJudge:
+    """Judges by the parser what the cursor's line alone cannot tell.
+
+    `line` is the editor's line; what stands before the cursor is `lead`, which may be several
+    lines where a completion is taken as accepted.
+    """
+
+    knows_language = True
+
+    def __init__(
+        self,
+        line: ParsedLine,
+        around: Surroundings,
+        lead: str,
+        *,
+        clock: Callable[[], float] = time.thread_time,
+    ) -> None:
+        self._line, self._lead, self._rest = line, lead, around.rest
+        self._surroundings = around
+        self._edits: dict[str, EditedText] = {}  # by the line's new text: some are asked for again
+        self._clock = clock
+        self._began: float | None = None  # to judge
+        self._is_first = True
+
+    def accepts(self, text: str, replaced: int) -> bool:
+        """Whether all that is wrong is wrong without the insertion, too.
+
+        At the end of a line what the user has begun before the cursor may stay unfinished.
+        """
+        if not self._is_first and not self._by_line.accepts(text, replaced):
+            return False  # to parse what is open costs most
+        self._is_first = False
+        if self._is_late:
+            return self._by_line.accepts(text, replaced)
+        is_last = not self._rest[replaced:].strip()
+        return self._is_whole(text, replaced) or (is_last and self._may_grow(text, replaced))
+
+    @property
+    def _is_late(self) -> bool:
+        if self._began is None:
+            self._began = self._clock()
+        return self._clock() - self._began > _PATIENCE_S
+
+    @cached_property
+    def _by_line(self) -> LineJudge:
+        return LineJudge(self._surroundings)
+
+    def _is_whole(self, text: str, replaced: int) -> bool:
+        edited = self._edited(text, replaced)
+        if edited.tree is not None and not edited.faults:
+            return edited.is_python is not False or not self._around.is_python
+        is_old = not edited.num_here and edited.faults_around <= self._around.faults
+        # Where the grammar cannot read the text around, it cannot tell what an insertion breaks.
+        is_unknown = edited.tree is None or self._around.is_torn
+        return (is_old or is_unknown) and self._by_line.accepts(text, replaced)
+
+    def _may_grow(self, text: str, replaced: int) -> bool:
+        """The text goes on with what the user has begun, and leaves nothing open of its own."""
+        if not self._by_line.accepts(text, replaced):
+            return False
+        around = self._around
+        ends = [around.closers[:count] for count in range(1, len(around.closers) + 1)]
+        if self._line.language_id == "python":
+            space = leading_space((self._lead + text).rpartition("\n")[2])
+            ends.append(f"\n{space}    pass")
+        if any(self._is_whole(text + end, replaced) for end in ends):
+            return True
+        edited = self._edited(text, replaced)
+        is_around_equal = edited.faults_around <= around.faults
+        return is_around_equal and 0 < edited.num_here <= around.num_here
+
+    def _edited(self, text: str, replaced: int = 0) -> EditedText:
+        whole = self._lead + text + self._rest[replaced:]
+        if whole not in self._edits:
+            self._edits[whole] = self._line.with_text(whole)
+        return self._edits[whole]
+
+    @cached_property
+    def _around(self) -> _Around:
+        """What no filling mends, and what the best one leaves."""
+        without = self._line.without_block()
+        faults = without.faults_around
+        num_best, num_here, best_closers = _MANY, 0, ""
+        is_python = self._line.language_id != "python"
+        for edited, closers in self._filled():
+            faults &= edited.faults_around
+            is_python = is_python or edited.is_python is True
+            if len(edited.faults) < num_best:
+                num_best, num_here, best_closers = len(edited.faults), edited.num_here, closers
+            if self._is_late or (not num_best and is_python):
+                break
+        is_torn = bool(num_best and without.faults)
+        return _Around(is_torn, faults, num_here, best_closers, is_python)
+
+    def _filled(self) -> Iterator[tuple[EditedText, str]]:
+        """The text with fillings, and the closers that they end with."""
+        for filling in _FILLINGS:
+            yield self._edited(filling), ""
+        brackets = self._by_line.missing_brackets[:_MOST_MISSING]
+        for count in range(1, len(brackets) + 1):
+            for filling in _FILLINGS:
+                yield self._edited(filling + brackets[:count]), brackets[:count]
+        for end in self._by_line.missing_ends:
+            for closers in (end, end + brackets[:1]):
+                yield self._edited("x" + closers), closers
+        lead = self._lead.rpartition("\n")[2]
+        for filling in _PYTHON_LINES if self._line.language_id == "python" else ("",):
+            yield self._line.with_text(leading_space(lead) + filling), ""

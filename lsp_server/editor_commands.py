@@ -1,0 +1,50 @@
+"""What an editor asks beside completions: why there was nothing, and who else uses the host."""
+
+import time
+from typing import Any
+
+from engine.model.model_names import title_of
+from lsp_server.feedback import AskedWhy
+from lsp_server.host_address import host_status
+from lsp_server.last_prompt import prompt_sentence
+from lsp_server.reasons import HOST_TROUBLES, EmptyAnswer, shown_name
+from lsp_server.session import Session
+from lsp_server.status import StatusLine
+
+
+def why(session: Session) -> list[dict[str, Any]]:
+    """The last empty answers in all documents, the oldest first."""
+    now = time.time()
+    return [answer.shown(now) for answer in session.reasons.answers]
+
+
+def why_here(session: Session, status: StatusLine, about: AskedWhy) -> dict[str, Any]:
+    """Those of one document, the newest first, and why nothing would be shown in it now."""
+    now, uri, last = time.time(), about.text_document.uri, session.completer.last
+    return {
+        "now": _hindrance(session, status, about, now),
+        "answers": [answer.shown(now) for answer in session.reasons.of(uri)],
+        "prompt": prompt_sentence(last[1]) if last is not None and last[0] == uri else None,
+    }
+
+
+def _hindrance(
+    session: Session, status: StatusLine, about: AskedWhy, now_s: float
+) -> dict[str, Any] | None:
+    uri = about.text_document.uri
+    reason = session.completer.hindrance(uri)
+    if reason is None:
+        return None
+    line = about.position.line + 1 if about.position else None
+    detail = session.detail(uri, reason)
+    told = EmptyAnswer(now_s, shown_name(uri), reason, uri, line, detail).shown(now_s)
+    return told | status.of_host if reason in HOST_TROUBLES else told
+
+
+async def host_use(session: Session) -> dict[str, Any]:
+    """Whether a host is there, with which model, and how many others it serves."""
+    status = (await host_status(session.settings, session.link.client_id)).status
+    if status is None:
+        return {"running": False, "model": "", "numOtherClients": 0}
+    model = status.model or title_of(status.requested_model)
+    return {"running": True, "model": model, "numOtherClients": status.num_other_clients}

@@ -1,0 +1,68 @@
+"""The options of commands that load a model: which one, where it runs, how it decodes."""
+
+import argparse
+
+DTYPES = ("int8", "float32", "bfloat16", "fp8", "int4")
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """Which model, held how, where."""
+    group = parser.add_argument_group("model")
+    group.add_argument(
+        "--model",
+        metavar="NAME",
+        help="an alias (0.5b, 1.5b, 3b, ..., offline, offline-1.5b), a hub id, a local folder or "
+        "a .gguf file; the embedded offline model by default",
+    )
+    group.add_argument(
+        "--dtype",
+        choices=DTYPES,
+        help="how weights are held: int8 (default) or floats on a CPU; bfloat16 (default), fp8 or "
+        "int4 on a GPU",
+    )
+    add_device(group)
+
+
+def add_device(group: argparse._ActionsContainer) -> None:
+    """Where it runs."""
+    group.add_argument("--device", help="where it runs: auto (default), cpu, cuda or cuda:N")
+
+
+def add_decoding(parser: argparse.ArgumentParser, max_tokens: int) -> None:
+    """How text is made."""
+    group = parser.add_argument_group("decoding")
+    group.add_argument(
+        "--max-tokens",
+        metavar="N",
+        type=int,
+        default=max_tokens,
+        help=f"the longest completion; a line has about 10 tokens; {max_tokens} by default",
+    )
+    group.add_argument(
+        "--layout",
+        choices=("line", "psm"),
+        default="line",
+        help="where the cursor's line stands in the prompt: after the middle token, with token "
+        "healing (line), or in the prefix (psm)",
+    )
+    group.add_argument(
+        "--lookahead",
+        metavar="MODE",
+        default="auto",
+        help="how far a step drafts ahead, which changes the speed and not the text: auto, off, "
+        "a preset (coding, general, predictable, ...) or W,N,G",
+    )
+    group.add_argument(
+        "--temperature",
+        metavar="T",
+        type=float,
+        default=0.0,
+        help="0 (default) takes the likeliest token; up to 10, the higher, the more varied",
+    )
+    group.add_argument(
+        "--seed",
+        metavar="S",
+        type=int,
+        default=0,
+        help="with a temperature: each seed has its own text, the same in every run; 0 by default",
+    )

@@ -1,0 +1,183 @@
+"""A line within a parsed text: what the parser finds wrong where other text takes its place."""
+
+import ast
+import time
+import warnings
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import NamedTuple
+
+from tree_sitter import Node, Parser, Point, Tree
+
+_MOST_FAULTS = 50  # so many say no more than that the text is broken
+_PATIENCE_S = 0.05  # of this thread, for one parse
+_CLOSING = (b")", b"]", b"}", b"<")
+_MOST_PYTHON = 60_000  # bytes of a statement that Python's own parser is asked about
+
+
+class Fault(NamedTuple):
+    """A node that the grammar could not read, or had to make up."""
+
+    row: int
+    column: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedLine:
+    """The line `row` of a text that was parsed: `rows` are its lines in UTF-8, with line ends."""
+
+    parser: Parser
+    tree: Tree
+    language_id: str
+    row: int
+    rows: tuple[bytes, ...]
+
+    def with_text(self, text: str) -> "EditedText":
+        """The text with `text`, which may be several lines, in place of the line."""
+        new = (text.encode("utf-8", "replace") + b"\n").splitlines(keepends=True)
+        return self._with(new, self.row, self.row + 1)
+
+    def without_block(self) -> "EditedText":
+        """The text without all that is indented around the line, and what opens and closes it."""
+        above = range(self.row, -1, -1)
+        start = next((row for row in above if not self.rows[row][:1].isspace()), 0)
+        below = range(self.row + 1, len(self.rows))
+        end = next((row for row in below if self._begins_another(row)), len(self.rows))
+        return self._with([], start, end)
+
+    def _begins_another(self, row: int) -> bool:
+        first = self.rows[row][:1]
+        return not first.isspace() and first not in _CLOSING
+
+    def _with(self, new: Sequence[bytes], start: int, end: int) -> "EditedText":
+        """The text with `new` in place of the lines `start` to `end`."""
+        rows = (*self.rows[:start], *new, *self.rows[end:])
+        first = sum(map(len, self.rows[:start]))
+        tree = self.tree.copy()
+        tree.edit(
+            first,
+            first + sum(map(len, self.rows[start:end])),
+            first + sum(map(len, new)),
+            Point(start, 0),
+            Point(end, 0),
+            Point(start + len(new), 0),
+        )
+        parsed = parsed_in_time(self.parser, rows, tree, _PATIENCE_S, time.thread_time)
+        changed = range(start, start + len(new))
+        return EditedText(parsed, rows, self.language_id, changed, end - start)
+
+
+@dataclass(frozen=True)
+class EditedText:
+    """A text of which the lines `new` took the place of `num_old` others.
+
+    `tree` is None where the text is one that cannot be parsed in time.
+    """
+
+    tree: Tree | None
+    rows: tuple[bytes, ...]
+    language_id: str
+    new: range
+    num_old: int
+
+    @property
+    def num_here(self) -> int:
+        """How many faults stand in the new lines."""
+        return sum(fault.row in self.new for fault in self.faults)
+
+    @property
+    def faults_around(self) -> frozenset[Fault]:
+        """Those in other lines, at the rows that they had before."""
+        shift = self.num_old - len(self.new)
+        return frozenset(
+            fault._replace(row=fault.row + shift) if fault.row >= self.new.stop else fault
+            for fault in self.faults
+            if fault.row not in self.new
+        )
+
+    @cached_property
+    def faults(self) -> tuple[Fault, ...]:
+        """What the grammar could not read; of very many the first ones."""
+        if self.tree is None:
+            return (Fault(self.new.start, 0, "time"),)
+        return tuple(islice(_faults(self.tree.root_node), _MOST_FAULTS))
+
+    @property
+    def is_python(self) -> bool | None:
+        """Python reads the statements at the new lines; None: there are none, or it is not asked.
+
+        The grammar takes a header without a body for granted, and arguments in any order.
+        """
+        if self.language_id != "python" or self.tree is None:
+            return None
+        statements = b"".join(self._statements(self.tree))
+        if not statements.strip() or len(statements) > _MOST_PYTHON:
+            return None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of escapes that mean nothing
+                ast.parse(statements)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return False
+        return True
+
+    def _statements(self, tree: Tree) -> Sequence[bytes]:
+        """The outermost statements that the new lines belong to, and the one behind them."""
+        nodes = tree.root_node.children
+        first = bisect_left(nodes, self.new.start, key=lambda node: node.end_point.row)
+        last = bisect_left(nodes, self.new.stop, key=lambda node: node.start_point.row)
+        nodes = nodes[first : last + 1]  # the next one shows whether its indentation still fits
+        return self.rows[nodes[0].start_point.row : nodes[-1].end_point.row + 1] if nodes else ()
+
+
+def parsed_in_time(
+    parser: Parser,
+    rows: Sequence[bytes],
+    old: Tree | None,
+    limit_s: float,
+    clock: Callable[[], float],
+) -> Tree | None:
+    """The tree of `rows`, or None where that takes longer: a hostile text takes minutes."""
+    deadline, late = clock() + limit_s, False
+
+    def is_late(*_progress: object) -> bool:
+        nonlocal late
+        late = late or clock() > deadline
+        return late
+
+    def read(_offset: int, point: Point) -> bytes:
+        # A small text is over before the parser tells of its progress.
+        if is_late() or point.row >= len(rows):
+            return b""
+        # tree-sitter 0.26 never frees what it gets here, so it gets lines that are kept anyway:
+        # less than a kilobyte is lost at each keystroke.
+        return rows[point.row][point.column :]
+
+    try:
+        if old is None:
+            tree = parser.parse(read, progress_callback=is_late)
+        else:
+            tree = parser.parse(read, old, progress_callback=is_late)
+    except ValueError:  # it was stopped, and would go on with this text
+        parser.reset()
+        return None
+    return None if late else tree
+
+
+def _faults(root: Node) -> Iterator[Fault]:
+    """The innermost broken nodes; a tree may be thousands deep."""
+    nodes = [root]
+    while nodes:
+        node = nodes.pop()
+        broken = [] if node.is_error or node.is_missing else _broken_children(node)
+        nodes += reversed(broken)
+        if not broken and (node.is_missing or node.has_error):
+            yield Fault(*node.start_point, node.type)
+
+
+def _broken_children(node: Node) -> list[Node]:
+    return [child for child in node.children if child.has_error or child.is_missing]

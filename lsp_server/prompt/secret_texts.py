@@ -1,0 +1,199 @@
+"""Secrets in a text, by the marks that those who issue them put into them.
+
+Each kind has words that are looked for first, so that a text without them costs next to nothing,
+and an expression that takes time in proportion to the text, whatever that is.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+_PLACEHOLDERS = re.compile(
+    r"(?i)(?:.*(?:pass|pw|secret|token|changeme|example|redacted|your|dummy|foo|bar).*|(.)\1*)"
+)
+_DOTTED = re.compile(r"[A-Za-z_]\w{0,22}(?:\.[A-Za-z_]\w{0,22})+")  # settings.limit_2
+_BASE64 = re.compile("[A-Za-z0-9+][A-Za-z0-9+/]{39,}={0,2}")  # it may hold slashes and be no path
+_NO_HOSTS = re.compile(r"(?i)(?:localhost|127\.|\[|host\b|hostname|server\b|.*example|.*\.test\b)")
+
+
+LONGEST_LINE = 500_000  # characters; a longer one is looked at by nobody, and not sent
+UNJUDGED = "nothing that could be judged"
+
+
+class SecretText(NamedTuple):
+    """Where a secret stands, and what it looks like."""
+
+    row: int
+    what: str
+
+
+def _is_any(_found: re.Match[str]) -> bool:
+    return True
+
+
+def _is_drawn(found: re.Match[str]) -> bool:
+    """It looks as if chance had chosen the characters; placeholders and names do not."""
+    body = found[1]
+    return len(set(body)) > 8 and re.search(r"\d", body) is not None and "EXAMPLE" not in body
+
+
+def _is_mixed(found: re.Match[str]) -> bool:
+    return _is_drawn(found) and re.search("[A-Z]", found[1]) is not None
+
+
+def _is_value(found: re.Match[str]) -> bool:
+    """What stands there is meant itself: it names no file, no page and no variable."""
+    value = found[1]
+    is_path = "/" in value and not _BASE64.fullmatch(value)
+    return _is_drawn(found) and not is_path and not _DOTTED.fullmatch(value)
+
+
+def _is_login(found: re.Match[str]) -> bool:
+    """A password of somebody's, not one of a manual."""
+    user, password, host = found.groups()
+    is_word = len(password) < 6 and password.isalpha()
+    is_made_up = is_word or password == user or _PLACEHOLDERS.fullmatch(password) is not None
+    return not is_made_up and _NO_HOSTS.match(host) is None
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    what: str
+    words: tuple[str, ...]  # one of which stands in every such secret
+    pattern: re.Pattern[str]
+    holds: Callable[[re.Match[str]], bool]
+
+
+def _kind(
+    what: str,
+    words: str,
+    pattern: str,
+    holds: Callable[[re.Match[str]], bool] = _is_any,
+) -> _Kind:
+    return _Kind(what, tuple(words.split("|")), re.compile(pattern), holds)
+
+
+def _issued(
+    what: str,
+    prefix: str,
+    body: str,
+    holds: Callable[[re.Match[str]], bool] = _is_drawn,
+    *,
+    kinds: str = "",
+) -> _Kind:
+    """A token that begins with a prefix, and the rest of it.
+
+    What stands before is looked at after the prefix, as a search for that is fast.
+    """
+    name = re.escape(prefix)
+    return _kind(what, prefix, rf"{name}(?<![\w-]{name}){kinds}({body})(?![\w-])", holds)
+
+
+_KINDS = (
+    _kind("a private key", "PRIVATE KEY", "-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"),
+    _kind("a PuTTY key", "PuTTY-User-Key-File-", r"PuTTY-User-Key-File-\d+:"),
+    _kind("an age key", "AGE-SECRET-KEY-", r"AGE-SECRET-KEY-[A-Z0-9-]{50}"),
+    _issued("an AWS access key", "AKIA", "[A-Z2-7]{16}"),
+    _issued("an AWS access key", "ASIA", "[A-Z2-7]{16}"),
+    _kind(
+        "an AWS secret key",
+        "ecret_access_key|SECRET_ACCESS_KEY|ecretAccessKey",
+        r"""(?i:secret_?access_?key)["'\s:=]{1,10}([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])""",
+        _is_mixed,
+    ),
+    _issued("a GitHub token", "gh", "[A-Za-z0-9]{36,255}", kinds="[pousr]_"),
+    _issued("a GitHub token", "github_pat_", r"\w{40,255}"),
+    _issued("a GitLab token", "gl", r"[\w-]{20,255}", kinds="(?:pat|dt|rt)-"),
+    _issued("a Slack token", "xox", "[A-Za-z0-9-]{20,255}", kinds="[abeoprs]-"),
+    _kind(
+        "a Slack webhook",
+        "hooks.slack.com/services/",
+        r"hooks\.slack\.com/services/(T\w{6,20}/B\w{6,20}/\w{16,})",
+        _is_drawn,
+    ),
+    _issued("an API key", "sk-or-v1-", "[0-9a-f]{64}"),
+    _issued("an API key", "sk-", r"[\w-]{32,255}", _is_mixed),
+    _issued("a Stripe key", "sk_live_", "[A-Za-z0-9]{16,255}"),
+    _issued("a Stripe key", "rk_live_", "[A-Za-z0-9]{16,255}"),
+    _issued("a Google API key", "AIza", r"[\w-]{35}"),
+    _issued("a Google secret", "GOCSPX-", r"[\w-]{28}"),
+    _issued("an npm token", "npm_", "[A-Za-z0-9]{36}"),
+    _issued("a PyPI token", "pypi-", r"[\w-]{60,255}", _is_mixed),
+    _issued("a Hugging Face token", "hf_", "[A-Za-z0-9]{34}", _is_any),
+    _issued("a SendGrid key", "SG.", r"[\w-]{22}\.[\w-]{43}"),
+    _issued("a Vault token", "hvs.", r"[\w-]{24,255}", _is_mixed),
+    _kind("an Azure key", "AccountKey=", r"AccountKey=([A-Za-z0-9+/]{80,90}=*)", _is_mixed),
+    _issued("a web token", "eyJ", r"[\w-]{10,4000}\.eyJ[\w-]{10,4000}\.[\w-]{20,4000}"),
+    _kind(
+        "a password in an address",
+        "://",
+        r"""://([^\s/:@"'`<>{}$%()\[\]*,]{1,80}):([^\s/:@"'`<>{}$%()\[\]*,]{1,200})@([\w.\[-]+)""",
+        _is_login,
+    ),
+    _kind(
+        "a secret of an environment",
+        "SECRET|TOKEN=|PASSWORD=|API_KEY=|APIKEY=",
+        r"""(?m)^[ \t]*(?:export )?(?:[A-Z0-9_]{0,60}_)?"""
+        r"""(?:SECRET(?:_KEY)?|TOKEN|(?:PG)?PASSWORD|API_?KEY)="""
+        r"""["']?([^\s"'`$(){}<>\[\],;\\]{12,500})["']?[ \t]*$""",
+        _is_value,
+    ),
+)
+
+
+def secrets_in(text: str) -> Iterator[SecretText]:
+    """What `text` holds."""
+    for kind in _KINDS:
+        if any(word in text for word in kind.words):
+            row = end = 0
+            for found in filter(kind.holds, kind.pattern.finditer(text)):
+                row += text.count("\n", end, found.start())  # on from the one before
+                end = found.start()
+                yield SecretText(row, kind.what)
+
+
+def _judged(lines: Sequence[str]) -> Iterator[SecretText]:
+    """What lines hold; those that are too long are not looked through."""
+    too_long = [row for row, line in enumerate(lines) if len(line) > LONGEST_LINE]
+    yield from (SecretText(row, UNJUDGED) for row in too_long)
+    yield from secrets_in(
+        "\n".join("" if row in too_long else line for row, line in enumerate(lines))
+    )
+
+
+@dataclass(slots=True)
+class SecretLines:
+    """The secrets of a text that is edited: only lines that changed are looked at."""
+
+    _lines: Sequence[str] = ()
+    _found: dict[int, str] = field(default_factory=dict)  # by row
+
+    def follow(self, lines: Sequence[str]) -> SecretText | None:
+        """The first secret of the text, which has become `lines`."""
+        if lines is not self._lines:
+            former = self._lines
+            start = _num_alike(former, lines)
+            tail = _num_alike(former[start:][::-1], lines[start:][::-1])
+            end, added = len(former) - tail, len(lines) - len(former)
+            new = _judged(lines[start : len(lines) - tail])
+            self._found = {
+                **{row: what for row, what in self._found.items() if row < start},
+                **{row + added: what for row, what in self._found.items() if row >= end},
+                **{row + start: what for row, what in new},
+            }
+            self._lines = lines
+        row = min(self._found, default=None)
+        return None if row is None else SecretText(row, self._found[row])
+
+
+def _num_alike(some: Sequence[str], others: Sequence[str]) -> int:
+    """How many lines they begin with alike: by halving, as comparing slices is fast."""
+    low, high = 0, min(len(some), len(others))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if some[low:middle] == others[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -1,0 +1,229 @@
+"""What VS Code says of a state and of a document, and what it offers there."""
+
+from contextlib import contextmanager
+
+import pytest
+
+from tests.support.scripted_server import ScriptedServer
+from tests.support.vscode import foregram_extension, workbench
+
+pytestmark = [pytest.mark.e2e, pytest.mark.editors, pytest.mark.timeout(300)]
+
+ANSWER = {"file": "shop.py", "line": 1, "reason": "blank", "sentence": "only white space"}
+OLD = {**ANSWER, "time_s": 1000.0, "age_s": 12.4}
+OLDER = {**ANSWER, "reason": "left_scope", "sentence": "it left the block", "age_s": 700.0}
+PROMPT = "45 tokens; no other file was open"
+SECRET = {**OLD, "reason": "secret_file", "sentence": "the file may hold secrets", "age_s": 0.0}
+
+
+@pytest.fixture(scope="module")
+def code(bare_environ):
+    with workbench(bare_environ, {}, foregram_extension()) as started:
+        yield started
+
+
+@pytest.fixture
+def script(tmp_path):
+    """A server that is ready."""
+    folder = tmp_path / "server"
+    folder.mkdir()
+    scripted = ScriptedServer(folder)
+    scripted.status("Tiny on cpu", model="Tiny")
+    scripted.answers("foregram.hostUse", {"running": True, "model": "Tiny", "numOtherClients": 0})
+    return scripted
+
+
+@pytest.fixture
+def opened(code, script, tmp_path):
+    """Open a window on a folder with `shop.py` and `.env`, the first of them shown."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    (folder / "shop.py").write_text("total = 0\n")
+    (folder / ".env").write_text("KEY=1\n")
+
+    @contextmanager
+    def open_window(settings=None):
+        ours = {"foregram.server.command": script.command, **(settings or {})}
+        with code.window(folder, ours) as window:
+            window.open("shop.py")
+            window.until(lambda: script.heard("textDocument/didOpen"), "the server")
+            yield window
+
+    return open_window
+
+
+@pytest.fixture
+def window(opened):
+    with opened() as one:
+        one.wait_for_status("sparkle", saying="Tiny")
+        yield one
+
+
+def first_choice(window):
+    window.click_status()
+    window.choices()
+    return window.focused_choice()
+
+
+def test_the_first_document_is_told_to_each_server_that_has_started(script, window):
+    def told():
+        focused = [one.get("textDocument", {}) for one in script.heard("textDocument/didFocus")]
+        return [one["uri"].rpartition("/")[2] for one in focused if one]
+
+    window.until(lambda: told() == ["shop.py"], lambda: f"one document; there are {told()}")
+    window.command("foregram: Restart Server")
+    window.until(lambda: told() == 2 * ["shop.py"], lambda: f"it, again; there are {told()}")
+
+
+def test_why_speaks_of_this_file_and_place_with_the_age_and_all_of_it_on_demand(script, window):
+    script.answers("foregram.why", {"now": None, "answers": [OLD, OLDER], "prompt": PROMPT})
+    window.go_to(1, 3)
+    window.command("foregram: Why No Suggestion")
+    assert "shop.py, line 1, 12 s ago: only white space" in window.wait_for_message("ago")
+    (asked,) = [
+        one["arguments"]
+        for one in script.heard("workspace/executeCommand")
+        if one["command"] == "foregram.why"
+    ]
+    assert asked[0]["textDocument"]["uri"].endswith("/shop/shop.py")
+    assert asked[0]["position"] == {"line": 0, "character": 2}
+    window.press_button("Show All")
+    report = window.wait_for_report("why no suggestion in shop.py")
+    assert "12 s ago" in report
+    assert PROMPT in report
+    assert "11 min ago  shop.py, line 1: it left the block (left_scope)" in report
+
+
+def test_what_stands_against_a_suggestion_now_comes_with_a_button_that_mends_it(script, window):
+    remedy = {"action": "allowFile", "title": "Allow this file"}
+    script.answers("foregram.why", {"now": {**SECRET, "remedy": remedy}, "answers": [OLD]})
+    window.command("foregram: Why No Suggestion")
+    assert "shop.py: the file may hold secrets" in window.wait_for_message("secrets")
+    window.press_button("Allow this file")
+    window.wait_for_settings("foregram.allowSecretFiles")
+
+
+def test_a_suggestion_that_is_asked_for_by_a_button_is_shown(script, window):
+    remedy = {"action": "trigger", "title": "Ask for a suggestion"}
+    script.answers("foregram.why", {"now": None, "answers": [{**OLD, "remedy": remedy}]})
+    item = {"insertText": "import shop", "command": {"title": "", "command": "foregram.accept"}}
+    window.go_to(2, 1)
+    window.command("foregram: Why No Suggestion")
+    window.wait_for_message("12 s ago")
+    script.answers("textDocument/inlineCompletion", {"items": [item]})
+    window.press_button("Ask for a suggestion")
+    assert window.wait_for_ghost().ghost == "import shop"
+    assert script.heard("textDocument/inlineCompletion")[-1]["context"]["triggerKind"] == 1
+
+
+def test_where_nothing_is_known_of_the_file_no_other_file_is_blamed(script, window):
+    # A server of another age tells of all files, whatever it is asked.
+    script.answers("foregram.why", [{**SECRET, "file": ".env"}])
+    window.command("foregram: Why No Suggestion")
+    message = window.wait_for_message("shop.py")
+    assert ".env" not in message
+    assert "secrets" not in message
+
+
+def test_what_is_said_of_a_document_ends_with_it(script, window):
+    window.open(".env")
+    script.status("the file may hold secrets", "Inactive", reason="secret_file")
+    window.wait_for_status("circle-slash", saying="secrets")
+    script.answers("didChangeStatus", None)  # the server says nothing of the next document
+    window.open("shop.py")
+    window.wait_for_status("sparkle", saying="Tiny on cpu")
+
+
+def test_in_the_ready_state_the_menu_begins_with_a_suggestion_and_leads_to_the_settings(window):
+    assert "Suggest now" in first_choice(window)
+    window.pick("Open settings")
+    window.wait_for_settings("@ext:foregram.foregram")
+    window.until(window.settings, "the settings are found")
+    assert "Suggest code as you type." in window.settings()[0]
+
+
+def test_in_trouble_the_menu_begins_with_what_mends_it(script, window):
+    remedy = {"action": "chooseModel", "title": "Choose another model"}
+    script.status("no model is called qwen9b", "Error", state="failed", remedy=remedy)
+    window.wait_for_status("error", saying="qwen9b")
+    assert "Choose another model" in first_choice(window)
+    window.press("Enter")
+    window.until(lambda: any("offline" in one for one in window.choices()), "the models")
+
+
+def test_where_a_language_is_off_the_menu_begins_with_switching_it_on(code, opened):
+    with opened({"foregram.languages": {"python": False}}) as window:
+        window.wait_for_status("circle-slash", saying="python")
+        assert "Enable for python" in first_choice(window)
+        window.press("Enter")
+        window.wait_for_status("sparkle")
+        assert code.server.settings()["foregram.languages"] == {"python": True}
+
+
+def test_where_no_server_is_installed_the_menu_begins_with_installing_it(opened):
+    with opened() as window:
+        window.server.configure({"foregram.server.command": []})
+        window.wait_for_status("warning", saying="not installed")
+        assert "Install the Server" in first_choice(window)
+
+
+def test_a_wrong_model_is_refused_where_it_is_typed_and_a_right_one_is_set(code, script, window):
+    wrong = {"ok": False, "sentence": "no model is called qwen9b", "near": ["7b", "14b"]}
+    script.answers("foregram.checkModel", wrong)
+    window.command("foregram: Choose Model")
+    assert any("downloads 15.2 GB" in one for one in window.choices())
+    window.pick("Another one")
+    window.fill("qwen9b")
+    window.wait_for_objection("no model is called qwen9b; did you mean 7b or 14b?")
+    window.press("Enter")
+    script.answers("foregram.checkModel", {"ok": True, "near": []})
+    window.answer("me/mine")
+    window.until(lambda: code.server.settings().get("foregram.model") == "me/mine", "the setting")
+    window.until(lambda: "stop --force" in script.ran, "the host ends")
+
+
+def test_ending_a_host_that_others_use_is_asked_first(code, script, window):
+    script.answers("foregram.hostUse", {"running": True, "model": "Tiny", "numOtherClients": 2})
+    window.command("foregram: Choose Model")
+    window.pick("1.5b")
+    dialog = window.dialog()
+    assert "2 others use Tiny" in dialog.text_content()
+    dialog.locator(".monaco-button:has-text('Cancel')").click()
+    dialog.wait_for(state="hidden")
+    assert "stop --force" not in script.ran
+    assert "foregram.model" not in code.server.settings()
+    window.command("foregram: Choose Model")
+    window.pick("1.5b")
+    window.dialog().locator(".monaco-button:has-text('Load 1.5b')").click()
+    window.until(lambda: "stop --force" in script.ran, "the host ends")
+    assert code.server.settings()["foregram.model"] == "1.5b"
+
+
+def test_another_model_than_the_configured_one_is_said_and_mended(script, window):
+    remedy = {"action": "restart", "title": "Restart with Huge"}
+    said = "Tiny runs, and not Huge, which the settings name"
+    script.status(said, "Warning", configuredModel="Huge", remedy=remedy)
+    window.wait_for_status("warning", saying=said)
+    assert "Restart with Huge" in first_choice(window)
+    window.press("Enter")
+    window.until(lambda: "stop --force" in script.ran, "the host ends")
+
+
+def test_the_doctors_words_can_be_read_in_a_document_as_they_come(script, window):
+    script.prints("doctor", "runtime folder: good\nmodel: no model is called qwen9b\n")
+    window.command("foregram: Doctor")
+    report = window.wait_for_report("foregram doctor", "qwen9b")
+    assert report.splitlines()[:2] == [
+        "runtime folder: good",
+        "model: no model is called qwen9b",
+    ]
+    assert not window.is_dirty()
+
+
+def test_the_logs_of_the_window_and_of_the_host_can_be_read_in_a_document(script, window):
+    script.prints("logs", "listening\nTiny is loaded\n")
+    script.says("window/logMessage", type=1, message="the host has lost its GPU")
+    window.command("foregram: Show Logs")
+    report = window.wait_for_report("foregram logs", "Tiny is loaded")
+    assert "the host has lost its GPU" in report.partition("The completion host")[0]
+    assert "logs --lines 200" in script.ran

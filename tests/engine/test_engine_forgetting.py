@@ -1,0 +1,60 @@
+"""What was learned from buffers that are closed is not used any more, by the whole engine."""
+
+from dataclasses import replace
+
+import pytest
+
+from engine.config import StopRules
+from engine.engine import Engine, EngineOptions
+from engine.request import Buffer, ClosedBuffers, CompletionRequest
+from tests.support.tiny_models import save_model, tiny_model
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+SHARED = "class Account:\n    def balance_of(self, owner_name):\n"
+RULES = StopRules(
+    max_tokens=12, suffix=False, indentation=False, repetition=False, max_blank_lines=1000
+)
+ASKED = CompletionRequest(
+    prefix=SHARED + "        return ",
+    suffix="\n",
+    path="a.py",
+    open_buffers=(Buffer("b.py", SHARED * 3 + "        return 1\n", key="file:///b.py"),),
+    workspace="client\0shop",
+    cache_key="shop\0file:///a.py\0",
+    stop=RULES,
+)
+OTHER = replace(ASKED, path="c.py", open_buffers=(), cache_key="shop\0file:///c.py\0")
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory):
+    folder = save_model(tiny_model("qwen2", seed=4), tmp_path_factory.mktemp("model"))
+    cache = tmp_path_factory.mktemp("cache")
+    return Engine.load(EngineOptions(cache_folder=cache, model=str(folder), threads=1))
+
+
+def closed(name):
+    uri = f"file:///{name}"
+    keys = frozenset({f"shop\0{uri}\0"})
+    return ClosedBuffers("client\0shop", frozenset({uri}), frozenset({name}), "shop\0", keys)
+
+
+def test_a_closed_files_prompt_and_completions_are_gone(engine):
+    first = engine.complete(ASKED)
+    assert engine.complete(ASKED).stats.reused_tokens > 0
+    engine.forget(closed("a.py"))
+    again = engine.complete(ASKED)
+    assert again.stats.reused_tokens == 0
+    assert again.text == first.text
+
+
+def test_a_prompt_that_shows_a_closed_neighbour_is_gone_and_others_stay(engine):
+    engine.complete(ASKED)
+    with_neighbour = engine.complete(ASKED).stats
+    engine.complete(OTHER)
+    alone = engine.complete(OTHER).stats
+    assert (with_neighbour.neighbours, alone.neighbours) == (("b.py",), ())
+    engine.forget(closed("b.py"))
+    assert engine.complete(OTHER).stats.reused_tokens == alone.reused_tokens > 0
+    assert engine.complete(ASKED).stats.reused_tokens < with_neighbour.reused_tokens // 2

@@ -1,0 +1,197 @@
+"""No answer of a model, however wrong its end, leaves code broken that was whole."""
+
+from itertools import islice
+
+import pytest
+
+from lsp_server.code_places import LANGUAGES, CodePlace, is_broken
+from lsp_server.completion.postprocess import process
+from lsp_server.completion.processed import Processed
+from lsp_server.completion.surroundings import Surroundings
+from lsp_server.completion.syntax_judge import SyntaxJudge
+from lsp_server.prompt.syntax import DocumentSyntax
+from lsp_server.reasons import Reason
+from tests.support.code_places import code_places
+
+PLACES = code_places(15)
+
+
+def shown(place: CodePlace, answer: str) -> Processed:
+    """What becomes of an answer, with all the time that it takes to judge it."""
+    lines, position = place.lines, place.position
+    line = DocumentSyntax(place.language_id).parsed_line(lines, position.line)
+    around = Surroundings.of(lines, position, language_id=place.language_id)
+    assert line is not None
+    return process(answer, around, SyntaxJudge(line, around, around.before, clock=lambda: 0.0))
+
+
+def at(text: str, language_id: str = "typescript") -> CodePlace:
+    """A cursor at the bar."""
+    prefix, _, suffix = text.partition("|")
+    return CodePlace("", language_id, prefix, "", suffix)
+
+
+def test_there_are_many_places_in_all_languages():
+    assert len(PLACES) >= 150
+    assert sum(bool(place.rest.strip()) for place in PLACES) >= 75
+    assert sum(not place.rest.strip() for place in PLACES) >= 15
+    assert {place.language_id for place in PLACES} == set(LANGUAGES.values())
+
+
+@pytest.mark.parametrize(
+    ("number", "place"), list(enumerate(PLACES)), ids=[place.name for place in PLACES]
+)
+def test_no_answer_breaks_the_code(number, place):
+    """At a line's end only a statement may stay unfinished that the user has begun."""
+    is_begun = not place.rest.strip() and is_broken(place.with_text("", 0), place.language_id)
+    for answer in islice(place.answers(), number % 2, None, 2):  # every answer at every other place
+        made = shown(place, answer)
+        if made.reason is None and not is_begun:
+            text = place.with_text(made.text, made.replaced_chars_after_cursor)
+            assert not is_broken(text, place.language_id), (answer, made)
+
+
+def test_the_true_text_is_shown_nearly_everywhere():
+    whole = 0
+    for place in PLACES:
+        made = shown(place, place.truth)
+        text = place.with_text(made.text, made.replaced_chars_after_cursor)
+        truth = place.with_text(place.truth, 0)
+        whole += made.reason is None and text.split() == truth.split()
+    assert whole >= 0.9 * len(PLACES)
+
+
+@pytest.mark.parametrize(
+    ("language_id", "text", "answer", "expected"),
+    [
+        (
+            "typescript",
+            "const top = all.sort((a, b) => |).slice(0, limit);\n",
+            "b[1] - a[1]);",
+            "const top = all.sort((a, b) => b[1] - a[1]).slice(0, limit);\n",
+        ),
+        (
+            "javascript",
+            "const words = text.match(/[a-z|+/g);\n",
+            "0-9]+/g",
+            "const words = text.match(/[a-z0-9]+/g);\n",
+        ),
+        (
+            "python",
+            "def area(self, |) -> float:\n    return 1.0\n",
+            "width: float, height: float) -> int:",
+            "def area(self, width: float, height: float) -> float:\n    return 1.0\n",
+        ),
+        (
+            "python",
+            "def area(self):\n    |\n\n\ndef other():\n    pass\n",
+            'width = 1\n    """The width',
+            "def area(self):\n    width = 1\n\n\ndef other():\n    pass\n",
+        ),
+        (
+            "python",
+            "def area(self):\n    |\n\n\ndef other():\n    pass\n",
+            "width = 1\n    if width:\n",
+            "def area(self):\n    width = 1\n\n\ndef other():\n    pass\n",
+        ),
+        (
+            "python",
+            "call(first=1, |)\n",
+            "second=2, third",
+            "call(first=1, second=2)\n",
+        ),
+        (
+            "typescript",
+            "switch (kind) {\n  |\n}\n",
+            'case "a":\n    go();\n  case "b": {\n    stop();',
+            'switch (kind) {\n  case "a":\n    go();\n}\n',
+        ),
+        (
+            "go",
+            "func add(a int|) int {\n\treturn a\n}\n",
+            ", b int) int {\n\treturn a + b\n}",
+            "func add(a int, b int) int {\n\treturn a\n}\n",
+        ),
+    ],
+)
+def test_what_breaks_the_code_is_cut_off(language_id, text, answer, expected):
+    place = at(text, language_id)
+    made = shown(place, answer)
+    assert place.with_text(made.text, made.replaced_chars_after_cursor) == expected
+
+
+def test_what_cannot_be_cut_to_something_whole_is_not_shown():
+    place = at("def area(self):\n    |\n\n\nwidth = 1\n", "python")
+    assert shown(place, "try:\n").reason is Reason.BREAKS_CODE
+
+
+@pytest.mark.parametrize(
+    ("language_id", "text", "answer"),
+    [
+        ("python", "for row in |", "rows:"),
+        ("python", "total(first, |", "second"),
+        ("javascript", "function area() {\n  |", "return width * height;"),
+        ("python", 'def area(a, b):\n    """|\n    return a + b\n', "Return the sum."),
+        ("python", 'def f(a):\n    """Say.\n\n    |\n\n    return a\n', "Args: a number"),
+        ("javascript", "/**\n * |\nfunction f() {}\n", "Adds two numbers."),
+        ("javascript", "const q = `select |\nconst r = 1;\n", "name from t"),
+        ("go", "func f() {\n\tq(`select |\n}\n", "name from t"),
+        ("java", "class A {\n  /** |\n  int f() { return 1; }\n}\n", "The answer."),
+        ("c", "/* |\nint a;\n", "A number."),
+        ("javascript", "function area() {\n  |\n\nfunction next() {\n}\n", "return 1;\n}"),
+    ],
+)
+def test_what_the_user_has_begun_may_stay_unfinished(language_id, text, answer):
+    """Not every editor writes the closing bracket along with the opening one."""
+    assert shown(at(text, language_id), answer).text == answer
+
+
+def test_a_fault_elsewhere_in_the_file_hides_nothing():
+    place = at("def broken(:\n    pass\n\n\ndef area(self):\n    return max(|, 1)\n", "python")
+    assert shown(place, "self.width").text == "self.width"
+    assert shown(place, "self.width, (").text == "self.width"
+
+
+def test_where_the_grammar_does_not_know_the_file_the_line_decides():
+    macros = "BEGIN_LIST one\n  ITEM two END; @\n"
+    place = at(macros + "static int a(void) {\n  return max(|, 1);\n}\n", "c")
+    assert shown(place, "width * 2").text == "width * 2"
+    assert shown(place, "width * 2));").text == "width * 2"
+
+
+def test_the_parser_has_little_time_and_then_the_line_decides():
+    place = at("call(first, |)\n", "python")
+    line = DocumentSyntax("python").parsed_line(place.lines, 0)
+    around = Surroundings.of(place.lines, place.position, language_id="python")
+    assert line is not None
+    ticks = iter(range(10**6))
+    judge = SyntaxJudge(line, around, around.before, clock=lambda: float(next(ticks)))
+    assert process("second, (third", around, judge).text == "second"
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "expected"),
+    [
+        ("rows.sort(by(|)).first(5)", ":name));", "rows.sort(by(:name)).first(5)"),
+        ("puts(|)", '"a', "puts()"),
+        ("puts(|)", "first, (second", "puts(first)"),
+        ("puts(\n  |);", "first(1", "puts(\n  first);"),
+    ],
+)
+def test_without_a_grammar_brackets_quotes_and_the_statements_end_decide(text, answer, expected):
+    place = at(text, "ruby")
+    around = Surroundings.of(place.lines, place.position, language_id="ruby")
+    made = process(answer, around)
+    assert place.with_text(made.text, made.replaced_chars_after_cursor) == expected
+
+
+def test_without_a_grammar_half_a_header_is_not_shown():
+    place = at("|\n", "ruby")
+    around = Surroundings.of(place.lines, place.position, language_id="ruby")
+    assert process("if (x) {", around).reason is Reason.BREAKS_CODE
+
+
+def test_prose_may_leave_open_what_it_likes():
+    place = at("It's (as they say |", "markdown")
+    around = Surroundings.of(place.lines, place.position, language_id="markdown")
+    assert process('so "new', around).text == 'so "new'

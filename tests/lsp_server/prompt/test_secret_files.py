@@ -1,0 +1,63 @@
+"""Names that tell of secrets, their copies, and names that only sound like them."""
+
+from pathlib import PurePath
+
+import pytest
+
+from lsp_server.prompt.secret_files import is_secret_name
+
+SECRET = [
+    # environments
+    *(".env", ".ENV", ".env.local", "prod.env", ".envrc", ".flaskenv", ".dev.vars"),
+    *(".env.production.local", ".env.json", ".environment", ".env~", ".env.ts.pem"),
+    *("env.production", "env.local", "env.staging"),
+    # keys and stores
+    *("server.PEM", "id_rsa", "id_ed25519.pub", "AuthKey_1.p8", "vault.kdbx", "krb5.keytab"),
+    *(".ssh/known_hosts", ".gnupg/deep/trustdb.gpg", ".password-store/web/bank.gpg"),
+    # infrastructure
+    *("terraform.tfstate", "terraform.tfstate.backup", "a.tfvars", "a.auto.tfvars.json"),
+    *("kubeconfig", "kubeconfig-prod", "kubeconfig.yaml", "dev.kubeconfig", ".kube/config"),
+    *("application_default_credentials.json", "service-account.json", "service_account_ci.json"),
+    *("client_secret_12.apps.json", "app-firebase-adminsdk-x1.json", "msal_token_cache.json"),
+    *("appsettings.Production.json", "local.settings.json", "vault.yml", ".vault-token"),
+    # words
+    *("credentials", "credentials.json", "credentials.toml", "my-credentials.json"),
+    *("db_credentials.properties", ".aws/credentials", "secrets.yml", "secret.yaml", "secrets"),
+    *("secrets.ini", "secrets.prod.json", "secrets.enc.yaml", "app.secrets.json"),
+    *("passwords.txt", "passwd", "password.csv"),
+    # programs
+    *(".npmrc", ".yarnrc.yml", ".terraformrc", ".dockercfg", ".my.cnf", ".s3cfg", "pip.conf"),
+    *("deep/down/.netrc", "auth.json", "gh/hosts.yml", ".git/config", ".docker/config.json"),
+    *(".m2/settings.xml", ".gradle/gradle.properties", "huggingface/token", ".pgpass"),
+    # what was typed
+    *(".bash_history", ".zsh_history", ".python_history", "fish_history", ".viminfo"),
+    # copies
+    *("server.pem.bak", "server.key~", "terraform.tfvars.old", "secrets.yml.orig", ".npmrc.1"),
+    *(".server.key.swp", "#server.key#", ".#server.key", "credentials.json.2.bak"),
+]
+OPEN = [
+    *("main.py", "environment.ts", "env.ts", "env.js", "keys.py", "key.ts", "my.envelope", "env"),
+    *(".env.d.ts", ".environment.ts", ".env.js", ".env_settings.py"),
+    *("credentials_service.ts", "credentials.py", "credentialsHelper.json", "CredentialsForm.tsx"),
+    *("secrets.py", "secret_santa.py", "secretary.json", "secretsmanager.tf", "secrets.rs"),
+    *("kubeconfig.go", "passwords.py", "password_reset.html", "reset-password.json"),
+    *("locales/en/auth.json", "src/i18n/auth.json", "auth.ts", "appsettings.json"),
+    *("hosts.yml", "config", ".github/config.yml", "git/config", "history.py", "ssh/a.py"),
+    *("settings.xml", "gradle.properties", "token", "a.py.bak", "notes.txt~", ".gitignore"),
+]
+
+
+@pytest.mark.parametrize("name", SECRET)
+def test_a_name_tells_of_secrets(name):
+    assert is_secret_name(PurePath(name))
+    assert is_secret_name(PurePath("/home/ada/shop", name.swapcase()))
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_a_name_tells_of_none(name):
+    assert not is_secret_name(PurePath(name))
+    assert not is_secret_name(PurePath("/home/ada/shop", name))
+
+
+def test_no_name_is_no_secret():
+    assert not is_secret_name(PurePath())

@@ -1,0 +1,43 @@
+"""A model's name is judged where it is typed."""
+
+import pytest
+
+from lsp_server.model_choice import check_name
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "tiny").mkdir()
+    (tmp_path / "tiny" / "config.json").write_text("{}")
+    (tmp_path / "tiny.gguf").write_bytes(b"GGUF")
+    (tmp_path / "notes.txt").touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", ["1.5b", " 7b ", "owner/name", "FOLDER/tiny", "FOLDER/tiny.gguf"])
+def test_what_can_be_a_model_is_taken(folder, name):
+    assert check_name(name.replace("FOLDER", str(folder))).ok
+
+
+@pytest.mark.parametrize("name", ["qwen" * 999, "qwen" * 999 + "9b"])
+def test_of_a_name_without_end_a_piece_is_repeated(name):
+    assert "qwen" in check_name(name).sentence
+    assert len(check_name(name).sentence) < 300
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence", "near"),
+    [
+        ("qwen9b", "no model is called 'qwen9b'", ["7b", "14b"]),
+        ("gpt", "known are 0.5b, 1.5b", []),
+        ("./tiny", "write the whole path", []),
+        ("FOLDER/nothing", "there is no", []),
+        ("FOLDER/notes.txt", "is no .gguf file", []),
+        ("FOLDER", "holds no config.json", []),
+    ],
+)
+def test_what_cannot_is_refused_with_the_reason(folder, name, sentence, near):
+    told = check_name(name.replace("FOLDER", str(folder)))
+    assert not told.ok
+    assert sentence in told.sentence
+    assert told.near == near

@@ -1,0 +1,28 @@
+"""What mends a host depends on what is wrong with it, and on where it is."""
+
+import pytest
+
+from lsp_server.remedies import host_remedy
+
+
+@pytest.mark.parametrize(
+    ("code", "is_remote", "action"),
+    [
+        ("model_not_found", False, "chooseModel"),
+        ("model_corrupt", True, "chooseModel"),
+        ("no_space", False, "chooseModel"),
+        ("bad_configuration", False, "openSettings"),
+        ("wrong_token", False, "restart"),
+        ("wrong_token", True, "setToken"),
+        ("wrong_protocol", False, "restart"),
+        ("host_unavailable", False, "showLogs"),
+        ("device_lost", False, "restart"),
+        ("", False, "doctor"),
+        ("", True, "chooseHost"),
+    ],
+)
+def test_a_failure_has_its_remedy(code, is_remote, action):
+    remedy = host_remedy(code, is_remote=is_remote)
+    assert remedy.action == action
+    assert remedy.title
+    assert remedy.in_terminal

@@ -1,0 +1,82 @@
+"""Cursors in the files of `tests/data/places`, and bad answers there."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from pathlib import Path
+from random import Random
+
+from tree_sitter import Node
+
+from lsp_server.code_places import LANGUAGES, CodePlace, tokens
+from lsp_server.completion.brackets import balance
+from lsp_server.prompt.grammars import parser_for
+
+ROOT = Path(__file__).parents[2]
+_MOST_CHARS = 160  # of what is cut out
+_CLOSERS = ")]}\"'`"
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredPlace(CodePlace):
+    """A place and what a model may write there."""
+
+    @property
+    def name(self) -> str:
+        """For the reports of tests."""
+        return f"{self.file}:{self.position.line + 1}:{self.position.character + 1}"
+
+    def answers(self) -> Iterator[str]:
+        """What a model may write here: the truth, too much of it, too little, and nonsense."""
+        truth, rest = self.truth, self.rest
+        yield truth
+        yield truth + rest  # the rest of the line again
+        yield truth + rest.rstrip(";") + ";"
+        yield truth + self.suffix[:120]  # and the lines below
+        for closers in (")", ");", "])", "})", '"', "'", "`", "}\n}", ")\n", ") {"):
+            yield truth + closers
+        yield truth.rstrip(_CLOSERS)  # closers that are missing
+        yield truth + " + ("
+        yield truth[: len(truth) // 2]
+        yield truth + '\n    """Say what'
+        yield truth + "\nif ready:"
+        yield truth + "\nfor (const one of all) {"
+        yield "\n".join([truth, *self._following(3)])  # a block that a limit has cut
+
+    def _following(self, count: int) -> list[str]:
+        return self.suffix.split("\n")[1 : 1 + count]
+
+
+@cache
+def code_places(count: int, seed: int = 0) -> tuple[AnsweredPlace, ...]:
+    """So many places in each file."""
+    files = sorted((ROOT / "tests/data/places").iterdir())
+    return tuple(place for file in files for place in _places(file, count, Random(seed)))  # noqa: S311 - a seed chooses, not a secret
+
+
+def _places(file: Path, count: int, chance: Random) -> Iterator[AnsweredPlace]:
+    text, language_id = file.read_text("utf-8"), LANGUAGES[file.suffix]
+    parser = parser_for(language_id)
+    assert parser is not None
+    leaves = list(tokens(parser.parse(text.encode()).root_node))
+    starts = chance.sample(range(len(leaves) - 1), len(leaves) - 1)
+    found = (_cut(text, leaves, start, chance.randrange(1, 12)) for start in starts)
+    places = (AnsweredPlace(file.name, language_id, *parts) for parts in found if _is_fit(parts[1]))
+    return islice(places, count)
+
+
+def _cut(text: str, leaves: list[Node], start: int, length: int) -> tuple[str, str, str]:
+    """A few tokens, or at every fourth place all up to the line's end."""
+    source = text.encode()
+    first = leaves[start].start_byte
+    last = leaves[min(start + length, len(leaves)) - 1].end_byte
+    if start % 4 == 0:
+        last = source.find(b"\n", first)
+    return source[:first].decode(), source[first:last].decode(), source[last:].decode()
+
+
+def _is_fit(truth: str) -> bool:
+    found = balance(truth)
+    is_even = not (found.open or found.surplus or found.quote)
+    return bool(truth.strip()) and len(truth) <= _MOST_CHARS and is_even
