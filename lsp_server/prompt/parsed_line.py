@@ -4,13 +4,15 @@ import ast
 import time
 import warnings
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
 from tree_sitter import Node, Parser, Point, Tree
+
+from lsp_server.prompt.bounded_parse import parsed_in_time
 
 _MOST_FAULTS = 50  # so many say no more than that the text is broken
 _PATIENCE_S = 0.05  # of this thread, for one parse
@@ -132,40 +134,6 @@ class EditedText:
         last = bisect_left(nodes, self.new.stop, key=lambda node: node.start_point.row)
         nodes = nodes[first : last + 1]  # the next one shows whether its indentation still fits
         return self.rows[nodes[0].start_point.row : nodes[-1].end_point.row + 1] if nodes else ()
-
-
-def parsed_in_time(
-    parser: Parser,
-    rows: Sequence[bytes],
-    old: Tree | None,
-    limit_s: float,
-    clock: Callable[[], float],
-) -> Tree | None:
-    """The tree of `rows`, or None where that takes longer: a hostile text takes minutes."""
-    deadline, late = clock() + limit_s, False
-
-    def is_late(*_progress: object) -> bool:
-        nonlocal late
-        late = late or clock() > deadline
-        return late
-
-    def read(_offset: int, point: Point) -> bytes:
-        # A small text is over before the parser tells of its progress.
-        if is_late() or point.row >= len(rows):
-            return b""
-        # tree-sitter 0.26 never frees what it gets here, so it gets lines that are kept anyway:
-        # less than a kilobyte is lost at each keystroke.
-        return rows[point.row][point.column :]
-
-    try:
-        if old is None:
-            tree = parser.parse(read, progress_callback=is_late)
-        else:
-            tree = parser.parse(read, old, progress_callback=is_late)
-    except ValueError:  # it was stopped, and would go on with this text
-        parser.reset()
-        return None
-    return None if late else tree
 
 
 def _faults(root: Node) -> Iterator[Fault]:

@@ -7,6 +7,7 @@ from itertools import islice
 from tree_sitter import Node, Parser, Point, Tree
 
 from engine.host.protocol import LineSplice, Position
+from lsp_server.prompt.bounded_parse import is_ordinary, parsed_in_time
 from lsp_server.prompt.grammars import parser_for
 from lsp_server.prompt.indentation import indent_of
 from lsp_server.prompt.line_scan import comment_marks
@@ -18,7 +19,7 @@ from lsp_server.prompt.node_types import (
     STRING_ENDS,
     STRINGS,
 )
-from lsp_server.prompt.parsed_line import ParsedLine, parsed_in_time
+from lsp_server.prompt.parsed_line import ParsedLine
 from lsp_server.prompt.place import Opener, Place, find_opener, place_in_code
 from lsp_server.prompt.text_place import block_by_text, inside_by_text, place_by_text
 
@@ -112,7 +113,8 @@ class DocumentSyntax:
         """The tree of all; None, from now on, where the text is not one that people write."""
         source = b"".join(self._rows)
         tree = None
-        if sum(map(source.count, (b"(", b"[", b"{"))) <= MAX_BRACKETS:
+        num_brackets = sum(map(source.count, (b"(", b"[", b"{")))
+        if num_brackets <= MAX_BRACKETS and is_ordinary(parser, source, time.thread_time):
             tree = parsed_in_time(parser, self._rows, old, _WHOLE_S, time.thread_time)
         self._is_hopeless, self._is_behind, self._num_failed = tree is None, False, 0
         self._tree = tree

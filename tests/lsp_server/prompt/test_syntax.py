@@ -1,5 +1,7 @@
 """Where the cursor stands, by a syntax tree and by text."""
 
+import resource
+import sys
 import time
 
 import pytest
@@ -146,6 +148,37 @@ def test_a_text_that_is_made_to_cost_the_parser_much_is_judged_without_it(langua
         follower.catch_up()
         follower.parsed_line(lines, len(lines) - 1)
     assert time.process_time() - began < 5.0
+
+
+@pytest.mark.parametrize(
+    ("language", "piece"),
+    [
+        ("java", "=>a"),
+        ("c", "def => "),
+        ("rust", "return -> "),
+        ("go", "= & "),
+        ("java", "=> ~ await "),
+    ],
+)
+@pytest.mark.parametrize("num_pieces", [400, 30_000])
+def test_a_text_that_the_parser_would_fill_the_memory_with_is_judged_without_it(
+    language, piece, num_pieces
+):
+    """Where such a text ended the parser took 24 GB, in one go that nothing can stop."""
+    lines = (*[piece * 50] * (num_pieces // 50), "", "x = ")
+    follower = DocumentSyntax(language)
+    before_mb = _most_resident_mb()
+    for _ in range(3):
+        assert follower.place(lines, Position(len(lines) - 1, 4)) in Place
+        follower.catch_up()
+    assert num_pieces < 1_000 or follower._tree is None
+    assert _most_resident_mb() < before_mb + 700
+
+
+def _most_resident_mb() -> float:
+    """Of this process, so far."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most / (1e6 if sys.platform == "darwin" else 1e3)
 
 
 def test_a_text_that_is_large_and_ordinary_has_its_tree():
