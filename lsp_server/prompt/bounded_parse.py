@@ -44,8 +44,8 @@ def parsed_in_time(
     return None if is_late() else tree
 
 
-def is_ordinary(parser: Parser, source: bytes, clock: Callable[[], float]) -> bool:
-    """Whether the parser can come to the end of `source` without harm.
+def is_ordinary(parser: Parser, source: bytes, limit_s: float, clock: Callable[[], float]) -> bool:
+    """Whether the parser can come to the end of `source` without harm, and likely in time.
 
     Through text that makes no sense it may take many ways at once. At its end it puts all of them
     together, in one go that nothing can stop: seconds and gigabytes for 10,000 tokens, and four
@@ -54,9 +54,10 @@ def is_ordinary(parser: Parser, source: bytes, clock: Callable[[], float]) -> bo
     starts = [found.start() for found in islice(_TOKEN.finditer(source), 0, None, _PIECE)]
     if len(starts) < 2:
         return True
+    deadline = clock() + limit_s
     for start, end in pairwise([*starts, len(source)]):
         began = clock()
         parser.parse(source[start:end])
-        if clock() - began > _PIECE_S:
+        if clock() > min(began + _PIECE_S, deadline):
             return False
     return True

@@ -114,8 +114,9 @@ class DocumentSyntax:
         source = b"".join(self._rows)
         tree = None
         num_brackets = sum(map(source.count, (b"(", b"[", b"{")))
-        if num_brackets <= MAX_BRACKETS and is_ordinary(parser, source, time.thread_time):
-            tree = parsed_in_time(parser, self._rows, old, _WHOLE_S, time.thread_time)
+        limit = _WHOLE_S, time.thread_time
+        if num_brackets <= MAX_BRACKETS and is_ordinary(parser, source, *limit):
+            tree = parsed_in_time(parser, self._rows, old, *limit)
         self._is_hopeless, self._is_behind, self._num_failed = tree is None, False, 0
         self._tree = tree
         return tree
