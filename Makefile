@@ -59,8 +59,9 @@ demo: $(READY)
 	$(say) "and with it"
 	$(BIN)/foregram complete $(DEMO)/inventory.py:57 --open $(DEMO)/orders.py
 
+# Two processes, a file each: more of them would hold the model more often.
 test: $(READY)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -12,10 +12,11 @@ from typing import Protocol, TextIO
 from engine import Buffer, CompletionRequest
 from engine.completer import Completer
 from engine.errors import InputError
+from engine.memory import peak_resident_bytes
 from lsp_server.prompt.privacy import Privacy
 from lsp_server.prompt.secret_texts import UNJUDGED, SecretLines
 from lsp_server.reasons import Reason
-from lsp_server.report import CompletionReport, peak_memory_mb
+from lsp_server.report import CompletionReport
 from lsp_server.source_file import Location, SourceFile
 
 
@@ -134,7 +135,7 @@ def complete(
         model=info.model,
         device=info.device,
         dtype=info.dtype,
-        peak_memory_mb=peak_memory_mb(),
+        peak_memory_mb=peak_resident_bytes() / 2**20,
     )
     output.end(report)
     return report

@@ -1,7 +1,5 @@
 """What a finished completion is reported as: one line for people, one object for programs."""
 
-import resource
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,9 +72,3 @@ class CompletionReport:
             "peak_memory_mb": round(self.peak_memory_mb, 1),
             "finish_reason": self.result.finish_reason.value,
         }
-
-
-def peak_memory_mb() -> float:
-    """This process's largest resident size so far, in units of 2**20 bytes."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (2**20 if sys.platform == "darwin" else 2**10)

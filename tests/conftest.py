@@ -15,6 +15,8 @@ from engine.model.offline_parts import OFFLINE_MODELS, find_parts
 from lsp_server.settings import Settings
 
 os.environ.setdefault("GOMP_SPINCOUNT", "20000")  # as the foregram command does
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers share the cores
 # On a GPU deterministic work asks cuBLAS for it, and torch may warn where it is not set.
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 if not Path("/dev/nvidiactl").exists():

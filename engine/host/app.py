@@ -2,12 +2,9 @@
 
 import asyncio
 import os
-import resource
-import sys
 import time
 from collections.abc import AsyncIterator, Callable
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -33,8 +30,8 @@ from engine.host.protocol import (
     SyncRequest,
 )
 from engine.host.service import CompletionService, NotReadyError
+from engine.memory import resident_bytes
 
-_STATM = Path("/proc/self/statm")  # in pages: all, resident, ...
 _Request = Request[Any, Any, Any]
 _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 _CODES = {
@@ -113,7 +110,7 @@ def create_app(service: CompletionService, stop: Callable[[], None] | None) -> L
     @get("/metrics", media_type=MediaType.TEXT)
     async def metrics() -> bytes:
         """Count for Prometheus."""
-        memory = {"memory_bytes": memory_bytes()}
+        memory = {"memory_bytes": float(resident_bytes())}
         return service.metrics.page(service.gauges() | memory)
 
     return Litestar(
@@ -155,18 +152,9 @@ def _status(service: CompletionService, uptime_s: float, client: str) -> Status:
         num_buffers=int(gauges["buffers"]),
         pool_tokens=int(gauges["pool_tokens"]),
         kv_bytes=int(gauges["kv_bytes"]),
-        memory_mb=memory_bytes() / 1e6,
+        memory_mb=resident_bytes() / 1e6,
         last_prompt=service.last_prompt,
     )
-
-
-def memory_bytes() -> float:
-    """Resident memory of this process: now on Linux, elsewhere the most it had so far."""
-    try:
-        return float(int(_STATM.read_text().split()[1]) * resource.getpagesize())
-    except OSError:
-        unit = 1 if sys.platform == "darwin" else 1024
-        return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
 
 
 def _problem(status: int, problem: msgspec.Struct, **headers: str) -> Response[Any]:

@@ -3,13 +3,11 @@
 import asyncio
 import threading
 from contextlib import aclosing
-from pathlib import Path
 
 import msgspec
 import pytest
 
 from engine import FinishReason, ModelNotFoundError
-from engine.host.app import memory_bytes
 from engine.host.protocol import (
     Bounds,
     BufferSync,
@@ -426,21 +424,6 @@ async def test_who_is_cancelled_while_it_waits_counts_as_cancelled(tmp_path):
         page = (await host.client.get("/metrics")).text
     assert "foregram_cancelled_total 1.0" in page
     assert 'foregram_requests_total{outcome="cancelled"} 1.0' in page
-
-
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux tells")
-async def test_memory_is_what_is_resident_now():
-    before = memory_bytes()
-    ballast = b"x" * 200_000_000
-    held = memory_bytes()
-    del ballast
-    assert held - before > 150_000_000
-    assert held - memory_bytes() > 150_000_000
-
-
-async def test_where_the_system_does_not_tell_memory_is_the_peak(tmp_path, monkeypatch):
-    monkeypatch.setattr("engine.host.app._STATM", tmp_path / "none")
-    assert memory_bytes() > 10_000_000
 
 
 async def test_clients_take_turns(tmp_path):

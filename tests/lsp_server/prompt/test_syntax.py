@@ -1,7 +1,5 @@
 """Where the cursor stands, by a syntax tree and by text."""
 
-import resource
-import sys
 import time
 
 import pytest
@@ -9,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.host.protocol import LineSplice, Position
+from engine.memory import peak_resident_bytes
 from lsp_server.prompt import syntax
 from lsp_server.prompt.place import Place
 from lsp_server.prompt.syntax import DocumentSyntax
@@ -167,18 +166,12 @@ def test_a_text_that_the_parser_would_fill_the_memory_with_is_judged_without_it(
     """Where such a text ended the parser took 24 GB, in one go that nothing can stop."""
     lines = (*[piece * 50] * (num_pieces // 50), "", "x = ")
     follower = DocumentSyntax(language)
-    before_mb = _most_resident_mb()
+    before = peak_resident_bytes()
     for _ in range(3):
         assert follower.place(lines, Position(len(lines) - 1, 4)) in Place
         follower.catch_up()
     assert num_pieces < 1_000 or follower._tree is None
-    assert _most_resident_mb() < before_mb + 700
-
-
-def _most_resident_mb() -> float:
-    """Of this process, so far."""
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most / (1e6 if sys.platform == "darwin" else 1e3)
+    assert peak_resident_bytes() < before + 700e6
 
 
 def test_a_text_that_is_large_and_ordinary_has_its_tree():

@@ -1,0 +1,35 @@
+"""How much memory this process takes."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine.memory import peak_resident_bytes, resident_bytes
+
+only_linux = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells")
+
+
+@only_linux
+def test_memory_is_what_is_resident_now_and_the_peak_is_the_most_so_far():
+    before = resident_bytes()
+    ballast = b"x" * 200_000_000
+    held = resident_bytes()
+    del ballast
+    assert held - before > 150_000_000
+    assert held - resident_bytes() > 150_000_000
+    assert peak_resident_bytes() > before + 150_000_000
+
+
+@only_linux
+def test_a_process_does_not_count_the_memory_of_the_one_that_started_it():
+    ballast = b"x" * 200_000_000
+    script = "from engine.memory import peak_resident_bytes; print(peak_resident_bytes())"
+    told = subprocess.check_output([sys.executable, "-c", script])
+    assert 1_000_000 < int(told) < len(ballast)
+
+
+def test_where_the_system_does_not_tell_memory_is_the_peak(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.memory._STATUS", tmp_path / "none")
+    assert resident_bytes() == peak_resident_bytes() > 10_000_000
