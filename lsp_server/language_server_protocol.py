@@ -100,16 +100,30 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
         """Hand a message to its handler; refuse what cannot be read or comes out of turn."""
         if isinstance(message, UnreadableMessage):
             self._refuse_unreadable(message)
-        elif isinstance(message, RPCRequest) and (refusal := self._out_of_turn(message)):
-            self._send_response(message.id, error=refusal)
-        elif isinstance(message, RPCRequest) and (reason := self._turned_away(message)):
-            error = types.ResponseError(types.ErrorCodes.InvalidRequest, reason)
-            self._send_response(message.id, error=error)
-            sys.exit(1)  # nothing that it says after this is heard
-        elif isinstance(message, RPCNotification) and self._is_early(message):
-            _LOG.info("left out: %s comes before initialize", message.method)
-        else:
+        elif self._is_in_turn(message):
             super().handle_message(message)
+
+    def _is_in_turn(self, message: RPCMessage) -> bool:
+        """Whether a message may be heard now; one that may not is answered here."""
+        is_open = self._workspace is not None and not self._shutdown
+        if is_open and getattr(message, "method", "") != types.INITIALIZE:
+            return True  # nearly all: to ask a message for its kind takes 0.05 ms
+        if isinstance(message, RPCRequest):
+            return self._is_answered_later(message)
+        if isinstance(message, RPCNotification) and self._is_early(message):
+            _LOG.info("left out: %s comes before initialize", message.method)
+            return False
+        return True
+
+    def _is_answered_later(self, request: RPCRequest) -> bool:
+        if refusal := self._out_of_turn(request):
+            self._send_response(request.id, error=refusal)
+            return False
+        if reason := self._turned_away(request):
+            error = types.ResponseError(types.ErrorCodes.InvalidRequest, reason)
+            self._send_response(request.id, error=error)
+            sys.exit(1)  # nothing that it says after this is heard
+        return True
 
     def _refuse_unreadable(self, message: UnreadableMessage) -> None:
         if message.message_id is not None:
@@ -137,8 +151,7 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
 
     def _is_early(self, message: RPCNotification) -> bool:
         """Who has not said who it is changes nothing, but may go."""
-        is_harmless = isinstance(message, RPCRequest) or message.method == types.EXIT
-        return self._workspace is None and not is_harmless
+        return self._workspace is None and message.method != types.EXIT
 
     def _send_response(
         self,

@@ -74,7 +74,8 @@ class Permissions:
         path = _path(snapshot.uri)
         known = self._secrets.setdefault(snapshot.uri, SecretLines())
         found = known.follow(snapshot.lines)
-        return None if path is not None and self._privacy.allows(path) else found
+        is_allowed = found is not None and path is not None and self._privacy.allows(path)
+        return None if is_allowed else found
 
 
 def _path(uri: str) -> Path | None:

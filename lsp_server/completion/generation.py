@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from typing import NamedTuple
 
 from engine.host.protocol import Chunk, CompleteEvent, Done, Failed, Position
 from lsp_server.completion.cursor import Origin
@@ -17,22 +18,32 @@ _UNWANTED = Failed("cancelled", "nobody waits for it")
 _GRACE_S = 0.15  # editors cancel a request before or after they send the next one
 
 
+class Reader(NamedTuple):
+    """What is done with a text: with its first piece, while the host goes on, and at its end."""
+
+    prepare: Callable[[], None]
+    finish: Callable[[Done], Reason | None]
+
+
+NOBODY = Reader(lambda: None, lambda _: None)
+
+
 class Generation:
     """One running completion, which ends when nobody waits for it any more.
 
-    `events` are the host's. `finish` is called with its last event, before anyone who waits.
+    `events` are the host's. The reader has the last one before anyone who waits.
     """
 
     def __init__(
         self,
         origin: Origin,
         events: AsyncGenerator[CompleteEvent],
-        finish: Callable[[Done], Reason | None],
+        reader: Reader,
     ) -> None:
         self.origin = origin
         self.reason: Reason | None = None  # why what was written is not worth showing
         self._events = events
-        self._finish = finish
+        self._reader = reader
         self._text = ""
         self._outcome: Done | Failed | None = None
         self._changed = asyncio.Event()
@@ -93,10 +104,12 @@ class Generation:
         if self.is_finished:
             return
         if isinstance(event, Chunk):
+            if not self._text:
+                self._reader.prepare()
             self._text += event.text
         else:
             if isinstance(event, Done):
-                self.reason = self._finish(event)
+                self.reason = self._reader.finish(event)
             self._outcome = event
         self._changed.set()
         self._changed = asyncio.Event()

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from engine.host.protocol import Bounds, CompleteRequest, Done, LineSplice, Position, Sampled
 from lsp_server.completion.cursor import Cursor, Origin, accepted
-from lsp_server.completion.generation import Generation
-from lsp_server.completion.judge import Judge
+from lsp_server.completion.generation import NOBODY, Generation, Reader
+from lsp_server.completion.judge import Judge, LineJudge
 from lsp_server.completion.postprocess import process
 from lsp_server.completion.surroundings import Surroundings
 from lsp_server.completion.syntax_judge import SyntaxJudge
@@ -63,7 +63,7 @@ class Generations:
             cursor.snapshot,
             cursor.overlay,
             bounds_for(cursor.trigger, place),
-            self._finisher(origin, around, self._judge(cursor.snapshot, origin, around)),
+            self._reader(origin, around, self._judge(cursor.snapshot, origin, around)),
             sampling=sampling,
         )
         self._running[cursor.snapshot.uri] = generation
@@ -83,11 +83,9 @@ class Generations:
         around = _surroundings(origin, place, Trigger.AUTOMATIC, after_accept=True)
         bounds = bounds_for(Trigger.AUTOMATIC, place, after_accept=True)
         row = cursor.origin.position.line
-        finisher = self._finisher(origin, around, self._judge(cursor.snapshot, origin, around, row))
+        reader = self._reader(origin, around, self._judge(cursor.snapshot, origin, around, row))
         self._end_ahead()
-        self._ahead = self._generation(
-            origin, cursor.snapshot, overlay, bounds, finisher, ahead=True
-        )
+        self._ahead = self._generation(origin, cursor.snapshot, overlay, bounds, reader, ahead=True)
 
     def prefill(self, snapshot: Snapshot, position: Position) -> None:
         """Have the host read a prompt that is likely to be asked for."""
@@ -99,7 +97,7 @@ class Generations:
         if self._reading is not None:
             self._reading.cancel()
         self._reading = self._generation(
-            origin, snapshot, (), Bounds(max_tokens=0), lambda _: None, ahead=True
+            origin, snapshot, (), Bounds(max_tokens=0), NOBODY, ahead=True
         )
 
     def finished(self, generation: Generation) -> None:
@@ -140,7 +138,7 @@ class Generations:
         held: Snapshot,
         overlay: tuple[LineSplice, ...],
         bounds: Bounds,
-        finish: Callable[[Done], Reason | None],
+        reader: Reader,
         *,
         sampling: Sampled | None = None,
         ahead: bool = False,
@@ -165,23 +163,21 @@ class Generations:
             ),
             is_speculative=ahead,
         )
-        return Generation(origin, self._link.complete(request, held), finish)
+        return Generation(origin, self._link.complete(request, held), reader)
 
     def _judge(
         self, held: Snapshot, origin: Origin, around: Surroundings, row: int | None = None
-    ) -> Judge | None:
+    ) -> Judge:
         """Who knows whether code breaks at `origin`, whose text is `held` but from line `row` on."""
         row = origin.position.line if row is None else row
         line = self._places.parsed_line(held, row)
         if line is None:
-            return None
+            return LineJudge(around)
         above = origin.snapshot.lines[row : origin.position.line]
         return SyntaxJudge(line, around, "\n".join((*above, around.before)))
 
-    def _finisher(
-        self, origin: Origin, around: Surroundings, judge: Judge | None
-    ) -> Callable[[Done], Reason | None]:
-        """Remember what was written, or tell why it is nothing."""
+    def _reader(self, origin: Origin, around: Surroundings, judge: Judge) -> Reader:
+        """Remembers what was written, or tells why it is nothing."""
 
         def finish(done: Done) -> Reason | None:
             self.last = origin.snapshot.uri, done
@@ -195,7 +191,7 @@ class Generations:
                 self._known.remember(*place, done.id, made.text, made.replaced_chars_after_cursor)
             return made.reason
 
-        return finish
+        return Reader(judge.prepare, finish)
 
 
 def _place_by_text(origin: Origin) -> Place:

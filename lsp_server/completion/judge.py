@@ -1,5 +1,6 @@
 """Whether a line stays whole with an insertion: its brackets, its quotes, its statement."""
 
+from functools import cached_property
 from typing import Protocol
 
 from lsp_server.completion.brackets import CLOSERS, Balance, balance
@@ -17,6 +18,10 @@ class Judge(Protocol):
 
     knows_language: bool
 
+    def prepare(self) -> None:
+        """Look at the text around while there is time."""
+        ...
+
     def accepts(self, text: str, replaced: int) -> bool:
         """Whether nothing is newly broken with `text` in place of characters behind the cursor."""
         ...
@@ -30,8 +35,18 @@ class LineJudge:
     def __init__(self, around: Surroundings) -> None:
         self._around, self._marks = around, around.marks
         self._before, self._rest = around.before[-_LONG:], around.rest[:_LONG]
-        self._was = balance(self._before + self._rest, self._marks)
-        self._text = _text_around(around)
+
+    def prepare(self) -> None:
+        """Count what is open around the cursor."""
+        _ = self._was, self._text
+
+    @cached_property
+    def _was(self) -> Balance:
+        return balance(self._before + self._rest, self._marks)
+
+    @cached_property
+    def _text(self) -> Balance | None:
+        return _text_around(self._around)
 
     def accepts(self, text: str, replaced: int) -> bool:
         """Whether brackets, quotes and the statement's end are as whole as before."""

@@ -57,6 +57,11 @@ class SyntaxJudge:
         self._began: float | None = None  # to judge
         self._is_first = True
 
+    def prepare(self) -> None:
+        """See what is wrong around the cursor, which most of the time goes into."""
+        _ = self._around
+        self._began = None
+
     def accepts(self, text: str, replaced: int) -> bool:
         """Whether all that is wrong is wrong without the insertion, too.
 
