@@ -99,7 +99,9 @@ class Completer:
         if not found:
             return Answer(reason=reason or Reason.MODEL_SAID_NOTHING)
         if self._settings().speculate and silence is None:
-            self._generations.look_ahead(cursor, found[0])
+            # Later than soon: the answer goes out first.
+            loop = asyncio.get_running_loop()
+            loop.call_later(0, self._look_ahead, cursor, found[0])
         shown = found if asked.trigger is Trigger.INVOKED else found[:1]
         return Answer(tuple(self._item(cursor, one) for one in shown))
 
@@ -222,6 +224,10 @@ class Completer:
             return _FAILURES.get(outcome.code, Reason.HOST_FAILED)
         # None: the user typed something else than what is written.
         return Reason.SUPERSEDED if outcome is None else generation.reason
+
+    def _look_ahead(self, cursor: Cursor, shown: Remainder) -> None:
+        if not self._is_outdated(cursor.snapshot):
+            self._generations.look_ahead(cursor, shown)
 
     def _is_outdated(self, snapshot: Snapshot) -> bool:
         now = self._documents.snapshot(snapshot.uri)
