@@ -14,7 +14,7 @@ from engine.decoding.stopping.suffix_head import SuffixHead
 from engine.decoding.stopping.sureness import SurenessRule
 from engine.request import FinishReason
 
-_PATIENCE = 2  # times the limit, for a text that is of no use as it stands
+_PATIENCE = 1.5  # times the limit, for a text that is of no use as it stands; 2 is felt as waiting
 
 
 class Stop(NamedTuple):

@@ -88,13 +88,13 @@ def test_the_time_limit_waits_for_a_line_end():
 
 
 @pytest.mark.parametrize("opened", ["for a in b:\n", "call(\n", "if (a) {\n"])
-def test_the_time_limit_gives_a_text_that_is_only_begun_as_much_time_again(opened):
+def test_the_time_limit_gives_a_text_that_is_only_begun_half_as_much_time_again(opened):
     now = [0.0]
     stopper = Stopper(StopRules(time_limit_s=1.0), PREFIX, SUFFIX, clock=lambda: now[0])
     assert stopper.push("        ") is None
-    now[0] = 1.5
+    now[0] = 1.2
     assert stopper.push(opened) is None
-    now[0] = 2.0
+    now[0] = 1.6
     stop = stopper.push("            go()\n            if there:\n")
     assert stop is not None
     assert stop.reason is FinishReason.TIME
