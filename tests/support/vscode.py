@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import BrowserContext, sync_playwright
+from playwright.sync_api import BrowserContext, Page, sync_playwright
 from playwright.sync_api import Error as PageError
+from playwright.sync_api import TimeoutError as PageTimeout
 
 from tests.support.editor_parts import part
 from tests.support.vscode_screen import prepare
@@ -55,7 +56,7 @@ class Workbench:
         page.on("pageerror", lambda error: window.console.append(str(error)))
         try:
             page.goto(self.server.address(place), wait_until="domcontentloaded")
-            page.wait_for_selector(".explorer-folders-view .monaco-list", timeout=1000 * _START_S)
+            _wait_for_files(page)
             prepare(page)
             yield window
         except BaseException as error:
@@ -86,6 +87,16 @@ def workbench(
 def foregram_extension() -> Path:
     """Our packed extension. Skips the test where it is not built."""
     return part("vsix")
+
+
+def _wait_for_files(page: Page) -> None:
+    """Wait for the file list; a workspace of folders sometimes opens without any of them."""
+    files = ".explorer-folders-view .monaco-list"
+    try:
+        page.wait_for_selector(files, timeout=1000 * _START_S / 2)
+    except PageTimeout:
+        page.reload(wait_until="domcontentloaded")
+        page.wait_for_selector(files, timeout=1000 * _START_S)
 
 
 def _keep_evidence(window: Window) -> str:
