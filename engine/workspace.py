@@ -14,6 +14,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from engine.common_start import common_start
 from engine.decoding.pool import DocumentId, NgramPool
 from engine.decoding.tree import Source
 
@@ -117,9 +118,9 @@ class Workspace:
         former = self.text(path)
         if former == text:
             return
-        start = _alike(former, text)
+        start = common_start(former, text)
         shorter = min(len(former), len(text)) - start
-        tail = _alike(former[::-1][:shorter], text[::-1][:shorter])
+        tail = common_start(former[::-1][:shorter], text[::-1][:shorter])
         self.change(path, start, len(former) - tail, text[start : len(text) - tail])
 
     def close(self, path: str) -> None:
@@ -145,18 +146,6 @@ class Workspace:
         if path not in self._texts:
             raise ValueError(f"{path} is not open")
         return self._texts[path]
-
-
-def _alike(one: str, other: str) -> int:
-    """How many characters they begin with alike: by halving, as comparing slices is fast."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def split_blocks(text: str) -> list[str]:

@@ -2,30 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from engine.bench.crossfile_scoring import CrossfileScore, crossfile_score, cut
 from engine.bench.crossfile_tasks import CrossfileTask
+from engine.completer import Completer
 from engine.config import Layout, Lookahead, Sampling, StopRules
 from engine.request import CompletionChunk, CompletionRequest, CompletionResult
 
 OnProgress = Callable[[int, int], None]  # completions done, completions in all
 
 ARMS = ("none", "open_files")
-
-
-class Engine(Protocol):
-    """As far as this benchmark needs it."""
-
-    def complete(
-        self,
-        request: CompletionRequest,
-        *,
-        on_chunk: Callable[[CompletionChunk], None],
-        cancelled: Callable[[], bool],
-    ) -> CompletionResult:
-        """Complete; `cancelled` is asked before every step."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +80,7 @@ class _Judged:
 
 
 def run_crossfile(
-    engine: Engine,
+    engine: Completer,
     tasks: Sequence[CrossfileTask],
     options: CrossfileOptions,
     on_progress: OnProgress,
@@ -108,7 +94,9 @@ def run_crossfile(
     return runs
 
 
-def _run(engine: Engine, task: CrossfileTask, arm: str, options: CrossfileOptions) -> CrossfileRun:
+def _run(
+    engine: Completer, task: CrossfileTask, arm: str, options: CrossfileOptions
+) -> CrossfileRun:
     judged = _Judged(task)
     result = engine.complete(
         options.request(task, arm), on_chunk=judged.take, cancelled=lambda: judged.is_enough

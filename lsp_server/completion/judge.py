@@ -4,13 +4,11 @@ from functools import cached_property
 from typing import Protocol
 
 from lsp_server.completion.brackets import CLOSERS, Balance, balance
-from lsp_server.completion.surroundings import Surroundings
+from lsp_server.completion.surroundings import LONGEST_SIDE, MOST_CHARS, Surroundings
 from lsp_server.prompt.line_scan import UNPAIRED_CLOSERS
 from lsp_server.prompt.text_place import is_header
 
-_LONG = 2_000  # characters of the cursor's line on either side that are read
 _MOST_HEAD = 20_000  # characters before the cursor in which something may be open
-_MOST_CHARS = 200_000  # around the cursor that brackets are counted in
 
 
 class Judge(Protocol):
@@ -34,7 +32,7 @@ class LineJudge:
 
     def __init__(self, around: Surroundings) -> None:
         self._around, self._marks = around, around.marks
-        self._before, self._rest = around.before[-_LONG:], around.rest[:_LONG]
+        self._before, self._rest = around.before[-LONGEST_SIDE:], around.rest[:LONGEST_SIDE]
 
     def prepare(self) -> None:
         """Count what is open around the cursor."""
@@ -100,6 +98,6 @@ class LineJudge:
 def _text_around(around: Surroundings) -> Balance | None:
     """What the text leaves open, which an insertion may close, and closes too much; if it is short."""
     head, tail = around.head, "\n".join((around.rest, *around.below))
-    if around.is_cut or len(head) + len(tail) > _MOST_CHARS:
+    if around.is_cut or len(head) + len(tail) > MOST_CHARS:
         return None
     return balance(head + tail, around.marks)

@@ -4,15 +4,13 @@ import re
 from itertools import takewhile
 
 from lsp_server.completion.brackets import CLOSERS, CLOSING, balance
-from lsp_server.completion.surroundings import Surroundings
+from lsp_server.completion.surroundings import LONGEST_SIDE, MOST_CHARS, Surroundings
 from lsp_server.prompt.indentation import indent_of
 from lsp_server.reasons import Reason
 
 _LETTERS = 5  # letters and digits that make a line evidence, wherever it stands
 _MOST_LINES = 12  # below that are compared
 _MOST_CLOSERS = 12  # behind the cursor that are weighed
-_LONG = 2_000  # characters of the cursor's line on either side that are read
-_MOST_CHARS = 200_000  # around the cursor that brackets are counted in
 _WORD = re.compile(r"\w")
 _CLOSING_LINE = re.compile(r"\n\s*[)\]}]")
 
@@ -55,7 +53,7 @@ def without_next(text: str, around: Surroundings) -> str | Reason:
 
 def without_comment(text: str, around: Surroundings) -> str:
     """The text up to a comment at its end, which would swallow the rest of the line."""
-    before = around.before[-_LONG:]
+    before = around.before[-LONGEST_SIDE:]
     start = balance(before + text, around.marks).comment
     if start is None or start < len(before):  # the cursor itself stands in a comment
         return text
@@ -69,7 +67,7 @@ def without_surplus(text: str, around: Surroundings, replaced: int) -> str | Rea
     if around.is_cut or not balance(text, around.marks).surplus:
         return text
     head, tail = around.head, "\n".join((around.rest[replaced:], *around.below))
-    if len(head) + len(tail) > _MOST_CHARS:
+    if len(head) + len(tail) > MOST_CHARS:
         return text
     was = balance(head + around.rest[:replaced] + tail, around.marks).surplus
     surplus = balance(head + text + tail, around.marks).surplus - was
@@ -96,7 +94,7 @@ def _partly_written(text: str, rest: str) -> int:
 
 def _closers_written(text: str, around: Surroundings) -> int:
     """How many closing characters right behind the cursor the text has made superfluous."""
-    head, rest = around.before[-_LONG:], around.rest[:_LONG]
+    head, rest = around.before[-LONGEST_SIDE:], around.rest[:LONGEST_SIDE]
     before = balance(head + rest, around.marks)
     faults = []
     for count in range(num_closers(rest) + 1):

@@ -10,6 +10,8 @@ from lsp_server.prompt.indentation import indent_unit
 from lsp_server.prompt.line_scan import UNPAIRED, comment_marks
 
 _WINDOW = 1_000  # lines on either side
+LONGEST_SIDE = 2_000  # characters of the cursor's line on either side that are read
+MOST_CHARS = 200_000  # around the cursor that brackets are counted in
 _UNIT_LINES = 100  # on either side that tell the unit of indentation
 
 

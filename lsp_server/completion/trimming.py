@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from lsp_server.completion.brackets import balance
-from lsp_server.completion.surroundings import Surroundings
+from lsp_server.completion.surroundings import MOST_CHARS, Surroundings
 from lsp_server.prompt.extent import Extent
 from lsp_server.prompt.indentation import indent_of
 from lsp_server.reasons import Reason
@@ -19,7 +19,6 @@ _SENTINEL = re.compile(
 )
 _CLOSING_LINE = re.compile(r"\s*[)\]}]+[;,]?\s*")
 _FENCE = re.compile(r"\s*`{3,}[\w+#.-]*\s*")
-_MOST_CHARS = 200_000  # around the cursor that brackets are counted in
 _MOST_LINES = 8  # of a block that is repeated
 _COPIES = 3  # of a block of several lines
 _COPIES_OF_LINE = 4  # of a single line: short runs of equal lines are ordinary code
@@ -116,7 +115,7 @@ def _closes(lines: Sequence[str], number: int, around: Surroundings) -> bool:
     if _CLOSING_LINE.fullmatch(lines[number]) is None:
         return False
     head, tail = around.head, "\n".join((around.rest, *around.below))
-    if len(head) + len(tail) > _MOST_CHARS:
+    if len(head) + len(tail) > MOST_CHARS:
         return False
     with_line = head + "\n".join(lines[: number + 1]) + tail
     return balance(with_line, around.marks).surplus <= balance(head + tail, around.marks).surplus

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from engine.common_start import common_start
+
 _PLACEHOLDERS = re.compile(
     r"(?i)(?:.*(?:pass|pw|secret|token|changeme|example|redacted|your|dummy|foo|bar).*|(.)\1*)"
 )
@@ -173,8 +175,8 @@ class SecretLines:
         """The first secret of the text, which has become `lines`."""
         if lines is not self._lines:
             former = self._lines
-            start = _num_alike(former, lines)
-            tail = _num_alike(former[start:][::-1], lines[start:][::-1])
+            start = common_start(former, lines)
+            tail = common_start(former[start:][::-1], lines[start:][::-1])
             end, added = len(former) - tail, len(lines) - len(former)
             new = _judged(lines[start : len(lines) - tail])
             self._found = {
@@ -185,15 +187,3 @@ class SecretLines:
             self._lines = lines
         row = min(self._found, default=None)
         return None if row is None else SecretText(row, self._found[row])
-
-
-def _num_alike(some: Sequence[str], others: Sequence[str]) -> int:
-    """How many lines they begin with alike: by halving, as comparing slices is fast."""
-    low, high = 0, min(len(some), len(others))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if some[low:middle] == others[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low

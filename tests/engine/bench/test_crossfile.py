@@ -9,6 +9,7 @@ from engine.bench.crossfile_scoring import crossfile_score, first_statement
 from engine.bench.crossfile_tasks import CrossfileTask, load_crossfile_tasks
 from engine.errors import InputError
 from engine.request import CompletionChunk
+from tests.support.fake_engine import FakeEngine
 from tests.support.scripted_engine import result
 
 ROW = {
@@ -103,8 +104,11 @@ def test_a_random_line_is_cut_at_its_end():
     assert crossfile_score(task(target=""), "").similarity == 1.0
 
 
-class Guessing:
+class Guessing(FakeEngine):
     """Knows the answer where it sees other files; writes on until it is cancelled."""
+
+    def __init__(self):
+        super().__init__(())
 
     def complete(self, request, *, on_chunk, cancelled):
         text = ""
