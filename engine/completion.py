@@ -5,10 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from engine.decoding.decoder import Step
-from engine.decoding.stopping import Stop, Stopper
-from engine.model.loaded_model import LoadedModel
+from engine.model.loading.loaded_model import LoadedModel
 from engine.model.prompt import Prompt
 from engine.request import CompletionChunk, CompletionResult, CompletionStats, FinishReason
+from engine.stopping import Stop, Stopper
 from engine.text_stream import TextStream
 
 

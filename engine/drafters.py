@@ -4,19 +4,19 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from engine.decoding.decoder import Drafter, NoDrafts
-from engine.decoding.drafting import Knowledge, LookaheadDrafter
-from engine.decoding.pool import NgramPool, PoolFullError
-from engine.decoding.recycler import Recycler
-from engine.decoding.text_lookup import TextLookup
-from engine.decoding.tree import Source
+from engine.drafting.lookahead import Knowledge, LookaheadDrafter
+from engine.drafting.open_buffers import OpenBuffers
+from engine.drafting.pool import NgramPool, PoolFullError
+from engine.drafting.recycler import Recycler
+from engine.drafting.text_lookup import TextLookup
+from engine.drafting.tree import Source
+from engine.drafting.workspace import Workspace
 from engine.lanes import Lane
 from engine.learning import Learning
 from engine.model.prompt import Prompt
 from engine.model.token_tree import MAX_ROWS
 from engine.model.tokenizer import Tokenizer
-from engine.open_buffers import OpenBuffers
 from engine.request import CompletionRequest
-from engine.workspace import Workspace
 
 POOL_TOKENS = 8_000_000  # room for all texts let in, at well over one token a character
 _HEAD_CHARS, _REST_CHARS = 1_000_000, 500_000  # of the edited file, around the cursor

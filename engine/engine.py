@@ -9,16 +9,15 @@ from pathlib import Path
 import torch
 
 from engine.completion import Completion
-from engine.decoding.budget import StepCost
-from engine.decoding.constraint import healed_start
 from engine.decoding.decoder import Decoder, Drafter
 from engine.decoding.stepping import stepper_of
-from engine.decoding.stopping import Stopper
 from engine.drafters import Drafters
+from engine.drafting.budget import StepCost
 from engine.lanes import Lanes
 from engine.learning import Learning
 from engine.model.causal_lm import CacheSlot
-from engine.model.loaded_model import LoadedModel, LoadOptions, load_model
+from engine.model.constraint import healed_start
+from engine.model.loading.loaded_model import LoadedModel, LoadOptions, load_model
 from engine.model.prompt import Prompt, build_prompt
 from engine.model.step_order import Stepper
 from engine.model.token_tree import MAX_ROWS
@@ -32,6 +31,7 @@ from engine.request import (
     FinishReason,
 )
 from engine.snippets import Neighbours
+from engine.stopping import Stopper
 from engine.text_stream import TextStream
 from engine.turns import Turns, run_to_end
 

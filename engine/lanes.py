@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from engine.decoding.pool import NgramPool
-from engine.decoding.tree import Source
-from engine.open_buffers import OpenBuffers
+from engine.drafting.open_buffers import OpenBuffers
+from engine.drafting.pool import NgramPool
+from engine.drafting.tree import Source
 from engine.request import ClosedBuffers
 
 

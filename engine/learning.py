@@ -10,12 +10,12 @@ from typing import Self
 import numpy as np
 
 from engine.config import Sampling
-from engine.decoding.acceptance import AcceptanceTable, AcceptanceTables
-from engine.decoding.budget import ROW_COUNTS, SWEEP_ROUNDS, Budget, StepCost, sweep
-from engine.decoding.pool.expansion import prior_acceptance
-from engine.decoding.recycler import RECYCLER_PRIOR
 from engine.decoding.stepping import stepper_of
-from engine.decoding.window import WINDOW_PRIOR
+from engine.drafting.acceptance import AcceptanceTable, AcceptanceTables
+from engine.drafting.budget import ROW_COUNTS, SWEEP_ROUNDS, Budget, StepCost, sweep
+from engine.drafting.pool.expansion import prior_acceptance
+from engine.drafting.recycler import RECYCLER_PRIOR
+from engine.drafting.window import WINDOW_PRIOR
 from engine.model.causal_lm import CausalModel
 from engine.model.step_order import StepOrder
 from engine.model.token_tree import MAX_ROWS, TokenTree

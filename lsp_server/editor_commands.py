@@ -3,9 +3,9 @@
 import time
 from typing import Any
 
-from engine.model.model_names import title_of
+from engine.model_names import title_of
 from lsp_server.feedback import AskedWhy
-from lsp_server.host_address import host_status
+from lsp_server.host.address import host_status
 from lsp_server.last_prompt import prompt_sentence
 from lsp_server.reasons import HOST_TROUBLES, EmptyAnswer, shown_name
 from lsp_server.session import Session

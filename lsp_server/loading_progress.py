@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from lsprotocol import types
 
-from lsp_server.host_search import LinkReport
+from lsp_server.host.search import LinkReport
 from lsp_server.language_server_protocol import DocumentServer
 
 

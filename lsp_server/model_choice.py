@@ -1,15 +1,34 @@
 """Whether a model's name that somebody types can be used, told before anything is loaded."""
 
 import reprlib
+from pathlib import Path
+from typing import Literal
 
 import msgspec
 
-from engine.errors import ConfigurationError
-from engine.model.model_names import kind_of, near_names
-from lsp_server.checks import check_model
+from engine.errors import ConfigurationError, ModelNotFoundError
+from engine.model_names import DEFAULT_MODEL, kind_of, near_names, path_of
+from engine.offline_parts import OFFLINE_MODELS, find_parts
 from lsp_server.setting_layers import Layer, model_name
 
 _TYPED = Layer("what was typed", {})
+
+
+class Check(msgspec.Struct, frozen=True):
+    """What was found, and what to do about it where it is not as it should be."""
+
+    name: str
+    state: Literal["ok", "warning", "failed"]
+    what: str
+    advice: str = ""
+
+
+def failure(name: str, error: Exception, advice: str = "") -> Check:
+    """A failed check. Unless there is `advice`, it is what an error says after its semicolon."""
+    found, _, remedy = str(error).rpartition("; ")
+    if advice or not found:
+        return Check(name, "failed", str(error), advice or "correct that and try again")
+    return Check(name, "failed", found, remedy)
 
 
 class ModelCheck(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -35,3 +54,42 @@ def check_name(typed: str) -> ModelCheck:
     if check.state != "failed":
         return ModelCheck(ok=True, near=[])
     return ModelCheck(ok=False, near=[], sentence=f"{check.what}; {check.advice}")
+
+
+def check_model(model: str | None) -> Check:
+    """Whether the model that the settings name is there, as far as that shows without loading it."""
+    name = model or DEFAULT_MODEL
+    kind = kind_of(name)
+    if kind == "embedded":
+        return _embedded(name)
+    if kind == "path":
+        path = path_of(name)
+        return _folder(path) if path.is_dir() else _file(path)
+    if kind == "unknown":
+        advice = f"set model to a folder (./{name}), a .gguf file, an alias or a hub id"
+        return Check("model", "failed", f"no model is called {name!r}", advice)
+    what = f"{name} is looked up on the Hugging Face hub when the host loads it"
+    return Check("model", "warning", what, "`foregram doctor --start` loads it, now")
+
+
+def _embedded(name: str) -> Check:
+    model = OFFLINE_MODELS[name]
+    try:
+        parts = find_parts(model)
+    except ModelNotFoundError as error:
+        return failure("model", error)
+    return Check("model", "ok", f"{name}: {model.name}, all {len(parts)} parts are installed")
+
+
+def _folder(path: Path) -> Check:
+    if (path / "config.json").is_file():
+        return Check("model", "ok", f"the folder {path}")
+    advice = "a model's folder has config.json, tokenizer.json and .safetensors files"
+    return Check("model", "failed", f"the folder {path} holds no config.json", advice)
+
+
+def _file(path: Path) -> Check:
+    if path.is_file() and path.suffix == ".gguf":
+        return Check("model", "ok", f"{path}, {path.stat().st_size / 1e9:.1f} GB")
+    what = f"{path} is no .gguf file" if path.exists() else f"there is no {path}"
+    return Check("model", "failed", what, "set model to a folder, a .gguf file, or an alias")

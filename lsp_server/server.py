@@ -22,7 +22,7 @@ from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.documents.encoding import to_code_points
 from lsp_server.feedback import AskedWhy, Focused, PartlyAccepted, Shown, read
-from lsp_server.host_link import READY_S
+from lsp_server.host.link import READY_S
 from lsp_server.language_server_protocol import DocumentServer
 from lsp_server.model_choice import check_name
 from lsp_server.prompt.extent import Trigger

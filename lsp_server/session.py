@@ -12,13 +12,13 @@ from engine.host.protocol import Done, Feedback, FeedbackKind, Position
 from lsp_server.ask_again import AskAgain
 from lsp_server.completion.completer import Answer, Completer
 from lsp_server.completion.cursor import Asked
-from lsp_server.daemon import ensure_host
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
-from lsp_server.host_address import HostAddress
-from lsp_server.host_failures import boot_s
-from lsp_server.host_link import HostLink
-from lsp_server.host_search import LinkReport, Watch
+from lsp_server.host.address import HostAddress
+from lsp_server.host.daemon import ensure_host
+from lsp_server.host.failures import boot_s
+from lsp_server.host.link import HostLink
+from lsp_server.host.search import LinkReport, Watch
 from lsp_server.permissions import Permissions
 from lsp_server.reasons import HIDING, Reason, ReasonLog
 from lsp_server.setting_layers import Layer, SettingsProblem

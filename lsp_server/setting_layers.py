@@ -17,7 +17,7 @@ from msgspec.structs import FieldInfo
 
 from engine.config import Lookahead
 from engine.errors import ConfigurationError
-from engine.model.model_names import kind_of, path_of, why_unknown
+from engine.model_names import kind_of, path_of, why_unknown
 
 _INSTEAD = "foregram.toml or the environment sets it"
 

@@ -9,8 +9,8 @@ import msgspec
 from lsprotocol import types
 
 from engine.host.protocol import Status
-from engine.model.model_names import is_same, title_of
-from lsp_server.host_search import LinkReport
+from engine.model_names import is_same, title_of
+from lsp_server.host.search import LinkReport
 from lsp_server.language_server_protocol import DocumentServer
 from lsp_server.loading_progress import LoadingProgress
 from lsp_server.reasons import Reason

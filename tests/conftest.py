@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from engine.errors import ModelNotFoundError
-from engine.model.offline_parts import OFFLINE_MODELS, find_parts
+from engine.offline_parts import OFFLINE_MODELS, find_parts
 from lsp_server.settings import Settings
 
 os.environ.setdefault("GOMP_SPINCOUNT", "20000")  # as the foregram command does

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import engine
-from engine.model.offline_parts import OFFLINE_MODELS
+from engine.offline_parts import OFFLINE_MODELS
 from lsp_server.prompt.grammars import GRAMMARS
 
 ROOT = Path(__file__).parents[1]
@@ -32,16 +32,16 @@ def fresh_interpreter(code: str, folder: Path = ROOT) -> str:
     [
         "engine",
         "engine.host.protocol",
-        "lsp_server.arguments",
-        "lsp_server.cli",
-        "lsp_server.complete",
-        "lsp_server.doctor",
-        "lsp_server.host_commands",
-        "lsp_server.lsp",
-        "lsp_server.serve",
+        "lsp_server.cli.arguments",
+        "lsp_server.cli.main",
+        "lsp_server.cli.complete",
+        "lsp_server.cli.doctor",
+        "lsp_server.cli.host_commands",
+        "lsp_server.cli.lsp",
+        "lsp_server.cli.serve",
         "lsp_server.settings",
-        "lsp_server.source_file",
-        "lsp_server.terminal",
+        "lsp_server.cli.source_file",
+        "lsp_server.cli.terminal",
     ],
 )
 def test_light_modules_load_nothing_heavy(module):
@@ -56,7 +56,7 @@ def test_importing_the_kernels_needs_no_triton():
 
 
 @pytest.mark.parametrize(
-    "module", ["engine.decoding.tree", "engine.decoding.pool", "engine.decoding.stopping"]
+    "module", ["engine.drafting.tree", "engine.drafting.pool", "engine.stopping"]
 )
 def test_drafting_and_stopping_run_without_torch(module):
     code = f"import sys, {module}; print('torch' in sys.modules)"

@@ -19,7 +19,7 @@ from engine.decoding.stepping import MendedAnswer, stepper_of
 from engine.engine import Engine, EngineOptions, wanted_model
 from engine.learning import Learning
 from engine.model.causal_lm import CacheSlot
-from engine.model.loaded_model import LoadedModel
+from engine.model.loading.loaded_model import LoadedModel
 from engine.model.step_order import StepAnswer, StepOrder, Stepper
 from engine.model.token_tree import TokenTree
 from engine.progress import Progress

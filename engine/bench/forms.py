@@ -15,10 +15,10 @@ from rich.table import Table
 from engine.bench.replay_items import ReplayItem
 from engine.errors import ConfigurationError
 from engine.model.device import GPU_FORMS, Device
-from engine.model.gpu.gpu_loading import assemble, place_qwen2, require_triton
-from engine.model.gpu.gpu_qwen2 import GpuQwen2
+from engine.model.gpu.loading import assemble, place_qwen2, require_triton
 from engine.model.gpu.memory_plan import weight_bytes
-from engine.model.loading import ForeignModel, prepare
+from engine.model.gpu.qwen2 import GpuQwen2
+from engine.model.loading.prepared import ForeignModel, prepare
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress

@@ -13,16 +13,16 @@ from pathlib import Path
 import numpy as np
 
 from engine.bench.replay_items import ReplayItem
-from engine.decoding.acceptance import AcceptanceTable, AcceptanceTables
-from engine.decoding.pool import NgramPool
-from engine.decoding.pool.chains import CONTEXT
-from engine.decoding.pool.expansion import prior_acceptance
-from engine.decoding.text_lookup import TextLookup
-from engine.decoding.tree import Draft, Source
-from engine.model.loading import prepare
-from engine.model.model_names import DEFAULT_MODEL
+from engine.drafting.acceptance import AcceptanceTable, AcceptanceTables
+from engine.drafting.pool import NgramPool
+from engine.drafting.pool.chains import CONTEXT
+from engine.drafting.pool.expansion import prior_acceptance
+from engine.drafting.text_lookup import TextLookup
+from engine.drafting.tree import Draft, Source
+from engine.model.loading.prepared import prepare
 from engine.model.prompt import cut_piece
 from engine.model.tokenizer import Tokenizer
+from engine.model_names import DEFAULT_MODEL
 from engine.progress import Progress
 
 POOL_TOKENS = 1 << 19  # a file and eight buffers of 20 KB, several times over

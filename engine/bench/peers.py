@@ -11,10 +11,10 @@ import torch
 from engine.bench.llama_cpp import LlamaCpp
 from engine.bench.measured import Peer, PeerRun
 from engine.errors import ConfigurationError
-from engine.model.catalog import locate
-from engine.model.located_model import EmbeddedModel, FolderModel, GgufModel, LocatedModel
-from engine.model.model_names import DEFAULT_MODEL
-from engine.model.transformers_peer import GreedyTransformers
+from engine.model.loading.catalog import locate
+from engine.model.loading.located_model import EmbeddedModel, FolderModel, GgufModel, LocatedModel
+from engine.model.transformers.peer import GreedyTransformers
+from engine.model_names import DEFAULT_MODEL
 from engine.progress import Progress
 
 PEERS = ("llama-cpp", "transformers")

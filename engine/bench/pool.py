@@ -17,10 +17,10 @@ from rich.table import Table
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 
 from engine.bench.figures import percentile
-from engine.decoding.pool import NgramPool
-from engine.decoding.pool.chains import CONTEXT
-from engine.decoding.tree import Source
-from engine.workspace import Workspace
+from engine.drafting.pool import NgramPool
+from engine.drafting.pool.chains import CONTEXT
+from engine.drafting.tree import Source
+from engine.drafting.workspace import Workspace
 
 POOL_TOKENS = 10_000_000
 TREE_NODES = 63  # with the current token's row, 64 rows

@@ -12,11 +12,11 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from engine.config import Sampling
-from engine.decoding.constraint import Constraint, Unconstrained
-from engine.decoding.tree import EMPTY_DRAFT, Draft, Source
-from engine.decoding.verify import Verdict
+from engine.drafting.tree import EMPTY_DRAFT, Draft, Source
+from engine.model.constraint import Constraint, Unconstrained
 from engine.model.step_order import StepOrder, Stepper
 from engine.model.token_tree import MAX_ROWS, TokenTree
+from engine.model.verify import Verdict
 
 
 @dataclass(frozen=True, slots=True)

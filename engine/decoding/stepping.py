@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from engine.decoding.sampling import choose
-from engine.decoding.top_tokens import margins, top_tokens
-from engine.decoding.verify import verify
 from engine.model.causal_lm import CacheSlot, SteppingSlot
+from engine.model.sampling import choose
 from engine.model.step_order import NUM_TOP, StepAnswer, StepOrder, Stepper
+from engine.model.top_tokens import margins, top_tokens
+from engine.model.verify import verify
 
 
 @dataclass(frozen=True, slots=True)

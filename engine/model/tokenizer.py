@@ -10,7 +10,7 @@ from typing import Self
 from tokenizers import Tokenizer as Backend
 
 from engine.errors import UnsupportedModelError
-from engine.model.tokenizer_document import TokenizerDocument
+from engine.model.loading.tokenizer_document import TokenizerDocument
 from engine.model.vocabulary import Vocabulary
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -16,8 +16,8 @@ from lsp_server.completion.type_through import Remainder, TypeThrough
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import DocumentRefused, Documents, RefusalReason
 from lsp_server.documents.encoding import from_code_points
-from lsp_server.host_link import HostLink
-from lsp_server.host_search import LinkState
+from lsp_server.host.link import HostLink
+from lsp_server.host.search import LinkState
 from lsp_server.permissions import Permissions
 from lsp_server.prompt.extent import Trigger
 from lsp_server.reasons import HOST_TROUBLES, WITHDRAWN, Reason

@@ -10,7 +10,7 @@ from engine.host.protocol import Chunk, CompleteEvent, Done, Failed, Position
 from lsp_server.completion.cursor import Origin
 from lsp_server.completion.type_through import fits
 from lsp_server.documents.document import Snapshot
-from lsp_server.host_client import HostGoneError, HostRefusedError
+from lsp_server.host.client import HostGoneError, HostRefusedError
 from lsp_server.reasons import Reason
 
 _LOG = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from lsp_server.completion.syntax_judge import SyntaxJudge
 from lsp_server.completion.type_through import Remainder, TypeThrough
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
-from lsp_server.host_link import HostLink
+from lsp_server.host.link import HostLink
 from lsp_server.prompt.extent import Trigger, bounds_for, extent_at
 from lsp_server.prompt.place import Place
 from lsp_server.prompt.places import Places

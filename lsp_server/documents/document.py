@@ -7,9 +7,8 @@ from lsprotocol import types
 
 from engine.host.protocol import LineSplice, Position
 from lsp_server.documents.encoding import to_client_position, to_position
-from lsp_server.documents.line_buffer import LineBuffer
+from lsp_server.documents.line_buffer import LineBuffer, LineEnd
 from lsp_server.documents.splice_log import SpliceLog
-from lsp_server.source_file import LineEnd
 
 
 @dataclass(frozen=True, slots=True)

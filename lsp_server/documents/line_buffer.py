@@ -8,13 +8,14 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from itertools import chain
-from typing import NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 from lsprotocol import types
 
 from engine.host.protocol import LineSplice, Position
 from lsp_server.documents.encoding import to_position
-from lsp_server.source_file import LineEnd
+
+LineEnd = Literal["\n", "\r\n", "\r"]
 
 _LINE_END = re.compile("(\r\n|\r|\n)")
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -15,7 +15,7 @@ from pygls.exceptions import JsonRpcException
 
 from engine.host.protocol import Status
 from engine.host.runtime import RuntimeFolder
-from lsp_server.host_address import host_address
+from lsp_server.host.address import host_address
 from lsp_server.settings import load_settings
 from tests.support.editor import editor
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from engine.completion import Completion
 from engine.config import StopRules
 from engine.decoding.decoder import Step
-from engine.decoding.stopping import Stopper
-from engine.decoding.tree import Source
+from engine.drafting.tree import Source
 from engine.model.prompt import Prompt
 from engine.model.tokenizer import Tokenizer
 from engine.request import FinishReason
+from engine.stopping import Stopper
 from engine.text_stream import TextStream
 from tests.support.byte_tokenizer import byte_tokenizer
 

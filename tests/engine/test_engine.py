@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.decoding.budget import StepCost
+from engine.drafting.budget import StepCost
 from engine.engine import affordable_prompt
 
 

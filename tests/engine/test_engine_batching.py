@@ -9,7 +9,7 @@ from engine.config import Lookahead, Sampling, StopRules
 from engine.engine import Engine, EngineOptions
 from engine.learning import Learning
 from engine.model.gpu.step_queue import StepQueue
-from engine.model.loaded_model import LoadOptions, load_model
+from engine.model.loading.loaded_model import LoadOptions, load_model
 from engine.progress import NoProgress
 from engine.request import Buffer, CompletionRequest, FinishReason
 from engine.scheduler import Job, Scheduler

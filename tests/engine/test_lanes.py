@@ -1,11 +1,11 @@
 """Each completion has a lane for itself; a workspace comes back to the one that knows it."""
 
-from engine.decoding.pool import NgramPool
-from engine.decoding.tree import Source
+from engine.drafting.open_buffers import OpenBuffers
+from engine.drafting.pool import NgramPool
+from engine.drafting.tree import Source
+from engine.drafting.workspace import Workspace
 from engine.lanes import Lane, Lanes
-from engine.open_buffers import OpenBuffers
 from engine.request import Buffer, ClosedBuffers
-from engine.workspace import Workspace
 
 
 def make_lanes() -> Lanes:

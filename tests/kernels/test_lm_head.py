@@ -70,7 +70,7 @@ def test_noise_is_finite_and_follows_gumbels_distribution():
 
 def test_noise_is_that_of_the_cpu():
     """To the rounding of float32, id by id: a text sampled on either has the same draws."""
-    from engine.decoding.sampling import _noise
+    from engine.model.sampling import _noise
 
     words = torch.randint(0, 2**32, (3, 2))
     ours = gumbel(words.to(torch.int32), 50)

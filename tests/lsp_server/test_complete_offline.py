@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.engine import Engine, EngineOptions
-from lsp_server import cli
+from lsp_server.cli import main as cli
 
 DEMO = Path(__file__).parents[1] / "data" / "demo"
 HOLE = f"{DEMO / 'inventory.py'}:57"

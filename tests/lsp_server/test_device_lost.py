@@ -10,11 +10,11 @@ from lsprotocol import types
 from engine.errors import DeviceLostError
 from engine.host.protocol import CompleteRequest, Done, Failed, Position
 from engine.host.runtime import HostRecord
-from lsp_server.daemon import ensure_host, serve_command
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
-from lsp_server.host_address import HostError, host_status
-from lsp_server.host_link import HostLink
+from lsp_server.host.address import HostError, host_status
+from lsp_server.host.daemon import ensure_host, serve_command
+from lsp_server.host.link import HostLink
 from tests.support.local_host import stub_host
 from tests.support.losing_host import FAULT
 

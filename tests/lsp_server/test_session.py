@@ -4,7 +4,7 @@ import pytest
 
 from lsp_server import session as module
 from lsp_server.documents.documents import Documents
-from lsp_server.host_failures import boot_s
+from lsp_server.host.failures import boot_s
 from lsp_server.session import Session
 from lsp_server.setting_layers import Layer
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.decoding.constraint import Constraint
 from engine.decoding.decoder import VerifiedStep
-from engine.decoding.tree import Draft, Source
+from engine.drafting.tree import Draft, Source
+from engine.model.constraint import Constraint
 
 
 @dataclass

@@ -9,7 +9,7 @@ from random import Random
 
 from tree_sitter import Node
 
-from lsp_server.code_places import LANGUAGES, CodePlace, tokens
+from lsp_server.cli.code_places import LANGUAGES, CodePlace, tokens
 from lsp_server.completion.brackets import balance
 from lsp_server.prompt.grammars import parser_for
 

@@ -12,8 +12,8 @@ from lsprotocol import types
 from lsp_server.completion.completer import Answer, Completer
 from lsp_server.completion.cursor import Asked
 from lsp_server.documents.documents import Documents
-from lsp_server.host_address import HostAddress
-from lsp_server.host_link import HostLink
+from lsp_server.host.address import HostAddress
+from lsp_server.host.link import HostLink
 from lsp_server.permissions import Permissions
 from lsp_server.prompt.extent import Trigger
 from lsp_server.settings import Settings

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engine.decoding.tree import Draft, Source
+from engine.drafting.tree import Draft, Source
 
 
 def path_draft(

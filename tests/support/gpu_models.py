@@ -6,11 +6,11 @@ import torch
 import transformers
 
 from engine.model.gpu.arena import KVArena
-from engine.model.gpu.gpu_loading import assemble
-from engine.model.gpu.gpu_qwen2 import GpuQwen2
-from engine.model.gpu.gpu_weights import GpuWeights
+from engine.model.gpu.loading import assemble
+from engine.model.gpu.qwen2 import GpuQwen2
+from engine.model.gpu.weights import GpuWeights
+from engine.model.loading.packing import _pack_floats
 from engine.model.model_config import QWEN2, ModelConfig
-from engine.model.packing import _pack_floats
 from kernels.operations import REFERENCE, Operations
 from kernels.weight import Form
 

@@ -3,7 +3,7 @@
 import copy
 from dataclasses import dataclass, field
 
-from engine.decoding.pool import DocumentId
+from engine.drafting.pool import DocumentId
 
 
 @dataclass

@@ -3,9 +3,9 @@
 import torch
 import transformers
 
+from engine.model.cpu.qwen2 import Qwen2
+from engine.model.loading.packing import VARIANTS, _pack_floats
 from engine.model.model_config import QWEN2, ModelConfig
-from engine.model.packing import VARIANTS, _pack_floats
-from engine.model.qwen2 import Qwen2
 
 
 def own_qwen2(reference: transformers.PreTrainedModel, variant: str) -> Qwen2:

@@ -10,17 +10,17 @@ from pathlib import Path
 from engine.bench.figures import Speed
 from engine.bench.fim_tasks import FimTask
 from engine.config import Lookahead, Sampling
-from engine.decoding.constraint import Unconstrained
 from engine.decoding.decoder import Decoder, Drafter, NoDrafts
-from engine.decoding.drafting import Knowledge, LookaheadDrafter
-from engine.decoding.pool import NgramPool
-from engine.decoding.recycler import Recycler
 from engine.decoding.stepping import stepper_of
-from engine.decoding.tree import Source
+from engine.drafting.lookahead import Knowledge, LookaheadDrafter
+from engine.drafting.pool import NgramPool
+from engine.drafting.recycler import Recycler
+from engine.drafting.tree import Source
 from engine.errors import UnsupportedModelError
 from engine.learning import Learning
 from engine.model.causal_lm import CacheSlot
-from engine.model.loaded_model import LoadedModel
+from engine.model.constraint import Unconstrained
+from engine.model.loading.loaded_model import LoadedModel
 from engine.model.token_tree import MAX_ROWS
 from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress

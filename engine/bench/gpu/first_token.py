@@ -12,7 +12,7 @@ from engine.bench.gpu.shapes import Shape, random_model
 from engine.config import Sampling
 from engine.decoding.stepping import stepper_of
 from engine.model.gpu.arena import rounded
-from engine.model.gpu.gpu_qwen2 import GpuQwen2, GpuSlot
+from engine.model.gpu.qwen2 import GpuQwen2, GpuSlot
 from engine.model.step_order import StepOrder
 from engine.model.token_tree import MAX_ROWS, TokenTree
 

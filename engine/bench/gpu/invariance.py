@@ -10,7 +10,7 @@ from engine.bench.gpu.failures import Notes
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.shapes import Shape, form_name, random_model
 from engine.config import Sampling
-from engine.model.gpu.gpu_qwen2 import GpuQwen2, GpuSlot
+from engine.model.gpu.qwen2 import GpuQwen2, GpuSlot
 from engine.model.gpu.step_graphs import ROW_BUCKETS
 from engine.model.gpu.step_queue import GpuAnswer
 from engine.model.step_order import FullOrder

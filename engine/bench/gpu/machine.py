@@ -13,7 +13,7 @@ from typing import Protocol, Self
 import torch
 
 from engine.model.device import Device
-from engine.model.gpu.gpu_loading import require_triton
+from engine.model.gpu.loading import require_triton
 
 Work = Callable[[], object]
 _WARM_UPS = 3

@@ -10,7 +10,7 @@ from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.product_peers import PEERS, Inputs
 from engine.bench.gpu.product_runs import ProductRuns
 from engine.bench.gpu.shapes import Shape, form_name
-from engine.model.gpu.gpu_weights import head_form
+from engine.model.gpu.weights import head_form
 from engine.model.model_config import ModelConfig
 from engine.progress import Progress
 from kernels.weight import INT4_GROUP, Form, Weight, pack

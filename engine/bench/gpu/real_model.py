@@ -12,7 +12,7 @@ from engine.bench.replay_items import ReplayItem
 from engine.config import Sampling
 from engine.engine import Engine, EngineOptions
 from engine.learning import Learning
-from engine.model.loaded_model import LoadedModel
+from engine.model.loading.loaded_model import LoadedModel
 from engine.progress import Progress
 
 SAMPLINGS = (Sampling(), Sampling(temperature=0.8, seed=1))

@@ -8,7 +8,7 @@ from torch.nn.functional import embedding, linear, rms_norm, scaled_dot_product_
 
 from engine.bench.gpu.attention import key_mask
 from engine.bench.gpu.machine import Machine
-from engine.model.gpu.gpu_weights import GpuLayer, GpuWeights
+from engine.model.gpu.weights import GpuLayer, GpuWeights
 from engine.model.model_config import ModelConfig
 
 _BRANCH = 4  # rows of a branch; the mask costs the same whatever it says

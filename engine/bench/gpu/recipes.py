@@ -10,7 +10,7 @@ from engine.bench.gpu.recipe_step import RecipeStep
 from engine.bench.gpu.shapes import Shape, random_weights
 from engine.bench.gpu.steps import Steps
 from engine.config import Lookahead
-from engine.model.gpu.gpu_weights import GpuWeights
+from engine.model.gpu.weights import GpuWeights
 from engine.progress import Progress
 
 RECIPES = ("8,8,8", "15,15,15")

@@ -17,9 +17,9 @@ from engine.config import Lookahead
 from engine.engine import EngineOptions
 from engine.model.byte_trie import ByteTrie
 from engine.model.fim import find_fim_format
-from engine.model.gpu.gpu_loading import warm_up
-from engine.model.gpu.gpu_qwen2 import GpuQwen2
-from engine.model.loaded_model import LoadedModel
+from engine.model.gpu.loading import warm_up
+from engine.model.gpu.qwen2 import GpuQwen2
+from engine.model.loading.loaded_model import LoadedModel
 from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress
 from engine.request import CompletionResult

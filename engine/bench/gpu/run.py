@@ -41,7 +41,7 @@ from engine.bench.gpu.steps import (
     measure_steps,
     plan_steps,
 )
-from engine.model.loaded_model import LoadedModel
+from engine.model.loading.loaded_model import LoadedModel
 from engine.progress import Progress
 
 _LAUNCHES_OVER_ATTENTIONS = 10  # attention has no race within a kernel, and takes longer

@@ -9,9 +9,9 @@ import torch
 from engine.bench.gpu.machine import Machine
 from engine.errors import ConfigurationError
 from engine.model.gpu.arena import KVArena
-from engine.model.gpu.gpu_loading import assemble
-from engine.model.gpu.gpu_qwen2 import GpuQwen2
-from engine.model.gpu.gpu_weights import GpuWeights
+from engine.model.gpu.loading import assemble
+from engine.model.gpu.qwen2 import GpuQwen2
+from engine.model.gpu.weights import GpuWeights
 from engine.model.model_config import QWEN2, ModelConfig
 from engine.model.token_tree import TokenTree
 from kernels.operations import Operations

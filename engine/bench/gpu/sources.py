@@ -5,11 +5,11 @@ from pathlib import Path
 
 from engine.bench.gpu.shapes import SHAPES
 from engine.bench.oracle import load_tokenizer
-from engine.model.conversion import MARKS_FILE
-from engine.model.converted_model import ConvertedModel
-from engine.model.loaded_model import LoadedModel, LoadOptions, load_model
+from engine.model.loading.conversion import MARKS_FILE
+from engine.model.loading.converted_model import ConvertedModel
+from engine.model.loading.loaded_model import LoadedModel, LoadOptions, load_model
+from engine.model.loading.weight_source import folder_end_ids, folder_tokenizer_json
 from engine.model.tokenizer import Tokenizer
-from engine.model.weight_source import folder_end_ids, folder_tokenizer_json
 from engine.progress import Progress
 
 

@@ -15,9 +15,9 @@ from engine.bench.gpu.shapes import (
     random_weights,
 )
 from engine.model.gpu.buffers import StepShape
-from engine.model.gpu.gpu_loading import assemble
-from engine.model.gpu.gpu_qwen2 import GpuQwen2
+from engine.model.gpu.loading import assemble
 from engine.model.gpu.planting import Seedling
+from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.step_graphs import Launch
 from engine.progress import Progress
 from kernels.operations import operations_for

@@ -6,7 +6,7 @@ import torch
 
 from engine.model.gpu.arena import KVArena
 from engine.model.gpu.buffers import Flow, Inputs, Outputs, StepShape
-from engine.model.gpu.gpu_weights import GpuLayer, GpuWeights
+from engine.model.gpu.weights import GpuLayer, GpuWeights
 from engine.model.model_config import ModelConfig
 from kernels.operations import Operations
 from kernels.scratch import Scratch

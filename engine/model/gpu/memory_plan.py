@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from engine.errors import NoSpaceError
-from engine.model.gpu.gpu_weights import head_form
 from engine.model.gpu.step_graphs import ROW_BUCKETS
+from engine.model.gpu.weights import head_form
 from engine.model.model_config import ModelConfig
 from kernels.weight import INT4_GROUP, Form
 

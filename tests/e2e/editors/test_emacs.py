@@ -9,7 +9,7 @@ from tempfile import mkdtemp
 
 import pytest
 
-from lsp_server.host_address import host_address
+from lsp_server.host.address import host_address
 from lsp_server.reasons import Reason
 from lsp_server.settings import load_settings
 from tests.e2e.editors.conftest import COMMAND

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.model.model_names import EMBEDDED, HUB_ALIASES
+from engine.model_names import EMBEDDED, HUB_ALIASES
 from tests.support.lua_modules import load
 
 choice = load("model_choice")

@@ -10,14 +10,14 @@ from engine.bench.replay import ReplayOptions
 from engine.bench.replay_items import ReplayItem
 from engine.config import Lookahead, Sampling
 from engine.decoding.stepping import stepper_of
-from engine.decoding.verify import verify
 from engine.engine import EngineOptions
 from engine.model.byte_trie import ByteTrie
 from engine.model.fim import find_fim_format
-from engine.model.loaded_model import LoadedModel
+from engine.model.loading.loaded_model import LoadedModel
 from engine.model.step_order import StepOrder
 from engine.model.token_tree import TokenTree
 from engine.model.tokenizer import Tokenizer
+from engine.model.verify import verify
 from engine.progress import NoProgress
 from engine.request import Buffer
 from tests.support.byte_tokenizer import byte_tokenizer

@@ -7,8 +7,8 @@ from engine.bench.oracle import Oracle, OracleCase, agreeing
 from engine.bench.oracle_report import oracle_json, oracle_table
 from engine.bench.pool import measure_pool
 from engine.bench.replay_items import ReplayItem
-from engine.decoding.pool import NgramPool
-from engine.decoding.tree import Source
+from engine.drafting.pool import NgramPool
+from engine.drafting.tree import Source
 from engine.model.tokenizer import Tokenizer
 from engine.request import Buffer
 from tests.support.byte_tokenizer import byte_tokenizer

@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.config import Sampling
-from engine.decoding.constraint import Constraint, Unconstrained, healed_start
 from engine.decoding.decoder import Decoder, Drafter, NoDrafts, Step
 from engine.decoding.stepping import stepper_of
 from engine.model.byte_trie import ByteTrie
 from engine.model.causal_lm import CausalModel
+from engine.model.constraint import Constraint, Unconstrained, healed_start
 from engine.model.step_order import NUM_TOP
 from engine.model.token_tree import MAX_ROWS
 from engine.model.tokenizer import Tokenizer
-from engine.model.transformers_adapter import TransformersModel
+from engine.model.transformers.adapter import TransformersModel
 from engine.model.vocabulary import Vocabulary
 from tests.support.adversary import Adversary
 from tests.support.byte_tokenizer import byte_tokenizer

@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from engine.config import Sampling
-from engine.decoding.sampling import choose
 from engine.decoding.stepping import DeviceStepper, HostStepper, stepper_of
-from engine.decoding.verify import verify
 from engine.model.gpu.step_queue import GpuAnswer
+from engine.model.sampling import choose
 from engine.model.step_order import NUM_TOP, StepOrder
 from engine.model.token_tree import TokenTree
+from engine.model.verify import verify
 
 TREE = TokenTree(np.array([5, 1, 2, 3]), np.array([-1, 0, 0, 1], np.int32))
 VOCAB = 20

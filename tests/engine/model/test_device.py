@@ -7,7 +7,7 @@ import torch
 
 from engine.errors import ConfigurationError
 from engine.model.device import Device, GpuChoice
-from engine.model.loaded_model import LoadOptions, load_model
+from engine.model.loading.loaded_model import LoadOptions, load_model
 from engine.progress import NoProgress
 
 

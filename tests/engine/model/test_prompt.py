@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from engine.config import Layout
 from engine.model.fim import FimFormat, find_fim_format
-from engine.model.loading import prepare
+from engine.model.loading.prepared import prepare
+from engine.model.loading.tokenizer_document import TokenizerDocument
 from engine.model.prompt import Prompt, build_prompt, cut_piece
 from engine.model.tokenizer import Tokenizer
-from engine.model.tokenizer_document import TokenizerDocument
 from engine.progress import NoProgress
 from engine.request import Buffer, CompletionRequest, Snippet
 from engine.snippets import Neighbours

@@ -4,7 +4,7 @@ from itertools import islice
 
 import pytest
 
-from lsp_server.code_places import LANGUAGES, CodePlace, is_broken
+from lsp_server.cli.code_places import LANGUAGES, CodePlace, is_broken
 from lsp_server.completion.postprocess import process
 from lsp_server.completion.processed import Processed
 from lsp_server.completion.surroundings import Surroundings

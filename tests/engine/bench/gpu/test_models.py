@@ -11,9 +11,9 @@ from engine.bench.gpu.real_model import measure_own_text
 from engine.bench.gpu.replays import ReplayPlan, measure_replays
 from engine.bench.gpu.sources import read_tokenizer
 from engine.errors import UnsupportedModelError
-from engine.model.conversion import MARKS_FILE, _write_tokenizer
+from engine.model.loading.conversion import MARKS_FILE, _write_tokenizer
+from engine.model.loading.weight_source import FolderSource
 from engine.model.tokenizer import Tokenizer
-from engine.model.weight_source import FolderSource
 from engine.progress import NoProgress
 from tests.support.byte_tokenizer import byte_tokenizer
 from tests.support.tiny_models import save_model, tiny_model

@@ -10,7 +10,7 @@ from engine.bench.gpu.shapes import (
     random_weights,
 )
 from engine.errors import ConfigurationError
-from engine.model.packing import pack_float32
+from engine.model.loading.packing import pack_float32
 from kernels.weight import FORMS
 
 

@@ -11,9 +11,9 @@ import torch
 from triton import knobs
 
 from engine.config import Sampling
-from engine.decoding.constraint import Unconstrained
 from engine.decoding.decoder import Decoder, NoDrafts
 from engine.decoding.stepping import stepper_of
+from engine.model.constraint import Unconstrained
 from engine.model.step_order import StepOrder
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from tests.support.adversary import Adversary

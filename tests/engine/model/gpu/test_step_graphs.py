@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from engine.config import Sampling
-from engine.decoding.constraint import Unconstrained
 from engine.decoding.decoder import Decoder, NoDrafts
 from engine.decoding.stepping import stepper_of
+from engine.model.constraint import Unconstrained
 from engine.model.gpu.buffers import Inputs, Outputs, StepShape
 from engine.model.gpu.step_graphs import ROW_BUCKETS, SEQUENCE_BUCKETS, StepGraphs, bucket
 from engine.model.step_order import StepOrder

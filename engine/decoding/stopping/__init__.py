@@ -1,5 +1,0 @@
-"""Stop rules: when a completion is whole. They know text and nothing of tokens or tensors."""
-
-from engine.decoding.stopping.stopper import Stop, Stopper
-
-__all__ = ["Stop", "Stopper"]

@@ -1,0 +1,98 @@
+"""Calibrated acceptance: how often drafted nodes of a kind came true, one table per drafter.
+
+A drafter sorts its nodes into cells; a node whose parent was accepted is a trial of its cell.
+Evidence fades by 0.999 a step, so a table follows its user from one kind of text to the next; the
+prior stays, with the weight of four trials.
+"""
+
+import zipfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from engine.drafting.tree import Draft, Source
+from engine.whole_file import whole_file
+
+DECAY = 0.999
+PRIOR_TRIALS = 4.0
+DRAFTERS = {Source.WINDOW: "window", Source.RECYCLER: "recycler"}  # all other sources: the pool
+_DRAFTER_NAMES = ("pool", *DRAFTERS.values())
+_DRAFTER_OF = np.array([_DRAFTER_NAMES.index(DRAFTERS.get(one, "pool")) for one in Source])
+
+
+class AcceptanceTable:
+    """Accepted and tried counts of one drafter's cells."""
+
+    def __init__(self, prior: np.ndarray) -> None:
+        """Start without evidence. `prior` float64 [cells]: what to believe until some comes."""
+        if prior.ndim != 1 or not np.all((prior > 0) & (prior < 1)):
+            raise ValueError("a prior holds one probability between 0 and 1 per cell")
+        self._prior = prior.astype(np.float64)
+        self.counts = np.zeros((2, prior.size))  # hits and trials, fading
+        self.probs = self._prior.copy()
+
+    def predict(self, cells: np.ndarray) -> np.ndarray:
+        """Probability that a node of each cell is accepted, given that its parent is."""
+        probs: np.ndarray = self.probs[cells]
+        return probs
+
+    def learn(self, cells: np.ndarray, accepted: np.ndarray) -> None:
+        """Count one trial per cell, accepted or not (bool), after fading by one step."""
+        self.counts *= DECAY
+        np.add.at(self.counts[0], cells, accepted)
+        np.add.at(self.counts[1], cells, 1)
+        self._update()
+
+    def restore(self, counts: np.ndarray) -> None:
+        """Take counts that were saved. Raises ValueError when they fit no table of this shape."""
+        if counts.shape != self.counts.shape:
+            raise ValueError("these counts belong to a table of another shape")
+        hits, trials = counts
+        if not np.all((hits >= 0) & (hits <= trials) & np.isfinite(trials)):
+            raise ValueError("these are no counts of hits and trials")
+        self.counts = counts.astype(np.float64)
+        self._update()
+
+    def _update(self) -> None:
+        hits, trials = self.counts
+        # In place: the pool's kernel holds this array.
+        self.probs[:] = (hits + PRIOR_TRIALS * self._prior) / (trials + PRIOR_TRIALS)
+
+
+class AcceptanceTables:
+    """The tables of all drafters, learnt from every verified draft and kept in one small file."""
+
+    def __init__(self, tables: Mapping[str, AcceptanceTable]) -> None:
+        """Hold `tables` by drafter: `pool`, `window`, `recycler`; one may be absent."""
+        self._tables = dict(tables)
+
+    def __getitem__(self, drafter: str) -> AcceptanceTable:
+        return self._tables[drafter]
+
+    def learn(self, draft: Draft, accepted: np.ndarray) -> None:
+        """Learn from a verified draft; `accepted` bool [nodes]."""
+        tried = (draft.parents < 0) | accepted[draft.parents]
+        drafters = _DRAFTER_OF[draft.sources]
+        for drafter, table in self._tables.items():
+            own = tried & (drafters == _DRAFTER_NAMES.index(drafter))
+            if own.any():
+                table.learn(draft.cells[own], accepted[own])
+
+    def save(self, path: Path) -> None:
+        """Write the file whole or not at all. Raises OSError."""
+        counts: dict[str, Any] = {name: table.counts for name, table in self._tables.items()}
+        with whole_file(path) as file:
+            np.savez(file, **counts)
+
+    def load(self, path: Path) -> bool:
+        """Take the file's counts and tell whether it could be used; a damaged one is ignored."""
+        with suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            with path.open("rb") as raw, np.load(raw) as file:
+                counts = {name: file[name] for name in self._tables}
+            for name, table in self._tables.items():
+                table.restore(counts[name])
+            return True
+        return False

@@ -1,0 +1,129 @@
+"""The pool's memory: an append-only row of tokens with a source byte each, chained by n-gram.
+
+14 bytes a token, heads included. Pages that nothing was written to cost no memory.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.drafting.acceptance import AcceptanceTable
+from engine.drafting.pool.chains import (
+    FOUND,
+    MAX_FOUND,
+    SEPARATOR,
+    SKIPPED,
+    Links,
+    append,
+    gather,
+    pop,
+)
+from engine.drafting.pool.continuations import Continuation, lay_out
+from engine.drafting.pool.documents import Piece
+from engine.drafting.pool.expansion import MAX_NODES, NODE, PENDING, expand, read
+from engine.drafting.tree import Draft
+
+MIN_HEAD_BITS, MAX_HEAD_BITS = 12, 22
+_NOTHING = np.empty(0, np.int32)
+
+
+def reference(slot: int) -> int:
+    """Content of a slot whose token stands in `slot`."""
+    return -(slot + 2)
+
+
+class TokenLog:
+    """Slots 0 to `length`; slot 0 is a separator. Nothing here checks capacity: see `free`."""
+
+    def __init__(self, capacity: int, vocab_size: int) -> None:
+        bits = min(max(capacity.bit_length() - 2, MIN_HEAD_BITS), MAX_HEAD_BITS)
+        self.capacity = capacity
+        self.length = 0
+        self.tokens = np.zeros(capacity, np.int32)
+        self.sources = np.zeros(capacity, np.uint8)
+        self._links = Links(
+            np.empty(capacity, np.int32),
+            np.empty(capacity, np.int32),
+            np.full(vocab_size, -1, np.int32),
+            np.full(1 << bits, -1, np.int32),
+        )
+        self._found = np.empty(MAX_FOUND, FOUND)
+        # No more are made than occurrences exist and nodes are drafted.
+        self._pending = np.empty(MAX_FOUND + MAX_NODES, PENDING)
+        self._nodes = np.empty(MAX_NODES, NODE)
+        self._columns = tuple(self._nodes[name] for name in NODE.names or ())
+        self.clear()
+
+    @property
+    def free(self) -> int:
+        """Slots left."""
+        return self.capacity - self.length
+
+    @property
+    def bytes_used(self) -> int:
+        """Memory of the slots written to and of the heads."""
+        slot = sum(a.itemsize for a in (self.tokens, self.sources, *self._links[:2]))
+        return self.length * slot + self._links.head1.nbytes + self._links.head4.nbytes
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._links.head1.fill(-1)
+        self._links.head4.fill(-1)
+        self.length = 0
+        self.write([SEPARATOR], 0)
+
+    def write(self, ids: np.ndarray | list[int], source: int) -> int:
+        """Append tokens, separators or references; return the first one's slot."""
+        start = self.length
+        content = np.asarray(ids, np.int32)
+        # A plain int: numba takes 0.3 ms to look at an enum.
+        self.length = append(self.tokens, self.sources, self._links, start, content, int(source))
+        return start
+
+    def content(self, pieces: Sequence[Piece]) -> np.ndarray:
+        """The tokens of pieces, int32."""
+        return np.concatenate([_NOTHING, *(self.tokens[low:high] for low, high in pieces)])
+
+    def take_back(self, kept: int) -> None:
+        """Undo writes down to length `kept`; slots must hold what they held when written."""
+        pop(self.tokens, self._links, self.length, kept)
+        self.length = kept
+
+    def find(self, context: np.ndarray, priors: np.ndarray) -> int:
+        """Note where `context` int32 may continue; return the number of places."""
+        count: int = gather(
+            self.tokens, self.sources, self._links, self.length, context, priors, self._found
+        )
+        return count
+
+    def draft(self, found: int, nodes: int, table: AcceptanceTable) -> Draft:
+        """Return the likeliest `nodes` tokens behind the places found last, as a tree."""
+        return self._expanded(self.tokens, self.length, found, nodes, table)
+
+    def draft_from(
+        self, paths: Sequence[Continuation], nodes: int, table: AcceptanceTable
+    ) -> Draft:
+        """Return the likeliest `nodes` tokens of some paths, at most MAX_FOUND, as a tree."""
+        tokens = lay_out(paths[:MAX_FOUND], self._found)
+        return self._expanded(tokens, len(tokens), len(paths[:MAX_FOUND]), nodes, table)
+
+    def continuations(self, found: int, num_tokens: int) -> list[Continuation]:
+        """Return what stands at the places found last, without those that skip tokens."""
+        places = self._found[:found]
+        kept = places[places["kind"] != SKIPPED]
+        rows = np.empty((kept.size, num_tokens), np.int32)
+        read(self.tokens, self.length, kept["slot"], rows)
+        columns = (kept[name].tolist() for name in ("length", "weight", "source", "kind"))
+        return [
+            Continuation(row[row >= 0], *values)
+            for row, *values in zip(rows, *columns, strict=True)
+        ]
+
+    def _expanded(
+        self, tokens: np.ndarray, length: int, found: int, nodes: int, table: AcceptanceTable
+    ) -> Draft:
+        limit = min(nodes, MAX_NODES)
+        written = expand(
+            tokens, length, self._found, found, limit, table.probs, self._pending, self._nodes
+        )
+        return Draft(*(column[:written].copy() for column in self._columns))

@@ -1,0 +1,82 @@
+"""The first step's draft goes by text: the cursor may stand where no token of the file ends.
+
+A prefix that ends in indentation or half a word ends in tokens that the same text elsewhere does
+not have. So the tokens before that piece are looked up, also without their last ones, what follows
+them elsewhere is kept where its bytes begin with the piece, and the rest is tokenised again.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.drafting.pool import NgramPool
+from engine.drafting.pool.continuations import Continuation
+from engine.drafting.tree import Draft
+
+BACK = 2  # last tokens of the context whose borders may differ elsewhere
+PATHS = 64  # texts that are tokenised again, the weightiest
+FULL_PATHS = 4  # of them in their full length; the others serve short branches
+PATH_TOKENS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class TextLookup:
+    """Looks up text in a pool. `bytes_of` and `encode` are the model's tokenizer."""
+
+    pool: NgramPool
+    bytes_of: Callable[[int], bytes]
+    encode: Callable[[str], Sequence[int]]
+
+    def draft(self, context_ids: Sequence[int], partial: bytes, nodes: int, *, owed: bool) -> Draft:
+        """Draft what follows the tokens `context_ids` and the bytes `partial` behind them.
+
+        `owed`: the answer begins with `partial`, as it does when a token is healed; otherwise
+        `partial` is in the prompt already.
+        """
+        told = b"" if owed else partial
+        found = [
+            (continuation, len(lead + told))
+            for back in range(min(BACK, len(context_ids) - 1) + 1)
+            for continuation, lead in self._continuations(context_ids, back, partial)
+        ]
+        found.sort(key=lambda pair: -pair[0].weight)
+        paths = [
+            self._retokenised(continuation, skipped, PATH_TOKENS // (1 + rank // FULL_PATHS))
+            for rank, (continuation, skipped) in enumerate(found[:PATHS])
+        ]
+        return self.pool.draft_from(paths, nodes)
+
+    def _continuations(
+        self, context_ids: Sequence[int], back: int, partial: bytes
+    ) -> Iterator[tuple[Continuation, bytes]]:
+        """Continuations of the context without `back` tokens, and the bytes of these.
+
+        Only those whose text is these bytes, `partial` and more.
+        """
+        end = len(context_ids) - back
+        left_out = list(context_ids[end:])
+        lead = b"".join(map(self.bytes_of, left_out))
+        for found in self.pool.continuations(context_ids[:end], PATH_TOKENS):
+            if back and found.tokens[:back].tolist() == left_out:
+                continue  # it was found with the whole context
+            if self._begins(found.tokens.tolist(), lead + partial):
+                yield found.closer(back), lead
+
+    def _begins(self, tokens: Sequence[int], start: bytes) -> bool:
+        text = b""
+        for token in tokens:
+            if len(text) >= len(start) or not start.startswith(text):
+                break
+            text += self.bytes_of(token)
+        return text.startswith(start)
+
+    def _retokenised(
+        self, continuation: Continuation, skipped: int, num_tokens: int
+    ) -> Continuation:
+        """The first tokens of a continuation anew, without its first `skipped` bytes."""
+        tokens = continuation.tokens[:num_tokens].tolist()
+        text = b"".join(map(self.bytes_of, tokens))[skipped:]
+        # The text was cut somewhere, so its last token is no token of the whole.
+        ids = self.encode(text.decode("utf-8", "ignore"))[:-1]
+        return continuation._replace(tokens=np.array(ids, np.int32))

@@ -1,0 +1,165 @@
+"""The Jacobi window of lookahead decoding: guesses for the next positions, refined a step at a time.
+
+Columns stand at the positions 0, 1, ... behind the current token. Their first tokens are the spine,
+of which column 0 has the current token itself; behind its first token a column holds up to N-2
+guesses, each chosen by the model when it saw the ones before. Column j's path is the spine up to j,
+then its guesses, so the window is a token tree (Fu et al. 2024, arXiv 2402.02057).
+
+A step adds to every column what the model chose behind its last token. A column of N tokens is an
+n-gram for the pool; it then gives up its first token, and with that moves one position on. All
+columns move back by what the step wrote, however much it was. W of them are kept that fill up
+before they arrive at the current token; those in front of them are their spine.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engine.drafting.tree import EMPTY_DRAFT, Draft, DraftTree, Source
+
+_COLUMNS = 8
+_LEVELS = 8
+# Until the acceptance table knows better: the guesses of column 0 have seen the true text, all
+# others a spine that is itself guessed.
+WINDOW_PRIOR = np.repeat([0.3, *[0.05] * (_COLUMNS - 1)], _LEVELS)
+
+
+class JacobiWindow:
+    """The window of one completion. It depends on its arguments alone, so runs repeat."""
+
+    def __init__(
+        self,
+        window_size: int,
+        ngram_size: int,
+        context: Sequence[int],
+        probs: np.ndarray = WINDOW_PRIOR,
+    ) -> None:
+        """Start behind `context` (not empty), whose last token is the current one.
+
+        First guesses are tokens of `context`. `probs` float64 [cells] is the acceptance table's
+        array, read at every draft.
+        """
+        if window_size < 1 or ngram_size < 1 or not context:
+            raise ValueError("a window has W >= 1, N >= 1 and a context")
+        self._window_size = window_size
+        self._max_len = ngram_size - 1
+        self._probs = probs
+        self._starts = [int(token) for token in context]
+        self._num_started = 0
+        self._columns = self._filled({0: [self._starts[-1]]})
+
+    def draft(self, nodes: int) -> Draft:
+        """The window as a tree below the current token, at most `nodes` of it, best first."""
+        columns = self._columns if self._max_len else []
+        shares = self._probs.tolist()
+        rows: list[tuple[int, int, float, int]] = []  # token, parent, probability, cell
+
+        def grow(token: int, below: int, cell: int) -> int:
+            prob = shares[cell] * (rows[below][2] if below >= 0 else 1.0)
+            rows.append((token, below, prob, cell))
+            return len(rows) - 1
+
+        spine = -1
+        for position, (first, *guesses) in enumerate(columns):
+            if position:
+                spine = grow(first, spine, _cell(position, 0))
+            below = spine
+            for level, guess in enumerate(guesses, 1):
+                below = grow(guess, below, _cell(position, level))
+        return _merged(rows, nodes)
+
+    def update(self, draft: Draft, chosen: np.ndarray, num_accepted: int) -> list[np.ndarray]:
+        """Take the model's choices and move on; returns the n-grams found, int32 [N] each.
+
+        `draft` is the verified tree, in which the window's nodes may be missing; `chosen`
+        int64 [nodes + 1] is what the model chose behind the root and behind each node.
+        """
+        if not self._max_len:
+            return []
+        choices = _Choices(draft, chosen)
+        written = choices.written(num_accepted)
+        moved: dict[int, list[int]] = {}
+        grams = []
+        spine: list[int] = []
+        for position, column in enumerate(self._columns):
+            spine += column[:1] if position else []
+            choice = choices.behind(spine + column[1:])
+            grown = column if choice is None else [*column, choice]
+            if len(grown) > self._max_len:
+                grams.append(np.array(grown, np.int32))
+            kept = grown[-self._capacity(position, column) :]
+            place = position + len(grown) - len(kept) - len(written)
+            if place >= 0 and len(kept) > len(moved.get(place, [])):
+                moved[place] = kept
+        moved[0] = [written[-1], *moved.get(0, [])[1:]]
+        self._columns = self._filled(moved)
+        return grams
+
+    def _capacity(self, position: int, column: list[int]) -> int:
+        """Tokens that a column may hold: only the spine's where it cannot fill up in time."""
+        return self._max_len if position + len(column) >= self._max_len else 1
+
+    def _filled(self, columns: dict[int, list[int]]) -> list[list[int]]:
+        """Columns at 0, 1, ... up to the W-th that can fill up in time, new ones in the gaps."""
+        filled: list[list[int]] = []
+        num_useful = 0
+        while num_useful < self._window_size:
+            position = len(filled)
+            filled.append(columns.get(position) or [self._start()])
+            num_useful += position + len(filled[-1]) >= self._max_len
+        return filled
+
+    def _start(self) -> int:
+        # Steps of an odd prime visit the context's tokens without runs.
+        self._num_started += 1
+        return self._starts[self._num_started * 7919 % len(self._starts)]
+
+
+class _Choices:
+    """What the model chose behind each path of a verified tree."""
+
+    def __init__(self, draft: Draft, chosen: np.ndarray) -> None:
+        edges = zip(draft.parents.tolist(), draft.tokens.tolist(), strict=True)
+        self._rows = {(parent + 1, token): row for row, (parent, token) in enumerate(edges, 1)}
+        self._chosen = chosen.tolist()
+
+    def behind(self, path: Sequence[int]) -> int | None:
+        """The choice behind `path`, tokens from the root on; None when it was not verified."""
+        row = 0
+        for token in path:
+            if (row, token) not in self._rows:
+                return None
+            row = self._rows[row, token]
+        return int(self._chosen[row])
+
+    def written(self, num_accepted: int) -> list[int]:
+        """The tokens that the step wrote: those accepted and one more."""
+        path: list[int] = []
+        for _ in range(num_accepted + 1):
+            choice = self.behind(path)
+            if choice is None:
+                raise ValueError(f"the tree has no path of {num_accepted} accepted tokens")
+            path.append(choice)
+        return path
+
+
+def _merged(rows: Sequence[tuple[int, int, float, int]], nodes: int) -> Draft:
+    """The best of the window's nodes; equal children of one parent are one."""
+    if not rows:
+        return EMPTY_DRAFT
+    tokens, parents, probs, cells = zip(*rows, strict=True)
+    tree = DraftTree(len(rows))
+    tree.add(
+        Draft(
+            np.array(tokens, np.int32),
+            np.array(parents, np.int32),
+            np.array(probs, np.float64),
+            np.full(len(rows), Source.WINDOW, np.uint8),
+            np.array(cells, np.int32),
+        )
+    )
+    return tree.best(nodes)
+
+
+def _cell(position: int, level: int) -> int:
+    return min(position, _COLUMNS - 1) * _LEVELS + min(level, _LEVELS - 1)

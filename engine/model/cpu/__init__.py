@@ -1,0 +1,1 @@
+"""Qwen2 on the CPU: our own forward pass."""

@@ -1,0 +1,153 @@
+"""Brings a converted model to a device and captures its steps."""
+
+import importlib.util
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import torch
+
+from engine.errors import ConfigurationError, NoSpaceError
+from engine.model.device import Device
+from engine.model.gpu.arena import KVArena
+from engine.model.gpu.buffers import StepShape
+from engine.model.gpu.forward import Forward
+from engine.model.gpu.memory_plan import MemoryPlan
+from engine.model.gpu.qwen2 import GpuQwen2
+from engine.model.gpu.step_graphs import ROW_BUCKETS, SEQUENCE_BUCKETS, StepGraphs
+from engine.model.gpu.weights import GpuWeights
+from engine.model.loading.converted_model import ConvertedModel
+from engine.model.model_config import ModelConfig
+from engine.progress import Progress
+from kernels.forest import max_blocks
+from kernels.forest_attention.sizes import scratch_size as attention_scratch
+from kernels.operations import Operations, operations_for
+from kernels.product.tiles import scratch_size as product_scratch
+from kernels.scratch import Scratch
+from kernels.weight import Form
+
+
+def load_qwen2(
+    model: ConvertedModel, device: Device, form: Form, kv_bytes: int | None, progress: Progress
+) -> GpuQwen2:
+    """Load a model of the variant `bfloat16` and capture its steps.
+
+    Raises NoSpaceError where it does not fit, mostly before anything is loaded, and
+    ConfigurationError where Triton is missing or what that needs.
+    """
+    require_triton()
+    plan = MemoryPlan.make(model.config, form, device.free_bytes, kv_bytes)
+    progress.tell(f"GPU memory: {plan}")
+    with _within(plan):
+        loaded = place_qwen2(
+            model.config, model.tensors(), form, plan.positions, device.torch_device, progress
+        )
+        warm_up(loaded, progress)
+    return loaded
+
+
+def require_triton() -> None:
+    """Raise ConfigurationError where our kernels cannot be compiled."""
+    if importlib.util.find_spec("triton") is None:
+        raise ConfigurationError("a GPU needs Triton: pip install 'foregram[gpu]'")
+    if not any(map(shutil.which, ("cc", "gcc", "clang"))):
+        raise ConfigurationError(
+            "a GPU needs Triton, and Triton a C compiler: install gcc or clang"
+        )
+
+
+def place_qwen2(
+    config: ModelConfig,
+    tensors: Mapping[str, torch.Tensor],
+    form: Form,
+    positions: int,
+    device: torch.device,
+    progress: Progress,
+    dtype: torch.dtype = torch.bfloat16,
+) -> GpuQwen2:
+    """Hold the tensors of `packing`'s float variants in `form`, with a cache of `positions`."""
+    progress.begin("placing the weights", config.num_layers)
+    try:
+        weights = GpuWeights.place(
+            config, tensors, form, dtype, device, lambda: progress.advance(1)
+        )
+    finally:
+        progress.end()
+    arena = KVArena.allocate(config, positions, dtype, device)
+    return assemble(config, weights, arena, dtype)
+
+
+def assemble(
+    config: ModelConfig,
+    weights: GpuWeights,
+    arena: KVArena,
+    dtype: torch.dtype,
+    operations: Operations | None = None,
+) -> GpuQwen2:
+    """Join weights and cache, on the device where they are."""
+    device = arena.keys.device
+    forward = Forward(
+        config=config,
+        weights=weights,
+        arena=arena,
+        operations=operations or operations_for(device),
+        scratch=_scratch(config, weights, device),
+    )
+    form = weights.layers[0].qkv.form
+    name = str(dtype).removeprefix("torch.") if form == "float" else form
+    return GpuQwen2(StepGraphs(forward, dtype, device), name)
+
+
+def warm_up(model: GpuQwen2, progress: Progress) -> None:
+    """Compile and capture the steps of one sequence, so that no request waits for it.
+
+    Those of several sequences take the same kernels. Only the plain ones of a few are captured
+    too, since everybody waits while completions meet in a new shape; others are when they do.
+    """
+    kinds = [(False, False), (False, True), (True, False), (True, True)]
+    shapes = [StepShape(rows, 1, has_head=False) for rows in ROW_BUCKETS]
+    shapes += [
+        StepShape(rows, 1, is_sampled=sampled, has_logits=logits)
+        for sampled, logits in kinds
+        for rows in ROW_BUCKETS
+    ]
+    # Two sequences have two rows at least.
+    shapes += [StepShape(rows, SEQUENCE_BUCKETS[1]) for rows in ROW_BUCKETS[1:]]
+    progress.begin("compiling the GPU's steps", len(shapes))
+    try:
+        for shape in shapes:
+            model.graphs.launch(shape)
+            progress.advance(1)
+    finally:
+        progress.end()
+
+
+@contextmanager
+def _within(plan: MemoryPlan) -> Iterator[None]:
+    """Say what was planned where the memory runs out all the same. Raises NoSpaceError."""
+    try:
+        yield
+    except RuntimeError as error:
+        # A graph or a kernel that finds no room says so in CUDA's words, under other names.
+        if not isinstance(error, torch.OutOfMemoryError) and "out of memory" not in str(error):
+            raise
+        raise NoSpaceError(
+            f"the GPU's memory ran out while the model was loaded, though it had been enough: {plan}; "
+            "see in nvidia-smi what else takes of it; `foregram stop` lets it be tried anew"
+        ) from error
+
+
+def _scratch(config: ModelConfig, weights: GpuWeights, device: torch.device) -> Scratch:
+    """Take what the greediest kernel of any shape needs; one runs at a time."""
+    rows, sequences = ROW_BUCKETS[-1], SEQUENCE_BUCKETS[-1]
+    layer = weights.layers[0]
+    blocks = max_blocks(rows, sequences, config.num_heads // config.num_kv_heads)
+    sizes = [attention_scratch(blocks, config.num_kv_heads, config.head_dim)]
+    for weight in (layer.qkv, layer.o, layer.gate_up, layer.down, weights.head):
+        shape = (weight.num_outputs, weight.num_inputs)
+        sizes += [product_scratch(*shape, rows, weight.form) for rows in ROW_BUCKETS]
+    return Scratch.allocate(
+        max(size.num_partials for size in sizes),
+        max(size.num_counters for size in sizes),
+        device,
+    )

@@ -1,0 +1,58 @@
+"""What a user may call a model: an alias, a hub id, a folder or a GGUF file."""
+
+from pathlib import Path
+
+from engine.errors import ModelNotFoundError
+from engine.model.loading.hub import hub_folder
+from engine.model.loading.located_model import EmbeddedModel, FolderModel, GgufModel, LocatedModel
+from engine.model_names import HUB_ALIASES, kind_of, path_of
+from engine.offline_parts import OFFLINE_MODELS
+
+
+def locate(spec: str, hub_cache: Path | None = None) -> LocatedModel:
+    """Find the model that `spec` names; a hub id may be downloaded. Raises ModelNotFoundError."""
+    kind = kind_of(spec)
+    if kind == "embedded":
+        return EmbeddedModel(OFFLINE_MODELS[spec])
+    if kind == "path":
+        path = path_of(spec)
+        return _folder(path) if path.is_dir() else _file(path)
+    if kind == "unknown":
+        raise ModelNotFoundError(
+            f"no model is called {spec!r}: it is no alias "
+            f"({', '.join([*OFFLINE_MODELS, *HUB_ALIASES])}), no path (a folder is written "
+            f"{_as_folder(spec)}), and no hub id (owner/name)"
+        )
+    repository = HUB_ALIASES.get(spec, spec)
+    return FolderModel(_from_hub(repository, hub_cache), repository)
+
+
+def _from_hub(repository: str, hub_cache: Path | None) -> Path:
+    try:
+        return hub_folder(repository, hub_cache)
+    except ModelNotFoundError as error:
+        if not Path(repository).is_dir():
+            raise
+        hint = f"the folder of that name is written {_as_folder(repository)}"
+        raise ModelNotFoundError(f"{error}; {hint}") from error
+
+
+def _as_folder(name: str) -> str:
+    return f"./{name}" if name else "./NAME"
+
+
+def _folder(path: Path) -> FolderModel:
+    if not (path / "config.json").is_file():
+        raise ModelNotFoundError(
+            f"the folder {path} holds no config.json; a model's folder has config.json, "
+            "tokenizer.json and .safetensors files"
+        )
+    return FolderModel(path, path.resolve().name)
+
+
+def _file(path: Path) -> GgufModel:
+    if not path.is_file():
+        raise ModelNotFoundError(f"there is no file {path}")
+    if path.suffix != ".gguf":
+        raise ModelNotFoundError(f"{path} is no .gguf file; a model is a folder or a .gguf file")
+    return GgufModel(path)

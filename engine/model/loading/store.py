@@ -1,0 +1,144 @@
+"""The cache of converted models: one folder per model and form of its weights.
+
+A conversion happens in a folder beside, which is renamed when whole, under a lock that a second
+process waits for. A damaged folder is converted again.
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from engine.errors import CacheError, ModelCorruptError
+from engine.model.loading.conversion import check_variant, convert, converted_bytes
+from engine.model.loading.converted_model import ConvertedModel, write_manifest
+from engine.model.loading.located_model import LocatedModel
+from engine.progress import Progress
+
+# Another one whenever a conversion writes something else, so that older folders are not mistaken.
+_VERSION = "v2"
+_GIGABYTE = 1e9
+
+
+def free_bytes(folder: Path) -> int:
+    """Disk space that is left where `folder` lies."""
+    return shutil.disk_usage(folder).free
+
+
+class ModelStore:
+    """Converted models under `folder`. `free` tells the space left there."""
+
+    def __init__(self, folder: Path, free: Callable[[Path], int] = free_bytes) -> None:
+        self._folder = folder
+        self._free = free
+
+    def obtain(self, located: LocatedModel, variant: str, progress: Progress) -> ConvertedModel:
+        """Return the model in this form, converted now if it was not.
+
+        Raises CacheError where the folder cannot take it, ModelCorruptError and
+        UnsupportedModelError for a source that cannot be converted.
+        """
+        check_variant(variant)
+        entry = self._folder / _entry_name(located, variant)
+        if model := _load(entry):
+            return model
+        with _writing(self._folder), _locked(entry, progress):
+            if model := _load(entry):  # another process was faster
+                return model
+            self._convert(located, variant, entry, progress)
+        return ConvertedModel.load(entry)
+
+    def _convert(
+        self, located: LocatedModel, variant: str, entry: Path, progress: Progress
+    ) -> None:
+        with _draft_folder(entry) as draft:
+            self._check_space(located.name, located.scratch_bytes)
+            scratch = draft / "scratch"
+            scratch.mkdir()
+            source = located.open(scratch, progress)
+            self._check_space(located.name, converted_bytes(source.config, variant))
+            convert(source, located.name, variant, draft, progress)
+            shutil.rmtree(scratch)
+            write_manifest(
+                draft,
+                name=located.name,
+                fingerprint=located.fingerprint,
+                variant=variant,
+            )
+            _flush(draft)
+            for outdated in self._folder.glob(_entry_name(located, variant, "*")):
+                shutil.rmtree(outdated, ignore_errors=True)
+            draft.rename(entry)
+
+    def _check_space(self, name: str, needed: int) -> None:
+        free = self._free(self._folder)
+        if free < needed:
+            raise CacheError(
+                f"no space to convert {name}: it needs {needed / _GIGABYTE:.1f} GB in "
+                f"{self._folder}, where {free / _GIGABYTE:.1f} GB are free; make room, or "
+                "name another cache folder in FOREGRAM_CACHE"
+            )
+
+
+def _entry_name(located: LocatedModel, variant: str, version: str = _VERSION) -> str:
+    readable = re.sub(r"[^\w.-]+", "-", located.name)
+    return f"{readable}-{located.fingerprint[:16]}-{variant}-{version}"
+
+
+def _load(entry: Path) -> ConvertedModel | None:
+    """Return the model in `entry` if it is there and whole."""
+    try:
+        return ConvertedModel.load(entry) if entry.is_dir() else None
+    except ModelCorruptError:
+        return None
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Make the folder; whatever the system refuses inside becomes a CacheError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise CacheError(f"the model cannot be converted in {folder}: {error}") from error
+
+
+@contextmanager
+def _locked(entry: Path, progress: Progress) -> Iterator[None]:
+    """Hold the lock of `entry`; the system frees it when a process dies."""
+    lock = FileLock(entry.with_name(f".{entry.name}.lock"))
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        progress.begin("waiting for another process that converts the model", 0)
+        try:
+            lock.acquire()
+        finally:
+            progress.end()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def _draft_folder(entry: Path) -> Iterator[Path]:
+    """Make an empty folder beside `entry`; what is left of it is removed, now or the next time."""
+    draft = entry.with_name(f".{entry.name}.partial")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir()
+    try:
+        yield draft
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _flush(folder: Path) -> None:
+    """Bring the files to the disk, so that the rename cannot come before them."""
+    for path in folder.iterdir():
+        with path.open("rb") as file:
+            os.fsync(file.fileno())

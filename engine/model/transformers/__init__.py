@@ -1,0 +1,1 @@
+"""Any other causal language model, run by transformers."""

@@ -1,0 +1,60 @@
+"""Loads a folder in Hugging Face's layout for `transformers_adapter`."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from transformers import AutoModelForCausalLM, PreTrainedModel
+from transformers.utils import logging
+
+from engine.errors import ConfigurationError, ModelCorruptError, UnsupportedModelError
+from engine.model.transformers.adapter import TransformersModel
+
+_DTYPES = {
+    "float32": torch.float32,
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+    "float64": torch.float64,
+}
+
+
+def load_transformers_model(
+    folder: Path, *, dtype_name: str = "float32", device: str = "cpu"
+) -> TransformersModel:
+    """Load config.json and the .safetensors files beside it. Nothing is fetched.
+
+    Code that comes with a model is never run. Raises ModelCorruptError, UnsupportedModelError and,
+    for a dtype that no model is held in, ConfigurationError.
+    """
+    if dtype_name not in _DTYPES:
+        raise ConfigurationError(f"dtype {dtype_name!r} is none of {', '.join(_DTYPES)}")
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    try:
+        network = _from_pretrained(folder, _DTYPES[dtype_name])
+    except (OSError, SafetensorError) as error:
+        raise ModelCorruptError(f"{folder} holds no whole model: {error}") from error
+    except ValueError as error:
+        raise UnsupportedModelError(f"transformers cannot load {folder}: {error}") from error
+    module: torch.nn.Module = network
+    module.to(device).eval()
+    return TransformersModel(network)
+
+
+def _from_pretrained(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
+    """Load the network; a tensor that the files lack would be random, so that is an error."""
+    loaded: Any = AutoModelForCausalLM.from_pretrained(
+        folder,
+        dtype=dtype,
+        local_files_only=True,
+        trust_remote_code=False,
+        use_safetensors=True,
+        output_loading_info=True,
+    )
+    network: PreTrainedModel
+    report: dict[str, Any]
+    network, report = loaded
+    faults = [str(fault) for key in ("missing_keys", "mismatched_keys") for fault in report[key]]
+    if faults:
+        raise ModelCorruptError(f"{folder} lacks whole tensors: {', '.join(sorted(faults)[:3])}")
+    return network

@@ -1,0 +1,59 @@
+"""The cursor's block left: a line less indented than the code on both sides of the cursor."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from engine.stopping.lines import Line, Written, filled_lines, last_line
+
+_NEAR = 2000  # characters of the file that are looked at
+
+
+@dataclass(frozen=True, slots=True)
+class IndentationRule:
+    """How shallow a line may be.
+
+    `floor` is the least indentation that the block around the cursor has on either side of it, or
+    at an empty line in the text itself. A block whose file goes on at the margin may be left as
+    well, but not after a blank line: then something new begins.
+    """
+
+    floor: int
+    is_block: bool  # the cursor stands deeper than the margin
+    is_free: bool  # the cursor's line is empty, so the text's first line says how deep it stands
+
+    @classmethod
+    def of(cls, prefix: str, suffix: str) -> Self:
+        """Read the indentation around the cursor."""
+        current = last_line(prefix)
+        block = _block_indent(prefix)
+        rest = suffix[:_NEAR] if not current.strip() else suffix[:_NEAR].partition("\n")[2]
+        following = [line.indent for line in filled_lines(rest)]
+        floor = min([block, *following[:1], *(indent for indent in following if indent)])
+        # Where nothing follows, only the margin is outside.
+        return cls(floor if following else min(block, 1), block > 0, not current)
+
+    def cut(self, written: Written) -> int | None:
+        """Where the line that leaves the block begins, if the growing line does."""
+        line = written.growing
+        if line is None or not written.lines:
+            return None  # the first line is the cursor's own
+        if self.is_block and not line.indent and _is_blank_before(written.text, line.start):
+            return line.start
+        if line.words.startswith("#"):
+            return None  # preprocessor lines and comments stand where they like
+        floor = min(self.floor, written.lines[0].indent) if self.is_free else self.floor
+        return line.start if line.indent < floor else None
+
+
+def _block_indent(prefix: str) -> int:
+    """Indentation of the cursor's line, or where it is empty of the line before."""
+    lines = filled_lines(prefix[-_NEAR:])
+    current = last_line(prefix)
+    if current and not current.strip():
+        return Line(current, "", 0).indent
+    return lines[-1].indent if lines else 0
+
+
+def _is_blank_before(text: str, start: int) -> bool:
+    """The line before the one at `start` is blank."""
+    return not last_line(text[: start - 1]).strip()

@@ -1,0 +1,54 @@
+"""Going in circles: the same lines, or the same few characters, again and again."""
+
+from engine.stopping.lines import Line, Written
+
+_MOST_LINES = 8  # of a block that is repeated
+_COPIES = 3  # of a block of several lines
+_COPIES_OF_LINE = 4  # of a single line: short runs of equal lines are ordinary code
+_UNIT = 32  # characters repeated inside a line
+_RUN = 160  # characters that such repeats have to fill
+_BLANKS = 100  # white space in a row: more than any indentation
+
+
+def repetition_cut(written: Written) -> int | None:
+    """Where the second copy begins, once the lines are the same again and again."""
+    lines = written.lines
+    if not written.at_line_end:
+        return len(written.text) if _is_stuck(written.text) else None
+    for length in range(1, _MOST_LINES + 1):
+        copies = _COPIES_OF_LINE if length == 1 else _COPIES
+        if _repeated(lines, length) >= length * (copies - 1):
+            return lines[-length * (copies - 1)].start
+    return None
+
+
+def repetition_held(written: Written) -> int:
+    """How much of the text no later `repetition_cut` can take back."""
+    lines, growing = written.lines, written.growing
+    places = [len(written.text)]
+    for length in range(1, min(_MOST_LINES, len(lines)) + 1):
+        run = lines[len(lines) - _repeated(lines, length) :]
+        if growing is None:
+            places += [line.start for line in run[:1]]
+        elif lines[-length].text.startswith(growing.text.rstrip()):
+            places.append([*run, growing][0].start)
+    return min(places)
+
+
+def _repeated(lines: list[Line], length: int) -> int:
+    """How many lines at the end equal the line `length` before them."""
+    most = len(lines) - length
+    count = 0
+    while count < most and lines[-1 - count].text == lines[-1 - count - length].text:
+        count += 1
+    return count
+
+
+def _is_stuck(text: str) -> bool:
+    """The last line ends in blanks, or in one short unit, again and again."""
+    if len(text) >= _BLANKS and not text[-_BLANKS:].strip(" \t"):
+        return True
+    tail = text[-_RUN:]
+    if len(tail) < _RUN or "\n" in tail:
+        return False
+    return any(tail[unit:] == tail[:-unit] for unit in range(1, _UNIT + 1))

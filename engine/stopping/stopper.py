@@ -1,0 +1,175 @@
+"""When a completion ends, judged token by token on its text: the rules in their order."""
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from engine.config import StopRules
+from engine.request import FinishReason
+from engine.stopping.block import BlockRule
+from engine.stopping.indentation import IndentationRule
+from engine.stopping.lines import Written, pieces
+from engine.stopping.repetition import repetition_cut, repetition_held
+from engine.stopping.suffix import SuffixRule
+from engine.stopping.suffix_head import SuffixHead
+from engine.stopping.sureness import SurenessRule
+
+_PATIENCE = 1.5  # times the limit, for a text that is of no use as it stands; 2 is felt as waiting
+
+
+class Stop(NamedTuple):
+    """Why a completion ended, and its whole text as it stays."""
+
+    reason: FinishReason
+    text: str
+
+
+class Stopper:
+    """Hears each token's text and says when to stop.
+
+    Every rule but the time limit is a pure function of the text so far and looks at it once per
+    line end and once per token, so plain and lookahead decoding stop at the same token. After a
+    Stop it must not be fed again.
+    """
+
+    def __init__(
+        self,
+        rules: StopRules,
+        prefix: str,
+        suffix: str,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Read the text around the cursor; the time limit counts from the first token."""
+        self._rules = rules
+        self._suffix = suffix
+        self._suffix_rule = SuffixRule(SuffixHead.of(prefix, suffix))
+        self._indentation_rule = IndentationRule.of(prefix, suffix)
+        self._block_rule = BlockRule.of(prefix) if rules.block else None
+        self._sureness_rule = SurenessRule(rules.min_margin) if rules.min_margin > 0 else None
+        self._clock = clock
+        self._began: float | None = None
+        self._num_tokens = 0
+        self._has_whole_line = False  # at the end of one the text could be cut
+        self._written = Written()
+
+    @property
+    def text(self) -> str:
+        """What has been written so far, what the rules may still take back included."""
+        return self._written.text
+
+    @property
+    def stable_len(self) -> int:
+        """Characters of `text` that no later rule can take back: they may be streamed."""
+        seen = self._written
+        if self._block_rule is not None:
+            undecided = self._block_rule.judge(seen).held
+            # If the line goes, what stands before it is judged as if it had never begun.
+            seen = seen if undecided is None else Written.of(self.text[:undecided])
+        held = min(self._suffix_rule.held(seen), repetition_held(seen))
+        if self._sureness_rule is not None:
+            held = min(held, self._sureness_rule.held(seen))
+        return len(self.text[:held].rstrip())
+
+    def push(self, delta: str, margin: float = 0.0) -> Stop | None:
+        """Add the text of one token (it may be empty) and tell whether it ends the completion.
+
+        `margin` is how far the token's score led the next best.
+        """
+        self._num_tokens += 1
+        if self._sureness_rule is not None:
+            self._sureness_rule.hear(margin)
+        if self._began is None:  # to read the prompt is no time of the completion
+            self._began = self._clock()
+        for piece in pieces(delta):
+            self._written.push(piece)
+            stop = self._judge()
+            if stop is not None:
+                return stop
+        if self._num_tokens >= self._rules.max_tokens:
+            return self.finish(FinishReason.MAX_TOKENS)
+        return None
+
+    def finish(self, reason: FinishReason) -> Stop:
+        """End for a reason outside the text, which counts as a line end.
+
+        Only where the model itself ended may the last word be the suffix's first.
+        """
+        text = self.text
+        ended = reason in (FinishReason.END_TOKEN, FinishReason.FIM_TOKEN)
+        if self._rules.suffix and not self._written.at_line_end:
+            cut = self._suffix_rule.cut(Written.of(text + "\n"))
+            if cut is None and ended:
+                cut = self._suffix_rule.word_overlap(text)
+            text = text[:cut]
+        if self._block_rule is not None:
+            cut = self._block_rule.judge(Written.of(text + "\n")).cut
+            text = text if cut is None else self._without_overlap(text[:cut])
+        if self._sureness_rule is not None and self._written.growing is not None:
+            cut = self._sureness_rule.cut(Written.of(self.text + "\n"))
+            text = text if cut is None else self._without_overlap(text[:cut])
+        return Stop(reason, text)
+
+    def _judge(self) -> Stop | None:
+        at_line_end = self._written.at_line_end
+        if self._rules.suffix and at_line_end:
+            cut = self._suffix_rule.cut(self._written)
+            if cut is not None:
+                return Stop(FinishReason.SUFFIX, self.text[:cut])
+        if self._rules.repetition:
+            cut = repetition_cut(self._written)
+            if cut is not None:
+                return Stop(FinishReason.REPETITION, self._without_blank_end(self.text[:cut]))
+        if self._rules.indentation:
+            cut = self._indentation_rule.cut(self._written)
+            if cut is not None:
+                return Stop(FinishReason.INDENTATION, self._without_overlap(self.text[:cut]))
+        if self._block_rule is not None:
+            cut = self._block_rule.judge(self._written).cut
+            if cut is not None:
+                return Stop(FinishReason.INDENTATION, self._without_overlap(self.text[:cut]))
+        return self._judge_line_end() if at_line_end else None
+
+    def _judge_line_end(self) -> Stop | None:
+        text, rules = self.text, self._rules
+        if self._sureness_rule is not None:
+            cut = self._sureness_rule.cut(self._written)
+            if cut is not None:
+                return Stop(FinishReason.UNSURE, self._without_overlap(text[:cut]))
+        if rules.single_line and text.strip():
+            return Stop(FinishReason.LINE, self._without_overlap(text).rstrip())
+        if _blank_lines(text) > rules.max_blank_lines:
+            return Stop(FinishReason.BLANK_LINES, self._without_overlap(text))
+        if not text.strip():
+            return None
+        self._has_whole_line = self._has_whole_line or not _is_unfinished(text)
+        return Stop(FinishReason.TIME, text) if self._is_late else None
+
+    @property
+    def _is_late(self) -> bool:
+        limit = self._rules.time_limit_s
+        if limit is None or self._began is None:
+            return False
+        patience = 1 if self._has_whole_line else _PATIENCE
+        return self._clock() - self._began >= patience * limit
+
+    def _without_overlap(self, text: str) -> str:
+        """Drop what repeats the suffix, or else the blank lines before it."""
+        cut = self._suffix_rule.overlap(Written.of(text)) if self._rules.suffix else len(text)
+        return text[:cut] if cut < len(text) else self._without_blank_end(text)
+
+    def _without_blank_end(self, text: str) -> str:
+        kept = text.rstrip()
+        needs_line_end = self._suffix and not self._suffix.startswith(("\n", "\r"))
+        return kept + "\n" if needs_line_end and "\n" in text[len(kept) :] else kept
+
+
+def _is_unfinished(text: str) -> bool:
+    """The text ends inside of brackets, or in a header whose block is still to come."""
+    num_open = sum(map(text.count, "([{")) - sum(map(text.count, ")]}"))
+    return num_open > 0 or text.rstrip().endswith(":")
+
+
+def _blank_lines(text: str) -> int:
+    """Blank lines that `text`, which ends with a line end, ends with."""
+    return text[len(text.rstrip()) :].count("\n") - (1 if text.strip() else 0)

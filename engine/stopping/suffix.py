@@ -1,0 +1,125 @@
+"""The suffix reached: the text's last lines repeat the first lines behind the cursor.
+
+White space is ignored. How many lines it takes depends on what they say: a closing bracket, a
+lone keyword or a line that the file repeats is no evidence, so more lines have to agree.
+"""
+
+from dataclasses import dataclass
+
+from engine.stopping.lines import Line, Written, squeeze
+from engine.stopping.suffix_head import LETTERS, SuffixHead, num_letters
+
+
+@dataclass(frozen=True, slots=True)
+class SuffixRule:
+    """Finds the suffix's head at the end of a text."""
+
+    head: SuffixHead
+
+    def cut(self, written: Written) -> int | None:
+        """Where the text, at a line end, reaches the suffix, if it does."""
+        needed = self.head.needed
+        if not needed:
+            return None
+        cut = self._match(written, needed)
+        if cut is not None and self._is_aligned(written.lines[-needed]):
+            return cut
+        # Shifted lines may belong to another block: one more has to agree.
+        return self._match(written, needed + 1)
+
+    def overlap(self, written: Written) -> int:
+        """Where a repeat begins that would be too little to stop for; else the text's end.
+
+        For a text that ends anyhow: then little tells that its last lines are the suffix's first.
+        """
+        for count in range(len(self.head.words), 0, -1):
+            cut = self._match(written, count)
+            if cut is not None and self._is_likely(written, count):
+                return cut
+        return len(written.text)
+
+    def word_overlap(self, text: str) -> int:
+        """Where the rest of the word at the cursor is repeated at the text's end, if it is.
+
+        For a model that ends by itself, but only when it has finished the word.
+        """
+        start = len(text) - len(self.head.word)
+        is_in_word = text[max(start - 1, 0) : start].isalnum()
+        repeats = len(self.head.word) > 1 and is_in_word and text.endswith(self.head.word)
+        return start if repeats else len(text)
+
+    def held(self, written: Written) -> int:
+        """How much of the text no later `cut` or `overlap` can take back."""
+        growing = written.growing
+        places = [len(written.text)]
+        for count, following in enumerate((*self.head.words, "")):
+            if count and (growing is None or following.startswith(growing.words)):
+                cut = self._match(written, count)
+                places += [] if cut is None else [cut]
+        if growing is not None and self.head.words:
+            places.append(self._first_begins(growing, written.text))
+        return min(places)
+
+    def _match(self, written: Written, count: int) -> int | None:
+        """Where the last `count` lines begin to repeat as many of the suffix, if they do."""
+        words = self.head.words[:count]
+        lines = written.lines[-count:]
+        if not len(lines) == len(words) == count or any(
+            line.words != word for line, word in zip(lines[1:], words[1:], strict=True)
+        ):
+            return None
+        first = lines[0]
+        ends_so = self.head.is_on_cursor_line and first.words.endswith(words[0])
+        if first.words != words[0] and not ends_so:
+            return None
+        return self._place(first, _tail_of(first.text, words[0]), written.text)
+
+    def _is_aligned(self, line: Line) -> bool:
+        """The line stands as deep as the suffix's first, as far as that can be told."""
+        in_mid_line = line.words != self.head.words[0] or not self.head.space
+        return in_mid_line or line.space == self.head.space
+
+    def _is_likely(self, written: Written, count: int) -> bool:
+        letters = num_letters("".join(self.head.words[:count]))
+        if letters >= LETTERS or _closes_too_much(written.text):
+            return True
+        first = written.lines[-count]
+        if first.words == self.head.words[0]:
+            return self._is_aligned(first)
+        return letters > 0 and self.head.is_all and count == len(self.head.words)
+
+    def _place(self, line: Line, column: int, text: str) -> int:
+        """The end of what stands before the suffix, whose text begins at `column` of `line`."""
+        head = self.head
+        if head.is_on_cursor_line:
+            ahead = line.text[:column]
+            blank = len(ahead) - len(ahead.rstrip())
+            is_new_line = line.start > 0 and blank == len(ahead)
+            fits = ahead.endswith(head.space) and not (is_new_line and head.is_whole)
+            return line.start + column - (len(head.space) if fits else blank)
+        ahead = text[: line.start]
+        lengths = range(len(head.before), 0, -1)
+        return line.start - next((n for n in lengths if ahead.endswith(head.before[:n])), 0)
+
+    def _first_begins(self, line: Line, text: str) -> int:
+        """Where the suffix's first line may have begun in the line that still grows."""
+        start = len(line.space)
+        for column in range(start, len(line.text) if self.head.is_on_cursor_line else start + 1):
+            words = squeeze(line.text[column:])
+            if not line.text[column].isspace() and self.head.words[0].startswith(words):
+                return self._place(line, column, text)
+        return len(text)
+
+
+def _tail_of(text: str, words: str) -> int:
+    """The column of `text` from which it says `words`."""
+    column, left = len(text), len(words)
+    while left:
+        column -= 1
+        left -= not text[column].isspace()
+    return column
+
+
+def _closes_too_much(text: str) -> bool:
+    """More brackets are closed than opened, as by a model that writes what is there already."""
+    return any(text.count(closer) > text.count(opener) for opener, closer in ("()", "[]", "{}"))

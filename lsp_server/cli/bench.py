@@ -1,0 +1,286 @@
+"""`foregram bench`: the command line's words become calls of `engine.bench`, its reports output."""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+
+from engine import Lookahead, Sampling
+from engine.bench.crossfile import CrossfileOptions, run_crossfile
+from engine.bench.crossfile_report import crossfile_json, crossfile_table
+from engine.bench.crossfile_tasks import load_crossfile_tasks
+from engine.bench.fim import FimOptions, run_fim
+from engine.bench.fim_tasks import load_fim_tasks
+from engine.bench.forced import load_forced
+from engine.bench.forms import forms_json, forms_table, measure_forms
+from engine.bench.gpu.findings import Findings
+from engine.bench.gpu.machine import Machine
+from engine.bench.gpu.picture import draw, plots_are_possible
+from engine.bench.gpu.run import GpuBench
+from engine.bench.gpu.shapes import ALL_SHAPES, QUICK_SHAPES, parse_shapes
+from engine.bench.gpu.sizes import QUICK, Inputs, Sizes
+from engine.bench.gpu.sources import Sources
+from engine.bench.gpu.tables import bars_table, failures_table, section_table
+from engine.bench.measured import Bench
+from engine.bench.oracle import Oracle, load_tokenizer
+from engine.bench.oracle_report import oracle_json, oracle_table
+from engine.bench.peers import PeerOptions, opened_peers
+from engine.bench.plots import ReplayPicture
+from engine.bench.pool import measure_pool
+from engine.bench.replay import ReplayOptions, ReplayReport, run_replay
+from engine.bench.replay_items import ReplayItem, load_replay_items
+from engine.bench.report import Setting, fim_json, fim_tables, replay_json, replay_tables
+from engine.engine import Engine
+from engine.errors import ConfigurationError
+from engine.model.device import Device
+from engine.model_names import DEFAULT_MODEL
+from lsp_server.cli.code_places import mid_line_places
+from lsp_server.cli.engine_loading import engine_options, load_engine
+from lsp_server.cli.syntax_bench import measure_syntax
+from lsp_server.cli.terminal import ItemsBar, ProgressBars
+from lsp_server.settings import Settings
+
+_PIPED_COLUMNS = 180  # of the GPU's tables, where no terminal says how wide it is
+
+
+def bench_replay(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Decode a replay set with lookahead off and on, or let its targets play the model."""
+    items = load_replay_items(arguments.file, arguments.count)
+    if arguments.oracle:
+        _bench_oracle(items, arguments, settings)
+        return
+    options = ReplayOptions(
+        max_tokens=arguments.max_tokens,
+        layout=arguments.layout,
+        lookahead=Lookahead.parse(arguments.lookahead),
+        sampling=Sampling(temperature=arguments.temperature, seed=arguments.seed),
+        stops_by_rules=arguments.stop_rules,
+    )
+    picture = ReplayPicture(arguments.plot) if arguments.plot else None
+    if arguments.oracle_forced:
+        report = _bench_forced(items, options, arguments, settings)
+        if picture:
+            picture.draw(report)
+        return
+    with (
+        closing(load_engine(arguments, settings)) as engine,
+        _bench(engine, arguments, settings) as bench,
+        ItemsBar("items") as bar,
+    ):
+        report = run_replay(bench, items, options, bar.show)
+    setting = _setting(engine, arguments)
+    _print(arguments, replay_json(report, setting), replay_tables(report, setting))
+    if picture:
+        picture.draw(report)
+
+
+def bench_fim(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Complete and score fill-in-the-middle tasks."""
+    tasks = load_fim_tasks(arguments.file, arguments.count, mid_line_only=arguments.mid_line)
+    options = FimOptions(
+        max_tokens=arguments.max_tokens,
+        layout=arguments.layout,
+        lookahead=Lookahead.parse(arguments.lookahead),
+        sampling=Sampling(temperature=arguments.temperature, seed=arguments.seed),
+    )
+    with (
+        closing(load_engine(arguments, settings)) as engine,
+        _bench(engine, arguments, settings) as bench,
+        ItemsBar("tasks") as bar,
+    ):
+        report = run_fim(bench, tasks, options, bar.show)
+    setting = _setting(engine, arguments)
+    _print(arguments, fim_json(report, setting), fim_tables(report, setting))
+
+
+def bench_syntax(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Count the suggestions inside lines of real files that leave code broken."""
+    places = mid_line_places(arguments.paths, arguments.count, arguments.seed)
+    if not places:
+        raise ConfigurationError("no file among these has a grammar and a call, list or signature")
+    with closing(load_engine(arguments, settings)) as engine, ItemsBar("places") as bar:
+        figures = measure_syntax(engine, places, bar.show)
+    _print(arguments, figures.as_json(), figures.table())
+
+
+def bench_crossfile(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Complete tasks with no other file open and with those that a person would have open.
+
+    The prompt is as long as a host on this machine would have it, unless somebody says otherwise.
+    """
+    trees = arguments.trees or arguments.file.parent / "trees"
+    tasks = load_crossfile_tasks(arguments.file, trees, arguments.count, arguments.stratum)
+    options = CrossfileOptions(
+        max_tokens=arguments.max_tokens,
+        layout=arguments.layout,
+        lookahead=Lookahead.parse(arguments.lookahead),
+        sampling=Sampling(temperature=arguments.temperature, seed=arguments.seed),
+    )
+    budget = arguments.prompt_tokens or settings.prompt_tokens
+    wanted = replace(engine_options(arguments, settings), prompt_tokens=budget)
+    progress = ProgressBars(Console(stderr=True))
+    with closing(Engine.load(wanted, progress)) as engine, ItemsBar("completions") as bar:
+        runs = run_crossfile(engine, tasks, options, bar.show)
+    setting = _setting(engine, arguments)
+    _print(arguments, crossfile_json(runs, setting), crossfile_table(runs, setting))
+
+
+def bench_pool(arguments: argparse.Namespace, _settings: Settings) -> None:
+    """Measure the n-gram pool alone."""
+    figures = measure_pool(arguments.tokens)
+    _print(arguments, figures.as_json(), figures.table())
+
+
+def bench_forms(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Measure what weights of fewer bits cost in quality."""
+    items = load_replay_items(arguments.file, arguments.count)
+    with ItemsBar("items") as bar:
+        figures = measure_forms(
+            arguments.model or settings.model or DEFAULT_MODEL,
+            items,
+            Device.choose(arguments.device or settings.device),
+            settings.cache_folder,
+            ProgressBars(Console(stderr=True)),
+            bar.show,
+        )
+    _print(arguments, forms_json(figures), forms_table(figures))
+
+
+def _bench_oracle(
+    items: Sequence[ReplayItem], arguments: argparse.Namespace, settings: Settings
+) -> None:
+    progress = ProgressBars(Console(stderr=True))
+    model = arguments.model or settings.model
+    oracle = Oracle(load_tokenizer(model, settings.cache_folder, progress))
+    with ItemsBar("items") as bar:
+        scores = oracle.run(items, bar.show)
+    _print(arguments, oracle_json(scores), oracle_table(scores))
+
+
+def _bench_forced(
+    items: Sequence[ReplayItem],
+    options: ReplayOptions,
+    arguments: argparse.Namespace,
+    settings: Settings,
+) -> ReplayReport:
+    """Have the model say the targets. What it learns of them is no user's, and is forgotten."""
+    if arguments.compare:
+        raise ConfigurationError("--oracle-forced has no peers to --compare: they say their own")
+    wanted = engine_options(arguments, settings)
+    with TemporaryDirectory(prefix="foregram-") as folder, ItemsBar("items") as bar:
+        replay = load_forced(wanted, Path(folder), ProgressBars(Console(stderr=True)))
+        report = replay.run(items, options, bar.show)
+    setting = _setting(replay.engine, arguments)
+    answer = replay_json(report.replay, setting) | {"inexact": report.inexact}
+    lines = [f"not the target's text: {name}" for name in report.inexact]
+    _print(arguments, answer, Group(replay_tables(report.replay, setting), *lines))
+    return report.replay
+
+
+def bench_gpu(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Measure a GPU section by section; each is printed and saved when it is done."""
+    machine, sizes = Machine.gpu(), QUICK if arguments.quick else Sizes()
+    if arguments.count:
+        sizes = replace(sizes, items=arguments.count)
+    errors = Console(stderr=True)
+    console = Console(
+        width=None if sys.stdout.isatty() else _PIPED_COLUMNS,
+        markup=False,  # what libraries say of their failures has brackets of its own
+        emoji=False,
+    )
+    inputs = _gpu_inputs(arguments, settings)
+    bench = GpuBench(machine, inputs, ProgressBars(errors), sizes)
+    saved = Path(f"{arguments.save}.json")
+    bench.findings.save(saved)  # a folder that is not there is better told of now
+    can_draw = plots_are_possible()
+    if not can_draw:
+        errors.print("foregram: no picture without matplotlib: pip install 'foregram[plots]'")
+    for name in bench.run():
+        bench.findings.save(saved)
+        shown = section_table(name, bench.findings)
+        if shown is not None and not arguments.json:
+            console.print(shown)
+    if arguments.json:
+        sys.stdout.write(json.dumps(bench.findings.as_json()) + "\n")
+    else:
+        _print_verdicts(console, bench.findings)
+    if can_draw:  # at the end: a picture that fails takes no figures along
+        draw(bench.findings.results, Path(f"{arguments.save}.png"))
+
+
+def _print_verdicts(console: Console, findings: Findings) -> None:
+    """Print the bars, and last of all the sections that could not be measured."""
+    console.print(bars_table(findings.bars))
+    if (failures := failures_table(findings)) is not None:
+        console.print(failures)
+
+
+def _gpu_inputs(arguments: argparse.Namespace, settings: Settings) -> Inputs:
+    if arguments.chat and not arguments.model:
+        raise ConfigurationError("--chat asks a real model: name one with --model")
+    return Inputs(
+        shapes=parse_shapes(arguments.shapes or (QUICK_SHAPES if arguments.quick else ALL_SHAPES)),
+        sources=Sources(
+            cache_folder=settings.cache_folder,
+            tokenizer=arguments.tokenizer,
+            model=arguments.model,
+            dtype=arguments.dtype,
+        ),
+        items=[item for path in arguments.sets for item in load_replay_items(path)],
+        tasks=load_fim_tasks(arguments.chat) if arguments.chat else (),
+    )
+
+
+@contextmanager
+def _bench(engine: Engine, arguments: argparse.Namespace, settings: Settings) -> Iterator[Bench]:
+    if not arguments.compare:
+        yield Bench(engine)
+        return
+    options = PeerOptions(
+        names=tuple(dict.fromkeys(arguments.compare)),
+        model=arguments.model or settings.model,
+        threads=settings.threads,
+    )
+    with opened_peers(options, ProgressBars(Console(stderr=True))) as peers:
+        yield Bench(engine, peers)
+
+
+def _setting(engine: Engine, arguments: argparse.Namespace) -> Setting:
+    info = engine.info
+    return Setting(
+        model=info.model,
+        device=info.device,
+        dtype=info.dtype,
+        max_tokens=arguments.max_tokens,
+        layout=arguments.layout,
+        lookahead=arguments.lookahead,
+        temperature=arguments.temperature,
+        seed=arguments.seed,
+    )
+
+
+def _print(
+    arguments: argparse.Namespace, answer: Mapping[str, Any], tables: RenderableType
+) -> None:
+    if arguments.json:
+        sys.stdout.write(json.dumps(answer) + "\n")
+    else:
+        Console().print(tables)
+
+
+BENCHMARKS = {
+    "crossfile": bench_crossfile,
+    "fim": bench_fim,
+    "gpu": bench_gpu,
+    "forms": bench_forms,
+    "pool": bench_pool,
+    "syntax": bench_syntax,
+    "replay": bench_replay,
+}

@@ -1,0 +1,61 @@
+"""What `foregram doctor` looks at on this machine, the GPU and the host aside.
+
+One function for each check, and none loads torch.
+"""
+
+import platform
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from engine.host.runtime import RuntimeFolder
+from lsp_server.model_choice import Check
+from lsp_server.setting_layers import SettingsProblem
+
+MIN_FREE_BYTES = 2e9  # what the smallest model takes to convert, and some more
+
+
+def check_python() -> Check:
+    """Which Python runs us, and where; pip installs us into none that is too old."""
+    return Check("python", "ok", f"{platform.python_version()}, {sys.executable}")
+
+
+def check_torch() -> Check:
+    """Whether torch is installed."""
+    try:
+        return Check("torch", "ok", version("torch"))
+    except PackageNotFoundError:
+        advice = f"run: {sys.executable} -m pip install --upgrade foregram"
+        return Check("torch", "failed", "is not installed, so no model can run here", advice)
+
+
+def check_cache(folder: Path) -> Check:
+    """Whether converted models can be kept."""
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            free = shutil.disk_usage(existing).free
+    except OSError as error:
+        what = f"{folder} cannot be written: {error.strerror}"
+        return Check("cache", "failed", what, "make it writable, or set FOREGRAM_CACHE to another")
+    what = f"{folder}, {free / 1e9:.1f} GB free"
+    if free < MIN_FREE_BYTES:
+        advice = "make room, or set FOREGRAM_CACHE to another folder"
+        return Check("cache", "warning", f"{what}: too little to convert a model", advice)
+    return Check("cache", "ok", what)
+
+
+def check_settings(problems: Iterable[SettingsProblem]) -> list[Check]:
+    """Each setting that is wrong, by its name."""
+    advice = "correct or remove it; commands other than lsp and serve refuse to run until then"
+    found = [Check("settings", "failed", str(problem), advice) for problem in problems]
+    return found or [Check("settings", "ok", "all are known and right")]
+
+
+def check_runtime_folder(path: Path) -> Check:
+    """Whether the folder of socket and token is the user's own."""
+    RuntimeFolder.open(path)
+    return Check("runtime folder", "ok", f"{path}, open to you alone")

@@ -1,0 +1,161 @@
+"""`foregram complete`: a cursor in a file, in; its completion, out. It knows no torch."""
+
+import json
+import signal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Protocol, TextIO
+
+from engine import Buffer, CompletionRequest
+from engine.completer import Completer
+from engine.errors import InputError
+from engine.memory import peak_resident_bytes
+from lsp_server.cli.report import CompletionReport
+from lsp_server.cli.source_file import Location, SourceFile
+from lsp_server.prompt.privacy import Privacy
+from lsp_server.prompt.secret_texts import UNJUDGED, SecretLines
+from lsp_server.reasons import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """A place in a file: `offset` characters of `source.text` stand before it."""
+
+    source: SourceFile
+    offset: int
+
+    @classmethod
+    def at(cls, where: str) -> "Cursor":
+        """The cursor that FILE:LINE[:COL] names. Raises InputError."""
+        location = Location.parse(where)
+        source = SourceFile.read(location.path)
+        return cls(source, location.offset_in(source.text))
+
+    @property
+    def prefix(self) -> str:
+        """Text before the cursor."""
+        return self.source.text[: self.offset]
+
+    @property
+    def suffix(self) -> str:
+        """Text after the cursor."""
+        return self.source.text[self.offset :]
+
+
+class Output(Protocol):
+    """Where a completion goes while it grows."""
+
+    def begin(self) -> None:
+        """The completion starts."""
+        ...
+
+    def write(self, text: str) -> None:
+        """More of it is final; LF line ends."""
+        ...
+
+    def end(self, report: CompletionReport) -> None:
+        """It is over."""
+        ...
+
+
+class JsonObject:
+    """One JSON object on one line, at the end."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def begin(self) -> None:
+        """Wait."""
+
+    def write(self, text: str) -> None:
+        """Wait: the report holds the whole text."""
+
+    def end(self, report: CompletionReport) -> None:
+        """Print the report."""
+        self._out.write(json.dumps(report.as_json()) + "\n")
+
+
+_MARKS = (".git", ".foregramignore")
+
+
+def refuse_hidden(source: SourceFile, allowed: Sequence[str]) -> None:
+    """Raise InputError for a file that is neither to be completed in nor read by a model."""
+    path = source.path.absolute()
+    root = next((up for up in path.parents if any((up / mark).exists() for mark in _MARKS)), None)
+    privacy = Privacy([root] if root else [], allowed=allowed)
+    if not privacy.allows(path) and (why := _why_hidden(privacy, path, source.text)):
+        raise InputError(
+            f"{source.path}: {why}; to allow it, name it in the setting "
+            f"allow_secret_files (FOREGRAM_ALLOW_SECRET_FILES={path.name})"
+        )
+
+
+def _why_hidden(privacy: Privacy, path: Path, text: str) -> str:
+    if hidden := privacy.hidden(path):
+        return Reason(hidden.value).sentence
+    secret = SecretLines().follow(text.split("\n"))
+    if secret is None:
+        return ""
+    if secret.what == UNJUDGED:
+        return f"line {secret.row + 1} is too long to be looked at"
+    return f"{Reason.SECRET_FILE.sentence} (line {secret.row + 1} looks like {secret.what})"
+
+
+def open_buffers(
+    paths: Iterable[Path], edited: Path, allowed: Sequence[str] = ()
+) -> tuple[Buffer, ...]:
+    """Read the other open files, each once; the edited one is known already."""
+    seen = {edited.resolve()}
+    buffers = []
+    for path in paths:
+        if path.resolve() not in seen:
+            seen.add(path.resolve())
+            source = SourceFile.read(path)
+            refuse_hidden(source, allowed)
+            buffers.append(Buffer(str(path), source.text))
+    return tuple(buffers)
+
+
+def complete(
+    engine: Completer, request: CompletionRequest, source: SourceFile, output: Output
+) -> CompletionReport:
+    """Run `request` and show it as it grows. Ctrl-C ends it within a step and keeps its text."""
+    output.begin()
+    with _interrupt_as_flag() as interrupted:
+        result = engine.complete(
+            request, on_chunk=lambda chunk: output.write(chunk.text), cancelled=interrupted
+        )
+    info = engine.info
+    report = CompletionReport(
+        text=source.with_line_ends(result.text),
+        result=result,
+        model=info.model,
+        device=info.device,
+        dtype=info.dtype,
+        peak_memory_mb=peak_resident_bytes() / 2**20,
+    )
+    output.end(report)
+    return report
+
+
+@contextmanager
+def _interrupt_as_flag() -> Iterator[Callable[[], bool]]:
+    """Ask whether Ctrl-C came; a second one interrupts as usual."""
+    is_interrupted = False
+
+    def note(_signal: int, _frame: FrameType | None) -> None:
+        nonlocal is_interrupted
+        is_interrupted = True
+        signal.signal(signal.SIGINT, previous)
+
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # nohup: Ctrl-C is meant for others
+        yield lambda: False
+        return
+    previous = signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: is_interrupted
+    finally:
+        signal.signal(signal.SIGINT, previous)

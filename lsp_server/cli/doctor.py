@@ -1,0 +1,124 @@
+"""`foregram doctor`: every check in its order, as a table for people or a list for programs."""
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from engine.errors import ForegramError
+from lsp_server.cli.checks import (
+    check_cache,
+    check_python,
+    check_runtime_folder,
+    check_settings,
+    check_torch,
+)
+from lsp_server.cli.gpu_check import check_gpu
+from lsp_server.cli.host_checks import check_host, check_latency, check_socket, check_token
+from lsp_server.cli.tls_check import check_tls
+from lsp_server.host.address import HostAddress, HostAnswer, HostError, ask, host_address
+from lsp_server.host.daemon import ensure_host, explained
+from lsp_server.host.failures import boot_s
+from lsp_server.model_choice import Check, check_model, failure
+from lsp_server.settings import LoadedSettings, Settings
+
+SICK = 1
+POLL_S = 0.2
+LOAD_LIMIT_S = 300.0  # of a model that `--start` loads; the first time it is converted
+_STYLES = {"ok": "green", "warning": "yellow", "failed": "red"}
+
+
+def show_doctor(arguments: argparse.Namespace, loaded: LoadedSettings) -> int:
+    """Examine everything and print it; status 1 where something failed."""
+    with Console(stderr=True).status("examining"):
+        checks = examine(loaded, start=arguments.start)
+    if arguments.json:
+        sys.stdout.write(msgspec.json.encode(checks).decode() + "\n")
+    elif sys.stdout.isatty():
+        Console().print(_table(checks))
+    else:
+        sys.stdout.writelines(map(_line, checks))
+    return SICK if any(check.state == "failed" for check in checks) else 0
+
+
+def examine(loaded: LoadedSettings, *, start: bool) -> list[Check]:
+    """All checks that fit the settings. It never raises what a user could act on."""
+    settings = loaded.settings
+    checks = [check_python(), *check_settings(loaded.problems)]
+    if settings.host_url is None:  # a remote host has a torch and a model of its own
+        checks += [
+            check_torch(),
+            check_gpu(settings.device),
+            _safely("model", lambda: check_model(settings.model)),
+        ]
+    checks += [
+        _safely("cache", lambda: check_cache(settings.cache_folder)),
+        _safely("runtime folder", lambda: check_runtime_folder(settings.runtime_folder)),
+        _safely("token", lambda: check_token(settings)),
+    ]
+    return checks + asyncio.run(_examine_host(settings, start=start))
+
+
+async def _examine_host(settings: Settings, *, start: bool) -> list[Check]:
+    try:
+        address = (
+            await ensure_host(settings, asked_at=boot_s()) if start else host_address(settings)
+        )
+        way = _check_way(address)
+        answer = await (_loaded(address) if start else ask(address))
+        answer = explained(settings, answer)
+    except HostError as error:
+        return [failure("host", error, "`foregram logs` tells more")]
+    except (ForegramError, OSError, ValueError) as error:  # ValueError: of no name for a machine
+        return [failure("host", error)]
+    checks = [way, check_host(answer, is_remote=settings.host_url is not None)]
+    if checks[-1].state == "ok":
+        checks.append(await check_latency(address))
+    return checks
+
+
+def _check_way(address: HostAddress) -> Check:
+    path = address.socket_path
+    if path is not None:
+        return _safely("socket", lambda: check_socket(path))
+    return _safely("tls", lambda: check_tls(address))
+
+
+async def _loaded(address: HostAddress) -> HostAnswer:
+    """The answer of a host once it does not load its model any more, or not in time."""
+    deadline = time.monotonic() + LOAD_LIMIT_S
+    while True:
+        answer = await ask(address)
+        is_loading = answer.status is not None and answer.status.state == "loading"
+        if not is_loading or time.monotonic() > deadline:
+            return answer
+        await asyncio.sleep(POLL_S)
+
+
+def _safely(name: str, check: Callable[[], Check]) -> Check:
+    """The check, or what kept it from coming to an end."""
+    try:
+        return check()
+    except (ForegramError, OSError, RuntimeError, ValueError) as error:
+        return failure(name, error)
+
+
+def _table(checks: Sequence[Check]) -> Table:
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    for check in checks:
+        what = Text(check.what)
+        if check.state != "ok":
+            what.append(f"\n{check.advice}", style="bold")
+        table.add_row(Text(check.state, style=_STYLES[check.state]), Text(check.name), what)
+    return table
+
+
+def _line(check: Check) -> str:
+    advice = f"; {check.advice}" if check.advice else ""
+    return f"{check.state:<8} {check.name}: {check.what}{advice}\n"

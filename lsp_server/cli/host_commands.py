@@ -1,0 +1,134 @@
+"""`foregram status`, `stop` and `logs`: what a person asks of the host."""
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from engine.host.protocol import Status
+from engine.host.runtime import RuntimeFolder
+from engine.model_names import is_same, title_of
+from lsp_server.host.address import HostError, host_address, host_status
+from lsp_server.host.daemon import explained, read_log, stop_host
+from lsp_server.last_prompt import prompt_summary
+from lsp_server.settings import Settings
+
+NO_HOST = 1
+STILL_THERE = 1
+FOLLOW_S = 0.2
+
+
+def show_status(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Print what the host is doing; status 1 where there is none."""
+    answer = explained(settings, asyncio.run(host_status(settings)))
+    if arguments.json:
+        shown = answer.status or {"state": answer.kind, "reason": answer.reason}
+        sys.stdout.write(msgspec.json.encode(shown).decode() + "\n")
+    elif answer.status:
+        Console().print(_table(answer.status, host_address(settings).place, settings))
+    else:
+        sys.stderr.write(f"foregram: {answer.reason}\n")
+    return 0 if answer.status else NO_HOST
+
+
+def stop(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Stop the local host and say whether there was one; ask where editors use it."""
+    if settings.host_url is None and not arguments.force and not _may_stop(settings):
+        return STILL_THERE
+    was_there = asyncio.run(stop_host(settings, _tell))
+    sys.stdout.write("stopped\n" if was_there else "there was no host to stop\n")
+    return 0
+
+
+def _tell(sentence: str) -> None:
+    sys.stderr.write(f"foregram: {sentence}\n")
+
+
+def _may_stop(settings: Settings) -> bool:
+    """Whether nobody uses the host, or who sits at the terminal agrees. Raises HostError."""
+    status = asyncio.run(host_status(settings)).status
+    if status is None or not status.num_clients:
+        return True
+    users = f"{_counted(status.num_clients, 'editor')} used this host within the last ten minutes"
+    if not sys.stdin.isatty():
+        raise HostError(f"{users}; `foregram stop --force` stops it all the same")
+    sys.stderr.write(f"foregram: {users}. Stop it? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def show_logs(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Print the end of the local host's log and, if asked, what comes after it."""
+    if settings.host_url is not None:
+        raise HostError(f"the log of the host at {settings.host_url} is where that runs")
+    path = RuntimeFolder.open(settings.runtime_folder).log_path
+    begin = path.stat().st_size if path.exists() else 0
+    sys.stdout.writelines(f"{line}\n" for line in read_log(settings, arguments.lines))
+    if arguments.follow:
+        for text in _following(path, begin):
+            sys.stdout.write(text)
+            sys.stdout.flush()
+    return 0
+
+
+def _following(path: Path, begin: int) -> Iterator[str]:
+    path.touch()
+    with path.open(encoding="utf-8", errors="replace") as file:
+        file.seek(begin)
+        while True:
+            if text := file.read():
+                yield text
+            else:
+                time.sleep(FOLLOW_S)
+
+
+def _table(status: Status, place: str, settings: Settings) -> Table:
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    rows = {
+        "state": _state(status),
+        "model": _model(status, settings),
+        "device": status.device,
+        "address": place,
+        "process": f"{status.pid}, up {timedelta(seconds=int(status.uptime_s))}",
+        "version": f"{status.version}, protocol {status.protocol}",
+        "requests": f"{status.num_running} running, {status.num_waiting} waiting",
+        "clients": f"{status.num_clients}, {_counted(status.num_buffers, 'buffer')}",
+        "last prompt": prompt_summary(status.last_prompt) if status.last_prompt else "",
+        "pool": f"{status.pool_tokens:,} tokens",
+        "memory": f"{status.memory_mb:,.0f} MB, of it {status.kv_bytes / 2**20:,.0f} MB of KV cache",
+    }
+    for name, value in rows.items():
+        if value:
+            table.add_row(name, Text(value))
+    return table
+
+
+def _model(status: Status, settings: Settings) -> str:
+    """What runs or is being loaded, and what the settings name where that is another one."""
+    asked = status.requested_model
+    running = " ".join(filter(None, (status.model or title_of(asked), status.dtype)))
+    wanted = settings.model
+    if settings.host_url is not None or not (asked and wanted) or is_same(asked, wanted):
+        return running
+    return f"{running} (the settings name {title_of(wanted)}: `foregram stop` makes room for it)"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _state(status: Status) -> str:
+    if status.problem:
+        return f"{status.state}: {status.problem.message}"
+    if status.progress and status.progress.total:
+        percent = 100 * status.progress.done // status.progress.total
+        return f"{status.state}: {status.progress.task}, {percent} %"
+    return status.state

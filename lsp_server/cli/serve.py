@@ -1,0 +1,109 @@
+"""`foregram serve`: the completion host. Importing this loads no torch; the engine's thread does."""
+
+import argparse
+import asyncio
+import logging
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import NoReturn
+
+import msgspec
+
+from engine.config import check_device_name
+from engine.errors import DeviceLostError
+from engine.host.loopback import is_loopback
+from engine.host.runtime import HostRecord, RuntimeFolder, new_secret
+from engine.host.served_engine import ServedEngine
+from engine.host.server import HostOptions, HostServer
+from engine.host.service import CompletionService
+from engine.model_names import DEFAULT_MODEL
+from engine.progress import Progress
+from lsp_server.host.token_file import read_token
+from lsp_server.settings import Settings
+
+_MEGABYTE = 1024 * 1024
+_SWITCH_S = 0.0005
+
+
+def serve(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Run the host until it is stopped. Raises ForegramError where it cannot begin."""
+    logging.basicConfig(
+        format="%(asctime)s %(levelname)s %(message)s",
+        level=logging.DEBUG if settings.debug else logging.WARNING,  # torch is talkative
+    )
+    logging.getLogger("foregram").setLevel(logging.DEBUG if settings.debug else logging.INFO)
+    check_device_name(arguments.device or settings.device)
+    options = _host_options(arguments, settings)
+
+    def load(progress: Progress) -> ServedEngine:
+        # On the engine's thread, so that the host answers before torch is there.
+        from engine.engine import Engine, EngineOptions
+
+        budget_mb = arguments.kv_budget or settings.kv_budget_mb
+        engine_options = EngineOptions(
+            cache_folder=arguments.cache_folder or settings.cache_folder,
+            model=arguments.model or settings.model,
+            dtype=arguments.dtype or settings.dtype,
+            device=arguments.device or settings.device,
+            threads=arguments.threads or settings.threads,
+            prompt_tokens=arguments.prompt_tokens or settings.prompt_tokens,
+            kv_bytes=None if budget_mb is None else budget_mb * _MEGABYTE,
+        )
+        return Engine.load(engine_options, progress)
+
+    service = CompletionService(load, arguments.model or settings.model or DEFAULT_MODEL)
+    # The engine's thread gives the interpreter away so often; by default a request waits for 5 ms
+    # at each of its steps.
+    sys.setswitchinterval(_SWITCH_S)
+    try:
+        asyncio.run(HostServer(service, options, lambda: _mark_record(arguments.record)).run())
+    except DeviceLostError as error:
+        # What torch has on the device cannot be given back any more; a Python that is taken down
+        # may abort over it.
+        _end_at_once(error.exit_status)
+    _empty_record(arguments.record)
+    if service.info is None and service.problem is None:
+        # The model still loads, on a thread that would trip over a Python that is taken down.
+        _end_at_once(0)
+    return 0
+
+
+def _end_at_once(status: int) -> NoReturn:
+    logging.shutdown()
+    os._exit(status)
+
+
+def _empty_record(path: Path | None) -> None:
+    """Tell whoever looks for a crash that this was none; the file and its lock stay."""
+    if path is not None:
+        with suppress(OSError):
+            os.truncate(path, 0)
+
+
+def _mark_record(path: Path | None) -> None:
+    """Tell whoever finds the host gone that it had served: it is no failure to start it again."""
+    if path is not None:
+        with suppress(OSError, msgspec.MsgspecError):
+            record = msgspec.json.decode(path.read_bytes(), type=HostRecord)
+            path.write_bytes(msgspec.json.encode(msgspec.structs.replace(record, has_served=True)))
+
+
+def _host_options(arguments: argparse.Namespace, settings: Settings) -> HostOptions:
+    token, folder = None, None
+    if arguments.token_file is not None:
+        token = read_token(arguments.token_file, "the token file")
+    elif arguments.socket is None and is_loopback(arguments.host):
+        token, folder = new_secret(), RuntimeFolder.open(settings.runtime_folder)
+    return HostOptions(
+        socket=arguments.socket,
+        host=arguments.host,
+        port=arguments.port,
+        token=token,
+        token_folder=folder,
+        tls_cert=arguments.tls_cert,
+        tls_key=arguments.tls_key,
+        idle_exit_s=arguments.idle_exit or None,  # 0 is never, as in the settings
+        is_insecure=arguments.insecure,
+    )

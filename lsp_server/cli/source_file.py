@@ -1,0 +1,109 @@
+"""Files and cursors as the command line names them. The engine sees text with LF line ends only."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from engine.errors import InputError
+from lsp_server.documents.line_buffer import LineEnd
+
+MAX_BYTES = 32 * 2**20  # far above any source file; below what would take minutes to tokenise
+_WHERE = re.compile(r"(?P<path>.+?):(?P<line>[0-9]{1,9})(?::(?P<column>[0-9]{1,9}))?:?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file's text with LF line ends, and the line end that the file itself prefers."""
+
+    path: Path
+    text: str
+    line_end: LineEnd = "\n"
+    is_damaged: bool = False  # bytes that are no UTF-8 were replaced by U+FFFD
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read UTF-8, with or without a mark. Raises InputError when it is no readable text."""
+        content = _read_bytes(path)
+        if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise InputError(f"{path} is UTF-16; foregram reads UTF-8")
+        if b"\0" in content:
+            raise InputError(f"{path} is a binary file")
+        try:
+            text, is_damaged = content.decode("utf-8-sig"), False
+        except UnicodeDecodeError:
+            # One letter in an old encoding should cost that letter, not the completion.
+            text, is_damaged = content.decode("utf-8-sig", "replace"), True
+        plain = text.replace("\r\n", "\n").replace("\r", "\n")
+        return cls(path, plain, _line_end(text), is_damaged)
+
+    def with_line_ends(self, text: str) -> str:
+        """`text`, which has LF line ends, as it should stand in this file."""
+        return text.replace("\n", self.line_end)
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A cursor as compilers print it: FILE:LINE[:COL], both counted from 1.
+
+    COL counts characters (Unicode code points), and the cursor stands before that character;
+    one past the last is the line's end, where it also stands without COL.
+    """
+
+    path: Path
+    line: int
+    column: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read FILE:LINE[:COL]; a file's name may hold colons. Raises InputError."""
+        match = _WHERE.fullmatch(text)
+        if match is None:
+            raise InputError(f"{text!r} names no line; say FILE:LINE or FILE:LINE:COL")
+        path, line, column = match["path"], int(match["line"]), match["column"]
+        # `a:3:4` is line 3 of `a`, unless there is only a file `a:3`.
+        if column is not None and not Path(path).exists() and Path(f"{path}:{line}").exists():
+            return cls(Path(f"{path}:{line}"), int(column))
+        return cls(Path(path), line, None if column is None else int(column))
+
+    def offset_in(self, text: str) -> int:
+        """Characters of `text` before the cursor. Raises InputError when it is outside."""
+        lines = text.split("\n")
+        if not 1 <= self.line <= len(lines):
+            count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
+            raise InputError(f"{self.path} has {count}, counted from 1; there is no {self.line}")
+        width = len(lines[self.line - 1])
+        column = width + 1 if self.column is None else self.column
+        if not 1 <= column <= width + 1:
+            raise InputError(
+                f"{self.path}:{self.line} has columns 1 to {width + 1}; there is no {column}"
+            )
+        return sum(len(line) + 1 for line in lines[: self.line - 1]) + column - 1
+
+
+def _read_bytes(path: Path) -> bytes:
+    try:
+        if path.is_dir():
+            raise InputError(f"{path} is a folder")
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path} is no regular file")
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise InputError(f"{path} has {size:,} bytes; at most {MAX_BYTES:,} are read")
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise InputError(f"there is no file {path}") from None
+    except (OSError, ValueError) as error:  # ValueError: a name that no system can hold
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise InputError(f"{path} cannot be read: {reason}") from None
+
+
+def _line_end(text: str) -> LineEnd:
+    """The most frequent line end; LF wins ties."""
+    windows = text.count("\r\n")
+    counts: dict[LineEnd, int] = {
+        "\n": text.count("\n") - windows,
+        "\r\n": windows,
+        "\r": text.count("\r") - windows,
+    }
+    return max(counts, key=lambda end: counts[end])

@@ -1,0 +1,92 @@
+"""`foregram bench syntax`: whether suggestions inside lines leave code whole, and stay right."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from rich.table import Table
+
+from engine import CompletionRequest, StopRules
+from engine.completer import Completer
+from lsp_server.cli.code_places import CodePlace, is_broken
+from lsp_server.completion.postprocess import process, trimmed
+from lsp_server.completion.processed import Processed
+from lsp_server.completion.surroundings import Surroundings
+from lsp_server.completion.syntax_judge import SyntaxJudge
+from lsp_server.prompt.extent import Trigger, bounds_for, extent_at
+from lsp_server.prompt.syntax import DocumentSyntax
+
+
+@dataclass(slots=True)
+class Tally:
+    """Suggestions that were shown; those that make the file what it was, or leave it broken."""
+
+    shown: int = 0
+    right: int = 0
+    broken: int = 0
+
+    def count(self, place: CodePlace, made: Processed) -> None:
+        """Add one suggestion."""
+        if made.reason is not None:
+            return
+        text = place.with_text(made.text, made.replaced_chars_after_cursor)
+        whole = place.with_text(place.truth, 0)
+        self.shown += 1
+        self.right += "".join(text.split()) == "".join(whole.split())
+        self.broken += is_broken(text, place.language_id)
+
+
+@dataclass(frozen=True, slots=True)
+class SyntaxFigures:
+    """The same answers of the model, only trimmed, and as they are shown."""
+
+    num_places: int
+    trimmed: Tally = field(default_factory=Tally)
+    shown: Tally = field(default_factory=Tally)
+
+    def as_json(self) -> dict[str, Any]:
+        """All counts."""
+        return asdict(self)
+
+    def table(self) -> Table:
+        """The counts, and their shares."""
+        table = Table("", "shown", "right", "leave the file broken")
+        for name, tally in (("trimmed", self.trimmed), ("judged", self.shown)):
+            share = f"{tally.broken} ({tally.broken / max(tally.shown, 1):.1%})"
+            table.add_row(name, str(tally.shown), str(tally.right), share)
+        table.caption = f"{self.num_places} places inside calls, lists and signatures"
+        return table
+
+
+def measure_syntax(
+    engine: Completer, places: Sequence[CodePlace], show: Callable[[int, int], None]
+) -> SyntaxFigures:
+    """Complete at each place as for a typing user, greedily; `show` hears how many are done."""
+    figures = SyntaxFigures(len(places))
+    for number, place in enumerate(places, 1):
+        _complete(engine, place, figures)
+        show(number, len(places))
+    return figures
+
+
+def _complete(engine: Completer, place: CodePlace, figures: SyntaxFigures) -> None:
+    lines, position = place.lines, place.position
+    syntax = DocumentSyntax(place.language_id)
+    kind = syntax.place(lines, position)
+    line = syntax.parsed_line(lines, position.line, ())
+    extent = extent_at(Trigger.AUTOMATIC, kind)
+    around = Surroundings.of(lines, position, extent=extent, language_id=place.language_id)
+    bounds = bounds_for(Trigger.AUTOMATIC, kind)
+    result = engine.complete(
+        CompletionRequest(
+            prefix=place.prefix,
+            suffix=place.suffix,
+            path=place.file,
+            stop=StopRules(max_tokens=bounds.max_tokens, single_line=bounds.single_line),
+        ),
+        on_chunk=lambda _: None,
+        cancelled=lambda: False,
+    )
+    figures.trimmed.count(place, trimmed(result.text, around))
+    judge = None if line is None else SyntaxJudge(line, around, around.before)
+    figures.shown.count(place, process(result.text, around, judge))

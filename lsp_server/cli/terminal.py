@@ -1,0 +1,131 @@
+"""What a person sees: progress bars, and a completion growing between dimmed neighbours."""
+
+from typing import Self, TextIO
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from lsp_server.cli.report import CompletionReport
+from lsp_server.cli.source_file import SourceFile
+
+CONTEXT_LINES = 5
+
+# A file may hold escape sequences; a terminal must not obey them. Tab and line feed stay.
+_VISIBLE = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"}
+_VISIBLE |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+
+
+class ProgressBars:
+    """One bar after the other on stderr; the engine's `Progress`, drawn."""
+
+    def __init__(self, console: Console) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+        self._bars = Progress(*columns, console=console, transient=True)
+        self._task: TaskID | None = None
+
+    def begin(self, task: str, total: int) -> None:
+        """Draw a bar for `total` pieces of work; where no terminal is, a line says what is done."""
+        if not self._bars.console.is_terminal:
+            self.tell(task)
+            return
+        self._bars.start()
+        self._task = self._bars.add_task(task, total=total)
+
+    def advance(self, amount: int) -> None:
+        """`amount` more of them are done."""
+        if self._task is not None:
+            self._bars.advance(self._task, amount)
+
+    def end(self) -> None:
+        """Take the bar away."""
+        if self._task is not None:
+            self._bars.remove_task(self._task)
+            self._bars.stop()
+            self._task = None
+
+    def tell(self, sentence: str) -> None:
+        """Print a line that stays, above a bar if there is one."""
+        line = f"foregram: {sentence}"
+        self._bars.console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+class ItemsBar:
+    """How many of a benchmark's items are done, on stderr; nothing where no terminal is."""
+
+    def __init__(self, noun: str) -> None:
+        columns = (BarColumn(), MofNCompleteColumn(), TextColumn(noun), TimeRemainingColumn())
+        console = Console(stderr=True)
+        self._bar = Progress(
+            *columns, console=console, transient=True, disable=not console.is_terminal
+        )
+        self._task = self._bar.add_task(noun)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def show(self, done: int, total: int) -> None:
+        """`done` of `total` items are done."""
+        self._bar.update(self._task, completed=done, total=total)
+
+
+class CompletionView:
+    """The cursor's neighbourhood on a terminal: context dim, the completion as it comes."""
+
+    def __init__(self, console: Console, source: SourceFile, offset: int) -> None:
+        self._console = console
+        self._before = source.text[:offset].split("\n")[-CONTEXT_LINES - 1 :]
+        self._after = source.text[offset:].split("\n")[: CONTEXT_LINES + 1]
+
+    def begin(self) -> None:
+        """Show the lines up to the cursor."""
+        self._show("\n".join(self._before), style="dim")
+
+    def write(self, text: str) -> None:
+        """Show more of the completion."""
+        self._show(text)
+
+    def end(self, report: CompletionReport) -> None:
+        """Show the lines after the cursor, and the summary."""
+        self._show("\n".join(self._after).rstrip("\n") + "\n", style="dim")
+        self._console.print(report.summary, style="italic", highlight=False, markup=False)
+
+    def _show(self, text: str, style: str = "") -> None:
+        visible = Text(text.translate(_VISIBLE), style=style)
+        self._console.print(visible, end="", soft_wrap=True, highlight=False)
+
+
+class PlainText:
+    """The completion alone on stdout, for pipes and files; the summary goes to stderr."""
+
+    def __init__(self, out: TextIO, errors: TextIO, source: SourceFile) -> None:
+        self._out, self._errors, self._source = out, errors, source
+
+    def begin(self) -> None:
+        """Print nothing: a pipe wants the completion alone."""
+
+    def write(self, text: str) -> None:
+        """Print more of the completion, with the file's own line ends."""
+        self._out.write(self._source.with_line_ends(text))
+        self._out.flush()
+
+    def end(self, report: CompletionReport) -> None:
+        """Print the summary where it does not disturb."""
+        # Where both streams share a screen, the summary begins a line of its own.
+        line_end = "" if not report.text or report.text.endswith(("\n", "\r")) else "\n"
+        console = Console(file=self._errors)
+        summary = f"{line_end}foregram: {report.summary}"
+        in_one = not console.is_terminal  # a program reads one line; a person's is cut at words
+        console.print(summary, highlight=False, markup=False, soft_wrap=in_one)

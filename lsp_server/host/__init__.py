@@ -1,0 +1,1 @@
+"""Finds, starts and talks to the completion host."""

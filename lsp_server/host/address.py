@@ -1,0 +1,185 @@
+"""Where a completion host listens, how it is asked for its status, and what it may answer."""
+
+import ssl
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+import httpx2
+import msgspec
+
+from engine.errors import ConfigurationError, ForegramError
+from engine.host.loopback import is_loopback, loopback_addresses
+from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, Problem, Status
+from engine.host.runtime import RuntimeFolder
+from lsp_server.host.answer_body import body_of
+from lsp_server.host.token_file import read_token
+from lsp_server.settings import Settings
+
+_PORTS = {"http": 80, "https": 443}
+
+
+class HostError(ForegramError):
+    """The completion host cannot be started, reached or stopped."""
+
+    code = "host_unavailable"
+    exit_status = 5
+
+
+@dataclass(frozen=True, slots=True)
+class HostAddress:
+    """Where a host listens, and the token that it asks for."""
+
+    token: str = field(repr=False)
+    socket_path: Path | None = None
+    url: str = "http://localhost"  # the name of a host on a socket
+    ca_file: Path | None = None
+
+    def __post_init__(self) -> None:
+        if not (self.token.isascii() and self.token.isprintable()):
+            raise ConfigurationError(f"the token for {self.place} is no line of ASCII characters")
+
+    @property
+    def place(self) -> str:
+        """For people: the socket or the address."""
+        return str(self.socket_path or self.url)
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether TLS guards the way there."""
+        return self.socket_path is None and self.url.startswith("https:")
+
+    @property
+    def is_local(self) -> bool:
+        """Whether what is sent there stays on this machine."""
+        return self.socket_path is not None or is_loopback(self._parsed.host)
+
+    def found_token(self, folder: RuntimeFolder) -> str:
+        """The token that a host on this machine has left for its user; empty where there is none."""
+        port = self._parsed.port or _PORTS[self._parsed.scheme]
+        found = (folder.port_token(one, port) for one in loopback_addresses(self._parsed.host))
+        return next(filter(None, found), "")
+
+    @property
+    def _parsed(self) -> httpx2.URL:
+        try:
+            return httpx2.URL(self.url)
+        except httpx2.InvalidURL as error:
+            raise ConfigurationError(f"host_url {self.url} is no address: {error}") from error
+
+    def client(self, timeout_s: float = 5.0) -> httpx2.AsyncClient:
+        """A client of this host, which the caller closes. Raises ConfigurationError."""
+        headers = {
+            PROTOCOL_HEADER: str(PROTOCOL_VERSION),
+            "content-type": "application/json",
+            "accept-encoding": "identity",
+        }
+        if self.token:  # a host on a socket may ask for none
+            headers["authorization"] = f"Bearer {self.token}"
+        return httpx2.AsyncClient(
+            base_url=self._parsed,
+            headers=headers,
+            timeout=timeout_s,
+            verify=True if self.socket_path else self.tls_context(),
+            transport=self._socket_transport(),
+            trust_env=not self.is_local,  # no proxy is to see what stays on this machine
+        )
+
+    def _socket_transport(self) -> httpx2.AsyncHTTPTransport | None:
+        if self.socket_path is None:
+            return None
+        # Certificates, which a socket does not need, would take 40 ms to read.
+        return httpx2.AsyncHTTPTransport(uds=str(self.socket_path), verify=False)
+
+    def tls_context(self) -> ssl.SSLContext:
+        """Trusts what the system trusts, and `ca_file`. Raises ConfigurationError."""
+        context = httpx2.create_ssl_context()
+        try:
+            if self.ca_file is not None:
+                context.load_verify_locations(self.ca_file)
+        except OSError as error:  # ssl.SSLError is one
+            reason = f"ca_file {self.ca_file} cannot be used: {error.strerror or error}"
+            raise ConfigurationError(reason) from error
+        return context
+
+
+@dataclass(frozen=True, slots=True)
+class HostAnswer:
+    """What came of asking a host for its status.
+
+    `absent`: nobody listens; `silent`: somebody does and says nothing; `refused`: it is no host,
+    or none for us. `reason` says so in words where there is no status, `code` in the host's own
+    word for programs where it has one.
+    """
+
+    kind: Literal["status", "absent", "silent", "refused"]
+    status: Status | None = None
+    reason: str = ""
+    code: str = ""
+
+
+def host_address(settings: Settings) -> HostAddress:
+    """Where the settings expect a host, running or not. Raises ForegramError."""
+    if settings.host_url is None:
+        folder = RuntimeFolder.open(settings.runtime_folder)
+        return HostAddress(folder.token(), folder.socket_path)
+    token = settings.token or ""
+    if settings.token_file and not token:
+        token = read_token(settings.token_file, "token_file")
+    address = HostAddress(token, url=settings.host_url, ca_file=settings.ca_file)
+    if not (address.is_encrypted or address.is_local or settings.insecure_http):
+        raise ConfigurationError(
+            f"host_url {settings.host_url} is not encrypted, so that others could read your code and "
+            "the token on their way; use https://, an SSH tunnel to 127.0.0.1, or set insecure_http "
+            "where the network is guarded otherwise"
+        )
+    if address.is_local and not token:
+        token = address.found_token(RuntimeFolder.open(settings.runtime_folder))
+    return replace(address, token=token)
+
+
+async def host_status(settings: Settings, client_id: str = "") -> HostAnswer:
+    """Ask the host, local or remote, what it is doing; `client_id` is who asks."""
+    return await ask(host_address(settings), client_id)
+
+
+async def ask(address: HostAddress, client_id: str = "") -> HostAnswer:
+    """The status of the host at `address`; failures are answers too."""
+    who = {"client": client_id} if client_id else {}
+    try:
+        async with (
+            address.client() as client,
+            client.stream("GET", "/v1/status", params=who) as response,
+        ):
+            body = await body_of(response)
+    except httpx2.ConnectError as error:
+        return HostAnswer("absent", reason=why_unreachable(address.place, error))
+    except httpx2.HTTPError as error:
+        reason = f"the completion host on {address.place} does not answer: {type(error).__name__}"
+        return HostAnswer("silent", reason=reason)
+    if response.status_code == httpx2.codes.OK:
+        with suppress(msgspec.MsgspecError):
+            return HostAnswer("status", msgspec.json.decode(body, type=Status))
+    return _refusal(address, body)
+
+
+def why_unreachable(place: str, error: Exception) -> str:
+    """Why no connection came about, and what helps."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            what = f"the certificate of {place} is not accepted: {cause.verify_message}"
+            return what if "expired" in what else f"{what}; ca_file may name the one that signed it"
+        cause = cause.__cause__ or cause.__context__
+    reason = f"no completion host listens on {place}"
+    return f"{reason}: {error}" if place.startswith("https:") else reason
+
+
+def _refusal(address: HostAddress, body: bytes) -> HostAnswer:
+    with suppress(msgspec.MsgspecError):
+        problem = msgspec.json.decode(body, type=Problem)
+        reason = f"the completion host on {address.place} refuses: {problem.message}"
+        return HostAnswer("refused", reason=reason, code=problem.code)
+    reason = f"what listens on {address.place} is no completion host of this version"
+    return HostAnswer("refused", reason=reason)

@@ -1,0 +1,255 @@
+"""The local completion host as a daemon: found or started, and stopped. It loads no torch.
+
+Who starts a host holds the lock of the runtime folder, so ten windows that open at once get one
+host. Waiting leaves the event loop free.
+"""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+
+import httpx2
+from filelock import FileLock, Timeout
+
+from engine.host.protocol import PROTOCOL_VERSION
+from engine.host.runtime import HostRecord, RuntimeFolder
+from lsp_server.host.address import HostAddress, HostAnswer, HostError, ask, host_address
+from lsp_server.host.failures import (
+    boot_s,
+    counted,
+    failure_sentence,
+    may_start,
+    note_signal,
+    noted_end,
+)
+from lsp_server.settings import Settings
+
+POLL_S = 0.05
+START_LIMIT_S = 60.0  # until a host answers at all; it loads its model after that
+STOP_LIMIT_S = 15.0  # a host drains for ten seconds; then the same again after SIGTERM
+COLLECT_S = 1.0
+
+
+async def ensure_host(
+    settings: Settings, command: Sequence[str] | None = None, *, asked_at: float = 0.0
+) -> HostAddress:
+    """A host to talk to: the remote one, or the local one, started where there is none.
+
+    A local host answers, but its model may still be loading. One that ends by itself is started
+    once more, then after ever longer pauses, in which HostError tells the end of its log. Where a
+    person asked for it since, at `asked_at` of `boot_s`, it is tried at once.
+    """
+    address = host_address(settings)
+    if settings.host_url is None:
+        await LocalHost(settings, command).ensure(asked_at)
+    return address
+
+
+def explained(settings: Settings, answer: HostAnswer) -> HostAnswer:
+    """The answer; where the local host has ended by itself, with what is known of that."""
+    if answer.kind == "absent" and settings.host_url is None:
+        return replace(answer, reason=LocalHost(settings).failure() or answer.reason)
+    return answer
+
+
+async def stop_host(settings: Settings, tell: Callable[[str], None] = lambda _: None) -> bool:
+    """Stop the local host; whether there was one. Raises HostError where it does not end.
+
+    `tell` hears what is tried where that takes long.
+    """
+    if settings.host_url is not None:
+        raise HostError(f"the host at {settings.host_url} can only be stopped where it runs")
+    return await LocalHost(settings).stop(tell)
+
+
+def read_log(settings: Settings, lines: int) -> list[str]:
+    """The last lines that the local host printed."""
+    return RuntimeFolder.open(settings.runtime_folder).read_log(lines)
+
+
+def serve_command(settings: Settings, folder: RuntimeFolder) -> list[str]:
+    """The command line of a local host."""
+    # -P: the folder in which an editor was started may have an `engine` of its own.
+    command = [sys.executable, "-P", "-m", "lsp_server", "serve"]
+    options = {
+        "--socket": folder.socket_path,
+        "--token-file": folder.token_path,
+        "--record": folder.record_path,
+        "--idle-exit": settings.idle_exit_s or None,
+        "--model": settings.model,
+        "--device": settings.device if settings.device != "auto" else None,
+        "--dtype": settings.dtype,
+        "--kv-budget": settings.kv_budget_mb,
+        "--threads": settings.threads,
+        "--prompt-tokens": settings.prompt_tokens,
+        "--cache-folder": settings.cache_folder,
+    }
+    for name, value in options.items():
+        if value is not None:
+            command += [name, str(value)]
+    return command
+
+
+class LocalHost:
+    """The host of a runtime folder."""
+
+    def __init__(self, settings: Settings, command: Sequence[str] | None = None) -> None:
+        self._folder = RuntimeFolder.open(settings.runtime_folder)
+        self._address = HostAddress(self._folder.token(), self._folder.socket_path)
+        self._command = command or serve_command(settings, self._folder)
+        self._reaper: threading.Thread | None = None
+
+    async def ensure(self, asked_at: float) -> None:
+        """Return when the host answers. Raises HostError."""
+        if _is_up(await ask(self._address)):
+            return
+        async with self._lock():
+            if await self._answers():
+                return
+            while (record := noted_end(self._folder)) is None or may_start(record, asked_at):
+                self._start(0 if record is None else record.failures)
+                if await self._answers():
+                    return
+                await self._collect()
+        raise HostError(failure_sentence(self._folder, record))
+
+    def failure(self) -> str:
+        """Why the last host is gone, where it ended by itself; else empty."""
+        record = self._folder.read_record()
+        if record is None or self._folder.host_is_alive():
+            return ""
+        return failure_sentence(self._folder, counted(record))
+
+    async def stop(self, tell: Callable[[str], None]) -> bool:
+        """Ask the host to end, then tell it to; whether there was one. Raises HostError."""
+        answer = await ask(self._address)
+        was_there = answer.kind != "absent" or self._folder.host_is_alive()
+        if was_there:
+            await self._end(self._process_id(answer), tell)
+        async with self._lock():
+            if not self._folder.host_is_alive():
+                self._folder.forget_host()
+        return was_there
+
+    async def _answers(self) -> bool:
+        """Whether a host answers before its process ends, if there is one at all."""
+        deadline = time.monotonic() + START_LIMIT_S
+        while not _is_up(answer := await ask(self._address)):
+            # After the question: a process that is gone by now will not have listened since.
+            if answer.kind == "absent" and not self._folder.host_is_alive():
+                return False
+            if time.monotonic() > deadline:
+                raise HostError(
+                    f"the completion host has not answered for {START_LIMIT_S:.0f} s: `foregram "
+                    "logs` may say why, `foregram stop` ends it"
+                )
+            await asyncio.sleep(POLL_S)
+        return True
+
+    def _start(self, failures: int) -> None:
+        # Not in a thread: who is cancelled would give the lock away while the process is started.
+        self._folder.socket_path.unlink(missing_ok=True)
+        self._folder.rotate_log()
+        with self._folder.claimed_record() as claim, self._folder.log_path.open("ab") as log:
+            try:
+                process = subprocess.Popen(
+                    self._command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,  # it outlives the editor, and its Ctrl-C
+                    cwd="/",  # what a repository holds must not be found by a relative path
+                    pass_fds=(claim,),
+                )
+            except OSError as error:
+                reason = f"{self._command[0]}: {error.strerror}"
+                raise HostError(f"the completion host cannot be started: {reason}") from error
+            self._folder.write_record(
+                HostRecord(
+                    pid=process.pid,
+                    protocol=PROTOCOL_VERSION,
+                    socket=str(self._folder.socket_path),
+                    started_at=boot_s(),
+                    failures=failures,
+                )
+            )
+        # Collects the process when it ends, if this one lives so long.
+        self._reaper = threading.Thread(target=self._reap, args=(process,), daemon=True)
+        self._reaper.start()
+
+    def _reap(self, process: subprocess.Popen[bytes]) -> None:
+        with suppress(
+            OSError, ValueError
+        ):  # the folder may be gone by then; a signal without a name
+            note_signal(self._folder, process.wait())
+
+    async def _collect(self) -> None:
+        """Wait until the log has what is known of a host that has just ended."""
+        if self._reaper is not None:
+            await asyncio.to_thread(self._reaper.join, COLLECT_S)
+
+    def _process_id(self, answer: HostAnswer) -> int | None:
+        if answer.status:
+            return answer.status.pid
+        record = self._folder.read_record()
+        return record.pid if record and self._folder.host_is_alive() else None
+
+    async def _end(self, pid: int | None, tell: Callable[[str], None]) -> None:
+        with suppress(httpx2.HTTPError):
+            async with self._address.client() as client:
+                await client.post("/v1/stop")
+        signals = () if pid is None else (signal.SIGTERM, signal.SIGKILL)
+        for ending in (None, *signals):
+            if ending is not None and pid is not None:
+                tell(f"the completion host (process {pid}) still runs: sending it {ending.name}")
+                with suppress(ProcessLookupError):
+                    os.kill(pid, ending)
+            if await self._is_gone(pid):
+                return
+        who = "what listens" if pid is None else f"the completion host (process {pid})"
+        raise HostError(f"{who} on {self._address.place} does not end")
+
+    async def _is_gone(self, pid: int | None) -> bool:
+        """Whether that process ends, though an editor may have started another one meanwhile."""
+        deadline = time.monotonic() + STOP_LIMIT_S
+        while True:
+            answer = await ask(self._address)
+            if answer.kind == "absent" and not self._folder.host_is_alive():
+                return True
+            successor = self._process_id(answer)
+            if pid is not None and successor not in (None, pid):
+                return True
+            if time.monotonic() > deadline:
+                return False
+            await asyncio.sleep(POLL_S)
+
+    @asynccontextmanager
+    async def _lock(self) -> AsyncIterator[None]:
+        lock = FileLock(self._folder.lock_path)
+        while not _acquired(lock):
+            await asyncio.sleep(POLL_S)
+        try:
+            yield
+        finally:
+            lock.release()
+
+
+def _acquired(lock: FileLock) -> bool:
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        return False
+    return True
+
+
+def _is_up(answer: HostAnswer) -> bool:
+    if answer.kind == "refused":
+        raise HostError(answer.reason)
+    return answer.status is not None and answer.status.state != "stopping"

@@ -1,0 +1,214 @@
+"""The link of one language server to its host: completions, feedback, documents kept in step."""
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
+
+import msgspec
+
+from engine.host.protocol import (
+    CloseRequest,
+    CompleteEvent,
+    CompleteRequest,
+    Failed,
+    Feedback,
+    Problem,
+    SyncRequest,
+)
+from lsp_server.documents.document import Snapshot
+from lsp_server.documents.documents import Documents
+from lsp_server.host.client import (
+    HostAbsentError,
+    HostClient,
+    HostConflictError,
+    HostGoneError,
+    HostRefusedError,
+)
+from lsp_server.host.search import FindHost, HostSearch, LinkState, Watch
+from lsp_server.host.sync import HostSync
+
+_LOG = logging.getLogger(__name__)
+_ATTEMPTS = 3  # a host that forgot the documents, or was replaced, is asked again
+_FAREWELL_S = 1.0
+_JUDGE_S = 1.0  # after so long some of what the host holds is judged anew before a request
+_JUDGED_AT_ONCE = 8  # documents: each costs a look at its folders, and keys wait meanwhile
+_HIDDEN = Problem("hidden_document", "the document may not leave the editor any more")
+# Refusals of a host that is about to be gone, or has been replaced by one with another token.
+_ENDINGS = ("device_lost", "stopping", "wrong_token")
+READY_S = 20.0  # a request waits for so long while a model is loaded, if it is asked again later
+STANDING_S = 900.0  # and for so long if it is not: nothing else would bring its answer
+
+
+class HostLink:
+    """Completions from the host, wherever it is, whenever it comes back.
+
+    `find` finds or starts it. `may_send` says which documents may leave the editor; `path_of` how
+    the host is to name them. `watch` hears of the host's status, or why there is none.
+    """
+
+    def __init__(
+        self,
+        documents: Documents,
+        find: FindHost,
+        *,
+        may_send: Callable[[Snapshot], bool],
+        path_of: Callable[[str], str],
+        watch: Watch,
+    ) -> None:
+        self.workspace = ""
+        self.patience_s = STANDING_S
+        self.client_id = uuid.uuid4().hex  # the name under which the host knows this server
+        self._search = HostSearch(find, watch)
+        self._may_send = may_send
+        self._sync = HostSync(documents, may_send, path_of)
+        self._judged_at = time.monotonic()
+
+    @property
+    def state(self) -> LinkState:
+        """What is known of the host."""
+        return self._search.state
+
+    def connect(self) -> None:
+        """Look for the host in the background."""
+        self._search.begin()
+
+    async def reconnect(self) -> None:
+        """Leave the host for the one that is found now."""
+        await self._say(CloseRequest(self.client_id))
+        self._sync.leave()
+        await self._search.restart()
+
+    async def ready(self, stands: Callable[[], bool] = lambda: True) -> LinkState:
+        """Wait while a host is looked for or loads its model, and tell what came of it.
+
+        Who looks is `connect`: before it, the settings do not say yet which host. `stands` says
+        whether the request is still worth the wait.
+        """
+        return await self._search.ready(self.patience_s, stands)
+
+    async def complete(
+        self, request: CompleteRequest, snapshot: Snapshot
+    ) -> AsyncGenerator[CompleteEvent]:
+        """Bring the host up to date and complete. Raises HostGoneError and HostRefusedError."""
+        for _ in range(_ATTEMPTS):
+            client = await self._client()
+            try:
+                last: CompleteEvent | None = None
+                async with aclosing(self._events(client, request, snapshot)) as events:
+                    async for last in events:
+                        yield last
+                if isinstance(last, Failed) and last.code in _ENDINGS:
+                    await self._lost(client)
+                return
+            except HostConflictError:
+                self._sync.forget_all()
+            except HostAbsentError:  # it ended while nobody asked: another one may take its place
+                await self._lost(client)
+            except HostGoneError:
+                await self._lost(client)
+                raise
+            except HostRefusedError as error:
+                if error.problem.code not in _ENDINGS:
+                    raise
+                await self._lost(client)
+        raise HostGoneError("the host does not take the document over")
+
+    async def sync(self, snapshot: Snapshot) -> None:
+        """Bring the host up to date while nobody waits; where that fails, the next request does."""
+        client, syncs = self._search.client, self._sync.syncs(snapshot)
+        if client is None or not syncs.buffers:
+            return
+        try:
+            await client.sync(SyncRequest(self.client_id, self.workspace, syncs.buffers))
+            self._sync.taken(syncs)
+        except HostConflictError:
+            self._sync.forget_all()
+        except (HostGoneError, HostRefusedError) as error:
+            _LOG.info("documents could not be sent ahead: %s", error)
+
+    async def tell(self, feedback: Feedback) -> None:
+        """Tell what became of a completion; a host that is not there misses it."""
+        if self._search.client is not None:
+            with suppress(HostGoneError, HostRefusedError):
+                await self._search.client.tell(feedback)
+
+    async def close_document(self, uri: str) -> None:
+        """The editor closed a document."""
+        if self._sync.knows(uri):
+            await self._withdraw((uri,))
+
+    def knows(self, uri: str) -> bool:
+        """Whether the host may hold a document."""
+        return self._sync.knows(uri)
+
+    async def retract(self) -> tuple[str, ...]:
+        """Have the host forget what it may not hold any more; which documents that are."""
+        unwanted: list[str] = []
+        for _ in range(0, self._sync.num_told, _JUDGED_AT_ONCE):
+            unwanted += await self._retract_some()
+            await asyncio.sleep(0)  # what came meanwhile goes before
+        return tuple(unwanted)
+
+    async def _retract_some(self) -> tuple[str, ...]:
+        self._judged_at = time.monotonic()
+        unwanted = self._sync.unwanted(_JUDGED_AT_ONCE)
+        if unwanted:
+            await self._withdraw(unwanted)
+        return unwanted
+
+    async def _withdraw(self, uris: tuple[str, ...]) -> None:
+        self._sync.withdrawn(uris)
+        if not await self._say(CloseRequest(self.client_id, uris)):
+            self._sync.not_withdrawn(uris)
+
+    async def leave(self) -> None:
+        """The editor goes: the host may forget its documents."""
+        await self._say(CloseRequest(self.client_id))
+        await self._search.leave()
+
+    async def _events(
+        self, client: HostClient, request: CompleteRequest, snapshot: Snapshot
+    ) -> AsyncGenerator[CompleteEvent]:
+        """One attempt; what is sent along counts as held once the host answers.
+
+        The request may have waited for long: its document is judged again.
+        """
+        if time.monotonic() - self._judged_at > _JUDGE_S:
+            await self._retract_some()
+        if not self._may_send(snapshot):
+            raise HostRefusedError(_HIDDEN)
+        syncs = self._sync.syncs(snapshot)
+        message = msgspec.structs.replace(
+            request,
+            client=self.client_id,
+            workspace=self.workspace,
+            uri=snapshot.uri,
+            version=syncs.version,
+            sync=syncs.buffers,
+        )
+        events = client.complete(message, on_accepted=lambda: self._sync.taken(syncs))
+        async with aclosing(events):
+            async for event in events:
+                yield event
+
+    async def _client(self) -> HostClient:
+        if self._search.client is None and await self.ready() != "ready":
+            raise HostGoneError("the host is not there")
+        if self._search.client is None:
+            raise HostGoneError("the host has just gone")
+        return self._search.client
+
+    async def _lost(self, client: HostClient) -> None:
+        self._sync.leave()
+        await self._search.lost(client)
+
+    async def _say(self, request: CloseRequest) -> bool:
+        """Whether the host has heard it."""
+        if self._search.client is not None:
+            with suppress(HostGoneError, HostRefusedError, TimeoutError):
+                await asyncio.wait_for(self._search.client.close_buffers(request), _FAREWELL_S)
+                return True
+        return False

@@ -1,0 +1,169 @@
+"""The search for a host: found or started, followed while it loads, looked for again when lost."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.errors import ForegramError
+from engine.host.protocol import Problem, Status
+from lsp_server.host.address import HostAddress
+from lsp_server.host.client import HostClient, HostRefusedError
+
+_LOG = logging.getLogger(__name__)
+_POLL_S = 0.1
+_RETRY_S = 2.0  # before a host that could not be reached is tried again
+_LONGEST_RETRY_S = 60.0  # where nobody asks for it
+_REQUEST_S = 60.0
+_PASSING = ("searching", "loading")  # states that become others by themselves
+_STOPPED = Problem("", "the completion host stopped answering")
+
+FindHost = Callable[[], Awaitable[HostAddress]]
+LinkState = Literal["searching", "loading", "ready", "failed", "unreachable"]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkReport:
+    """What is known of the host: its status, where it told one, and what is wrong with it."""
+
+    state: LinkState = "searching"
+    status: Status | None = None
+    problem: Problem | None = None  # without a code where the host does not answer
+
+    @property
+    def percentage(self) -> int | None:
+        """How much of what the host does before it is ready is done, where that is known."""
+        now = self.status.progress if self.status else None
+        return min(100, 100 * now.done // now.total) if now and now.total else None
+
+
+Watch = Callable[[LinkReport], None]
+
+
+class HostSearch:
+    """Keeps a client of a host that is ready, as far as there is one.
+
+    `find` finds or starts it; `watch` hears of each change. Nothing ends the search but `leave`.
+    """
+
+    def __init__(self, find: FindHost, watch: Watch) -> None:
+        self.client: HostClient | None = None
+        self._report = LinkReport()
+        self._find = find
+        self._watch = watch
+        self._task: asyncio.Task[None] | None = None
+        self._changed = asyncio.Event()
+        self._wanted = asyncio.Event()
+
+    @property
+    def state(self) -> LinkState:
+        """Where the search stands."""
+        return self._report.state
+
+    def begin(self) -> None:
+        """Search in the background; where that is under way, try soon."""
+        self._wanted.set()
+        if self._task is None or self._task.done():
+            if self.state not in _PASSING:
+                self._report = LinkReport()
+            self._task = asyncio.create_task(self._search())
+
+    async def ready(self, limit_s: float, stands: Callable[[], bool] = lambda: True) -> LinkState:
+        """Wait while a host is looked for or loads its model, and tell what came of it.
+
+        `stands` is asked at each change whether it is still worth the wait.
+        """
+        self._wanted.set()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(limit_s):
+                while self.state in _PASSING and stands():
+                    await self._changed.wait()
+        return self.state
+
+    async def lost(self, client: HostClient) -> None:
+        """A host stopped answering: look for another."""
+        if self.client is client:
+            self.client = None
+            self._enter(LinkReport(problem=_STOPPED))
+            self.begin()
+            await client.close()
+
+    async def restart(self) -> None:
+        """Leave the host for the one that is found now; who waits goes on waiting."""
+        await self._end()
+        self._report = LinkReport()
+        self.begin()
+
+    async def leave(self) -> None:
+        """Search no longer; who waits hears that there is no host."""
+        self._report = LinkReport("unreachable")
+        self._wake()
+        await self._end()
+
+    async def _end(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None  # it ends later; a new search need not wait for that
+        client, self.client = self.client, None
+        if client is not None:
+            await client.close()
+
+    async def _search(self) -> None:
+        """Try until a host is ready, at growing intervals, but soon after it is asked for."""
+        delay = _RETRY_S
+        while not await self._attempt():
+            await asyncio.sleep(_RETRY_S)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wanted.wait(), delay)
+            delay = min(2 * delay, _LONGEST_RETRY_S)
+
+    async def _attempt(self) -> bool:
+        self._wanted.clear()
+        client: HostClient | None = None
+        try:
+            address = await self._find()
+            client = HostClient(address.client(_REQUEST_S), address.place)
+            if await self._becomes_ready(client):
+                client = None  # it is kept
+                return True
+        except Exception as error:  # noqa: BLE001 - full disks, odd files: all may pass
+            _LOG.info("no host yet", exc_info=error)
+            self._enter(LinkReport("unreachable", problem=_problem(error)))
+        finally:
+            if client is not None:
+                await client.close()
+        return False
+
+    async def _becomes_ready(self, client: HostClient) -> bool:
+        """Follow the host while it loads its model."""
+        while True:
+            status = await client.status()
+            state: LinkState = "searching" if status.state == "stopping" else status.state
+            if state == "ready":
+                self.client = client  # before those who wait are woken
+            self._enter(LinkReport(state, status, status.problem))
+            if state != "loading":
+                return state == "ready"
+            await asyncio.sleep(_POLL_S)
+
+    def _enter(self, report: LinkReport) -> None:
+        """Wake who waits for a change, and tell who watches."""
+        self._report = report
+        self._wake()
+        try:
+            self._watch(report)
+        except Exception:  # noqa: BLE001 - what is shown must not end the search
+            _LOG.exception("the host's state could not be shown")
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+def _problem(error: Exception) -> Problem:
+    if isinstance(error, HostRefusedError):
+        return error.problem
+    code = error.code if isinstance(error, ForegramError) else ""
+    return Problem(code, str(error) or type(error).__name__)

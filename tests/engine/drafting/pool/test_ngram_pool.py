@@ -1,0 +1,332 @@
+"""The pool against a dictionary that does the same slowly, through any sequence of operations."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from engine.drafting.pool import NgramPool, PoolFullError
+from engine.drafting.pool.chains import SHORT_CHAIN
+from engine.drafting.tree import Source
+from tests.support.naive_pool import NaivePool
+
+VOCABULARY = 5  # few, so that texts repeat themselves
+NODES = 512
+texts = st.lists(st.integers(0, VOCABULARY - 1), max_size=12)
+operations = st.lists(
+    st.one_of(
+        st.tuples(st.just("add"), texts),
+        st.tuples(st.just("edit"), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), texts),
+        st.tuples(st.just("remove"), st.floats(0, 1)),
+        st.tuples(st.just("extend"), texts),
+    ),
+    max_size=8,
+)
+
+
+class Twins:
+    """A pool and its naive twin, told the same things."""
+
+    def __init__(self, deleted_budget=0):
+        self.pool = NgramPool(4096, VOCABULARY, budgets={Source.DELETED: deleted_budget})
+        self.naive = NaivePool()
+
+    def apply(self, operation):
+        name, *arguments = operation
+        if name == "add":
+            self.naive.newest = self.pool.add(arguments[0], Source.OPEN_BUFFER)
+            self.naive.documents[self.naive.newest] = list(arguments[0])
+        elif name == "extend" and self.naive.newest is not None:
+            self.pool.extend(arguments[0])
+            self.naive.documents[self.naive.newest] += arguments[0]
+        elif name == "remove" and self.naive.documents:
+            document = self._document(arguments[0])
+            self.pool.remove(document)
+            del self.naive.documents[document]
+            self.naive.newest = None if self.naive.newest == document else self.naive.newest
+        elif name == "edit" and self.naive.documents:
+            document = self._document(arguments[0])
+            tokens = self.naive.documents[document]
+            start, end = sorted(round(share * len(tokens)) for share in arguments[1:3])
+            self.pool.edit(document, start, end, arguments[3])
+            tokens[start:end] = arguments[3]
+
+    def _document(self, share):
+        documents = list(self.naive.documents)
+        return documents[min(int(share * len(documents)), len(documents) - 1)]
+
+    def agree(self, context):
+        for document, tokens in self.naive.documents.items():
+            assert self.pool.tokens_of(document).tolist() == tokens
+        followers = self.naive.followers(context)
+        expected = Counter(
+            (match, self.naive.continuation(*place, 20)) for place, match in followers.items()
+        )
+        found = Counter(
+            (one.match, tuple(one.tokens.tolist())) for one in self.pool.continuations(context, 20)
+        )
+        if expected.total() <= SHORT_CHAIN:
+            assert found == expected
+        else:  # more than the pool looks at
+            assert found.total() >= SHORT_CHAIN
+            assert found <= expected
+
+
+def paths(draft):
+    """The path of each node, as tuples of tokens."""
+    found: list[tuple[int, ...]] = []
+    for token, parent in zip(draft.tokens.tolist(), draft.parents.tolist(), strict=True):
+        found.append((*(found[parent] if parent >= 0 else ()), token))
+    return found
+
+
+def drafts(pool, contexts):
+    return [[column.tolist() for column in pool.draft(context, NODES)] for context in contexts]
+
+
+@settings(deadline=None, max_examples=200)
+@given(operations, texts)
+@example([("add", [0] * 7), ("add", [0] * 10), ("edit", 0.0, 0.0, 0.0, [0] * 10)], [0])
+def test_any_sequence_of_operations_equals_a_dictionary_that_does_the_same(sequence, context):
+    twins = Twins()
+    for operation in sequence:
+        twins.apply(operation)
+        twins.agree(context)
+
+
+@settings(deadline=None, max_examples=200)
+@given(operations, operations, st.lists(texts, min_size=1, max_size=3), st.sampled_from([0, 50]))
+def test_a_rollback_undoes_appends_edits_and_removals(before, after, contexts, deleted_budget):
+    twins = Twins(deleted_budget)
+    for operation in before:
+        twins.apply(operation)
+    naive, expected, size = twins.naive.snapshot(), drafts(twins.pool, contexts), len(twins.pool)
+    outer = twins.pool.mark()
+    for operation in after:
+        twins.apply(operation)
+        twins.pool.mark()
+    twins.pool.rollback(outer)
+    twins.naive = naive
+    assert drafts(twins.pool, contexts) == expected
+    assert len(twins.pool) == size
+    for operation in after:  # and what comes next does not notice
+        twins.apply(operation)
+    if not deleted_budget:
+        twins.agree(contexts[0])
+
+
+@settings(deadline=None, max_examples=100)
+@given(operations, operations, texts)
+def test_compaction_changes_no_document_and_leaves_nothing_dead(before, after, context):
+    twins = Twins()
+    for operation in before:
+        twins.apply(operation)
+    twins.pool.compact()
+    held = twins.naive.documents.values()
+    assert len(twins.pool) == 1 + sum(len(tokens) + 1 for tokens in held)
+    twins.agree(context)
+    for operation in after:
+        twins.apply(operation)
+    twins.agree(context)
+
+
+@settings(deadline=None, max_examples=200)
+@given(operations, texts, st.integers(0, 40))
+def test_a_draft_is_a_tree_of_texts_that_documents_hold_best_first(sequence, context, nodes):
+    twins = Twins()
+    for operation in sequence:
+        twins.apply(operation)
+    draft = twins.pool.draft(context, nodes)
+    assert len(draft.tokens) <= nodes
+    assert np.all(np.diff(draft.probs) <= 0)
+    assert np.all(draft.parents < np.arange(len(draft.tokens)))
+    found = paths(draft)
+    assert len(set(found)) == len(found)
+    held = {
+        tuple(tokens[start : start + len(path)])
+        for tokens in twins.naive.documents.values()
+        for path in found
+        for start in range(len(tokens))
+    }
+    assert set(found) <= held
+    followers = twins.naive.followers(context)
+    firsts = {twins.naive.continuation(*place, 1)[0] for place in followers}
+    roots = set(draft.tokens[draft.parents < 0].tolist())
+    assert firsts <= roots or len(draft.tokens) == nodes
+
+
+def test_the_same_calls_give_the_same_drafts():
+    rng = np.random.default_rng(0)
+    operations = [rng.integers(0, VOCABULARY, 30).tolist() for _ in range(5)]
+    results = []
+    for _ in range(2):
+        pool = NgramPool(1000, VOCABULARY)
+        for ids in operations:
+            pool.add(ids, Source.REPOSITORY)
+        pool.edit(pool.add(operations[0], Source.EDITED_FILE), 3, 9, operations[1])
+        results.append(drafts(pool, operations))
+    assert results[0] == results[1]
+
+
+def test_a_wide_tree_holds_the_narrow_one():
+    pool = NgramPool(1000, VOCABULARY)
+    pool.add(np.random.default_rng(1).integers(0, VOCABULARY, 300), Source.OPEN_BUFFER)
+    narrow, wide = (pool.draft([1, 2, 3], nodes) for nodes in (16, 64))
+    for few, many in zip(narrow, wide, strict=True):
+        np.testing.assert_array_equal(few, many[:16])
+
+
+def test_the_longest_match_is_drafted_first():
+    pool = NgramPool(100, 20)
+    pool.add([1, 2, 3, 10], Source.OPEN_BUFFER)
+    pool.add([9, 2, 3, 11], Source.OPEN_BUFFER)
+    assert pool.draft([1, 2, 3], 1).tokens.tolist() == [10]
+
+
+def test_a_source_with_a_lower_prior_comes_second():
+    pool = NgramPool(100, 20)
+    pool.add([1, 2, 10], Source.LIBRARY)
+    pool.add([1, 2, 11], Source.OPEN_BUFFER)
+    pool.add([1, 2, 12], Source.LIBRARY)
+    draft = pool.draft([1, 2], 1)
+    assert (draft.tokens.tolist(), draft.sources.tolist()) == ([11], [Source.OPEN_BUFFER])
+
+
+def test_an_occurrence_that_the_chains_hash_alike_is_compared_token_by_token():
+    """A pool of 2^12 heads and 30,000 different n-grams has many collisions."""
+    rng = np.random.default_rng(2)
+    pool = NgramPool(8000, 1000)
+    ids = rng.integers(0, 1000, 7000)
+    pool.add(ids, Source.OPEN_BUFFER)
+    for start in range(0, 6000, 500):
+        best = max(pool.continuations(ids[start : start + 5], 1), key=lambda one: one.match)
+        assert (best.match, best.tokens.tolist()) == (5, [ids[start + 5]])
+
+
+def test_drafting_resumes_behind_a_replaced_word():
+    """The old text said 5 6 where the new one says 40; after 7 it goes on as before."""
+    pool = NgramPool(200, 50)
+    pool.add([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], Source.OPEN_BUFFER)
+    for _ in range(3):
+        pool.add([30, 7, 20, 21, 22], Source.EDITED_FILE)  # newer, and as long a match
+    draft = pool.draft([1, 2, 3, 4, 40, 7], 2)
+    assert paths(draft) == [(8,), (8, 9)]
+
+
+def test_a_new_token_is_passed_over():
+    """Nothing ever followed 40, but 3 followed what stood in its place."""
+    pool = NgramPool(200, 50)
+    pool.add([1, 2, 5, 3, 4], Source.OPEN_BUFFER)
+    assert paths(pool.draft([1, 2, 40], 2)) == [(3,), (3, 4)]
+
+
+def test_deleted_text_is_drafted_for_a_while():
+    pool = NgramPool(300, 50, budgets={Source.DELETED: 4})
+    document = pool.add(range(30), Source.OPEN_BUFFER)
+    pool.edit(document, 3, 6, [40])
+    draft = pool.draft([1, 2], 9)
+    by_path = dict(zip(paths(draft), draft.sources.tolist(), strict=True))
+    assert draft.tokens[0] == 40
+    assert by_path[(3,)] == Source.DELETED
+    pool.edit(document, 20, 22, [41])  # the budget does not hold 5 tokens
+    assert pool.draft([1, 2], 1).tokens.tolist() == [40]
+    assert Source.DELETED not in pool.draft([1, 2], 40).sources
+
+
+def test_the_oldest_documents_of_a_source_go_when_its_budget_is_spent():
+    pool = NgramPool(300, 50, budgets={Source.REPOSITORY: 6})
+    for token in (10, 20, 30):
+        pool.add([1, token, token + 1], Source.REPOSITORY)
+    drafted = set(pool.draft([1], 9).tokens.tolist())
+    assert {20, 30} <= drafted
+    assert 10 not in drafted
+
+
+def test_a_full_pool_throws_out_what_is_drafted_least():
+    pool = NgramPool(100, 50)
+    keep = pool.add([1, 2, 3] * 10, Source.OPEN_BUFFER)
+    for _ in range(5):
+        pool.add([4, 5, 6] * 10, Source.LIBRARY)
+    assert pool.length_of(keep) == 30
+    assert pool.draft([4], 1).tokens.tolist() == [5]
+
+
+def test_a_text_that_cannot_fit_is_refused():
+    pool = NgramPool(100, 50)
+    pool.add([1] * 60, Source.OPEN_BUFFER)
+    with pytest.raises(PoolFullError, match="do not fit"):
+        pool.add([1] * 60, Source.OPEN_BUFFER)
+
+
+def test_generated_tokens_beyond_the_capacity_are_ignored():
+    pool = NgramPool(100, 50)
+    pool.add([1] * 50, Source.EDITED_FILE)
+    mark = pool.mark()
+    for _ in range(10):
+        pool.extend([2] * 20)
+    pool.rollback(mark)
+    assert pool.tail(3).tolist() == [1, 1, 1]
+
+
+def test_the_tail_is_the_end_of_the_newest_document():
+    pool = NgramPool(100, 50)
+    assert pool.tail(3).tolist() == []
+    first = pool.add([1, 2, 3], Source.OPEN_BUFFER)
+    pool.add([4, 5], Source.EDITED_FILE)
+    pool.edit(first, 0, 1, [9])
+    pool.extend([6])
+    assert pool.tail(2).tolist() == [5, 6]
+    assert pool.tail(9).tolist() == [4, 5, 6]
+
+
+@pytest.mark.parametrize("ids", [[50], [-1]])
+def test_a_token_outside_the_vocabulary_is_refused(ids):
+    with pytest.raises(ValueError, match="vocabulary"):
+        NgramPool(100, 50).add(ids, Source.OPEN_BUFFER)
+
+
+def test_a_context_of_unknown_tokens_drafts_nothing():
+    pool = NgramPool(100, 50)
+    pool.add([1, 2, 3], Source.OPEN_BUFFER)
+    for context in ([], [49], [7000], [-1]):
+        assert len(pool.draft(context, 8).tokens) == 0
+
+
+def test_what_is_not_there_cannot_be_edited():
+    pool = NgramPool(100, 50)
+    document = pool.add([1, 2], Source.OPEN_BUFFER)
+    with pytest.raises(ValueError, match="1 to 3 is no range of 2 tokens"):
+        pool.edit(document, 1, 3, [])
+    pool.remove(document)
+    with pytest.raises(ValueError, match="no document"):
+        pool.edit(document, 0, 0, [1])
+
+
+def test_a_mark_is_closed_once():
+    pool = NgramPool(100, 50)
+    outer, inner = pool.mark(), pool.mark()
+    pool.release(outer)
+    with pytest.raises(ValueError, match="before"):
+        pool.rollback(inner)
+    pool.compact()
+
+
+def test_an_open_mark_holds_up_compaction():
+    pool = NgramPool(100, 50)
+    pool.mark()
+    with pytest.raises(ValueError, match="open marks"):
+        pool.compact()
+
+
+def test_an_edited_pool_is_wasteful_until_it_is_compacted():
+    pool = NgramPool(20_000, 50, budgets={})
+    document = pool.add([1, 2, 3] * 10, Source.OPEN_BUFFER)
+    found = [pool.wasteful]
+    for _ in range(600):
+        pool.edit(document, 10, 12, [4, 5])
+    found.append(pool.wasteful)
+    pool.compact()
+    found.append(pool.wasteful)
+    assert found == [False, True, False]

@@ -1,0 +1,113 @@
+import numpy as np
+import pytest
+
+from engine.drafting.acceptance import AcceptanceTable, AcceptanceTables
+from engine.drafting.tree import Draft, Source
+
+
+def tables():
+    return AcceptanceTables(
+        {name: AcceptanceTable(np.full(4, 0.5)) for name in ("pool", "window", "recycler")}
+    )
+
+
+def draft(parents, sources, cells):
+    count = len(parents)
+    return Draft(
+        np.arange(count, dtype=np.int32),
+        np.array(parents, np.int32),
+        np.full(count, 0.5),
+        np.array(sources, np.uint8),
+        np.array(cells, np.int32),
+    )
+
+
+def test_a_fresh_table_believes_its_prior():
+    table = AcceptanceTable(np.array([0.2, 0.7]))
+    assert table.predict(np.array([1, 0, 1])).tolist() == [0.7, 0.2, 0.7]
+
+
+def test_trials_move_the_prior_which_weighs_four_of_them():
+    table = AcceptanceTable(np.array([0.5]))
+    table.learn(np.zeros(4, np.int64), np.ones(4, bool))
+    assert table.probs[0] == pytest.approx((4 + 4 * 0.5) / 8)
+
+
+def test_evidence_fades_and_leaves_the_prior():
+    table = AcceptanceTable(np.array([0.5, 0.5]))
+    table.learn(np.zeros(50, np.int64), np.ones(50, bool))
+    sure = table.probs[0]
+    for _ in range(10_000):
+        table.learn(np.array([1]), np.array([True]))
+    assert sure > 0.9
+    assert table.probs[0] == pytest.approx(0.5, abs=0.01)
+
+
+def test_a_table_learns_the_true_rate_of_a_cell():
+    rng = np.random.default_rng(0)
+    table = AcceptanceTable(np.array([0.9]))
+    for _ in range(3000):
+        table.learn(np.array([0]), rng.random(1) < 0.3)
+    assert table.probs[0] == pytest.approx(0.3, abs=0.05)
+
+
+def test_only_nodes_below_an_accepted_one_are_trials():
+    both = tables()
+    both.learn(
+        draft([-1, 0, -1, 2], [Source.SUFFIX] * 4, [0, 1, 2, 3]),
+        np.array([True, True, False, False]),
+    )
+    assert both["pool"].counts.tolist() == [[1, 1, 0, 0], [1, 1, 1, 0]]
+
+
+def test_each_drafter_learns_from_its_own_nodes():
+    known = tables()
+    known.learn(
+        draft([-1, -1, -1], [Source.OPEN_BUFFER, Source.WINDOW, Source.RECYCLER], [0, 1, 2]),
+        np.array([True, False, True]),
+    )
+    assert known["pool"].probs[0] > 0.5
+    assert known["window"].probs[1] < 0.5
+    assert known["recycler"].probs[2] > 0.5
+    assert known["recycler"].counts.sum() == 2
+
+
+def test_what_was_learned_survives_a_restart(tmp_path):
+    known, file = tables(), tmp_path / "new" / "tables.npz"
+    known.learn(draft([-1], [Source.WINDOW], [3]), np.array([True]))
+    known.save(file)
+    restored = tables()
+    assert restored.load(file)
+    np.testing.assert_array_equal(restored["window"].probs, known["window"].probs)
+    assert [path.name for path in file.parent.iterdir()] == ["tables.npz"]
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no archive", None])
+def test_a_damaged_or_missing_file_leaves_fresh_tables(tmp_path, content):
+    file = tmp_path / "tables.npz"
+    if content is not None:
+        file.write_bytes(content)
+    known = tables()
+    assert not known.load(file)
+    assert known["pool"].probs.tolist() == [0.5] * 4
+
+
+@pytest.mark.parametrize("counts", [np.ones((2, 5)), np.array([[2.0] * 4, [1.0] * 4])])
+def test_counts_of_another_shape_or_sense_are_ignored_whole(tmp_path, counts):
+    file = tmp_path / "tables.npz"
+    np.savez(file, pool=np.ones((2, 4)), window=np.ones((2, 4)), recycler=counts)
+    known = tables()
+    assert not known.load(file)
+    assert known["recycler"].probs.tolist() == [0.5] * 4
+
+
+def test_a_truncated_file_is_ignored(tmp_path):
+    file = tmp_path / "tables.npz"
+    tables().save(file)
+    file.write_bytes(file.read_bytes()[:200])
+    assert not tables().load(file)
+
+
+def test_a_prior_is_a_probability():
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        AcceptanceTable(np.array([0.0, 0.5]))

@@ -1,0 +1,124 @@
+"""The pool holds the open buffers of the last request, and writes only what changed."""
+
+import pytest
+
+from engine import Buffer
+from engine.drafting.open_buffers import MOST_CHARS, OpenBuffers
+from engine.drafting.pool import NgramPool, PoolFullError
+from engine.drafting.workspace import Workspace
+
+
+def drafted(pool: NgramPool, context: str) -> str:
+    return bytes(pool.draft(list(context.encode()), 3).tokens.tolist()).decode()
+
+
+def make() -> tuple[NgramPool, OpenBuffers]:
+    pool = NgramPool(10_000, 256)
+    return pool, OpenBuffers(Workspace(pool, lambda text: list(text.encode())))
+
+
+def test_drafts_come_from_an_open_buffer():
+    pool, buffers = make()
+    buffers.sync("here", [Buffer("a", "hello world")])
+    assert drafted(pool, "hello ") == "wor"
+
+
+def test_a_closed_buffer_is_forgotten():
+    pool, buffers = make()
+    buffers.sync("here", [Buffer("a", "hello world"), Buffer("b", "other text")])
+    buffers.sync("here", [Buffer("b", "other text")])
+    assert "wor" not in drafted(pool, "qzhello ")
+    assert drafted(pool, "other ") == "tex"
+
+
+def test_the_same_buffers_are_written_once():
+    pool, buffers = make()
+    open_now = [Buffer("a", "hello world"), Buffer("b", "other text")]
+    buffers.sync("here", open_now)
+    length = len(pool)
+    buffers.sync("here", list(open_now))
+    assert len(pool) == length
+
+
+def test_a_changed_buffer_is_written_where_it_changed():
+    pool, buffers = make()
+    buffers.sync("here", [Buffer("a", "def one():\n" * 50 + "hello world\n")])
+    length = len(pool)
+    buffers.sync("here", [Buffer("a", "def one():\n" * 50 + "hello earth\n")])
+    assert drafted(pool, "hello ") == "ear"
+    assert len(pool) - length < 100
+
+
+def test_the_most_related_buffer_is_drafted_from_first():
+    pool, buffers = make()
+    buffers.sync("here", [Buffer("a", "zz hello world"), Buffer("b", "zz hello there")])
+    buffers.sync("here", [Buffer("b", "zz hello there"), Buffer("a", "zz hello world")])
+    assert pool.draft(list(b"zz hello "), 1).tokens.tolist() == [ord("t")]
+
+
+def test_of_two_buffers_under_one_path_the_first_counts():
+    pool, buffers = make()
+    buffers.sync("here", [Buffer("a", "hello world"), Buffer("a", "hello there")])
+    assert drafted(pool, "hello ") == "wor"
+
+
+def test_buffers_of_one_path_and_two_keys_are_two_documents():
+    pool, buffers = make()
+    cells = [Buffer("nb", "hello world", key="cell-1"), Buffer("nb", "other text", key="cell-2")]
+    buffers.sync("here", cells)
+    assert drafted(pool, "hello ") == "wor"
+    assert drafted(pool, "other ") == "tex"
+    length = len(pool)
+    buffers.sync("here", list(cells))
+    assert len(pool) == length
+    buffers.sync("here", cells[1:])
+    assert "wor" not in drafted(pool, "qzhello ")
+    assert drafted(pool, "other ") == "tex"
+
+
+def test_a_buffer_that_finds_no_room_beside_the_more_related_ones_is_left_out():
+    pool, buffers = make()
+    buffers.sync("here", [Buffer("a", "hello world"), Buffer("b", "x" * MOST_CHARS)])
+    assert drafted(pool, "hello ") == "wor"
+    assert len(pool) < 100
+
+
+def test_another_workspace_leaves_the_buffers_of_the_first_alone():
+    pool, buffers = make()
+    buffers.sync("here", [Buffer("a", "hello world")])
+    buffers.sync("there", [Buffer("a", "other text")])
+    assert drafted(pool, "hello ") == "wor"
+    length = len(pool)
+    buffers.sync("here", [Buffer("a", "hello world")])
+    assert len(pool) == length
+
+
+def test_a_workspace_gives_way_to_one_that_needs_its_room():
+    pool = NgramPool(3 * MOST_CHARS, 256)
+    buffers = OpenBuffers(Workspace(pool, lambda text: list(text[:20].encode())))
+    buffers.sync("here", [Buffer("a", "hello world")])
+    buffers.sync("there", [Buffer("a", "other text" + "x" * (MOST_CHARS - 15))])
+    assert "wor" not in drafted(pool, "qzhello ")
+    assert drafted(pool, "other ") == "tex"
+
+
+def test_a_full_pool_loses_the_buffers_that_did_not_fit_and_no_others():
+    pool = NgramPool(400, 256)
+    buffers = OpenBuffers(Workspace(pool, lambda text: list(text.encode())))
+    buffers.sync("here", [Buffer("a", "hello world")])
+    with pytest.raises(PoolFullError):
+        buffers.sync("here", [Buffer("b", "x" * 500), Buffer("a", "hello world")])
+    buffers.sync("here", [Buffer("a", "hello earth")])
+    assert drafted(pool, "hello ") == "ear"
+
+
+def test_buffers_are_closed_by_their_keys_and_others_stay():
+    pool, buffers = make()
+    here = [Buffer("a", "hello world", key="1"), Buffer("b", "other text", key="2")]
+    buffers.sync("here", here)
+    buffers.close("here", {"1", "3"})
+    buffers.close("nowhere", {"1"})
+    assert "wor" not in drafted(pool, "qzhello ")
+    assert drafted(pool, "other ") == "tex"
+    buffers.sync("here", here)
+    assert drafted(pool, "hello ") == "wor"

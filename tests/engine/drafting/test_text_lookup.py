@@ -1,0 +1,61 @@
+"""The first step's lookup, with the byte tokenizer, whose words are tokens that merge at borders."""
+
+import pytest
+
+from engine.drafting.pool import NgramPool
+from engine.drafting.text_lookup import TextLookup
+from engine.drafting.tree import Source
+from engine.model.tokenizer import Tokenizer
+from tests.support.byte_tokenizer import byte_tokenizer
+
+ELSEWHERE = "def f(self):\n        return self.value + 1\n"
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer.from_json(byte_tokenizer().to_str())
+
+
+def first_draft(tokenizer, before, partial, *, owed):
+    """The likeliest drafted path as text."""
+    pool = NgramPool(10_000, len(tokenizer.vocabulary))
+    pool.add(tokenizer.encode(ELSEWHERE), Source.OPEN_BUFFER)
+    context = tokenizer.encode(before)
+    pool.add(context, Source.EDITED_FILE)
+    lookup = TextLookup(pool, tokenizer.vocabulary.bytes_of, tokenizer.encode)
+    draft = lookup.draft(context, partial.encode(), 20, owed=owed)
+    path, here = [], -1
+    for node, (token, parent) in enumerate(zip(draft.tokens, draft.parents, strict=True)):
+        if parent == here:
+            path.append(int(token))
+            here = node
+    return tokenizer.decode(path)
+
+
+def test_indentation_before_the_cursor_finds_the_line_behind_it(tokenizer):
+    text = first_draft(tokenizer, "def g(self):\n", "        ", owed=False)
+    assert text.startswith("return self.value")
+
+
+def test_half_a_word_is_completed(tokenizer):
+    text = first_draft(tokenizer, "def g(self):\n        ", "ret", owed=False)
+    assert text.startswith("urn self.value")
+
+
+def test_a_healed_answer_begins_with_what_it_owes(tokenizer):
+    text = first_draft(tokenizer, "def g(self):\n        ", "ret", owed=True)
+    assert text.startswith("return self.value")
+
+
+def test_text_that_never_followed_drafts_nothing(tokenizer):
+    assert first_draft(tokenizer, "def g(self):\n        ", "raise", owed=True) == ""
+
+
+def test_tokens_before_the_piece_may_end_elsewhere_too(tokenizer):
+    """The context ends in ` se`, half of the token ` self` of the other text."""
+    text = first_draft(tokenizer, "        return se", "lf.va", owed=False)
+    assert text.startswith("lue")
+
+
+def test_an_empty_context_drafts_nothing(tokenizer):
+    assert first_draft(tokenizer, "", "x", owed=True) == ""

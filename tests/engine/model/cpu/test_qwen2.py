@@ -1,0 +1,237 @@
+"""Our own Qwen2 forward: the reference's logits, and one row's bits whatever rides beside it."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from engine.model.causal_lm import CacheSlot
+from engine.model.cpu.qwen2 import Qwen2
+from engine.model.loading.located_model import EmbeddedModel
+from engine.model.token_tree import MAX_ROWS, TokenTree
+from engine.model.tokenizer import Tokenizer
+from engine.offline_parts import OFFLINE_MODELS
+from engine.progress import NoProgress
+from tests.support.greedy import reference_logits
+from tests.support.own_qwen2 import own_qwen2
+from tests.support.tiny_models import assembled_qwen2, tiny_model
+from tests.support.trees import expected_logits, path_to, random_tree, tokens_to
+
+# As in the Qwen2.5-Coder models of 0.5B, 1.5B, 7B and 14B, with smaller heads.
+SHAPES = {
+    "14 of 2, tied": (14, 2, True),
+    "12 of 2, tied": (12, 2, True),
+    "28 of 4, untied": (28, 4, False),
+    "10 of 2, untied": (10, 2, False),
+}
+PROMPT = np.random.default_rng(1).integers(7, 290, size=40).tolist()
+
+
+def assert_close(actual: torch.Tensor, expected: torch.Tensor) -> None:
+    torch.testing.assert_close(actual, expected, rtol=0.0, atol=1e-4)
+
+
+def make_pair(shape: str) -> tuple[Qwen2, Any]:
+    """Return our model and transformers' with the same weights."""
+    num_heads, num_kv_heads, tied = SHAPES[shape]
+    overrides: dict[str, Any] = {
+        "num_attention_heads": num_heads,
+        "num_key_value_heads": num_kv_heads,
+        "hidden_size": 8 * num_heads,
+        "tie_word_embeddings": tied,
+    }
+    reference = tiny_model("qwen2", **overrides)
+    return own_qwen2(reference, "float32"), reference
+
+
+@pytest.fixture(scope="module", params=SHAPES)
+def pair(request):
+    return make_pair(request.param)
+
+
+def test_prompt_has_the_reference_logits(pair, one_thread):
+    model, reference = pair
+    logits = model.new_slot(64).prefill(PROMPT)
+    assert logits.shape == (1, model.vocab_size)
+    assert_close(logits[0], reference_logits(reference, PROMPT)[-1])
+
+
+def test_single_step_has_the_reference_logits(pair, one_thread):
+    model, reference = pair
+    slot = model.new_slot(64)
+    slot.prefill(PROMPT)
+    logits = slot.step(TokenTree.chain([17]))
+    assert_close(logits[0], reference_logits(reference, [*PROMPT, 17])[-1])
+
+
+def test_each_row_of_a_tree_has_the_logits_of_its_own_text(pair, one_thread):
+    model, reference = pair
+    slot = model.new_slot(128)
+    slot.prefill(PROMPT)
+    tree = random_tree(np.random.default_rng(2), 48, model.vocab_size)
+    logits = slot.step(tree)
+    assert logits.dtype == torch.float32
+    assert_close(logits, expected_logits(reference, PROMPT, tree))
+
+
+def test_an_accepted_branch_reads_like_text_from_scratch(pair, one_thread):
+    model, reference = pair
+    slot = model.new_slot(128)
+    slot.prefill(PROMPT)
+    rng = np.random.default_rng(3)
+    text = list(PROMPT)
+    for _ in range(3):
+        tree = random_tree(rng, 16, model.vocab_size)
+        slot.step(tree)
+        last = int(np.argmax(tree.depths + (np.arange(16) % 2)))
+        slot.commit(path_to(tree, last))
+        text += tokens_to(tree, last)
+        assert slot.length == len(text)
+    tree = random_tree(rng, 8, model.vocab_size)
+    assert_close(slot.step(tree), expected_logits(reference, text, tree))
+
+
+def test_truncated_tokens_are_forgotten(pair, one_thread):
+    model, reference = pair
+    slot = model.new_slot(128)
+    slot.prefill(PROMPT)
+    slot.step(random_tree(np.random.default_rng(4), 16, model.vocab_size))
+    slot.truncate(25)
+    text = [*PROMPT[:25], 50, 60]
+    assert_close(slot.prefill([50, 60])[0], reference_logits(reference, text)[-1])
+    assert slot.length == 27
+
+
+def test_a_copied_beginning_reads_like_text_from_scratch(pair, one_thread):
+    model, reference = pair
+    source, slot = model.new_slot(64), model.new_slot(128)
+    source.prefill(PROMPT)
+    slot.prefill([9] * 30)
+    slot.copy_from(source, 20)
+    assert slot.length == 20
+    assert_close(slot.prefill([5, 6])[0], reference_logits(reference, [*PROMPT[:20], 5, 6])[-1])
+    assert source.length == len(PROMPT)
+    assert slot.num_bytes >= source.num_bytes > 0
+    with pytest.raises(ValueError, match="cannot copy"):
+        slot.copy_from(source, len(PROMPT) + 1)
+
+
+def test_reads_long_prompts_in_pieces():
+    """More rows than a step has, and more keys than are reduced at a time."""
+    reference = tiny_model("qwen2", max_position_embeddings=1024)
+    model = own_qwen2(reference, "float32")
+    text = np.random.default_rng(5).integers(7, 290, size=700).tolist()
+    slot = model.new_slot(800)
+    assert_close(slot.prefill(text)[0], reference_logits(reference, text)[-1])
+    tree = random_tree(np.random.default_rng(6), 6, model.vocab_size)
+    assert_close(slot.step(tree), expected_logits(reference, text, tree))
+
+
+def test_runs_the_widest_tree(one_thread):
+    model, reference = make_pair("14 of 2, tied")
+    slot = model.new_slot(256)
+    slot.prefill(PROMPT)
+    tree = random_tree(np.random.default_rng(7), MAX_ROWS, model.vocab_size)
+    assert_close(slot.step(tree), expected_logits(reference, PROMPT, tree))
+
+
+def test_refuses_more_tokens_than_fit():
+    model, _ = make_pair("14 of 2, tied")
+    slot = model.new_slot(8)
+    slot.prefill([1, 2, 3, 4, 5, 6])
+    with pytest.raises(ValueError, match="8"):
+        slot.step(TokenTree.chain([7, 8, 9]))
+    with pytest.raises(ValueError, match="8"):
+        slot.prefill([7, 8, 9])
+
+
+def test_refuses_to_truncate_upwards():
+    slot = make_pair("14 of 2, tied")[0].new_slot(8)
+    slot.prefill([1, 2, 3])
+    with pytest.raises(ValueError, match="cannot truncate 3 tokens to 4"):
+        slot.truncate(4)
+
+
+@pytest.fixture(scope="module")
+def packed():
+    """A model in 8 bits, large enough for torch to use its threads and blocked products."""
+    reference = tiny_model(
+        "qwen2",
+        hidden_size=448,
+        intermediate_size=1216,
+        num_hidden_layers=2,
+        num_attention_heads=7,
+        num_key_value_heads=1,
+        tie_word_embeddings=True,
+        max_position_embeddings=2048,
+    )
+    return own_qwen2(reference, "int8"), reference
+
+
+def test_eight_bits_stay_near_the_reference(packed):
+    model, reference = packed
+    logits = model.new_slot(64).prefill(PROMPT)[0]
+    expected = reference_logits(reference, PROMPT)[-1]
+    assert torch.corrcoef(torch.stack([logits, expected]))[0, 1] > 0.99
+
+
+def decode(slot: CacheSlot, tokens: list[int]) -> torch.Tensor:
+    """Feed `tokens` as plain decoding does, one row a step. Logits [tokens, vocab]."""
+    rows = []
+    for token in tokens:
+        rows.append(slot.step(TokenTree.chain([token]))[0])
+        slot.commit([0])
+    return torch.stack(rows)
+
+
+@pytest.mark.parametrize("prompt_len", [40, 509])
+@pytest.mark.parametrize("num_rows", [2, 3, 5, 8, 17, 64, 128])
+def test_a_row_has_the_bits_of_plain_decoding(packed, prompt_len, num_rows):
+    """The promise of identical text: near position 512 a new chunk of keys begins."""
+    model, _ = packed
+    rng = np.random.default_rng(num_rows)
+    slot = model.new_slot(1024)
+    slot.prefill(rng.integers(7, 290, size=prompt_len).tolist())
+    tree = random_tree(rng, num_rows, model.vocab_size)
+    logits = slot.step(tree)
+    for row in {num_rows - 1, int(tree.depths.argmax()), int(rng.integers(num_rows))}:
+        path = path_to(tree, row)
+        assert torch.equal(logits[path], decode(slot, tree.token_ids[path].tolist()))
+        slot.truncate(prompt_len)
+
+
+def test_bits_stay_equal_step_after_step(packed):
+    """Accepted rows leave the keys that plain decoding leaves."""
+    model, _ = packed
+    rng = np.random.default_rng(9)
+    slot, plain = model.new_slot(1024), model.new_slot(1024)
+    slot.prefill(PROMPT)
+    plain.prefill(PROMPT)
+    for num_rows in (16, 33, 7, 64, 2, 20):
+        tree = random_tree(rng, num_rows, model.vocab_size)
+        logits = slot.step(tree)
+        path = path_to(tree, int(tree.depths.argmax()))
+        slot.commit(path)
+        assert torch.equal(logits[path], decode(plain, tree.token_ids[path].tolist()))
+
+
+@pytest.fixture(scope="module")
+def offline(tmp_path_factory):
+    """The offline model in float32 in both implementations; about 4 GB together."""
+    located = EmbeddedModel(OFFLINE_MODELS["offline"])
+    source = located.open(tmp_path_factory.mktemp("offline"), NoProgress())
+    reference = assembled_qwen2(source.config.to_hugging_face(), source.read)
+    tokenizer = Tokenizer.from_json(source.tokenizer_json(), source.end_ids)
+    prompt = tokenizer.encode("def mean(values):\n    return sum(")
+    return own_qwen2(reference, "float32"), reference, prompt
+
+
+@pytest.mark.model
+@pytest.mark.timeout(300)  # decodes and copies the weights first
+def test_the_offline_model_has_the_reference_logits(offline):
+    model, reference, prompt = offline
+    slot = model.new_slot(128)
+    assert_close(slot.prefill(prompt)[0], reference_logits(reference, prompt)[-1])
+    tree = random_tree(np.random.default_rng(8), 6, 2000)
+    assert_close(slot.step(tree), expected_logits(reference, prompt, tree))

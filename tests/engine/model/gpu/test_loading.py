@@ -1,0 +1,129 @@
+"""What a GPU needs besides itself is named, and what does not fit is refused, before loading."""
+
+import importlib.util
+import re
+import shutil
+
+import pytest
+import torch
+
+from engine.errors import ConfigurationError, NoSpaceError
+from engine.model.device import Device
+from engine.model.gpu.buffers import StepShape
+from engine.model.gpu.loading import load_qwen2, warm_up
+from engine.model.gpu.step_graphs import StepGraphs
+from engine.model.gpu.weights import GpuWeights
+from engine.model.loading.converted_model import ConvertedModel
+from engine.model.loading.prepared import prepare
+from engine.progress import NoProgress
+from tests.support.gpu_models import gpu_qwen2
+from tests.support.tiny_models import save_model, tiny_model
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+class Said(NoProgress):
+    """Remembers the tasks and the sentences."""
+
+    def __init__(self):
+        self.tasks, self.sentences = [], []
+
+    def begin(self, task, total):
+        self.tasks.append((task, total))
+
+    def tell(self, sentence):
+        self.sentences.append((len(self.tasks), sentence))
+
+
+@pytest.fixture
+def model(tmp_path):
+    folder = save_model(tiny_model("qwen2", 1), tmp_path / "model")
+    converted = prepare(str(folder), "bfloat16", tmp_path, NoProgress())
+    assert isinstance(converted, ConvertedModel)
+    return converted
+
+
+class SmallDevice(Device):
+    """The CPU in the place of a GPU with little memory."""
+
+    free_bytes = 1_000_000_000
+
+
+def fail_with(error):
+    def fail(*_):
+        raise error
+
+    return fail
+
+
+def load(model, said=None):
+    device = SmallDevice(torch.device("cpu"))
+    return load_qwen2(model, device, "float", None, said or Said())
+
+
+def test_without_triton_it_says_what_to_install(model, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ConfigurationError, match=r"pip install 'foregram\[gpu\]'"):
+        load(model)
+
+
+def test_without_a_compiler_it_says_what_to_install(model, monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(ConfigurationError, match="install gcc or clang"):
+        load(model)
+
+
+def test_the_plan_is_made_before_anything_is_loaded(model, monkeypatch):
+    monkeypatch.setattr(ConvertedModel, "tensors", lambda self: pytest.fail("it was loaded"))
+    with pytest.raises(NoSpaceError, match=r"of 1\.0 GB free"):
+        load(model)
+
+
+def test_the_plan_is_told_and_then_the_model_is_there(model, monkeypatch):
+    monkeypatch.setattr(SmallDevice, "free_bytes", 3_000_000_000)
+    said = Said()
+    network = load(model, said)
+    [(num_tasks, sentence)] = said.sentences
+    assert num_tasks == 0
+    assert re.match(r"GPU memory: weights 0\.0 GB, .* of 3\.0 GB free$", sentence)
+    assert [task for task, _ in said.tasks] == ["placing the weights", "compiling the GPU's steps"]
+    assert network.reserved_bytes > 0
+
+
+@pytest.mark.parametrize(
+    "error",
+    [torch.OutOfMemoryError("CUDA out of memory."), RuntimeError("CUDA error: out of memory")],
+)
+@pytest.mark.parametrize("place", [(GpuWeights, "place"), (StepGraphs, "launch")])
+def test_memory_that_runs_out_while_loading_is_told_with_the_plan(model, monkeypatch, place, error):
+    """Another process may have taken it since the plan was made."""
+    monkeypatch.setattr(SmallDevice, "free_bytes", 3_000_000_000)
+    monkeypatch.setattr(*place, fail_with(error))
+    with pytest.raises(NoSpaceError, match=r"ran out while .* of 3\.0 GB free; see in nvidia-smi"):
+        load(model)
+
+
+def test_another_failure_while_loading_stays_what_it_is(model, monkeypatch):
+    monkeypatch.setattr(SmallDevice, "free_bytes", 3_000_000_000)
+    monkeypatch.setattr(GpuWeights, "place", fail_with(RuntimeError("illegal address")))
+    with pytest.raises(RuntimeError, match=r"^illegal address$"):
+        load(model)
+
+
+@pytest.fixture(scope="module")
+def warm_shapes():
+    """The shapes of steps that are there once a model is warm."""
+    model = gpu_qwen2(tiny_model("qwen2", 1))
+    warm_up(model, NoProgress())
+    return set(model.graphs._launches)
+
+
+def test_warming_up_makes_the_steps_of_one_sequence_of_every_kind(warm_shapes):
+    assert sum(shape.sequences == 1 for shape in warm_shapes) == 35
+    assert StepShape(64, 1, is_sampled=True, has_logits=True) in warm_shapes
+    assert StepShape(128, 1, has_head=False) in warm_shapes
+
+
+def test_warming_up_makes_the_plain_steps_of_a_few_sequences(warm_shapes):
+    shared = {shape for shape in warm_shapes if shape.sequences > 1}
+    assert shared == {StepShape(rows, 4) for rows in (4, 8, 16, 32, 64, 128)}

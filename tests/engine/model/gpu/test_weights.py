@@ -1,0 +1,72 @@
+"""Rows are reordered so that what belongs together stands together; the forms stay near."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from engine.bench.forms import unpacked
+from engine.config import Sampling
+from engine.model.gpu.weights import pair_gates
+from engine.model.step_order import StepOrder
+from engine.model.token_tree import TokenTree
+from tests.support.gpu_models import gpu_qwen2
+from tests.support.tiny_models import tiny_model
+
+WIDE: dict[str, Any] = {
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "hidden_size": 128,
+    "intermediate_size": 256,
+}
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return tiny_model("qwen2", 2, **WIDE)
+
+
+def test_gate_and_up_stand_in_turns():
+    matrix = torch.arange(8.0)[:, None]
+    assert pair_gates(matrix)[:, 0].tolist() == [0, 4, 1, 5, 2, 6, 3, 7]
+
+
+def logits_of(model):
+    slot = model.new_slot(300)
+    slot.prefill(range(30, 60))
+    return slot.step(TokenTree.chain([7, 8, 9]))
+
+
+@pytest.mark.parametrize("form", ["fp8", "int4"])
+def test_fewer_bits_say_what_their_numbers_say(reference, form):
+    """As the same model with these numbers in whole weights."""
+    packed = gpu_qwen2(reference, form=form)
+    assert not torch.equal(logits_of(packed), logits_of(gpu_qwen2(reference)))
+    torch.testing.assert_close(logits_of(packed), logits_of(unpacked(packed)))
+
+
+def test_the_name_of_the_dtype_is_that_of_the_layers(reference):
+    assert gpu_qwen2(reference, form="int4").dtype_name == "int4"
+    assert gpu_qwen2(reference, dtype=torch.bfloat16).dtype_name == "bfloat16"
+
+
+def test_a_head_of_four_bits_keeps_eight(reference):
+    weights = gpu_qwen2(reference, form="int4").graphs.forward.weights
+    assert weights.head.form == "fp8"
+    assert weights.layers[0].down.form == "int4"
+
+
+@pytest.mark.parametrize("form", ["fp8", "int4"])
+def test_steps_say_the_same_with_drafts_and_without(reference, form):
+    """The promise holds in every form."""
+    model = gpu_qwen2(reference, form=form)
+    slot = model.new_slot(300)
+    slot.prefill(range(30, 60))
+    slot.begin(StepOrder(TokenTree.chain([7, 8, 9]), Sampling()))
+    together = slot.finish().chosen.tolist()
+    alone = []
+    for token in (7, 8, 9):
+        slot.begin(StepOrder(TokenTree.chain([token]), Sampling()))
+        alone += slot.finish().chosen.tolist()
+        slot.commit([0])
+    assert together == alone

@@ -1,0 +1,65 @@
+"""A model of the hub comes from the local cache when it is whole there."""
+
+from pathlib import Path
+
+import huggingface_hub
+import pytest
+
+from engine.errors import ModelNotFoundError
+from engine.model.loading import hub
+from tests.support.tiny_hub import cache_model
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the cache lacks fails as it does on a machine without network."""
+    download = huggingface_hub.snapshot_download
+
+    def snapshot(repository: str, *, local_files_only: bool, cache_dir: Path, **options: object):
+        if not local_files_only:
+            raise ConnectionError("no network")
+        return download(repository, cache_dir=cache_dir, local_files_only=True)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
+
+
+def _model(folder: Path, **files: str) -> Path:
+    folder.mkdir()
+    names = {"config": "config.json", "tokenizer": "tokenizer.json", "weights": "model.safetensors"}
+    for name, content in files.items():
+        (folder / names.get(name, name)).write_text(content)
+    return folder
+
+
+def test_a_whole_snapshot_is_taken_as_it_is(tmp_path: Path) -> None:
+    folder = _model(tmp_path / "files", config="{}", tokenizer="{}", weights="")
+    snapshot = cache_model(tmp_path / "hub", "owner/model", folder)
+    assert hub.hub_folder("owner/model", tmp_path / "hub") == snapshot
+
+
+@pytest.mark.parametrize("missing", ["config", "tokenizer", "weights"])
+def test_an_interrupted_download_is_not_taken(tmp_path: Path, missing: str) -> None:
+    files = dict.fromkeys({"config", "tokenizer", "weights"} - {missing}, "{}")
+    cache_model(tmp_path / "hub", "owner/model", _model(tmp_path / "files", **files))
+    with pytest.raises(ModelNotFoundError, match=r"owner/model .* downloading it failed"):
+        hub.hub_folder("owner/model", tmp_path / "hub")
+
+
+def test_all_files_of_an_index_have_to_be_there(tmp_path: Path) -> None:
+    folder = _model(tmp_path / "files", config="{}", tokenizer="{}", weights="")
+    index = '{"weight_map": {"a": "one.safetensors", "b": "two.safetensors"}}'
+    (folder / "model.safetensors.index.json").write_text(index)
+    (folder / "one.safetensors").write_text("")
+    cache_model(tmp_path / "hub", "owner/model", folder)
+    with pytest.raises(ModelNotFoundError):
+        hub.hub_folder("owner/model", tmp_path / "hub")
+
+
+def test_a_model_that_is_nowhere_says_what_else_there_is(tmp_path: Path) -> None:
+    with pytest.raises(ModelNotFoundError, match=r"owner/model is not in the local.*`offline`"):
+        hub.hub_folder("owner/model", tmp_path / "hub")
+
+
+def test_an_impossible_name_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelNotFoundError, match="is no name of the hub"):
+        hub.hub_folder("owner/a--b", tmp_path / "hub")

@@ -1,0 +1,303 @@
+"""A model is converted once, whole or not at all, and checked when it is loaded."""
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import torch
+from filelock import FileLock
+
+from engine.errors import CacheError, ConfigurationError, ModelCorruptError
+from engine.model.loading.converted_model import ConvertedModel
+from engine.model.loading.located_model import EmbeddedModel, FolderModel, GgufModel
+from engine.model.loading.packing import VARIANTS
+from engine.model.loading.store import ModelStore
+from engine.model.loading.weight_source import GgufSource
+from engine.offline_parts import OFFLINE_MODELS
+from engine.progress import NoProgress
+from tests.support.tiny_gguf import write_tiny_gguf
+from tests.support.tiny_models import save_model, tiny_model
+
+_PLENTY = 1 << 50
+
+
+@dataclass
+class _Told:
+    """Progress that remembers."""
+
+    tasks: list[str] = field(default_factory=list)
+    fractions: list[float] = field(default_factory=list)
+    open_tasks: int = 0
+    _total: int = 0
+    _done: int = 0
+
+    def begin(self, task: str, total: int) -> None:
+        self.tasks.append(task)
+        self.open_tasks += 1
+        self._total, self._done = total, 0
+
+    def advance(self, amount: int) -> None:
+        self._done += amount
+
+    def end(self) -> None:
+        self.open_tasks -= 1
+        if self._total:
+            self.fractions.append(self._done / self._total)
+
+    def tell(self, sentence: str) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def gguf(tmp_path_factory: pytest.TempPathFactory) -> GgufModel:
+    return GgufModel(write_tiny_gguf(tmp_path_factory.mktemp("gguf") / "tiny.gguf"))
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+def _obtain(cache: Path, model: GgufModel | FolderModel, variant: str = "int8") -> ConvertedModel:
+    return ModelStore(cache).obtain(model, variant, NoProgress())
+
+
+def _entries(cache: Path) -> list[str]:
+    """What a user sees in the cache folder: no lock files."""
+    return sorted(path.name for path in cache.iterdir() if path.suffix != ".lock")
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_converted_model_holds_what_packing_makes(
+    cache: Path, gguf: GgufModel, variant: str
+) -> None:
+    model = _obtain(cache, gguf, variant)
+    source = GgufSource(gguf.path)
+    packed = dict(VARIANTS[variant](source.config, source.read))
+    loaded = model.tensors()
+    assert loaded.keys() == packed.keys()
+    assert all(torch.equal(loaded[name], tensor) for name, tensor in packed.items())
+    assert (model.name, model.variant, model.config) == ("tiny", variant, source.config)
+    assert model.fingerprint == gguf.fingerprint
+    assert model.tokenizer().encode("def") == [model.tokenizer().vocabulary.id_of("def")]
+    assert 0 in model.tokenizer().vocabulary.end_ids
+
+
+def test_a_folder_converts_as_a_file_does(cache: Path, tmp_path: Path) -> None:
+    network = tiny_model("qwen2")
+    folder = FolderModel(save_model(network, tmp_path / "tiny"), "owner/tiny")
+    model = _obtain(cache, folder, "float32")
+    weights = network.state_dict()
+    assert torch.equal(model.tensors()["embedding"], weights["model.embed_tokens.weight"])
+    assert model.name == "owner/tiny"
+    assert 0 in model.tokenizer().vocabulary.end_ids
+    assert model.folder.name.startswith("owner-tiny-")
+
+
+def test_the_second_time_converts_nothing(cache: Path, gguf: GgufModel) -> None:
+    first, second = _Told(), _Told()
+    before = ModelStore(cache).obtain(gguf, "int8", first)
+    after = ModelStore(cache).obtain(gguf, "int8", second)
+    assert before == after
+    assert first.tasks == ["converting tiny to int8, once on this machine"]
+    assert first.fractions == pytest.approx([1], abs=0.01)
+    assert second.tasks == []
+
+
+def test_every_form_and_every_state_of_a_file_has_a_folder_of_its_own(
+    cache: Path, gguf: GgufModel, tmp_path: Path
+) -> None:
+    changed = GgufModel(Path(shutil.copy(gguf.path, tmp_path / "tiny.gguf")))
+    os.utime(changed.path, ns=(1, 1))
+    folders = {
+        _obtain(cache, gguf, "int8").folder,
+        _obtain(cache, gguf, "float32").folder,
+        _obtain(cache, changed, "int8").folder,
+    }
+    assert len(folders) == 3
+
+
+def test_a_conversion_removes_what_an_older_version_wrote(cache: Path, gguf: GgufModel) -> None:
+    other = _obtain(cache, gguf, "float32").folder
+    folder = _obtain(cache, gguf, "int8").folder
+    old = folder.with_name(f"{folder.name.rpartition('-')[0]}-v0")
+    folder.rename(old)
+    assert _obtain(cache, gguf, "int8").folder == folder
+    assert _entries(cache) == sorted([folder.name, other.name])
+
+
+def test_an_unknown_form_is_refused_before_anything_is_written(
+    cache: Path, gguf: GgufModel
+) -> None:
+    with pytest.raises(ConfigurationError, match="dtype 'int2' is none of bfloat16, float32, int8"):
+        _obtain(cache, gguf, "int2")
+    assert not cache.exists()
+
+
+@pytest.mark.parametrize(
+    "file", ["model.safetensors", "tokenizer.json", "config.json", "marks.json"]
+)
+def test_a_truncated_file_of_the_cache_is_found_and_converted_again(
+    cache: Path, gguf: GgufModel, file: str
+) -> None:
+    folder = _obtain(cache, gguf).folder
+    content = (folder / file).read_bytes()
+    (folder / file).write_bytes(content[:-10])
+    with pytest.raises(ModelCorruptError, match="truncated or foreign"):
+        ConvertedModel.load(folder)
+    assert _obtain(cache, gguf).folder == folder
+    assert (folder / file).read_bytes() == content
+
+
+def test_a_changed_byte_is_found(cache: Path, gguf: GgufModel) -> None:
+    path = _obtain(cache, gguf).folder / "model.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-100] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(ModelCorruptError, match="is damaged"):
+        ConvertedModel.load(path.parent)
+
+
+def test_a_copied_cache_is_still_good(cache: Path, gguf: GgufModel, tmp_path: Path) -> None:
+    folder = _obtain(cache, gguf).folder
+    copied = Path(shutil.copytree(folder, tmp_path / "copied", copy_function=shutil.copyfile))
+    assert ConvertedModel.load(copied).config == ConvertedModel.load(folder).config
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"files": {}}', '{"files": {"x": {}}}'])
+def test_a_garbled_manifest_is_an_error_of_ours(cache: Path, gguf: GgufModel, content: str) -> None:
+    folder = _obtain(cache, gguf).folder
+    (folder / "manifest.json").write_text(content)
+    with pytest.raises(ModelCorruptError):
+        ConvertedModel.load(folder)
+
+
+def test_no_space_is_said_before_anything_is_written(cache: Path, gguf: GgufModel) -> None:
+    store = ModelStore(cache, free=lambda folder: 1_000_000)
+    with pytest.raises(CacheError, match=r"no space to convert tiny: .* 0\.1 GB .* 0\.0 GB are fr"):
+        store.obtain(gguf, "int8", NoProgress())
+    assert _entries(cache) == []
+
+
+def test_the_joined_file_of_an_embedded_model_counts(cache: Path) -> None:
+    store = ModelStore(cache, free=lambda folder: 400_000_000)
+    with pytest.raises(CacheError, match=r"it needs 0\.5 GB in .* where 0\.4 GB are free"):
+        store.obtain(EmbeddedModel(OFFLINE_MODELS["offline"]), "int8", NoProgress())
+
+
+def test_a_disk_that_fills_up_on_the_way_leaves_nothing(
+    cache: Path, gguf: GgufModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = _Told()
+
+    def full(name: str, tensor: torch.Tensor) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(
+        "engine.model.loading.conversion.SafetensorsWriter.write", lambda self, *a: full(*a)
+    )
+    with pytest.raises(CacheError, match="No space left on device"):
+        ModelStore(cache).obtain(gguf, "int8", told)
+    assert _entries(cache) == []
+    assert told.open_tasks == 0
+    monkeypatch.undo()
+    assert _obtain(cache, gguf).tensors()
+
+
+def test_a_cache_that_is_a_file_is_refused(tmp_path: Path, gguf: GgufModel) -> None:
+    (tmp_path / "cache").write_text("a file")
+    with pytest.raises(CacheError, match=r"cannot be converted in .*cache"):
+        _obtain(tmp_path / "cache", gguf)
+
+
+@pytest.fixture
+def _no_root() -> Iterator[None]:
+    """Become nobody for a while if we are root, to whom nothing is forbidden."""
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    yield
+    if root:
+        os.seteuid(0)
+
+
+@pytest.mark.usefixtures("_no_root")
+def test_a_folder_that_may_not_be_written_is_refused() -> None:
+    store = ModelStore(Path("/foregram-cache"))
+    with pytest.raises(CacheError, match=r"cannot be converted in /foregram-cache: .*Permission"):
+        store.obtain(EmbeddedModel(OFFLINE_MODELS["offline"]), "int8", NoProgress())
+
+
+def test_what_a_killed_process_left_is_cleared_away(cache: Path, gguf: GgufModel) -> None:
+    folder = _obtain(cache, gguf).folder
+    shutil.rmtree(folder)
+    left = folder.with_name(f".{folder.name}.partial")
+    (left / "scratch").mkdir(parents=True)
+    (left / "scratch" / "joined.gguf").write_bytes(b"half")
+    assert _obtain(cache, gguf).folder == folder
+    assert _entries(cache) == [folder.name]
+
+
+def test_a_damaged_source_leaves_no_model(cache: Path, gguf: GgufModel, tmp_path: Path) -> None:
+    content = gguf.path.read_bytes()
+    (tmp_path / "cut.gguf").write_bytes(content[: len(content) // 2])
+    with pytest.raises(ModelCorruptError, match="truncated"):
+        _obtain(cache, GgufModel(tmp_path / "cut.gguf"))
+    assert _entries(cache) == []
+
+
+_CONVERT = """
+import sys
+from pathlib import Path
+from engine.model.loading.located_model import GgufModel
+from engine.model.loading.store import ModelStore
+from engine.progress import NoProgress
+
+class Told(NoProgress):
+    def begin(self, task, total):
+        print(task, flush=True)
+
+model = ModelStore(Path(sys.argv[1])).obtain(GgufModel(Path(sys.argv[2])), "int8", Told())
+print(len(model.tensors()), flush=True)
+"""
+
+
+@pytest.fixture
+def processes() -> Iterator[list[subprocess.Popen[str]]]:
+    started: list[subprocess.Popen[str]] = []
+    yield started
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def test_two_processes_convert_once_between_them(
+    cache: Path, gguf: GgufModel, processes: list[subprocess.Popen[str]]
+) -> None:
+    """Both wait for a lock held here, then one converts and the other finds the model there."""
+    folder = _obtain(cache, gguf).folder
+    lock = folder.with_name(f".{folder.name}.lock")
+    num_tensors = len(ConvertedModel.load(folder).tensors())
+    with FileLock(lock):
+        shutil.rmtree(folder)
+        for _ in range(2):
+            command = [sys.executable, "-c", _CONVERT, str(cache), str(gguf.path)]
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            processes.append(process)
+        waiting = [_line(process) for process in processes]
+    outputs = [process.communicate(timeout=50)[0].split("\n") for process in processes]
+    assert waiting == ["waiting for another process that converts the model"] * 2
+    assert sum("converting tiny to int8, once on this machine" in output for output in outputs) == 1
+    assert all(str(num_tensors) in output for output in outputs)
+    assert _entries(cache) == [folder.name]
+
+
+def _line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()

@@ -1,0 +1,53 @@
+"""An answer begins with the bytes cut off at the cursor, token by token, and is free behind them."""
+
+import pytest
+
+from engine.model.byte_trie import ByteTrie
+from engine.model.constraint import Unconstrained, healed_start
+from engine.model.tokenizer import Tokenizer
+from tests.support.byte_tokenizer import byte_tokenizer
+
+TOKENIZER = Tokenizer.from_json(byte_tokenizer().to_str())
+VOCABULARY = TOKENIZER.vocabulary
+TRIE = ByteTrie(VOCABULARY)
+
+
+def owing(owed: bytes):
+    return healed_start(owed, TRIE, VOCABULARY)
+
+
+def test_nothing_owed_is_no_constraint():
+    free = owing(b"")
+    assert free == Unconstrained()
+    assert free.allowed_ids is None
+    assert all(free.allows(token_id) for token_id in range(len(VOCABULARY)))
+    assert free.after(0) is free
+
+
+@pytest.mark.parametrize("owed", [b"return", b"    ", "é".encode(), b"\n\n"])
+def test_the_list_and_the_question_agree_on_every_token(owed):
+    constraint = owing(owed)
+    allowed = [one for one in range(len(VOCABULARY)) if constraint.allows(one)]
+    assert allowed
+    assert constraint.allowed_ids.tolist() == allowed
+
+
+def test_special_tokens_owe_nothing_and_pay_nothing():
+    assert VOCABULARY.special_ids
+    constraint = owing(b"<|")
+    assert not any(constraint.allows(token_id) for token_id in VOCABULARY.special_ids)
+
+
+def test_any_way_to_pay_ends_free():
+    constraint, paid = owing(b"import os"), b""
+    while constraint.allowed_ids is not None:
+        token_id = int(constraint.allowed_ids[-1])
+        paid += VOCABULARY.bytes_of(token_id)
+        constraint = constraint.after(token_id)
+    assert paid.startswith(b"import os")
+
+
+def test_a_token_beside_the_owed_bytes_is_refused():
+    (wrong,) = TOKENIZER.encode("z")
+    with pytest.raises(ValueError, match="does not keep to"):
+        owing(b"import").after(wrong)

@@ -1,0 +1,154 @@
+"""Choosing tokens: ties, constraints, the law of the draws, and rows that ignore each other."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.config import Sampling
+from engine.model.sampling import choose
+
+SMALL = torch.tensor([[2.0, 0.5, 1.5, -1.0, 1.0, 0.0]])
+MANY = 10_000
+
+
+def draws(logits: torch.Tensor, sampling: Sampling, allowed: list[int] | None = None) -> np.ndarray:
+    """How often each id is drawn at MANY positions."""
+    ids = None if allowed is None else [np.array(allowed)] * MANY
+    drawn = choose(logits.expand(MANY, -1).contiguous(), np.arange(MANY), sampling, ids)
+    return np.bincount(drawn, minlength=logits.shape[1])
+
+
+def chi_square(counts: np.ndarray, probabilities: np.ndarray) -> float:
+    expected = probabilities * counts.sum()
+    seen = probabilities > 0
+    assert counts[~seen].sum() == 0
+    return float(((counts - expected)[seen] ** 2 / expected[seen]).sum())
+
+
+def law(logits: torch.Tensor, temperature: float, kept: list[int]) -> np.ndarray:
+    masked = torch.full_like(logits[0], -math.inf)
+    masked[kept] = logits[0, kept]
+    return torch.softmax(masked.double() / temperature, 0).numpy()
+
+
+def test_greedy_takes_the_largest_and_the_lowest_id_of_equals():
+    logits = torch.zeros(3, 152_000)
+    logits[0, [7, 70_000]] = 5.0
+    logits[1, 151_999] = 1.0
+    assert choose(logits, [0, 1, 2], Sampling()).tolist() == [7, 151_999, 0]
+
+
+def test_greedy_keeps_to_the_allowed_ids_of_each_row():
+    logits = torch.tensor([[9.0, 1.0, 1.0, 0.0]] * 2)
+    assert choose(logits, [0, 1], Sampling(), [np.array([1, 2, 3]), None]).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
+def test_draws_follow_the_softmax_of_the_temperature(temperature):
+    counts = draws(SMALL, Sampling(temperature, seed=1))
+    # 20.5 is the 99.9 % quantile for 5 degrees of freedom; the noise is fixed, so is the outcome
+    assert chi_square(counts, law(SMALL, temperature, list(range(6)))) < 20.5
+
+
+def test_top_k_keeps_the_k_largest_and_their_proportions():
+    counts = draws(SMALL, Sampling(1.0, top_k=3))
+    assert chi_square(counts, law(SMALL, 1.0, [0, 2, 4])) < 13.8
+
+
+def test_top_p_keeps_the_fewest_ids_that_reach_p():
+    probabilities = law(SMALL, 1.0, list(range(6)))
+    p = float(probabilities[[0, 2]].sum() + 0.01)  # two do not suffice, three do
+    counts = draws(SMALL, Sampling(1.0, top_p=p))
+    assert chi_square(counts, law(SMALL, 1.0, [0, 2, 4])) < 13.8
+
+
+def test_a_tiny_top_p_or_a_top_k_of_one_is_greedy():
+    assert draws(SMALL, Sampling(2.0, top_p=1e-6))[0] == MANY
+    assert draws(SMALL, Sampling(2.0, top_k=1))[0] == MANY
+
+
+def test_top_k_with_equal_logits_keeps_the_lowest_ids():
+    counts = draws(torch.zeros(1, 6), Sampling(1.0, top_k=2))
+    assert counts[2:].sum() == 0
+    assert counts[:2].min() > 0
+
+
+def test_the_constraint_comes_before_top_k_and_top_p():
+    counts = draws(SMALL, Sampling(1.0, top_k=2), allowed=[1, 3, 5])
+    assert chi_square(counts, law(SMALL, 1.0, [1, 5])) < 10.9
+
+
+def test_a_constraint_that_leaves_one_id_decides():
+    assert draws(SMALL, Sampling(1.0, top_p=0.5), allowed=[3])[3] == MANY
+
+
+def test_what_cannot_come_is_never_drawn():
+    logits = SMALL.clone()
+    logits[0, [0, 4]] = -math.inf
+    counts = draws(logits, Sampling(5.0))
+    assert counts[[0, 4]].sum() == 0
+
+
+def test_seeds_and_positions_give_independent_noise():
+    flat = torch.zeros(1000, 1000)
+    one = choose(flat, np.arange(1000), Sampling(1.0, seed=1))
+    two = choose(flat, np.arange(1000), Sampling(1.0, seed=2))
+    later = choose(flat, np.arange(1000) + 1, Sampling(1.0, seed=1))
+    assert later.tolist()[:-1] == one.tolist()[1:]
+    assert (one == two).mean() < 0.01
+    assert len(set(one.tolist())) > 550  # 632 of 1000 when drawn independently
+
+
+@given(
+    seed=st.integers(0, 2**62),
+    vocab=st.integers(2, 400),
+    temperature=st.floats(0.05, 5.0),
+    top_k=st.integers(0, 50),
+    top_p=st.floats(0.05, 1.0),
+    data=st.data(),
+)
+@settings(max_examples=150, deadline=None)
+def test_a_row_draws_the_same_alone_and_among_others(seed, vocab, temperature, top_k, top_p, data):
+    generator = torch.Generator().manual_seed(seed % 2**31)
+    logits = 4 * torch.randn(7, vocab, generator=generator)
+    positions = data.draw(st.lists(st.integers(0, 10**6), min_size=7, max_size=7))
+    sampling = Sampling(temperature, top_k, top_p, seed)
+    together = choose(logits, positions, sampling)
+    for row, position in enumerate(positions):
+        assert choose(logits[row : row + 1], [position], sampling)[0] == together[row]
+
+
+@given(seed=st.integers(-(2**65), 2**65), position=st.integers(0, 10**6))
+@settings(max_examples=100, deadline=None)
+def test_the_quick_test_never_changes_the_winner(seed, position):
+    """Skipping ids that cannot win gives what noise on all ids gives."""
+    logits = 3 * torch.randn(1, 300, generator=torch.Generator().manual_seed(position))
+    everywhere = [
+        float(logits[0, i]) / 0.7 + _noise_by_definition(seed, position, i) for i in range(300)
+    ]
+    drawn = choose(logits, [position], Sampling(0.7, seed=seed))
+    assert drawn[0] == int(np.argmax(everywhere))
+
+
+def _mix(x: int) -> int:
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EB % 2**64
+    return x ^ (x >> 31)
+
+
+def _head(key: int, token_id: int) -> int:
+    x = (token_id * 0x9E3779B1 + key) % 2**32
+    x = (x ^ (x >> 16)) * 0x7FEB352D % 2**32
+    x = (x ^ (x >> 15) ^ (key >> 32)) * 0x846CA68B % 2**32
+    return (x ^ (x >> 16)) >> 1
+
+
+def _noise_by_definition(seed: int, position: int, token_id: int) -> float:
+    key = _mix(_mix((seed + 0x9E3779B97F4A7C15) % 2**64) ^ position)
+    rest = _mix(key ^ (token_id << 32)) >> 43
+    tail = (_head(key, token_id) * 2**21 + rest + 0.5) / 2**52
+    return -math.log(-math.log1p(-tail))

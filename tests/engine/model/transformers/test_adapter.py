@@ -1,0 +1,309 @@
+"""Models of transformers run token trees as transformers itself runs each branch's plain text."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.errors import ConfigurationError, ModelCorruptError, UnsupportedModelError
+from engine.model.token_tree import MAX_ROWS, TokenTree
+from engine.model.transformers.adapter import TransformersModel
+from engine.model.transformers.loading import load_transformers_model
+from tests.support.greedy import greedy, reference_logits
+from tests.support.tiny_models import save_model, tiny_model
+from tests.support.trees import expected_logits, path_to, random_tree, tokens_to
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+# gemma2, gemma3 and mistral have sliding windows of 16 tokens, gemma2 bends its scores as well.
+FAMILIES = ["qwen2", "llama", "starcoder2", "gemma", "gemma2", "gemma3", "mistral", "qwen3_moe"]
+PROMPT = np.random.default_rng(1).integers(7, 290, size=40).tolist()
+
+
+def assert_close(actual: torch.Tensor, expected: torch.Tensor) -> None:
+    torch.testing.assert_close(actual, expected, rtol=0.0, atol=1e-4)
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def family(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def reference(family):
+    return tiny_model(family)
+
+
+@pytest.fixture(scope="module")
+def model(family: str) -> TransformersModel:
+    return TransformersModel(tiny_model(family))
+
+
+def test_prompt_has_the_reference_logits(model, reference):
+    logits = model.new_slot(64).prefill(PROMPT)
+    assert logits.shape == (1, model.vocab_size)
+    assert_close(logits[0], reference_logits(reference, PROMPT)[-1])
+
+
+def test_single_step_has_the_reference_logits(model, reference):
+    slot = model.new_slot(64)
+    slot.prefill(PROMPT)
+    logits = slot.step(TokenTree.chain([17]))
+    assert_close(logits[0], reference_logits(reference, [*PROMPT, 17])[-1])
+
+
+def test_each_row_of_a_tree_has_the_logits_of_its_own_text(model, reference):
+    slot = model.new_slot(128)
+    slot.prefill(PROMPT)
+    tree = random_tree(np.random.default_rng(2), 48, model.vocab_size)
+    logits = slot.step(tree)
+    assert logits.dtype == torch.float32
+    assert_close(logits, expected_logits(reference, PROMPT, tree))
+
+
+def test_an_accepted_branch_reads_like_text_from_scratch(model, reference):
+    slot = model.new_slot(128)
+    slot.prefill(PROMPT)
+    rng = np.random.default_rng(3)
+    text = list(PROMPT)
+    for _ in range(3):
+        tree = random_tree(rng, 16, model.vocab_size)
+        slot.step(tree)
+        last = int(np.argmax(tree.depths + (np.arange(16) % 2)))
+        slot.commit(path_to(tree, last))
+        text += tokens_to(tree, last)
+        assert slot.length == len(text)
+    tree = random_tree(rng, 8, model.vocab_size)
+    assert_close(slot.step(tree), expected_logits(reference, text, tree))
+
+
+def test_truncated_tokens_are_forgotten(model, reference):
+    slot = model.new_slot(128)
+    slot.prefill(PROMPT)
+    slot.step(random_tree(np.random.default_rng(4), 16, model.vocab_size))
+    slot.truncate(25)
+    text = [*PROMPT[:25], 50, 60]
+    assert_close(slot.prefill([50, 60])[0], reference_logits(reference, text)[-1])
+    assert slot.length == 27
+
+
+def test_a_copied_beginning_reads_like_text_from_scratch(model, reference):
+    source, slot = model.new_slot(64), model.new_slot(128)
+    source.prefill(PROMPT)
+    slot.copy_from(source, 20)
+    assert_close(slot.prefill([5, 6])[0], reference_logits(reference, [*PROMPT[:20], 5, 6])[-1])
+    assert slot.num_bytes > source.num_bytes > 0
+    with pytest.raises(ValueError, match="cannot copy"):
+        slot.copy_from(source, len(PROMPT) + 1)
+
+
+def test_float64_is_rounded_once():
+    """Identity tests need more digits inside than float32 has."""
+    model = TransformersModel(tiny_model("llama", dtype=torch.float64))
+    reference = tiny_model("llama", dtype=torch.float64)
+    logits = model.new_slot(64).prefill(PROMPT)[0]
+    assert logits.dtype == torch.float32
+    assert torch.equal(logits, reference_logits(reference, PROMPT)[-1].float())
+
+
+def test_bfloat16_gives_float32_logits():
+    model = TransformersModel(tiny_model("llama", dtype=torch.bfloat16))
+    assert model.dtype_name == "bfloat16"
+    assert model.new_slot(64).prefill(PROMPT).dtype == torch.float32
+
+
+@pytest.mark.parametrize("family", ["llama", "mistral"])
+def test_long_prompts_are_read_in_pieces(family):
+    """A piece boundary, wherever it falls, leaves no trace in the logits."""
+    text = np.random.default_rng(5).integers(7, 290, size=700).tolist()
+    model = TransformersModel(tiny_model(family, max_position_embeddings=1024))
+    reference = tiny_model(family, max_position_embeddings=1024)
+    slot = model.new_slot(800)
+    assert_close(slot.prefill(text)[0], reference_logits(reference, text)[-1])
+    tree = random_tree(np.random.default_rng(6), 6, model.vocab_size)
+    assert_close(slot.step(tree), expected_logits(reference, text, tree))
+
+
+def test_runs_the_widest_tree():
+    """128 rows, with odd head counts."""
+    shape: dict[str, Any] = {"num_attention_heads": 10, "hidden_size": 80}
+    model = TransformersModel(tiny_model("llama", **shape))
+    slot = model.new_slot(256)
+    slot.prefill(PROMPT)
+    tree = random_tree(np.random.default_rng(7), MAX_ROWS, model.vocab_size)
+    expected = expected_logits(tiny_model("llama", **shape), PROMPT, tree)
+    assert_close(slot.step(tree), expected)
+
+
+@pytest.mark.parametrize(
+    "deviation",
+    [
+        {"use_sliding_window": True, "sliding_window": 16, "max_window_layers": 1},
+        {"rope_parameters": {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0}},
+    ],
+    ids=["windows", "yarn"],
+)
+def test_runs_what_our_own_qwen2_refuses(deviation):
+    model = TransformersModel(tiny_model("qwen2", **deviation))
+    slot = model.new_slot(128)
+    slot.prefill(PROMPT)
+    tree = random_tree(np.random.default_rng(10), 24, model.vocab_size)
+    expected = expected_logits(tiny_model("qwen2", **deviation), PROMPT, tree)
+    assert_close(slot.step(tree), expected)
+
+
+def test_slots_do_not_disturb_each_other():
+    model, reference = TransformersModel(tiny_model("llama")), tiny_model("llama")
+    first, second = model.new_slot(64), model.new_slot(64)
+    first.prefill(PROMPT)
+    second.prefill(PROMPT[::-1])
+    logits = first.step(TokenTree.chain([9]))[0]
+    assert_close(logits, reference_logits(reference, [*PROMPT, 9])[-1])
+
+
+def test_plain_decoding_writes_the_oracle_text():
+    model, reference = TransformersModel(tiny_model("starcoder2")), tiny_model("starcoder2")
+    slot = model.new_slot(64)
+    token = int(slot.prefill(PROMPT)[0].argmax())
+    text = [token]
+    for _ in range(11):
+        token = int(slot.step(TokenTree.chain([token]))[0].argmax())
+        slot.commit([0])
+        text.append(token)
+    assert text == greedy(reference, PROMPT, 12)
+
+
+SEQUENCES = st.lists(
+    st.one_of(
+        st.tuples(st.just("prefill"), st.integers(1, 12), st.integers(0, 99)),
+        st.tuples(st.just("accept"), st.integers(1, 12), st.integers(0, 99)),
+        st.tuples(st.just("truncate"), st.integers(0, 20), st.just(0)),
+    ),
+    max_size=8,
+)
+
+
+@pytest.fixture(scope="module")
+def windowed():
+    return TransformersModel(tiny_model("gemma3")), tiny_model("gemma3")
+
+
+@settings(max_examples=25, deadline=None)
+@given(sequence=SEQUENCES)
+def test_any_sequence_of_calls_leaves_the_cache_of_its_text(windowed, sequence):
+    model, reference = windowed
+    slot = model.new_slot(128)
+    text: list[int] = []
+    for call, size, seed in sequence:
+        rng = np.random.default_rng(seed)
+        if call == "truncate":
+            text = text[: max(0, len(text) - size)]
+            slot.truncate(len(text))
+        elif call == "prefill":
+            tokens = rng.integers(model.vocab_size, size=size).tolist()
+            slot.prefill(tokens)
+            text += tokens
+        else:
+            tree = random_tree(rng, size, model.vocab_size)
+            slot.step(tree)
+            last = int(rng.integers(size))
+            slot.commit(path_to(tree, last))
+            text += tokens_to(tree, last)
+    logits = slot.step(TokenTree.chain([42]))[0]
+    assert_close(logits, reference_logits(reference, [*text, 42])[-1])
+
+
+@pytest.fixture
+def slot():
+    return TransformersModel(tiny_model("llama", num_hidden_layers=1)).new_slot(8)
+
+
+def test_refuses_more_tokens_than_fit(slot):
+    slot.prefill([1, 2, 3, 4, 5, 6])
+    with pytest.raises(ValueError, match="3 tokens do not fit behind 6 of 8"):
+        slot.step(TokenTree.chain([7, 8, 9]))
+    with pytest.raises(ValueError, match="do not fit"):
+        slot.prefill([7, 8, 9])
+
+
+def test_refuses_an_empty_prompt(slot):
+    with pytest.raises(ValueError, match="at least one token"):
+        slot.prefill([])
+
+
+def test_commits_paths_of_the_last_step_only(slot):
+    with pytest.raises(ValueError, match="no step"):
+        slot.commit([0])
+    slot.step(TokenTree(np.array([1, 2, 3]), np.array([-1, 0, 0], np.int32)))
+    for rows in ([1], [0, 1, 2], []):
+        with pytest.raises(ValueError, match="no path"):
+            slot.commit(rows)
+    slot.commit([0, 2])
+    with pytest.raises(ValueError, match="no step"):
+        slot.commit([0])
+
+
+def test_refuses_to_truncate_upwards(slot):
+    slot.prefill([1, 2, 3])
+    with pytest.raises(ValueError, match="cannot truncate 3 tokens to 4"):
+        slot.truncate(4)
+
+
+@pytest.mark.parametrize(
+    ("family", "reason"),
+    [
+        ("bloom", "its forward takes no position_ids"),
+        ("codegen", "it does not attend through transformers' interface"),
+        ("gpt_oss", "its attention takes s_aux"),
+        ("mamba", "its forward takes no position_ids, past_key_values"),
+        ("qwen3_next", "it has layers of kind linear_attention"),
+    ],
+)
+def test_says_why_a_model_cannot_run(family, reason):
+    with pytest.raises(UnsupportedModelError, match=f"of type '{family}': {reason}"):
+        TransformersModel(tiny_model(family, num_hidden_layers=4))
+
+
+def test_loads_a_folder(tmp_path: Path) -> None:
+    model = load_transformers_model(save_model(tiny_model("starcoder2"), tmp_path))
+    assert (model.device, model.dtype_name, model.max_context) == ("cpu", "float32", 512)
+    logits = model.new_slot(64).prefill(PROMPT)
+    assert_close(logits[0], reference_logits(tiny_model("starcoder2"), PROMPT)[-1])
+
+
+def test_reports_a_folder_without_weights(tmp_path: Path) -> None:
+    (save_model(tiny_model("llama"), tmp_path) / "model.safetensors").unlink()
+    with pytest.raises(ModelCorruptError, match="holds no whole model"):
+        load_transformers_model(tmp_path)
+
+
+def test_reports_damaged_weights(tmp_path: Path) -> None:
+    weights = save_model(tiny_model("llama"), tmp_path) / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1000])
+    with pytest.raises(ModelCorruptError, match="holds no whole model"):
+        load_transformers_model(tmp_path)
+
+
+def test_never_makes_up_weights_that_are_not_there(tmp_path: Path) -> None:
+    """Left alone, transformers draws missing tensors at random and goes on."""
+    config_path = save_model(tiny_model("llama", num_hidden_layers=2), tmp_path) / "config.json"
+    config = json.loads(config_path.read_text())
+    config_path.write_text(json.dumps(config | {"num_hidden_layers": 3}))
+    with pytest.raises(ModelCorruptError, match="lacks whole tensors"):
+        load_transformers_model(tmp_path)
+
+
+def test_does_not_know_every_architecture(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "abacus"}))
+    with pytest.raises(UnsupportedModelError, match="abacus"):
+        load_transformers_model(tmp_path)
+
+
+def test_holds_no_model_in_a_strange_dtype(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="'int3' is none of float32, bfloat16"):
+        load_transformers_model(tmp_path, dtype_name="int3")

@@ -1,0 +1,118 @@
+"""Embedded models are found by their packages' files and joined only when they are as known."""
+
+import hashlib
+import io
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from engine.errors import ModelCorruptError, ModelNotFoundError
+from engine.offline_parts import OFFLINE_MODELS, OfflineModel, find_parts, join_parts
+from engine.progress import NoProgress
+
+_CONTENT = [b"first part, ", b"second part"]
+_MODEL = OfflineModel(
+    name="Tiny",
+    extra="offline-tiny",
+    package="foregram-tiny-part",
+    num_parts=2,
+    version="1.0",
+    num_bytes=23,
+    sha256=hashlib.sha256(b"".join(_CONTENT)).hexdigest(),
+)
+
+
+def _install(folder: Path, contents: Sequence[bytes], version: str = "1.0") -> None:
+    for number, content in enumerate(contents, start=1):
+        package = f"foregram_tiny_part{number}"
+        data = folder / package / "data" / f"part{number:02}.bin"
+        data.parent.mkdir(parents=True)
+        data.write_bytes(content)
+        (folder / package / "__init__.py").write_text("raise RuntimeError('imported')")
+        info = folder / f"{package}-{version}.dist-info"
+        info.mkdir()
+        metadata = f"Metadata-Version: 2.1\nName: foregram-tiny-part{number}\nVersion: {version}\n"
+        (info / "METADATA").write_text(metadata)
+        (info / "RECORD").write_text(f"{package}/__init__.py,,\n{package}/data/{data.name},,\n")
+
+
+def _joined(model: OfflineModel) -> bytes:
+    target = io.BytesIO()
+    join_parts(model, find_parts(model), target, NoProgress())
+    return target.getvalue()
+
+
+def test_parts_are_joined_in_order_and_never_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _install(tmp_path, _CONTENT)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert _joined(_MODEL) == b"first part, second part"
+    assert not any(name.startswith("foregram_tiny") for name in sys.modules)
+
+
+def test_a_missing_part_is_named_with_what_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _install(tmp_path, _CONTENT[:1])
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModelNotFoundError) as caught:
+        find_parts(_MODEL)
+    assert "foregram-tiny-part2" in str(caught.value)
+    assert "pip install 'foregram[offline-tiny]'" in str(caught.value)
+
+
+def test_parts_of_another_version_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _install(tmp_path, _CONTENT, version="1.1")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModelNotFoundError, match=r"not of version 1\.0"):
+        find_parts(_MODEL)
+
+
+@pytest.mark.parametrize(
+    ("contents", "message"),
+    [
+        ([_CONTENT[0], b"second"], "truncated: 18 bytes of 23"),
+        ([_CONTENT[0], b"Second part"], "damaged: the sum is"),
+        ([_CONTENT[0], b""], "truncated: 12 bytes of 23"),
+    ],
+)
+def test_a_damaged_part_is_refused_with_what_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, contents: list[bytes], message: str
+) -> None:
+    _install(tmp_path, contents)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModelCorruptError, match=message) as caught:
+        _joined(_MODEL)
+    assert "--force-reinstall" in str(caught.value)
+
+
+def test_a_part_whose_file_is_gone_counts_as_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _install(tmp_path, _CONTENT)
+    (tmp_path / "foregram_tiny_part1" / "data" / "part01.bin").unlink()
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModelNotFoundError, match="foregram-tiny-part1"):
+        find_parts(_MODEL)
+
+
+def test_more_parts_than_ten_are_found_by_two_digits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _install(tmp_path, [b"x"] * 11)
+    monkeypatch.syspath_prepend(tmp_path)
+    names = [path.name for path in find_parts(replace(_MODEL, num_parts=11))]
+    assert names == [f"part{number:02}.bin" for number in range(1, 12)]
+
+
+def test_the_table_names_each_extra() -> None:
+    assert {model.extra for model in OFFLINE_MODELS.values()} == {
+        "offline-model",
+        "offline-model-1-5b",
+    }

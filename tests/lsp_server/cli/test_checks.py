@@ -1,0 +1,91 @@
+"""Checks of this machine, each against the fault that it is there for."""
+
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError
+
+from lsp_server.cli import checks
+from lsp_server.cli.checks import (
+    check_cache,
+    check_settings,
+    check_torch,
+)
+from lsp_server.model_choice import check_model, failure
+from lsp_server.setting_layers import SettingsProblem
+
+
+def gone(name):
+    raise PackageNotFoundError(name)
+
+
+def test_an_error_gives_its_advice_after_the_semicolon():
+    check = failure("model", OSError("it is not there; install it"))
+    assert (check.what, check.advice) == ("it is not there", "install it")
+    assert failure("model", OSError("gone"), "look").advice == "look"
+
+
+def test_torch_is_found_without_being_loaded():
+    code = "import sys\nfrom lsp_server.cli.checks import check_torch\ncheck_torch()\n"
+    code += "assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_missing_torch_is_a_failure(monkeypatch):
+    monkeypatch.setattr(checks, "version", gone)
+    assert check_torch().state == "failed"
+
+
+def test_an_embedded_model_that_is_not_installed_names_the_command(monkeypatch):
+    monkeypatch.setattr("engine.offline_parts.distribution", gone)
+    check = check_model(None)
+    assert check.state == "failed"
+    assert check.advice == "run pip install 'foregram[offline-model]'"
+
+
+def test_a_model_on_disk_is_looked_at(tmp_path):
+    assert check_model(str(tmp_path)).what.endswith("holds no config.json")
+    (tmp_path / "config.json").touch()
+    assert check_model(str(tmp_path)).state == "ok"
+    weights = tmp_path / "tiny.gguf"
+    assert check_model(str(weights)).what == f"there is no {weights}"
+    weights.touch()
+    assert check_model(str(weights)).state == "ok"
+    assert check_model(str(tmp_path / "config.json")).what.endswith("is no .gguf file")
+
+
+def test_a_folder_here_is_no_model_of_the_hub(tmp_path, monkeypatch):
+    (tmp_path / "Qwen" / "Coder").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    assert "looked up on the Hugging Face hub" in check_model("Qwen/Coder").what
+    assert check_model("./Qwen/Coder").what.endswith("holds no config.json")
+    check = check_model("Qwen")
+    assert (check.state, "./Qwen" in check.advice) == ("failed", True)
+
+
+def test_a_model_of_the_hub_shows_when_it_is_loaded():
+    check = check_model("1.5b")
+    assert (check.state, "--start" in check.advice) == ("warning", True)
+
+
+def test_a_cache_that_is_not_there_yet_is_fine_and_not_made(tmp_path):
+    assert check_cache(tmp_path / "a" / "b").state == "ok"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cache_folder_that_cannot_be_written_is_a_failure(tmp_path):
+    (tmp_path / "file").touch()
+    check = check_cache(tmp_path / "file" / "foregram")
+    assert check.state == "failed"
+    assert "FOREGRAM_CACHE" in check.advice
+
+
+def test_a_full_disk_is_a_warning(tmp_path, monkeypatch):
+    monkeypatch.setattr(checks, "MIN_FREE_BYTES", 1e18)
+    assert check_cache(tmp_path).what.endswith("GB free: too little to convert a model")
+
+
+def test_each_wrong_setting_is_a_failure_by_its_name():
+    problems = [SettingsProblem("environment", "A", "unknown setting A")]
+    [check] = check_settings(problems)
+    assert (check.state, check.what) == ("failed", "environment: unknown setting A")
+    assert check_settings([])[0].state == "ok"

@@ -1,0 +1,136 @@
+"""`foregram complete` with an engine that needs no model."""
+
+import io
+import json
+import os
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from engine import CompletionRequest, FinishReason
+from engine.errors import InputError
+from lsp_server.cli.complete import Cursor, JsonObject, complete, open_buffers, refuse_hidden
+from lsp_server.cli.source_file import SourceFile
+from lsp_server.cli.terminal import PlainText
+from lsp_server.prompt.privacy import Hidden, Privacy
+from lsp_server.reasons import Reason
+from tests.support.fake_engine import FakeEngine
+
+FIELDS = [
+    "text",
+    "tokens",
+    "steps",
+    "tokens_per_step",
+    "rows_per_step",
+    "prompt_tokens",
+    "neighbour_tokens",
+    "neighbours",
+    "prefill_ms",
+    "decode_ms",
+    "tokens_per_second",
+    "accepted_by_source",
+    "model",
+    "device",
+    "dtype",
+    "peak_memory_mb",
+    "finish_reason",
+]
+
+REQUEST = CompletionRequest(prefix="def f():\n    ", suffix="\n")
+
+
+def source(line_end="\n"):
+    return SourceFile(Path("a.py"), "def f():\n    \n", line_end)
+
+
+def test_a_cursor_splits_the_file(tmp_path):
+    path = tmp_path / "a.py"
+    path.write_bytes(b"one\r\ntwo\r\n")
+    cursor = Cursor.at(f"{path}:2:2")
+    assert (cursor.prefix, cursor.suffix) == ("one\nt", "wo\n")
+
+
+def test_open_buffers_keep_their_order_and_leave_the_edited_file_out(tmp_path):
+    edited, other, third = (tmp_path / name for name in ("edited.py", "other.py", "third.py"))
+    for path in (edited, other, third):
+        path.write_text(f"# {path.name}\n")
+    buffers = open_buffers([third, edited, other, third], edited)
+    assert [Path(buffer.path).name for buffer in buffers] == ["third.py", "other.py"]
+    assert buffers[0].text == "# third.py\n"
+
+
+def test_an_open_buffer_that_is_missing_is_an_error(tmp_path):
+    with pytest.raises(InputError, match="there is no file"):
+        open_buffers([tmp_path / "missing.py"], tmp_path / "edited.py")
+
+
+def test_json_has_exactly_the_promised_fields_in_one_line():
+    out = io.StringIO()
+    complete(FakeEngine(["return", " 1"]), REQUEST, source(), JsonObject(out))
+    assert out.getvalue().count("\n") == 1
+    answer = json.loads(out.getvalue())
+    assert list(answer) == FIELDS
+    assert answer["text"] == "return 1"
+    assert answer["tokens_per_step"] == 2.0
+    assert answer["tokens_per_second"] == 80.0
+    assert answer["finish_reason"] == "suffix"
+    assert 1 < answer["peak_memory_mb"] < 100_000
+
+
+def test_the_completion_has_the_files_own_line_ends():
+    out, errors = io.StringIO(), io.StringIO()
+    report = complete(
+        FakeEngine(["a\n", "b\n"]), REQUEST, source("\r\n"), PlainText(out, errors, source("\r\n"))
+    )
+    assert out.getvalue() == report.text == "a\r\nb\r\n"
+
+
+def test_a_pipe_gets_the_completion_alone():
+    out, errors = io.StringIO(), io.StringIO()
+    complete(FakeEngine(["return 1"]), REQUEST, source(), PlainText(out, errors, source()))
+    assert out.getvalue() == "return 1"
+    assert "4 tokens in 2 runs of the model" in errors.getvalue()
+
+
+@pytest.mark.parametrize("reason", FinishReason)
+def test_an_empty_completion_says_why(reason):
+    errors = io.StringIO()
+    output = PlainText(io.StringIO(), errors, source())
+    report = complete(FakeEngine([], reason), REQUEST, source(), output)
+    assert f"nothing to insert: {report.ending}" in errors.getvalue()
+
+
+def test_ctrl_c_ends_the_completion_within_a_step_and_keeps_its_text():
+    def interrupt(index):
+        if index == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    engine = FakeEngine(["first\n", "second\n"], before_chunk=interrupt)
+    report = complete(engine, REQUEST, source(), JsonObject(io.StringIO()))
+    assert (report.text, report.result.finish_reason) == ("first\n", FinishReason.CANCELLED)
+
+
+def test_a_second_ctrl_c_interrupts_as_usual():
+    def interrupt_twice(index):
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        complete(
+            FakeEngine(["x"], before_chunk=interrupt_twice),
+            REQUEST,
+            source(),
+            JsonObject(io.StringIO()),
+        )
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize("hidden", Hidden)
+def test_each_reason_to_hide_a_file_is_a_sentence(hidden, monkeypatch):
+    monkeypatch.setattr(Privacy, "hidden", lambda self, path: hidden)
+    sentence = re.escape(Reason(hidden.value).sentence)
+    with pytest.raises(InputError, match=rf"a\.py: {sentence}; to allow it"):
+        refuse_hidden(source(), [])

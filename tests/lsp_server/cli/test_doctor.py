@@ -1,0 +1,235 @@
+"""`foregram doctor`: what it finds when all is well, and what it advises when it is not."""
+
+import argparse
+import json
+import socketserver
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import msgspec
+import pytest
+
+from engine.host.protocol import (
+    PROTOCOL_VERSION,
+    Chunk,
+    Done,
+    Failed,
+    LoadProgress,
+    Problem,
+    Status,
+    Timings,
+)
+from lsp_server.cli import doctor, gpu_check
+from lsp_server.cli import main as cli
+from lsp_server.cli.doctor import show_doctor
+from lsp_server.settings import load_settings
+from tests.support.local_host import stub_host
+from tests.support.stub_host import Handler
+
+READY = Status(PROTOCOL_VERSION, "0.1.0", "ready", 1, 2.0, model="tiny", dtype="int8", device="cpu")
+DONE = Done("1", "pass", "end_token", 3, 1, 3, 30, 0, {}, Timings(1.0, 20.0, 30.0))
+LOCAL = ("python", "settings", "torch", "gpu", "model", "cache", "runtime folder", "token")
+
+
+class Host(Handler):
+    """The stub within the test's own process: it completes, and is in the state it is put in."""
+
+    status: ClassVar = READY
+    events: ClassVar = (Chunk("pass"), DONE)
+    refusal: ClassVar[tuple[int, Problem] | None] = None
+    asked: ClassVar[Any]
+
+    def do_GET(self):  # noqa: N802 - as http.server names it
+        if self.refusal:
+            self._answer(*self.refusal)
+        elif self._is_known():
+            self._answer(200, self.status)
+
+    def do_POST(self):  # noqa: N802 - likewise
+        if self.path == "/v1/complete":
+            request = self.rfile.read(int(self.headers["content-length"]))
+            type(self).asked = json.loads(request)
+            self._answer(200, *self.events)
+        else:
+            self._answer(204)
+
+    def _answer(self, status, *lines):
+        content = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_message(self, *words):
+        pass
+
+
+@pytest.fixture
+def stub(monkeypatch):
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    monkeypatch.setattr(gpu_check, "GPU_NODES", ())
+    with stub_host() as stub:
+        model = stub.folder.path / "model"
+        model.mkdir()
+        (model / "config.json").touch()
+        yield replace(stub, environ={**stub.environ, "FOREGRAM_MODEL": str(model)})
+
+
+@contextmanager
+def running(stub, **attributes):
+    """A host on the stub's socket."""
+    handler = type("Running", (Host,), {"token": stub.folder.token()} | attributes)
+    path = stub.folder.socket_path
+    with socketserver.ThreadingUnixStreamServer(str(path), handler) as server:
+        path.chmod(0o600)
+        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
+        yield handler
+        server.shutdown()
+
+
+@pytest.fixture
+def examined(stub, capsys):
+    """What the doctor finds, by name; and its exit status. The token is in none of it."""
+
+    def examine(*, start=False, **environ):
+        arguments = argparse.Namespace(json=True, start=start)
+        status = show_doctor(arguments, load_settings(environ={**stub.environ, **environ}))
+        captured = capsys.readouterr()
+        if stub.folder.token_path.exists():
+            assert stub.folder.token_path.read_text().strip() not in captured.out + captured.err
+        return {check["name"]: check for check in json.loads(captured.out)}, status
+
+    return examine
+
+
+def test_all_is_well(stub, examined):
+    with running(stub) as host:
+        found, status = examined()
+    assert status == 0
+    assert tuple(found) == (*LOCAL, "socket", "host", "latency")
+    assert {check["state"] for check in found.values()} == {"ok"}
+    assert found["host"]["what"] == f"ready: tiny int8 on cpu, protocol {PROTOCOL_VERSION}"
+    assert found["latency"]["what"].endswith("prefill 20, decode 30")
+    assert (len(host.asked["sync"][0]["lines"]), host.asked["bounds"]["maxTokens"]) == (3, 8)
+
+
+def test_without_a_host_there_is_a_hint_and_nothing_has_failed(stub, examined):
+    found, status = examined()
+    assert status == 0
+    assert found["host"]["state"] == "warning"
+    assert "foregram doctor --start" in found["host"]["advice"]
+    assert "latency" not in found
+    assert stub.starts == []
+
+
+def test_a_host_is_started_only_when_asked_for(stub, examined, monkeypatch):
+    monkeypatch.setattr(doctor, "LOAD_LIMIT_S", 0.0)
+    monkeypatch.setattr("lsp_server.host.daemon.serve_command", lambda *_: stub.command())
+    found, status = examined(start=True)
+    assert status == 0
+    assert len(stub.starts) == 1
+    assert found["host"]["what"].startswith("loading")
+
+
+def test_a_host_that_cannot_be_started_is_a_failure_with_its_last_words(
+    stub, examined, monkeypatch
+):
+    monkeypatch.setattr("lsp_server.host.daemon.serve_command", lambda *_: stub.command("--crash"))
+    found, status = examined(start=True)
+    assert status == 1
+    assert "the stub has no model" in found["host"]["what"]
+    assert found["host"]["advice"] == "`foregram logs` tells more"
+
+
+def test_a_host_with_another_token_should_be_stopped(stub, examined):
+    with running(stub, token="another"):
+        found, status = examined()
+    assert status == 1
+    assert "does not carry this host's token" in found["host"]["what"]
+    assert "foregram stop" in found["host"]["advice"]
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        {"refusal": (426, Problem("wrong_protocol", "this host speaks protocol 1, not 2"))},
+        {"status": msgspec.structs.replace(READY, protocol=1)},
+    ],
+)
+def test_a_host_of_another_protocol_should_be_replaced(stub, examined, host):
+    with running(stub, **host):
+        found, status = examined()
+    assert status == 1
+    assert "speaks protocol 1, not 2" in found["host"]["what"]
+    assert "a host of this version" in found["host"]["advice"]
+
+
+def test_a_model_that_is_being_loaded_is_waited_for(stub, examined):
+    progress = LoadProgress("converting the model", 1, 3)
+    with running(stub, status=msgspec.structs.replace(READY, state="loading", progress=progress)):
+        found, status = examined()
+    assert status == 0
+    assert found["host"]["state"] == "warning"
+    assert found["host"]["what"] == "loading: converting the model"
+    assert "latency" not in found
+
+
+def test_a_model_that_failed_says_why(stub, examined):
+    problem = Problem("model_not_found", "no model is called '9b'")
+    with running(stub, status=msgspec.structs.replace(READY, state="failed", problem=problem)):
+        found, status = examined()
+    assert status == 1
+    assert "no model is called '9b'" in found["host"]["what"]
+
+
+@pytest.mark.parametrize("events", [[Failed("out_of_memory", "no memory")], [Chunk("pas")]])
+def test_a_probe_without_an_end_is_a_failure(stub, examined, events):
+    with running(stub, events=events):
+        found, status = examined()
+    assert status == 1
+    assert "a completion of three lines failed: " in found["latency"]["what"]
+
+
+def test_a_runtime_folder_of_others_is_named_with_the_command_that_helps(stub, examined):
+    stub.folder.path.chmod(0o755)
+    found, status = examined()
+    assert status == 1
+    assert found["runtime folder"]["advice"] == f"run: chmod 700 {stub.folder.path}"
+    assert found["host"]["state"] == "failed"
+
+
+def test_a_host_url_is_examined_instead_of_what_is_local(stub, examined):
+    found, status = examined(FOREGRAM_HOST_URL="http://127.0.0.1:9")
+    assert status == 1
+    names = ("python", "settings", "cache", "runtime folder", "token", "tls", "host")
+    assert tuple(found) == names
+    assert (found["tls"]["state"], found["host"]["state"]) == ("ok", "failed")
+    assert "host_url" in found["host"]["advice"]
+
+
+@pytest.mark.parametrize("url", ["http://a:port", "http://a..b", "http://[::1"])
+def test_a_host_url_that_leads_nowhere_is_no_stack_trace(stub, examined, url):
+    found, status = examined(FOREGRAM_HOST_URL=url)
+    assert status == 1
+    assert found["host"]["state"] == "failed"
+
+
+def test_people_get_lines_and_the_command_goes_on_with_wrong_settings(stub, monkeypatch, capsys):
+    for name, value in {**stub.environ, "FOREGRAM_SEEED": "1"}.items():
+        monkeypatch.setenv(name, value)
+    assert cli.main(["doctor"]) == 1
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert "\nfailed   settings: environment: unknown setting FOREGRAM_SEEED" in captured.out
+    assert "\nwarning  host: no completion host listens on " in captured.out
+
+
+def test_on_a_terminal_there_is_a_table_with_what_to_do(stub, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "dumb")
+    show_doctor(argparse.Namespace(json=False, start=False), load_settings(environ=stub.environ))
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "ok python" in shown
+    assert "so does `foregram doctor --start`" in shown

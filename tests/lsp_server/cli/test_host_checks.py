@@ -1,0 +1,90 @@
+"""Checks between here and the host: socket, token, and how long a probe takes."""
+
+import socket
+
+import msgspec
+import pytest
+
+from engine.errors import ConfigurationError
+from engine.host.protocol import PROTOCOL_VERSION, Done, Status, Timings
+from lsp_server.cli import host_checks
+from lsp_server.cli.host_checks import check_host, check_socket, check_token
+from lsp_server.host.address import HostAnswer
+from tests.support.local_host import stub_host
+
+
+@pytest.fixture
+def stub():
+    with stub_host() as stub:
+        yield stub
+
+
+@pytest.fixture
+def remote(stub, tmp_path):
+    """Settings of a remote host with a token file of the user's own."""
+    path = tmp_path / "secret"
+    path.touch(0o600)
+    return msgspec.structs.replace(
+        stub.settings, host_url="https://gpu.example.org", token_file=path
+    )
+
+
+def test_a_socket_that_is_open_to_others_names_the_command_that_helps(stub):
+    path = stub.folder.socket_path
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        path.chmod(0o666)
+        assert check_socket(path).what == f"{path} is open to other users, mode 0666"
+        assert check_socket(path).advice == f"run: chmod 600 {path}"
+        path.chmod(0o600)
+        assert check_socket(path).state == "ok"
+
+
+def test_what_lies_in_the_sockets_place_should_be_removed(stub):
+    stub.folder.socket_path.touch()
+    assert check_socket(stub.folder.socket_path).advice == f"run: rm {stub.folder.socket_path}"
+
+
+def test_the_token_of_a_remote_host_is_a_secret_file_with_something_in_it(remote):
+    path = remote.token_file
+    with pytest.raises(ConfigurationError, match="too few for a secret"):
+        check_token(remote)
+    path.write_text("abracadabra abracadabra\n")
+    assert check_token(remote).what == f"{path}, mode 0600"
+    path.chmod(0o644)
+    with pytest.raises(ConfigurationError, match="run: chmod 600"):
+        check_token(remote)
+
+
+def test_a_host_on_this_machine_has_left_its_token_for_its_user(stub):
+    settings = msgspec.structs.replace(stub.settings, host_url="http://127.0.0.1:8012")
+    assert check_token(settings).what == "none: token_file is not set"
+    with stub.folder.kept_port_token("127.0.0.1", 8012, "made by the host"):
+        assert check_token(settings).what == "that of the host on this machine"
+
+
+def test_a_remote_host_may_do_without_a_token(remote):
+    assert check_token(msgspec.structs.replace(remote, token_file=None)).state == "ok"
+
+
+@pytest.mark.parametrize(
+    ("code", "advice"), [("wrong_token", "token_file"), ("", "host_url"), ("teapot", "host_url")]
+)
+def test_a_remote_host_cannot_be_stopped_from_here(code, advice):
+    check = check_host(HostAnswer("refused", reason="no", code=code), is_remote=True)
+    assert advice in check.advice
+    assert "foregram stop" not in check.advice
+
+
+def test_a_host_that_ends_is_asked_again_later():
+    check = check_host(
+        HostAnswer("status", Status(PROTOCOL_VERSION, "0", "stopping", 1, 1.0)), is_remote=False
+    )
+    assert check.state == "warning"
+
+
+def test_a_slow_completion_is_a_warning():
+    done = Done("1", "x", "end_token", 8, 8, 8, 30, 0, {}, Timings(0.0, 2500.0, 500.0))
+    check = host_checks._latency(3000.0, done)
+    assert check.state == "warning"
+    assert check.what == "3000 ms for 8 tokens: waiting 0, prefill 2500, decode 500"

@@ -1,0 +1,169 @@
+"""What a person sees of the host: status, stop, logs."""
+
+import argparse
+import asyncio
+import io
+import json
+import re
+import sys
+import time
+
+import msgspec
+import pytest
+
+from engine.host.protocol import LoadProgress, Problem, PromptUse, Status
+from lsp_server.cli import host_commands
+from lsp_server.cli.host_commands import show_logs, show_status, stop
+from lsp_server.host.address import HostAnswer, HostError
+from lsp_server.host.daemon import ensure_host
+from tests.support.local_host import stub_host
+
+STATUS = Status(1, "0.1.0", "ready", 42, 3661.5, model="0.5b", kv_bytes=2**20, pool_tokens=1234)
+
+
+@pytest.fixture
+def stub():
+    with stub_host() as stub:
+        yield stub
+
+
+@pytest.fixture
+def running(stub):
+    asyncio.run(ensure_host(stub.settings, stub.command()))
+    return stub
+
+
+def words(**options):
+    defaults = {"json": False, "lines": 50, "follow": False, "force": False}
+    return argparse.Namespace(**defaults | options)
+
+
+def shown_status(status, stub, monkeypatch, capsys, **settings):
+    tells(status, monkeypatch)
+    assert show_status(words(), msgspec.structs.replace(stub.settings, **settings)) == 0
+    return capsys.readouterr().out
+
+
+def tells(status, monkeypatch):
+    """Let the host say so."""
+
+    async def host_status(_settings):
+        return HostAnswer("status", status)
+
+    monkeypatch.setattr(host_commands, "host_status", host_status)
+
+
+def test_the_status_is_a_table_for_people(stub, monkeypatch, capsys):
+    shown = shown_status(STATUS, stub, monkeypatch, capsys)
+    for part in ("ready", "0.5b", "42, up 1:01:01", "1,234 tokens", "1 MB of KV cache"):
+        assert part in shown
+
+
+def test_the_status_says_what_the_last_prompt_was_made_of(stub, monkeypatch, capsys):
+    use = PromptUse(812, 790, 301, num_neighbours=2, num_open=3)
+    status = msgspec.structs.replace(STATUS, last_prompt=use)
+    shown = " ".join(shown_status(status, stub, monkeypatch, capsys).split())
+    assert "812 tokens, 790 of them read before; 301 from 2 of 3 other open files" in shown
+
+
+def test_the_status_says_how_far_the_model_is_loaded(stub, monkeypatch, capsys):
+    progress = LoadProgress("converting the model", 1, 3)
+    status = msgspec.structs.replace(STATUS, state="loading", progress=progress)
+    assert "loading: converting the model, 33 %" in shown_status(status, stub, monkeypatch, capsys)
+
+
+def test_the_status_says_why_a_host_is_of_no_use(stub, monkeypatch, capsys):
+    problem = Problem("model_not_found", "no model [9b]")
+    status = msgspec.structs.replace(STATUS, state="failed", problem=problem)
+    assert "failed: no model [9b]" in shown_status(status, stub, monkeypatch, capsys)
+
+
+def test_the_status_names_the_model_that_is_being_loaded(stub, monkeypatch, capsys):
+    status = Status(1, "0.1.0", "loading", 42, 1.0, requested_model="offline", num_buffers=1)
+    shown = shown_status(status, stub, monkeypatch, capsys)
+    assert "Qwen2.5-Coder-0.5B-Instruct" in shown
+    assert "0, 1 buffer\n" in re.sub(" +\n", "\n", shown)
+
+
+@pytest.mark.parametrize(("wanted", "is_said"), [("1.5b", True), ("0.5b", False), (None, False)])
+def test_the_status_says_where_the_settings_name_another_model(
+    stub, monkeypatch, capsys, wanted, is_said
+):
+    status = msgspec.structs.replace(STATUS, requested_model="Qwen/Qwen2.5-Coder-0.5B")
+    shown = shown_status(status, stub, monkeypatch, capsys, model=wanted)
+    assert ("the settings name Qwen2.5-Coder-1.5B" in " ".join(shown.split())) is is_said
+
+
+class Terminal(io.StringIO):
+    """Somebody sits there."""
+
+    def isatty(self):
+        return True
+
+
+def test_a_host_that_editors_use_is_not_stopped_by_a_script(running, monkeypatch):
+    tells(msgspec.structs.replace(STATUS, num_clients=2), monkeypatch)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    with pytest.raises(HostError, match=r"^2 editors used .*--force"):
+        stop(words(), running.settings)
+    assert running.folder.host_is_alive()
+    assert stop(words(force=True), running.settings) == 0
+    assert not running.folder.host_is_alive()
+
+
+@pytest.mark.parametrize(("answer", "is_stopped"), [("y", True), ("n", False), ("", False)])
+def test_at_a_terminal_it_is_asked(running, monkeypatch, capsys, answer, is_stopped):
+    tells(msgspec.structs.replace(STATUS, num_clients=1), monkeypatch)
+    monkeypatch.setattr(sys, "stdin", Terminal(f"{answer}\n"))
+    assert stop(words(), running.settings) == (0 if is_stopped else 1)
+    assert running.folder.host_is_alive() is not is_stopped
+    assert "1 editor used this host" in capsys.readouterr().err
+
+
+def test_the_status_is_one_object_for_programs(running, capsys):
+    assert show_status(words(json=True), running.settings) == 0
+    assert json.loads(capsys.readouterr().out)["pid"] == running.starts[0]
+
+
+def test_without_a_host_the_status_is_a_reason(stub, capsys):
+    assert show_status(words(), stub.settings) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("foregram: no completion host listens on ")
+    assert show_status(words(json=True), stub.settings) == 1
+    assert json.loads(capsys.readouterr().out)["state"] == "absent"
+
+
+def test_stop_ends_the_host_and_says_whether_there_was_one(running, capsys):
+    assert stop(words(), running.settings) == 0
+    assert not running.folder.host_is_alive()
+    assert stop(words(), running.settings) == 0
+    assert capsys.readouterr().out == "stopped\nthere was no host to stop\n"
+
+
+def test_logs_prints_the_last_lines(stub, capsys):
+    stub.folder.log_path.write_text("one\ntwo\nthree\n")
+    assert show_logs(words(lines=2), stub.settings) == 0
+    assert capsys.readouterr().out == "two\nthree\n"
+
+
+def test_logs_can_follow_what_is_printed_next(stub, capsys, monkeypatch):
+    path = stub.folder.log_path
+    path.write_text("one\n")
+
+    def print_more_then_interrupt(_seconds):
+        if "two" in path.read_text():
+            raise KeyboardInterrupt
+        with path.open("a") as file:
+            file.write("two\n")
+
+    monkeypatch.setattr(time, "sleep", print_more_then_interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        show_logs(words(follow=True), stub.settings)
+    assert capsys.readouterr().out == "one\ntwo\n"
+
+
+def test_the_log_of_a_remote_host_is_elsewhere(stub):
+    settings = msgspec.structs.replace(stub.settings, host_url="https://gpu.example.org")
+    with pytest.raises(HostError, match="is where that runs"):
+        show_logs(words(), settings)

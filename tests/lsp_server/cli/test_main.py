@@ -1,0 +1,255 @@
+"""The foregram command: exit statuses and sentences, all without a model."""
+
+import os
+import signal
+import sys
+import types
+
+import pytest
+
+from engine.errors import CacheError
+from lsp_server.cli import main as cli
+from tests.support.fake_engine import FakeEngine
+
+
+@pytest.fixture
+def source_path(tmp_path):
+    path = tmp_path / "a.py"
+    path.write_text("def f():\n    \n")
+    return path
+
+
+@pytest.fixture
+def engine(monkeypatch):
+    engine = FakeEngine(["return 1"])
+    monkeypatch.setattr(cli, "_load_engine", lambda arguments, settings: engine)
+    return engine
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["complete", "missing.py:1"], "there is no file missing.py"),
+        (["complete", "missing.py"], "names no line"),
+        (["complete", "{file}:9"], "3 lines, counted from 1; there is no 9"),
+        (["complete", "{file}:1:99"], "there is no 99"),
+        (["complete", "{file}:1", "--open", "missing.py"], "there is no file missing.py"),
+        (["complete", "{file}:1", "--lookahead", "fastest"], "lookahead 'fastest'"),
+        (["complete", "{file}:1", "--lookahead", "0,3,4"], "lookahead 0,3,4"),
+        (["complete", "{file}:1", "--max-tokens", "0"], "max_tokens 0"),
+        (["complete", "{file}:1", "--temperature", "-1"], "temperature -1"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_status_2(
+    arguments, complaint, source_path, capsys, monkeypatch
+):
+    monkeypatch.chdir(source_path.parent)
+    assert cli.main([word.format(file=source_path) for word in arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("foregram: ")
+    assert captured.err.count("\n") == 1
+    assert complaint in captured.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["complete"],
+        ["fly"],
+        ["complete", "a:1", "--layout", "spm"],
+        ["complete", "--dtype", "x"],
+    ],
+)
+def test_a_command_line_that_makes_no_sense_is_status_2(arguments):
+    with pytest.raises(SystemExit) as exit_:
+        cli.main(arguments)
+    assert exit_.value.code == 2
+
+
+@pytest.mark.parametrize("words", [[], ["bench"]], ids=["foregram", "bench"])
+def test_a_group_of_commands_alone_shows_its_help(words, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        cli.main(words)
+    shown = capsys.readouterr()
+    assert (exit_.value.code, shown.err) == (0, "")
+    assert "example:" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["compelte"], "there is no command `compelte`; did you mean `complete`? "),
+        (["bench", "replai"], "there is no benchmark `replai`; did you mean `replay`? "),
+        (["complete", "a:1", "--modle=x"], "no option `--modle`; did you mean `--model`? "),
+        (["--vresion"], "no option `--vresion`; did you mean `--version`? "),
+        (["fly"], "there is no command `fly`; there are: bench, complete, doctor, "),
+        (["stop", "--quickly"], "there is no option `--quickly` ("),
+        (["stop", "-q"], "there is no option `-q` ("),
+        (["stop", "now"], "`now` is one word too many: expected `foregram stop` ("),
+        (["why", "a.py", "b"], "`b` is one word too many: expected `foregram why FILE` ("),
+    ],
+    ids=lambda value: value[-1] if isinstance(value, list) else None,
+)
+def test_a_misspelt_word_is_one_sentence_with_what_was_meant(arguments, sentence, capsys):
+    with pytest.raises(SystemExit) as exit_:
+        cli.main(arguments)
+    said = capsys.readouterr().err
+    assert exit_.value.code == 2
+    assert said.startswith("foregram: ")
+    assert said.count("\n") == 1
+    assert sentence in said
+
+
+def test_the_options_reach_the_engine(source_path, engine):
+    other = source_path.with_name("b.py")
+    other.write_text("x = 1\n")
+    options = [
+        "--layout",
+        "psm",
+        "--lookahead",
+        "coding",
+        "--temperature",
+        "0.8",
+        "--seed",
+        "7",
+        "--max-tokens",
+        "9",
+        "--json",
+        "--open",
+    ]
+    assert cli.main(["complete", f"{source_path}:2", *options, str(other)]) == 0
+    [request] = engine.requests
+    assert (request.prefix, request.suffix) == ("def f():\n    ", "\n")
+    assert (request.layout, request.stop.max_tokens) == ("psm", 9)
+    assert request.stop.block, "a completion ends with the block at the cursor"
+    assert (request.sampling.temperature, request.sampling.seed) == (0.8, 7)
+    assert request.lookahead.ngram_size == 8
+    assert request.open_buffers[0].text == "x = 1\n"
+    assert engine.is_closed
+
+
+def test_a_damaged_file_is_completed_with_a_note(tmp_path, engine, capsys):
+    path = tmp_path / "latin.py"
+    path.write_bytes(b"caf\xe9 = 1\n")
+    assert cli.main(["complete", f"{path}:1"]) == 0
+    assert "not all UTF-8" in capsys.readouterr().err
+
+
+def _raiser(error):
+    def load(arguments, settings):
+        raise error
+
+    return load
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "sentence"),
+    [
+        (CacheError("the disk is full"), 4, "the disk is full"),
+        (KeyboardInterrupt(), 130, ""),
+        (MemoryError(), 70, "out of memory"),
+        (RuntimeError("a tensor has\nno name"), 70, "RuntimeError: a tensor has no name"),
+    ],
+)
+def test_no_failure_shows_a_stack(error, status, sentence, source_path, capsys, monkeypatch):
+    monkeypatch.setattr(cli, "_load_engine", _raiser(error))
+    assert cli.main(["complete", f"{source_path}:1"]) == status
+    captured = capsys.readouterr().err
+    assert sentence in captured
+    assert "Traceback" not in captured
+
+
+def test_the_stack_is_there_for_who_asks(source_path, capsys, monkeypatch):
+    monkeypatch.setenv("FOREGRAM_DEBUG", "1")
+    monkeypatch.setattr(cli, "_load_engine", _raiser(RuntimeError("odd")))
+    assert cli.main(["complete", f"{source_path}:1"]) == 70
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_an_unknown_variable_is_an_error(source_path, capsys, monkeypatch):
+    monkeypatch.setenv("FOREGRAM_MODLE", "0.5b")
+    assert cli.main(["complete", f"{source_path}:1"]) == 2
+    assert "FOREGRAM_MODLE" in capsys.readouterr().err
+
+
+def test_ctrl_c_during_the_completion_is_status_130(source_path, monkeypatch, capsys):
+    engine = FakeEngine(["x"], before_chunk=lambda index: os.kill(os.getpid(), signal.SIGINT))
+    monkeypatch.setattr(cli, "_load_engine", lambda arguments, settings: engine)
+    assert cli.main(["complete", f"{source_path}:1"]) == 130
+    assert "cancelled" in capsys.readouterr().err
+
+
+def test_a_terminal_gets_the_view(source_path, engine, monkeypatch, capsys):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert cli.main(["complete", f"{source_path}:2"]) == 0
+    assert "\x1b[2m    \x1b[0mreturn 1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "sentence"),
+    [
+        (
+            ".env",
+            "KEY=1\n",
+            ".env: the file may hold secrets: it is neither completed in nor sent; to allow it, name",
+        ),
+        ("draft.py", "x = 1\n", "draft.py: a .gitignore or .foregramignore names the file; to"),
+        (
+            "a.txt",
+            "-----BEGIN PRIVATE KEY-----\n",
+            "nor sent (line 1 looks like a private key); to allow it, name it in",
+        ),
+    ],
+)
+@pytest.mark.parametrize("is_open", [False, True], ids=["edited", "open"])
+def test_a_hidden_file_is_refused_in_one_sentence(
+    name, text, sentence, is_open, source_path, engine, capsys
+):
+    hidden = source_path.with_name(name)
+    hidden.write_text(text)
+    hidden.with_name(".foregramignore").write_text("draft.py\n")
+    where = [f"{source_path}:1", "--open", str(hidden)] if is_open else [f"{hidden}:1"]
+    assert cli.main(["complete", *where]) == 2
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert said.count("\n") == 1
+    assert engine.requests == []
+
+
+def test_a_file_that_looks_secret_and_is_allowed_is_completed(tmp_path, engine, monkeypatch):
+    (tmp_path / ".env").write_text("KEY=1\n")
+    monkeypatch.setenv("FOREGRAM_ALLOW_SECRET_FILES", ".env")
+    assert cli.main(["complete", f"{tmp_path / '.env'}:1"]) == 0
+
+
+class _Loading(types.ModuleType):
+    """A module whose first use looks at what was said before it was loaded."""
+
+    said = ""
+
+    def __getattr__(self, name):
+        self.said = sys.stderr.getvalue()
+        raise CacheError("the disk is full")
+
+
+@pytest.mark.parametrize(
+    ("is_terminal", "is_first", "said"),
+    [
+        (True, True, "foregram: loading the model; the first time takes a few minutes\n"),
+        (True, False, "foregram: loading the model\n"),
+        (False, True, ""),
+    ],
+)
+def test_a_terminal_is_told_of_the_loading_before_it_begins(
+    is_terminal, is_first, said, source_path, capsys, monkeypatch
+):
+    monkeypatch.setenv("FOREGRAM_CACHE", str(source_path.parent))
+    if not is_first:
+        (source_path.parent / "models").mkdir()
+    loading = _Loading("lsp_server.cli.engine_loading")
+    monkeypatch.setitem(sys.modules, "lsp_server.cli.engine_loading", loading)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    cli.main(["complete", f"{source_path}:1"])
+    assert loading.said == said
+    assert capsys.readouterr().out == ""

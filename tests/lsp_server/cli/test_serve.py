@@ -1,0 +1,97 @@
+"""What `foregram serve` makes of options and settings, and what it leaves behind; no model runs."""
+
+import msgspec
+import pytest
+
+from engine.engine import Engine
+from engine.errors import ConfigurationError
+from engine.host.runtime import HostRecord
+from lsp_server.cli import serve as module
+from lsp_server.cli.arguments import build_parser
+from lsp_server.settings import Settings
+
+
+class LoadedService:
+    """Loads at once."""
+
+    info = object()
+    problem = None
+
+    def __init__(self, load, model):
+        load(None)
+
+
+class EndingServer:
+    """Ends at once, with `failure` if there is one; before that it has served, if it `serves`."""
+
+    failure: Exception | None = None
+    serves = False
+
+    def __init__(self, service, options, on_served):
+        if self.serves:
+            on_served()
+
+    async def run(self):
+        if self.failure:
+            raise self.failure
+
+
+@pytest.fixture
+def served(monkeypatch, tmp_path):
+    """A function that serves, and returns the engine's options."""
+    loaded = []
+    monkeypatch.setattr(module, "CompletionService", LoadedService)
+    monkeypatch.setattr(module, "HostServer", EndingServer)
+    monkeypatch.setattr("sys.setswitchinterval", lambda _: None)
+    monkeypatch.setattr(Engine, "load", lambda options, _: loaded.append(options))
+    environ = {"HOME": str(tmp_path), "FOREGRAM_THREADS": "7", "FOREGRAM_CACHE": "/cache"}
+    environ["FOREGRAM_RUNTIME"] = str(tmp_path / "run")
+    settings = Settings.from_environment(environ)
+
+    def serve(*options):
+        assert module.serve(build_parser().parse_args(["serve", *options]), settings) == 0
+        return loaded[-1]
+
+    return serve
+
+
+def test_options_reach_the_engine_over_the_settings(served, tmp_path):
+    given = ["--threads", "2", "--prompt-tokens", "900", "--cache-folder", str(tmp_path)]
+    options = served(*given)
+    assert (options.threads, options.prompt_tokens) == (2, 900)
+    assert options.cache_folder == tmp_path
+
+
+def test_without_options_the_settings_count(served):
+    options = served()
+    assert (options.threads, options.prompt_tokens) == (7, None)
+    assert str(options.cache_folder) == "/cache"
+
+
+def test_a_host_that_ends_well_empties_its_record(served, tmp_path):
+    record = tmp_path / "host.json"
+    served("--record", str(record))
+    assert not record.exists()
+    record.write_text("{}")
+    served("--record", str(record))
+    assert record.read_bytes() == b""
+
+
+def test_a_host_that_fails_leaves_its_record(served, tmp_path, monkeypatch):
+    record = tmp_path / "host.json"
+    record.write_text("{}")
+    monkeypatch.setattr(EndingServer, "failure", ConfigurationError("no place to listen"))
+    with pytest.raises(ConfigurationError):
+        served("--record", str(record))
+    assert record.read_text() == "{}"
+
+
+def test_a_host_that_has_served_for_a_while_says_so_in_its_record(served, tmp_path, monkeypatch):
+    record = tmp_path / "host.json"
+    record.write_bytes(msgspec.json.encode(HostRecord(1, 2, "", started_at=3.0, failures=4)))
+    monkeypatch.setattr(EndingServer, "serves", True)
+    monkeypatch.setattr(EndingServer, "failure", ConfigurationError("it is over"))
+    with pytest.raises(ConfigurationError):
+        served("--record", str(record))
+    found = msgspec.json.decode(record.read_bytes(), type=HostRecord)
+    assert found == HostRecord(1, 2, "", started_at=3.0, failures=4, has_served=True)

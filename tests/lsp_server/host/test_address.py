@@ -1,0 +1,143 @@
+"""Where a host is expected, and what asking there may come to."""
+
+import asyncio
+
+import msgspec
+import pytest
+
+from engine.errors import ConfigurationError
+from engine.host.runtime import RuntimeFolderError
+from lsp_server.host.address import HostAddress, host_address, host_status
+from lsp_server.host.daemon import ensure_host
+from tests.support.local_host import stub_host
+
+
+@pytest.fixture
+def stub():
+    with stub_host() as stub:
+        yield stub
+
+
+def answer(stub):
+    return asyncio.run(host_status(stub.settings))
+
+
+def test_a_host_that_does_not_know_the_token_says_so_in_a_word_for_programs(stub):
+    asyncio.run(ensure_host(stub.settings, stub.command()))
+    pid, token = stub.folder.read_record().pid, stub.folder.token()
+    stub.folder.token_path.write_text("another")
+    assert (answer(stub).kind, answer(stub).code) == ("refused", "wrong_token")
+    stub.folder.token_path.write_text(token)
+    assert answer(stub).status.pid == pid
+
+
+def test_a_remote_host_that_is_not_there_is_named_by_its_url(stub):
+    settings = msgspec.structs.replace(stub.settings, host_url="http://127.0.0.1:9")
+    reason = asyncio.run(host_status(settings)).reason
+    assert reason == "no completion host listens on http://127.0.0.1:9"
+
+
+@pytest.mark.parametrize("token", ["zwölf", "one\ntwo"])
+def test_a_token_that_no_header_can_carry_is_refused_and_not_shown(token):
+    with pytest.raises(ConfigurationError, match="no line of ASCII") as error:
+        HostAddress(token)
+    assert token not in str(error.value)
+
+
+def test_a_remote_host_is_asked_with_the_token_of_the_settings_before_that_of_the_file(stub):
+    settings = msgspec.structs.replace(stub.settings, host_url="http://127.0.0.1:9", token="first")
+    assert host_address(settings).token == "first"
+    settings = msgspec.structs.replace(settings, token_file=stub.folder.path / "missing")
+    assert host_address(settings).token == "first"
+
+
+def test_the_token_of_a_host_on_this_machine_is_found(stub):
+    with stub.folder.kept_port_token("127.0.0.1", 8012, "made by the host"):
+        for url, token in {
+            "http://127.0.0.1:8012": "made by the host",
+            "http://localhost:8012": "made by the host",
+            "http://127.0.0.1:8013": "",
+            "http://[::1]:8012": "",
+            "https://gpu.example.org:8012": "",
+        }.items():
+            settings = msgspec.structs.replace(stub.settings, host_url=url)
+            assert host_address(settings).token == token, url
+        settings = msgspec.structs.replace(
+            stub.settings, host_url="http://127.0.0.1:8012", token="one of the settings"
+        )
+        assert host_address(settings).token == "one of the settings"
+
+
+def test_a_token_that_others_could_read_is_not_used(stub):
+    settings = msgspec.structs.replace(stub.settings, host_url="http://127.0.0.1:8012")
+    with stub.folder.kept_port_token("127.0.0.1", 8012, "made by the host") as path:
+        path.chmod(0o644)
+        with pytest.raises(RuntimeFolderError, match="is open to other users; run: chmod 600"):
+            host_address(settings)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://gpu.example.org",
+        "http://192.168.0.7:8012",
+        "http://127.0.0.1.evil.example",
+        "http://127.0.0.1@evil.example",
+        "http://0.0.0.0:8012",
+    ],
+)
+def test_a_host_elsewhere_without_tls_is_refused_unless_the_settings_say_so(stub, url):
+    settings = msgspec.structs.replace(stub.settings, host_url=url, token="secret")
+    with pytest.raises(ConfigurationError, match="is not encrypted, so that others could read"):
+        host_address(settings)
+    settings = msgspec.structs.replace(settings, insecure_http=True)
+    assert host_address(settings).url == url
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:8012", "http://localhost", "http://[::1]:1", "https://gpu.example"]
+)
+def test_this_machine_and_tls_are_fine(stub, url):
+    settings = msgspec.structs.replace(stub.settings, host_url=url)
+    assert host_address(settings).url == url
+
+
+@pytest.mark.asyncio
+async def test_no_proxy_sees_what_stays_on_this_machine(monkeypatch):
+    """Neither the code nor the token: whoever set the proxy did not think of them."""
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+
+    async def answer(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 418 I'm a teapot\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        port = server.sockets[0].getsockname()[1]
+        async with HostAddress("", url=f"http://127.0.0.1:{port}").client() as client:
+            assert (await client.get("/v1/status")).status_code == 418
+
+
+def test_an_address_does_not_show_its_token(stub):
+    assert stub.folder.token() not in repr(host_address(stub.settings))
+
+
+def test_without_a_host_there_is_a_reason(stub):
+    assert answer(stub).kind == "absent"
+    assert answer(stub).reason == f"no completion host listens on {stub.folder.socket_path}"
+
+
+def test_a_host_url_that_is_no_address_is_named(stub):
+    settings = msgspec.structs.replace(stub.settings, host_url="http://a:port")
+    with pytest.raises(ConfigurationError, match="host_url http://a:port is no address"):
+        asyncio.run(host_status(settings))
+
+
+@pytest.mark.parametrize("name", ["token_file", "ca_file"])
+def test_a_file_that_is_not_there_is_named(stub, tmp_path, name):
+    settings = msgspec.structs.replace(
+        stub.settings, host_url="https://127.0.0.1:9", **{name: tmp_path / "gone"}
+    )
+    with pytest.raises(ConfigurationError, match=f"{name} .*gone"):
+        asyncio.run(host_status(settings))

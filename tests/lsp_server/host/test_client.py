@@ -1,0 +1,279 @@
+"""What the editor's side hears from hosts that answer, refuse, vanish, or are none."""
+
+import asyncio
+import gzip
+import tracemalloc
+from contextlib import aclosing, asynccontextmanager, suppress
+
+import httpx2
+import msgspec
+import pytest
+
+from engine import FinishReason, ModelNotFoundError
+from engine.host.protocol import (
+    BufferSync,
+    Chunk,
+    CloseRequest,
+    CompleteEvent,
+    Done,
+    Feedback,
+    Problem,
+    SyncRequest,
+    Timings,
+)
+from lsp_server.host import answer_body
+from lsp_server.host.address import HostAddress
+from lsp_server.host.address import ask as ask_host
+from lsp_server.host.client import (
+    HostClient,
+    HostConflictError,
+    HostGoneError,
+    HostRefusedError,
+)
+from tests.support.running_host import HeldEngine, ask, buffer, running_host
+
+pytestmark = pytest.mark.asyncio
+
+STREAM = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
+CHUNK = msgspec.json.encode(Chunk("one ")) + b"\n"
+
+
+def answer(status: str, body: bytes) -> bytes:
+    return b"HTTP/1.1 %b\r\ncontent-length: %d\r\n\r\n%b" % (status.encode(), len(body), body)
+
+
+def piece(content: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(content), content)
+
+
+@asynccontextmanager
+async def hosted(folder, engine=None, **options):
+    """A real host, and our client of it."""
+    async with running_host(folder, engine or HeldEngine(), **options) as host:
+        yield HostClient(host.client)
+
+
+@asynccontextmanager
+async def saying(*answers: bytes):
+    """A client of something that answers each request with the next bytes, and hangs up."""
+    rest = list(answers)
+
+    async def connected(reader, writer):
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = head.lower().partition(b"content-length: ")[2].partition(b"\r")[0]
+        await reader.readexactly(int(length or 0))
+        writer.write(rest.pop(0))
+        writer.close()
+        await writer.wait_closed()
+
+    listener = await asyncio.start_server(connected, "127.0.0.1", 0)
+    name = "{}:{}".format(*listener.sockets[0].getsockname())
+    async with listener:
+        client = HostClient(httpx2.AsyncClient(base_url=f"http://{name}", timeout=20))
+        yield client
+        await client.close()
+
+
+async def collected(events):
+    async with aclosing(events):
+        return [event async for event in events]
+
+
+async def gathered(events, into):
+    """Keep what comes before an error, too."""
+    async for event in events:
+        into.append(event)
+
+
+async def test_a_completion_arrives_event_by_event(tmp_path):
+    async with hosted(tmp_path) as client:
+        *chunks, done = await collected(client.complete(ask(buffer("x"))))
+    assert [chunk.text for chunk in chunks] == ["one ", "two ", "three"]
+    assert isinstance(done, Done)
+
+
+@pytest.mark.parametrize(
+    "text", ["a\u2028b", "a\u2029b", "a\x85b", "a\x0b\x0c\x1c\r\nb", "é\U0001f600"]
+)
+async def test_no_sign_within_a_text_ends_an_event(tmp_path, text):
+    async with hosted(tmp_path, HeldEngine(words=(text, "\n", text))) as client:
+        events = await collected(client.complete(ask(buffer("x"))))
+    assert events[0] == Chunk(text)
+    assert events[-1].text == f"{text}\n{text}"
+
+
+async def test_events_may_arrive_in_any_pieces():
+    done = Done("1", "é", "end_token", 1, 1, 1, 1, 0, {}, Timings(0.0, 0.0, 0.0))
+    content = CHUNK + msgspec.json.encode(Chunk("é")) + b"\n" + msgspec.json.encode(done)
+    pieces = b"".join(piece(content[at : at + 1]) for at in range(len(content)))
+    async with saying(STREAM + pieces + piece(b"")) as client:
+        assert await collected(client.complete(ask())) == [Chunk("one "), Chunk("é"), done]
+
+
+async def test_a_conflict_names_the_buffers_to_send_again(tmp_path):
+    stale = BufferSync("file:///b.py", "b.py", "python", 9, base_version=8)
+    async with hosted(tmp_path) as client:
+        with pytest.raises(HostConflictError) as completing:
+            await collected(client.complete(ask(version=7)))
+        with pytest.raises(HostConflictError) as syncing:
+            await client.sync(SyncRequest("one", "/", (buffer("x"), stale)))
+    assert completing.value.uris == ("file:///a.py",)
+    assert syncing.value.uris == ("file:///b.py",)
+
+
+async def test_buffers_status_and_feedback_go_their_way(tmp_path):
+    async with hosted(tmp_path) as client:
+        await client.sync(SyncRequest("one", "/", (buffer("x"),)))
+        assert (await client.status()).num_buffers == 1
+        done = (await collected(client.complete(ask())))[-1]
+        await client.tell(Feedback("one", done.id, "accepted"))
+        await client.close_buffers(CloseRequest("one"))
+        status = await client.status()
+        assert (status.num_buffers, status.num_clients) == (0, 0)
+
+
+async def test_a_refusal_comes_with_its_problem(tmp_path):
+    def load(_):
+        raise ModelNotFoundError("there is no model 9000b")
+
+    async with hosted(tmp_path, load=load) as client:
+        while (await client.status()).state == "loading":
+            await asyncio.sleep(0.001)
+        with pytest.raises(HostRefusedError, match="there is no model 9000b") as refusal:
+            await collected(client.complete(ask(buffer("x"))))
+        with pytest.raises(HostRefusedError) as unknown:
+            await client.tell(Feedback("one", "nothing", "shown"))
+    assert refusal.value.problem.code == "model_not_found"
+    assert unknown.value.problem.code == "unknown_completion"
+
+
+async def test_a_wrong_token_is_a_refusal(tmp_path):
+    async with running_host(tmp_path, HeldEngine(), token="right") as host:
+        host.client.headers["authorization"] = "Bearer wrong"
+        with pytest.raises(HostRefusedError) as refusal:
+            await HostClient(host.client).status()
+    assert refusal.value.problem.code == "wrong_token"
+
+
+async def test_who_stops_listening_ends_the_work(tmp_path):
+    engine = HeldEngine(is_held=True)
+    async with hosted(tmp_path, engine) as client:
+        engine.permits.release()
+        async with aclosing(client.complete(ask(buffer("x")))) as events:
+            assert await anext(events) == Chunk("one ")
+        while not engine.ended:
+            await asyncio.sleep(0.001)
+    assert engine.ended == [FinishReason.CANCELLED]
+
+
+async def test_a_host_that_is_not_there_is_gone():
+    listener = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+    port = listener.sockets[0].getsockname()[1]
+    listener.close()
+    await listener.wait_closed()
+    async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
+        client = HostClient(http)
+        with pytest.raises(HostGoneError, match="no completion host listens"):
+            await client.status()
+        with pytest.raises(HostGoneError, match="no completion host listens"):
+            await collected(client.complete(ask()))
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        (STREAM + piece(CHUNK), "RemoteProtocolError"),  # the connection breaks
+        (STREAM + piece(CHUNK + CHUNK[:7]), "RemoteProtocolError"),
+        (STREAM + piece(CHUNK) + piece(b'{"type":"news"}\n') + piece(b""), "news"),
+        (STREAM + piece(CHUNK) + piece(b"\xff\n") + piece(b""), "DecodeError"),
+        (STREAM + piece(CHUNK) + piece(CHUNK[:-4]) + piece(b""), "truncated"),
+        (STREAM + piece(CHUNK) + piece(b""), "in the middle"),  # whole, but for its end
+    ],
+)
+async def test_a_stream_that_does_not_end_as_it_should_is_a_host_gone(said, reason):
+    events: list[CompleteEvent] = []
+    async with saying(said) as client:
+        with pytest.raises(HostGoneError, match=reason):
+            await gathered(client.complete(ask()), events)
+    assert events == [Chunk("one ")]
+
+
+@pytest.mark.parametrize("silence", [b"", b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{"])
+async def test_a_host_that_hangs_up_before_its_answer_is_gone(silence):
+    async with saying(silence, silence) as client:
+        with pytest.raises(HostGoneError):
+            await client.status()
+        with pytest.raises(HostGoneError):
+            await collected(client.complete(ask()))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        answer("200 OK", b"<html>hello</html>"),
+        answer("200 OK", b'{"protocol": 1}'),
+        answer("200 OK", b'{"mood": "good"}'),
+        answer("404 Not Found", b"<html>no</html>"),
+        answer("409 Conflict", b'{"uris": 7}'),
+        answer("502 Bad Gateway", b""),
+        answer("301 Moved", b'["elsewhere"]'),
+    ],
+)
+async def test_what_answers_otherwise_is_no_host(said):
+    async with saying(said) as client:
+        with pytest.raises(HostRefusedError, match="is no completion host") as refusal:
+            await client.status()
+    assert refusal.value.problem.code == "no_host"
+
+
+async def test_a_completion_of_what_is_no_host_is_refused():
+    said = answer("404 Not Found", b"<html>no</html>")
+    async with saying(said) as client:
+        with pytest.raises(HostRefusedError) as refusal:
+            await collected(client.complete(ask()))
+    assert refusal.value.problem == Problem("no_host", "what answers is no completion host (404)")
+
+
+async def told(said):
+    """How the client ends that listens to `said`, over the connections that we make ourselves."""
+
+    async def connected(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\n" + said)
+        with suppress(ConnectionError):
+            await writer.drain()
+        writer.close()
+
+    listener = await asyncio.start_server(connected, "127.0.0.1", 0)
+    url = "http://{}:{}".format(*listener.sockets[0].getsockname())
+    async with listener:
+        client = HostClient(HostAddress("", url=url).client(20))
+        try:
+            with pytest.raises(HostGoneError) as completing:
+                await collected(client.complete(ask(buffer("x"))))
+            with pytest.raises((HostGoneError, HostRefusedError)) as asking:
+                await client.status()
+            assert (await ask_host(HostAddress("", url=url))).kind in ("silent", "refused")
+        finally:
+            await client.close()
+    return f"{completing.value} {asking.value}"
+
+
+async def test_an_answer_without_an_end_is_not_read_to_it(monkeypatch):
+    monkeypatch.setattr(answer_body, "MAX_ANSWER_BYTES", 100_000)
+    reasons = await told(b"\r\n" + b'{"type":"chunk","text":""}\n' * 100_000)
+    assert reasons.count("an answer of more than 100,000 bytes") == 2
+
+
+async def test_a_line_without_an_end_is_not_read_to_it(monkeypatch):
+    monkeypatch.setattr(answer_body, "MAX_LINE_BYTES", 100_000)
+    assert "a line of more than 100,000 bytes" in await told(b"\r\n" + b" " * 1_000_000)
+
+
+async def test_what_nobody_asked_to_compress_is_not_unpacked():
+    """A few kilobytes of it could be all of the memory."""
+    bomb = gzip.compress(CHUNK + b" " * 50_000_000)
+    tracemalloc.start()
+    await told(b"content-encoding: gzip\r\n\r\n" + bomb)
+    assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    tracemalloc.stop()
