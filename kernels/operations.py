@@ -7,8 +7,8 @@ from functools import partial
 import torch
 
 from kernels.acceptance_walk.reference import acceptance_walk
+from kernels.batch_attention.reference import batch_attention
 from kernels.embed_rows.reference import embed_rows
-from kernels.forest_attention.reference import forest_attention
 from kernels.gate_up.reference import gate_up
 from kernels.kv_commit.reference import kv_commit
 from kernels.lm_head.reference import lm_head
@@ -24,7 +24,7 @@ class Operations:
 
     embed_rows: Operation
     project_qkv: Operation
-    forest_attention: Operation
+    batch_attention: Operation
     skinny_matmul: Operation
     gate_up: Operation
     lm_head: Operation
@@ -35,7 +35,7 @@ class Operations:
 REFERENCE = Operations(
     embed_rows=embed_rows,
     project_qkv=project_qkv,
-    forest_attention=forest_attention,
+    batch_attention=batch_attention,
     skinny_matmul=skinny_matmul,
     gate_up=gate_up,
     lm_head=lm_head,
@@ -53,8 +53,8 @@ def operations_for(device: torch.device, *, programmatic: bool = False) -> Opera
         return REFERENCE
     # Triton is there on machines with a GPU only.
     from kernels.acceptance_walk import triton_kernel as walk
+    from kernels.batch_attention import triton_kernel as attention
     from kernels.embed_rows import triton_kernel as embed
-    from kernels.forest_attention import triton_kernel as attention
     from kernels.gate_up import triton_kernel as gate
     from kernels.kv_commit import triton_kernel as commit
     from kernels.lm_head import triton_kernel as head
@@ -64,7 +64,7 @@ def operations_for(device: torch.device, *, programmatic: bool = False) -> Opera
     return Operations(
         embed_rows=partial(embed.embed_rows, programmatic=programmatic),
         project_qkv=partial(qkv.project_qkv, programmatic=programmatic),
-        forest_attention=partial(attention.forest_attention, programmatic=programmatic),
+        batch_attention=partial(attention.batch_attention, programmatic=programmatic),
         skinny_matmul=partial(matmul.skinny_matmul, programmatic=programmatic),
         gate_up=partial(gate.gate_up, programmatic=programmatic),
         lm_head=partial(head.lm_head, programmatic=programmatic),

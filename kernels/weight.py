@@ -1,12 +1,12 @@
-"""Matrices in the forms that the products read: whole, or in 8 or 4 bits with scales."""
+"""Matrices as the products read them: whole, or in 8 or 4 bits with scales."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 
-Form = Literal["float", "fp8", "int4"]
-FORMS: tuple[Form, ...] = ("float", "fp8", "int4")
+Quantization = Literal["float", "fp8", "int4"]
+QUANTIZATIONS: tuple[Quantization, ...] = ("float", "fp8", "int4")
 INT4_GROUP = 128  # inputs that share a scale
 _FP8 = torch.float8_e4m3fn
 _FP8_LARGEST = 448.0
@@ -26,7 +26,7 @@ class Weight:
     half, as codes 0 to 15 that mean code - 8.
     """
 
-    form: Form
+    quantization: Quantization
     values: torch.Tensor
     scales: torch.Tensor | None
 
@@ -38,7 +38,7 @@ class Weight:
     @property
     def num_inputs(self) -> int:
         """K."""
-        return self.values.shape[1] * (2 if self.form == "int4" else 1)
+        return self.values.shape[1] * (2 if self.quantization == "int4" else 1)
 
     @property
     def num_bytes(self) -> int:
@@ -49,23 +49,27 @@ class Weight:
         """The matrix in float32 [N, K]."""
         if self.scales is None:
             return self.values.float()
-        if self.form == "fp8":
+        if self.quantization == "fp8":
             return self.values.float() * self.scales[:, None]
         return _unpack_int4(self.values, self.scales)
 
 
-def pack(matrix: torch.Tensor, form: Form) -> Weight:
-    """Hold a matrix [N, K] in `form`. int4 wants K to be a multiple of 128.
+def pack(matrix: torch.Tensor, quantization: Quantization) -> Weight:
+    """Hold a matrix [N, K] in `quantization`. int4 wants K to be a multiple of 128.
 
-    Raises ValueError for a matrix that the form cannot hold.
+    Raises ValueError for a matrix that the quantization cannot hold.
     """
-    if form == "float":
-        return Weight(form, matrix.contiguous(), None)
-    pack_rows = _pack_fp8 if form == "fp8" else _pack_int4
+    if quantization == "float":
+        return Weight(quantization, matrix.contiguous(), None)
+    pack_rows = _pack_fp8 if quantization == "fp8" else _pack_int4
     pieces = [pack_rows(rows.float()) for rows in matrix.split(_ROWS)]
     values, scales = zip(*pieces, strict=True)
     codes = torch.cat(values)
-    return Weight(form, codes.view(_FP8) if form == "fp8" else codes, torch.cat(scales, dim=-1))
+    return Weight(
+        quantization,
+        codes.view(_FP8) if quantization == "fp8" else codes,
+        torch.cat(scales, dim=-1),
+    )
 
 
 def _pack_fp8(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -7,11 +7,11 @@ import torch
 
 from engine.config import check_device_name
 from engine.errors import ConfigurationError
-from kernels.weight import Form
+from kernels.weight import Quantization
 
 LEAST_CAPABILITY = (9, 0)  # Hopper's: the kernels are made for it
 SHARED_BYTES = 196_608  # of the shared memory, what a block of our greediest kernel takes
-GPU_FORMS: dict[str, Form] = {"bfloat16": "float", "fp8": "fp8", "int4": "int4"}
+GPU_FORMS: dict[str, Quantization] = {"bfloat16": "float", "fp8": "fp8", "int4": "int4"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Device:
         free: int = torch.cuda.mem_get_info(self.torch_device)[0]
         return free
 
-    def form(self, dtype: str | None) -> Form:
+    def form(self, dtype: str | None) -> Quantization:
         """How a GPU holds weights; None is bfloat16. Raises ConfigurationError."""
         if dtype is not None and dtype not in GPU_FORMS:
             raise ConfigurationError(

@@ -1,15 +1,15 @@
 """What each row chooses, and the longest path of drafted rows that agrees.
 
-Contract, in every implementation of `acceptance_walk(best, forest, answer)`, with `best` of
+Contract, in every implementation of `acceptance_walk(best, batch, output)`, with `best` of
 `lm_head`:
 
-- `answer.chosen` int32 [R]: the id with the best score, the lowest id of equals.
-- `answer.margins` float32 [R]: best score less the next best.
-- `answer.top` int32 [R, 8]: the ids of the eight best blocks, best first (so top[:, 0] = chosen;
+- `output.chosen` int32 [R]: the id with the best score, the lowest id of equals.
+- `output.margins` float32 [R]: best score less the next best.
+- `output.top` int32 [R, 8]: the ids of the eight best blocks, best first (so top[:, 0] = chosen;
   of two tokens in one block of 64 the better one). -1 where there are fewer blocks.
-- `answer.accepted` int32 [S]: rows of sequence s that stand, its root included; 0 where the
+- `output.accepted` int32 [S]: rows of sequence s that stand, its root included; 0 where the
   sequence has no rows.
-- `answer.path` int32 [S, R]: those rows as offsets behind the sequence's first row, ascending.
+- `output.path` int32 [S, R]: those rows as offsets behind the sequence's first row, ascending.
   The walk goes from the root to the first row whose parent it stands on and whose token that
   parent chose.
 """

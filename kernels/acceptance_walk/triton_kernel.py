@@ -3,8 +3,8 @@
 import triton
 import triton.language as tl
 
-from kernels.acceptance_walk.answer import TOP, Answer
-from kernels.forest import Forest
+from kernels.acceptance_walk.output import TOP, AcceptanceOutput
+from kernels.batch import BatchMetadata
 from kernels.lm_head.best import Best
 
 _NO_INDEX: tl.constexpr = tl.constexpr(2**30)
@@ -76,18 +76,18 @@ def walk_kernel(
 
 
 def acceptance_walk(
-    best: Best, forest: Forest, answer: Answer, *, programmatic: bool = False
+    best: Best, batch: BatchMetadata, output: AcceptanceOutput, *, programmatic: bool = False
 ) -> None:
     """Two launches; `programmatic` lets the next kernel start while this one ends."""
     blocks, rows = best.scores.shape
     choose_kernel[(rows,)](
-        best.scores, best.ids, best.seconds, answer.chosen, answer.margins, answer.top,
+        best.scores, best.ids, best.seconds, output.chosen, output.margins, output.top,
         blocks, rows, BLOCKS=triton.next_power_of_2(blocks), TOP=TOP, PDL=programmatic,
         num_warps=4, launch_pdl=programmatic,
     )  # fmt: skip
-    walk_kernel[(forest.num_sequences,)](
-        answer.chosen, forest.tokens, forest.parents, forest.first_rows, forest.num_rows,
-        answer.accepted, answer.path,
+    walk_kernel[(batch.num_sequences,)](
+        output.chosen, batch.tokens, batch.parents, batch.first_rows, batch.num_rows,
+        output.accepted, output.path,
         R=rows, ROW_TILE=triton.next_power_of_2(rows), PDL=programmatic,
         num_warps=1, launch_pdl=programmatic,
     )  # fmt: skip

@@ -3,23 +3,23 @@
 import torch
 from torch.nn import functional
 
-from kernels.forest import Forest
+from kernels.batch import BatchMetadata
 
 _BLOCK = 64  # columns that one sum of squares stands for
 
 
 def embed_rows(
-    forest: Forest,
+    batch: BatchMetadata,
     table: torch.Tensor,
-    gain: torch.Tensor,
+    norm_weight: torch.Tensor,
     residual: torch.Tensor,
     normed: torch.Tensor,
     squares: torch.Tensor,
 ) -> None:
-    """x = table[tokens], x gain, and the sums of x^2 over blocks of 64 columns."""
-    x = table[forest.tokens.long()].float()
+    """x = table[tokens], x norm_weight, and the sums of x^2 over blocks of 64 columns."""
+    x = table[batch.tokens.long()].float()
     residual.copy_(x)
-    normed.copy_(x * gain)
+    normed.copy_(x * norm_weight)
     squares.copy_(_block_sums(x * x).T)
 
 

@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.forest import Forest
+from kernels.batch import BatchMetadata
 
 _BLOCKS = 16  # blocks of 64 columns that a program takes
 
@@ -23,25 +23,25 @@ def _neighbour_sums(x, BLOCKS: tl.constexpr):
 
 @triton.jit(do_not_specialize=["capacity"])
 def embed_rows_kernel(
-    TOKENS, TABLE, GAIN, RESIDUAL, NORMED, SQUARES, capacity,
+    TOKENS, TABLE, NORM_WEIGHT, RESIDUAL, NORMED, SQUARES, capacity,
     H: tl.constexpr, BLOCKS: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
-    """x = TABLE[token];  RESIDUAL = x;  NORMED = x GAIN;  SQUARES_b = sum of x^2 over block b.
+    """x = TABLE[token];  RESIDUAL = x;  NORMED = x NORM_WEIGHT;  SQUARES_b = sum of x^2 over block b.
 
-    One row and BLOCKS blocks of 64 columns. TABLE [V, H], GAIN [H], RESIDUAL and NORMED
+    One row and BLOCKS blocks of 64 columns. TABLE [V, H], NORM_WEIGHT [H], RESIDUAL and NORMED
     [capacity, H], SQUARES [ceil(H / 64), capacity].
     """
     row, chunk = tl.program_id(0), tl.program_id(1)
     column = chunk * (BLOCKS * 64) + tl.arange(0, BLOCKS * 64)
     there = column < H
-    gain = tl.load(GAIN + column, mask=there, other=0.0)
+    norm_weight = tl.load(NORM_WEIGHT + column, mask=there, other=0.0)
     if PDL:
         tl.extra.cuda.gdc_wait()
     token = tl.load(TOKENS + row).to(tl.int64)
     x = tl.load(TABLE + token * H + column, mask=there, other=0.0).to(tl.float32)
     at = row.to(tl.int64) * H + column
     tl.store(RESIDUAL + at, x, mask=there)
-    tl.store(NORMED + at, (x * gain).to(NORMED.dtype.element_ty), mask=there)
+    tl.store(NORMED + at, (x * norm_weight).to(NORMED.dtype.element_ty), mask=there)
     block = chunk * BLOCKS + tl.arange(0, BLOCKS)
     squares_at = SQUARES + block.to(tl.int64) * capacity + row
     tl.store(squares_at, _neighbour_sums(x * x, BLOCKS), mask=block * 64 < H)
@@ -50,9 +50,9 @@ def embed_rows_kernel(
 
 
 def embed_rows(
-    forest: Forest,
+    batch: BatchMetadata,
     table: torch.Tensor,
-    gain: torch.Tensor,
+    norm_weight: torch.Tensor,
     residual: torch.Tensor,
     normed: torch.Tensor,
     squares: torch.Tensor,
@@ -62,7 +62,7 @@ def embed_rows(
     """One launch; `programmatic` lets the next kernel start while this one ends."""
     rows, width = residual.shape
     embed_rows_kernel[(rows, triton.cdiv(width, _BLOCKS * 64))](
-        forest.tokens, table, gain, residual, normed, squares, rows,
+        batch.tokens, table, norm_weight, residual, normed, squares, rows,
         H=width, BLOCKS=_BLOCKS, PDL=programmatic,
         num_warps=4, enable_fp_fusion=False, launch_pdl=programmatic,
     )  # fmt: skip

@@ -32,7 +32,7 @@ def gate_up_kernel(
     num_rows,
     N: tl.constexpr,
     K: tl.constexpr,
-    FORM: tl.constexpr,
+    QUANTIZATION: tl.constexpr,
     DEPTH: tl.constexpr,
     SPLITS: tl.constexpr,
     ROWS: tl.constexpr,
@@ -42,7 +42,7 @@ def gate_up_kernel(
 
     INPUTS [R, K], SQUARES [blocks, R], OUT [R, N / 2], R = num_rows.
     """
-    acc = product(INPUTS, VALUES, SCALES, num_rows, N, K, FORM, DEPTH, SPLITS, ROWS, PDL)
+    acc = product(INPUTS, VALUES, SCALES, num_rows, N, K, QUANTIZATION, DEPTH, SPLITS, ROWS, PDL)
     last = True
     if SPLITS > 1:
         last = arrive(acc, PARTIALS, ARRIVED, SPLITS, ROWS)
@@ -50,7 +50,7 @@ def gate_up_kernel(
         if SPLITS > 1:
             acc = sum_splits(PARTIALS, ARRIVED, SPLITS, ROWS)
         factors = row_factors(SQUARES, eps, num_rows, K, ROWS)
-        gate, up = split_pairs(scaled(acc, SCALES, N, FORM) * factors[None, :], ROWS)
+        gate, up = split_pairs(scaled(acc, SCALES, N, QUANTIZATION) * factors[None, :], ROWS)
         out = gate / (1.0 + tl.exp(-gate)) * up
         n = tl.program_id(0) * 32 + tl.arange(0, 32)
         row = tl.arange(0, ROWS)

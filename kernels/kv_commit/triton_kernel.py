@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.forest import Forest
+from kernels.batch import BatchMetadata
 
 _NUM_WARPS = 8  # for up to 128 rows of 128 numbers, all held at once
 
@@ -25,7 +25,7 @@ def kv_commit_kernel(
 ):  # fmt: skip
     """K, V [layers, KV_HEADS, positions, D]: of one layer and head, one sequence's rows.
 
-    COUNTS, LENGTHS [S] and ROWS [S, CAPACITY]: the commit, see `Forest`. ROW_TILE >= CAPACITY.
+    COUNTS, LENGTHS [S] and ROWS [S, CAPACITY]: the commit, see `BatchMetadata`. ROW_TILE >= CAPACITY.
     """
     layer, head = tl.program_id(0) // KV_HEADS, tl.program_id(0) % KV_HEADS
     sequence = tl.program_id(1)
@@ -43,13 +43,13 @@ def kv_commit_kernel(
     _move(V, source, target, moves)
 
 
-def kv_commit(keys: torch.Tensor, values: torch.Tensor, forest: Forest) -> None:
+def kv_commit(keys: torch.Tensor, values: torch.Tensor, batch: BatchMetadata) -> None:
     """One launch."""
     layers, kv_heads, _, dim = keys.shape
-    capacity = forest.commit_rows.shape[1]
-    kv_commit_kernel[(layers * kv_heads, forest.num_sequences)](
-        keys, values, forest.bases, forest.commit_counts, forest.commit_lengths,
-        forest.commit_rows, keys.stride(0), keys.stride(1),
+    capacity = batch.commit_rows.shape[1]
+    kv_commit_kernel[(layers * kv_heads, batch.num_sequences)](
+        keys, values, batch.bases, batch.commit_counts, batch.commit_lengths,
+        batch.commit_rows, keys.stride(0), keys.stride(1),
         KV_HEADS=kv_heads, D=dim, CAPACITY=capacity,
         ROW_TILE=triton.next_power_of_2(capacity), num_warps=_NUM_WARPS,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the language-model head writes, and how it draws."""
+"""What the language-model head writes, and the noise by which it samples."""
 
 from dataclasses import dataclass
 
@@ -21,11 +21,11 @@ class Best:
 
 
 @dataclass(frozen=True, slots=True)
-class Draw:
-    """How rows draw: score = logit * scale + noise * Gumbel(key, id).
+class SamplingNoise:
+    """How rows are sampled: score = logit * logit_scale + noise_scale * Gumbel(key, id).
 
-    `scales` float32 [R], one over the temperature, or 1; `noises` float32 [R], 1, or 0 in a greedy
-    row; `keys` int32 [R, 2], 64 random bits of the row's seed and place.
+    `logit_scales` float32 [R], one over the temperature, or 1; `noise_scales` float32 [R], 1, or 0
+    in a greedy row; `keys` int32 [R, 2], 64 random bits of the row's seed and place.
 
     Gumbel(key, id) = -log(-log(1 - t)), t = (h >> 9 + 0.5) / 2^23, with the hash of unsigned 32
     bits that the CPU's sampling takes too. In float32 t and 1 - t are exact, and never 0 or 1:
@@ -33,6 +33,6 @@ class Draw:
         h *= 0x846CA68B;  h ^= h >> 16
     """
 
-    scales: torch.Tensor
-    noises: torch.Tensor
+    logit_scales: torch.Tensor
+    noise_scales: torch.Tensor
     keys: torch.Tensor

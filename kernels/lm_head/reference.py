@@ -2,7 +2,7 @@
 
 import torch
 
-from kernels.lm_head.best import BLOCK, Best, Draw
+from kernels.lm_head.best import BLOCK, Best, SamplingNoise
 from kernels.weight import Weight
 
 _WORD = 0xFFFFFFFF  # 32 bits
@@ -12,20 +12,20 @@ def lm_head(
     normed: torch.Tensor,
     squares: torch.Tensor,
     weight: Weight,
-    draw: Draw | None,
+    noise: SamplingNoise | None,
     best: Best,
     eps: float,
     logits: torch.Tensor | None,
 ) -> None:
-    """score = (normed W^T) / sqrt(sum_b squares_b / H + eps) scale + noise Gumbel(key, id)."""
+    """score = (normed W^T) / sqrt(sum_b squares_b / H + eps) logit_scale + noise_scale Gumbel."""
     factors = torch.rsqrt(squares.sum(dim=0) / normed.shape[1] + eps)
     scores = normed.float() @ weight.dense().T * factors[:, None]
     if logits is not None:
         logits.copy_(scores)
     rows, tokens = scores.shape
-    if draw is not None:
-        noise = gumbel(draw.keys, tokens)
-        scores = scores * draw.scales[:, None] + draw.noises[:, None] * noise
+    if noise is not None:
+        drawn = noise.noise_scales[:, None] * gumbel(noise.keys, tokens)
+        scores = scores * noise.logit_scales[:, None] + drawn
     padded = torch.nn.functional.pad(scores, (0, -tokens % BLOCK), value=-torch.inf)
     blocks = padded.view(rows, -1, BLOCK)
     tops, places = blocks.sort(dim=2, descending=True, stable=True)
@@ -36,7 +36,7 @@ def lm_head(
 
 
 def gumbel(keys: torch.Tensor, tokens: int) -> torch.Tensor:
-    """Gumbel(key, id) of `Draw` for the ids 0..tokens-1, float32 [R, tokens]."""
+    """Gumbel(key, id) of `SamplingNoise` for the ids 0..tokens-1, float32 [R, tokens]."""
     ids = torch.arange(tokens, device=keys.device)
     key_0, key_1 = (keys.long() & _WORD).unbind(dim=1)
     h = (ids * 0x9E3779B1 + key_0[:, None]) & _WORD

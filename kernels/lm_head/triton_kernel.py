@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.lm_head.best import Best, Draw
+from kernels.lm_head.best import Best, SamplingNoise
 from kernels.product.triton_kernel import launch, product, row_factors, scaled
 from kernels.weight import Weight
 
@@ -16,9 +16,9 @@ def lm_head_kernel(
     VALUES,
     SCALES,
     SQUARES,
-    DRAW_SCALES,
-    DRAW_NOISES,
-    DRAW_KEYS,
+    LOGIT_SCALES,
+    NOISE_SCALES,
+    NOISE_KEYS,
     BEST_SCORES,
     BEST_IDS,
     SECONDS,
@@ -29,33 +29,33 @@ def lm_head_kernel(
     STORE_LOGITS: tl.constexpr,
     N: tl.constexpr,
     K: tl.constexpr,
-    FORM: tl.constexpr,
+    QUANTIZATION: tl.constexpr,
     DEPTH: tl.constexpr,
     SPLITS: tl.constexpr,
     ROWS: tl.constexpr,
     PDL: tl.constexpr,
 ):
-    """score = (x W^T) / sqrt(sum_b squares_b / K + eps) scale + noise Gumbel(key, id).
+    """score = (x W^T) / sqrt(sum_b squares_b / K + eps) logit_scale + noise_scale Gumbel.
 
-    INPUTS [R, K], SQUARES [blocks, R], DRAW_SCALES and DRAW_NOISES [R], DRAW_KEYS [R, 2], LOGITS
+    INPUTS [R, K], SQUARES [blocks, R], LOGIT_SCALES and NOISE_SCALES [R], NOISE_KEYS [R, 2], LOGITS
     [R, N]; BEST_SCORES, BEST_IDS and SECONDS [N / 64, R]. No order of sums is left to the layout:
     the best are found by maxima and minima alone.
     """
-    acc = product(INPUTS, VALUES, SCALES, num_rows, N, K, FORM, DEPTH, SPLITS, ROWS, PDL)
+    acc = product(INPUTS, VALUES, SCALES, num_rows, N, K, QUANTIZATION, DEPTH, SPLITS, ROWS, PDL)
     n = tl.program_id(0) * 64 + tl.arange(0, 64)
     row = tl.arange(0, ROWS)
     there = row < num_rows
     factors = row_factors(SQUARES, eps, num_rows, K, ROWS)
-    score = scaled(acc, SCALES, N, FORM) * factors[None, :]
+    score = scaled(acc, SCALES, N, QUANTIZATION) * factors[None, :]
     if STORE_LOGITS:
         inside = (n < N)[:, None] & there[None, :]
         tl.store(LOGITS + row[None, :].to(tl.int64) * N + n[:, None], score, mask=inside)
     if SAMPLED:
-        scale = tl.load(DRAW_SCALES + row, mask=there, other=0.0)
-        noise = tl.load(DRAW_NOISES + row, mask=there, other=0.0)
-        key_0 = tl.load(DRAW_KEYS + row * 2, mask=there, other=0)
-        key_1 = tl.load(DRAW_KEYS + row * 2 + 1, mask=there, other=0)
-        score = score * scale[None, :] + noise[None, :] * _gumbel(key_0, key_1, n)
+        logit_scale = tl.load(LOGIT_SCALES + row, mask=there, other=0.0)
+        noise_scale = tl.load(NOISE_SCALES + row, mask=there, other=0.0)
+        key_0 = tl.load(NOISE_KEYS + row * 2, mask=there, other=0)
+        key_1 = tl.load(NOISE_KEYS + row * 2 + 1, mask=there, other=0)
+        score = score * logit_scale[None, :] + noise_scale[None, :] * _gumbel(key_0, key_1, n)
     score = tl.where((n < N)[:, None], score, float("-inf"))
     best = tl.max(score, axis=0)
     best_id = tl.min(tl.where(score == best[None, :], n[:, None], 2147483647), axis=0)
@@ -68,7 +68,7 @@ def lm_head_kernel(
 
 @triton.jit
 def _gumbel(key_0, key_1, n):
-    """Gumbel(key, id) of `Draw`, float32 [64, ROWS]."""
+    """Gumbel(key, id) of `SamplingNoise`, float32 [64, ROWS]."""
     h = n.to(tl.uint32)[:, None] * 0x9E3779B1 + key_0.to(tl.uint32, bitcast=True)[None, :]
     h = (h ^ (h >> 16)) * 0x7FEB352D
     h = (h ^ (h >> 15) ^ key_1.to(tl.uint32, bitcast=True)[None, :]) * 0x846CA68B
@@ -81,30 +81,30 @@ def lm_head(
     normed: torch.Tensor,
     squares: torch.Tensor,
     weight: Weight,
-    draw: Draw | None,
+    noise: SamplingNoise | None,
     best: Best,
     eps: float,
     logits: torch.Tensor | None,
     *,
     programmatic: bool = False,
 ) -> None:
-    """score = (normed W^T) / sqrt(sum_b squares_b / H + eps) scale + noise Gumbel(key, id)."""
+    """score = (normed W^T) / sqrt(sum_b squares_b / H + eps) logit_scale + noise_scale Gumbel."""
     grid, constants = launch(weight, normed.shape[0], programmatic=programmatic, whole=True)
     lm_head_kernel[grid](
         normed,
         weight.values,
         weight.scales,
         squares,
-        draw.scales if draw else None,
-        draw.noises if draw else None,
-        draw.keys if draw else None,
+        noise.logit_scales if noise else None,
+        noise.noise_scales if noise else None,
+        noise.keys if noise else None,
         best.scores,
         best.ids,
         best.seconds,
         logits,
         eps,
         normed.shape[0],
-        SAMPLED=draw is not None,
+        SAMPLED=noise is not None,
         STORE_LOGITS=logits is not None,
         **constants,
     )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from kernels.scratch import Scratch, ScratchSize
-from kernels.weight import INT4_GROUP, Form, Weight
+from kernels.weight import INT4_GROUP, Quantization, Weight
 
 BLOCK_OUTPUTS = 64  # the weights' side of the tensor cores' instruction
 _PROGRAMS = 264  # two on each of the 132 multiprocessors of an H100 or H200
@@ -28,25 +28,27 @@ class Tile:
 
 
 def tile_for(
-    num_outputs: int, num_inputs: int, rows: int, form: Form, *, whole: bool = False
+    num_outputs: int, num_inputs: int, rows: int, quantization: Quantization, *, whole: bool = False
 ) -> Tile:
     """Cut a product of N outputs and K inputs; `whole` keeps the inputs in one range.
 
-    `depth` and `splits` follow N, K and the form alone: a row has the same bits at any `rows`.
+    `depth` and `splits` follow N, K and the quantization: a row has the same bits at any `rows`.
     """
     tiles = num_blocks(num_outputs)
     splits = 1 if whole else min(_PROGRAMS // tiles, _MOST_SPLITS, num_inputs // _SPLIT_INPUTS)
     splits = max(splits, 1)
-    depth = _depth(num_inputs, splits, form)
+    depth = _depth(num_inputs, splits, quantization)
     row_tile = next(tile for tile in _ROW_TILES if rows <= tile)
-    stage_bytes = int(depth * (BLOCK_OUTPUTS * _BYTES[form] + row_tile * 2))
+    stage_bytes = int(depth * (BLOCK_OUTPUTS * _BYTES[quantization] + row_tile * 2))
     stages = min(_SHARED_OF_ROWS[row_tile] // stage_bytes, _MOST_STAGES)
     return Tile(depth, splits, row_tile, stages, num_warps=8 if row_tile == _ROW_TILES[-1] else 4)
 
 
-def scratch_size(num_outputs: int, num_inputs: int, rows: int, form: Form) -> ScratchSize:
+def scratch_size(
+    num_outputs: int, num_inputs: int, rows: int, quantization: Quantization
+) -> ScratchSize:
     """Return what a product of up to `rows` rows needs: nothing where it is not split."""
-    tile = tile_for(num_outputs, num_inputs, rows, form)
+    tile = tile_for(num_outputs, num_inputs, rows, quantization)
     if tile.splits == 1:
         return ScratchSize(0, 0)
     tiles = num_blocks(num_outputs)
@@ -55,7 +57,7 @@ def scratch_size(num_outputs: int, num_inputs: int, rows: int, form: Form) -> Sc
 
 def require_scratch(scratch: Scratch, weight: Weight, rows: int) -> None:
     """Raise ValueError where the sums of the splits would not fit."""
-    wanted = scratch_size(weight.num_outputs, weight.num_inputs, rows, weight.form)
+    wanted = scratch_size(weight.num_outputs, weight.num_inputs, rows, weight.quantization)
     there = ScratchSize(scratch.partials.numel(), scratch.arrived.numel())
     if there.num_partials < wanted.num_partials or there.num_counters < wanted.num_counters:
         raise ValueError(f"a product wants {wanted}, got {there}")
@@ -66,9 +68,9 @@ def num_blocks(num_outputs: int) -> int:
     return -(-num_outputs // BLOCK_OUTPUTS)
 
 
-def _depth(num_inputs: int, splits: int, form: Form) -> int:
+def _depth(num_inputs: int, splits: int, quantization: Quantization) -> int:
     """Return 128, the group of int4; less where a split would have fewer than four iterations."""
-    if form == "int4":
+    if quantization == "int4":
         return INT4_GROUP
     depth = 128 if num_inputs // splits >= 4 * 128 else 64
     while depth >= 2 * num_inputs and depth > _LEAST_DEPTH:

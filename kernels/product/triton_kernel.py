@@ -18,11 +18,11 @@ def launch(
     remains to the compiler is the tensor cores' own arithmetic.
     """
     outputs, inputs = weight.num_outputs, weight.num_inputs
-    tile = tile_for(outputs, inputs, rows, weight.form, whole=whole)
+    tile = tile_for(outputs, inputs, rows, weight.quantization, whole=whole)
     constants = {
         "N": outputs,
         "K": inputs,
-        "FORM": weight.form,
+        "QUANTIZATION": weight.quantization,
         "DEPTH": tile.depth,
         "SPLITS": tile.splits,
         "ROWS": tile.rows,
@@ -44,7 +44,7 @@ def product(
     num_rows,
     N: tl.constexpr,
     K: tl.constexpr,
-    FORM: tl.constexpr,
+    QUANTIZATION: tl.constexpr,
     DEPTH: tl.constexpr,
     SPLITS: tl.constexpr,
     ROWS: tl.constexpr,
@@ -56,7 +56,7 @@ def product(
     beyond num_rows zeros. The scales of fp8 are left to `scaled`.
     """
     BLOCKS: tl.constexpr = (K + DEPTH - 1) // DEPTH
-    PER_VALUE: tl.constexpr = 2 if FORM == "int4" else 1  # inputs
+    PER_VALUE: tl.constexpr = 2 if QUANTIZATION == "int4" else 1  # inputs
     split = tl.program_id(1)
     first = split * BLOCKS // SPLITS
     output = tl.minimum(tl.program_id(0) * 64 + tl.arange(0, 64), N - 1).to(tl.int64)
@@ -68,10 +68,10 @@ def product(
     if PDL:
         _prefetch(weight_rows, first * (DEPTH // PER_VALUE), K // PER_VALUE)
         tl.extra.cuda.gdc_wait()
-    if FORM == "int4":  # Triton runs only those loads ahead that the tensor cores take
+    if QUANTIZATION == "int4":  # Triton runs only those loads ahead that the tensor cores take
         scale = tl.load(SCALES + first * N + output)
     for block in tl.range(first, (split + 1) * BLOCKS // SPLITS):
-        if FORM == "int4":
+        if QUANTIZATION == "int4":
             next_scale = tl.load(SCALES + tl.minimum(block + 1, BLOCKS - 1) * N + output)
             group = _group_product(weight_rows + block * 64, x + block * 128, there)
             acc += group * scale[:, None]
@@ -86,7 +86,7 @@ def product(
                 inside = k < K
                 weights = tl.load(w, mask=inside[None, :], other=0.0, eviction_policy="evict_first")
                 inputs = tl.load(x + k[:, None], mask=inside[:, None] & there, other=0.0)
-            if FORM == "fp8":  # by way of float32, for which there are packed instructions
+            if QUANTIZATION == "fp8":  # by way of float32, for which there are packed instructions
                 weights = weights.to(tl.float32).to(inputs.dtype)
             acc = tl.dot(weights, inputs, acc, input_precision="ieee")
     if PDL:
@@ -128,9 +128,9 @@ def _signed(codes):
 
 
 @triton.jit
-def scaled(acc, SCALES, N: tl.constexpr, FORM: tl.constexpr):
+def scaled(acc, SCALES, N: tl.constexpr, QUANTIZATION: tl.constexpr):
     """Apply the scales of fp8, one per output, to the sums [64, ROWS]."""
-    if FORM == "fp8":
+    if QUANTIZATION == "fp8":
         n = tl.program_id(0) * 64 + tl.arange(0, 64)
         acc = acc * tl.load(SCALES + n, mask=n < N, other=0.0)[:, None]
     return acc

@@ -2,7 +2,7 @@
 
 import torch
 
-from kernels.forest import Forest
+from kernels.batch import BatchMetadata
 from kernels.scratch import Scratch
 from kernels.weight import Weight
 
@@ -12,32 +12,32 @@ def project_qkv(
     squares: torch.Tensor,
     weight: Weight,
     bias: torch.Tensor,
-    turns: torch.Tensor,
-    forest: Forest,
+    cos_sin: torch.Tensor,
+    batch: BatchMetadata,
     queries: torch.Tensor,
     keys: torch.Tensor,
     values: torch.Tensor,
     scratch: Scratch,  # noqa: ARG001 - the kernel's
     eps: float,
 ) -> None:
-    """y = (normed W^T) / sqrt(sum_b squares_b / H + eps) + bias; turns q and k, and writes k, v."""
+    """y = (normed W^T) / sqrt(sum_b squares_b / H + eps) + bias; rotates q and k, and writes k, v."""
     rows, heads, dim = queries.shape
     factors = torch.rsqrt(squares.sum(dim=0) / normed.shape[1] + eps)
     y = normed.float() @ weight.dense().T * factors[:, None] + bias
     parts = y.view(rows, -1, dim).split([heads, keys.shape[0], keys.shape[0]], dim=1)
-    sequences = forest.sequences.long().clamp_min(0)
-    live = forest.sequences >= 0
-    lengths = torch.where(live, forest.lengths[sequences], 0).long()
-    cosines_sines = turns[lengths + forest.depths]
-    queries.copy_(_turn(parts[0], cosines_sines))
-    offsets = torch.arange(rows, device=y.device) - forest.first_rows[sequences]
-    positions = (forest.bases[sequences] + lengths + offsets)[live]
-    keys[:, positions] = _turn(parts[1], cosines_sines)[live].transpose(0, 1).to(keys.dtype)
+    sequences = batch.sequences.long().clamp_min(0)
+    live = batch.sequences >= 0
+    lengths = torch.where(live, batch.lengths[sequences], 0).long()
+    row_cos_sin = cos_sin[lengths + batch.depths]
+    queries.copy_(_rotate(parts[0], row_cos_sin))
+    offsets = torch.arange(rows, device=y.device) - batch.first_rows[sequences]
+    positions = (batch.bases[sequences] + lengths + offsets)[live]
+    keys[:, positions] = _rotate(parts[1], row_cos_sin)[live].transpose(0, 1).to(keys.dtype)
     values[:, positions] = parts[2][live].transpose(0, 1).to(values.dtype)
 
 
-def _turn(x: torch.Tensor, cosines_sines: torch.Tensor) -> torch.Tensor:
+def _rotate(x: torch.Tensor, row_cos_sin: torch.Tensor) -> torch.Tensor:
     """(a cos - b sin, b cos + a sin) of the pairs of x [R, heads, d]."""
-    cosines, sines = cosines_sines[:, None].chunk(2, dim=2)
+    cosines, sines = row_cos_sin[:, None].chunk(2, dim=2)
     a, b = x[..., 0::2], x[..., 1::2]
     return torch.stack([a * cosines - b * sines, b * cosines + a * sines], dim=3).flatten(2)

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.forest import Forest
+from kernels.batch import BatchMetadata
 from kernels.product.tiles import require_scratch
 from kernels.product.triton_kernel import (
     arrive,
@@ -27,7 +27,7 @@ def project_qkv_kernel(
     SCALES,
     SQUARES,
     BIAS,
-    TURNS,
+    COS_SIN,
     SEQUENCES,
     DEPTHS,
     BASES,
@@ -47,18 +47,18 @@ def project_qkv_kernel(
     D: tl.constexpr,
     N: tl.constexpr,
     K: tl.constexpr,
-    FORM: tl.constexpr,
+    QUANTIZATION: tl.constexpr,
     DEPTH: tl.constexpr,
     SPLITS: tl.constexpr,
     ROWS: tl.constexpr,
     PDL: tl.constexpr,
 ):
-    """y = (x W^T) / sqrt(sum_b squares_b / K + eps) + bias, q and k turned by their place.
+    """y = (x W^T) / sqrt(sum_b squares_b / K + eps) + bias, q and k rotated by their place.
 
-    INPUTS [R, K], SQUARES [blocks, R], BIAS [N], TURNS [places, D], QUERIES [R, HEADS, D], KEYS and
+    INPUTS [R, K], SQUARES [blocks, R], BIAS [N], COS_SIN [places, D], QUERIES [R, HEADS, D], KEYS and
     CACHED_VALUES [KV_HEADS, positions, D]; SEQUENCES, DEPTHS [R]; BASES, LENGTHS, FIRST_ROWS [S].
     """
-    acc = product(INPUTS, VALUES, SCALES, num_rows, N, K, FORM, DEPTH, SPLITS, ROWS, PDL)
+    acc = product(INPUTS, VALUES, SCALES, num_rows, N, K, QUANTIZATION, DEPTH, SPLITS, ROWS, PDL)
     last = True
     if SPLITS > 1:
         last = arrive(acc, PARTIALS, ARRIVED, SPLITS, ROWS)
@@ -70,13 +70,13 @@ def project_qkv_kernel(
         there = row < num_rows
         factors = row_factors(SQUARES, eps, num_rows, K, ROWS)
         bias = tl.load(BIAS + n, mask=n < N, other=0.0)
-        y = scaled(acc, SCALES, N, FORM) * factors[None, :] + bias[:, None]
+        y = scaled(acc, SCALES, N, QUANTIZATION) * factors[None, :] + bias[:, None]
 
         sequence = tl.load(SEQUENCES + row, mask=there, other=-1)
         live = sequence >= 0  # of a row that holds nothing, only the queries are written
         length = tl.load(LENGTHS + sequence, mask=live, other=0)
         place = (length + tl.load(DEPTHS + row, mask=there, other=0)).to(tl.int64)
-        y = _turned(y, TURNS + place * D, HEADS + KV_HEADS, D, ROWS)
+        y = _rotated(y, COS_SIN + place * D, HEADS + KV_HEADS, D, ROWS)
 
         if tl.program_id(0) * 64 < HEADS * D:
             at = row[None, :].to(tl.int64) * (HEADS * D) + n[:, None]
@@ -114,15 +114,15 @@ def _keep(
 
 
 @triton.jit
-def _turned(y, TURNS, TURNED: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr):
+def _rotated(y, COS_SIN, ROTATED: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr):
     """(a cos - b sin, b cos + a sin) of the pairs of y [64, ROWS] that lie in the first heads.
 
-    TURNS [ROWS] points to the cosines and sines of the rows' places.
+    COS_SIN [ROWS] points to the cosines and sines of the rows' places.
     """
     a, b = split_pairs(y, ROWS)
     pair = tl.program_id(0) * 32 + tl.arange(0, 32)
-    turned = (pair < TURNED * (D // 2))[:, None]
-    at = TURNS[None, :] + (pair % (D // 2))[:, None]
+    turned = (pair < ROTATED * (D // 2))[:, None]
+    at = COS_SIN[None, :] + (pair % (D // 2))[:, None]
     cosine = tl.load(at, mask=turned, other=1.0)
     sine = tl.load(at + D // 2, mask=turned, other=0.0)
     pairs = tl.join(a * cosine - b * sine, b * cosine + a * sine)
@@ -134,8 +134,8 @@ def project_qkv(
     squares: torch.Tensor,
     weight: Weight,
     bias: torch.Tensor,
-    turns: torch.Tensor,
-    forest: Forest,
+    cos_sin: torch.Tensor,
+    batch: BatchMetadata,
     queries: torch.Tensor,
     keys: torch.Tensor,
     values: torch.Tensor,
@@ -144,7 +144,7 @@ def project_qkv(
     *,
     programmatic: bool = False,
 ) -> None:
-    """y = (normed W^T) / sqrt(sum_b squares_b / H + eps) + bias; turns q and k, and writes k, v."""
+    """y = (normed W^T) / sqrt(sum_b squares_b / H + eps) + bias; rotates q and k, and writes k, v."""
     rows, heads, dim = queries.shape
     require_scratch(scratch, weight, rows)
     grid, constants = launch(weight, rows, programmatic=programmatic)
@@ -154,12 +154,12 @@ def project_qkv(
         weight.scales,
         squares,
         bias,
-        turns,
-        forest.sequences,
-        forest.depths,
-        forest.bases,
-        forest.lengths,
-        forest.first_rows,
+        cos_sin,
+        batch.sequences,
+        batch.depths,
+        batch.bases,
+        batch.lengths,
+        batch.first_rows,
         queries,
         keys,
         values,

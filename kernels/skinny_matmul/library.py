@@ -12,7 +12,7 @@ _ROWS = 128
 
 def is_by_library(weight: Weight) -> bool:
     """Whether the table has this product; it cannot follow the rows, or their bits would."""
-    return weight.form == "float" and (weight.num_outputs, weight.num_inputs) in LIBRARY
+    return weight.quantization == "float" and (weight.num_outputs, weight.num_inputs) in LIBRARY
 
 
 def library_product(inputs: torch.Tensor, weight: Weight) -> torch.Tensor:

@@ -10,14 +10,14 @@ def skinny_matmul(
     inputs: torch.Tensor,
     weight: Weight,
     residual: torch.Tensor,
-    gain: torch.Tensor,
+    norm_weight: torch.Tensor,
     normed: torch.Tensor,
     squares: torch.Tensor,
     scratch: Scratch,  # noqa: ARG001 - the kernel's
 ) -> None:
-    """x = residual + inputs W^T, normed = x gain, squares_b = sum over block b of x^2."""
+    """x = residual + inputs W^T, normed = x norm_weight, squares_b = sum over block b of x^2."""
     residual += inputs.float() @ weight.dense().T
-    normed.copy_(residual * gain)
+    normed.copy_(residual * norm_weight)
     rows, outputs = residual.shape
     padded = torch.nn.functional.pad(residual.square(), (0, -outputs % 64))
     squares.copy_(padded.view(rows, -1, 64).sum(dim=2).T)

@@ -25,7 +25,7 @@ def skinny_matmul_kernel(
     VALUES,
     SCALES,
     RESIDUAL,
-    GAIN,
+    NORM_WEIGHT,
     NORMED,
     SQUARES,
     PARTIALS,
@@ -33,32 +33,32 @@ def skinny_matmul_kernel(
     num_rows,
     N: tl.constexpr,
     K: tl.constexpr,
-    FORM: tl.constexpr,
+    QUANTIZATION: tl.constexpr,
     DEPTH: tl.constexpr,
     SPLITS: tl.constexpr,
     ROWS: tl.constexpr,
     PDL: tl.constexpr,
 ):
-    """x = residual + inputs W^T, normed = x gain, squares_b = sum over block b of x^2.
+    """x = residual + inputs W^T, normed = x norm_weight, squares_b = sum over block b of x^2.
 
-    INPUTS [R, K], RESIDUAL and NORMED [R, N], GAIN [N], SQUARES [blocks, R], R = num_rows.
+    INPUTS [R, K], RESIDUAL and NORMED [R, N], NORM_WEIGHT [N], SQUARES [blocks, R], R = num_rows.
     """
-    acc = product(INPUTS, VALUES, SCALES, num_rows, N, K, FORM, DEPTH, SPLITS, ROWS, PDL)
+    acc = product(INPUTS, VALUES, SCALES, num_rows, N, K, QUANTIZATION, DEPTH, SPLITS, ROWS, PDL)
     last = True
     if SPLITS > 1:
         last = arrive(acc, PARTIALS, ARRIVED, SPLITS, ROWS)
     if last:
         if SPLITS > 1:
             acc = sum_splits(PARTIALS, ARRIVED, SPLITS, ROWS)
-        acc = scaled(acc, SCALES, N, FORM)
-        _add(acc, RESIDUAL, GAIN, NORMED, SQUARES, num_rows, N, ROWS)
+        acc = scaled(acc, SCALES, N, QUANTIZATION)
+        _add(acc, RESIDUAL, NORM_WEIGHT, NORMED, SQUARES, num_rows, N, ROWS)
 
 
 @triton.jit(do_not_specialize=["num_rows"])
 def add_kernel(
     PRODUCT,
     RESIDUAL,
-    GAIN,
+    NORM_WEIGHT,
     NORMED,
     SQUARES,
     num_rows,
@@ -71,14 +71,14 @@ def add_kernel(
     inside = (n < N)[:, None] & (row < num_rows)[None, :]
     at = row[None, :].to(tl.int64) * N + n[:, None]
     product = tl.load(PRODUCT + at, mask=inside, other=0.0).to(tl.float32)
-    _add(product, RESIDUAL, GAIN, NORMED, SQUARES, num_rows, N, ROWS)
+    _add(product, RESIDUAL, NORM_WEIGHT, NORMED, SQUARES, num_rows, N, ROWS)
 
 
 @triton.jit
 def _add(
     product,
     RESIDUAL,
-    GAIN,
+    NORM_WEIGHT,
     NORMED,
     SQUARES,
     num_rows,
@@ -92,8 +92,8 @@ def _add(
     at = row[None, :].to(tl.int64) * N + n[:, None]
     x = tl.load(RESIDUAL + at, mask=inside, other=0.0) + product
     tl.store(RESIDUAL + at, x, mask=inside)
-    gain = tl.load(GAIN + n, mask=n < N, other=0.0)
-    tl.store(NORMED + at, (x * gain[:, None]).to(NORMED.dtype.element_ty), mask=inside)
+    norm_weight = tl.load(NORM_WEIGHT + n, mask=n < N, other=0.0)
+    tl.store(NORMED + at, (x * norm_weight[:, None]).to(NORMED.dtype.element_ty), mask=inside)
     squares = sum_adjacent(tl.where(inside, x * x, 0.0), 64, ROWS)
     tl.store(SQUARES + tl.program_id(0) * num_rows + row, squares, mask=row < num_rows)
 
@@ -102,20 +102,20 @@ def skinny_matmul(
     inputs: torch.Tensor,
     weight: Weight,
     residual: torch.Tensor,
-    gain: torch.Tensor,
+    norm_weight: torch.Tensor,
     normed: torch.Tensor,
     squares: torch.Tensor,
     scratch: Scratch,
     *,
     programmatic: bool = False,
 ) -> None:
-    """x = residual + inputs W^T, normed = x gain, squares_b = sum over block b of x^2."""
+    """x = residual + inputs W^T, normed = x norm_weight, squares_b = sum over block b of x^2."""
     rows = inputs.shape[0]
     grid, constants = launch(weight, rows, programmatic=programmatic)
     if is_by_library(weight):
         product = library_product(inputs, weight)
         shape = {name: constants[name] for name in ("N", "ROWS", "enable_fp_fusion")}
-        add_kernel[grid[:1]](product, residual, gain, normed, squares, rows, **shape)
+        add_kernel[grid[:1]](product, residual, norm_weight, normed, squares, rows, **shape)
         return
     require_scratch(scratch, weight, rows)
     skinny_matmul_kernel[grid](
@@ -123,7 +123,7 @@ def skinny_matmul(
         weight.values,
         weight.scales,
         residual,
-        gain,
+        norm_weight,
         normed,
         squares,
         scratch.partials,

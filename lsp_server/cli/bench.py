@@ -27,7 +27,7 @@ from engine.bench.gpu.run import GpuBench
 from engine.bench.gpu.shapes import ALL_SHAPES, QUICK_SHAPES, parse_shapes
 from engine.bench.gpu.sizes import QUICK, Inputs, Sizes
 from engine.bench.gpu.sources import Sources
-from engine.bench.gpu.tables import bars_table, failures_table, section_table
+from engine.bench.gpu.tables import failures_table, section_table, thresholds_table
 from engine.bench.measured import Bench
 from engine.bench.oracle import Oracle, load_tokenizer
 from engine.bench.oracle_report import oracle_json, oracle_table
@@ -216,8 +216,8 @@ def bench_gpu(arguments: argparse.Namespace, settings: Settings) -> None:
 
 
 def _print_verdicts(console: Console, findings: Findings) -> None:
-    """Print the bars, and last of all the sections that could not be measured."""
-    console.print(bars_table(findings.bars))
+    """Print the thresholds, and last of all the sections that could not be measured."""
+    console.print(thresholds_table(findings.thresholds))
     if (failures := failures_table(findings)) is not None:
         console.print(failures)
 

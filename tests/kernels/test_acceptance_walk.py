@@ -5,11 +5,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.acceptance_walk.answer import TOP, Answer
+from kernels.acceptance_walk.output import TOP, AcceptanceOutput
 from kernels.acceptance_walk.reference import acceptance_walk as reference
 from kernels.acceptance_walk.triton_kernel import acceptance_walk
 from kernels.lm_head.best import Best
-from tests.support.forests import POISON, Tree, build_forest, preorder_parents
+from tests.support.batches import POISON, Tree, build_batch, preorder_parents
 
 
 def random_best(blocks, rows, device, *, levels=None):
@@ -29,25 +29,25 @@ def best_of(choices, device):
     return Best(scores.to(device), ids.to(device), scores.to(device) - 0.25)
 
 
-def answers(best, forest, function=acceptance_walk):
-    rows, device = forest.capacity, forest.tokens.device
+def answers(best, batch, function=acceptance_walk):
+    rows, device = batch.capacity, batch.tokens.device
 
     def poison(*shape):
         return torch.full(shape, POISON, dtype=torch.int32, device=device)
 
-    answer = Answer(
+    output = AcceptanceOutput(
         chosen=poison(rows),
         margins=torch.full([rows], torch.nan, device=device),
         top=poison(rows, TOP),
-        accepted=poison(forest.num_sequences),
-        path=poison(forest.num_sequences, rows),
+        accepted=poison(batch.num_sequences),
+        path=poison(batch.num_sequences, rows),
     )
-    function(best, forest, answer)
-    return answer
+    function(best, batch, output)
+    return output
 
 
-def assert_equal_answers(best, forest):
-    actual, expected = answers(best, forest), answers(best, forest, reference)
+def assert_equal_answers(best, batch):
+    actual, expected = answers(best, batch), answers(best, batch, reference)
     for name in ("chosen", "margins", "top", "accepted"):
         assert torch.equal(getattr(actual, name), getattr(expected, name)), name
     for sequence, accepted in enumerate(expected.accepted.tolist()):
@@ -55,23 +55,23 @@ def assert_equal_answers(best, forest):
         assert torch.equal(path, other)
 
 
-def walked(answer, sequence):
-    return answer.path[sequence, : answer.accepted[sequence]].tolist()
+def walked(output, sequence):
+    return output.path[sequence, : output.accepted[sequence]].tolist()
 
 
 @pytest.mark.parametrize("blocks", [1, 2, 7, 8, 64, 2374])
 def test_equals_the_formula(blocks, device):
-    forest = build_forest([Tree(preorder_parents(1, 3))], capacity=5, device=device)
-    assert_equal_answers(random_best(blocks, 5, device), forest)
+    batch = build_batch([Tree(preorder_parents(1, 3))], capacity=5, device=device)
+    assert_equal_answers(random_best(blocks, 5, device), batch)
 
 
 def test_of_equal_scores_the_lowest_id_wins(device):
-    forest = build_forest([Tree([-1])], device=device)
+    batch = build_batch([Tree([-1])], device=device)
     best = random_best(100, 1, device)
     best.scores.fill_(0.5)
-    answer = answers(best, forest)
-    assert answer.top[0].tolist() == best.ids[:TOP, 0].tolist()
-    assert answer.margins.item() == 0
+    output = answers(best, batch)
+    assert output.top[0].tolist() == best.ids[:TOP, 0].tolist()
+    assert output.margins.item() == 0
 
 
 def test_a_block_ruled_out_still_has_its_rank(device):
@@ -80,31 +80,31 @@ def test_a_block_ruled_out_still_has_its_rank(device):
     best.scores.fill_(-torch.inf)
     best.seconds.fill_(-torch.inf)
     best.scores[5] = 1.0
-    answer = answers(best, build_forest([Tree([-1])], device=device))
-    blocks = (answer.top[0] // 64).tolist()
+    output = answers(best, build_batch([Tree([-1])], device=device))
+    blocks = (output.top[0] // 64).tolist()
     assert blocks == [5, 0, 1, 2, 3, 4, 6, 7]
-    assert answer.margins.item() == torch.inf
+    assert output.margins.item() == torch.inf
 
 
 def test_the_second_of_the_winning_block_may_be_the_next_best(device):
     best = best_of([3], device)
-    assert answers(best, build_forest([Tree([-1])], device=device)).margins.item() == 0.25
+    assert answers(best, build_batch([Tree([-1])], device=device)).margins.item() == 0.25
 
 
 def test_walks_down_the_branch_that_agrees(device):
     """Beside it a free place, and a tree whose root alone stands."""
     first = Tree([-1, 0, 1, 2, 1, 4, 0], tokens=[9, 10, 11, 12, 13, 14, 15])
     second = Tree([-1, 0], tokens=[9, 10])
-    forest = build_forest([first, None, second], capacity=12, device=device)
-    answer = answers(best_of([10, 13, 99, 99, 14, 77, 99, 11, 10, 0, 0, 0], device), forest)
-    assert answer.accepted.tolist() == [4, 0, 1]
-    assert [walked(answer, place) for place in range(3)] == [[0, 1, 4, 5], [], [0]]
+    batch = build_batch([first, None, second], capacity=12, device=device)
+    output = answers(best_of([10, 13, 99, 99, 14, 77, 99, 11, 10, 0, 0, 0], device), batch)
+    assert output.accepted.tolist() == [4, 0, 1]
+    assert [walked(output, place) for place in range(3)] == [[0, 1, 4, 5], [], [0]]
 
 
 def test_of_two_children_that_agree_the_first_is_taken(device):
     tree = Tree([-1, 0, 1, 0, 3], tokens=[1, 5, 6, 5, 7])
-    answer = answers(best_of([5, 7, 0, 7, 0], device), build_forest([tree], device=device))
-    assert walked(answer, 0) == [0, 1]
+    output = answers(best_of([5, 7, 0, 7, 0], device), build_batch([tree], device=device))
+    assert walked(output, 0) == [0, 1]
 
 
 @settings(deadline=None, max_examples=20)
@@ -121,8 +121,8 @@ def test_walks_as_the_formula_says(rows, seed, padding, device):
         for num in rows
     ]
     capacity = sum(rows) + padding
-    forest = build_forest([*trees, None], capacity=capacity, device=device)
-    assert_equal_answers(best_of(torch.randint(0, 3, (capacity,)).tolist(), device), forest)
+    batch = build_batch([*trees, None], capacity=capacity, device=device)
+    assert_equal_answers(best_of(torch.randint(0, 3, (capacity,)).tolist(), device), batch)
 
 
 @pytest.mark.parametrize(

@@ -5,22 +5,22 @@ import torch
 
 from kernels.embed_rows.reference import embed_rows as reference
 from kernels.embed_rows.triton_kernel import embed_rows
-from tests.support.forests import Tree, build_forest, chain
+from tests.support.batches import Tree, build_batch, chain
 
 TYPES = (torch.float32, torch.bfloat16)
 
 
-def look_up(function, tokens, table, gain, capacity):
+def look_up(function, tokens, table, norm_weight, capacity):
     """residual, normed and squares of the tokens, then padding rows."""
     tree = Tree(chain(len(tokens)), tokens=tokens)
-    forest = build_forest([tree], capacity=capacity, device=table.device)
+    batch = build_batch([tree], capacity=capacity, device=table.device)
     width = table.shape[1]
     residual = torch.empty(capacity, width, device=table.device)
     normed = torch.empty(capacity, width, dtype=table.dtype, device=table.device)
     squares = torch.empty(-(-width // 64), capacity, device=table.device)
     for array in (residual, normed, squares):
         array.fill_(torch.nan)
-    function(forest, table, gain, residual, normed, squares)
+    function(batch, table, norm_weight, residual, normed, squares)
     return residual, normed, squares
 
 
@@ -28,10 +28,10 @@ def look_up(function, tokens, table, gain, capacity):
 @pytest.mark.parametrize("width", [16, 64, 200, 896, 1100, 2048])
 def test_equals_the_formula_to_the_bit(width, dtype, device):
     table = torch.randn(50, width).to(device, dtype)
-    gain = torch.randn(width, device=device)
+    norm_weight = torch.randn(width, device=device)
     tokens = [49, 0, 7, 7, 31]
-    actual = look_up(embed_rows, tokens, table, gain, 8)
-    expected = look_up(reference, tokens, table, gain, 8)
+    actual = look_up(embed_rows, tokens, table, norm_weight, 8)
+    expected = look_up(reference, tokens, table, norm_weight, 8)
     for one, other in zip(actual, expected, strict=True):
         assert torch.equal(one, other)
 
@@ -46,10 +46,10 @@ def test_the_squares_are_sums_of_neighbours(device):
 
 def test_a_row_has_the_same_bits_at_every_capacity(device):
     table = torch.randn(20, 896).bfloat16().to(device)
-    gain = torch.randn(896, device=device)
-    alone = look_up(embed_rows, [13], table, gain, 1)
+    norm_weight = torch.randn(896, device=device)
+    alone = look_up(embed_rows, [13], table, norm_weight, 1)
     for capacity in (2, 16, 33):
-        residual, normed, squares = look_up(embed_rows, [4, 13], table, gain, capacity)
+        residual, normed, squares = look_up(embed_rows, [4, 13], table, norm_weight, capacity)
         assert torch.equal(residual[1], alone[0][0])
         assert torch.equal(normed[1], alone[1][0])
         assert torch.equal(squares[:, 1], alone[2][:, 0])
@@ -61,7 +61,7 @@ def test_compiles_for_hopper(hopper):
         {
             "TOKENS": "*i32",
             **dict.fromkeys(("TABLE", "NORMED"), "*bf16"),
-            **dict.fromkeys(("GAIN", "RESIDUAL", "SQUARES"), "*fp32"),
+            **dict.fromkeys(("NORM_WEIGHT", "RESIDUAL", "SQUARES"), "*fp32"),
             "capacity": "i32",
         },
         {"H": 896, "BLOCKS": 16, "PDL": False},

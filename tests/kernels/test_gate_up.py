@@ -12,12 +12,12 @@ ERROR = {torch.bfloat16: 1e-2, torch.float32: 3e-5}
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("form", ["float", "fp8", "int4"])
+@pytest.mark.parametrize("quantization", ["float", "fp8", "int4"])
 @pytest.mark.parametrize(
     ("rows", "outputs", "inputs"), [(1, 64, 128), (3, 100, 384), (17, 192, 128), (128, 64, 512)]
 )
-def test_equals_the_formula(rows, outputs, inputs, form, dtype, device):
-    weight = random_weight(outputs, inputs, form, dtype, device)
+def test_equals_the_formula(rows, outputs, inputs, quantization, dtype, device):
+    weight = random_weight(outputs, inputs, quantization, dtype, device)
     expected = run_gate_up(reference, weight, rows, dtype)["out"]
     actual = run_gate_up(gate_up, weight, rows, dtype)["out"]
     torch.testing.assert_close(actual, expected, rtol=ERROR[dtype], atol=ERROR[dtype])
@@ -33,9 +33,12 @@ TYPES = {
 
 
 @pytest.mark.parametrize(
-    ("rows", "form"), [(16, "float"), (32, "float"), (64, "fp8"), (16, "int4"), (128, "float")]
+    ("rows", "quantization"),
+    [(16, "float"), (32, "float"), (64, "fp8"), (16, "int4"), (128, "float")],
 )
-def test_fits_an_h100(hopper, rows, form):
+def test_fits_an_h100(hopper, rows, quantization):
     kernel = "kernels.gate_up.triton_kernel:gate_up_kernel"
-    compiled = compile_product(hopper, kernel, (37888, 3584), rows, TYPES, {}, form=form)
+    compiled = compile_product(
+        hopper, kernel, (37888, 3584), rows, TYPES, {}, quantization=quantization
+    )
     assert_fits(compiled, programs=2 if rows <= 64 else 1)

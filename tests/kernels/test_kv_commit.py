@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from kernels.kv_commit.reference import kv_commit as reference
 from kernels.kv_commit.triton_kernel import kv_commit
-from tests.support.forests import Tree, build_forest
+from tests.support.batches import Tree, build_batch
 
 TYPES = (torch.float32, torch.bfloat16)
 
@@ -19,12 +19,12 @@ def random_arena(layers, kv_heads, positions, dim, dtype, device):
 
 def assert_commits(trees, dtype, device, *, dim=8):
     """The kernel moves the very bits that the formula moves."""
-    forest = build_forest(trees, device=device)
+    batch = build_batch(trees, device=device)
     positions = max(tree.base + tree.commit_length for tree in trees if tree) + 140
     keys, values = random_arena(2, 3, positions, dim, dtype, device)
     expected_keys, expected_values = keys.clone(), values.clone()
-    reference(expected_keys, expected_values, forest)
-    kv_commit(keys, values, forest)
+    reference(expected_keys, expected_values, batch)
+    kv_commit(keys, values, batch)
     assert torch.equal(keys, expected_keys)
     assert torch.equal(values, expected_values)
 
@@ -48,12 +48,12 @@ def test_a_row_is_read_before_another_takes_its_place(device):
 
 def test_rows_in_their_place_and_everything_else_are_left_alone(device):
     """What stands still is not even read: NaN stays NaN, to the bit."""
-    forest = build_forest(
+    batch = build_batch(
         [Tree([-1], base=4, commit=[0, 1, 5], commit_length=10)], capacity=8, device=device
     )
     keys, values = torch.full((2, 1, 2, 40, 16), torch.nan, device=device)
     keys[:, :, 19], values[:, :, 19] = 5.0, 6.0
-    kv_commit(keys, values, forest)
+    kv_commit(keys, values, batch)
     for arena, moved in ((keys, 5.0), (values, 6.0)):
         assert (arena[:, :, [16, 19]] == moved).all()
         arena[:, :, [16, 19]] = torch.nan

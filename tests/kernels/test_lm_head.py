@@ -8,14 +8,14 @@ from kernels.lm_head.reference import lm_head as reference
 from kernels.lm_head.triton_kernel import lm_head
 from kernels.weight import Weight
 from tests.support.product_costs import assert_fits, compile_product
-from tests.support.products import DTYPES, random_draw, random_weight, run_lm_head
+from tests.support.products import DTYPES, random_noise, random_weight, run_lm_head
 
 SHAPES = [(1, 64, 32), (3, 100, 96), (17, 192, 256), (40, 129, 128), (128, 100, 128)]
 
 
-def assert_equals_the_formula(weight, rows, dtype, draw, *, keep_logits=True):
-    expected = run_lm_head(reference, weight, rows, dtype, draw, keep_logits=keep_logits)
-    actual = run_lm_head(lm_head, weight, rows, dtype, draw, keep_logits=keep_logits)
+def assert_equals_the_formula(weight, rows, dtype, noise, *, keep_logits=True):
+    expected = run_lm_head(reference, weight, rows, dtype, noise, keep_logits=keep_logits)
+    actual = run_lm_head(lm_head, weight, rows, dtype, noise, keep_logits=keep_logits)
     assert torch.equal(actual.pop("ids"), expected.pop("ids"))
     for name, tensor in expected.items():
         torch.testing.assert_close(actual[name], tensor, rtol=3e-5, atol=3e-5)
@@ -26,14 +26,14 @@ def assert_equals_the_formula(weight, rows, dtype, draw, *, keep_logits=True):
 @pytest.mark.parametrize(("rows", "outputs", "inputs"), SHAPES)
 def test_equals_the_formula(rows, outputs, inputs, sampled, dtype, device):
     weight = random_weight(outputs, inputs, "float", dtype, device)
-    draw = random_draw(rows, device) if sampled else None
-    assert_equals_the_formula(weight, rows, dtype, draw)
+    noise = random_noise(rows, device) if sampled else None
+    assert_equals_the_formula(weight, rows, dtype, noise)
 
 
-@pytest.mark.parametrize("form", ["fp8", "int4"])
-def test_equals_the_formula_in_fewer_bits(form, device):
-    weight = random_weight(100, 256, form, torch.bfloat16, device)
-    assert_equals_the_formula(weight, 17, torch.bfloat16, random_draw(17, device))
+@pytest.mark.parametrize("quantization", ["fp8", "int4"])
+def test_equals_the_formula_in_fewer_bits(quantization, device):
+    weight = random_weight(100, 256, quantization, torch.bfloat16, device)
+    assert_equals_the_formula(weight, 17, torch.bfloat16, random_noise(17, device))
 
 
 @pytest.mark.parametrize("operation", [reference, lm_head], ids=["reference", "kernel"])
@@ -55,7 +55,7 @@ def test_a_block_of_one_token_has_no_second(device):
 
 def test_a_greedy_row_of_a_sampled_step_has_the_bits_of_a_greedy_step(device):
     weight = random_weight(100, 128, "float", torch.bfloat16, device)
-    sampled = run_lm_head(lm_head, weight, 4, torch.bfloat16, random_draw(4, device))
+    sampled = run_lm_head(lm_head, weight, 4, torch.bfloat16, random_noise(4, device))
     greedy = run_lm_head(lm_head, weight, 4, torch.bfloat16)
     for name, tensor in greedy.items():
         assert torch.equal(sampled[name][[0, 3]], tensor[[0, 3]])
@@ -79,21 +79,29 @@ def test_noise_is_that_of_the_cpu():
         assert ours[row].tolist() == pytest.approx(theirs, abs=1e-3)
 
 
-FLOATS = ("SQUARES", "DRAW_SCALES", "DRAW_NOISES", "BEST_SCORES", "SECONDS", "LOGITS")
+FLOATS = ("SQUARES", "LOGIT_SCALES", "NOISE_SCALES", "BEST_SCORES", "SECONDS", "LOGITS")
 TYPES = {
     **dict.fromkeys(FLOATS, "*fp32"),
-    **dict.fromkeys(("DRAW_KEYS", "BEST_IDS"), "*i32"),
+    **dict.fromkeys(("NOISE_KEYS", "BEST_IDS"), "*i32"),
     "eps": "fp32",
 }
 
 
 @pytest.mark.parametrize(
-    ("rows", "form"), [(16, "float"), (64, "float"), (128, "float"), (16, "fp8"), (128, "fp8")]
+    ("rows", "quantization"),
+    [(16, "float"), (64, "float"), (128, "float"), (16, "fp8"), (128, "fp8")],
 )
-def test_fits_an_h100(hopper, rows, form):
+def test_fits_an_h100(hopper, rows, quantization):
     kernel = "kernels.lm_head.triton_kernel:lm_head_kernel"
     constants = {"SAMPLED": True, "STORE_LOGITS": True}
     compiled = compile_product(
-        hopper, kernel, (152064, 3584), rows, TYPES, constants, form=form, whole=True
+        hopper,
+        kernel,
+        (152064, 3584),
+        rows,
+        TYPES,
+        constants,
+        quantization=quantization,
+        whole=True,
     )
     assert_fits(compiled, programs=2 if rows <= 64 else 1, has_logarithms=True)

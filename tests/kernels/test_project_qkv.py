@@ -11,9 +11,9 @@ from tests.support.products import DTYPES, random_weight, run_project_qkv
 ERROR = {torch.bfloat16: 2e-2, torch.float32: 5e-5}
 
 
-def assert_equals_the_formula(rows, shape, inputs, form, dtype, device):
+def assert_equals_the_formula(rows, shape, inputs, quantization, dtype, device):
     heads, kv_heads, dim = shape
-    weight = random_weight((heads + 2 * kv_heads) * dim, inputs, form, dtype, device)
+    weight = random_weight((heads + 2 * kv_heads) * dim, inputs, quantization, dtype, device)
     expected = run_project_qkv(reference, weight, rows, dtype, shape)
     actual = run_project_qkv(project_qkv, weight, rows, dtype, shape)
     assert actual.keys() == expected.keys()
@@ -31,10 +31,10 @@ def test_equals_the_formula_for_heads_of_any_size(rows, shape, dtype, device):
     assert_equals_the_formula(rows, shape, 300, "float", dtype, device)
 
 
-@pytest.mark.parametrize("form", ["float", "fp8", "int4"])
+@pytest.mark.parametrize("quantization", ["float", "fp8", "int4"])
 @pytest.mark.parametrize("rows", [3, 40])
-def test_equals_the_formula_in_several_splits(rows, form, device):
-    assert_equals_the_formula(rows, (2, 1, 64), 512, form, torch.bfloat16, device)
+def test_equals_the_formula_in_several_splits(rows, quantization, device):
+    assert_equals_the_formula(rows, (2, 1, 64), 512, quantization, torch.bfloat16, device)
 
 
 def test_rows_that_hold_nothing_write_no_keys(device):
@@ -46,7 +46,7 @@ ARRAYS = ("SEQUENCES", "DEPTHS", "BASES", "LENGTHS", "FIRST_ROWS", "ARRIVED")
 STRIDES = ("key_head_stride", "value_head_stride")
 TYPES = {
     **dict.fromkeys(ARRAYS, "*i32"),
-    **dict.fromkeys(("SQUARES", "BIAS", "TURNS", "PARTIALS"), "*fp32"),
+    **dict.fromkeys(("SQUARES", "BIAS", "COS_SIN", "PARTIALS"), "*fp32"),
     **dict.fromkeys(("QUERIES", "KEYS", "CACHED_VALUES"), "*bf16"),
     **dict.fromkeys(STRIDES, "i64"),
     "eps": "fp32",
@@ -54,12 +54,20 @@ TYPES = {
 
 
 @pytest.mark.parametrize(
-    ("rows", "form"), [(16, "float"), (64, "float"), (128, "float"), (32, "fp8"), (16, "int4")]
+    ("rows", "quantization"),
+    [(16, "float"), (64, "float"), (128, "float"), (32, "fp8"), (16, "int4")],
 )
-def test_fits_an_h100(hopper, rows, form):
+def test_fits_an_h100(hopper, rows, quantization):
     kernel = "kernels.project_qkv.triton_kernel:project_qkv_kernel"
     constants = {"HEADS": 28, "KV_HEADS": 4, "D": 128}
     compiled = compile_product(
-        hopper, kernel, (4608, 3584), rows, TYPES, constants, form=form, aligned=STRIDES
+        hopper,
+        kernel,
+        (4608, 3584),
+        rows,
+        TYPES,
+        constants,
+        quantization=quantization,
+        aligned=STRIDES,
     )
     assert_fits(compiled, programs=2 if rows <= 64 else 1)

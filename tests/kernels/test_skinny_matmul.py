@@ -28,8 +28,8 @@ SHAPES = [
 ]
 
 
-def assert_equals_the_formula(rows, outputs, inputs, form, dtype, device):
-    weight = random_weight(outputs, inputs, form, dtype, device)
+def assert_equals_the_formula(rows, outputs, inputs, quantization, dtype, device):
+    weight = random_weight(outputs, inputs, quantization, dtype, device)
     expected = run_skinny_matmul(reference, weight, rows, dtype)
     actual = run_skinny_matmul(skinny_matmul, weight, rows, dtype)
     errors = BFLOAT16_ERROR if dtype == torch.bfloat16 else FLOAT32_ERROR
@@ -38,10 +38,10 @@ def assert_equals_the_formula(rows, outputs, inputs, form, dtype, device):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("form", ["float", "fp8"])
+@pytest.mark.parametrize("quantization", ["float", "fp8"])
 @pytest.mark.parametrize(("rows", "outputs", "inputs"), SHAPES)
-def test_equals_the_formula(rows, outputs, inputs, form, dtype, device):
-    assert_equals_the_formula(rows, outputs, inputs, form, dtype, device)
+def test_equals_the_formula(rows, outputs, inputs, quantization, dtype, device):
+    assert_equals_the_formula(rows, outputs, inputs, quantization, dtype, device)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -89,13 +89,13 @@ def test_wants_enough_scratch_memory(device):
         require_scratch(scratch_for(weight, 16), weight, 17)
 
 
-@pytest.mark.parametrize("form", ["float", "fp8", "int4"])
+@pytest.mark.parametrize("quantization", ["float", "fp8", "int4"])
 @pytest.mark.parametrize(
     ("outputs", "inputs"),
     [(896, 896), (1152, 896), (896, 4864), (1536, 8960), (3584, 18944), (37888, 3584), (64, 128)],
 )
-def test_depth_and_splits_are_the_same_at_any_number_of_rows(outputs, inputs, form):
-    tiles = [tile_for(outputs, inputs, rows, form) for rows in range(1, 129)]
+def test_depth_and_splits_are_the_same_at_any_number_of_rows(outputs, inputs, quantization):
+    tiles = [tile_for(outputs, inputs, rows, quantization) for rows in range(1, 129)]
     assert len({(tile.depth, tile.splits) for tile in tiles}) == 1
     assert sorted({tile.rows for tile in tiles}) == [16, 32, 64, 128]
 
@@ -107,7 +107,7 @@ def test_a_large_product_is_not_split():
 
 TYPES = {
     "RESIDUAL": "*fp32",
-    "GAIN": "*fp32",
+    "NORM_WEIGHT": "*fp32",
     "NORMED": "*bf16",
     "SQUARES": "*fp32",
     "PARTIALS": "*fp32",
@@ -116,7 +116,7 @@ TYPES = {
 
 
 @pytest.mark.parametrize(
-    ("shape", "rows", "form"),
+    ("shape", "rows", "quantization"),
     [
         ((3584, 3584), 16, "float"),
         ((3584, 18944), 64, "float"),
@@ -127,9 +127,9 @@ TYPES = {
         ((3584, 3584), 128, "int4"),
     ],
 )
-def test_fits_an_h100(hopper, shape, rows, form):
+def test_fits_an_h100(hopper, shape, rows, quantization):
     kernel = "kernels.skinny_matmul.triton_kernel:skinny_matmul_kernel"
-    compiled = compile_product(hopper, kernel, shape, rows, TYPES, {}, form=form)
+    compiled = compile_product(hopper, kernel, shape, rows, TYPES, {}, quantization=quantization)
     assert_fits(compiled, programs=2 if rows <= 64 else 1)
 
 

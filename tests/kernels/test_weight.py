@@ -53,9 +53,9 @@ def test_int4_joins_inputs_that_are_64_apart():
     assert torch.equal(weight.values.view(24, 3, 64), low | (high << 4))
 
 
-@pytest.mark.parametrize("form", ["fp8", "int4"])
-def test_a_matrix_of_zeros_stays_one(form):
-    assert torch.equal(pack(torch.zeros(3, 128), form).dense(), torch.zeros(3, 128))
+@pytest.mark.parametrize("quantization", ["fp8", "int4"])
+def test_a_matrix_of_zeros_stays_one(quantization):
+    assert torch.equal(pack(torch.zeros(3, 128), quantization).dense(), torch.zeros(3, 128))
 
 
 def test_int4_wants_whole_groups():
@@ -63,13 +63,13 @@ def test_int4_wants_whole_groups():
         pack(torch.zeros(3, 100), "int4")
 
 
-@pytest.mark.parametrize("form", ["fp8", "int4"])
-def test_a_large_matrix_is_packed_piece_by_piece(form, monkeypatch):
+@pytest.mark.parametrize("quantization", ["fp8", "int4"])
+def test_a_large_matrix_is_packed_piece_by_piece(quantization, monkeypatch):
     """With the same numbers, and a fraction of the memory."""
     matrix = torch.randn(300, 256)
-    whole = pack(matrix, form)
+    whole = pack(matrix, quantization)
     monkeypatch.setattr("kernels.weight._ROWS", 128)
-    pieces = pack(matrix, form)
+    pieces = pack(matrix, quantization)
     assert torch.equal(pieces.dense(), whole.dense())
     assert pieces.scales.is_contiguous()
     assert pieces.values.is_contiguous()

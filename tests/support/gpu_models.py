@@ -12,7 +12,7 @@ from engine.model.gpu.weights import GpuWeights
 from engine.model.loading.packing import _pack_floats
 from engine.model.model_config import QWEN2, ModelConfig
 from kernels.operations import REFERENCE, Operations
-from kernels.weight import Form
+from kernels.weight import Quantization
 
 
 def gpu_qwen2(
@@ -20,16 +20,16 @@ def gpu_qwen2(
     *,
     positions: int = 2048,
     dtype: torch.dtype = torch.float32,
-    form: Form = "float",
+    quantization: Quantization = "float",
     operations: Operations = REFERENCE,
     device: torch.device | str = "cpu",
 ) -> GpuQwen2:
-    """Pack the reference's weights in `dtype`, or of that in `form`."""
+    """Pack the reference's weights in `dtype`, or of that in `quantization`."""
     described: dict[str, Any] = reference.config.to_dict() | {"architectures": [QWEN2]}
     config = ModelConfig.from_hugging_face(described)
     state = {name: tensor.to(dtype) for name, tensor in reference.state_dict().items()}
     tensors = dict(_pack_floats(config, state.__getitem__, dtype))
     place = torch.device(device)
-    weights = GpuWeights.place(config, tensors, form, dtype, place)
+    weights = GpuWeights.place(config, tensors, quantization, dtype, place)
     arena = KVArena.allocate(config, positions, dtype, place)
     return assemble(config, weights, arena, dtype, operations)

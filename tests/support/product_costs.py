@@ -5,7 +5,7 @@ from typing import Any
 
 from engine.model.device import SHARED_BYTES
 from kernels.product.tiles import tile_for
-from kernels.weight import Form
+from kernels.weight import Quantization
 from tests.support.hopper import Compiled, HopperCompiler
 
 _WEIGHTS = {"float": "*bf16", "fp8": "*fp8e4nv", "int4": "*u8"}
@@ -19,23 +19,23 @@ def compile_product(
     types: Mapping[str, str],
     constants: Mapping[str, Any],
     *,
-    form: Form = "float",
+    quantization: Quantization = "float",
     whole: bool = False,
     aligned: Iterable[str] = (),
     programmatic: bool = False,
 ) -> Compiled:
     """Compile a product of N outputs and K inputs; `types` of what is the kernel's own."""
-    tile = tile_for(*shape, rows, form, whole=whole)
-    held = {"INPUTS": "*bf16", "VALUES": _WEIGHTS[form], "num_rows": "i32"} | dict(types)
+    tile = tile_for(*shape, rows, quantization, whole=whole)
+    held = {"INPUTS": "*bf16", "VALUES": _WEIGHTS[quantization], "num_rows": "i32"} | dict(types)
     cut: dict[str, Any] = {
         "N": shape[0],
         "K": shape[1],
-        "FORM": form,
+        "QUANTIZATION": quantization,
         "DEPTH": tile.depth,
         "PDL": programmatic,
     }
     cut |= {"SPLITS": tile.splits, "ROWS": tile.rows} | dict(constants)
-    if form == "float":
+    if quantization == "float":
         cut["SCALES"] = None
     else:
         held["SCALES"] = "*fp32"

@@ -5,11 +5,11 @@ from typing import Any
 
 import torch
 
-from kernels.forest import Forest
-from kernels.lm_head.best import Best, Draw
+from kernels.batch import BatchMetadata
+from kernels.lm_head.best import Best, SamplingNoise
 from kernels.product.tiles import num_blocks, scratch_size
 from kernels.scratch import Scratch
-from kernels.weight import Form, Weight, pack
+from kernels.weight import Quantization, Weight, pack
 
 EPS = 1e-6
 GUARD = 4096  # numbers of NaN before and behind a tensor
@@ -46,19 +46,19 @@ def random_rows(rows: int, width: int, dtype: torch.dtype, device: torch.device)
 
 
 def random_weight(
-    outputs: int, inputs: int, form: Form, dtype: torch.dtype, device: torch.device
+    outputs: int, inputs: int, quantization: Quantization, dtype: torch.dtype, device: torch.device
 ) -> Weight:
     """Make a matrix whose products with rows of unit variance have unit variance."""
     generator = torch.Generator().manual_seed(outputs + inputs)
     matrix = torch.randn(outputs, inputs, generator=generator) / inputs**0.5
-    weight = pack(matrix.to(device, dtype), form)
-    values = weight.values if form == "int4" else poisoned(weight.values)
-    return Weight(form, values, None if weight.scales is None else poisoned(weight.scales))
+    weight = pack(matrix.to(device, dtype), quantization)
+    values = weight.values if quantization == "int4" else poisoned(weight.values)
+    return Weight(quantization, values, None if weight.scales is None else poisoned(weight.scales))
 
 
 def scratch_for(weight: Weight, rows: int) -> Scratch:
     """As much as the product asks for, its sums poisoned."""
-    size = scratch_size(weight.num_outputs, weight.num_inputs, rows, weight.form)
+    size = scratch_size(weight.num_outputs, weight.num_inputs, rows, weight.quantization)
     scratch = Scratch.allocate(*size, weight.values.device)
     scratch.partials.fill_(torch.nan)
     return scratch
@@ -79,11 +79,11 @@ def run_skinny_matmul(
     device = weight.values.device
     inputs = random_rows(rows, weight.num_inputs, dtype, device)
     residual = random_rows(rows, weight.num_outputs, torch.float32, device)
-    gain = random_rows(1, weight.num_outputs, torch.float32, device)[0]
+    norm_weight = random_rows(1, weight.num_outputs, torch.float32, device)[0]
     normed = unwritten(rows, weight.num_outputs, like=inputs)
     squares = unwritten(num_blocks(weight.num_outputs), rows, like=residual)
     scratch = scratch_for(weight, rows)
-    operation(inputs, weight, residual, gain, normed, squares, scratch)
+    operation(inputs, weight, residual, norm_weight, normed, squares, scratch)
     assert not scratch.arrived.any()
     assert all(map(is_intact, (residual, normed, squares)))
     return {"residual": residual, "normed": normed, "squares": squares.T}
@@ -107,7 +107,7 @@ def run_lm_head(
     weight: Weight,
     rows: int,
     dtype: torch.dtype,
-    draw: Draw | None = None,
+    noise: SamplingNoise | None = None,
     *,
     keep_logits: bool = False,
 ) -> Written:
@@ -118,20 +118,20 @@ def run_lm_head(
     scores, seconds = unwritten(blocks, rows, like=squares), unwritten(blocks, rows, like=squares)
     ids = torch.full((blocks, rows), -1, dtype=torch.int32, device=normed.device)
     logits = unwritten(rows, weight.num_outputs, like=squares) if keep_logits else None
-    operation(normed, squares, weight, draw, Best(scores, ids, seconds), EPS, logits)
+    operation(normed, squares, weight, noise, Best(scores, ids, seconds), EPS, logits)
     assert is_intact(scores)
     assert is_intact(seconds)
     written = {"scores": scores.T, "ids": ids.T, "seconds": seconds.T}
     return written if logits is None else written | {"logits": logits}
 
 
-def random_draw(rows: int, device: torch.device) -> Draw:
+def random_noise(rows: int, device: torch.device) -> SamplingNoise:
     """Every third row is greedy."""
     generator = torch.Generator().manual_seed(5)
     keys = torch.randint(-(2**31), 2**31, (MOST_ROWS, 2), generator=generator)[:rows]
     sampled = torch.arange(rows) % 3 > 0
     scales = torch.where(sampled, 1 / 0.7, 1.0)
-    return Draw(
+    return SamplingNoise(
         poisoned(scales.to(device)),
         poisoned(sampled.float().to(device)),
         keys.to(device, torch.int32),
@@ -148,18 +148,18 @@ def run_project_qkv(
     """`shape`: heads, kv heads and numbers of a head. See `run_skinny_matmul`."""
     heads, kv_heads, dim = shape
     device = weight.values.device
-    forest, positions = two_sequences(rows, device)
+    batch, positions = two_sequences(rows, device)
     normed = random_rows(rows, weight.num_inputs, dtype, device)
     bias = random_rows(1, weight.num_outputs, torch.float32, device)[0]
     angles = torch.rand(MOST_ROWS + 40, dim // 2, generator=torch.Generator().manual_seed(3)) * 6
-    turns = poisoned(torch.cat([angles.cos(), angles.sin()], dim=1).to(device))
+    cos_sin = poisoned(torch.cat([angles.cos(), angles.sin()], dim=1).to(device))
     queries = unwritten(rows, heads, dim, like=normed)
     keys = unwritten(kv_heads, 2 * MOST_ROWS, dim, like=normed)
     values = unwritten(kv_heads, 2 * MOST_ROWS, dim, like=normed)
     scratch = scratch_for(weight, rows)
     written = (queries, keys, values)
     squares = squares_of(normed)
-    operation(normed, squares, weight, bias, turns, forest, *written, scratch, EPS)
+    operation(normed, squares, weight, bias, cos_sin, batch, *written, scratch, EPS)
     assert not scratch.arrived.any()
     assert all(map(is_intact, written))
     kept = torch.zeros(2 * MOST_ROWS, dtype=torch.bool, device=device)
@@ -170,7 +170,7 @@ def run_project_qkv(
     return {"queries": queries} | {name: held.transpose(0, 1) for name, held in at_rows.items()}
 
 
-def two_sequences(rows: int, device: torch.device) -> tuple[Forest, torch.Tensor]:
+def two_sequences(rows: int, device: torch.device) -> tuple[BatchMetadata, torch.Tensor]:
     """Two rows of a sequence, then those of another, none in the rows from 100 on.
 
     Also the arena positions of the rows that hold something.
@@ -183,6 +183,6 @@ def two_sequences(rows: int, device: torch.device) -> tuple[Forest, torch.Tensor
     nothing = torch.zeros(1, dtype=torch.int32)
     held = {"sequences": sequence, "depths": depths, "bases": bases, "lengths": lengths}
     held |= {"first_rows": first_rows}
-    arrays: dict[str, Any] = dict.fromkeys(Forest.__dataclass_fields__, nothing.to(device))
+    arrays: dict[str, Any] = dict.fromkeys(BatchMetadata.__dataclass_fields__, nothing.to(device))
     arrays |= {name: array.to(device, torch.int32) for name, array in held.items()}
-    return Forest(**arrays), positions[sequence >= 0].to(device)
+    return BatchMetadata(**arrays), positions[sequence >= 0].to(device)

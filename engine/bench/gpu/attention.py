@@ -15,7 +15,7 @@ from engine.model.gpu.buffers import Inputs, StepShape
 from engine.model.gpu.planting import Seedling
 from engine.model.token_tree import TokenTree
 from engine.progress import Progress
-from kernels.forest_attention.sizes import scratch_size
+from kernels.batch_attention.sizes import scratch_size
 from kernels.operations import operations_for
 from kernels.scratch import Scratch
 
@@ -70,10 +70,10 @@ class _Case:
         inputs = Inputs(StepShape(rows, 1), self.group, machine.device)
         inputs.plant([Seedling(self.tree, 0, context)])
         inputs.upload()
-        self.forest = inputs.forest
-        size = scratch_size(self.forest.num_blocks, self.kv_heads, self.dim)
+        self.batch = inputs.batch
+        size = scratch_size(self.batch.num_blocks, self.kv_heads, self.dim)
         self.scratch = Scratch.allocate(*size, machine.device)
-        self.attend = operations_for(machine.device).forest_attention
+        self.attend = operations_for(machine.device).batch_attention
 
     @property
     def layers(self) -> int:
@@ -83,7 +83,7 @@ class _Case:
     def ours(self, layer: int) -> None:
         """Attend over one layer's cache."""
         keys, values = self.keys[layer], self.values[layer]
-        self.attend(self.queries, keys, values, self.forest, self.scratch, self.out)
+        self.attend(self.queries, keys, values, self.batch, self.scratch, self.out)
 
     def stressed(self, launches: int) -> Stress:
         """Launch on one cache: the second kernel must find every share that it adds up."""

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 
 from engine.bench.gpu.failures import Notes, sentence
 from engine.bench.gpu.machine import Machine
-from engine.bench.gpu.shapes import Shape, form_name, random_model
+from engine.bench.gpu.shapes import Shape, quantization_name, random_model
 from engine.model.gpu.buffers import StepShape
 from engine.progress import Progress
 from kernels.operations import operations_for
-from kernels.weight import Form
+from kernels.weight import Quantization
 
 _LAYERS = 2  # that a layer's kernels compile with: all are alike
 _POSITIONS = 1024
@@ -27,7 +27,7 @@ class CompileJob:
     """The steps of one row count. `is_full` also those that draw, and those that tell logits."""
 
     shape: Shape
-    form: Form
+    quantization: Quantization
     rows: int
     is_full: bool = False
     is_programmatic: bool = False
@@ -35,7 +35,7 @@ class CompileJob:
     @property
     def name(self) -> str:
         """What to call it in reports."""
-        return f"{self.shape.name} {form_name(self.form)}, {self.rows} rows"
+        return f"{self.shape.name} {quantization_name(self.quantization)}, {self.rows} rows"
 
     @property
     def steps(self) -> tuple[StepShape, ...]:
@@ -117,14 +117,14 @@ def run_job(machine: Machine, job: CompileJob) -> None:
     """Run the steps once on `machine`, which compiles what they need."""
     config = replace(job.shape.config, num_layers=_LAYERS, max_position=_POSITIONS)
     operations = operations_for(machine.device, programmatic=job.is_programmatic)
-    model = random_model(config, job.form, _POSITIONS, machine, operations)
+    model = random_model(config, job.quantization, _POSITIONS, machine, operations)
     for step in job.steps:
         model.graphs.launch(step)
 
 
 def jobs_of(
     shapes: Sequence[Shape],
-    form: Form,
+    quantization: Quantization,
     rows: Sequence[int],
     *,
     is_full: bool = False,
@@ -132,7 +132,7 @@ def jobs_of(
 ) -> list[CompileJob]:
     """Jobs of several shapes, one for each row count."""
     return [
-        CompileJob(shape, form, count, is_full, is_programmatic)
+        CompileJob(shape, quantization, count, is_full, is_programmatic)
         for shape in shapes
         for count in rows
     ]

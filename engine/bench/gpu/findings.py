@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from engine.bench.gpu.bars import Bar, bars_of
 from engine.bench.gpu.recipe_speeds import OWN_NOTE
 from engine.bench.gpu.replays import NOTE
+from engine.bench.gpu.thresholds import Threshold, thresholds_of
 from engine.bench.report import plain
 from engine.errors import ConfigurationError
 
@@ -22,15 +22,15 @@ class Findings:
     seconds: dict[str, float] = field(default_factory=dict)
 
     @property
-    def bars(self) -> list[Bar]:
+    def thresholds(self) -> list[Threshold]:
         """What we promise, beside what was found."""
-        return bars_of(self.results, self.failures)
+        return thresholds_of(self.results, self.failures)
 
     def as_json(self) -> dict[str, Any]:
-        """Everything, and the bars."""
+        """Everything, and the thresholds."""
         answer: dict[str, Any] = {
             "machine": self.facts,
-            "bars": plain([bar.as_json() for bar in self.bars]),
+            "thresholds": plain([threshold.as_json() for threshold in self.thresholds]),
             "sections": {name: plain(result) for name, result in self.results.items()},
             "failures": self.failures,
             "section_seconds": plain(self.seconds),

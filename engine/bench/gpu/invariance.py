@@ -8,7 +8,7 @@ import torch
 
 from engine.bench.gpu.failures import Notes
 from engine.bench.gpu.machine import Machine
-from engine.bench.gpu.shapes import Shape, form_name, random_model
+from engine.bench.gpu.shapes import Shape, quantization_name, random_model
 from engine.config import Sampling
 from engine.model.gpu.qwen2 import GpuQwen2, GpuSlot
 from engine.model.gpu.step_graphs import ROW_BUCKETS
@@ -16,7 +16,7 @@ from engine.model.gpu.step_queue import GpuAnswer
 from engine.model.step_order import FullOrder
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.progress import Progress
-from kernels.weight import Form
+from kernels.weight import Quantization
 
 _CONTEXTS = (97, 449)  # least and most tokens of a text
 _PATHS = 3  # of each tree that are walked row by row
@@ -32,7 +32,7 @@ class Invariance:
     """
 
     shape: str
-    form: str
+    quantization: str
     trees: int
     rows_checked: int
     rows_different: int
@@ -65,7 +65,7 @@ class _Compared:
 
 def measure_invariance(
     machine: Machine,
-    cases: Sequence[tuple[Shape, Form]],
+    cases: Sequence[tuple[Shape, Quantization]],
     rounds: int,
     progress: Progress,
     buckets: Sequence[int] = ROW_BUCKETS,
@@ -74,9 +74,9 @@ def measure_invariance(
     progress.begin("comparing rows with rows alone", len(cases) * rounds * len(buckets))
     found, notes = list[Invariance](), Notes()
     try:
-        for shape, form in cases:
-            with notes.catching(f"{shape.name} {form_name(form)}"):
-                found.append(_of_model(machine, shape, form, rounds, buckets, progress))
+        for shape, quantization in cases:
+            with notes.catching(f"{shape.name} {quantization_name(quantization)}"):
+                found.append(_of_model(machine, shape, quantization, rounds, buckets, progress))
             machine.release()
     finally:
         progress.end()
@@ -86,13 +86,13 @@ def measure_invariance(
 def _of_model(
     machine: Machine,
     shape: Shape,
-    form: Form,
+    quantization: Quantization,
     rounds: int,
     buckets: Sequence[int],
     progress: Progress,
 ) -> Invariance:
     positions = (_NEIGHBOURS + 2) * (_CONTEXTS[1] + _ROOM + 64)
-    company = _Company(random_model(shape.config, form, positions, machine))
+    company = _Company(random_model(shape.config, quantization, positions, machine))
     rows: list[_Compared] = []
     for number in range(rounds):
         for bucket in buckets:
@@ -101,7 +101,7 @@ def _of_model(
             progress.advance(1)
     return Invariance(
         shape=shape.name,
-        form=form_name(form),
+        quantization=quantization_name(quantization),
         trees=rounds * len(buckets),
         rows_checked=len(rows),
         rows_different=sum(not row.is_same for row in rows),

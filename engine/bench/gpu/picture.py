@@ -5,10 +5,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from engine.bench.gpu.bars import BAR_CONTEXT
 from engine.bench.gpu.products import ProductTimes
 from engine.bench.gpu.recipe_speeds import forced_sets
 from engine.bench.gpu.steps import Steps
+from engine.bench.gpu.thresholds import THRESHOLD_CONTEXT
 from engine.errors import ConfigurationError
 
 _COLOURS = ("#2a6fbb", "#d1662b", "#3a8f5c", "#8a4fa3", "#6b6b6b", "#b8a13a")
@@ -38,27 +38,27 @@ def draw(results: Mapping[str, Any], path: Path) -> None:
 
 
 def _ratios(axes: Any, results: Mapping[str, Any]) -> None:  # noqa: ANN401 - matplotlib's
-    """Floor over step of one row, by shape and form."""
+    """Floor over step of one row, by shape and quantization."""
     axes.set_title("least time over step, 1 row")
     steps = results.get("steps")
     if not isinstance(steps, Steps):
         return
     bars: dict[str, float] = {}
     for time in steps.times:
-        if time.rows == 1 and time.context in (BAR_CONTEXT, steps.times[0].context):
-            bars[f"{time.shape} {time.form}"] = time.floor_over_step
+        if time.rows == 1 and time.context in (THRESHOLD_CONTEXT, steps.times[0].context):
+            bars[f"{time.shape} {time.quantization}"] = time.floor_over_step
     axes.bar(list(bars), list(bars.values()), color=_COLOURS[0])
     axes.set_ylim(0, 1)
     axes.tick_params(axis="x", rotation=45)
 
 
 def _rows(axes: Any, results: Mapping[str, Any]) -> None:  # noqa: ANN401 - matplotlib's
-    """Step time by rows, a line per form and context of the shape with the full grid."""
+    """Step time by rows, a line per quantization and context of the shape with the full grid."""
     axes.set_title("step by rows")
     steps = results.get("steps")
     lines: dict[str, list[tuple[int, float]]] = {}
     for time in steps.times if isinstance(steps, Steps) else ():
-        label = f"{time.shape} {time.form}, {time.context} tokens"
+        label = f"{time.shape} {time.quantization}, {time.context} tokens"
         lines.setdefault(label, []).append((time.rows, time.step_ms))
     longest = max(map(len, lines.values()), default=0)
     full = [(label, line) for label, line in lines.items() if len(line) == longest]
@@ -76,7 +76,7 @@ def _peers(axes: Any, results: Mapping[str, Any]) -> None:  # noqa: ANN401 - mat
     rows: dict[str, list[float]] = {}
     for time in times.times if isinstance(times, ProductTimes) else ():
         if time.peers_us and time.rows in (1, 32):
-            label = f"{time.form}\n{time.rows} rows"
+            label = f"{time.quantization}\n{time.rows} rows"
             rows.setdefault(label, []).append(min(time.peers_us.values()) / time.ours_us)
     for place, (colour, ratios) in enumerate(zip(_COLOURS, rows.values(), strict=False)):
         axes.plot([place] * len(ratios), ratios, "o", color=colour, ms=4)
@@ -95,7 +95,9 @@ def _speeds(axes: Any, results: Mapping[str, Any]) -> None:  # noqa: ANN401 - ma
             label = speed.lookahead if place == 0 else None
             where = place + number * width
             axes.bar(where, speed.over_off_of_totals, width, color=colour, label=label)
-    axes.set_xticks(range(len(sets)), [f"{s.shape} {s.form}\n{s.kind}" for s in sets], fontsize=7)
+    axes.set_xticks(
+        range(len(sets)), [f"{s.shape} {s.quantization}\n{s.kind}" for s in sets], fontsize=7
+    )
     _legend(axes)
 
 

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from engine.bench.gpu.compiling import CompileJob, jobs_of
-from engine.bench.gpu.products import FORMS
+from engine.bench.gpu.products import QUANTIZATIONS
 from engine.bench.gpu.replays import ReplayPlan
 from engine.bench.gpu.shapes import Shape
 from engine.bench.gpu.sizes import Sizes
 from engine.bench.gpu.steps import full_shape
-from kernels.weight import Form
+from kernels.weight import Quantization
 
 PRODUCT_ROWS = (1, 8, 16, 32, 64)
 COMPILED_ROWS = (1, 8, 16, 32, 64, 128)  # 4 rows take the code of 8
@@ -27,10 +27,10 @@ def short_shape(shapes: Sequence[Shape]) -> Shape:
     return next((shape for shape in shapes if shape.name == _SHORT), shapes[0])
 
 
-def invariance_cases(shapes: Sequence[Shape]) -> list[tuple[Shape, Form]]:
-    """Every shape in bf16, and the full one in each other form."""
-    cases: list[tuple[Shape, Form]] = [(shape, "float") for shape in shapes]
-    return cases + [(full_shape(shapes), form) for form in FORMS[1:]]
+def invariance_cases(shapes: Sequence[Shape]) -> list[tuple[Shape, Quantization]]:
+    """Every shape in bf16, and the full one in each other quantization."""
+    cases: list[tuple[Shape, Quantization]] = [(shape, "float") for shape in shapes]
+    return cases + [(full_shape(shapes), quantization) for quantization in QUANTIZATIONS[1:]]
 
 
 def replay_plans(shapes: Sequence[Shape], sizes: Sizes) -> list[ReplayPlan]:
@@ -57,11 +57,13 @@ def compile_jobs(shapes: Sequence[Shape]) -> list[CompileJob]:
     Those take longest, and up to 16 rows share a binary: the first of them compiles it for all.
     """
     jobs = list[CompileJob]()
-    for shape, form in invariance_cases(shapes):  # their steps are those of the replays too
-        jobs += jobs_of([shape], form, COMPILED_ROWS, is_full=True)
+    for shape, quantization in invariance_cases(shapes):  # their steps are those of the replays too
+        jobs += jobs_of([shape], quantization, COMPILED_ROWS, is_full=True)
     jobs += jobs_of(shapes, "fp8", (1, 32))
-    for form in FORMS[1:]:
-        jobs += jobs_of(product_shapes(shapes), form, PRODUCT_ROWS)
+    for quantization in QUANTIZATIONS[1:]:
+        jobs += jobs_of(product_shapes(shapes), quantization, PRODUCT_ROWS)
     jobs += jobs_of([short_shape(shapes)], "float", _PROGRAMMATIC_ROWS, is_programmatic=True)
-    unique = {(job.shape, job.form, job.rows, job.is_programmatic): job for job in reversed(jobs)}
+    unique = {
+        (job.shape, job.quantization, job.rows, job.is_programmatic): job for job in reversed(jobs)
+    }
     return sorted(unique.values(), key=lambda job: -job.rows)

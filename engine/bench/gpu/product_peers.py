@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import torch
 
 from engine.bench.gpu.machine import Work
-from kernels.weight import INT4_GROUP, Form, Weight
+from kernels.weight import INT4_GROUP, Quantization, Weight
 
 _INNER_TILES = 8
 
@@ -133,7 +133,7 @@ def _linear(inputs: Inputs) -> torch.nn.Linear:
     ).requires_grad_(requires_grad=False)
 
 
-PEERS: dict[Form, tuple[ProductPeer, ...]] = {
+PEERS: dict[Quantization, tuple[ProductPeer, ...]] = {
     "float": (Cublas(),),
     "fp8": (
         ScaledMM(),

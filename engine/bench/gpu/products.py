@@ -9,13 +9,13 @@ from engine.bench.gpu.failures import Notes
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.product_peers import PEERS, Inputs
 from engine.bench.gpu.product_runs import ProductRuns
-from engine.bench.gpu.shapes import Shape, form_name
-from engine.model.gpu.weights import head_form
+from engine.bench.gpu.shapes import Shape, quantization_name
+from engine.model.gpu.weights import head_quantization
 from engine.model.model_config import ModelConfig
 from engine.progress import Progress
-from kernels.weight import INT4_GROUP, Form, Weight, pack
+from kernels.weight import INT4_GROUP, Quantization, Weight, pack
 
-FORMS: tuple[Form, ...] = ("float", "fp8", "int4")
+QUANTIZATIONS: tuple[Quantization, ...] = ("float", "fp8", "int4")
 _ROTATED_BYTES = 300_000_000  # of the weights that take turns: five times the L2 cache
 _MOST_COPIES = 64
 _DEVIATION = 0.02
@@ -36,7 +36,7 @@ class ProductTime:
 
     shape: str
     product: str
-    form: str
+    quantization: str
     rows: int
     bytes: int
     ours_us: float
@@ -66,11 +66,11 @@ def products(config: ModelConfig) -> tuple[Product, ...]:
     )
 
 
-def is_held(product: Product, form: Form) -> bool:
-    """Whether models in `form` hold this product's weights so."""
-    if product.name == "head" and head_form(form) != form:
+def is_held(product: Product, quantization: Quantization) -> bool:
+    """Whether models of `quantization` hold this product's weights so."""
+    if product.name == "head" and head_quantization(quantization) != quantization:
         return False
-    return form != "int4" or product.inputs % INT4_GROUP == 0
+    return quantization != "int4" or product.inputs % INT4_GROUP == 0
 
 
 def measure_products(
@@ -80,21 +80,21 @@ def measure_products(
     rows: Sequence[int],
     progress: Progress,
 ) -> ProductTimes:
-    """Time every product of every shape in every form."""
+    """Time every product of every shape in every quantization."""
     cases = [
-        (shape, product, form)
+        (shape, product, quantization)
         for shape in shapes
         for product in products(shape.config)
-        for form in FORMS
-        if is_held(product, form)
+        for quantization in QUANTIZATIONS
+        if is_held(product, quantization)
     ]
     progress.begin("timing the products", len(cases))
     times: list[ProductTime] = []
     notes = Notes()
     try:
-        for shape, product, form in cases:
-            with notes.catching(f"{shape.name} {product.name} {form_name(form)}"):
-                weights = rotated_weights(machine, product, form)
+        for shape, product, quantization in cases:
+            with notes.catching(f"{shape.name} {product.name} {quantization_name(quantization)}"):
+                weights = rotated_weights(machine, product, quantization)
                 times.extend(
                     _time(machine, bandwidth, shape, product, weights, count, notes)
                     for count in rows
@@ -106,16 +106,19 @@ def measure_products(
     return ProductTimes(tuple(times), tuple(notes))
 
 
-def rotated_weights(machine: Machine, product: Product, form: Form) -> list[Weight]:
+def rotated_weights(machine: Machine, product: Product, quantization: Quantization) -> list[Weight]:
     """As many random matrices as it takes for none of them to be cached when its turn comes."""
-    first = random_weight(machine, product, form)
+    first = random_weight(machine, product, quantization)
     copies = min(_MOST_COPIES, math.ceil(_ROTATED_BYTES / first.num_bytes)) if machine.is_gpu else 2
-    return [first, *(random_weight(machine, product, form) for _ in range(max(copies, 2) - 1))]
+    return [
+        first,
+        *(random_weight(machine, product, quantization) for _ in range(max(copies, 2) - 1)),
+    ]
 
 
-def random_weight(machine: Machine, product: Product, form: Form) -> Weight:
-    """Draw a matrix and hold it in `form`."""
-    return pack(machine.random(product.outputs, product.inputs).mul_(_DEVIATION), form)
+def random_weight(machine: Machine, product: Product, quantization: Quantization) -> Weight:
+    """Draw a matrix and hold it in `quantization`."""
+    return pack(machine.random(product.outputs, product.inputs).mul_(_DEVIATION), quantization)
 
 
 def _time(
@@ -130,8 +133,8 @@ def _time(
     run = ProductRuns(machine, shape.config, weights[0], rows).of(product.name)
     ours_us = _us(machine, lambda: [run(weight) for weight in weights], len(weights))
     peers_us: dict[str, float] = {}
-    form = weights[0].form
-    for peer in PEERS[form]:
+    quantization = weights[0].quantization
+    for peer in PEERS[quantization]:
         with notes.catching(f"{peer.name} cannot be timed"):
             inputs = Inputs(machine.random(rows, product.inputs), product.outputs)
             work = peer.prepare(inputs, weights)
@@ -140,7 +143,7 @@ def _time(
     return ProductTime(
         shape=shape.name,
         product=product.name,
-        form=form_name(form),
+        quantization=quantization_name(quantization),
         rows=rows,
         bytes=num_bytes,
         ours_us=ours_us,

@@ -23,7 +23,7 @@ class OwnText:
     """A set with one way of drawing. Items whose text changed with lookahead are named."""
 
     model: str
-    form: str
+    quantization: str
     kind: str
     temperature: float
     items: int
@@ -64,7 +64,7 @@ def _figures(
     different = tuple(run.id for run in report.runs[kind] if not run.is_identical)
     return OwnText(
         model=model.name,
-        form=model.network.dtype_name,
+        quantization=model.network.dtype_name,
         kind=kind,
         temperature=sampling.temperature,
         items=figures.items,

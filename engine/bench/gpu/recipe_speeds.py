@@ -25,7 +25,7 @@ class RecipeSpeed:
     """A recipe on one set, one way. In the replay `step_ms` has the host's work in it as well."""
 
     shape: str
-    form: str
+    quantization: str
     kind: str
     recipe: str
     way: str
@@ -61,7 +61,7 @@ def recipe_speeds(results: Mapping[str, Any]) -> RecipeSpeeds:
     recipes = results.get("recipes")
     speeds: list[RecipeSpeed] = []
     for one in forced_sets(results):
-        for recipe in RECIPES if one.form == "bf16" else ():
+        for recipe in RECIPES if one.quantization == "bf16" else ():
             replayed = one.speed(recipe)
             if replayed is not None and replayed.items:
                 speeds.append(_cut(one, replayed))
@@ -88,7 +88,7 @@ def _speed(
     auto = one.speed("auto")
     return RecipeSpeed(
         shape=one.shape,
-        form=one.form,
+        quantization=one.quantization,
         kind=one.kind,
         recipe=replayed.lookahead,
         way=way,

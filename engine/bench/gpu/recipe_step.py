@@ -31,7 +31,9 @@ class RecipeStep:
         self._rows, self._place = rows, slice(context, context + rows)
         self._ids = torch.arange(rows, device=machine.device) % config.vocab_size
         cos, sin = (
-            weights.turns[context + torch.arange(rows) % _BRANCH].to(machine.dtype).chunk(2, dim=-1)
+            weights.cos_sin[context + torch.arange(rows) % _BRANCH]
+            .to(machine.dtype)
+            .chunk(2, dim=-1)
         )
         self._cos = torch.cat([cos, cos], -1)[:, None]
         self._sin = torch.cat([-sin, sin], -1)[:, None]
@@ -40,12 +42,12 @@ class RecipeStep:
             config.num_layers, 2, *heads, self._mask.shape[-1], config.head_dim
         )
         self._is_shared = repeats * config.num_kv_heads != config.num_heads
-        self._gains = [
-            (layer.qkv_gain.to(machine.dtype), layer.gate_up_gain.to(machine.dtype))
+        self._norm_weights = [
+            (layer.qkv_norm_weight.to(machine.dtype), layer.gate_up_norm_weight.to(machine.dtype))
             for layer in weights.layers
         ]
         self._biases = [layer.qkv_bias.to(machine.dtype) for layer in weights.layers]
-        self._head_gain = weights.head_gain.to(machine.dtype)
+        self._head_norm_weight = weights.head_norm_weight.to(machine.dtype)
 
     def chosen(self) -> torch.Tensor:
         """Ids that the rows choose."""
@@ -55,13 +57,13 @@ class RecipeStep:
         """Run all layers and the head. [rows, vocab]."""
         residual = embedding(self._ids, self._weights.embedding)
         for index, layer in enumerate(self._weights.layers):
-            attention_gain, gate_gain = self._gains[index]
-            attended = self._attend(index, layer, self._normed(residual, attention_gain))
+            attention_norm_weight, gate_norm_weight = self._norm_weights[index]
+            attended = self._attend(index, layer, self._normed(residual, attention_norm_weight))
             residual.addmm_(attended, layer.o.values.T)
-            joined = linear(self._normed(residual, gate_gain), layer.gate_up.values)
+            joined = linear(self._normed(residual, gate_norm_weight), layer.gate_up.values)
             gate, up = joined.chunk(2, dim=-1)
             residual.addmm_(silu(gate).mul_(up), layer.down.values.T)
-        return linear(self._normed(residual, self._head_gain), self._weights.head.values)
+        return linear(self._normed(residual, self._head_norm_weight), self._weights.head.values)
 
     def _attend(self, index: int, layer: GpuLayer, normed: torch.Tensor) -> torch.Tensor:
         heads, kv_heads = self._config.num_heads, self._config.num_kv_heads
@@ -84,8 +86,8 @@ class RecipeStep:
         swapped = heads.roll(heads.shape[-1] // 2, dims=-1)
         return (heads * self._cos).addcmul_(swapped, self._sin)
 
-    def _normed(self, rows: torch.Tensor, gain: torch.Tensor) -> torch.Tensor:
-        return rms_norm(rows, gain.shape, gain, self._config.rms_norm_eps)
+    def _normed(self, rows: torch.Tensor, norm_weight: torch.Tensor) -> torch.Tensor:
+        return rms_norm(rows, norm_weight.shape, norm_weight, self._config.rms_norm_eps)
 
 
 def _branch_mask(rows: int, context: int) -> torch.Tensor:

@@ -10,7 +10,7 @@ from engine.bench.figures import Speed
 from engine.bench.forced import ForcedReplay, forced_replay
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.recipes import RECIPES
-from engine.bench.gpu.shapes import Shape, form_name, random_model
+from engine.bench.gpu.shapes import Shape, quantization_name, random_model
 from engine.bench.replay import ReplayOptions
 from engine.bench.replay_items import ReplayItem
 from engine.config import Lookahead
@@ -23,7 +23,7 @@ from engine.model.loading.loaded_model import LoadedModel
 from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress
 from engine.request import CompletionResult
-from kernels.weight import Form
+from kernels.weight import Quantization
 
 LOOKAHEADS = ("auto", *RECIPES)
 _POSITIONS = 16384  # of the cache
@@ -52,7 +52,7 @@ class ForcedSet:
     """One kind of item on one model."""
 
     shape: str
-    form: str
+    quantization: str
     kind: str
     items: int
     tokens: int
@@ -70,7 +70,7 @@ class ReplayPlan:
     """A model, how many items of each kind it plays, and the seconds that a pass over them has."""
 
     shape: Shape
-    form: Form
+    quantization: Quantization
     items: int
     seconds: float
 
@@ -104,12 +104,12 @@ def measure_replays(
     progress: Progress,
 ) -> tuple[ForcedSet, ...]:
     """Replay on one model, in an engine of its own for each lookahead: each learns for itself."""
-    network = random_model(plan.shape.config, plan.form, _POSITIONS, machine)
+    network = random_model(plan.shape.config, plan.quantization, _POSITIONS, machine)
     warm_up(network, progress)  # as a host does: no completion may wait for a capture
     model = loaded(network, tokenizer, plan.shape.name)
     kinds = by_kind(items, plan.items)
     total = len(LOOKAHEADS) * sum(map(len, kinds.values()))
-    progress.begin(f"replaying on {plan.shape.name} {form_name(plan.form)}", total)
+    progress.begin(f"replaying on {plan.shape.name} {quantization_name(plan.quantization)}", total)
     played: dict[tuple[str, str], list[_Played]] = {}
     try:
         for lookahead in LOOKAHEADS:
@@ -187,7 +187,7 @@ def _figures(
     off = [one.off for one in first if one.off is not None]
     return ForcedSet(
         shape=plan.shape.name,
-        form=form_name(plan.form),
+        quantization=quantization_name(plan.quantization),
         kind=kind,
         items=len(off),
         tokens=sum(one.stats.tokens for one in off),

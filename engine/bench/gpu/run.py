@@ -30,7 +30,7 @@ from engine.bench.gpu.real_model import OwnText, measure_own_text
 from engine.bench.gpu.recipe_speeds import recipe_speeds
 from engine.bench.gpu.recipes import Recipes, measure_recipes
 from engine.bench.gpu.replays import ForcedSet, ReplayPlan, by_kind, measure_replays
-from engine.bench.gpu.shapes import form_name
+from engine.bench.gpu.shapes import quantization_name
 from engine.bench.gpu.sizes import Inputs, Sizes
 from engine.bench.gpu.split_products import SplitProduct, stress_split_products
 from engine.bench.gpu.steps import (
@@ -115,9 +115,9 @@ class GpuBench:
             return []
         return [
             Section(
-                f"replay_{plan.shape.name}_{form_name(plan.form)}",
+                f"replay_{plan.shape.name}_{quantization_name(plan.quantization)}",
                 partial(self._replay, plan),
-                is_optional=plan.form != "float",
+                is_optional=plan.quantization != "float",
             )
             for plan in plans
         ]

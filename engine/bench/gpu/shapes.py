@@ -15,7 +15,7 @@ from engine.model.gpu.weights import GpuWeights
 from engine.model.model_config import QWEN2, ModelConfig
 from engine.model.token_tree import TokenTree
 from kernels.operations import Operations
-from kernels.weight import Form
+from kernels.weight import Quantization
 
 _DEVIATION = 0.02  # of the weights, as such models are initialised
 _BRANCH = 4  # rows of a branch: real drafts have about four
@@ -105,10 +105,10 @@ class RandomTensors(Mapping[str, torch.Tensor]):
         return len(self._sizes)
 
 
-def random_weights(config: ModelConfig, form: Form, machine: Machine) -> GpuWeights:
+def random_weights(config: ModelConfig, quantization: Quantization, machine: Machine) -> GpuWeights:
     """Draw all weights; no two layers share memory."""
     return GpuWeights.place(
-        config, RandomTensors(config, machine), form, machine.dtype, machine.device
+        config, RandomTensors(config, machine), quantization, machine.dtype, machine.device
     )
 
 
@@ -122,20 +122,20 @@ def random_arena(config: ModelConfig, positions: int, machine: Machine) -> KVAre
 
 def random_model(
     config: ModelConfig,
-    form: Form,
+    quantization: Quantization,
     positions: int,
     machine: Machine,
     operations: Operations | None = None,
 ) -> GpuQwen2:
     """Make a model with room for `positions` tokens, whose cache holds random numbers."""
-    weights = random_weights(config, form, machine)
+    weights = random_weights(config, quantization, machine)
     arena = random_arena(config, positions, machine)
     return assemble(config, weights, arena, machine.dtype, operations)
 
 
-def form_name(form: Form) -> str:
-    """What to call a form in reports."""
-    return "bf16" if form == "float" else form
+def quantization_name(quantization: Quantization) -> str:
+    """What to call a quantization in reports."""
+    return "bf16" if quantization == "float" else quantization
 
 
 def drafted_tree(rows: int) -> TokenTree:

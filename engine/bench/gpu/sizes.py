@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.bench.fim_tasks import FimTask
-from engine.bench.gpu.bars import BAR_CONTEXT
 from engine.bench.gpu.shapes import Shape
 from engine.bench.gpu.sources import Sources
+from engine.bench.gpu.thresholds import THRESHOLD_CONTEXT
 from engine.bench.replay_items import ReplayItem
 
 
@@ -15,7 +15,7 @@ class Sizes:
     """How much is measured; the tests measure little."""
 
     rows: tuple[int, ...] = (1, 4, 8, 16, 32, 64, 128)
-    contexts: tuple[int, ...] = (512, BAR_CONTEXT, 8192)
+    contexts: tuple[int, ...] = (512, THRESHOLD_CONTEXT, 8192)
     prompts: tuple[int, ...] = (1024, 2048, 4096)
     numbers: int = 1_500_000_000  # float32, that the bandwidth is measured with
     launches: int = 100_000  # of a split product over the same numbers; of attention a tenth

@@ -16,9 +16,9 @@ from engine.bench.gpu.shapes import Shape
 from engine.bench.gpu.stress import stressed
 from engine.model.model_config import ModelConfig
 from kernels.product.tiles import tile_for
-from kernels.weight import Form
+from kernels.weight import Quantization
 
-_FORM: Form = "float"  # all forms meet in the same way
+_QUANTIZATION: Quantization = "float"  # all of them split in the same way
 _ADDED = ("o", "down")  # the products that `skinny_matmul` computes
 
 
@@ -49,15 +49,15 @@ def most_split(config: ModelConfig) -> Product:
 
 
 def _splits(product: Product) -> int:
-    return tile_for(product.outputs, product.inputs, 1, _FORM).splits
+    return tile_for(product.outputs, product.inputs, 1, _QUANTIZATION).splits
 
 
 def _stress(
     machine: Machine, shape: Shape, product: Product, rows: int, launches: int
 ) -> SplitProduct:
-    weight = random_weight(machine, product, _FORM)
+    weight = random_weight(machine, product, _QUANTIZATION)
     runs = ProductRuns(machine, shape.config, weight, rows)
-    run, residual = runs.of(product.name), runs.flow.residual
+    run, residual = runs.of(product.name), runs.activations.residual
     start = torch.randn_like(residual)
 
     def launch() -> None:

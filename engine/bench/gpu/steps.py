@@ -9,7 +9,7 @@ from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.shapes import (
     Shape,
     drafted_tree,
-    form_name,
+    quantization_name,
     random_arena,
     random_model,
     random_weights,
@@ -21,7 +21,7 @@ from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.step_graphs import Launch
 from engine.progress import Progress
 from kernels.operations import operations_for
-from kernels.weight import Form
+from kernels.weight import Quantization
 
 _SPARE = 256  # arena positions behind the longest context
 _CACHE_NOTE = "the weights of 0.5b are 16 times the L2 cache, of others far more: none is cached"
@@ -32,7 +32,7 @@ class StepPlan:
     """A model, and the rows and contexts that its steps are timed at."""
 
     shape: Shape
-    form: Form
+    quantization: Quantization
     cases: tuple[tuple[int, int], ...]
 
     @property
@@ -46,7 +46,7 @@ class StepTime:
     """One step. The floor is the time to read its weights, and the keys and values of its text."""
 
     shape: str
-    form: str
+    quantization: str
     rows: int
     context: int
     bytes: int
@@ -62,10 +62,10 @@ class Steps:
     times: tuple[StepTime, ...]
     notes: tuple[str, ...]
 
-    def find(self, shape: str, form: str, rows: int, context: int) -> StepTime | None:
+    def find(self, shape: str, quantization: str, rows: int, context: int) -> StepTime | None:
         """The time of one case, where it was taken."""
-        wanted = (shape, form, rows, context)
-        found = (t for t in self.times if (t.shape, t.form, t.rows, t.context) == wanted)
+        wanted = (shape, quantization, rows, context)
+        found = (t for t in self.times if (t.shape, t.quantization, t.rows, t.context) == wanted)
         return next(found, None)
 
 
@@ -87,11 +87,11 @@ def plan_steps(
     full = full_shape(shapes).name
     middle = contexts[len(contexts) // 2]
     grid = tuple((count, context) for context in contexts for count in rows)
-    forms: tuple[Form, ...] = ("float", "fp8")
+    quantizations: tuple[Quantization, ...] = ("float", "fp8")
     return [
-        StepPlan(shape, form, grid if shape.name == full else ((1, middle), (32, middle)))
+        StepPlan(shape, quantization, grid if shape.name == full else ((1, middle), (32, middle)))
         for shape in shapes
-        for form in forms
+        for quantization in quantizations
     ]
 
 
@@ -109,7 +109,7 @@ def measure_steps(
     notes = Notes()
     try:
         for plan in plans:
-            with notes.catching(f"{plan.shape.name} {form_name(plan.form)}"):
+            with notes.catching(f"{plan.shape.name} {quantization_name(plan.quantization)}"):
                 _time_plan(machine, bandwidth, plan, times, progress)
             machine.release()
     finally:
@@ -125,14 +125,14 @@ def _time_plan(
     progress: Progress,
 ) -> None:
     """Add a plan's steps to `times`."""
-    model = random_model(plan.shape.config, plan.form, plan.positions, machine)
+    model = random_model(plan.shape.config, plan.quantization, plan.positions, machine)
     for rows, context in plan.cases:
         num_bytes = step_bytes(model, context)
         floor, took = bandwidth.floor_ms(num_bytes), step_ms(machine, model, rows, context)
         times.append(
             StepTime(
                 shape=plan.shape.name,
-                form=form_name(plan.form),
+                quantization=quantization_name(plan.quantization),
                 rows=rows,
                 context=context,
                 bytes=num_bytes,

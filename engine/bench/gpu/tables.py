@@ -9,7 +9,6 @@ from rich.table import Table
 
 from engine.bench.gpu.attention import Attention
 from engine.bench.gpu.bandwidth import Bandwidth
-from engine.bench.gpu.bars import Bar
 from engine.bench.gpu.compiling import Compiled
 from engine.bench.gpu.findings import Findings
 from engine.bench.gpu.invariance import Invariances
@@ -18,6 +17,7 @@ from engine.bench.gpu.recipe_speeds import RecipeSpeeds
 from engine.bench.gpu.recipes import Recipes
 from engine.bench.gpu.replays import NOTE, ForcedSet
 from engine.bench.gpu.steps import Steps
+from engine.bench.gpu.thresholds import Threshold
 
 Row = dict[str, Any]
 
@@ -34,19 +34,19 @@ def section_table(name: str, findings: Findings) -> RenderableType | None:
     return Group(_table(f"{name.replace('_', ' ')} ({took})", rows), *_notes(result))
 
 
-def bars_table(bars: Iterable[Bar]) -> Table:
+def thresholds_table(thresholds: Iterable[Threshold]) -> Table:
     """What we promise, and whether it is kept."""
     verdicts = {None: "not measured", True: "met", False: "MISSED"}
     rows = [
         {
-            "bar": bar.name,
-            "bound": f"{'<=' if bar.is_lower_better else '>='} {bar.bound:g}",
-            "value": bar.value,
-            "verdict": verdicts[bar.is_met],
+            "threshold": threshold.name,
+            "bound": f"{'<=' if threshold.is_lower_better else '>='} {threshold.bound:g}",
+            "value": threshold.value,
+            "verdict": verdicts[threshold.is_met],
         }
-        for bar in bars
+        for threshold in thresholds
     ]
-    return _table("bars", rows)
+    return _table("thresholds", rows)
 
 
 def failures_table(findings: Findings) -> Table | None:
@@ -78,7 +78,7 @@ def _rows(result: object) -> list[Row]:
 
 def _case_rows(case: Any) -> list[Row]:  # noqa: ANN401 - any section's data class
     if isinstance(case, ForcedSet):
-        head = {"shape": case.shape, "form": case.form, "kind": case.kind}
+        head = {"shape": case.shape, "quantization": case.quantization, "kind": case.kind}
         off = {"off_tokens_per_s": case.off_tokens_per_s}
         return [head | asdict(speed) | off for speed in case.speeds]
     row = asdict(case)

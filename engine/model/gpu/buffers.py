@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from engine.model.gpu.planting import ForestLayout, Planted, Seedling, aligned
+from engine.model.gpu.planting import BatchLayout, Planted, Seedling, aligned
 from engine.model.model_config import ModelConfig
 from engine.model.step_order import NUM_TOP
-from kernels.acceptance_walk.answer import Answer
-from kernels.forest import Forest
-from kernels.lm_head.best import Best, Draw
+from kernels.acceptance_walk.output import AcceptanceOutput
+from kernels.batch import BatchMetadata
+from kernels.lm_head.best import Best, SamplingNoise
 from kernels.product.tiles import num_blocks
 
 
@@ -27,25 +27,27 @@ class StepShape:
 
 
 class Inputs:
-    """What the host writes: the forest and how its rows draw, as one copy of int32."""
+    """What the host writes: the batch and the noise of its rows, as one copy of int32."""
 
     def __init__(self, shape: StepShape, group: int, device: torch.device) -> None:
-        self._layout = ForestLayout(shape.rows, shape.sequences, group)
+        self._layout = BatchLayout(shape.rows, shape.sequences, group)
         rows, start = shape.rows, self._layout.size
-        sizes = {"scales": rows, "noises": rows, "keys": 2 * rows}
+        sizes = {"logit_scales": rows, "noise_scales": rows, "keys": 2 * rows}
         size = start + sum(map(aligned, sizes.values()))
         self._host = torch.zeros(size, dtype=torch.int32, pin_memory=device.type == "cuda")
         self._device = torch.zeros(size, dtype=torch.int32, device=device)
         array = self._host.numpy()
-        self.forest: Forest = self._layout.forest(self._device)
+        self.batch: BatchMetadata = self._layout.batch(self._device)
         parts = self._device[start:].split([aligned(count) for count in sizes.values()])
-        self.draw = Draw(
-            scales=parts[0][:rows].view(torch.float32),
-            noises=parts[1][:rows].view(torch.float32),
+        self.noise = SamplingNoise(
+            logit_scales=parts[0][:rows].view(torch.float32),
+            noise_scales=parts[1][:rows].view(torch.float32),
             keys=parts[2][: 2 * rows].view(rows, 2),
         )
         places = np.split(array[start:], np.cumsum([len(part) for part in parts])[:-1])
-        self.scales, self.noises = (place[:rows].view(np.float32) for place in places[:2])
+        self.logit_scales, self.noise_scales = (
+            place[:rows].view(np.float32) for place in places[:2]
+        )
         self.keys: np.ndarray = places[2][: 2 * rows].reshape(rows, 2)
         self._arrays = self._layout.arrays(array)
         self.plant([])
@@ -59,8 +61,8 @@ class Inputs:
         self._device.copy_(self._host, non_blocking=True)
 
 
-class Told(NamedTuple):
-    """An `Answer` on the host."""
+class HostOutput(NamedTuple):
+    """An `AcceptanceOutput` on the host."""
 
     chosen: np.ndarray
     margins: np.ndarray
@@ -78,26 +80,26 @@ class Outputs:
         size = sum(map(aligned, self._sizes))
         self._device = torch.zeros(size, dtype=torch.int32, device=device)
         self._host = torch.zeros(size, dtype=torch.int32, pin_memory=device.type == "cuda")
-        self.answer = self._answer(self._device, rows, sequences)
-        told = self._answer(self._host, rows, sequences)
-        self.told = Told(
-            chosen=told.chosen.numpy(),
-            margins=told.margins.numpy(),
-            top=told.top.numpy(),
-            accepted=told.accepted.numpy(),
-            path=told.path.numpy(),
+        self.acceptance = self._acceptance(self._device, rows, sequences)
+        host = self._acceptance(self._host, rows, sequences)
+        self.host = HostOutput(
+            chosen=host.chosen.numpy(),
+            margins=host.margins.numpy(),
+            top=host.top.numpy(),
+            accepted=host.accepted.numpy(),
+            path=host.path.numpy(),
         )
 
     def download(self) -> None:
         """Copy to the host; there once the device has come so far."""
         self._host.copy_(self._device, non_blocking=True)
 
-    def _answer(self, buffer: torch.Tensor, rows: int, sequences: int) -> Answer:
+    def _acceptance(self, buffer: torch.Tensor, rows: int, sequences: int) -> AcceptanceOutput:
         parts = buffer.split([aligned(size) for size in self._sizes])
         chosen, margins, top, accepted, path = (
             part[:size] for part, size in zip(parts, self._sizes, strict=True)
         )
-        return Answer(
+        return AcceptanceOutput(
             chosen=chosen,
             margins=margins.view(torch.float32),
             top=top.view(rows, NUM_TOP),
@@ -107,11 +109,11 @@ class Outputs:
 
 
 @dataclass(slots=True)
-class Flow:
+class Activations:
     """What flows from kernel to kernel; R rows.
 
     `residual` float32 [R, H]; `normed` [R, H], `squares` float32 [H / 64, R]; `queries` and
-    `attended` [R, heads, d]; `joined` [R, I].
+    `attended` [R, heads, d]; `mlp_hidden` [R, I].
     """
 
     residual: torch.Tensor
@@ -119,13 +121,13 @@ class Flow:
     squares: torch.Tensor
     queries: torch.Tensor
     attended: torch.Tensor
-    joined: torch.Tensor
+    mlp_hidden: torch.Tensor
     best: Best = field(repr=False)
 
     @classmethod
     def allocate(
         cls, config: ModelConfig, rows: int, dtype: torch.dtype, device: torch.device
-    ) -> "Flow":
+    ) -> "Activations":
         """Take the memory. It starts at zero: rows that hold nothing must be finite."""
 
         def numbers(*shape: int, kind: torch.dtype = dtype) -> torch.Tensor:
@@ -139,7 +141,7 @@ class Flow:
             squares=numbers(num_blocks(hidden), rows, kind=torch.float32),
             queries=numbers(*heads),
             attended=numbers(*heads),
-            joined=numbers(rows, config.intermediate_size),
+            mlp_hidden=numbers(rows, config.intermediate_size),
             best=Best(
                 scores=numbers(blocks, rows, kind=torch.float32),
                 ids=numbers(blocks, rows, kind=torch.int32),

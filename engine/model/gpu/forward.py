@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from engine.model.gpu.arena import KVArena
-from engine.model.gpu.buffers import Flow, Inputs, Outputs, StepShape
+from engine.model.gpu.buffers import Activations, Inputs, Outputs, StepShape
 from engine.model.gpu.weights import GpuLayer, GpuWeights
 from engine.model.model_config import ModelConfig
 from kernels.operations import Operations
@@ -19,7 +19,7 @@ class StepMemory:
 
     shape: StepShape
     inputs: Inputs
-    flow: Flow
+    activations: Activations
     outputs: Outputs
     logits: torch.Tensor | None
 
@@ -37,70 +37,90 @@ class Forward:
     def run(self, memory: StepMemory) -> None:
         """Keep what the step before accepted, read the rows, and answer where there is a head."""
         memory.inputs.upload()
-        forest, flow = memory.inputs.forest, memory.flow
+        batch, activations = memory.inputs.batch, memory.activations
         layers = self.weights.layers
-        self.operations.kv_commit(self.arena.keys, self.arena.values, forest)
+        self.operations.kv_commit(self.arena.keys, self.arena.values, batch)
         self.operations.embed_rows(
-            forest,
+            batch,
             self.weights.embedding,
-            layers[0].qkv_gain,
-            flow.residual,
-            flow.normed,
-            flow.squares,
+            layers[0].qkv_norm_weight,
+            activations.residual,
+            activations.normed,
+            activations.squares,
         )
-        next_gains = [layer.qkv_gain for layer in layers[1:]] + [self.weights.head_gain]
-        for index, (layer, next_gain) in enumerate(zip(layers, next_gains, strict=True)):
-            self._attend(index, layer, memory.inputs, flow)
-            self._think(layer, next_gain, flow)
+        next_norm_weights = [layer.qkv_norm_weight for layer in layers[1:]] + [
+            self.weights.head_norm_weight
+        ]
+        for index, (layer, next_norm_weight) in enumerate(
+            zip(layers, next_norm_weights, strict=True)
+        ):
+            self._attention(index, layer, memory.inputs, activations)
+            self._mlp(layer, next_norm_weight, activations)
         if memory.shape.has_head:
-            self._answer(memory)
+            self._lm_head(memory)
 
-    def _attend(self, index: int, layer: GpuLayer, inputs: Inputs, flow: Flow) -> None:
+    def _attention(
+        self, index: int, layer: GpuLayer, inputs: Inputs, activations: Activations
+    ) -> None:
         keys, values = self.arena.keys[index], self.arena.values[index]
         self.operations.project_qkv(
-            flow.normed,
-            flow.squares,
+            activations.normed,
+            activations.squares,
             layer.qkv,
             layer.qkv_bias,
-            self.weights.turns,
-            inputs.forest,
-            flow.queries,
+            self.weights.cos_sin,
+            inputs.batch,
+            activations.queries,
             keys,
             values,
             self.scratch,
             self.config.rms_norm_eps,
         )
-        self.operations.forest_attention(
-            flow.queries, keys, values, inputs.forest, self.scratch, flow.attended
+        self.operations.batch_attention(
+            activations.queries, keys, values, inputs.batch, self.scratch, activations.attended
         )
-        self._add(flow.attended.flatten(1), layer.o, layer.gate_up_gain, flow)
+        self._add(activations.attended.flatten(1), layer.o, layer.gate_up_norm_weight, activations)
 
-    def _think(self, layer: GpuLayer, next_gain: torch.Tensor, flow: Flow) -> None:
+    def _mlp(
+        self, layer: GpuLayer, next_norm_weight: torch.Tensor, activations: Activations
+    ) -> None:
         self.operations.gate_up(
-            flow.normed,
-            flow.squares,
+            activations.normed,
+            activations.squares,
             layer.gate_up,
-            flow.joined,
+            activations.mlp_hidden,
             self.scratch,
             self.config.rms_norm_eps,
         )
-        self._add(flow.joined, layer.down, next_gain, flow)
+        self._add(activations.mlp_hidden, layer.down, next_norm_weight, activations)
 
-    def _add(self, inputs: torch.Tensor, weight: Weight, gain: torch.Tensor, flow: Flow) -> None:
+    def _add(
+        self,
+        inputs: torch.Tensor,
+        weight: Weight,
+        norm_weight: torch.Tensor,
+        activations: Activations,
+    ) -> None:
         self.operations.skinny_matmul(
-            inputs, weight, flow.residual, gain, flow.normed, flow.squares, self.scratch
+            inputs,
+            weight,
+            activations.residual,
+            norm_weight,
+            activations.normed,
+            activations.squares,
+            self.scratch,
         )
 
-    def _answer(self, memory: StepMemory) -> None:
-        flow, inputs = memory.flow, memory.inputs
+    def _lm_head(self, memory: StepMemory) -> None:
+        activations, inputs = memory.activations, memory.inputs
         self.operations.lm_head(
-            flow.normed,
-            flow.squares,
+            activations.normed,
+            activations.squares,
             self.weights.head,
-            inputs.draw if memory.shape.is_sampled else None,
-            flow.best,
+            inputs.noise if memory.shape.is_sampled else None,
+            activations.best,
             self.config.rms_norm_eps,
             memory.logits,
         )
-        self.operations.acceptance_walk(flow.best, inputs.forest, memory.outputs.answer)
+        self.operations.acceptance_walk(activations.best, inputs.batch, memory.outputs.acceptance)
         memory.outputs.download()

@@ -19,16 +19,20 @@ from engine.model.gpu.weights import GpuWeights
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.model_config import ModelConfig
 from engine.progress import Progress
-from kernels.forest import max_blocks
-from kernels.forest_attention.sizes import scratch_size as attention_scratch
+from kernels.batch import max_blocks
+from kernels.batch_attention.sizes import scratch_size as attention_scratch
 from kernels.operations import Operations, operations_for
 from kernels.product.tiles import scratch_size as product_scratch
 from kernels.scratch import Scratch
-from kernels.weight import Form
+from kernels.weight import Quantization
 
 
 def load_qwen2(
-    model: ConvertedModel, device: Device, form: Form, kv_bytes: int | None, progress: Progress
+    model: ConvertedModel,
+    device: Device,
+    quantization: Quantization,
+    kv_bytes: int | None,
+    progress: Progress,
 ) -> GpuQwen2:
     """Load a model of the variant `bfloat16` and capture its steps.
 
@@ -36,11 +40,16 @@ def load_qwen2(
     ConfigurationError where Triton is missing or what that needs.
     """
     require_triton()
-    plan = MemoryPlan.make(model.config, form, device.free_bytes, kv_bytes)
+    plan = MemoryPlan.make(model.config, quantization, device.free_bytes, kv_bytes)
     progress.tell(f"GPU memory: {plan}")
     with _within(plan):
         loaded = place_qwen2(
-            model.config, model.tensors(), form, plan.positions, device.torch_device, progress
+            model.config,
+            model.tensors(),
+            quantization,
+            plan.positions,
+            device.torch_device,
+            progress,
         )
         warm_up(loaded, progress)
     return loaded
@@ -59,17 +68,17 @@ def require_triton() -> None:
 def place_qwen2(
     config: ModelConfig,
     tensors: Mapping[str, torch.Tensor],
-    form: Form,
+    quantization: Quantization,
     positions: int,
     device: torch.device,
     progress: Progress,
     dtype: torch.dtype = torch.bfloat16,
 ) -> GpuQwen2:
-    """Hold the tensors of `packing`'s float variants in `form`, with a cache of `positions`."""
+    """Hold the tensors of `packing`'s float variants in `quantization`, with a cache of `positions`."""
     progress.begin("placing the weights", config.num_layers)
     try:
         weights = GpuWeights.place(
-            config, tensors, form, dtype, device, lambda: progress.advance(1)
+            config, tensors, quantization, dtype, device, lambda: progress.advance(1)
         )
     finally:
         progress.end()
@@ -93,8 +102,8 @@ def assemble(
         operations=operations or operations_for(device),
         scratch=_scratch(config, weights, device),
     )
-    form = weights.layers[0].qkv.form
-    name = str(dtype).removeprefix("torch.") if form == "float" else form
+    quantization = weights.layers[0].qkv.quantization
+    name = str(dtype).removeprefix("torch.") if quantization == "float" else quantization
     return GpuQwen2(StepGraphs(forward, dtype, device), name)
 
 
@@ -145,7 +154,7 @@ def _scratch(config: ModelConfig, weights: GpuWeights, device: torch.device) -> 
     sizes = [attention_scratch(blocks, config.num_kv_heads, config.head_dim)]
     for weight in (layer.qkv, layer.o, layer.gate_up, layer.down, weights.head):
         shape = (weight.num_outputs, weight.num_inputs)
-        sizes += [product_scratch(*shape, rows, weight.form) for rows in ROW_BUCKETS]
+        sizes += [product_scratch(*shape, rows, weight.quantization) for rows in ROW_BUCKETS]
     return Scratch.allocate(
         max(size.num_partials for size in sizes),
         max(size.num_counters for size in sizes),

@@ -5,15 +5,19 @@ from typing import Self
 
 from engine.errors import NoSpaceError
 from engine.model.gpu.step_graphs import ROW_BUCKETS
-from engine.model.gpu.weights import head_form
+from engine.model.gpu.weights import head_quantization
 from engine.model.model_config import ModelConfig
-from kernels.weight import INT4_GROUP, Form
+from kernels.weight import INT4_GROUP, Quantization
 
 _GIGABYTE = 1e9
 _CONTEXT_BYTES = 1_500_000_000  # CUDA itself, the captured graphs, what packing needs at a time
 _LEAST_POSITIONS = 8192  # a prompt, its completion, and a second one
 _CACHE_SHARE, _MOST_CACHE_BYTES = 0.4, 16 << 30  # of what the weights leave, unless told
-_BYTES_OF_WEIGHT: dict[Form, float] = {"float": 2.0, "fp8": 1.0, "int4": 0.5 + 4 / INT4_GROUP}
+_BYTES_OF_WEIGHT: dict[Quantization, float] = {
+    "float": 2.0,
+    "fp8": 1.0,
+    "int4": 0.5 + 4 / INT4_GROUP,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +31,21 @@ class MemoryPlan:
     free: int
 
     @classmethod
-    def make(cls, config: ModelConfig, form: Form, free: int, kv_bytes: int | None) -> Self:
+    def make(
+        cls, config: ModelConfig, quantization: Quantization, free: int, kv_bytes: int | None
+    ) -> Self:
         """Plan for `free` bytes; `kv_bytes` None takes a share of what the weights leave.
 
         Raises NoSpaceError, with the plan, where it does not fit.
         """
-        weights, working = weight_bytes(config, form), working_bytes(config)
+        weights, working = weight_bytes(config, quantization), working_bytes(config)
         position_bytes = 4 * config.num_layers * config.num_kv_heads * config.head_dim
         left = free - weights - working
         cache = min(int(left * _CACHE_SHARE), _MOST_CACHE_BYTES) if kv_bytes is None else kv_bytes
         positions = max(cache // position_bytes, _LEAST_POSITIONS)
         plan = cls(weights, working, positions, position_bytes, free)
         if plan.total > free:
-            raise NoSpaceError(f"the model does not fit the GPU: {plan}; {_advice(form)}")
+            raise NoSpaceError(f"the model does not fit the GPU: {plan}; {_advice(quantization)}")
         return plan
 
     @property
@@ -61,13 +67,15 @@ class MemoryPlan:
         )
 
 
-def weight_bytes(config: ModelConfig, form: Form) -> int:
-    """Weights in `form`; the embedding stays in 16 bits, beside a head of its own."""
+def weight_bytes(config: ModelConfig, quantization: Quantization) -> int:
+    """Weights in `quantization`; the embedding stays in 16 bits, beside a head of its own."""
     embedding = config.vocab_size * config.hidden_size
     matrices = config.num_parameters - embedding * (1 if config.tie_word_embeddings else 2)
-    head = 0 if form == "float" and config.tie_word_embeddings else embedding
+    head = 0 if quantization == "float" and config.tie_word_embeddings else embedding
     return int(
-        2 * embedding + matrices * _BYTES_OF_WEIGHT[form] + head * _BYTES_OF_WEIGHT[head_form(form)]
+        2 * embedding
+        + matrices * _BYTES_OF_WEIGHT[quantization]
+        + head * _BYTES_OF_WEIGHT[head_quantization(quantization)]
     )
 
 
@@ -75,10 +83,10 @@ def working_bytes(config: ModelConfig) -> int:
     """What flows through steps of all shapes, their logits, and what CUDA takes."""
     widest = 8 * config.hidden_size + 4 * config.intermediate_size + config.vocab_size // 4
     logits = 4 * ROW_BUCKETS[-1] * config.vocab_size
-    turns = 4 * config.max_position * config.head_dim
-    return 2 * sum(ROW_BUCKETS) * widest + logits + turns + _CONTEXT_BYTES
+    cos_sin = 4 * config.max_position * config.head_dim
+    return 2 * sum(ROW_BUCKETS) * widest + logits + cos_sin + _CONTEXT_BYTES
 
 
-def _advice(form: Form) -> str:
+def _advice(quantization: Quantization) -> str:
     smaller = {"float": "dtype fp8 or int4", "fp8": "dtype int4", "int4": "none of fewer bits"}
-    return f"take a smaller model, a smaller kv_budget_mb, or {smaller[form]}"
+    return f"take a smaller model, a smaller kv_budget_mb, or {smaller[quantization]}"

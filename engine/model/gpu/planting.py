@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from engine.model.token_tree import MAX_ROWS, TokenTree
-from kernels.forest import ROW_TILE, Forest, max_blocks
+from kernels.batch import ROW_TILE, BatchMetadata, max_blocks
 
 _Buffer = TypeVar("_Buffer", np.ndarray, torch.Tensor)
 
@@ -43,8 +43,8 @@ class Planted(NamedTuple):
     order: np.ndarray
 
 
-class ForestLayout:
-    """How the arrays of a `Forest` share one buffer of int32, for one shape of a step."""
+class BatchLayout:
+    """How the arrays of a `BatchMetadata` share one buffer of int32, for one shape of a step."""
 
     def __init__(self, rows: int, sequences: int, group: int) -> None:
         """`rows` and `sequences` that there is room for; `group` query heads of a kv head."""
@@ -68,9 +68,9 @@ class ForestLayout:
         }
         self.size = starts[-1]
 
-    def forest(self, buffer: torch.Tensor) -> Forest:
+    def batch(self, buffer: torch.Tensor) -> BatchMetadata:
         """The arrays as views of `buffer`, int32 [size]."""
-        return Forest(**{name: self._view(buffer, name) for name in self._shapes})
+        return BatchMetadata(**{name: self._view(buffer, name) for name in self._shapes})
 
     def arrays(self, buffer: np.ndarray) -> dict[str, np.ndarray]:
         """The same arrays by name, of a buffer on the host."""

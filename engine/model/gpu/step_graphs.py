@@ -8,7 +8,7 @@ from typing import Protocol
 import torch
 
 from engine.errors import DeviceLostError
-from engine.model.gpu.buffers import Flow, Inputs, Outputs, StepShape
+from engine.model.gpu.buffers import Activations, Inputs, Outputs, StepShape
 from engine.model.gpu.forward import Forward, StepMemory
 
 ROW_BUCKETS = (1, 4, 8, 16, 32, 64, 128)
@@ -98,7 +98,9 @@ class StepGraphs:
     dtype: torch.dtype
     device: torch.device
     _launches: dict[StepShape, Launch] = field(default_factory=dict)
-    _flows: dict[int, Flow] = field(default_factory=dict)  # by rows: steps follow each other
+    _activations: dict[int, Activations] = field(
+        default_factory=dict
+    )  # by rows: steps follow each other
     _logits: torch.Tensor | None = None
     _graphs: GraphMemory | None = None
 
@@ -156,14 +158,14 @@ class StepGraphs:
 
     def _memory(self, shape: StepShape) -> StepMemory:
         config = self.forward.config
-        if shape.rows not in self._flows:
-            flow = Flow.allocate(config, shape.rows, self.dtype, self.device)
-            self._flows[shape.rows] = flow
+        if shape.rows not in self._activations:
+            activations = Activations.allocate(config, shape.rows, self.dtype, self.device)
+            self._activations[shape.rows] = activations
         group = config.num_heads // config.num_kv_heads
         return StepMemory(
             shape=shape,
             inputs=Inputs(shape, group, self.device),
-            flow=self._flows[shape.rows],
+            activations=self._activations[shape.rows],
             outputs=Outputs(shape, self.device),
             logits=self._logits_of(shape.rows) if shape.has_logits else None,
         )

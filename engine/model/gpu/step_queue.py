@@ -131,7 +131,7 @@ class StepQueue:
         inputs = launch.memory.inputs
         planted = inputs.plant([step.seedling for step in steps])
         for step, place in zip(steps, planted, strict=True):
-            _set_draws(inputs, step, place)
+            _set_noise(inputs, step, place)
         began = time.perf_counter()
         launch.start()
         self._waiting = self._waiting[len(steps) :]
@@ -166,13 +166,13 @@ def _shape(steps: Sequence[PendingStep]) -> StepShape:
     )
 
 
-def _set_draws(inputs: Inputs, step: PendingStep, planted: Planted) -> None:
-    """Write how a sequence's rows draw. A step without noise does not look at it."""
+def _set_noise(inputs: Inputs, step: PendingStep, planted: Planted) -> None:
+    """Write the noise of a sequence's rows. A step without noise does not look at it."""
     sampling, tree = step.order.sampling, step.order.tree
     rows = slice(planted.first_row, planted.first_row + tree.num_rows)
     is_greedy = sampling.temperature == 0.0
-    inputs.scales[rows] = 1.0 if is_greedy else 1.0 / sampling.temperature
-    inputs.noises[rows] = 0.0 if is_greedy else 1.0
+    inputs.logit_scales[rows] = 1.0 if is_greedy else 1.0 / sampling.temperature
+    inputs.noise_scales[rows] = 0.0 if is_greedy else 1.0
     if not is_greedy:
         positions = step.seedling.length + 1 + tree.depths[planted.order]
         inputs.keys[rows] = noise_keys(sampling.seed, positions)
@@ -182,20 +182,20 @@ def _answer(
     flight: _Flight, step: PendingStep, place: int, planted: Planted, ms: float
 ) -> GpuAnswer:
     """Copy a sequence's part out of the shared memory, its rows in the order of its tree."""
-    told, order = flight.launch.memory.outputs.told, planted.order
+    host, order = flight.launch.memory.outputs.host, planted.order
     rows = slice(planted.first_row, planted.first_row + len(order))
     back = np.empty_like(order)  # where each row of the tree stands
     back[order] = np.arange(len(order))
-    accepted = int(told.accepted[place])
+    accepted = int(host.accepted[place])
     return GpuAnswer(
-        chosen=told.chosen[rows][back].astype(np.int64),
-        rows=order[told.path[place, :accepted]],
+        chosen=host.chosen[rows][back].astype(np.int64),
+        rows=order[host.path[place, :accepted]],
         places=back,
-        margins=told.margins[rows][back],
+        margins=host.margins[rows][back],
         logits=_logits(flight, step, planted.first_row + back),
         ms=ms,
         step_rows=sum(other.seedling.tree.num_rows for other in flight.steps),
-        _top=told.top[rows][back].astype(np.int64),
+        _top=host.top[rows][back].astype(np.int64),
     )
 
 

@@ -1,4 +1,4 @@
-"""Weights in the order and the form that the kernels of a step read."""
+"""Weights in the order and the quantization that the kernels of a step read."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -7,47 +7,47 @@ from typing import Self
 import torch
 
 from engine.model.model_config import ModelConfig
-from kernels.weight import Form, Weight, pack
+from kernels.weight import Quantization, Weight, pack
 
 Place = Callable[[torch.Tensor], torch.Tensor]  # brings a tensor to the device
 
 
 @dataclass(frozen=True, slots=True)
 class GpuLayer:
-    """One layer. The gains are those of the norm before qkv and of the norm before gate and up."""
+    """One layer. The norm weights are those before qkv and before gate and up."""
 
-    qkv_gain: torch.Tensor
+    qkv_norm_weight: torch.Tensor
     qkv: Weight
     qkv_bias: torch.Tensor
     o: Weight
-    gate_up_gain: torch.Tensor
+    gate_up_norm_weight: torch.Tensor
     gate_up: Weight
     down: Weight
 
 
 @dataclass(frozen=True, slots=True)
 class GpuWeights:
-    """All of a model. `turns` float32 [places, d] are the rotary embedding's cosines and sines."""
+    """All of a model. `cos_sin` float32 [places, d] are the rotary embedding's cosines and sines."""
 
     embedding: torch.Tensor
     layers: tuple[GpuLayer, ...]
-    head_gain: torch.Tensor
+    head_norm_weight: torch.Tensor
     head: Weight
-    turns: torch.Tensor
+    cos_sin: torch.Tensor
 
     @classmethod
     def place(
         cls,
         config: ModelConfig,
         tensors: Mapping[str, torch.Tensor],
-        form: Form,
+        quantization: Quantization,
         dtype: torch.dtype,
         device: torch.device,
         on_layer: Callable[[], None] = lambda: None,
     ) -> Self:
         """Bring the tensors of `packing`'s float variants to `device`, a layer at a time.
 
-        The embedding, and with it a tied head in the form `float`, stays in `dtype`.
+        The embedding, and with it a tied head in the quantization `float`, stays in `dtype`.
         """
 
         def placed(name: str) -> torch.Tensor:
@@ -55,16 +55,16 @@ class GpuWeights:
 
         layers = []
         for index in range(config.num_layers):
-            layers.append(_place_layer(config, f"layers.{index}", placed, form, dtype))
+            layers.append(_place_layer(config, f"layers.{index}", placed, quantization, dtype))
             on_layer()
         embedding = placed("embedding").to(dtype)
         head = placed("head.weight").to(dtype) if "head.weight" in tensors else embedding
         return cls(
             embedding=embedding,
             layers=tuple(layers),
-            head_gain=placed("head.norm").float(),
-            head=pack(head, head_form(form)),
-            turns=_turns(config).to(device),
+            head_norm_weight=placed("head.norm").float(),
+            head=pack(head, head_quantization(quantization)),
+            cos_sin=_cos_sin(config).to(device),
         )
 
     @property
@@ -76,30 +76,30 @@ class GpuWeights:
         return sum(matrix.num_bytes for matrix in matrices)
 
 
-def head_form(form: Form) -> Form:
+def head_quantization(quantization: Quantization) -> Quantization:
     """The head decides between tokens that are close: it keeps 8 bits where the rest has 4."""
-    return "fp8" if form == "int4" else form
+    return "fp8" if quantization == "int4" else quantization
 
 
 def _place_layer(
     config: ModelConfig,
     name: str,
     placed: Callable[[str], torch.Tensor],
-    form: Form,
+    quantization: Quantization,
     dtype: torch.dtype,
 ) -> GpuLayer:
     def packed(part: str, order: Place = lambda matrix: matrix) -> Weight:
-        return pack(order(placed(f"{name}.{part}.weight")).to(dtype), form)
+        return pack(order(placed(f"{name}.{part}.weight")).to(dtype), quantization)
 
     def paired(matrix: torch.Tensor) -> torch.Tensor:
         return pair_rotated(config, matrix)
 
     return GpuLayer(
-        qkv_gain=placed(f"{name}.qkv.norm").float(),
+        qkv_norm_weight=placed(f"{name}.qkv.norm").float(),
         qkv=packed("qkv", paired),
         qkv_bias=paired(placed(f"{name}.qkv.bias").float()[:, None])[:, 0].contiguous(),
         o=packed("o"),
-        gate_up_gain=placed(f"{name}.gate_up.norm").float(),
+        gate_up_norm_weight=placed(f"{name}.gate_up.norm").float(),
         gate_up=packed("gate_up", pair_gates),
         down=packed("down"),
     )
@@ -108,7 +108,7 @@ def _place_layer(
 def pair_rotated(config: ModelConfig, matrix: torch.Tensor) -> torch.Tensor:
     """In each head of queries and keys, put output i + d/2 behind output i. [outputs, inputs].
 
-    The rotary embedding turns these two together, and a kernel wants them side by side.
+    The rotary embedding rotates these two together, and a kernel wants them side by side.
     """
     d = config.head_dim
     count = (config.num_heads + config.num_kv_heads) * d
@@ -121,7 +121,7 @@ def pair_gates(matrix: torch.Tensor) -> torch.Tensor:
     return matrix.view(2, -1, matrix.shape[1]).transpose(0, 1).reshape(matrix.shape)
 
 
-def _turns(config: ModelConfig) -> torch.Tensor:
+def _cos_sin(config: ModelConfig) -> torch.Tensor:
     steps = torch.arange(0, config.head_dim, 2, dtype=torch.float64) / config.head_dim
     places = torch.arange(config.max_position, dtype=torch.float64)
     angles = torch.outer(places, config.rope_theta**-steps)

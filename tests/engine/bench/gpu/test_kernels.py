@@ -30,9 +30,9 @@ def test_the_products_are_those_of_a_layer_and_the_head():
 
 def test_every_product_is_timed_in_every_form(shape, machine, bandwidth):
     found = measure_products(machine, bandwidth, [shape], (1, 8), NoProgress())
-    cases = {(time.product, time.form, time.rows) for time in found.times}
+    cases = {(time.product, time.quantization, time.rows) for time in found.times}
     assert len(cases) == len(found.times) == (5 + 5 + 4) * 2
-    bf16 = [time for time in found.times if time.form == "bf16"]
+    bf16 = [time for time in found.times if time.quantization == "bf16"]
     assert all(time.peers_us["cuBLAS"] > 0 for time in bf16)
     assert all(time.share_of_bandwidth > 0 for time in found.times)
     assert any("gemlite" in note for note in found.notes)
@@ -45,7 +45,7 @@ def test_a_peer_that_fails_is_a_note(shape, machine, bandwidth, monkeypatch):
         def prepare(self, inputs, weights):
             raise RuntimeError("no such kernel\nand a stack")
 
-    peers = {form: (Broken(),) for form in ("float", "fp8", "int4")}
+    peers = {quantization: (Broken(),) for quantization in ("float", "fp8", "int4")}
     monkeypatch.setattr(products_module, "PEERS", peers)
     found = measure_products(machine, bandwidth, [shape], (1,), NoProgress())
     assert found.notes == ("broken cannot be timed: RuntimeError: no such kernel and a stack",)

@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from engine.bench.gpu.bars import bars_of
 from engine.bench.gpu.recipe_speeds import CUT, OWN, RecipeSpeeds, recipe_speeds
 from engine.bench.gpu.recipe_step import RecipeStep
 from engine.bench.gpu.recipes import Recipes, RecipeTime, measure_recipes, recipe_rows
 from engine.bench.gpu.replays import ForcedSet, ForcedSpeed
 from engine.bench.gpu.shapes import Shape, random_weights
 from engine.bench.gpu.steps import Steps, StepTime
+from engine.bench.gpu.thresholds import thresholds_of
 from engine.progress import NoProgress
 
 
@@ -21,13 +21,13 @@ def weights(shape, machine):
     return random_weights(shape.config, "float", machine)
 
 
-def forced_set(form="bf16"):
+def forced_set(quantization="bf16"):
     speeds = (
         ForcedSpeed("auto", 9, 9, 300.0, 3.0, 3.0, 4.0, 30.0),
         ForcedSpeed("8,8,8", 9, 9, 200.0, 2.0, 2.0, 3.0, 100.0),
         ForcedSpeed("15,15,15", 9, 9, 250.0, 2.5, 2.5, 4.0, 120.0),
     )
-    return ForcedSet("32b", form, "completion", 9, 90, 9, 100.0, speeds)
+    return ForcedSet("32b", quantization, "completion", 9, 90, 9, 100.0, speeds)
 
 
 def recipe_time(rows, ms):
@@ -138,7 +138,11 @@ def test_the_bar_judges_the_recipe_at_its_own_rows():
     recipes = Recipes((recipe_time(420, 20.0),), ())
     results = {"recipes": recipes, "replay_32b_bf16": (forced_set(),)}
     name = "auto over 15,15,15 at its own rows, 32b bf16, completions"
-    (bar,) = (bar for bar in bars_of(results) if bar.name == name)
-    assert (bar.value, bar.bound, bar.is_met) == (1.5, 1.5, True)
-    (bar,) = (bar for bar in bars_of({"replay_32b_bf16": (forced_set(),)}) if bar.name == name)
-    assert bar.value is None
+    (threshold,) = (threshold for threshold in thresholds_of(results) if threshold.name == name)
+    assert (threshold.value, threshold.bound, threshold.is_met) == (1.5, 1.5, True)
+    (threshold,) = (
+        threshold
+        for threshold in thresholds_of({"replay_32b_bf16": (forced_set(),)})
+        if threshold.name == name
+    )
+    assert threshold.value is None

@@ -7,7 +7,6 @@ from rich.console import Console
 
 from engine.bench.gpu import run
 from engine.bench.gpu.attention import Attention, AttentionTime
-from engine.bench.gpu.bars import bars_of
 from engine.bench.gpu.chat import ChatSpeed
 from engine.bench.gpu.compiling import CompileJob, compile_all, jobs_of, run_job
 from engine.bench.gpu.machine import CudaTimer, Machine
@@ -22,7 +21,8 @@ from engine.bench.gpu.sizes import Inputs
 from engine.bench.gpu.split_products import SplitProduct
 from engine.bench.gpu.steps import Steps, StepTime
 from engine.bench.gpu.stress import Stress
-from engine.bench.gpu.tables import bars_table, failures_table, section_table
+from engine.bench.gpu.tables import failures_table, section_table, thresholds_table
+from engine.bench.gpu.thresholds import thresholds_of
 from engine.errors import ConfigurationError
 from engine.model.gpu.buffers import StepShape
 from engine.progress import NoProgress
@@ -67,9 +67,9 @@ def chat_speed(lookahead, prompts, identical):
     return ChatSpeed(lookahead, prompts, identical, 90, 100.0, 1.0, 1.0, 1.0)
 
 
-def bar_of(name, *arguments):
-    (bar,) = (bar for bar in bars_of(*arguments) if bar.name == name)
-    return bar
+def threshold_of(name, *arguments):
+    (threshold,) = (threshold for threshold in thresholds_of(*arguments) if threshold.name == name)
+    return threshold
 
 
 def shown(renderable):
@@ -91,10 +91,17 @@ def test_every_section_is_measured_saved_shown_and_drawn(machine, inputs, sizes,
     assert names == SECTIONS
     saved = json.loads(path.read_text())
     assert list(saved["sections"]) == SECTIONS
-    assert set(saved) == {"machine", "bars", "sections", "failures", "section_seconds", "notes"}
+    assert set(saved) == {
+        "machine",
+        "thresholds",
+        "sections",
+        "failures",
+        "section_seconds",
+        "notes",
+    }
     assert {"gpu", "date", "torch", "triton"} <= set(saved["machine"])
-    assert len(saved["bars"]) == 14
-    verdicts = {bar["name"]: bar["value"] for bar in saved["bars"]}
+    assert len(saved["thresholds"]) == 14
+    verdicts = {threshold["name"]: threshold["value"] for threshold in saved["thresholds"]}
     assert verdicts["texts that lookahead changed"] == 0
     (first, *_) = saved["sections"]["replay_tiny_bf16"]
     assert first["speeds"][0]["over_off_of_totals"] > 0
@@ -135,7 +142,7 @@ def test_an_optional_section_is_left_out_when_time_is_up(machine, inputs, sizes,
     assert list(bench.findings.failures) == ["replay_tiny_fp8"]
 
 
-def test_the_bars_are_judged():
+def test_the_thresholds_are_judged():
     steps = Steps((step_time("7b", 1, 4.0, 0.84), step_time("7b", 32, 4.2, 0.8)), ())
     attention = Attention(
         (AttentionTime("7b", 16, 8192, 10.0, 0.5, 40.0, 4.0),), Stress(10_000, 1), ()
@@ -148,8 +155,11 @@ def test_the_bars_are_judged():
         "recipes": Recipes((RecipeTime("32b", 420, 2048, 30.0, 3.0, 3.0, "shared heads"),), ()),
     }
     verdicts = {
-        bar.name: (None if bar.value is None else round(bar.value, 3), bar.is_met)
-        for bar in bars_of(results)
+        threshold.name: (
+            None if threshold.value is None else round(threshold.value, 3),
+            threshold.is_met,
+        )
+        for threshold in thresholds_of(results)
     }
     expected = {
         "floor over step, 7b bf16, 1 row, 2k": (0.84, False),
@@ -163,7 +173,7 @@ def test_the_bars_are_judged():
         "rows that differ in company": (None, None),
     }
     assert {name: verdicts[name] for name in expected} == expected
-    table = shown(bars_table(bars_of(results)))
+    table = shown(thresholds_table(thresholds_of(results)))
     assert "MISSED" in table
     assert "not measured" in table
 
@@ -171,8 +181,8 @@ def test_the_bars_are_judged():
 def test_a_replay_that_had_no_time_for_an_item_is_not_judged():
     speed = ForcedSpeed("auto", 0, 0, math.nan, math.nan, math.nan, 0.0, 0.0)
     empty = ForcedSet("7b", "bf16", "edit", 0, 0, 0, math.nan, (speed,))
-    bar = bar_of("lookahead on over off, 7b bf16, edits", {"replay_7b_bf16": (empty,)})
-    assert bar.is_met is None
+    threshold = threshold_of("lookahead on over off, 7b bf16, edits", {"replay_7b_bf16": (empty,)})
+    assert threshold.is_met is None
 
 
 def test_texts_that_lookahead_changed_are_counted_in_both_sections():
@@ -181,16 +191,16 @@ def test_texts_that_lookahead_changed_are_counted_in_both_sections():
         "own_text": (own_text(9, 9), own_text(9, 8)),
         "chat": (chat_speed("off", 4, 4), chat_speed("auto", 4, 2)),
     }
-    assert (bar_of(name, results).value, bar_of(name, results).is_met) == (3, False)
-    assert bar_of(name, {"own_text": (own_text(9, 9),)}).is_met is True
+    assert (threshold_of(name, results).value, threshold_of(name, results).is_met) == (3, False)
+    assert threshold_of(name, {"own_text": (own_text(9, 9),)}).is_met is True
 
 
 def test_texts_are_not_judged_where_some_were_not_compared():
     name = "texts that lookahead changed"
-    assert bar_of(name, {}).value is None
-    assert bar_of(name, {"chat": (chat_speed("auto", 0, 0),)}).value is None
+    assert threshold_of(name, {}).value is None
+    assert threshold_of(name, {"chat": (chat_speed("auto", 0, 0),)}).value is None
     results, failed = {"own_text": (own_text(9, 9),)}, {"chat": "RuntimeError: no memory"}
-    assert bar_of(name, results, failed).value is None
+    assert threshold_of(name, results, failed).value is None
 
 
 def test_launches_of_products_that_are_split_are_judged():
@@ -200,25 +210,27 @@ def test_launches_of_products_that_are_split_are_judged():
         SplitProduct("1.5b", "down", 1, 8, 100, 0),
         SplitProduct("1.5b", "down", 128, 8, 100, 2),
     )
-    assert bar_of(name, {"split_products": found}).value == 2
-    assert bar_of(name, {"split_products": found[:1]}).is_met is True
-    assert bar_of(name, {"split_products": (whole,)}).value is None
+    assert threshold_of(name, {"split_products": found}).value == 2
+    assert threshold_of(name, {"split_products": found[:1]}).is_met is True
+    assert threshold_of(name, {"split_products": (whole,)}).value is None
 
 
-def test_a_report_in_which_all_went_well_ends_with_the_bars(machine, inputs):
+def test_a_report_in_which_all_went_well_ends_with_the_thresholds(machine, inputs):
     assert failures_table(GpuBench(machine, inputs, NoProgress()).findings) is None
 
 
 def test_everything_that_will_be_launched_is_compiled_once():
     jobs = compile_jobs(parse_shapes(ALL_SHAPES))
-    keys = [(job.shape, job.form, job.rows, job.is_programmatic) for job in jobs]
+    keys = [(job.shape, job.quantization, job.rows, job.is_programmatic) for job in jobs]
     assert len(set(keys)) == len(keys)
     assert [job.rows for job in jobs] == sorted((job.rows for job in jobs), reverse=True)
-    large = {job.rows for job in jobs if job.shape.name == "32b" and job.form == "float"}
+    large = {job.rows for job in jobs if job.shape.name == "32b" and job.quantization == "float"}
     assert large == {1, 8, 16, 32, 64, 128}
-    assert all(job.is_full for job in jobs if job.form == "float" and not job.is_programmatic)
-    for form in ("fp8", "int4"):
-        full = [job for job in jobs if job.shape.name == "7b" and job.form == form]
+    assert all(
+        job.is_full for job in jobs if job.quantization == "float" and not job.is_programmatic
+    )
+    for quantization in ("fp8", "int4"):
+        full = [job for job in jobs if job.shape.name == "7b" and job.quantization == quantization]
         assert {job.rows for job in full if job.is_full} == set(COMPILED_ROWS)
 
 

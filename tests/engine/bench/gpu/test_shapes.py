@@ -11,7 +11,7 @@ from engine.bench.gpu.shapes import (
 )
 from engine.errors import ConfigurationError
 from engine.model.loading.packing import pack_float32
-from kernels.weight import FORMS
+from kernels.weight import QUANTIZATIONS
 
 
 @pytest.mark.parametrize(
@@ -51,11 +51,11 @@ def test_random_tensors_are_those_of_a_converted_model(shape, machine):
     assert not torch.equal(tensors["layers.0.o.weight"], tensors["layers.1.o.weight"])
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_weights_of_every_form_have_their_real_size(shape, machine, form):
-    weights = random_weights(shape.config, form, machine)
+@pytest.mark.parametrize("quantization", QUANTIZATIONS)
+def test_weights_of_every_form_have_their_real_size(shape, machine, quantization):
+    weights = random_weights(shape.config, quantization, machine)
     count = shape.config.num_parameters - shape.config.vocab_size * shape.config.hidden_size
-    expected = count * {"float": 4, "fp8": 1, "int4": 0.5}[form]
+    expected = count * {"float": 4, "fp8": 1, "int4": 0.5}[quantization]
     assert weights.read_bytes == pytest.approx(expected, rel=0.2)  # scales and all
 
 

@@ -27,7 +27,7 @@ def test_steps_are_timed_against_the_bandwidth(shape, machine, bandwidth):
     plan = StepPlan(shape, "fp8", ((1, 64), (8, 64)))
     steps = measure_steps(machine, bandwidth, [plan], NoProgress())
     one, many = steps.times
-    assert (one.shape, one.form, one.rows, one.context) == ("tiny", "fp8", 1, 64)
+    assert (one.shape, one.quantization, one.rows, one.context) == ("tiny", "fp8", 1, 64)
     assert one.floor_ms == pytest.approx(one.bytes / 100e9 * 1000)
     assert one.floor_over_step == pytest.approx(one.floor_ms / one.step_ms)
     assert one.bytes == many.bytes
@@ -38,7 +38,7 @@ def test_steps_are_timed_against_the_bandwidth(shape, machine, bandwidth):
 def test_the_full_grid_is_for_7b_alone():
     shapes = [Shape(name, SHAPES[name]) for name in ("0.5b", "7b")]
     plans = plan_steps(shapes, (512, 2048, 8192), (1, 4, 32))
-    assert [(plan.shape.name, plan.form, len(plan.cases)) for plan in plans] == [
+    assert [(plan.shape.name, plan.quantization, len(plan.cases)) for plan in plans] == [
         ("0.5b", "float", 2),
         ("0.5b", "fp8", 2),
         ("7b", "float", 9),

@@ -15,26 +15,28 @@ def parts_of(dataclass):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_every_part_is_aligned(shape):
     inputs = Inputs(shape, 7, torch.device("cpu"))
-    answer = Outputs(shape, torch.device("cpu")).answer
-    for part in parts_of(inputs.draw) + parts_of(answer):
+    acceptance = Outputs(shape, torch.device("cpu")).acceptance
+    for part in parts_of(inputs.noise) + parts_of(acceptance):
         assert part.storage_offset() % 4 == 0
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_the_host_reads_what_the_device_wrote(shape):
     outputs = Outputs(shape, torch.device("cpu"))
-    for number, part in enumerate(parts_of(outputs.answer)):
+    for number, part in enumerate(parts_of(outputs.acceptance)):
         part.fill_(number + 1)
     outputs.download()
-    for number, (told, part) in enumerate(zip(outputs.told, parts_of(outputs.answer), strict=True)):
-        assert told.shape == tuple(part.shape)
-        assert (told == number + 1).all()
+    for number, (host, part) in enumerate(
+        zip(outputs.host, parts_of(outputs.acceptance), strict=True)
+    ):
+        assert host.shape == tuple(part.shape)
+        assert (host == number + 1).all()
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_the_device_reads_how_rows_draw(shape):
+def test_the_device_reads_the_noise_of_rows(shape):
     inputs = Inputs(shape, 7, torch.device("cpu"))
-    inputs.scales[:], inputs.noises[:], inputs.keys[:] = 0.5, 1.5, 7
+    inputs.logit_scales[:], inputs.noise_scales[:], inputs.keys[:] = 0.5, 1.5, 7
     inputs.upload()
-    for part, value in zip(parts_of(inputs.draw), (0.5, 1.5, 7), strict=True):
+    for part, value in zip(parts_of(inputs.noise), (0.5, 1.5, 7), strict=True):
         assert (part == value).all()

@@ -34,7 +34,7 @@ COUNT = 10
 
 
 @cache
-def model_of(form):
+def model_of(quantization):
     from kernels.operations import operations_for
 
     reference = tiny_model(
@@ -49,7 +49,7 @@ def model_of(form):
     return gpu_qwen2(
         reference,
         dtype=torch.bfloat16,
-        form=form,
+        quantization=quantization,
         operations=operations_for(torch.device("cuda")),
         device=DEVICE,
     )
@@ -63,7 +63,7 @@ def model():
 @pytest.fixture(autouse=True, scope="module")
 def _few_splits():
     """The interpreter takes its time for each program."""
-    from kernels.forest_attention import sizes, triton_kernel
+    from kernels.batch_attention import sizes, triton_kernel
 
     with pytest.MonkeyPatch.context() as patch:
         for module in (sizes, triton_kernel):
@@ -91,11 +91,11 @@ def decode(model, drafter, sampling):
 
 
 @pytest.mark.parametrize(
-    ("form", "sampling"),
+    ("quantization", "sampling"),
     [("float", Sampling()), ("float", Sampling(temperature=0.8, seed=5)), ("fp8", Sampling())],
 )
-def test_drafts_do_not_change_the_text(form, sampling):
-    model = model_of(form)
+def test_drafts_do_not_change_the_text(quantization, sampling):
+    model = model_of(quantization)
     plain = decode(model, NoDrafts(), sampling)
     adversary = Adversary(plain, len(PROMPT), model.vocab_size, 12, 0.6, seed=2)
     assert decode(model, adversary, sampling)[:COUNT] == plain

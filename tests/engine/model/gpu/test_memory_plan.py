@@ -12,9 +12,11 @@ SEVEN = SHAPES["7b"]
 GB = 10**9
 
 
-@pytest.mark.parametrize(("form", "gigabytes"), [("float", 15.2), ("fp8", 8.2), ("int4", 5.0)])
-def test_weights_take_what_their_form_takes(form, gigabytes):
-    assert weight_bytes(SEVEN, form) / GB == pytest.approx(gigabytes, rel=0.03)
+@pytest.mark.parametrize(
+    ("quantization", "gigabytes"), [("float", 15.2), ("fp8", 8.2), ("int4", 5.0)]
+)
+def test_weights_take_what_their_form_takes(quantization, gigabytes):
+    assert weight_bytes(SEVEN, quantization) / GB == pytest.approx(gigabytes, rel=0.03)
 
 
 def test_a_tied_head_costs_nothing_unless_it_is_held_in_another_form():

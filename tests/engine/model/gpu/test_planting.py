@@ -8,18 +8,18 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.model.gpu.planting import ForestLayout, Kept, Seedling
+from engine.model.gpu.planting import BatchLayout, Kept, Seedling
 from engine.model.token_tree import TokenTree
-from kernels.forest import ROW_TILE
+from kernels.batch import ROW_TILE
 from tests.support.trees import path_to, random_tree
 
 
 def planted(trees, *, rows, sequences, group=7):
-    layout = ForestLayout(rows, sequences, group)
+    layout = BatchLayout(rows, sequences, group)
     buffer = np.full(layout.size, -7, np.int32)  # what an earlier step left
     seedlings = [Seedling(tree, 1000 * n, 50 + n) for n, tree in enumerate(trees)]
     places = layout.plant(layout.arrays(buffer), seedlings)
-    return layout.forest(torch.from_numpy(buffer)), places
+    return layout.batch(torch.from_numpy(buffer)), places
 
 
 @st.composite
@@ -31,43 +31,43 @@ def some_trees(draw):
 
 @given(some_trees(), st.sampled_from([1, 5, 7]))
 def test_every_row_finds_its_path_by_its_run(trees, group):
-    forest, places = planted(trees, rows=128, sequences=4, group=group)
+    batch, places = planted(trees, rows=128, sequences=4, group=group)
     for number, (tree, (first_row, order)) in enumerate(zip(trees, places, strict=True)):
         assert sorted(order.tolist()) == list(range(tree.num_rows))
         for place, row in enumerate(order.tolist()):
             at, path = first_row + place, path_to(tree, row)
-            assert forest.sequences[at] == number
-            assert forest.tokens[at] == tree.token_ids[row]
-            assert forest.depths[at] == len(path) - 1
-            offsets = forest.paths[forest.runs[at], : len(path)]
+            assert batch.sequences[at] == number
+            assert batch.tokens[at] == tree.token_ids[row]
+            assert batch.depths[at] == len(path) - 1
+            offsets = batch.paths[batch.runs[at], : len(path)]
             assert order[offsets.numpy()].tolist() == path
-            parent = int(forest.parents[at])
+            parent = int(batch.parents[at])
             assert parent == -1 if place == 0 else order[parent - first_row] == tree.parents[row]
 
 
 @given(some_trees())
 def test_runs_never_fall_and_each_is_a_range_of_rows(trees):
-    forest, places = planted(trees, rows=128, sequences=4)
-    runs = forest.runs[: sum(len(order) for _, order in places)].tolist()
+    batch, places = planted(trees, rows=128, sequences=4)
+    runs = batch.runs[: sum(len(order) for _, order in places)].tolist()
     assert runs[0] == 0
     assert all(later - run in (0, 1) for run, later in pairwise(runs))
 
 
 @given(some_trees(), st.sampled_from([1, 5, 7]))
 def test_blocks_cover_each_packed_row_once_and_know_its_runs(trees, group):
-    forest, places = planted(trees, rows=128, sequences=4, group=group)
+    batch, places = planted(trees, rows=128, sequences=4, group=group)
     covered = []
-    for block, sequence in enumerate(forest.block_sequences.tolist()):
+    for block, sequence in enumerate(batch.block_sequences.tolist()):
         if sequence < 0:
             continue
-        first_row, start = places[sequence].first_row, int(forest.block_starts[block])
+        first_row, start = places[sequence].first_row, int(batch.block_starts[block])
         assert start % ROW_TILE == 0
         count = len(places[sequence].order)
         rows = [packed // group for packed in range(start, start + ROW_TILE)]
         rows = sorted({row for row in rows if row < count})
-        runs = forest.runs[first_row + rows[0] : first_row + rows[-1] + 1]
-        assert forest.block_first_runs[block] == runs.min()
-        assert forest.block_end_runs[block] == runs.max() + 1
+        runs = batch.runs[first_row + rows[0] : first_row + rows[-1] + 1]
+        assert batch.block_first_runs[block] == runs.min()
+        assert batch.block_end_runs[block] == runs.max() + 1
         covered += [(sequence, packed) for packed in range(start, min(start + 64, count * group))]
     expected = [(n, p) for n, tree in enumerate(trees) for p in range(tree.num_rows * group)]
     assert covered == expected
@@ -80,29 +80,29 @@ def test_the_likeliest_branch_stands_first_so_that_keeping_it_moves_nothing():
 
 
 def test_what_holds_nothing_says_so_whatever_stood_there():
-    forest, _ = planted([TokenTree.chain([5, 6])], rows=8, sequences=4)
-    assert forest.sequences.tolist() == [0, 0, *[-1] * 6]
-    assert forest.tokens.tolist() == [5, 6, *[0] * 6]
-    assert forest.parents[2:].tolist() == [-1] * 6
-    assert forest.num_rows.tolist() == [2, 0, 0, 0]
-    assert forest.commit_counts.tolist() == [0] * 4
-    assert (forest.block_sequences[1:] == -1).all()
+    batch, _ = planted([TokenTree.chain([5, 6])], rows=8, sequences=4)
+    assert batch.sequences.tolist() == [0, 0, *[-1] * 6]
+    assert batch.tokens.tolist() == [5, 6, *[0] * 6]
+    assert batch.parents[2:].tolist() == [-1] * 6
+    assert batch.num_rows.tolist() == [2, 0, 0, 0]
+    assert batch.commit_counts.tolist() == [0] * 4
+    assert (batch.block_sequences[1:] == -1).all()
 
 
 def test_what_a_step_keeps_goes_along():
-    layout = ForestLayout(8, 1, 7)
+    layout = BatchLayout(8, 1, 7)
     buffer = np.zeros(layout.size, np.int32)
     kept = Kept(40, np.array([0, 3, 5]))
     layout.plant(layout.arrays(buffer), [Seedling(TokenTree.chain([1]), 64, 43, kept)])
-    forest = layout.forest(torch.from_numpy(buffer))
-    assert (int(forest.commit_counts[0]), int(forest.commit_lengths[0])) == (3, 40)
-    assert forest.commit_rows[0, :3].tolist() == [0, 3, 5]
-    assert (int(forest.bases[0]), int(forest.lengths[0])) == (64, 43)
+    batch = layout.batch(torch.from_numpy(buffer))
+    assert (int(batch.commit_counts[0]), int(batch.commit_lengths[0])) == (3, 40)
+    assert batch.commit_rows[0, :3].tolist() == [0, 3, 5]
+    assert (int(batch.bases[0]), int(batch.lengths[0])) == (64, 43)
 
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_rows_that_do_not_fit_are_refused(count):
-    layout = ForestLayout(4, 1, 7)
+    layout = BatchLayout(4, 1, 7)
     trees = [TokenTree.chain([1, 2, 3, 4, 5][: 6 - 3 * (count - 1)])] * count
     with pytest.raises(ValueError, match="do not fit"):
         layout.plant(
@@ -112,7 +112,7 @@ def test_rows_that_do_not_fit_are_refused(count):
 
 @pytest.mark.parametrize(("rows", "sequences"), [(1, 1), (4, 4), (128, 16)])
 def test_every_array_starts_where_a_kernel_loads_16_bytes_at_a_time(rows, sequences):
-    layout = ForestLayout(rows, sequences, 7)
-    forest = layout.forest(torch.zeros(layout.size, dtype=torch.int32))
-    for name in type(forest).__slots__:
-        assert getattr(forest, name).storage_offset() % 4 == 0, name
+    layout = BatchLayout(rows, sequences, 7)
+    batch = layout.batch(torch.zeros(layout.size, dtype=torch.int32))
+    for name in type(batch).__slots__:
+        assert getattr(batch, name).storage_offset() % 4 == 0, name

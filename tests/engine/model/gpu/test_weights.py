@@ -1,4 +1,4 @@
-"""Rows are reordered so that what belongs together stands together; the forms stay near."""
+"""Rows are reordered so that what belongs together stands together; fewer bits stay near."""
 
 from typing import Any
 
@@ -37,29 +37,29 @@ def logits_of(model):
     return slot.step(TokenTree.chain([7, 8, 9]))
 
 
-@pytest.mark.parametrize("form", ["fp8", "int4"])
-def test_fewer_bits_say_what_their_numbers_say(reference, form):
+@pytest.mark.parametrize("quantization", ["fp8", "int4"])
+def test_fewer_bits_say_what_their_numbers_say(reference, quantization):
     """As the same model with these numbers in whole weights."""
-    packed = gpu_qwen2(reference, form=form)
+    packed = gpu_qwen2(reference, quantization=quantization)
     assert not torch.equal(logits_of(packed), logits_of(gpu_qwen2(reference)))
     torch.testing.assert_close(logits_of(packed), logits_of(unpacked(packed)))
 
 
 def test_the_name_of_the_dtype_is_that_of_the_layers(reference):
-    assert gpu_qwen2(reference, form="int4").dtype_name == "int4"
+    assert gpu_qwen2(reference, quantization="int4").dtype_name == "int4"
     assert gpu_qwen2(reference, dtype=torch.bfloat16).dtype_name == "bfloat16"
 
 
 def test_a_head_of_four_bits_keeps_eight(reference):
-    weights = gpu_qwen2(reference, form="int4").graphs.forward.weights
-    assert weights.head.form == "fp8"
-    assert weights.layers[0].down.form == "int4"
+    weights = gpu_qwen2(reference, quantization="int4").graphs.forward.weights
+    assert weights.head.quantization == "fp8"
+    assert weights.layers[0].down.quantization == "int4"
 
 
-@pytest.mark.parametrize("form", ["fp8", "int4"])
-def test_steps_say_the_same_with_drafts_and_without(reference, form):
-    """The promise holds in every form."""
-    model = gpu_qwen2(reference, form=form)
+@pytest.mark.parametrize("quantization", ["fp8", "int4"])
+def test_steps_say_the_same_with_drafts_and_without(reference, quantization):
+    """The promise holds in every quantization."""
+    model = gpu_qwen2(reference, quantization=quantization)
     slot = model.new_slot(300)
     slot.prefill(range(30, 60))
     slot.begin(StepOrder(TokenTree.chain([7, 8, 9]), Sampling()))

@@ -15,7 +15,7 @@ KEY_TILE = 64  # key positions that are reduced together
 
 
 @dataclass(frozen=True, slots=True)
-class Forest:
+class BatchMetadata:
     """Token trees and the slots of a KV arena that hold their committed tokens.
 
     A slot is a range of arena positions. The token at place p of the text stands at arena position

@@ -13,14 +13,14 @@ from engine.bench.gpu.replays import ForcedSet
 from engine.bench.gpu.split_products import SplitProduct
 from engine.bench.gpu.steps import Steps
 
-BAR_CONTEXT = 2048
+THRESHOLD_CONTEXT = 2048
 _RATIOS = {"0.5b": 0.50, "1.5b": 0.70, "7b": 0.85, "32b": 0.90}
 _TEXTS = ("own_text", "chat")  # sections that compare a real model's text, lookahead off and on
 _SPEED_UPS = {("7b", "completion"): 2.2, ("7b", "edit"): 6.5, ("32b", "completion"): 2.2}
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class Threshold:
     """A promise; `value` None where nothing was measured."""
 
     name: str
@@ -41,73 +41,75 @@ class Bar:
         return {"name": self.name, "value": self.value, kind: self.bound, "is_met": self.is_met}
 
 
-def bars_of(results: Mapping[str, Any], failed: Collection[str] = ()) -> list[Bar]:
+def thresholds_of(results: Mapping[str, Any], failed: Collection[str] = ()) -> list[Threshold]:
     """Judge the sections' results, by their names; `failed` are those without."""
     texts = {} if any(name in failed for name in _TEXTS) else results
     return [
-        *_step_bars(results.get("steps")),
-        *_replay_bars(forced_sets(results)),
-        _recipe_bar(results),
-        _invariance_bar(results.get("invariance")),
-        _text_bar(*(texts.get(name, ()) for name in _TEXTS)),
-        _split_bar(results.get("split_products", ())),
-        *_attention_bars(results.get("attention")),
+        *_step_thresholds(results.get("steps")),
+        *_replay_thresholds(forced_sets(results)),
+        _recipe_threshold(results),
+        _invariance_threshold(results.get("invariance")),
+        _text_threshold(*(texts.get(name, ()) for name in _TEXTS)),
+        _split_threshold(results.get("split_products", ())),
+        *_attention_thresholds(results.get("attention")),
     ]
 
 
-def _step_bars(steps: Steps | None) -> list[Bar]:
-    bars = []
+def _step_thresholds(steps: Steps | None) -> list[Threshold]:
+    thresholds = []
     for shape, bound in _RATIOS.items():
-        found = steps and steps.find(shape, "bf16", 1, BAR_CONTEXT)
+        found = steps and steps.find(shape, "bf16", 1, THRESHOLD_CONTEXT)
         value = found.floor_over_step if found else None
-        bars.append(Bar(f"floor over step, {shape} bf16, 1 row, 2k", value, bound))
-    one, many = (steps and steps.find("7b", "bf16", rows, BAR_CONTEXT) for rows in (1, 32))
+        thresholds.append(Threshold(f"floor over step, {shape} bf16, 1 row, 2k", value, bound))
+    one, many = (steps and steps.find("7b", "bf16", rows, THRESHOLD_CONTEXT) for rows in (1, 32))
     value = many.step_ms / one.step_ms if one and many else None
     name = "step of 32 rows over step of 1, 7b bf16, 2k"
-    return [*bars, Bar(name, value, 1.10, is_lower_better=True)]
+    return [*thresholds, Threshold(name, value, 1.10, is_lower_better=True)]
 
 
-def _replay_bars(replays: Sequence[ForcedSet]) -> list[Bar]:
-    sets = {(one.shape, one.kind): one for one in replays if one.form == "bf16"}
-    bars = []
+def _replay_thresholds(replays: Sequence[ForcedSet]) -> list[Threshold]:
+    sets = {(one.shape, one.kind): one for one in replays if one.quantization == "bf16"}
+    thresholds = []
     for (shape, kind), bound in _SPEED_UPS.items():
         auto = (found := sets.get((shape, kind))) and found.speed("auto")
         value = auto.over_off_of_totals if auto and auto.items else None
-        bars.append(Bar(f"lookahead on over off, {shape} bf16, {kind}s", value, bound))
-    return bars
+        thresholds.append(Threshold(f"lookahead on over off, {shape} bf16, {kind}s", value, bound))
+    return thresholds
 
 
-def _recipe_bar(results: Mapping[str, Any]) -> Bar:
+def _recipe_threshold(results: Mapping[str, Any]) -> Threshold:
     found = recipe_speeds(results).find("32b", "completion", "15,15,15", OWN)
     name = "auto over 15,15,15 at its own rows, 32b bf16, completions"
-    return Bar(name, found.auto_over_recipe if found else None, 1.5)
+    return Threshold(name, found.auto_over_recipe if found else None, 1.5)
 
 
-def _invariance_bar(found: Invariances | None) -> Bar:
+def _invariance_threshold(found: Invariances | None) -> Threshold:
     different = found.rows_different if found else None
-    return Bar("rows that differ in company", different, 0, is_lower_better=True)
+    return Threshold("rows that differ in company", different, 0, is_lower_better=True)
 
 
-def _text_bar(own: Sequence[OwnText], chat: Sequence[ChatSpeed]) -> Bar:
+def _text_threshold(own: Sequence[OwnText], chat: Sequence[ChatSpeed]) -> Threshold:
     pairs = [(one.items, one.identical_items) for one in own]
     pairs += [(one.prompts, one.identical_prompts) for one in chat]
     different = sum(texts - identical for texts, identical in pairs)
     is_known = any(texts for texts, _ in pairs)
     name = "texts that lookahead changed"
-    return Bar(name, different if is_known else None, 0, is_lower_better=True)
+    return Threshold(name, different if is_known else None, 0, is_lower_better=True)
 
 
-def _split_bar(found: Sequence[SplitProduct]) -> Bar:
+def _split_threshold(found: Sequence[SplitProduct]) -> Threshold:
     different = [one.launches_different for one in found if one.splits > 1]
     name = "launches of a split product that differ"
-    return Bar(name, sum(different) if different else None, 0, is_lower_better=True)
+    return Threshold(name, sum(different) if different else None, 0, is_lower_better=True)
 
 
-def _attention_bars(attention: Attention | None) -> list[Bar]:
+def _attention_thresholds(attention: Attention | None) -> list[Threshold]:
     case = attention and attention.find(16, 8192)
     return [
-        Bar("attention over torch's, 16 rows, 8k", case.torch_over_ours if case else None, 3.0),
-        Bar(
+        Threshold(
+            "attention over torch's, 16 rows, 8k", case.torch_over_ours if case else None, 3.0
+        ),
+        Threshold(
             "launches of attention that differ",
             attention.stress.different if attention and attention.stress.launches else None,
             0,

@@ -1,4 +1,4 @@
-"""Forest attention: the formula, and a row's bits whatever rides along and whatever is committed."""
+"""Batch attention: the formula, and a row's bits whatever rides along and whatever is committed."""
 
 from dataclasses import replace
 
@@ -10,12 +10,12 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from engine.model.device import SHARED_BYTES
-from kernels.forest import KEY_TILE, ROW_TILE, Forest
-from kernels.forest_attention import sizes, triton_kernel
-from kernels.forest_attention.reference import forest_attention as reference
+from kernels.batch import KEY_TILE, ROW_TILE, BatchMetadata
+from kernels.batch_attention import sizes, triton_kernel
+from kernels.batch_attention.reference import batch_attention as reference
 from kernels.kv_commit.triton_kernel import kv_commit
 from kernels.scratch import Scratch
-from tests.support.forests import POISON, Tree, build_forest, chain, preorder_parents
+from tests.support.batches import POISON, Tree, build_batch, chain, preorder_parents
 
 SHAPES = {  # heads, kv heads, head dim
     "group 7": (7, 1, 64),
@@ -90,9 +90,9 @@ class Step:
             line = slice(tree.base, tree.base + tree.length + len(tree.parents))
             for arena in (self.keys, self.values):
                 arena[:, line] = self.random(self.kv_heads, line.stop - line.start, self.dim)
-        self.forest = self.build(trees, capacity)
+        self.batch = self.build(trees, capacity)
         self.num_rows = sum(len(tree.parents) for tree in held)
-        self.queries = self.nothing(self.forest.capacity, self.heads, self.dim)
+        self.queries = self.nothing(self.batch.capacity, self.heads, self.dim)
         self.queries[: self.num_rows] = self.random(self.num_rows, self.heads, self.dim)
 
     def random(self, *shape):
@@ -101,28 +101,28 @@ class Step:
     def nothing(self, *shape):
         return torch.full(shape, torch.nan, dtype=self.dtype, device=self.device)
 
-    def build(self, trees, capacity=None) -> Forest:
+    def build(self, trees, capacity=None) -> BatchMetadata:
         group = self.heads // self.kv_heads
-        return build_forest(trees, group=group, capacity=capacity, device=self.device)
+        return build_batch(trees, group=group, capacity=capacity, device=self.device)
 
-    def attend(self, *, forest=None, keys=None, values=None, queries=None):
+    def attend(self, *, batch=None, keys=None, values=None, queries=None):
         """The kernel's answer, after a look at what it must leave alone."""
-        forest = self.forest if forest is None else forest
+        batch = self.batch if batch is None else batch
         keys = self.keys if keys is None else keys
         values = self.values if values is None else values
         queries = self.queries if queries is None else queries
-        partials, _ = sizes.scratch_size(forest.num_blocks, self.kv_heads, self.dim)
+        partials, _ = sizes.scratch_size(batch.num_blocks, self.kv_heads, self.dim)
         memory = torch.full([partials + 8], torch.nan, device=self.device)
         memory[partials:] = UNTOUCHED
         counted = torch.full([1], POISON, dtype=torch.int32, device=self.device)
         before = keys.clone(), values.clone()
         out = torch.full_like(queries, UNTOUCHED)
         scratch = Scratch(memory[:partials], counted)
-        triton_kernel.forest_attention(queries, keys, values, forest, scratch, out)
+        triton_kernel.batch_attention(queries, keys, values, batch, scratch, out)
         assert (memory[partials:] == UNTOUCHED).all()
         for arena, kept in zip((keys, values), before, strict=True):
             assert torch.equal(arena.nan_to_num(), kept.nan_to_num())
-        assert (out[forest.sequences < 0] == UNTOUCHED).all()
+        assert (out[batch.sequences < 0] == UNTOUCHED).all()
         return out
 
     def alone(self, tree: Tree, row: int, first_row: int = 0):
@@ -138,12 +138,12 @@ class Step:
         queries[: len(path)] = self.queries[[first_row + offset for offset in path]]
         query = self.queries[first_row + row][None]
         return (
-            self.attend(forest=single, queries=query, **here)[0],
-            self.attend(forest=line, queries=queries, **here)[len(path) - 1],
+            self.attend(batch=single, queries=query, **here)[0],
+            self.attend(batch=line, queries=queries, **here)[len(path) - 1],
         )
 
 
-FORESTS = {
+BATCHES = {
     "one row": [Tree([-1], length=5)],
     "an empty cache": [Tree(preorder_parents(0, 3)), None, Tree([-1], base=8)],
     "bushy": [Tree(preorder_parents(1, 12, bushy=0.8), length=63, base=3)],
@@ -167,10 +167,10 @@ FORESTS = {
     ],
 )
 def test_equals_the_formula(shape, trees, dtype, device):
-    step = Step(FORESTS[trees], SHAPES[shape], dtype, device, capacity=44)
+    step = Step(BATCHES[trees], SHAPES[shape], dtype, device, capacity=44)
     expected = torch.full_like(step.queries, UNTOUCHED)
     scratch = Scratch.allocate(0, 0, device)
-    reference(step.queries, step.keys, step.values, step.forest, scratch, expected)
+    reference(step.queries, step.keys, step.values, step.batch, scratch, expected)
     tolerance = TOLERANCES[dtype]
     torch.testing.assert_close(step.attend(), expected, rtol=tolerance, atol=tolerance)
 
@@ -258,12 +258,12 @@ def compile_kernel(hopper, kernel, shape, types, constants, *, programmatic=Fals
     types = {
         **dict.fromkeys(("Q", "K", "V", "OUT"), "*bf16"),
         "PARTIALS": "*fp32",
-        **dict.fromkeys(triton_kernel.FOREST_ARRAYS, "*i32"),
+        **dict.fromkeys(triton_kernel.BATCH_ARRAYS, "*i32"),
         "scale": "fp32",
         **types,
     }
     return hopper.compile(
-        f"kernels.forest_attention.triton_kernel:{kernel}",
+        f"kernels.batch_attention.triton_kernel:{kernel}",
         types,
         {**sizes, **constants},
         aligned=["head_stride"],

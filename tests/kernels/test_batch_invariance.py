@@ -1,4 +1,4 @@
-"""A row's bits are the same whatever other rows are computed with it: `out(x[:R]) == out(x)[:R]`.
+"""Batch invariance: a row has the same bits whatever rows ride along: `out(x[:R]) == out(x)[:R]`.
 
 The interpreter shows that no order of ours depends on the number of rows; on a GPU the same tests
 show that the tensor cores' does not either.
@@ -14,11 +14,11 @@ from kernels.lm_head.triton_kernel import lm_head
 from kernels.project_qkv.triton_kernel import project_qkv
 from kernels.skinny_matmul import library
 from kernels.skinny_matmul.triton_kernel import skinny_matmul
-from kernels.weight import FORMS
+from kernels.weight import QUANTIZATIONS
 from tests.support.fixed_order import products_in_one_order
 from tests.support.products import (
     MOST_ROWS,
-    random_draw,
+    random_noise,
     random_rows,
     random_weight,
     run_gate_up,
@@ -45,24 +45,26 @@ def assert_rows_keep_their_bits(written):
             assert torch.equal(tensor, expected[name][:rows]), f"{name} of {rows} rows"
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_of_the_skinny_product(form, device):
-    weight = random_weight(128, 512, form, torch.bfloat16, device)
+@pytest.mark.parametrize("quantization", QUANTIZATIONS)
+def test_of_the_skinny_product(quantization, device):
+    weight = random_weight(128, 512, quantization, torch.bfloat16, device)
     assert_rows_keep_their_bits(
         partial(run_skinny_matmul, skinny_matmul, weight, dtype=torch.bfloat16)
     )
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_in_any_place_among_the_rows(form, device):
-    weight = random_weight(128, 512, form, torch.bfloat16, device)
+@pytest.mark.parametrize("quantization", QUANTIZATIONS)
+def test_in_any_place_among_the_rows(quantization, device):
+    weight = random_weight(128, 512, quantization, torch.bfloat16, device)
     inputs = random_rows(40, 512, torch.bfloat16, device)
-    gain = torch.ones(128, device=device)
+    norm_weight = torch.ones(128, device=device)
 
     def written(rows):
         residual = torch.zeros(len(rows), 128, device=device)
         normed, squares = torch.zeros_like(residual), torch.zeros(2, len(rows), device=device)
-        skinny_matmul(rows, weight, residual, gain, normed, squares, scratch_for(weight, len(rows)))
+        skinny_matmul(
+            rows, weight, residual, norm_weight, normed, squares, scratch_for(weight, len(rows))
+        )
         return torch.cat([residual, squares.T], dim=1)
 
     assert torch.equal(written(inputs.flip(0)).flip(0), written(inputs))
@@ -76,26 +78,26 @@ def test_of_the_skinny_product_by_the_library(device, monkeypatch):
     )
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_of_gate_and_up(form, device):
-    weight = random_weight(128, 256, form, torch.bfloat16, device)
+@pytest.mark.parametrize("quantization", QUANTIZATIONS)
+def test_of_gate_and_up(quantization, device):
+    weight = random_weight(128, 256, quantization, torch.bfloat16, device)
     assert_rows_keep_their_bits(partial(run_gate_up, gate_up, weight, dtype=torch.bfloat16))
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_of_the_projection(form, device):
-    weight = random_weight(128, 512, form, torch.bfloat16, device)
+@pytest.mark.parametrize("quantization", QUANTIZATIONS)
+def test_of_the_projection(quantization, device):
+    weight = random_weight(128, 512, quantization, torch.bfloat16, device)
     assert_rows_keep_their_bits(
         partial(run_project_qkv, project_qkv, weight, dtype=torch.bfloat16, shape=(2, 1, 32))
     )
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_of_the_language_model_head(form, device):
-    weight = random_weight(128, 256, form, torch.bfloat16, device)
+@pytest.mark.parametrize("quantization", QUANTIZATIONS)
+def test_of_the_language_model_head(quantization, device):
+    weight = random_weight(128, 256, quantization, torch.bfloat16, device)
 
     def written(rows):
-        draw = random_draw(rows, device)
-        return run_lm_head(lm_head, weight, rows, torch.bfloat16, draw, keep_logits=True)
+        noise = random_noise(rows, device)
+        return run_lm_head(lm_head, weight, rows, torch.bfloat16, noise, keep_logits=True)
 
     assert_rows_keep_their_bits(written)

@@ -1,6 +1,6 @@
-"""How the work of forest attention is cut, and the memory that takes."""
+"""How the work of batch attention is cut, and the memory that takes."""
 
-from kernels.forest import ROW_TILE
+from kernels.batch import ROW_TILE
 from kernels.scratch import ScratchSize
 
 _PROGRAMS = 128  # of one row block over all heads: about one per multiprocessor of a large GPU

@@ -1,4 +1,4 @@
-"""Forest attention on a GPU, in canonical order. See the package for the contract.
+"""Batch attention on a GPU, in canonical order. See the package for the contract.
 
 Keys are reduced in tiles of 64 places of the text. Tile t belongs to split t mod SPLITS, however
 long the text is, and each split goes through its tiles in ascending order. A tile of committed keys
@@ -18,8 +18,8 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.forest import KEY_TILE, ROW_TILE, Forest
-from kernels.forest_attention.sizes import num_splits
+from kernels.batch import KEY_TILE, ROW_TILE, BatchMetadata
+from kernels.batch_attention.sizes import num_splits
 from kernels.scratch import Scratch
 
 _LOG2_E = 1.4426950408889634
@@ -27,7 +27,7 @@ _NOTHING: tl.constexpr = tl.constexpr(-1.0e30)  # not infinity: rows that see no
 COMBINED_ROWS = 4  # packed rows whose splits one program adds up
 _COMBINED_NUMBERS = 8192  # that it has in flight at a time: 64 registers of a thread
 NUM_WARPS, NUM_STAGES = 4, 3
-FOREST_ARRAYS = (
+BATCH_ARRAYS = (
     "PATHS", "BASES", "LENGTHS", "FIRST_ROWS", "NUM_ROWS", "RUNS", "DEPTHS",
     "BLOCK_SEQUENCES", "BLOCK_STARTS", "BLOCK_FIRST_RUNS", "BLOCK_END_RUNS",
 )  # fmt: skip
@@ -79,7 +79,7 @@ def _leave(share, top, total, acc, live, ROW_TILE: tl.constexpr, D: tl.constexpr
 
 
 # Buckets share one binary: neither the capacity nor where an array starts may shape the code.
-@triton.jit(do_not_specialize=["capacity"], do_not_specialize_on_alignment=FOREST_ARRAYS)
+@triton.jit(do_not_specialize=["capacity"], do_not_specialize_on_alignment=BATCH_ARRAYS)
 def attend_kernel(
     Q, K, V, PARTIALS,
     PATHS, BASES, LENGTHS, FIRST_ROWS, NUM_ROWS, RUNS, DEPTHS,
@@ -90,13 +90,13 @@ def attend_kernel(
 ):  # fmt: skip
     """Take the key tiles of one split into softmax(q K^T) V of one row block and kv head.
 
-    Q [R, KV_HEADS * GROUP, D]; K, V [KV_HEADS, positions, D]; forest arrays as in `Forest`.
+    Q [R, KV_HEADS * GROUP, D]; K, V [KV_HEADS, positions, D]; batch arrays as in `BatchMetadata`.
     Packed row m of a sequence is its row m // GROUP, head m % GROUP of the kv head's group.
     PARTIALS [blocks, KV_HEADS, SPLITS] shares, each acc [ROW_TILE, D], top and total [ROW_TILE].
     """
     head, block = tl.program_id(0) % KV_HEADS, tl.program_id(0) // KV_HEADS
     split = tl.program_id(1)
-    # The forest was there before the kernel ahead of this one started, so no need to wait for it.
+    # The batch was there before the kernel ahead of this one started, so no need to wait for it.
     sequence = tl.load(BLOCK_SEQUENCES + block)
     if sequence < 0:
         if PDL:  # a step without any row must not let the next kernel overtake the last one
@@ -146,7 +146,7 @@ def attend_kernel(
     _leave(PARTIALS + share * (ROW_TILE * (D + 2)), top, total, acc, live, ROW_TILE, D)
 
 
-@triton.jit(do_not_specialize_on_alignment=FOREST_ARRAYS)
+@triton.jit(do_not_specialize_on_alignment=BATCH_ARRAYS)
 def combine_kernel(
     PARTIALS, OUT, LENGTHS, FIRST_ROWS, NUM_ROWS, BLOCK_SEQUENCES, BLOCK_STARTS, scale,
     GROUP: tl.constexpr, KV_HEADS: tl.constexpr, D: tl.constexpr, SPLITS: tl.constexpr,
@@ -206,11 +206,11 @@ def combined_splits(splits: int, dim: int, rows: int) -> int:
     return min(splits, _COMBINED_NUMBERS // (rows * dim))
 
 
-def forest_attention(
+def batch_attention(
     queries: torch.Tensor,
     keys: torch.Tensor,
     values: torch.Tensor,
-    forest: Forest,
+    batch: BatchMetadata,
     scratch: Scratch,
     out: torch.Tensor,
     *,
@@ -219,7 +219,7 @@ def forest_attention(
     """Two launches; `programmatic` lets each kernel start while the one before it ends."""
     (_, heads, dim), kv_heads = queries.shape, keys.shape[0]
     splits, scale = num_splits(kv_heads), _LOG2_E / dim**0.5
-    programs = forest.num_blocks * kv_heads
+    programs = batch.num_blocks * kv_heads
     sizes = {
         "GROUP": heads // kv_heads, "KV_HEADS": kv_heads, "D": dim, "SPLITS": splits,
         "ROW_TILE": ROW_TILE, "KEY_TILE": KEY_TILE, "PDL": programmatic,
@@ -227,14 +227,14 @@ def forest_attention(
     }  # fmt: skip
     attend_kernel[(programs, splits)](
         queries, keys, values, scratch.partials,
-        forest.paths, forest.bases, forest.lengths, forest.first_rows, forest.num_rows,
-        forest.runs, forest.depths, forest.block_sequences, forest.block_starts,
-        forest.block_first_runs, forest.block_end_runs,
-        scale, keys.stride(0), forest.capacity,
+        batch.paths, batch.bases, batch.lengths, batch.first_rows, batch.num_rows,
+        batch.runs, batch.depths, batch.block_sequences, batch.block_starts,
+        batch.block_first_runs, batch.block_end_runs,
+        scale, keys.stride(0), batch.capacity,
         num_stages=NUM_STAGES, **sizes,
     )  # fmt: skip
     combine_kernel[(programs, ROW_TILE // COMBINED_ROWS)](
-        scratch.partials, out, forest.lengths, forest.first_rows, forest.num_rows,
-        forest.block_sequences, forest.block_starts, scale,
+        scratch.partials, out, batch.lengths, batch.first_rows, batch.num_rows,
+        batch.block_sequences, batch.block_starts, scale,
         ROWS=COMBINED_ROWS, CHUNK=combined_splits(splits, dim, COMBINED_ROWS), **sizes,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a step answers."""
+"""What a step puts out."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ TOP = 8  # tokens of a row that are kept for later drafts
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class AcceptanceOutput:
     """`chosen` int32 [R], `margins` float32 [R], `top` int32 [R, 8], `accepted` int32 [S], `path` int32 [S, R].
 
     See the package for what they hold.

@@ -1,36 +1,36 @@
-"""Forest attention by its formula, in plain PyTorch. See the package for the contract."""
+"""Batch attention by its formula, in plain PyTorch. See the package for the contract."""
 
 import torch
 
-from kernels.forest import Forest
+from kernels.batch import BatchMetadata
 from kernels.scratch import Scratch
 
 
-def forest_attention(
+def batch_attention(
     queries: torch.Tensor,
     keys: torch.Tensor,
     values: torch.Tensor,
-    forest: Forest,
+    batch: BatchMetadata,
     scratch: Scratch,  # noqa: ARG001 - the formula needs none
     out: torch.Tensor,
 ) -> None:
     """o_r = softmax(q_r . K_r^T / sqrt(d)) V_r, row by row and in float32."""
-    parents = forest.parents.tolist()
-    for row, sequence in enumerate(forest.sequences.tolist()):
+    parents = batch.parents.tolist()
+    for row, sequence in enumerate(batch.sequences.tolist()):
         if sequence >= 0:
-            seen = _positions(forest, parents, row, sequence)
+            seen = _positions(batch, parents, row, sequence)
             out[row] = _attend(queries[row], keys[:, seen], values[:, seen]).to(out.dtype)
 
 
-def _positions(forest: Forest, parents: list[int], row: int, sequence: int) -> torch.Tensor:
+def _positions(batch: BatchMetadata, parents: list[int], row: int, sequence: int) -> torch.Tensor:
     """Arena positions of the sequence's committed tokens, the row's ancestors and itself."""
-    base, length = int(forest.bases[sequence]), int(forest.lengths[sequence])
-    first_row = int(forest.first_rows[sequence])
+    base, length = int(batch.bases[sequence]), int(batch.lengths[sequence])
+    first_row = int(batch.first_rows[sequence])
     path = []
     while row >= 0:
         path.append(base + length + row - first_row)
         row = parents[row]
-    return torch.tensor([*range(base, base + length), *reversed(path)], device=forest.bases.device)
+    return torch.tensor([*range(base, base + length), *reversed(path)], device=batch.bases.device)
 
 
 def _attend(query: torch.Tensor, keys: torch.Tensor, values: torch.Tensor) -> torch.Tensor:

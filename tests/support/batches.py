@@ -1,4 +1,4 @@
-"""Token trees as a `Forest`, built slowly and plainly."""
+"""Token trees as a `BatchMetadata`, built slowly and plainly."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import torch
 
-from kernels.forest import ROW_TILE, Forest, max_blocks
+from kernels.batch import ROW_TILE, BatchMetadata, max_blocks
 
 COMMITTED = 128  # rows of the step before that a sequence can keep
 POISON = 2**30  # an entry that nobody may use
@@ -62,13 +62,13 @@ def chain(rows: int) -> list[int]:
     return list(range(-1, rows - 1))
 
 
-def build_forest(
+def build_batch(
     places: Sequence[Tree | None],
     *,
     group: int = 1,
     capacity: int | None = None,
     device: torch.device | str = "cpu",
-) -> Forest:
+) -> BatchMetadata:
     """The trees' rows one tree after the other, padding rows behind them; None is a free place."""
     num_rows = sum(len(tree.parents) for tree in places if tree)
     capacity = capacity or max(num_rows, 1)
@@ -83,7 +83,7 @@ def build_forest(
             row += len(tree.parents)
             run += tree.runs[-1] + 1
     tensors = {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
-    return Forest(**tensors)
+    return BatchMetadata(**tensors)
 
 
 def _empty_arrays(rows: int, sequences: int, blocks: int) -> dict[str, np.ndarray]:
