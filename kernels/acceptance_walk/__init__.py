@@ -13,3 +13,20 @@ Contract, in every implementation of `acceptance_walk(best, batch, output)`, wit
   The walk goes from the root to the first row whose parent it stands on and whose token that
   parent chose.
 """
+
+from dataclasses import dataclass
+
+import torch
+
+TOP = 8  # tokens of a row that are kept for later drafts
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptanceOutput:
+    """The contract's `output`."""
+
+    chosen: torch.Tensor
+    margins: torch.Tensor
+    top: torch.Tensor
+    accepted: torch.Tensor
+    path: torch.Tensor

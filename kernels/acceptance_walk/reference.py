@@ -2,9 +2,9 @@
 
 import torch
 
-from kernels.acceptance_walk.output import TOP, AcceptanceOutput
+from kernels.acceptance_walk import TOP, AcceptanceOutput
 from kernels.batch import BatchMetadata
-from kernels.lm_head.best import Best
+from kernels.lm_head import Best
 
 
 def acceptance_walk(best: Best, batch: BatchMetadata, output: AcceptanceOutput) -> None:

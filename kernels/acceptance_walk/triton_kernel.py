@@ -3,9 +3,9 @@
 import triton
 import triton.language as tl
 
-from kernels.acceptance_walk.output import TOP, AcceptanceOutput
+from kernels.acceptance_walk import TOP, AcceptanceOutput
 from kernels.batch import BatchMetadata
-from kernels.lm_head.best import Best
+from kernels.lm_head import Best
 
 _NO_INDEX: tl.constexpr = tl.constexpr(2**30)
 

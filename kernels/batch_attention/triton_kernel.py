@@ -19,7 +19,7 @@ import triton
 import triton.language as tl
 
 from kernels.batch import KEY_TILE, ROW_TILE, BatchMetadata
-from kernels.batch_attention.sizes import num_splits
+from kernels.batch_attention import num_splits
 from kernels.scratch import Scratch
 
 _LOG2_E = 1.4426950408889634

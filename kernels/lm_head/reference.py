@@ -2,7 +2,7 @@
 
 import torch
 
-from kernels.lm_head.best import BLOCK, Best, SamplingNoise
+from kernels.lm_head import BLOCK, Best, SamplingNoise
 from kernels.weight import Weight
 
 _WORD = 0xFFFFFFFF  # 32 bits

@@ -4,7 +4,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.lm_head.best import Best, SamplingNoise
+from kernels.lm_head import Best, SamplingNoise
 from kernels.product.triton_kernel import launch, product, row_factors, scaled
 from kernels.weight import Weight
 

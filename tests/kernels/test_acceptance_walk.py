@@ -5,10 +5,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.acceptance_walk.output import TOP, AcceptanceOutput
+from kernels.acceptance_walk import TOP, AcceptanceOutput
 from kernels.acceptance_walk.reference import acceptance_walk as reference
 from kernels.acceptance_walk.triton_kernel import acceptance_walk
-from kernels.lm_head.best import Best
+from kernels.lm_head import Best
 from tests.support.batches import POISON, Tree, build_batch, preorder_parents
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from kernels.batch import BatchMetadata
-from kernels.lm_head.best import Best, SamplingNoise
+from kernels.lm_head import Best, SamplingNoise
 from kernels.product.tiles import num_blocks, scratch_size
 from kernels.scratch import Scratch
 from kernels.weight import Quantization, Weight, pack

@@ -15,7 +15,7 @@ from engine.model.gpu.buffers import Inputs, StepShape
 from engine.model.gpu.planting import Seedling
 from engine.model.token_tree import TokenTree
 from engine.progress import Progress
-from kernels.batch_attention.sizes import scratch_size
+from kernels.batch_attention import scratch_size
 from kernels.operations import operations_for
 from kernels.scratch import Scratch
 

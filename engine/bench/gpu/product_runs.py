@@ -6,7 +6,8 @@ import torch
 
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.shapes import drafted_tree
-from engine.model.gpu.buffers import Activations, Inputs, StepShape
+from engine.model.gpu.activations import Activations
+from engine.model.gpu.buffers import Inputs, StepShape
 from engine.model.gpu.planting import Seedling
 from engine.model.model_config import ModelConfig
 from kernels.operations import operations_for

@@ -1,18 +1,16 @@
-"""The fixed memory of one shape of a step: what goes in, what flows, what comes out."""
+"""The fixed memory of one shape of a step: what goes in and what comes out."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
 from engine.model.gpu.planting import BatchLayout, Planted, Seedling, aligned
-from engine.model.model_config import ModelConfig
 from engine.model.step_order import NUM_TOP
-from kernels.acceptance_walk.output import AcceptanceOutput
+from kernels.acceptance_walk import AcceptanceOutput
 from kernels.batch import BatchMetadata
-from kernels.lm_head.best import Best, SamplingNoise
-from kernels.product.tiles import num_blocks
+from kernels.lm_head import SamplingNoise
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,46 +103,4 @@ class Outputs:
             top=top.view(rows, NUM_TOP),
             accepted=accepted,
             path=path.view(sequences, rows),
-        )
-
-
-@dataclass(slots=True)
-class Activations:
-    """What flows from kernel to kernel; R rows.
-
-    `residual` float32 [R, H]; `normed` [R, H], `squares` float32 [H / 64, R]; `queries` and
-    `attended` [R, heads, d]; `mlp_hidden` [R, I].
-    """
-
-    residual: torch.Tensor
-    normed: torch.Tensor
-    squares: torch.Tensor
-    queries: torch.Tensor
-    attended: torch.Tensor
-    mlp_hidden: torch.Tensor
-    best: Best = field(repr=False)
-
-    @classmethod
-    def allocate(
-        cls, config: ModelConfig, rows: int, dtype: torch.dtype, device: torch.device
-    ) -> "Activations":
-        """Take the memory. It starts at zero: rows that hold nothing must be finite."""
-
-        def numbers(*shape: int, kind: torch.dtype = dtype) -> torch.Tensor:
-            return torch.zeros(shape, dtype=kind, device=device)
-
-        hidden, heads = config.hidden_size, (rows, config.num_heads, config.head_dim)
-        blocks = num_blocks(config.vocab_size)
-        return cls(
-            residual=numbers(rows, hidden, kind=torch.float32),
-            normed=numbers(rows, hidden),
-            squares=numbers(num_blocks(hidden), rows, kind=torch.float32),
-            queries=numbers(*heads),
-            attended=numbers(*heads),
-            mlp_hidden=numbers(rows, config.intermediate_size),
-            best=Best(
-                scores=numbers(blocks, rows, kind=torch.float32),
-                ids=numbers(blocks, rows, kind=torch.int32),
-                seconds=numbers(blocks, rows, kind=torch.float32),
-            ),
         )

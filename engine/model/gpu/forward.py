@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import torch
 
+from engine.model.gpu.activations import Activations
 from engine.model.gpu.arena import KVArena
-from engine.model.gpu.buffers import Activations, Inputs, Outputs, StepShape
+from engine.model.gpu.buffers import Inputs, Outputs, StepShape
 from engine.model.gpu.weights import GpuLayer, GpuWeights
 from engine.model.model_config import ModelConfig
 from kernels.operations import Operations

@@ -20,7 +20,7 @@ from engine.model.loading.converted_model import ConvertedModel
 from engine.model.model_config import ModelConfig
 from engine.progress import Progress
 from kernels.batch import max_blocks
-from kernels.batch_attention.sizes import scratch_size as attention_scratch
+from kernels.batch_attention import scratch_size as attention_scratch
 from kernels.operations import Operations, operations_for
 from kernels.product.tiles import scratch_size as product_scratch
 from kernels.scratch import Scratch

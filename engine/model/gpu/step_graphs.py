@@ -8,7 +8,8 @@ from typing import Protocol
 import torch
 
 from engine.errors import DeviceLostError
-from engine.model.gpu.buffers import Activations, Inputs, Outputs, StepShape
+from engine.model.gpu.activations import Activations
+from engine.model.gpu.buffers import Inputs, Outputs, StepShape
 from engine.model.gpu.forward import Forward, StepMemory
 
 ROW_BUCKETS = (1, 4, 8, 16, 32, 64, 128)

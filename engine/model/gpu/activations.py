@@ -1,0 +1,51 @@
+"""What flows from kernel to kernel in a step of one number of rows."""
+
+from dataclasses import dataclass, field
+
+import torch
+
+from engine.model.model_config import ModelConfig
+from kernels.lm_head.best import Best
+from kernels.product.tiles import num_blocks
+
+
+@dataclass(slots=True)
+class Activations:
+    """What flows from kernel to kernel; R rows.
+
+    `residual` float32 [R, H]; `normed` [R, H], `squares` float32 [H / 64, R]; `queries` and
+    `attended` [R, heads, d]; `mlp_hidden` [R, I].
+    """
+
+    residual: torch.Tensor
+    normed: torch.Tensor
+    squares: torch.Tensor
+    queries: torch.Tensor
+    attended: torch.Tensor
+    mlp_hidden: torch.Tensor
+    best: Best = field(repr=False)
+
+    @classmethod
+    def allocate(
+        cls, config: ModelConfig, rows: int, dtype: torch.dtype, device: torch.device
+    ) -> "Activations":
+        """Take the memory. It starts at zero: rows that hold nothing must be finite."""
+
+        def numbers(*shape: int, kind: torch.dtype = dtype) -> torch.Tensor:
+            return torch.zeros(shape, dtype=kind, device=device)
+
+        hidden, heads = config.hidden_size, (rows, config.num_heads, config.head_dim)
+        blocks = num_blocks(config.vocab_size)
+        return cls(
+            residual=numbers(rows, hidden, kind=torch.float32),
+            normed=numbers(rows, hidden),
+            squares=numbers(num_blocks(hidden), rows, kind=torch.float32),
+            queries=numbers(*heads),
+            attended=numbers(*heads),
+            mlp_hidden=numbers(rows, config.intermediate_size),
+            best=Best(
+                scores=numbers(blocks, rows, kind=torch.float32),
+                ids=numbers(blocks, rows, kind=torch.int32),
+                seconds=numbers(blocks, rows, kind=torch.float32),
+            ),
+        )
