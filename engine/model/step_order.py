@@ -9,7 +9,7 @@ import torch
 
 from engine.config import Sampling
 from engine.model.token_tree import TokenTree
-from kernels.acceptance_walk.answer import TOP
+from kernels.acceptance_walk import TOP
 
 NUM_TOP = TOP  # tokens of each verified row that are kept for later drafts
 

@@ -10,8 +10,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from engine.model.device import SHARED_BYTES
+from kernels import batch_attention as sizes
 from kernels.batch import KEY_TILE, ROW_TILE, BatchMetadata
-from kernels.batch_attention import sizes, triton_kernel
+from kernels.batch_attention import triton_kernel
 from kernels.batch_attention.reference import batch_attention as reference
 from kernels.kv_commit.triton_kernel import kv_commit
 from kernels.scratch import Scratch

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import torch
 
 from engine.model.model_config import ModelConfig
-from kernels.lm_head.best import Best
+from kernels.lm_head import Best
 from kernels.product.tiles import num_blocks
 
 

@@ -63,7 +63,8 @@ def model():
 @pytest.fixture(autouse=True, scope="module")
 def _few_splits():
     """The interpreter takes its time for each program."""
-    from kernels.batch_attention import sizes, triton_kernel
+    from kernels import batch_attention as sizes
+    from kernels.batch_attention import triton_kernel
 
     with pytest.MonkeyPatch.context() as patch:
         for module in (sizes, triton_kernel):
