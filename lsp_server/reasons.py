@@ -1,118 +1,85 @@
-"""Why an answer was empty: a code for programs, a sentence for people, and the last of them."""
+"""Why an answer is empty, in the one vocabulary that there is, and a log of the last ones."""
 
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from itertools import groupby
-from typing import Any
+from typing import Any, Self
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from lsp_server import remedies
-from lsp_server.remedies import Remedy
+from lsp_server.remedies import (
+    ALLOW_FILE,
+    DOCTOR,
+    ENABLE,
+    ENABLE_LANGUAGE,
+    OPEN_SETTINGS,
+    REOPEN_FILE,
+    SHOW_LOGS,
+    TRIGGER,
+    WAIT,
+    Remedy,
+)
 
 
 class Reason(StrEnum):
-    """Why there is nothing to show."""
+    """Why there is nothing to show: a code for programs, a sentence for people, and what helps."""
 
-    DISABLED = "disabled"
-    DISABLED_LANGUAGE = "disabled_language"
-    DISABLED_FILE = "disabled_file"
-    PROSE = "prose"
-    EMPTY_FILE = "empty_file"
-    SECRET_FILE = "secret_file"
-    IGNORED_FILE = "ignored_file"
-    UNCLEAR_IGNORE_FILE = "unclear_ignore_file"
-    TOO_LARGE = "too_large"
-    LINE_TOO_LONG = "line_too_long"
-    BINARY = "binary"
-    OUT_OF_STEP = "out_of_step"
-    UNKNOWN_DOCUMENT = "unknown_document"
-    BAD_POSITION = "bad_position"
-    HOST_UNREACHABLE = "host_unreachable"
-    HOST_LOADING = "host_loading"
-    HOST_FAILED = "host_failed"
-    DEVICE_LOST = "device_lost"
-    SUPERSEDED = "superseded"
-    CANCELLED = "cancelled"
-    MODEL_SAID_NOTHING = "model_said_nothing"
-    ONLY_SENTINELS = "only_sentinels"
-    LEFT_SCOPE = "left_scope"
-    REPEATS_ITSELF = "repeats_itself"
-    ONLY_REPEATS_NEXT_LINES = "only_repeats_next_lines"
-    ONLY_REPEATS_REST = "only_repeats_rest"
-    BLANK = "blank"
-    BRACKET_ONLY = "bracket_only"
-    BREAKS_CODE = "breaks_code"
+    _value_: str
+    sentence: str
+    remedy: Remedy | None
 
-    @property
-    def sentence(self) -> str:
-        """The reason for people."""
-        return _SENTENCES[self]
+    def __new__(cls, code: str, sentence: str, remedy: Remedy | None = None) -> Self:
+        """A member with its code, which equals it, and what else is known of it."""
+        member = str.__new__(cls, code)
+        member._value_ = code
+        member.sentence = sentence
+        member.remedy = remedy
+        return member
 
-    @property
-    def remedy(self) -> Remedy | None:
-        """What a person can do about it, if anything."""
-        return _REMEDIES.get(self)
-
-
-_SENTENCES = {
-    Reason.DISABLED: "completion is switched off",
-    Reason.DISABLED_LANGUAGE: "completion is switched off for this language",
-    Reason.DISABLED_FILE: "a pattern of `disabled_globs` names the file",
-    Reason.PROSE: "nothing is suggested in prose by itself: ask for it, or switch the language on",
-    Reason.EMPTY_FILE: "nothing is suggested in an empty file by itself: ask for it",
-    Reason.SECRET_FILE: "the file may hold secrets: it is neither completed in nor sent",
-    Reason.IGNORED_FILE: "a .gitignore or .foregramignore names the file",
-    Reason.UNCLEAR_IGNORE_FILE: "a .gitignore or .foregramignore above the file is a link, no "
-    "ordinary file, or too large to judge: the file is left alone, to be sure",
-    Reason.TOO_LARGE: "the file is too large",
-    Reason.LINE_TOO_LONG: "the line, or another one of the file, is too long",
-    Reason.BINARY: "the file is binary",
-    Reason.OUT_OF_STEP: "a change to the file could not be applied; reopening it helps",
-    Reason.UNKNOWN_DOCUMENT: "the editor has not opened the document",
-    Reason.BAD_POSITION: "the position lies outside of the document",
-    Reason.HOST_UNREACHABLE: "the completion host cannot be reached",
-    Reason.HOST_LOADING: "the model is still being loaded",
-    Reason.HOST_FAILED: "the completion host reported a failure",
-    Reason.DEVICE_LOST: "the completion host lost its GPU",
-    Reason.SUPERSEDED: "a newer request took its place",
-    Reason.CANCELLED: "the editor cancelled the request",
-    Reason.MODEL_SAID_NOTHING: "the model had nothing to add",
-    Reason.ONLY_SENTINELS: "the model wrote only its own control tokens",
-    Reason.LEFT_SCOPE: "the model left the block that the cursor stands in",
-    Reason.REPEATS_ITSELF: "the model wrote the same again and again",
-    Reason.ONLY_REPEATS_NEXT_LINES: "the model only repeated the lines below the cursor",
-    Reason.ONLY_REPEATS_REST: "the model only repeated the rest of the line",
-    Reason.BLANK: "the model wrote only white space",
-    Reason.BRACKET_ONLY: "the model wrote only brackets",
-    Reason.BREAKS_CODE: "what the model wrote would have left the code broken here",
-}
+    DISABLED = "disabled", "completion is switched off", ENABLE
+    DISABLED_LANGUAGE = "disabled_language", "completion is off for this language", ENABLE_LANGUAGE
+    DISABLED_FILE = "disabled_file", "`disabled_globs` matches the file", OPEN_SETTINGS
+    PROSE = "prose", "prose gets suggestions only on request", ENABLE_LANGUAGE
+    EMPTY_FILE = "empty_file", "an empty file gets suggestions only on request", TRIGGER
+    SECRET_FILE = (
+        "secret_file",
+        "the file may hold secrets, so it is neither completed nor sent",
+        ALLOW_FILE,
+    )
+    IGNORED_FILE = "ignored_file", "a .gitignore or .foregramignore excludes the file", ALLOW_FILE
+    UNCLEAR_IGNORE_FILE = (
+        "unclear_ignore_file",
+        "a .gitignore or .foregramignore above the file is a link, too large, or not a regular "
+        "file, so the file is left alone to be safe",
+        ALLOW_FILE,
+    )
+    TOO_LARGE = "too_large", "the file is too large"
+    LINE_TOO_LONG = "line_too_long", "this line, or another line of the file, is too long"
+    BINARY = "binary", "the file is binary"
+    OUT_OF_STEP = "out_of_step", "a change to the file could not be applied", REOPEN_FILE
+    STALE_CHANGE = "stale_change", "the change is not newer than the text it was made for"
+    UNKNOWN_DOCUMENT = "unknown_document", "the editor has not opened the document", REOPEN_FILE
+    BAD_POSITION = "bad_position", "the position lies outside the document"
+    HOST_UNREACHABLE = "host_unreachable", "the completion host cannot be reached", DOCTOR
+    HOST_LOADING = "host_loading", "the model is still loading", WAIT
+    HOST_FAILED = "host_failed", "the completion host reported a failure", DOCTOR
+    DEVICE_LOST = "device_lost", "the completion host lost its GPU", SHOW_LOGS
+    SUPERSEDED = "superseded", "a newer request took its place"
+    CANCELLED = "cancelled", "the editor cancelled the request"
+    MODEL_SAID_NOTHING = "model_said_nothing", "the model had nothing to add", TRIGGER
+    ONLY_SENTINELS = "only_sentinels", "the model wrote only its own control tokens"
+    LEFT_SCOPE = "left_scope", "the model left the block that the cursor is in", TRIGGER
+    REPEATS_ITSELF = "repeats_itself", "the model kept repeating itself"
+    ONLY_REPEATS_NEXT_LINES = "only_repeats_next_lines", "the model only repeated the next lines"
+    ONLY_REPEATS_REST = "only_repeats_rest", "the model only repeated the rest of the line"
+    BLANK = "blank", "the model wrote only white space", TRIGGER
+    BRACKET_ONLY = "bracket_only", "the model wrote only brackets", TRIGGER
+    BREAKS_CODE = "breaks_code", "the suggestion would have broken the code here", TRIGGER
 
 
-_REMEDIES = {
-    Reason.DISABLED: remedies.ENABLE,
-    Reason.DISABLED_LANGUAGE: remedies.ENABLE_LANGUAGE,
-    Reason.DISABLED_FILE: remedies.OPEN_SETTINGS,
-    Reason.PROSE: remedies.ENABLE_LANGUAGE,
-    Reason.EMPTY_FILE: remedies.TRIGGER,
-    Reason.SECRET_FILE: remedies.ALLOW_FILE,
-    Reason.IGNORED_FILE: remedies.ALLOW_FILE,
-    Reason.UNCLEAR_IGNORE_FILE: remedies.ALLOW_FILE,
-    Reason.OUT_OF_STEP: remedies.REOPEN_FILE,
-    Reason.UNKNOWN_DOCUMENT: remedies.REOPEN_FILE,
-    Reason.HOST_UNREACHABLE: remedies.DOCTOR,
-    Reason.HOST_LOADING: remedies.WAIT,
-    Reason.HOST_FAILED: remedies.DOCTOR,
-    Reason.DEVICE_LOST: remedies.SHOW_LOGS,
-    Reason.MODEL_SAID_NOTHING: remedies.TRIGGER,
-    Reason.LEFT_SCOPE: remedies.TRIGGER,
-    Reason.BLANK: remedies.TRIGGER,
-    Reason.BRACKET_ONLY: remedies.TRIGGER,
-    Reason.BREAKS_CODE: remedies.TRIGGER,
-}
 HIDING = frozenset(
     {Reason.IGNORED_FILE, Reason.LINE_TOO_LONG, Reason.SECRET_FILE, Reason.UNCLEAR_IGNORE_FILE}
 )
@@ -121,6 +88,31 @@ HOST_TROUBLES = frozenset(
     {Reason.DEVICE_LOST, Reason.HOST_FAILED, Reason.HOST_LOADING, Reason.HOST_UNREACHABLE}
 )
 WITHDRAWN = frozenset({Reason.CANCELLED, Reason.SUPERSEDED})  # nobody waits for these any more
+_OF_HOST_STATES = {
+    "searching": Reason.HOST_UNREACHABLE,
+    "loading": Reason.HOST_LOADING,
+    "failed": Reason.HOST_FAILED,
+    "unreachable": Reason.HOST_UNREACHABLE,
+}
+_OF_FAILURES = {
+    "cancelled": Reason.SUPERSEDED,
+    "device_lost": Reason.DEVICE_LOST,
+    "host_gone": Reason.HOST_UNREACHABLE,
+    "loading": Reason.HOST_LOADING,
+    "stopped": Reason.HOST_UNREACHABLE,
+    "stopping": Reason.HOST_UNREACHABLE,
+    "superseded": Reason.SUPERSEDED,
+}
+
+
+def host_reason(state: str) -> Reason | None:
+    """Why a host in this state (`LinkState`) answers nothing; None for one that is ready."""
+    return _OF_HOST_STATES.get(state)
+
+
+def failure_reason(code: str) -> Reason:
+    """What a host's failure of this code means for the request that met it."""
+    return _OF_FAILURES.get(code, Reason.HOST_FAILED)
 
 
 class EmptyAnswer(msgspec.Struct, frozen=True):

@@ -19,7 +19,7 @@ from lsp_server.host.daemon import ensure_host
 from lsp_server.host.failures import boot_s
 from lsp_server.host.link import HostLink
 from lsp_server.host.search import LinkReport, Watch
-from lsp_server.permissions import Permissions
+from lsp_server.privacy.permissions import Permissions
 from lsp_server.reasons import HIDING, Reason, ReasonLog
 from lsp_server.setting_layers import Layer, SettingsProblem
 from lsp_server.settings import Settings, load_settings
@@ -248,7 +248,7 @@ class Session:
         if reason is not Reason.SECRET_FILE or not isinstance(snapshot, Snapshot):
             return ""
         found = self._permissions.secret(snapshot)
-        return "" if found is None else f"line {found.row + 1} looks like {found.what}"
+        return "" if found is None else found.sentence
 
     def _note(self, asked: Asked, reason: Reason) -> None:
         detail = self.detail(asked.uri, reason)

@@ -12,7 +12,6 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
-from msgspec.structs import FieldInfo
 
 from engine.config import Layout
 from engine.errors import ConfigurationError
@@ -22,9 +21,7 @@ from lsp_server.setting_layers import (
     SettingsProblem,
     default_cache_folder,
     environment_layer,
-    expected,
     file_layer,
-    metadata_of,
     usable_values,
     variable_of,
 )
@@ -202,26 +199,6 @@ def load_settings(*layers: Layer, environ: Mapping[str, str] | None = None) -> L
         names = _BY_VARIABLE if layer.is_text else _BY_KEY
         chosen.update(usable_values(layer, names, problems))
     return LoadedSettings(Settings(**chosen), tuple(problems))
-
-
-def settings_table() -> str:
-    """The README's table of settings, in Markdown."""
-    head = "| setting | variable | values | default | meaning |\n| --- | --- | --- | --- | --- |\n"
-    return head + "".join(map(_table_row, _BY_VARIABLE.items()))
-
-
-def _table_row(item: tuple[str, FieldInfo]) -> str:
-    variable, field = item
-    kind = metadata_of(field)
-    meaning = (kind.extra_json_schema or {})["description"]
-    default = (kind.extra or {}).get("default") or _default(field)
-    return f"| `{field.name}` | `{variable}` | {expected(kind)} | {default} | {meaning} |\n"
-
-
-def _default(field: FieldInfo) -> str:
-    if field.default in (None, "", (), msgspec.NODEFAULT):
-        return ""
-    return f"`{str(field.default).lower()}`"
 
 
 _FIELDS = msgspec.structs.fields(Settings)

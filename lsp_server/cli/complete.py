@@ -15,8 +15,8 @@ from engine.errors import InputError
 from engine.memory import peak_resident_bytes
 from lsp_server.cli.report import CompletionReport
 from lsp_server.cli.source_file import Location, SourceFile
-from lsp_server.prompt.privacy import Privacy
-from lsp_server.prompt.secret_texts import UNJUDGED, SecretLines
+from lsp_server.privacy.hidden_files import HiddenFiles
+from lsp_server.privacy.secret_texts import SecretLines
 from lsp_server.reasons import Reason
 
 
@@ -78,30 +78,28 @@ class JsonObject:
         self._out.write(json.dumps(report.as_json()) + "\n")
 
 
-_MARKS = (".git", ".foregramignore")
-
-
 def refuse_hidden(source: SourceFile, allowed: Sequence[str]) -> None:
     """Raise InputError for a file that is neither to be completed in nor read by a model."""
     path = source.path.absolute()
-    root = next((up for up in path.parents if any((up / mark).exists() for mark in _MARKS)), None)
-    privacy = Privacy([root] if root else [], allowed=allowed)
-    if not privacy.allows(path) and (why := _why_hidden(privacy, path, source.text)):
+    marks = (".git", ".foregramignore")  # of a repository's top folder
+    root = next((up for up in path.parents if any((up / mark).exists() for mark in marks)), None)
+    files = HiddenFiles([root] if root else [], allowed=allowed)
+    if not files.allows(path) and (why := _why_hidden(files, path, source.text)):
         raise InputError(
             f"{source.path}: {why}; to allow it, name it in the setting "
             f"allow_secret_files (FOREGRAM_ALLOW_SECRET_FILES={path.name})"
         )
 
 
-def _why_hidden(privacy: Privacy, path: Path, text: str) -> str:
-    if hidden := privacy.hidden(path):
-        return Reason(hidden.value).sentence
+def _why_hidden(files: HiddenFiles, path: Path, text: str) -> str:
+    if reason := files.reason(path):
+        return reason.sentence
     secret = SecretLines().follow(text.split("\n"))
     if secret is None:
         return ""
-    if secret.what == UNJUDGED:
-        return f"line {secret.row + 1} is too long to be looked at"
-    return f"{Reason.SECRET_FILE.sentence} (line {secret.row + 1} looks like {secret.what})"
+    if secret.reason is Reason.LINE_TOO_LONG:
+        return f"line {secret.row + 1} is too long to be checked for secrets"
+    return f"{secret.reason.sentence} ({secret.sentence})"
 
 
 def open_buffers(

@@ -14,41 +14,18 @@ from lsp_server.completion.generations import Generations
 from lsp_server.completion.item import Insertion, inline_item
 from lsp_server.completion.type_through import Remainder, TypeThrough
 from lsp_server.documents.document import Snapshot
-from lsp_server.documents.documents import DocumentRefused, Documents, RefusalReason
+from lsp_server.documents.documents import DocumentRefused, Documents
 from lsp_server.documents.encoding import from_code_points
 from lsp_server.host.link import HostLink
-from lsp_server.host.search import LinkState
-from lsp_server.permissions import Permissions
+from lsp_server.privacy.permissions import Permissions
 from lsp_server.prompt.extent import Trigger
-from lsp_server.reasons import HOST_TROUBLES, WITHDRAWN, Reason
+from lsp_server.reasons import HOST_TROUBLES, WITHDRAWN, Reason, failure_reason, host_reason
 from lsp_server.settings import Settings
 
 _LONGEST_LINE = 100_000  # characters; nobody writes such a line by hand
 _VARIETY = 0.8  # temperature of all candidates but the first
 _VARIETY_S = 3.0  # after this no third candidate is begun
 _SECOND_S = 10.0  # and after this no second one, which who asks is waiting for
-_REFUSALS: dict[RefusalReason, Reason] = {
-    "unknown": Reason.UNKNOWN_DOCUMENT,
-    "too large": Reason.TOO_LARGE,
-    "binary": Reason.BINARY,
-    "stale version": Reason.OUT_OF_STEP,
-    "out of step": Reason.OUT_OF_STEP,
-}
-_NO_HOST: dict[LinkState, Reason] = {
-    "searching": Reason.HOST_UNREACHABLE,
-    "loading": Reason.HOST_LOADING,
-    "failed": Reason.HOST_FAILED,
-    "unreachable": Reason.HOST_UNREACHABLE,
-}
-_FAILURES = {
-    "cancelled": Reason.SUPERSEDED,
-    "device_lost": Reason.DEVICE_LOST,
-    "host_gone": Reason.HOST_UNREACHABLE,
-    "loading": Reason.HOST_LOADING,
-    "stopped": Reason.HOST_UNREACHABLE,
-    "stopping": Reason.HOST_UNREACHABLE,
-    "superseded": Reason.SUPERSEDED,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +102,13 @@ class Completer:
         """Why nothing is written in a document by itself; None where something is."""
         snapshot = self._documents.snapshot(uri)
         if isinstance(snapshot, DocumentRefused):
-            return _REFUSALS[snapshot.reason]
+            return snapshot.reason
         permissions = self._permissions()
         return permissions.refusal(snapshot) or permissions.silence(snapshot)
 
     def hindrance(self, uri: str) -> Reason | None:
         """Why nothing would be written now: the document's reason, or the host's."""
-        return self.left_alone(uri) or _NO_HOST.get(self._link.state)
+        return self.left_alone(uri) or host_reason(self._link.state)
 
     def catch_up(self, uri: str) -> None:
         """Do what was put off while the user typed."""
@@ -150,7 +127,7 @@ class Completer:
     def _cursor(self, asked: Asked) -> Cursor | Reason:
         snapshot = self._documents.snapshot(asked.uri)
         if isinstance(snapshot, DocumentRefused):
-            return _REFUSALS[snapshot.reason]
+            return snapshot.reason
         if _is_long(snapshot, asked.position.line):  # first: all else would look at the line
             return Reason.LINE_TOO_LONG
         if (reason := self._permissions().refusal(snapshot)) is not None:
@@ -174,7 +151,7 @@ class Completer:
         """Have a completion written, and more of them for who asks; why there is none."""
         state = await self._link.ready(lambda: not self._is_outdated(cursor.snapshot))
         if state != "ready":
-            return Reason.SUPERSEDED if self._is_outdated(cursor.snapshot) else _NO_HOST[state]
+            return Reason.SUPERSEDED if self._is_outdated(cursor.snapshot) else host_reason(state)
         settings = self._settings()
         if cursor.trigger is Trigger.INVOKED:
             return await self._candidates(cursor, settings)
@@ -221,7 +198,7 @@ class Completer:
         outcome = await generation.outcome(cursor.origin.snapshot, cursor.origin.position)
         self._generations.finished(generation)
         if isinstance(outcome, Failed):
-            return _FAILURES.get(outcome.code, Reason.HOST_FAILED)
+            return failure_reason(outcome.code)
         # None: the user typed something else than what is written.
         return Reason.SUPERSEDED if outcome is None else generation.reason
 

@@ -35,18 +35,6 @@ class Insertion:
         """The same with the line before it: flickers less in VS Code on accept by word."""
         return replace(self, start=0, text=line_text[: self.start] + self.text)
 
-    def over(self, selected: "Selected", line_text: str) -> Self | None:
-        """The same over the range of the menu's item, or None if it does not begin with it.
-
-        VS Code hides what does not.
-        """
-        if not selected.start <= self.start <= selected.end:
-            return None
-        text = line_text[selected.start : self.start] + self.text
-        if not text.startswith(selected.text):
-            return None
-        return replace(self, start=selected.start, end=max(selected.end, self.end), text=text)
-
 
 @dataclass(frozen=True, slots=True)
 class Selected:

@@ -35,11 +35,6 @@ class Snapshot:
         """A position as the client counts."""
         return to_client_position(self.lines, position, self.encoding)
 
-    def offset(self, position: Position) -> int:
-        """Code points before `position`, each line end counted as one."""
-        before = self.lines[: position.line]
-        return sum(map(len, before)) + len(before) + position.character
-
     def prefix_of_line(self, position: Position) -> str:
         """What stands before `position` in its line."""
         return self.line(position.line)[: position.character]

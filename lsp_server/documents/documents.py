@@ -3,24 +3,15 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Literal
 
 from lsprotocol import types
 
 from engine.host.protocol import LineSplice
 from lsp_server.documents.document import Document, Snapshot
 from lsp_server.documents.line_buffer import num_utf8_bytes
+from lsp_server.reasons import Reason
 
 MAX_DOCUMENT_BYTES = 20 * 2**20
-
-RefusalReason = Literal["unknown", "too large", "binary", "stale version", "out of step"]
-_SENTENCES: dict[RefusalReason, str] = {
-    "unknown": "the editor has not opened it",
-    "too large": f"it is larger than {MAX_DOCUMENT_BYTES // 2**20} MB",
-    "binary": "it is binary: it holds a NUL character",
-    "stale version": "the change is not newer than the text it was made for",
-    "out of step": "a change to it could not be applied; reopening it helps",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +19,13 @@ class DocumentRefused:
     """Why there is no text for this URI, or why a change to it was not taken."""
 
     uri: str
-    reason: RefusalReason
+    reason: Reason
     language_id: str = ""
 
     @property
     def sentence(self) -> str:
         """The reason for people."""
-        return f"{self.uri}: {_SENTENCES[self.reason]}"
+        return f"{self.uri}: {self.reason.sentence}"
 
 
 class Documents:
@@ -49,13 +40,8 @@ class Documents:
 
     def snapshot(self, uri: str) -> Snapshot | DocumentRefused:
         """The document as it is now, or why there is none."""
-        held = self._held.get(uri) or DocumentRefused(uri, "unknown")
+        held = self._held.get(uri) or DocumentRefused(uri, Reason.UNKNOWN_DOCUMENT)
         return held.snapshot() if isinstance(held, Document) else held
-
-    def refusal(self, uri: str) -> DocumentRefused | None:
-        """Why there is no text for this URI; None where there is one."""
-        held = self._held.get(uri) or DocumentRefused(uri, "unknown")
-        return held if isinstance(held, DocumentRefused) else None
 
     def splices_since(self, uri: str, version: int) -> tuple[LineSplice, ...] | None:
         """What turns the lines of `version` into the present ones; None where it is not known.
@@ -89,11 +75,11 @@ class Documents:
         """
         held = self._held.get(uri)
         if held is None:
-            return DocumentRefused(uri, "unknown")
+            return DocumentRefused(uri, Reason.UNKNOWN_DOCUMENT)
         if isinstance(held, DocumentRefused):
             return self._start_anew(held, version, changes)
         if version <= held.version:
-            return DocumentRefused(uri, "stale version", held.language_id)
+            return DocumentRefused(uri, Reason.STALE_CHANGE, held.language_id)
         return self._apply(held, version, changes)
 
     def close(self, uri: str) -> None:
@@ -105,7 +91,7 @@ class Documents:
         for each in (uri, *self._cells.get(uri, ())):
             held = self._held.get(each)
             if isinstance(held, Document):
-                self._refuse(each, "out of step", held.language_id)
+                self._refuse(each, Reason.OUT_OF_STEP, held.language_id)
 
     def open_notebook(self, params: types.DidOpenNotebookDocumentParams) -> None:
         """Hold the cells of a notebook, each as a document."""
@@ -128,10 +114,6 @@ class Documents:
         named = [cell.uri for cell in params.cell_text_documents]
         for uri in (*named, *self._cells.pop(params.notebook_document.uri, ())):
             self.close(uri)
-
-    def cells(self, notebook_uri: str) -> tuple[str, ...]:
-        """The URIs of a notebook's cells in their order; empty for a notebook that is not open."""
-        return tuple(self._cells.get(notebook_uri, ()))
 
     def _restructure(
         self, notebook_uri: str, structure: types.NotebookDocumentCellChangeStructure
@@ -174,29 +156,29 @@ class Documents:
         held = self._held[refused.uri]
         return self._apply(held, version, later) if isinstance(held, Document) else refusal
 
-    def _refuse(self, uri: str, reason: RefusalReason, language_id: str) -> DocumentRefused:
+    def _refuse(self, uri: str, reason: Reason, language_id: str) -> DocumentRefused:
         self._held[uri] = refused = DocumentRefused(uri, reason, language_id)
         return refused
 
 
 def _attempt(
     document: Document, version: int, changes: Sequence[types.TextDocumentContentChangeEvent]
-) -> RefusalReason | None:
+) -> Reason | None:
     try:
         document.change(version, changes)
     except ValueError:
-        return "out of step"
-    return "too large" if document.num_bytes > MAX_DOCUMENT_BYTES else None
+        return Reason.OUT_OF_STEP
+    return Reason.TOO_LARGE if document.num_bytes > MAX_DOCUMENT_BYTES else None
 
 
 def _first_reason(
     changes: Sequence[types.TextDocumentContentChangeEvent],
-) -> RefusalReason | None:
+) -> Reason | None:
     return next(filter(None, (_reason_against(change.text) for change in changes)), None)
 
 
-def _reason_against(text: str) -> RefusalReason | None:
+def _reason_against(text: str) -> Reason | None:
     # Code points are at most bytes, so the first test spares the second its copy of a huge text.
     if len(text) > MAX_DOCUMENT_BYTES or num_utf8_bytes(text) > MAX_DOCUMENT_BYTES:
-        return "too large"
-    return "binary" if "\0" in text else None
+        return Reason.TOO_LARGE
+    return Reason.BINARY if "\0" in text else None

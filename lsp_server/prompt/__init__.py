@@ -1,1 +1,1 @@
-"""What a request says about its cursor and what it may see. It knows no editor and no model."""
+"""Where a cursor stands in its code, and how much to write there. It knows no editor and no model."""

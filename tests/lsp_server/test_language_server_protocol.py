@@ -11,6 +11,7 @@ from lsprotocol import types
 
 from lsp_server.documents.documents import Documents
 from lsp_server.language_server_protocol import DocumentServer
+from lsp_server.reasons import Reason
 
 URI = "file:///a.py"
 NOTEBOOK = "file:///n.ipynb"
@@ -306,7 +307,7 @@ def test_a_closed_document_is_forgotten(initialized, server):
     initialized.open("a")
     initialized.notify("textDocument/didClose", {"textDocument": {"uri": URI}})
     assert text_of(initialized.ask_inline()) == "Automatic|"
-    assert server.documents.refusal(URI).reason == "unknown"
+    assert server.documents.snapshot(URI).reason is Reason.UNKNOWN_DOCUMENT
 
 
 @pytest.mark.parametrize(
@@ -317,7 +318,7 @@ def test_a_change_that_cannot_be_read_puts_the_document_out_of_step(initialized,
     initialized.change(2, change)
     initialized.change(3, at(0, 0, 0, "b"))
     initialized.ask_inline()
-    assert server.documents.refusal(URI).reason == "out of step"
+    assert server.documents.snapshot(URI).reason is Reason.OUT_OF_STEP
     initialized.change(4, {"text": "whole"})
     assert text_of(initialized.ask_inline()) == "Automatic|whole"
 
@@ -349,7 +350,7 @@ def test_notebook_cells_are_documents(initialized, server):
     structure = {"array": array, "didOpen": [cell_text("b")]}
     change_notebook(initialized, {"structure": structure, "textContent": [edit]})
     initialized.ask_inline()
-    held = [server.documents.snapshot(uri).lines for uri in server.documents.cells(NOTEBOOK)]
+    held = [server.documents.snapshot(uri).lines for uri in server.documents._cells[NOTEBOOK]]
     assert held == [("xy",), ("x",)]
 
 
@@ -365,7 +366,7 @@ def test_a_notebook_change_that_cannot_be_read_puts_its_cells_out_of_step(initia
     open_notebook(initialized)
     change_notebook(initialized, 7)
     initialized.ask_inline()
-    assert server.documents.refusal(f"{NOTEBOOK}#a").reason == "out of step"
+    assert server.documents.snapshot(f"{NOTEBOOK}#a").reason is Reason.OUT_OF_STEP
 
 
 # --- Failures ------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Reasons of empty answers, and the log of the last of them."""
 
-from lsp_server.prompt.privacy import Hidden
 from lsp_server.reasons import Reason, ReasonLog, answers_from_json, base_name
 
 
@@ -12,14 +11,6 @@ def test_remedies_are_of_the_words_that_editors_know():
     known = "enable enableLanguage openSettings trigger allowFile reopenFile doctor wait showLogs"
     actions = {reason.remedy.action for reason in Reason if reason.remedy is not None}
     assert actions == set(known.split())
-
-
-def test_hidden_files_have_reasons_of_the_same_code():
-    assert [Reason(hidden.value) for hidden in Hidden] == [
-        Reason.SECRET_FILE,
-        Reason.IGNORED_FILE,
-        Reason.UNCLEAR_IGNORE_FILE,
-    ]
 
 
 def test_the_log_keeps_the_last_answers():

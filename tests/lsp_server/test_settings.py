@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from lsp_server.setting_layers import Layer
-from lsp_server.settings import Settings, load_settings, settings_table
+from lsp_server.settings import Settings, load_settings
+from tests.support.settings_table import settings_table
 
 
 @pytest.fixture

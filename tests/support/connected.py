@@ -14,7 +14,7 @@ from lsp_server.completion.cursor import Asked
 from lsp_server.documents.documents import Documents
 from lsp_server.host.address import HostAddress
 from lsp_server.host.link import HostLink
-from lsp_server.permissions import Permissions
+from lsp_server.privacy.permissions import Permissions
 from lsp_server.prompt.extent import Trigger
 from lsp_server.settings import Settings
 from tests.support.running_host import HeldEngine, RunningHost, running_host

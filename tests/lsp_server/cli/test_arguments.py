@@ -8,9 +8,9 @@ import pytest
 
 from engine.config import PRESETS
 from lsp_server.cli.arguments import build_parser
-from lsp_server.settings import settings_table
+from tests.support.settings_table import settings_table
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+README = (Path(__file__).parents[3] / "README.md").read_text()
 
 
 def commands_of(parser):

@@ -14,8 +14,8 @@ from engine.errors import InputError
 from lsp_server.cli.complete import Cursor, JsonObject, complete, open_buffers, refuse_hidden
 from lsp_server.cli.source_file import SourceFile
 from lsp_server.cli.terminal import PlainText
-from lsp_server.prompt.privacy import Hidden, Privacy
-from lsp_server.reasons import Reason
+from lsp_server.privacy.hidden_files import HiddenFiles
+from lsp_server.reasons import HIDING, Reason
 from tests.support.fake_engine import FakeEngine
 
 FIELDS = [
@@ -128,9 +128,9 @@ def test_a_second_ctrl_c_interrupts_as_usual():
     assert signal.getsignal(signal.SIGINT) is before
 
 
-@pytest.mark.parametrize("hidden", Hidden)
-def test_each_reason_to_hide_a_file_is_a_sentence(hidden, monkeypatch):
-    monkeypatch.setattr(Privacy, "hidden", lambda self, path: hidden)
-    sentence = re.escape(Reason(hidden.value).sentence)
+@pytest.mark.parametrize("reason", sorted(HIDING - {Reason.LINE_TOO_LONG}))
+def test_each_reason_to_hide_a_file_is_a_sentence(reason, monkeypatch):
+    monkeypatch.setattr(HiddenFiles, "reason", lambda self, path: reason)
+    sentence = re.escape(reason.sentence)
     with pytest.raises(InputError, match=rf"a\.py: {sentence}; to allow it"):
         refuse_hidden(source(), [])

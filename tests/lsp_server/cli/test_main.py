@@ -192,9 +192,9 @@ def test_a_terminal_gets_the_view(source_path, engine, monkeypatch, capsys):
         (
             ".env",
             "KEY=1\n",
-            ".env: the file may hold secrets: it is neither completed in nor sent; to allow it, name",
+            ".env: the file may hold secrets, so it is neither completed nor sent; to allow it, name",
         ),
-        ("draft.py", "x = 1\n", "draft.py: a .gitignore or .foregramignore names the file; to"),
+        ("draft.py", "x = 1\n", "draft.py: a .gitignore or .foregramignore excludes the file; to"),
         (
             "a.txt",
             "-----BEGIN PRIVATE KEY-----\n",

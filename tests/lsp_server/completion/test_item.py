@@ -59,14 +59,6 @@ def test_accepting_runs_the_command_with_the_completions_id():
     assert made.filter_text is None
 
 
-def test_an_item_begins_with_what_the_menu_has_selected():
-    line = "items.app()"
-    insertion = Insertion.at_cursor(Position(0, 9), Processed("end(x)", 2))
-    assert insertion.over(Selected(6, 9, "append"), line) == Insertion(0, 6, 11, "append(x)")
-    assert insertion.over(Selected(6, 9, "apply"), line) is None
-    assert insertion.over(Selected(0, 3, "append"), line) is None
-
-
 def test_a_completion_made_after_the_menus_item_contains_it():
     selected = Selected(6, 9, "append")
     assert selected.applied("items.app()") == "items.append()"

@@ -67,12 +67,6 @@ def test_a_line_outside_the_text_is_empty():
     assert [snapshot.line(number) for number in (-1, 0, 1, 2)] == ["", "x", "y", ""]
 
 
-def test_an_offset_counts_every_line_end_as_one():
-    snapshot = opened("ab\r\n🦉c\rd").snapshot()
-    assert "\n".join(snapshot.lines)[snapshot.offset(Position(2, 0)) :] == "d"
-    assert snapshot.offset(Position(1, 1)) == 4
-
-
 def test_splices_since_a_version_turn_its_lines_into_the_present_ones():
     document, rng = opened("one\ntwo\nthree"), random.Random(3)  # noqa: S311 - a draw, no secret
     known = {1: document.snapshot().lines}

@@ -5,6 +5,7 @@ from lsprotocol import types
 
 from engine.host.protocol import LineSplice
 from lsp_server.documents.documents import MAX_DOCUMENT_BYTES, DocumentRefused, Documents
+from lsp_server.reasons import Reason
 
 URI = "file:///a.py"
 TOO_MUCH = "é" * (MAX_DOCUMENT_BYTES // 2 + 1)
@@ -37,7 +38,6 @@ def test_an_open_document_follows_its_changes():
     documents = holding("a")
     assert documents.change(URI, 2, [part(1, 1, "b"), part(2, 2, "c")]) is None
     assert documents.snapshot(URI).lines == ("abc",)
-    assert documents.refusal(URI) is None
     assert documents.splices_since(URI, 1) == (
         LineSplice(0, 1, ("ab",)),
         LineSplice(0, 1, ("abc",)),
@@ -55,7 +55,7 @@ def test_changes_count_in_the_encoding_agreed_upon():
 def test_a_closed_document_is_unknown_again():
     documents = holding("a")
     documents.close(URI)
-    assert documents.snapshot(URI) == DocumentRefused(URI, "unknown")
+    assert documents.snapshot(URI) == DocumentRefused(URI, Reason.UNKNOWN_DOCUMENT)
     assert documents.uris() == ()
 
 
@@ -76,8 +76,8 @@ def test_an_empty_document_is_held():
 
 def test_an_unknown_document_is_a_refusal_not_a_failure():
     documents = Documents()
-    unknown = DocumentRefused(URI, "unknown")
-    assert documents.snapshot(URI) == documents.refusal(URI) == unknown
+    unknown = DocumentRefused(URI, Reason.UNKNOWN_DOCUMENT)
+    assert documents.snapshot(URI) == unknown
     assert documents.change(URI, 2, [whole("x")]) == unknown
     assert documents.splices_since(URI, 1) is None
     documents.close(URI)
@@ -85,33 +85,34 @@ def test_an_unknown_document_is_a_refusal_not_a_failure():
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"), [(TOO_MUCH, "too large"), ("\x7fELF\0", "binary"), ("a\0", "binary")]
+    ("text", "reason"),
+    [(TOO_MUCH, Reason.TOO_LARGE), ("\x7fELF\0", Reason.BINARY), ("a\0", Reason.BINARY)],
 )
 def test_what_is_no_source_text_is_refused_and_not_kept(text, reason):
     documents = Documents()
     refused = documents.open(item(text))
-    assert refused == documents.snapshot(URI) == documents.refusal(URI)
+    assert refused == documents.snapshot(URI)
     assert (refused.reason, refused.language_id) == (reason, "python")
     assert documents.uris() == ()
 
 
-@pytest.mark.parametrize(("text", "reason"), [(TOO_MUCH, "too large"), ("\0", "binary")])
+@pytest.mark.parametrize(("text", "reason"), [(TOO_MUCH, Reason.TOO_LARGE), ("\0", Reason.BINARY)])
 def test_a_change_can_make_a_document_one_that_is_refused(text, reason):
     documents = holding("a")
     assert documents.change(URI, 2, [part(0, 0, text)]).reason == reason
-    assert documents.refusal(URI).reason == reason
+    assert documents.snapshot(URI).reason == reason
 
 
 def test_a_document_may_grow_to_the_limit_and_not_beyond():
     documents = holding("x" * (MAX_DOCUMENT_BYTES - 1))
     assert documents.change(URI, 2, [part(0, 0, "x")]) is None
-    assert documents.change(URI, 3, [part(0, 0, "x")]).reason == "too large"
+    assert documents.change(URI, 3, [part(0, 0, "x")]).reason == Reason.TOO_LARGE
 
 
 def test_changes_to_a_refused_document_are_left_out_until_one_brings_the_whole_text():
     documents = Documents()
     documents.open(item("\0"))
-    assert documents.change(URI, 2, [part(0, 1, "")]).reason == "binary"
+    assert documents.change(URI, 2, [part(0, 1, "")]).reason == Reason.BINARY
     assert documents.change(URI, 3, [part(0, 1, ""), whole("ab"), part(2, 2, "c")]) is None
     assert documents.snapshot(URI).lines == ("abc",)
     assert (documents.snapshot(URI).version, documents.snapshot(URI).language_id) == (3, "python")
@@ -120,7 +121,7 @@ def test_changes_to_a_refused_document_are_left_out_until_one_brings_the_whole_t
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_a_change_that_is_not_newer_is_refused_and_the_text_stays(version):
     documents = holding("a", version=3)
-    assert documents.change(URI, version, [part(0, 1, "x")]).reason == "stale version"
+    assert documents.change(URI, version, [part(0, 1, "x")]).reason == Reason.STALE_CHANGE
     assert documents.snapshot(URI).lines == ("a",)
     assert documents.change(URI, 4, [part(0, 1, "y")]) is None
     assert documents.snapshot(URI).lines == ("y",)
@@ -128,8 +129,8 @@ def test_a_change_that_is_not_newer_is_refused_and_the_text_stays(version):
 
 def test_a_range_that_makes_no_sense_puts_the_document_out_of_step():
     documents = holding("abc")
-    assert documents.change(URI, 2, [part(0, 1, "x"), part(2, 1, "y")]).reason == "out of step"
-    assert documents.snapshot(URI).reason == "out of step"
+    assert documents.change(URI, 2, [part(0, 1, "x"), part(2, 1, "y")]).reason == Reason.OUT_OF_STEP
+    assert documents.snapshot(URI).reason == Reason.OUT_OF_STEP
     documents.open(item("abc", version=3))
     assert documents.snapshot(URI).lines == ("abc",)
 
@@ -139,7 +140,7 @@ def test_a_lost_change_puts_the_document_out_of_step_and_no_other():
     documents.open(item("b", uri="file:///b.py"))
     documents.lose_step(URI)
     documents.lose_step("file:///unknown.py")
-    assert documents.refusal(URI).reason == "out of step"
+    assert documents.snapshot(URI).reason == Reason.OUT_OF_STEP
     assert documents.uris() == ("file:///b.py",)
 
 
@@ -183,7 +184,7 @@ def structure(start, delete_count, *names, opened=(), closed=()):
 
 def cells_of(documents):
     """Name and text of each cell, in their order."""
-    uris = documents.cells(NOTEBOOK)
+    uris = documents._cells.get(NOTEBOOK, ())
     return {uri.partition("#")[2]: documents.snapshot(uri).lines[0] for uri in uris}
 
 
@@ -206,7 +207,7 @@ def test_cells_are_added_and_removed_in_one_change():
     )
     change(documents, structure=replaced)
     assert list(cells_of(documents).items()) == [("a", "1"), ("d", "4"), ("e", "5"), ("c", "3")]
-    assert documents.refusal(f"{NOTEBOOK}#b").reason == "unknown"
+    assert documents.snapshot(f"{NOTEBOOK}#b").reason == Reason.UNKNOWN_DOCUMENT
 
 
 def test_a_cell_that_moves_keeps_its_text():
@@ -233,13 +234,15 @@ def test_a_closed_notebook_takes_all_its_cells_along():
     named = [types.TextDocumentIdentifier(f"{NOTEBOOK}#a")]
     identifier = types.NotebookDocumentIdentifier(NOTEBOOK)
     documents.close_notebook(types.DidCloseNotebookDocumentParams(identifier, named))
-    assert (documents.uris(), documents.cells(NOTEBOOK)) == ((), ())
+    assert (documents.uris(), documents._cells.get(NOTEBOOK, ())) == ((), ())
 
 
 def test_a_lost_change_of_a_notebook_puts_all_its_cells_out_of_step():
     documents = notebook_of(a="1", b="2")
     documents.lose_step(NOTEBOOK)
-    assert {documents.refusal(uri).reason for uri in documents.cells(NOTEBOOK)} == {"out of step"}
+    assert {documents.snapshot(uri).reason for uri in documents._cells.get(NOTEBOOK, ())} == {
+        Reason.OUT_OF_STEP
+    }
 
 
 def test_unknown_notebooks_and_changes_without_cells_are_no_trouble():

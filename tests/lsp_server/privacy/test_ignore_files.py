@@ -6,8 +6,9 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from lsp_server.prompt.ignore_files import Ignored, IgnoreFiles, SettingGlobs
-from lsp_server.prompt.privacy import Hidden, Privacy
+from lsp_server.privacy.hidden_files import HiddenFiles
+from lsp_server.privacy.ignore_files import IgnoreFiles, SettingGlobs
+from lsp_server.reasons import Reason
 
 SLOW = ["?*" * 60 + "b*"] * 2_000
 FILE = PurePosixPath("src/a.py")
@@ -76,48 +77,48 @@ def test_what_is_no_list_of_ordinary_size_hides_what_is_below_it(tmp_path, name,
     (tmp_path / "src").mkdir()
     (tmp_path / ".gitignore").write_text("")
     make(tmp_path / "src" / name)
-    privacy = Privacy([tmp_path])
+    files = HiddenFiles([tmp_path])
     began = time.monotonic()
-    assert privacy.hidden(tmp_path / FILE) is Hidden.UNCLEAR
-    assert privacy.hidden(tmp_path / "b.py") is None
+    assert files.reason(tmp_path / FILE) is Reason.UNCLEAR_IGNORE_FILE
+    assert files.reason(tmp_path / "b.py") is None
     assert time.monotonic() - began < 2.0
-    assert Privacy([tmp_path], allowed=["src/"]).hidden(tmp_path / FILE) is None
+    assert HiddenFiles([tmp_path], allowed=["src/"]).reason(tmp_path / FILE) is None
 
 
 def test_patterns_that_take_all_day_are_given_up_in_time(tmp_path):
     a_pattern_that_takes_all_day(tmp_path / ".gitignore")
     began = time.process_time()
     verdict = IgnoreFiles().verdict(tmp_path, PurePosixPath("a" * 250))
-    assert verdict is Ignored.UNCLEAR
+    assert verdict is Reason.UNCLEAR_IGNORE_FILE
     assert time.process_time() - began < 1.0
 
 
 def test_a_file_below_more_folders_than_people_make_is_unclear(tmp_path):
     deep = PurePosixPath(*["d"] * 3_000, "a.py")
-    assert IgnoreFiles().verdict(tmp_path, deep) is Ignored.UNCLEAR
+    assert IgnoreFiles().verdict(tmp_path, deep) is Reason.UNCLEAR_IGNORE_FILE
 
 
 def test_a_list_that_becomes_usable_is_used(tmp_path):
     a_pipe(tmp_path / ".gitignore")
     files = IgnoreFiles()
-    assert files.verdict(tmp_path, FILE) is Ignored.UNCLEAR
+    assert files.verdict(tmp_path, FILE) is Reason.UNCLEAR_IGNORE_FILE
     (tmp_path / ".gitignore").unlink()
-    assert files.verdict(tmp_path, FILE) is Ignored.NO
+    assert files.verdict(tmp_path, FILE) is None
     (tmp_path / ".gitignore").write_text("src\n")
-    assert files.verdict(tmp_path, FILE) is Ignored.YES
+    assert files.verdict(tmp_path, FILE) is Reason.IGNORED_FILE
 
 
 def test_a_verdict_that_is_known_costs_no_reading(tmp_path, monkeypatch):
     (tmp_path / ".gitignore").write_text("*.log\n")
     files = IgnoreFiles()
-    assert files.verdict(tmp_path, FILE) is Ignored.NO
-    monkeypatch.setattr("lsp_server.prompt.ignore_files.is_ignored", None)
-    monkeypatch.setattr("lsp_server.prompt.ignore_files._text", None)
-    assert files.verdict(tmp_path, FILE) is Ignored.NO
+    assert files.verdict(tmp_path, FILE) is None
+    monkeypatch.setattr("lsp_server.privacy.ignore_files.is_ignored", None)
+    monkeypatch.setattr("lsp_server.privacy.ignore_files._text", None)
+    assert files.verdict(tmp_path, FILE) is None
 
 
 @pytest.mark.parametrize("unclear", [True, False])
 def test_a_setting_that_cannot_be_judged_is_answered_on_the_safe_side(unclear):
     many = SettingGlobs((f"d{number}" for number in range(100_000)), unclear=unclear)
     slow = SettingGlobs(SLOW, unclear=unclear)
-    assert many.name("a.py") is slow.name("a" * 250) is unclear
+    assert many.match("a.py") is slow.match("a" * 250) is unclear

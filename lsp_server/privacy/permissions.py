@@ -6,10 +6,10 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from lsp_server.documents.document import Snapshot
-from lsp_server.prompt.ignore_files import SettingGlobs
+from lsp_server.privacy.hidden_files import HiddenFiles
+from lsp_server.privacy.ignore_files import SettingGlobs
+from lsp_server.privacy.secret_texts import SecretLines, SecretText
 from lsp_server.prompt.line_scan import PROSE
-from lsp_server.prompt.privacy import Privacy
-from lsp_server.prompt.secret_texts import UNJUDGED, SecretLines, SecretText
 from lsp_server.reasons import Reason, base_name
 from lsp_server.settings import Settings
 
@@ -20,7 +20,7 @@ class Permissions:
     def __init__(self, roots: Sequence[Path], settings: Settings) -> None:
         self._roots = roots
         self._settings = settings
-        self._privacy = Privacy(roots, allowed=settings.allow_secret_files)
+        self._files = HiddenFiles(roots, allowed=settings.allow_secret_files)
         self._disabled = SettingGlobs(settings.disabled_globs, unclear=True)
         self._secrets: dict[str, SecretLines] = {}  # by document
 
@@ -31,7 +31,7 @@ class Permissions:
             return Reason.DISABLED
         if not settings.languages.get(snapshot.language_id, True):
             return Reason.DISABLED_LANGUAGE
-        if self._disabled.name(self.path_of(snapshot.uri)):
+        if self._disabled.match(self.path_of(snapshot.uri)):
             return Reason.DISABLED_FILE
         return self._hidden(snapshot)
 
@@ -62,19 +62,17 @@ class Permissions:
 
     def _hidden(self, snapshot: Snapshot) -> Reason | None:
         path = _path(snapshot.uri)
-        if path is not None and (hidden := self._privacy.hidden(path)):
-            return Reason(hidden.value)
+        if path is not None and (reason := self._files.reason(path)):
+            return reason
         secret = self.secret(snapshot)
-        if secret is None:
-            return None
-        return Reason.LINE_TOO_LONG if secret.what == UNJUDGED else Reason.SECRET_FILE
+        return None if secret is None else secret.reason
 
     def secret(self, snapshot: Snapshot) -> SecretText | None:
         """The first secret that stands in a text, unless its file is allowed."""
         path = _path(snapshot.uri)
         known = self._secrets.setdefault(snapshot.uri, SecretLines())
         found = known.follow(snapshot.lines)
-        is_allowed = found is not None and path is not None and self._privacy.allows(path)
+        is_allowed = found is not None and path is not None and self._files.allows(path)
         return None if is_allowed else found
 
 

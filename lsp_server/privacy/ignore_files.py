@@ -9,25 +9,17 @@ import stat
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from enum import Enum, auto
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple, TypeVar
 
-from lsp_server.prompt.globs import GlobList, TooMuchWorkError, Work
+from lsp_server.privacy.globs import GlobList, TooMuchWorkError, Work
+from lsp_server.reasons import Reason
 
 IGNORE_FILES = (".gitignore", ".foregramignore")  # in one folder the second has the last word
 _MAX_FOLDERS = 2_000
 _MAX_VERDICTS = 10_000
 _MAX_DEPTH = 128  # folders between the workspace's and a file
 _MAX_BYTES = 2**18  # above any list that people write
-
-
-class Ignored(Enum):
-    """What the lists say of a file."""
-
-    NO = auto()
-    YES = auto()
-    UNCLEAR = auto()
 
 
 class UnusableListError(Exception):
@@ -52,13 +44,13 @@ class IgnoreFiles:
 
     def __init__(self) -> None:
         self._read: OrderedDict[Path, tuple[_Stamps, GlobList | None]] = OrderedDict()
-        self._verdicts: OrderedDict[Path, tuple[_Stamps, Ignored]] = OrderedDict()
+        self._verdicts: OrderedDict[Path, tuple[_Stamps, Reason | None]] = OrderedDict()
 
-    def verdict(self, root: Path, relative: PurePosixPath) -> Ignored:
+    def verdict(self, root: Path, relative: PurePosixPath) -> Reason | None:
         """Whether lists from `root` down to the file's folder name `relative`."""
         parts = relative.parts
         if len(parts) > _MAX_DEPTH:
-            return Ignored.UNCLEAR
+            return Reason.UNCLEAR_IGNORE_FILE
         folders = [root.joinpath(*parts[:depth]) for depth in range(len(parts))]
         stamps = tuple(_stamp(folder / name) for folder in folders for name in IGNORE_FILES)
         known = self._verdicts.get(root / relative)
@@ -67,16 +59,16 @@ class IgnoreFiles:
         _keep(self._verdicts, root / relative, known, _MAX_VERDICTS)
         return known[1]
 
-    def _judge(self, folders: list[Path], stamps: _Stamps, parts: tuple[str, ...]) -> Ignored:
+    def _judge(self, folders: list[Path], stamps: _Stamps, parts: tuple[str, ...]) -> Reason | None:
         work, count = Work(), len(IGNORE_FILES)
         try:
             lists = [
                 self._patterns(folder, stamps[count * depth : count * (depth + 1)], work)
                 for depth, folder in enumerate(folders)
             ]
-            return Ignored.YES if is_ignored(lists, parts, work) else Ignored.NO
+            return Reason.IGNORED_FILE if is_ignored(lists, parts, work) else None
         except (TooMuchWorkError, UnusableListError):
-            return Ignored.UNCLEAR
+            return Reason.UNCLEAR_IGNORE_FILE
 
     def _patterns(self, folder: Path, stamps: _Stamps, work: Work) -> GlobList | None:
         known = self._read.get(folder)
@@ -101,8 +93,8 @@ class SettingGlobs:
         with suppress(TooMuchWorkError):
             self._globs = GlobList.of(patterns, Work())
 
-    def name(self, path: str) -> bool:
-        """Whether they name a file."""
+    def match(self, path: str) -> bool:
+        """Whether they match a file's path."""
         if self._globs is None:
             return self._unclear
         try:

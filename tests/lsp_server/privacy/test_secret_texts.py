@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lsp_server.prompt.secret_texts import (
+from lsp_server.privacy.secret_texts import (
     LONGEST_LINE,
     UNJUDGED,
     SecretLines,

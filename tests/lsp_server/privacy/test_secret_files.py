@@ -4,7 +4,7 @@ from pathlib import PurePath
 
 import pytest
 
-from lsp_server.prompt.secret_files import is_secret_name
+from lsp_server.privacy.secret_files import is_secret_name
 
 SECRET = [
     # environments

@@ -4,8 +4,8 @@ import pytest
 from lsprotocol import types
 
 from lsp_server.documents.document import Snapshot
-from lsp_server.permissions import Permissions
-from lsp_server.prompt import secret_texts
+from lsp_server.privacy import secret_texts
+from lsp_server.privacy.permissions import Permissions
 from lsp_server.reasons import Reason
 from lsp_server.settings import Settings
 

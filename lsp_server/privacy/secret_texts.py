@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from engine.common_start import common_start
+from lsp_server.reasons import Reason
 
 _PLACEHOLDERS = re.compile(
     r"(?i)(?:.*(?:pass|pw|secret|token|changeme|example|redacted|your|dummy|foo|bar).*|(.)\1*)"
@@ -28,6 +29,16 @@ class SecretText(NamedTuple):
 
     row: int
     what: str
+
+    @property
+    def reason(self) -> Reason:
+        """Why its text is left alone."""
+        return Reason.LINE_TOO_LONG if self.what == UNJUDGED else Reason.SECRET_FILE
+
+    @property
+    def sentence(self) -> str:
+        """Where to look."""
+        return f"line {self.row + 1} looks like {self.what}"
 
 
 def _is_any(_found: re.Match[str]) -> bool:

@@ -2,27 +2,12 @@
 
 import os
 from collections.abc import Sequence
-from enum import StrEnum
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
-from lsp_server.prompt.ignore_files import Ignored, IgnoreFiles, SettingGlobs
-from lsp_server.prompt.secret_files import is_secret_name
-
-
-class Hidden(StrEnum):
-    """Why a file is left alone; the value is the reason's code."""
-
-    SECRET = "secret_file"
-    IGNORED = "ignored_file"
-    UNCLEAR = "unclear_ignore_file"
-
-
-_VERDICTS = {
-    Ignored.NO: None,
-    Ignored.YES: Hidden.IGNORED,
-    Ignored.UNCLEAR: Hidden.UNCLEAR,
-}
+from lsp_server.privacy.ignore_files import IgnoreFiles, SettingGlobs
+from lsp_server.privacy.secret_files import is_secret_name
+from lsp_server.reasons import Reason
 
 
 class _Root(NamedTuple):
@@ -32,21 +17,21 @@ class _Root(NamedTuple):
     real: Path
 
 
-class _Place(NamedTuple):
-    """A file, the innermost of nested workspace folders that holds it, and its path in there."""
+class _Path(NamedTuple):
+    """A file, the innermost workspace folder that holds it, and its path in there."""
 
-    path: Path
+    whole: Path
     root: Path | None
     inner: str
 
     @classmethod
-    def of(cls, path: Path, roots: list[Path]) -> "_Place":
+    def of(cls, path: Path, roots: list[Path]) -> "_Path":
         """Find the folder."""
         root = max((one for one in roots if path.is_relative_to(one)), key=_depth, default=None)
         return cls(path, root, path.relative_to(root or path.anchor).as_posix())
 
 
-class Privacy:
+class HiddenFiles:
     """Judges files by their names, those of what links lead to, and the workspace's ignore files.
 
     `allowed` are patterns as in a `.gitignore`, which open what would be hidden. A link is judged
@@ -58,32 +43,30 @@ class Privacy:
         self._allowed = SettingGlobs(allowed, unclear=False)
         self._ignore_files = IgnoreFiles()
 
-    def hidden(self, path: Path) -> Hidden | None:
-        """Why the file is hidden, if it is; outside of the workspace only names tell."""
-        verdicts = (self._judge(place) for place in self._places(path))
-        return next(filter(None, verdicts), None)
+    def reason(self, path: Path) -> Reason | None:
+        """Why the file is hidden, if it is; outside the workspace only names tell."""
+        return next(filter(None, map(self._judge, self._paths(path))), None)
 
     def allows(self, path: Path) -> bool:
         """Whether the settings open the file, whatever its name and its text are like."""
-        places = self._places(path)
-        return all(self._allowed.name(place.inner) for place in places)
+        return all(self._allowed.match(one.inner) for one in self._paths(path))
 
-    def _places(self, path: Path) -> list[_Place]:
-        """Where the file is by its name and, where that is another place, by its links."""
+    def _paths(self, path: Path) -> list[_Path]:
+        """The file's path as it is named and, where links lead elsewhere, the real one."""
         named, real = _plain(path), _real(path)
-        places = [_Place.of(named, [root.named for root in self._roots])]
+        paths = [_Path.of(named, [root.named for root in self._roots])]
         if real != named:
-            places.append(_Place.of(real, [root.real for root in self._roots]))
-        return places
+            paths.append(_Path.of(real, [root.real for root in self._roots]))
+        return paths
 
-    def _judge(self, place: _Place) -> Hidden | None:
-        if self._allowed.name(place.inner):
+    def _judge(self, path: _Path) -> Reason | None:
+        if self._allowed.match(path.inner):
             return None
-        if is_secret_name(place.path):
-            return Hidden.SECRET
-        if place.root is None:
+        if is_secret_name(path.whole):
+            return Reason.SECRET_FILE
+        if path.root is None:
             return None
-        return _VERDICTS[self._ignore_files.verdict(place.root, PurePosixPath(place.inner))]
+        return self._ignore_files.verdict(path.root, PurePosixPath(path.inner))
 
 
 def _plain(path: Path) -> Path:

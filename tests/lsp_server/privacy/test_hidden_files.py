@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from lsp_server.prompt.privacy import Hidden, Privacy
+from lsp_server.privacy.hidden_files import HiddenFiles
+from lsp_server.reasons import Reason
 
 
 @pytest.fixture
@@ -43,15 +44,15 @@ def write(path: Path, text: str = "") -> Path:
     ],
 )
 def test_a_file_is_secret_by_its_name_anywhere(root, name):
-    assert Privacy([root]).hidden(root / name) is Hidden.SECRET
-    assert Privacy([]).hidden(root / name) is Hidden.SECRET
+    assert HiddenFiles([root]).reason(root / name) is Reason.SECRET_FILE
+    assert HiddenFiles([]).reason(root / name) is Reason.SECRET_FILE
 
 
 @pytest.mark.parametrize(
     "name", ["main.py", "environment.ts", "keys.py", "my.envelope", "ssh/a.py"]
 )
 def test_ordinary_files_are_open(root, name):
-    assert Privacy([root]).hidden(root / name) is None
+    assert HiddenFiles([root]).reason(root / name) is None
 
 
 @pytest.mark.parametrize(
@@ -71,77 +72,79 @@ def test_ordinary_files_are_open(root, name):
 )
 def test_a_gitignore_is_read_as_git_reads_it(root, patterns, name, is_hidden):
     write(root / ".gitignore", patterns)
-    expected = Hidden.IGNORED if is_hidden else None
-    assert Privacy([root]).hidden(root / name) is expected
+    expected = Reason.IGNORED_FILE if is_hidden else None
+    assert HiddenFiles([root]).reason(root / name) is expected
 
 
 def test_a_nested_list_overrules_the_one_above(root):
     write(root / ".gitignore", "*.gen.py\n")
     write(root / "sub/.gitignore", "!a.gen.py\n")
-    privacy = Privacy([root])
-    assert privacy.hidden(root / "sub/a.gen.py") is None
-    assert privacy.hidden(root / "sub/b.gen.py") is Hidden.IGNORED
+    files = HiddenFiles([root])
+    assert files.reason(root / "sub/a.gen.py") is None
+    assert files.reason(root / "sub/b.gen.py") is Reason.IGNORED_FILE
 
 
 def test_a_foregramignore_has_the_last_word(root):
     write(root / ".gitignore", "data.py\n")
     write(root / ".foregramignore", "!data.py\nsecretive/\n")
-    privacy = Privacy([root])
-    assert privacy.hidden(root / "data.py") is None
-    assert privacy.hidden(root / "secretive/a.py") is Hidden.IGNORED
+    files = HiddenFiles([root])
+    assert files.reason(root / "data.py") is None
+    assert files.reason(root / "secretive/a.py") is Reason.IGNORED_FILE
 
 
 def test_a_list_that_changes_is_read_again(root):
-    privacy = Privacy([root])
-    assert privacy.hidden(root / "a.py") is None
+    files = HiddenFiles([root])
+    assert files.reason(root / "a.py") is None
     write(root / ".gitignore", "a.py\n")
-    assert privacy.hidden(root / "a.py") is Hidden.IGNORED
+    assert files.reason(root / "a.py") is Reason.IGNORED_FILE
     (root / ".gitignore").unlink()
-    assert privacy.hidden(root / "a.py") is None
+    assert files.reason(root / "a.py") is None
 
 
 def test_lists_outside_of_the_workspace_say_nothing(root):
     write(root.parent / ".gitignore", "*.py\n")
-    assert Privacy([root]).hidden(root / "a.py") is None
-    assert Privacy([root]).hidden(root.parent / "a.py") is None
+    assert HiddenFiles([root]).reason(root / "a.py") is None
+    assert HiddenFiles([root]).reason(root.parent / "a.py") is None
 
 
 def test_the_innermost_workspace_is_the_files_own(root):
     write(root / ".gitignore", "inner/\n")
-    assert Privacy([root, root / "inner"]).hidden(root / "inner/a.py") is None
+    assert HiddenFiles([root, root / "inner"]).reason(root / "inner/a.py") is None
 
 
 def test_a_link_is_as_secret_as_its_target(root):
     write(root / ".env")
     (root / "notes.txt").symlink_to(root / ".env")
-    assert Privacy([root]).hidden(root / "notes.txt") is Hidden.SECRET
-    assert Privacy([root], allowed=["notes.txt"]).hidden(root / "notes.txt") is Hidden.SECRET
+    assert HiddenFiles([root]).reason(root / "notes.txt") is Reason.SECRET_FILE
+    assert (
+        HiddenFiles([root], allowed=["notes.txt"]).reason(root / "notes.txt") is Reason.SECRET_FILE
+    )
 
 
 def test_a_link_into_an_ignored_folder_is_ignored(root):
     write(root / ".gitignore", "build/\n")
     write(root / "build/a.py")
     (root / "link").symlink_to(root / "build", target_is_directory=True)
-    assert Privacy([root]).hidden(root / "link/a.py") is Hidden.IGNORED
+    assert HiddenFiles([root]).reason(root / "link/a.py") is Reason.IGNORED_FILE
 
 
 def test_a_workspace_may_be_named_through_a_link(root):
     write(root / ".gitignore", "a.py\n")
     link = root.parent / "link"
     link.symlink_to(root, target_is_directory=True)
-    assert Privacy([link]).hidden(link / "a.py") is Hidden.IGNORED
-    assert Privacy([link]).hidden(root / "a.py") is None  # by this name it is outside
+    assert HiddenFiles([link]).reason(link / "a.py") is Reason.IGNORED_FILE
+    assert HiddenFiles([link]).reason(root / "a.py") is None  # by this name it is outside
 
 
 def test_settings_open_what_would_be_hidden(root):
     write(root / ".gitignore", "gen/\n")
-    privacy = Privacy([root], allowed=[".env.example", "gen/**"])
-    assert privacy.hidden(root / ".env.example") is None
-    assert privacy.hidden(root / "gen/a.py") is None
-    assert privacy.hidden(root / ".env") is Hidden.SECRET
+    files = HiddenFiles([root], allowed=[".env.example", "gen/**"])
+    assert files.reason(root / ".env.example") is None
+    assert files.reason(root / "gen/a.py") is None
+    assert files.reason(root / ".env") is Reason.SECRET_FILE
 
 
 def test_names_that_no_system_can_hold_are_answered(root):
     (root / "loop").symlink_to("loop")
     for name in ("a\0b", "x" * 5000, "loop"):
-        assert Privacy([root]).hidden(root / name) is None
+        assert HiddenFiles([root]).reason(root / name) is None

@@ -9,8 +9,9 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from lsp_server.prompt.globs import GlobList, TooMuchWorkError, Work
-from lsp_server.prompt.ignore_files import Ignored, IgnoreFiles
+from lsp_server.privacy.globs import GlobList, TooMuchWorkError, Work
+from lsp_server.privacy.ignore_files import IgnoreFiles
+from lsp_server.reasons import Reason
 
 SIGNS = ["*", "**", "?", "[ab]", "[!a]", "[a-c]", "[]a]", "[a-]", "[[:alpha:]]", "\\*", "[\\]a]"]
 NONSENSE = ["[z-a]", "[a", "\\", "[[:foo:]]", "#", "!", " ", "\\ "]
@@ -104,7 +105,7 @@ def test_git_is_of_one_mind_with_us(tmp_path, seed):
     )
     files = IgnoreFiles()
     verdicts = {path: files.verdict(tmp_path, PurePosixPath(path)) for path in paths}
-    ours = {path for path, verdict in verdicts.items() if verdict is Ignored.YES}
+    ours = {path for path, verdict in verdicts.items() if verdict is Reason.IGNORED_FILE}
     assert ours == set(asked.stdout.split("\0")) - {""}, patterns
 
 
