@@ -78,11 +78,11 @@ class Engine:
         self._learning = learning
         self._make_stepper = make_stepper
         budget = options.prompt_tokens or affordable_prompt(learning.budget.cost)
-        self._prompt_tokens = min(budget, model.network.max_context // 2)
-        kv_bytes = model.network.reserved_bytes or options.kv_bytes or _KV_BYTES
+        self._prompt_tokens = min(budget, model.causal_lm.max_context // 2)
+        kv_bytes = model.causal_lm.reserved_bytes or options.kv_bytes or _KV_BYTES
         self._neighbours = Neighbours(lambda text: len(model.tokenizer.encode(text)))
-        self._prompts = PromptCache(model.network, kv_bytes)
-        self._drafters = Drafters(model.tokenizer, model.network.vocab_size, learning)
+        self._prompts = PromptCache(model.causal_lm, kv_bytes)
+        self._drafters = Drafters(model.tokenizer, model.causal_lm.vocab_size, learning)
         self._lanes = Lanes(self._drafters.make_lane)
 
     @classmethod
@@ -91,15 +91,15 @@ class Engine:
         progress = progress or NoProgress()
         model = wanted_model(options, progress)
         learning = Learning.load(
-            options.cache_folder / "learned", _machine_key(model), model.network, progress
+            options.cache_folder / "learned", _machine_key(model), model.causal_lm, progress
         )
         return cls(model, learning, options)
 
     @property
     def info(self) -> EngineInfo:
         """The model's name, its device and how its weights are held."""
-        network = self._model.network
-        return EngineInfo(self._model.name, network.device, network.dtype_name)
+        model = self._model.causal_lm
+        return EngineInfo(self._model.name, model.device, model.dtype_name)
 
     @property
     def pool_tokens(self) -> int:
@@ -109,11 +109,11 @@ class Engine:
     @property
     def num_lanes(self) -> int:
         """Completions that one step can serve."""
-        return self._model.network.num_lanes
+        return self._model.causal_lm.num_lanes
 
     def expect(self, num_running: int) -> None:
         """So many completions go on side by side from now on, and share each step."""
-        self._model.network.expect(num_running)
+        self._model.causal_lm.expect(num_running)
         self._learning.budget.num_sequences = max(1, num_running)
 
     @property
@@ -161,7 +161,7 @@ class Engine:
             on_chunk=on_chunk,
         )
         began = time.perf_counter()
-        limit = min(request.stop.max_tokens, self._model.network.max_context - len(prompt.ids))
+        limit = min(request.stop.max_tokens, self._model.causal_lm.max_context - len(prompt.ids))
         entered = yield from self._enter(request, prompt, limit, cancelled)
         decoding = time.perf_counter()
         if entered is not None:
@@ -213,7 +213,7 @@ class Engine:
     ) -> Turns[Entered | None]:
         """Read all of the prompt but its last token, which the first step takes."""
         room = max(max_tokens, _DECODED_TOKENS) + MAX_ROWS
-        room = min(room, self._model.network.max_context - len(prompt.ids) + MAX_ROWS)
+        room = min(room, self._model.causal_lm.max_context - len(prompt.ids) + MAX_ROWS)
         return self._prompts.enter(
             request.cache_key, prompt.ids[:-1], room, cancelled, prompt.neighbours
         )
@@ -269,6 +269,6 @@ def affordable_prompt(cost: StepCost) -> int:
 
 def _machine_key(model: LoadedModel) -> str:
     """What step costs and acceptance depend on, as a file name."""
-    network = model.network
-    parts = [network.device, network.dtype_name, f"{torch.get_num_threads()}-threads"]
+    causal_lm = model.causal_lm
+    parts = [causal_lm.device, causal_lm.dtype_name, f"{torch.get_num_threads()}-threads"]
     return "-".join([model.fingerprint[:16], *parts]).replace(":", "-")

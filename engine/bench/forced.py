@@ -168,7 +168,7 @@ def forced_replay(
 ) -> ForcedReplay:
     """Make an engine around `model`. It learns in the folder `learned`, which should be empty."""
     script = Script()
-    learning = Learning.load(learned, "forced", model.network, progress)
+    learning = Learning.load(learned, "forced", model.causal_lm, progress)
     engine = Engine(model, learning, options, script.stepper)
     return ForcedReplay(engine, script, model.tokenizer.encode)
 

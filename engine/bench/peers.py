@@ -24,13 +24,13 @@ TRANSFORMERS_DTYPES = ("float32", "bfloat16")
 class Transformers:
     """transformers' `generate`, without drafts."""
 
-    def __init__(self, network: GreedyTransformers, dtype: str) -> None:
+    def __init__(self, model: GreedyTransformers, dtype: str) -> None:
         self.name = f"transformers {dtype}"
-        self._network = network
+        self._model = model
 
     def decode(self, prompt_ids: Sequence[int], num_tokens: int) -> PeerRun:
         """Generate; the first token's time is prefill."""
-        generated = self._network.generate(prompt_ids, num_tokens)
+        generated = self._model.generate(prompt_ids, num_tokens)
         return PeerRun(num_tokens - 1, generated.first_ms, generated.others_ms)
 
 

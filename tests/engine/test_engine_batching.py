@@ -37,8 +37,8 @@ def reference():
 def engine(reference, tmp_path):
     options = LoadOptions(str(save_model(reference, tmp_path / "model")), device="cpu")
     model = load_model(options, tmp_path / "cache", NoProgress())
-    model = replace(model, network=gpu_qwen2(reference, positions=8192))
-    learning = Learning.load(tmp_path / "learned", "key", model.network, NoProgress())
+    model = replace(model, causal_lm=gpu_qwen2(reference, positions=8192))
+    learning = Learning.load(tmp_path / "learned", "key", model.causal_lm, NoProgress())
     return Engine(model, learning, EngineOptions(tmp_path, prompt_tokens=256))
 
 
@@ -186,4 +186,4 @@ def test_workspaces_come_back_to_their_lanes(engine):
     held = engine.pool_tokens
     run_together(engine, [request(path) for path in FILES])
     assert engine.pool_tokens <= 2 * held
-    assert torch.isfinite(engine._model.network.arena.keys).all()
+    assert torch.isfinite(engine._model.causal_lm.arena.keys).all()

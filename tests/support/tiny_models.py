@@ -113,8 +113,8 @@ def assembled_qwen2(
     model.tie_weights()
     rotary = model.model.rotary_emb
     model.model.rotary_emb = type(rotary)(config=model.config)  # its table was on `meta` as well
-    network: transformers.PreTrainedModel = model.eval()
-    return network
+    trained: transformers.PreTrainedModel = model.eval()
+    return trained
 
 
 def save_model(model: transformers.PreTrainedModel, folder: Path) -> Path:

@@ -96,7 +96,7 @@ def measure_chat(
         progress.begin("answering chat prompts", len(prompts))
         try:
             for number, prompt in enumerate(prompts):
-                slot = model.network.new_slot(len(prompt) + max_tokens + 2 * MAX_ROWS)
+                slot = model.causal_lm.new_slot(len(prompt) + max_tokens + 2 * MAX_ROWS)
                 slot.prefill(prompt[:-1])
                 for lookahead in LOOKAHEADS[:: 1 if number % 2 else -1]:
                     answers[lookahead].append(speakers[lookahead].answer(slot, prompt, max_tokens))
@@ -115,8 +115,8 @@ class _Speaker:
     ) -> None:
         self._lookahead = Lookahead.parse(lookahead)
         self._end_ids = model.tokenizer.vocabulary.end_ids
-        learning = Learning.load(learned, "chat", model.network, progress)
-        tables, vocab_size = learning.tables, model.network.vocab_size
+        learning = Learning.load(learned, "chat", model.causal_lm, progress)
+        tables, vocab_size = learning.tables, model.causal_lm.vocab_size
         self._known = Knowledge(
             pool=NgramPool(_POOL_TOKENS, vocab_size, acceptance=tables["pool"]),
             recycler=Recycler(vocab_size, tables["recycler"].probs),

@@ -42,7 +42,7 @@ def measure_own_text(
     """Replay the items, off and on in alternating order, for each way of drawing."""
     found: list[OwnText] = []
     with tempfile.TemporaryDirectory(prefix="foregram-") as folder:
-        learning = Learning.load(Path(folder) / "learned", "own", model.network, progress)
+        learning = Learning.load(Path(folder) / "learned", "own", model.causal_lm, progress)
         bench = Bench(Engine(model, learning, EngineOptions(Path(folder))))
         for sampling in SAMPLINGS:
             progress.begin(f"{model.name}, temperature {sampling.temperature:g}", len(items))
@@ -64,7 +64,7 @@ def _figures(
     different = tuple(run.id for run in report.runs[kind] if not run.is_identical)
     return OwnText(
         model=model.name,
-        quantization=model.network.dtype_name,
+        quantization=model.causal_lm.dtype_name,
         kind=kind,
         temperature=sampling.temperature,
         items=figures.items,

@@ -84,12 +84,12 @@ class _Played:
     off: CompletionResult | None
 
 
-def loaded(network: GpuQwen2, tokenizer: Tokenizer, name: str) -> LoadedModel:
-    """Give a network a tokenizer, as if they had come from one file."""
+def loaded(model: GpuQwen2, tokenizer: Tokenizer, name: str) -> LoadedModel:
+    """Give a model a tokenizer, as if they had come from one file."""
     return LoadedModel(
         name=name,
         fingerprint="random",
-        network=network,
+        causal_lm=model,
         tokenizer=tokenizer,
         fim=find_fim_format(tokenizer.vocabulary, name),
         trie=ByteTrie(tokenizer.vocabulary),
@@ -104,9 +104,9 @@ def measure_replays(
     progress: Progress,
 ) -> tuple[ForcedSet, ...]:
     """Replay on one model, in an engine of its own for each lookahead: each learns for itself."""
-    network = random_model(plan.shape.config, plan.quantization, _POSITIONS, machine)
-    warm_up(network, progress)  # as a host does: no completion may wait for a capture
-    model = loaded(network, tokenizer, plan.shape.name)
+    causal_lm = random_model(plan.shape.config, plan.quantization, _POSITIONS, machine)
+    warm_up(causal_lm, progress)  # as a host does: no completion may wait for a capture
+    model = loaded(causal_lm, tokenizer, plan.shape.name)
     kinds = by_kind(items, plan.items)
     total = len(LOOKAHEADS) * sum(map(len, kinds.values()))
     progress.begin(f"replaying on {plan.shape.name} {quantization_name(plan.quantization)}", total)

@@ -39,7 +39,7 @@ class LoadedModel:
 
     name: str
     fingerprint: str
-    network: CausalModel
+    causal_lm: CausalModel
     tokenizer: Tokenizer
     fim: FimFormat
     trie: ByteTrie
@@ -51,14 +51,14 @@ def load_model(options: LoadOptions, cache_folder: Path, progress: Progress) -> 
     variant = _variant(options.dtype, device)
     model = prepare(options.spec or DEFAULT_MODEL, variant, cache_folder, progress)
     with ThreadPoolExecutor(max_workers=1) as beside:  # torch lets other threads run meanwhile
-        network = beside.submit(_network, model, options, device, progress)
+        causal_lm = beside.submit(_causal_lm, model, options, device, progress)
         tokenizer = model.tokenizer()
         trie = ByteTrie(tokenizer.vocabulary)
     return LoadedModel(
         name=model.name,
         fingerprint=model.fingerprint,
         fim=find_fim_format(tokenizer.vocabulary, model.name),
-        network=network.result(),
+        causal_lm=causal_lm.result(),
         tokenizer=tokenizer,
         trie=trie,
     )
@@ -74,7 +74,7 @@ def _variant(dtype: str | None, device: Device) -> str:
     return dtype or _CPU_DTYPE
 
 
-def _network(
+def _causal_lm(
     model: ConvertedModel | ForeignModel, options: LoadOptions, device: Device, progress: Progress
 ) -> CausalModel:
     if isinstance(model, ConvertedModel) and device.is_gpu:

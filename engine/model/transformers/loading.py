@@ -31,18 +31,18 @@ def load_transformers_model(
         raise ConfigurationError(f"dtype {dtype_name!r} is none of {', '.join(_DTYPES)}")
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
-        network = _from_pretrained(folder, _DTYPES[dtype_name])
+        model = _from_pretrained(folder, _DTYPES[dtype_name])
     except (OSError, SafetensorError) as error:
         raise ModelCorruptError(f"{folder} holds no whole model: {error}") from error
     except ValueError as error:
         raise UnsupportedModelError(f"transformers cannot load {folder}: {error}") from error
-    module: torch.nn.Module = network
+    module: torch.nn.Module = model
     module.to(device).eval()
-    return TransformersModel(network)
+    return TransformersModel(model)
 
 
 def _from_pretrained(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
-    """Load the network; a tensor that the files lack would be random, so that is an error."""
+    """Load the model; a tensor that the files lack would be random, so that is an error."""
     loaded: Any = AutoModelForCausalLM.from_pretrained(
         folder,
         dtype=dtype,
@@ -51,10 +51,10 @@ def _from_pretrained(folder: Path, dtype: torch.dtype) -> PreTrainedModel:
         use_safetensors=True,
         output_loading_info=True,
     )
-    network: PreTrainedModel
+    model: PreTrainedModel
     report: dict[str, Any]
-    network, report = loaded
+    model, report = loaded
     faults = [str(fault) for key in ("missing_keys", "mismatched_keys") for fault in report[key]]
     if faults:
         raise ModelCorruptError(f"{folder} lacks whole tensors: {', '.join(sorted(faults)[:3])}")
-    return network
+    return model

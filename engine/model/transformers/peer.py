@@ -24,11 +24,11 @@ class Generated:
 
 
 class GreedyTransformers:
-    """A network of transformers that writes greedily."""
+    """A model of transformers that writes greedily."""
 
-    def __init__(self, network: Any) -> None:  # noqa: ANN401 - transformers says no more
-        self._network = network.eval()
-        self._network.generation_config.eos_token_id = None
+    def __init__(self, model: Any) -> None:  # noqa: ANN401 - transformers says no more
+        self._model = model.eval()
+        self._model.generation_config.eos_token_id = None
 
     @classmethod
     def load(cls, located: GgufModel | FolderModel, dtype: str) -> Self:
@@ -45,7 +45,7 @@ class GreedyTransformers:
         clock = _Clock()
         began = time.perf_counter()
         with torch.inference_mode():
-            ids = self._network.generate(
+            ids = self._model.generate(
                 prompt,
                 attention_mask=torch.ones_like(prompt),
                 max_new_tokens=num_tokens,
@@ -80,7 +80,7 @@ def _qwen2(source: WeightSource, dtype: torch.dtype) -> Qwen2ForCausalLM:
     with torch.device("meta"):
         names = [name for name, _ in Qwen2ForCausalLM(config).named_parameters()]
     weights = {name: source.read(name).to(dtype) for name in names}
-    network: Qwen2ForCausalLM = Qwen2ForCausalLM.from_pretrained(
+    model: Qwen2ForCausalLM = Qwen2ForCausalLM.from_pretrained(
         None, config=config, state_dict=weights, dtype=dtype
     )
-    return network
+    return model

@@ -45,17 +45,17 @@ ITEMS = [ITEM, INSIDE_A_WORD]
 
 
 @pytest.fixture(scope="module")
-def network():
+def causal_lm():
     return own_qwen2(tiny_model("qwen2", max_position_embeddings=2048), "int8")
 
 
 @pytest.fixture
-def replay(network, tmp_path):
+def replay(causal_lm, tmp_path):
     tokenizer = Tokenizer.from_json(byte_tokenizer().to_str())
     model = LoadedModel(
         name="tiny",
         fingerprint="0" * 16,
-        network=network,
+        causal_lm=causal_lm,
         tokenizer=tokenizer,
         fim=find_fim_format(tokenizer.vocabulary, "tiny"),
         trie=ByteTrie(tokenizer.vocabulary),
@@ -105,9 +105,9 @@ def test_the_path_is_the_one_that_verification_finds(seed):
     assert depths[path].tolist() == list(range(len(path)))
 
 
-def test_rows_off_the_path_and_behind_its_end_say_what_the_model_says(network):
+def test_rows_off_the_path_and_behind_its_end_say_what_the_model_says(causal_lm):
     tree = TokenTree(np.array([5, 6, 7, 8]), np.array([-1, 0, 1, 0], np.int32))
-    inner = stepper_of(network.new_slot(300))
+    inner = stepper_of(causal_lm.new_slot(300))
     inner.begin(StepOrder(tree, Sampling()))
     own = inner.finish().chosen
     forced = ForcedStepper(inner, np.array([6, 7]))
@@ -121,15 +121,15 @@ def test_rows_off_the_path_and_behind_its_end_say_what_the_model_says(network):
     assert (forced.length, len(forced.target)) == (3, 0)
 
 
-def test_without_a_target_the_model_speaks_for_itself(network):
-    stepper = Script().stepper(network.new_slot(300))
+def test_without_a_target_the_model_speaks_for_itself(causal_lm):
+    stepper = Script().stepper(causal_lm.new_slot(300))
     with pytest.raises(ValueError, match="no step was begun"):
         stepper.finish()
     order = StepOrder(TokenTree.chain([5, 6]), Sampling())
     stepper.begin(order)
     stepper.abandon()
     stepper.begin(order)
-    own = stepper_of(network.new_slot(300))
+    own = stepper_of(causal_lm.new_slot(300))
     own.begin(order)
     assert stepper.finish().chosen.tolist() == own.finish().chosen.tolist()
 

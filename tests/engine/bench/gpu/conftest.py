@@ -31,8 +31,8 @@ class TinySources(Sources):
     shape: Shape | None = None
 
     def load_model(self, progress):
-        network = random_model(self.shape.config, "float", 4096, CPU)
-        return loaded(network, self.load_tokenizer(progress), "tiny")
+        model = random_model(self.shape.config, "float", 4096, CPU)
+        return loaded(model, self.load_tokenizer(progress), "tiny")
 
 
 @pytest.fixture(autouse=True)

@@ -51,7 +51,7 @@ def test_no_timed_completion_makes_a_launch(shape, machine, items, tokenizer_fol
         return played
 
     def launches(player):
-        return set(player.replay.engine._model.network.graphs._launches)
+        return set(player.replay.engine._model.causal_lm.graphs._launches)
 
     monkeypatch.setattr(replays._Player, "play", watched)
     plan = ReplayPlan(shape, "float", items=1, seconds=30.0)

@@ -82,12 +82,12 @@ def test_the_plan_is_made_before_anything_is_loaded(model, monkeypatch):
 def test_the_plan_is_told_and_then_the_model_is_there(model, monkeypatch):
     monkeypatch.setattr(SmallDevice, "free_bytes", 3_000_000_000)
     said = Said()
-    network = load(model, said)
+    loaded = load(model, said)
     [(num_tasks, sentence)] = said.sentences
     assert num_tasks == 0
     assert re.match(r"GPU memory: weights 0\.0 GB, .* of 3\.0 GB free$", sentence)
     assert [task for task, _ in said.tasks] == ["placing the weights", "compiling the GPU's steps"]
-    assert network.reserved_bytes > 0
+    assert loaded.reserved_bytes > 0
 
 
 @pytest.mark.parametrize(

@@ -90,10 +90,10 @@ def test_a_converted_model_holds_what_packing_makes(
 
 
 def test_a_folder_converts_as_a_file_does(cache: Path, tmp_path: Path) -> None:
-    network = tiny_model("qwen2")
-    folder = FolderModel(save_model(network, tmp_path / "tiny"), "owner/tiny")
+    source = tiny_model("qwen2")
+    folder = FolderModel(save_model(source, tmp_path / "tiny"), "owner/tiny")
     model = _obtain(cache, folder, "float32")
-    weights = network.state_dict()
+    weights = source.state_dict()
     assert torch.equal(model.tensors()["embedding"], weights["model.embed_tokens.weight"])
     assert model.name == "owner/tiny"
     assert 0 in model.tokenizer().vocabulary.end_ids

@@ -40,5 +40,5 @@ def test_an_end_token_ends_nothing(tmp_path):
 
 def test_weights_are_held_in_the_dtype_that_was_asked_for(tmp_path):
     path = write_tiny_gguf(tmp_path / "tiny.gguf")
-    network = GreedyTransformers.load(GgufModel(path), "bfloat16")._network
-    assert {parameter.dtype for parameter in network.parameters()} == {torch.bfloat16}
+    model = GreedyTransformers.load(GgufModel(path), "bfloat16")._model
+    assert {parameter.dtype for parameter in model.parameters()} == {torch.bfloat16}
