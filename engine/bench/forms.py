@@ -14,11 +14,12 @@ from rich.table import Table
 
 from engine.bench.replay_items import ReplayItem
 from engine.errors import ConfigurationError
-from engine.model.device import GPU_FORMS, Device
+from engine.model.device import GPU_QUANTIZATIONS, Device
 from engine.model.gpu.loading import assemble, place_qwen2, require_triton
 from engine.model.gpu.memory_plan import weight_bytes
 from engine.model.gpu.qwen2 import GpuQwen2
-from engine.model.loading.prepared import ForeignModel, prepare
+from engine.model.loading.folder_model import FolderModel
+from engine.model.loading.loaded_model import prepare
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress
@@ -59,13 +60,13 @@ def measure_forms(
     if device.is_gpu:
         require_triton()
     source = prepare(model, "bfloat16", cache_folder, progress)
-    if isinstance(source, ForeignModel):
+    if isinstance(source, FolderModel):
         raise ConfigurationError(f"{source.name} is no Qwen2: its weights are held as they are")
     texts = [_text(source.tokenizer(), item) for item in items]
     dtype = torch.bfloat16 if device.is_gpu else torch.float32
     whole: _Reading | None = None
     figures = []
-    for name, form in GPU_FORMS.items():
+    for name, form in GPU_QUANTIZATIONS.items():
         placed = place_qwen2(
             source.config, source.tensors(), form, _POSITIONS, device.torch_device, progress, dtype
         )

@@ -19,14 +19,14 @@ from engine.drafting.pool.chains import CONTEXT
 from engine.drafting.pool.expansion import prior_acceptance
 from engine.drafting.text_lookup import TextLookup
 from engine.drafting.tree import Draft, Source
-from engine.model.loading.prepared import prepare
+from engine.model.loading.loaded_model import prepare
 from engine.model.prompt import cut_piece
 from engine.model.tokenizer import Tokenizer
 from engine.model_names import DEFAULT_MODEL
 from engine.progress import Progress
 
 POOL_TOKENS = 1 << 19  # a file and eight buffers of 20 KB, several times over
-_DTYPE = "int8"  # of the converted model whose folder holds the tokenizer
+_QUANTIZATION = "int8"  # of the converted model whose folder holds the tokenizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,4 +173,4 @@ def agreeing(draft: Draft, target: Sequence[int]) -> np.ndarray:
 
 def load_tokenizer(spec: str | None, cache_folder: Path, progress: Progress) -> Tokenizer:
     """Load a model's tokenizer, None meaning the embedded model's. Raises ForegramError."""
-    return prepare(spec or DEFAULT_MODEL, _DTYPE, cache_folder, progress).tokenizer()
+    return prepare(spec or DEFAULT_MODEL, _QUANTIZATION, cache_folder, progress).tokenizer()

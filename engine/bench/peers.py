@@ -11,8 +11,8 @@ import torch
 from engine.bench.llama_cpp import LlamaCpp
 from engine.bench.measured import Peer, PeerRun
 from engine.errors import ConfigurationError
-from engine.model.loading.catalog import locate
-from engine.model.loading.located_model import EmbeddedModel, FolderModel, GgufModel, LocatedModel
+from engine.model.loading.catalog import FilesModel, locate, on_disk
+from engine.model.loading.folder_model import FolderModel
 from engine.model.transformers.peer import GreedyTransformers
 from engine.model_names import DEFAULT_MODEL
 from engine.progress import Progress
@@ -58,7 +58,7 @@ def opened_peers(options: PeerOptions, progress: Progress) -> Iterator[list[Peer
     threads = options.threads or torch.get_num_threads()
     peers: list[Peer] = []
     with TemporaryDirectory(prefix="foregram-") as folder:
-        located = _as_file(locate(options.model or DEFAULT_MODEL), Path(folder), progress)
+        located = on_disk(locate(options.model or DEFAULT_MODEL), Path(folder), progress)
         if "llama-cpp" in options.names:
             peers.append(LlamaCpp(_gguf_path(located), threads, options.context))
         if "transformers" in options.names:
@@ -69,14 +69,7 @@ def opened_peers(options: PeerOptions, progress: Progress) -> Iterator[list[Peer
         yield peers
 
 
-def _as_file(located: LocatedModel, scratch: Path, progress: Progress) -> GgufModel | FolderModel:
-    """Join an embedded model's parts: all peers read the file."""
-    if isinstance(located, EmbeddedModel):
-        return GgufModel(located.open(scratch, progress).path)
-    return located
-
-
-def _gguf_path(located: GgufModel | FolderModel) -> Path:
+def _gguf_path(located: FilesModel) -> Path:
     if isinstance(located, FolderModel):
         raise ConfigurationError(f"llama.cpp reads .gguf files; the model {located.name} is none")
     return located.path

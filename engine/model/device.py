@@ -11,7 +11,7 @@ from kernels.weight import Quantization
 
 LEAST_CAPABILITY = (9, 0)  # Hopper's: the kernels are made for it
 SHARED_BYTES = 196_608  # of the shared memory, what a block of our greediest kernel takes
-GPU_FORMS: dict[str, Quantization] = {"bfloat16": "float", "fp8": "fp8", "int4": "int4"}
+GPU_QUANTIZATIONS: dict[str, Quantization] = {"bfloat16": "float", "fp8": "fp8", "int4": "int4"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ class Device:
         free: int = torch.cuda.mem_get_info(self.torch_device)[0]
         return free
 
-    def form(self, dtype: str | None) -> Quantization:
+    def quantization(self, wanted: str | None) -> Quantization:
         """How a GPU holds weights; None is bfloat16. Raises ConfigurationError."""
-        if dtype is not None and dtype not in GPU_FORMS:
+        if wanted is not None and wanted not in GPU_QUANTIZATIONS:
             raise ConfigurationError(
-                f"dtype {dtype} is for the CPU; a GPU holds {', '.join(GPU_FORMS)}"
+                f"dtype {wanted} is for the CPU; a GPU holds {', '.join(GPU_QUANTIZATIONS)}"
             )
-        return GPU_FORMS[dtype or "bfloat16"]
+        return GPU_QUANTIZATIONS[wanted or "bfloat16"]
 
 
 @dataclass(frozen=True, slots=True)

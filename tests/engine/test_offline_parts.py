@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ModelCorruptError, ModelNotFoundError
-from engine.offline_parts import OFFLINE_MODELS, OfflineModel, find_parts, join_parts
+from engine.offline_parts import OFFLINE_MODELS, EmbeddedModel, find_parts, join_parts
 from engine.progress import NoProgress
 
 _CONTENT = [b"first part, ", b"second part"]
-_MODEL = OfflineModel(
+_MODEL = EmbeddedModel(
     name="Tiny",
     extra="offline-tiny",
     package="foregram-tiny-part",
@@ -39,7 +39,7 @@ def _install(folder: Path, contents: Sequence[bytes], version: str = "1.0") -> N
         (info / "RECORD").write_text(f"{package}/__init__.py,,\n{package}/data/{data.name},,\n")
 
 
-def _joined(model: OfflineModel) -> bytes:
+def _joined(model: EmbeddedModel) -> bytes:
     target = io.BytesIO()
     join_parts(model, find_parts(model), target, NoProgress())
     return target.getvalue()

@@ -7,8 +7,8 @@ from engine.bench.gpu.shapes import SHAPES
 from engine.bench.oracle import load_tokenizer
 from engine.model.loading.conversion import MARKS_FILE
 from engine.model.loading.converted_model import ConvertedModel
+from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.loaded_model import LoadedModel, LoadOptions, load_model
-from engine.model.loading.weight_source import folder_end_ids, folder_tokenizer_json
 from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress
 
@@ -30,7 +30,7 @@ class Sources:
 
     def load_model(self, progress: Progress) -> LoadedModel:
         """Load the model that speaks for itself. Raises ForegramError."""
-        wanted = LoadOptions(spec=self.model, dtype=self.dtype)
+        wanted = LoadOptions(spec=self.model, quantization=self.dtype)
         return load_model(wanted, self.cache_folder, progress)
 
 
@@ -39,4 +39,4 @@ def read_tokenizer(folder: Path) -> Tokenizer:
     if (folder / MARKS_FILE).exists():
         any_config = next(iter(SHAPES.values()))  # the tokenizer does not look at it
         return ConvertedModel(folder, folder.name, "", "", any_config).tokenizer()
-    return Tokenizer.from_json(folder_tokenizer_json(folder), folder_end_ids(folder))
+    return FolderModel(folder, folder.name).tokenizer()

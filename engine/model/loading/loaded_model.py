@@ -8,16 +8,18 @@ from engine.errors import ConfigurationError
 from engine.model.byte_trie import ByteTrie
 from engine.model.causal_lm import CausalModel
 from engine.model.cpu.qwen2 import Qwen2
-from engine.model.device import GPU_FORMS, Device
+from engine.model.device import GPU_QUANTIZATIONS, Device
 from engine.model.fim import FimFormat, find_fim_format
+from engine.model.loading.catalog import locate
 from engine.model.loading.converted_model import ConvertedModel
-from engine.model.loading.prepared import ForeignModel, prepare
+from engine.model.loading.folder_model import FolderModel
+from engine.model.loading.store import ModelStore
 from engine.model.tokenizer import Tokenizer
 from engine.model_names import DEFAULT_MODEL
 from engine.progress import Progress
 
-_CPU_DTYPE, _FOREIGN_DTYPE = "int8", "float32"
-_GPU_VARIANT = "bfloat16"  # on disk; fp8 and int4 are made of it on the GPU, in seconds
+_CPU_DEFAULT, _TRANSFORMERS_DEFAULT = "int8", "float32"
+_STORED_FOR_GPU = "bfloat16"  # fp8 and int4 are made of it on the GPU, in seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +30,7 @@ class LoadOptions:
     """
 
     spec: str | None = None
-    dtype: str | None = None
+    quantization: str | None = None  # a value of the setting `dtype`
     device: str = "auto"
     kv_bytes: int | None = None
 
@@ -48,8 +50,8 @@ class LoadedModel:
 def load_model(options: LoadOptions, cache_folder: Path, progress: Progress) -> LoadedModel:
     """Find, convert and load a model, the embedded one unless named. Raises ForegramError."""
     device = Device.choose(options.device)
-    variant = _variant(options.dtype, device)
-    model = prepare(options.spec or DEFAULT_MODEL, variant, cache_folder, progress)
+    stored_as = _stored_quantization(options.quantization, device)
+    model = prepare(options.spec or DEFAULT_MODEL, stored_as, cache_folder, progress)
     with ThreadPoolExecutor(max_workers=1) as beside:  # torch lets other threads run meanwhile
         causal_lm = beside.submit(_causal_lm, model, options, device, progress)
         tokenizer = model.tokenizer()
@@ -64,29 +66,50 @@ def load_model(options: LoadOptions, cache_folder: Path, progress: Progress) -> 
     )
 
 
-def _variant(dtype: str | None, device: Device) -> str:
-    """The form on disk. Raises ConfigurationError for a dtype of the other kind of device."""
+def prepare(
+    spec: str,
+    quantization: str,
+    cache_folder: Path,
+    progress: Progress,
+    hub_cache: Path | None = None,
+) -> ConvertedModel | FolderModel:
+    """Find the model that `spec` names and convert it unless that was done before.
+
+    `quantization` is a key of `packing.QUANTIZATIONS`; a model that is no plain Qwen2 stays the
+    folder that it is, for transformers. `hub_cache` None is the hub's usual folder. Raises
+    ForegramError of every kind: not found, damaged, unsupported, no space.
+    """
+    located = locate(spec, hub_cache)
+    if isinstance(located, FolderModel) and not located.is_plain_qwen2:
+        return located
+    return ModelStore(cache_folder / "models").obtain(located, quantization, progress)
+
+
+def _stored_quantization(wanted: str | None, device: Device) -> str:
+    """What is kept on disk. Raises ConfigurationError for one of the other kind of device."""
     if device.is_gpu:
-        device.form(dtype)
-        return _GPU_VARIANT
-    if dtype in GPU_FORMS and dtype != _GPU_VARIANT:
-        raise ConfigurationError(f"dtype {dtype} is for a GPU, and the model runs on the CPU")
-    return dtype or _CPU_DTYPE
+        device.quantization(wanted)
+        return _STORED_FOR_GPU
+    if wanted in GPU_QUANTIZATIONS and wanted != _STORED_FOR_GPU:
+        raise ConfigurationError(f"dtype {wanted} is for a GPU, and the model runs on the CPU")
+    return wanted or _CPU_DEFAULT
 
 
 def _causal_lm(
-    model: ConvertedModel | ForeignModel, options: LoadOptions, device: Device, progress: Progress
+    model: ConvertedModel | FolderModel, options: LoadOptions, device: Device, progress: Progress
 ) -> CausalModel:
     if isinstance(model, ConvertedModel) and device.is_gpu:
         from engine.model.gpu.loading import load_qwen2  # noqa: PLC0415 - Triton, on GPUs only
 
-        return load_qwen2(model, device, device.form(options.dtype), options.kv_bytes, progress)
+        quantization = device.quantization(options.quantization)
+        return load_qwen2(model, device, quantization, options.kv_bytes, progress)
     if isinstance(model, ConvertedModel):
-        return Qwen2(model.config, model.tensors(), model.variant)
+        return Qwen2(model.config, model.tensors(), model.quantization)
     from engine.model.transformers.loading import load_transformers_model  # noqa: PLC0415 - seconds
 
+    default = _STORED_FOR_GPU if device.is_gpu else _TRANSFORMERS_DEFAULT
     return load_transformers_model(
         model.folder,
-        dtype_name=options.dtype or (_GPU_VARIANT if device.is_gpu else _FOREIGN_DTYPE),
+        dtype_name=options.quantization or default,
         device=str(device.torch_device),
     )

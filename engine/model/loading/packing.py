@@ -1,6 +1,6 @@
 """How a model's weights are laid out for one way of computing, from their Hugging Face names.
 
-`int8` is the CPU's form. Symmetric 8-bit weights, one scale per output channel, meet activations
+`int8` is the CPU's quantization. Symmetric 8-bit weights, one scale per output channel, meet activations
 of 7 bits with one scale per row, so the sums are exact integers and a row's result cannot depend
 on the rows beside it. Activations of Qwen2 have channels a hundred times larger than the rest,
 which 7 bits would drown; hence the residual stream and the heads' values are turned by fixed
@@ -61,7 +61,7 @@ def pack_bfloat16(config: ModelConfig, read: Read) -> Iterator[NamedTensor]:
     yield from _pack_floats(config, read, torch.bfloat16)
 
 
-VARIANTS: dict[str, Packer] = {
+QUANTIZATIONS: dict[str, Packer] = {
     "int8": pack_int8,
     "float32": pack_float32,
     "bfloat16": pack_bfloat16,

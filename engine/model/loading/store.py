@@ -1,4 +1,4 @@
-"""The cache of converted models: one folder per model and form of its weights.
+"""The cache of converted models: one folder per model and quantization.
 
 A conversion happens in a folder beside, which is renamed when whole, under a lock that a second
 process waits for. A damaged folder is converted again.
@@ -14,9 +14,10 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from engine.errors import CacheError, ModelCorruptError
-from engine.model.loading.conversion import check_variant, convert, converted_bytes
+from engine.model.loading.catalog import LocatedModel, on_disk
+from engine.model.loading.conversion import check_quantization, convert, converted_bytes
 from engine.model.loading.converted_model import ConvertedModel, write_manifest
-from engine.model.loading.located_model import LocatedModel
+from engine.offline_parts import EmbeddedModel
 from engine.progress import Progress
 
 # Another one whenever a conversion writes something else, so that older folders are not mistaken.
@@ -36,41 +37,44 @@ class ModelStore:
         self._folder = folder
         self._free = free
 
-    def obtain(self, located: LocatedModel, variant: str, progress: Progress) -> ConvertedModel:
-        """Return the model in this form, converted now if it was not.
+    def obtain(
+        self, located: LocatedModel, quantization: str, progress: Progress
+    ) -> ConvertedModel:
+        """Return the model in this quantization, converted now if it was not.
 
         Raises CacheError where the folder cannot take it, ModelCorruptError and
         UnsupportedModelError for a source that cannot be converted.
         """
-        check_variant(variant)
-        entry = self._folder / _entry_name(located, variant)
+        check_quantization(quantization)
+        entry = self._folder / _entry_name(located, quantization)
         if model := _load(entry):
             return model
         with _writing(self._folder), _locked(entry, progress):
             if model := _load(entry):  # another process was faster
                 return model
-            self._convert(located, variant, entry, progress)
+            self._convert(located, quantization, entry, progress)
         return ConvertedModel.load(entry)
 
     def _convert(
-        self, located: LocatedModel, variant: str, entry: Path, progress: Progress
+        self, located: LocatedModel, quantization: str, entry: Path, progress: Progress
     ) -> None:
         with _draft_folder(entry) as draft:
-            self._check_space(located.name, located.scratch_bytes)
+            if isinstance(located, EmbeddedModel):
+                self._check_space(located.name, located.num_bytes)
             scratch = draft / "scratch"
             scratch.mkdir()
-            source = located.open(scratch, progress)
-            self._check_space(located.name, converted_bytes(source.config, variant))
-            convert(source, located.name, variant, draft, progress)
+            source = on_disk(located, scratch, progress)
+            self._check_space(located.name, converted_bytes(source.config, quantization))
+            convert(source, located.name, quantization, draft, progress)
             shutil.rmtree(scratch)
             write_manifest(
                 draft,
                 name=located.name,
                 fingerprint=located.fingerprint,
-                variant=variant,
+                quantization=quantization,
             )
             _flush(draft)
-            for outdated in self._folder.glob(_entry_name(located, variant, "*")):
+            for outdated in self._folder.glob(_entry_name(located, quantization, "*")):
                 shutil.rmtree(outdated, ignore_errors=True)
             draft.rename(entry)
 
@@ -84,9 +88,9 @@ class ModelStore:
             )
 
 
-def _entry_name(located: LocatedModel, variant: str, version: str = _VERSION) -> str:
+def _entry_name(located: LocatedModel, quantization: str, version: str = _VERSION) -> str:
     readable = re.sub(r"[^\w.-]+", "-", located.name)
-    return f"{readable}-{located.fingerprint[:16]}-{variant}-{version}"
+    return f"{readable}-{located.fingerprint[:16]}-{quantization}-{version}"
 
 
 def _load(entry: Path) -> ConvertedModel | None:

@@ -10,8 +10,8 @@ from transformers import AutoModelForCausalLM, Qwen2Config, Qwen2ForCausalLM
 from transformers.generation.streamers import BaseStreamer
 from transformers.utils import logging
 
-from engine.model.loading.located_model import FolderModel, GgufModel
-from engine.model.loading.weight_source import GgufSource, WeightSource
+from engine.model.loading.folder_model import FolderModel
+from engine.model.loading.gguf_model import GgufModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class GreedyTransformers:
         torch_dtype: torch.dtype = getattr(torch, dtype)
         if isinstance(located, FolderModel):
             return cls(AutoModelForCausalLM.from_pretrained(located.folder, dtype=torch_dtype))
-        return cls(_qwen2(GgufSource(located.path), torch_dtype))
+        return cls(_qwen2(located, torch_dtype))
 
     def generate(self, prompt_ids: Sequence[int], num_tokens: int) -> Generated:
         """Write exactly `num_tokens` tokens behind the prompt."""
@@ -75,7 +75,7 @@ class _Clock(BaseStreamer):
         """Nothing is held back."""
 
 
-def _qwen2(source: WeightSource, dtype: torch.dtype) -> Qwen2ForCausalLM:
+def _qwen2(source: GgufModel, dtype: torch.dtype) -> Qwen2ForCausalLM:
     config = Qwen2Config(**source.config.to_hugging_face())
     with torch.device("meta"):
         names = [name for name, _ in Qwen2ForCausalLM(config).named_parameters()]

@@ -128,7 +128,7 @@ def test_a_choice_of_no_gpu_says_what_the_first_one_lacks(gpus):
 )
 def test_a_gpu_holds_weights_in_three_forms(gpus, dtype, form):
     gpus(1)
-    assert Device.choose("cuda").form(dtype) == form
+    assert Device.choose("cuda").quantization(dtype) == form
 
 
 def test_a_form_of_the_other_kind_of_machine_is_refused(gpus, tmp_path):

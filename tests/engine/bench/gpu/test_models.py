@@ -12,7 +12,7 @@ from engine.bench.gpu.replays import ReplayPlan, measure_replays
 from engine.bench.gpu.sources import read_tokenizer
 from engine.errors import UnsupportedModelError
 from engine.model.loading.conversion import MARKS_FILE, _write_tokenizer
-from engine.model.loading.weight_source import FolderSource
+from engine.model.loading.folder_model import FolderModel
 from engine.model.tokenizer import Tokenizer
 from engine.progress import NoProgress
 from tests.support.byte_tokenizer import byte_tokenizer
@@ -120,7 +120,7 @@ def test_answers_are_the_same_with_every_lookahead(model, tasks):
 
 
 def test_a_tokenizer_is_read_from_a_converted_models_folder(tmp_path):
-    source = FolderSource(save_model(tiny_model("qwen2"), tmp_path / "model"))
+    source = FolderModel(save_model(tiny_model("qwen2"), tmp_path / "model"), "model")
     _write_tokenizer(source, tmp_path)
     assert (tmp_path / MARKS_FILE).exists()
     whole, converted = read_tokenizer(tmp_path / "model"), read_tokenizer(tmp_path)

@@ -8,7 +8,7 @@ import torch
 
 from engine.model.causal_lm import CacheSlot
 from engine.model.cpu.qwen2 import Qwen2
-from engine.model.loading.located_model import EmbeddedModel
+from engine.model.loading.catalog import on_disk
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.model.tokenizer import Tokenizer
 from engine.offline_parts import OFFLINE_MODELS
@@ -219,8 +219,8 @@ def test_bits_stay_equal_step_after_step(packed):
 @pytest.fixture(scope="module")
 def offline(tmp_path_factory):
     """The offline model in float32 in both implementations; about 4 GB together."""
-    located = EmbeddedModel(OFFLINE_MODELS["offline"])
-    source = located.open(tmp_path_factory.mktemp("offline"), NoProgress())
+    folder = tmp_path_factory.mktemp("offline")
+    source = on_disk(OFFLINE_MODELS["offline"], folder, NoProgress())
     reference = assembled_qwen2(source.config.to_hugging_face(), source.read)
     tokenizer = Tokenizer.from_json(source.tokenizer_json(), source.end_ids)
     prompt = tokenizer.encode("def mean(values):\n    return sum(")

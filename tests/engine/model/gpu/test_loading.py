@@ -14,7 +14,7 @@ from engine.model.gpu.loading import load_qwen2, warm_up
 from engine.model.gpu.step_graphs import StepGraphs
 from engine.model.gpu.weights import GpuWeights
 from engine.model.loading.converted_model import ConvertedModel
-from engine.model.loading.prepared import prepare
+from engine.model.loading.loaded_model import prepare
 from engine.progress import NoProgress
 from tests.support.gpu_models import gpu_qwen2
 from tests.support.tiny_models import save_model, tiny_model

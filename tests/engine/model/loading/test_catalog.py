@@ -7,12 +7,13 @@ import pytest
 
 from engine.errors import ModelCorruptError, ModelNotFoundError
 from engine.model.loading import catalog
-from engine.model.loading.catalog import locate
-from engine.model.loading.located_model import EmbeddedModel, FolderModel, GgufModel
-from engine.model.loading.weight_source import FolderSource, GgufSource
+from engine.model.loading.catalog import locate, on_disk
+from engine.model.loading.folder_model import FolderModel
+from engine.model.loading.gguf_model import GgufModel
 from engine.model_names import DEFAULT_MODEL, HUB_ALIASES
+from engine.offline_parts import EmbeddedModel
 from engine.progress import NoProgress
-from tests.support.tiny_gguf import write_tiny_gguf
+from tests.support.tiny_gguf import LAYERS, write_tiny_gguf
 from tests.support.tiny_models import save_model, tiny_model
 
 
@@ -75,7 +76,7 @@ def test_a_folder_is_written_as_a_path(
     assert isinstance(located, FolderModel)
     assert (located.name, hub_requests) == ("tiny-qwen", [])
     assert located.is_plain_qwen2
-    assert isinstance(located.open(folder, NoProgress()), FolderSource)
+    assert on_disk(located, folder, NoProgress()) is located
 
 
 def test_a_hub_id_that_is_not_found_tells_how_the_folder_of_that_name_is_written(
@@ -120,7 +121,8 @@ def test_a_gguf_file_is_opened(tmp_path: Path) -> None:
     located = locate(str(write_tiny_gguf(tmp_path / "tiny.gguf")))
     assert isinstance(located, GgufModel)
     assert located.name == "tiny"
-    assert isinstance(located.open(tmp_path, NoProgress()), GgufSource)
+    assert on_disk(located, tmp_path, NoProgress()) is located
+    assert located.config.num_layers == LAYERS
 
 
 def test_an_unknown_name_says_what_exists_and_what_to_write_also_where_there_is_no_terminal(

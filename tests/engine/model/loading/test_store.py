@@ -15,10 +15,10 @@ from filelock import FileLock
 
 from engine.errors import CacheError, ConfigurationError, ModelCorruptError
 from engine.model.loading.converted_model import ConvertedModel
-from engine.model.loading.located_model import EmbeddedModel, FolderModel, GgufModel
-from engine.model.loading.packing import VARIANTS
+from engine.model.loading.folder_model import FolderModel
+from engine.model.loading.gguf_model import GgufModel
+from engine.model.loading.packing import QUANTIZATIONS
 from engine.model.loading.store import ModelStore
-from engine.model.loading.weight_source import GgufSource
 from engine.offline_parts import OFFLINE_MODELS
 from engine.progress import NoProgress
 from tests.support.tiny_gguf import write_tiny_gguf
@@ -64,8 +64,10 @@ def cache(tmp_path: Path) -> Path:
     return tmp_path / "cache"
 
 
-def _obtain(cache: Path, model: GgufModel | FolderModel, variant: str = "int8") -> ConvertedModel:
-    return ModelStore(cache).obtain(model, variant, NoProgress())
+def _obtain(
+    cache: Path, model: GgufModel | FolderModel, quantization: str = "int8"
+) -> ConvertedModel:
+    return ModelStore(cache).obtain(model, quantization, NoProgress())
 
 
 def _entries(cache: Path) -> list[str]:
@@ -73,17 +75,17 @@ def _entries(cache: Path) -> list[str]:
     return sorted(path.name for path in cache.iterdir() if path.suffix != ".lock")
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("quantization", QUANTIZATIONS)
 def test_a_converted_model_holds_what_packing_makes(
-    cache: Path, gguf: GgufModel, variant: str
+    cache: Path, gguf: GgufModel, quantization: str
 ) -> None:
-    model = _obtain(cache, gguf, variant)
-    source = GgufSource(gguf.path)
-    packed = dict(VARIANTS[variant](source.config, source.read))
+    model = _obtain(cache, gguf, quantization)
+    source = GgufModel(gguf.path)
+    packed = dict(QUANTIZATIONS[quantization](source.config, source.read))
     loaded = model.tensors()
     assert loaded.keys() == packed.keys()
     assert all(torch.equal(loaded[name], tensor) for name, tensor in packed.items())
-    assert (model.name, model.variant, model.config) == ("tiny", variant, source.config)
+    assert (model.name, model.quantization, model.config) == ("tiny", quantization, source.config)
     assert model.fingerprint == gguf.fingerprint
     assert model.tokenizer().encode("def") == [model.tokenizer().vocabulary.id_of("def")]
     assert 0 in model.tokenizer().vocabulary.end_ids
@@ -188,7 +190,7 @@ def test_no_space_is_said_before_anything_is_written(cache: Path, gguf: GgufMode
 def test_the_joined_file_of_an_embedded_model_counts(cache: Path) -> None:
     store = ModelStore(cache, free=lambda folder: 400_000_000)
     with pytest.raises(CacheError, match=r"it needs 0\.5 GB in .* where 0\.4 GB are free"):
-        store.obtain(EmbeddedModel(OFFLINE_MODELS["offline"]), "int8", NoProgress())
+        store.obtain(OFFLINE_MODELS["offline"], "int8", NoProgress())
 
 
 def test_a_disk_that_fills_up_on_the_way_leaves_nothing(
@@ -231,7 +233,7 @@ def _no_root() -> Iterator[None]:
 def test_a_folder_that_may_not_be_written_is_refused() -> None:
     store = ModelStore(Path("/foregram-cache"))
     with pytest.raises(CacheError, match=r"cannot be converted in /foregram-cache: .*Permission"):
-        store.obtain(EmbeddedModel(OFFLINE_MODELS["offline"]), "int8", NoProgress())
+        store.obtain(OFFLINE_MODELS["offline"], "int8", NoProgress())
 
 
 def test_what_a_killed_process_left_is_cleared_away(cache: Path, gguf: GgufModel) -> None:
@@ -255,7 +257,7 @@ def test_a_damaged_source_leaves_no_model(cache: Path, gguf: GgufModel, tmp_path
 _CONVERT = """
 import sys
 from pathlib import Path
-from engine.model.loading.located_model import GgufModel
+from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.store import ModelStore
 from engine.progress import NoProgress
 

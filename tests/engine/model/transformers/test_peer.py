@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from engine.model.loading.located_model import FolderModel, GgufModel
-from engine.model.loading.weight_source import GgufSource
+from engine.model.loading.folder_model import FolderModel
+from engine.model.loading.gguf_model import GgufModel
 from engine.model.transformers.peer import GreedyTransformers
 from tests.support.greedy import greedy
 from tests.support.tiny_gguf import write_tiny_gguf
@@ -23,7 +23,7 @@ def test_a_folder_of_any_model_writes_greedily(tmp_path):
 @pytest.mark.parametrize("tied", [True, False])
 def test_a_gguf_file_holds_the_weights_that_our_own_forward_reads(tmp_path, tied):
     path = write_tiny_gguf(tmp_path / "tiny.gguf", tied=tied)
-    source = GgufSource(path)
+    source = GgufModel(path)
     reference = assembled_qwen2(source.config.to_hugging_face(), source.read)
     generated = GreedyTransformers.load(GgufModel(path), "float32").generate(PROMPT, 6)
     assert list(generated.token_ids) == greedy(reference, PROMPT, 6)

@@ -6,7 +6,8 @@ import pytest
 
 from engine.errors import ModelCorruptError, UnsupportedModelError
 from engine.model.loading.converted_model import ConvertedModel
-from engine.model.loading.prepared import ForeignModel, prepare
+from engine.model.loading.folder_model import FolderModel
+from engine.model.loading.loaded_model import prepare
 from engine.progress import NoProgress
 from tests.support.tiny_gguf import write_tiny_gguf
 from tests.support.tiny_models import save_model, tiny_model
@@ -22,7 +23,7 @@ def test_a_qwen2_is_converted(tmp_path: Path) -> None:
 def test_another_architecture_stays_where_it_is(tmp_path: Path) -> None:
     folder = save_model(tiny_model("llama"), tmp_path / "llama")
     model = prepare(str(folder), "float32", tmp_path / "cache", NoProgress())
-    assert isinstance(model, ForeignModel)
+    assert isinstance(model, FolderModel)
     assert (model.folder, model.name, model.architecture) == (folder, "llama", "LlamaForCausalLM")
     assert model.tokenizer().decode(model.tokenizer().encode("def f():")) == "def f():"
     assert model.fingerprint

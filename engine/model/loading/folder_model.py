@@ -1,0 +1,120 @@
+"""A model in a Hugging Face folder: config.json, tokenizer.json and safetensors files."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+
+from engine.errors import ModelCorruptError, UnsupportedModelError
+from engine.model.model_config import QWEN2, ModelConfig
+from engine.model.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class FolderModel:
+    """Nothing is read before it is asked for; each property raises ModelCorruptError.
+
+    A snapshot of the hub is such a folder, too. Transformers runs what our own forward cannot.
+    """
+
+    folder: Path
+    name: str
+
+    @property
+    def fingerprint(self) -> str:
+        """From names, sizes and times of the files, and the text of the small ones."""
+        total = hashlib.blake2b()
+        try:
+            for path in sorted(self.folder.glob("*.safetensors")):
+                stat = path.stat()
+                total.update(f"{path.name} {stat.st_size} {stat.st_mtime_ns}\n".encode())
+            for path in sorted(self.folder.glob("*.json")):
+                total.update(path.name.encode() + path.read_bytes())
+        except OSError as error:
+            raise ModelCorruptError(f"{self.folder} cannot be read: {error}") from error
+        return total.hexdigest()
+
+    @property
+    def architecture(self) -> str:
+        """The class that the configuration names."""
+        names = read_json(self.folder / "config.json").get("architectures")
+        if not isinstance(names, list) or not names:
+            raise ModelCorruptError(f"{self.folder / 'config.json'} names no architecture")
+        return str(names[0])
+
+    @property
+    def is_plain_qwen2(self) -> bool:
+        """True where our own forward pass can run the model."""
+        return self.architecture == QWEN2 and self.config.is_plain_qwen2
+
+    @cached_property
+    def config(self) -> ModelConfig:
+        """The model's shape."""
+        return ModelConfig.from_hugging_face(read_json(self.folder / "config.json"))
+
+    @property
+    def end_ids(self) -> tuple[int, ...]:
+        """Token ids that the configuration and the generation settings call ends of text."""
+        ends: list[int] = []
+        for name in ("config.json", "generation_config.json"):
+            path = self.folder / name
+            value = read_json(path).get("eos_token_id") if path.exists() else None
+            ends += value if isinstance(value, list) else [value] if value is not None else []
+        return tuple(dict.fromkeys(ends))
+
+    def tokenizer_json(self) -> str:
+        """Return the content of tokenizer.json. Raises UnsupportedModelError without one."""
+        try:
+            return (self.folder / "tokenizer.json").read_text("utf-8")
+        except FileNotFoundError as error:
+            raise UnsupportedModelError(
+                f"{self.folder} holds no tokenizer.json; transformers writes one with "
+                "AutoTokenizer.from_pretrained(folder).save_pretrained(folder)"
+            ) from error
+
+    def tokenizer(self) -> Tokenizer:
+        """Load the tokenizer. Raises UnsupportedModelError without tokenizer.json."""
+        return Tokenizer.from_json(self.tokenizer_json(), self.end_ids)
+
+    def read(self, name: str) -> torch.Tensor:
+        """Read one weight from the file that holds it: float32, a tensor of its own."""
+        if name not in self._file_of:
+            raise ModelCorruptError(f"{self.folder} lacks the tensor {name}")
+        with _opened(self._file_of[name]) as stored:
+            tensor: torch.Tensor = stored.get_tensor(name)
+            return tensor.to(torch.float32, copy=True)
+
+    @cached_property
+    def _file_of(self) -> dict[str, Path]:
+        paths = sorted(self.folder.glob("*.safetensors"))
+        if not paths:
+            raise UnsupportedModelError(f"{self.folder} holds no .safetensors file")
+        return {name: path for path in paths for name in _names(path)}
+
+
+def _names(path: Path) -> list[str]:
+    with _opened(path) as stored:
+        return list(stored.keys())
+
+
+def _opened(path: Path) -> safe_open:
+    try:
+        return safe_open(path, framework="pt")
+    except (SafetensorError, OSError) as error:
+        raise ModelCorruptError(f"{path} cannot be read: {error}") from error
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return an object that a file holds. Raises ModelCorruptError."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelCorruptError(f"{path} cannot be read: {error}") from error
+    if not isinstance(content, dict):
+        raise ModelCorruptError(f"{path} holds no JSON object")
+    return content
