@@ -5,31 +5,39 @@ from dataclasses import dataclass
 from functools import partial
 
 import torch
+from torch import Tensor
 
+from kernels.acceptance_walk import AcceptanceOutput
 from kernels.acceptance_walk.reference import acceptance_walk
+from kernels.batch import BatchMetadata
 from kernels.batch_attention.reference import batch_attention
 from kernels.embed_rows.reference import embed_rows
 from kernels.gate_up.reference import gate_up
 from kernels.kv_commit.reference import kv_commit
+from kernels.lm_head import Best, SamplingNoise
 from kernels.lm_head.reference import lm_head
 from kernels.project_qkv.reference import project_qkv
+from kernels.residual import ResidualStream
+from kernels.scratch import Scratch
 from kernels.skinny_matmul.reference import skinny_matmul
-
-Operation = Callable[..., None]  # each folder's contract says what it takes
+from kernels.weight import Weight
 
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """One implementation of each contract."""
+    """One implementation of each contract; each folder says what its arguments are."""
 
-    embed_rows: Operation
-    project_qkv: Operation
-    batch_attention: Operation
-    skinny_matmul: Operation
-    gate_up: Operation
-    lm_head: Operation
-    acceptance_walk: Operation
-    kv_commit: Operation
+    embed_rows: Callable[[BatchMetadata, Tensor, Tensor, ResidualStream], None]
+    project_qkv: Callable[
+        [ResidualStream, Weight, Tensor, Tensor, BatchMetadata, Tensor, Tensor, Tensor, Scratch],
+        None,
+    ]
+    batch_attention: Callable[[Tensor, Tensor, Tensor, BatchMetadata, Scratch, Tensor], None]
+    skinny_matmul: Callable[[Tensor, Weight, Tensor, ResidualStream, Scratch], None]
+    gate_up: Callable[[ResidualStream, Weight, Tensor, Scratch], None]
+    lm_head: Callable[[ResidualStream, Weight, SamplingNoise | None, Best, Tensor | None], None]
+    acceptance_walk: Callable[[Best, BatchMetadata, AcceptanceOutput], None]
+    kv_commit: Callable[[Tensor, Tensor, BatchMetadata], None]
 
 
 REFERENCE = Operations(

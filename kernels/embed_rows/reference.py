@@ -4,6 +4,7 @@ import torch
 from torch.nn import functional
 
 from kernels.batch import BatchMetadata
+from kernels.residual import ResidualStream
 
 _BLOCK = 64  # columns that one sum of squares stands for
 
@@ -12,15 +13,13 @@ def embed_rows(
     batch: BatchMetadata,
     table: torch.Tensor,
     norm_weight: torch.Tensor,
-    residual: torch.Tensor,
-    normed: torch.Tensor,
-    squares: torch.Tensor,
+    stream: ResidualStream,
 ) -> None:
     """x = table[tokens], x norm_weight, and the sums of x^2 over blocks of 64 columns."""
     x = table[batch.tokens.long()].float()
-    residual.copy_(x)
-    normed.copy_(x * norm_weight)
-    squares.copy_(_block_sums(x * x).T)
+    stream.residual.copy_(x)
+    stream.normed.copy_(x * norm_weight)
+    stream.squares.copy_(_block_sums(x * x).T)
 
 
 def _block_sums(x: torch.Tensor) -> torch.Tensor:

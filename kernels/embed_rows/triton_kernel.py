@@ -9,6 +9,7 @@ import triton
 import triton.language as tl
 
 from kernels.batch import BatchMetadata
+from kernels.residual import ResidualStream
 
 _BLOCKS = 16  # blocks of 64 columns that a program takes
 
@@ -53,16 +54,14 @@ def embed_rows(
     batch: BatchMetadata,
     table: torch.Tensor,
     norm_weight: torch.Tensor,
-    residual: torch.Tensor,
-    normed: torch.Tensor,
-    squares: torch.Tensor,
+    stream: ResidualStream,
     *,
     programmatic: bool = False,
 ) -> None:
     """One launch; `programmatic` lets the next kernel start while this one ends."""
-    rows, width = residual.shape
+    rows, width = stream.residual.shape
     embed_rows_kernel[(rows, triton.cdiv(width, _BLOCKS * 64))](
-        batch.tokens, table, norm_weight, residual, normed, squares, rows,
+        batch.tokens, table, norm_weight, stream.residual, stream.normed, stream.squares, rows,
         H=width, BLOCKS=_BLOCKS, PDL=programmatic,
         num_warps=4, enable_fp_fusion=False, launch_pdl=programmatic,
     )  # fmt: skip

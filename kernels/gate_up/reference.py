@@ -2,19 +2,17 @@
 
 import torch
 
+from kernels.residual import ResidualStream
 from kernels.scratch import Scratch
 from kernels.weight import Weight
 
 
 def gate_up(
-    normed: torch.Tensor,
-    squares: torch.Tensor,
+    stream: ResidualStream,
     weight: Weight,
     out: torch.Tensor,
     scratch: Scratch,  # noqa: ARG001 - the kernel's
-    eps: float,
 ) -> None:
     """y = (normed W^T) / sqrt(sum_b squares_b / H + eps), out_i = silu(y_2i) y_2i+1."""
-    factors = torch.rsqrt(squares.sum(dim=0) / normed.shape[1] + eps)
-    y = normed.float() @ weight.dense().T * factors[:, None]
+    y = stream.projected(weight)
     out.copy_(torch.nn.functional.silu(y[:, 0::2]) * y[:, 1::2])

@@ -14,6 +14,7 @@ from kernels.product.triton_kernel import (
     split_pairs,
     sum_splits,
 )
+from kernels.residual import ResidualStream
 from kernels.scratch import Scratch
 from kernels.weight import Weight
 
@@ -60,28 +61,26 @@ def gate_up_kernel(
 
 
 def gate_up(
-    normed: torch.Tensor,
-    squares: torch.Tensor,
+    stream: ResidualStream,
     weight: Weight,
     out: torch.Tensor,
     scratch: Scratch,
-    eps: float,
     *,
     programmatic: bool = False,
 ) -> None:
     """y = (normed W^T) / sqrt(sum_b squares_b / H + eps), out_i = silu(y_2i) y_2i+1."""
-    rows = normed.shape[0]
+    rows = stream.normed.shape[0]
     require_scratch(scratch, weight, rows)
     grid, constants = launch(weight, rows, programmatic=programmatic)
     gate_up_kernel[grid](
-        normed,
+        stream.normed,
         weight.values,
         weight.scales,
-        squares,
+        stream.squares,
         out,
         scratch.partials,
         scratch.arrived,
-        eps,
+        stream.eps,
         rows,
         **constants,
     )

@@ -3,23 +3,21 @@
 import torch
 
 from kernels.lm_head import BLOCK, Best, SamplingNoise
+from kernels.residual import ResidualStream
 from kernels.weight import Weight
 
 _WORD = 0xFFFFFFFF  # 32 bits
 
 
 def lm_head(
-    normed: torch.Tensor,
-    squares: torch.Tensor,
+    stream: ResidualStream,
     weight: Weight,
     noise: SamplingNoise | None,
     best: Best,
-    eps: float,
     logits: torch.Tensor | None,
 ) -> None:
     """score = (normed W^T) / sqrt(sum_b squares_b / H + eps) logit_scale + noise_scale Gumbel."""
-    factors = torch.rsqrt(squares.sum(dim=0) / normed.shape[1] + eps)
-    scores = normed.float() @ weight.dense().T * factors[:, None]
+    scores = stream.projected(weight)
     if logits is not None:
         logits.copy_(scores)
     rows, tokens = scores.shape

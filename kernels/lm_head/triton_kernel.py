@@ -6,6 +6,7 @@ import triton.language as tl
 
 from kernels.lm_head import Best, SamplingNoise
 from kernels.product.triton_kernel import launch, product, row_factors, scaled
+from kernels.residual import ResidualStream
 from kernels.weight import Weight
 
 
@@ -78,23 +79,21 @@ def _gumbel(key_0, key_1, n):
 
 
 def lm_head(
-    normed: torch.Tensor,
-    squares: torch.Tensor,
+    stream: ResidualStream,
     weight: Weight,
     noise: SamplingNoise | None,
     best: Best,
-    eps: float,
     logits: torch.Tensor | None,
     *,
     programmatic: bool = False,
 ) -> None:
     """score = (normed W^T) / sqrt(sum_b squares_b / H + eps) logit_scale + noise_scale Gumbel."""
-    grid, constants = launch(weight, normed.shape[0], programmatic=programmatic, whole=True)
+    grid, constants = launch(weight, stream.normed.shape[0], programmatic=programmatic, whole=True)
     lm_head_kernel[grid](
-        normed,
+        stream.normed,
         weight.values,
         weight.scales,
-        squares,
+        stream.squares,
         noise.logit_scales if noise else None,
         noise.noise_scales if noise else None,
         noise.keys if noise else None,
@@ -102,8 +101,8 @@ def lm_head(
         best.ids,
         best.seconds,
         logits,
-        eps,
-        normed.shape[0],
+        stream.eps,
+        stream.normed.shape[0],
         SAMPLED=noise is not None,
         STORE_LOGITS=logits is not None,
         **constants,

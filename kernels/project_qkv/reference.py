@@ -3,13 +3,13 @@
 import torch
 
 from kernels.batch import BatchMetadata
+from kernels.residual import ResidualStream
 from kernels.scratch import Scratch
 from kernels.weight import Weight
 
 
 def project_qkv(
-    normed: torch.Tensor,
-    squares: torch.Tensor,
+    stream: ResidualStream,
     weight: Weight,
     bias: torch.Tensor,
     cos_sin: torch.Tensor,
@@ -18,12 +18,10 @@ def project_qkv(
     keys: torch.Tensor,
     values: torch.Tensor,
     scratch: Scratch,  # noqa: ARG001 - the kernel's
-    eps: float,
 ) -> None:
     """y = (normed W^T) / sqrt(sum_b squares_b / H + eps) + bias; rotates q and k, and writes k, v."""
     rows, heads, dim = queries.shape
-    factors = torch.rsqrt(squares.sum(dim=0) / normed.shape[1] + eps)
-    y = normed.float() @ weight.dense().T * factors[:, None] + bias
+    y = stream.projected(weight) + bias
     parts = y.view(rows, -1, dim).split([heads, keys.shape[0], keys.shape[0]], dim=1)
     sequences = batch.sequences.long().clamp_min(0)
     live = batch.sequences >= 0

@@ -15,6 +15,7 @@ from kernels.product.triton_kernel import (
     split_pairs,
     sum_splits,
 )
+from kernels.residual import ResidualStream
 from kernels.scratch import Scratch
 from kernels.weight import Weight
 
@@ -121,17 +122,16 @@ def _rotated(y, COS_SIN, ROTATED: tl.constexpr, D: tl.constexpr, ROWS: tl.conste
     """
     a, b = split_pairs(y, ROWS)
     pair = tl.program_id(0) * 32 + tl.arange(0, 32)
-    turned = (pair < ROTATED * (D // 2))[:, None]
+    rotated = (pair < ROTATED * (D // 2))[:, None]
     at = COS_SIN[None, :] + (pair % (D // 2))[:, None]
-    cosine = tl.load(at, mask=turned, other=1.0)
-    sine = tl.load(at + D // 2, mask=turned, other=0.0)
+    cosine = tl.load(at, mask=rotated, other=1.0)
+    sine = tl.load(at + D // 2, mask=rotated, other=0.0)
     pairs = tl.join(a * cosine - b * sine, b * cosine + a * sine)
     return tl.reshape(tl.permute(pairs, [0, 2, 1]), [64, ROWS])
 
 
 def project_qkv(
-    normed: torch.Tensor,
-    squares: torch.Tensor,
+    stream: ResidualStream,
     weight: Weight,
     bias: torch.Tensor,
     cos_sin: torch.Tensor,
@@ -140,7 +140,6 @@ def project_qkv(
     keys: torch.Tensor,
     values: torch.Tensor,
     scratch: Scratch,
-    eps: float,
     *,
     programmatic: bool = False,
 ) -> None:
@@ -149,10 +148,10 @@ def project_qkv(
     require_scratch(scratch, weight, rows)
     grid, constants = launch(weight, rows, programmatic=programmatic)
     project_qkv_kernel[grid](
-        normed,
+        stream.normed,
         weight.values,
         weight.scales,
-        squares,
+        stream.squares,
         bias,
         cos_sin,
         batch.sequences,
@@ -167,7 +166,7 @@ def project_qkv(
         scratch.arrived,
         keys.stride(0),
         values.stride(0),
-        eps,
+        stream.eps,
         rows,
         HEADS=heads,
         KV_HEADS=keys.shape[0],

@@ -2,6 +2,7 @@
 
 import torch
 
+from kernels.residual import ResidualStream
 from kernels.scratch import Scratch
 from kernels.weight import Weight
 
@@ -9,15 +10,13 @@ from kernels.weight import Weight
 def skinny_matmul(
     inputs: torch.Tensor,
     weight: Weight,
-    residual: torch.Tensor,
     norm_weight: torch.Tensor,
-    normed: torch.Tensor,
-    squares: torch.Tensor,
+    stream: ResidualStream,
     scratch: Scratch,  # noqa: ARG001 - the kernel's
 ) -> None:
     """x = residual + inputs W^T, normed = x norm_weight, squares_b = sum over block b of x^2."""
-    residual += inputs.float() @ weight.dense().T
-    normed.copy_(residual * norm_weight)
+    residual = stream.residual.add_(inputs.float() @ weight.dense().T)
+    stream.normed.copy_(residual * norm_weight)
     rows, outputs = residual.shape
     padded = torch.nn.functional.pad(residual.square(), (0, -outputs % 64))
-    squares.copy_(padded.view(rows, -1, 64).sum(dim=2).T)
+    stream.squares.copy_(padded.view(rows, -1, 64).sum(dim=2).T)

@@ -13,8 +13,8 @@ from kernels.product.triton_kernel import (
     sum_adjacent,
     sum_splits,
 )
+from kernels.residual import ResidualStream
 from kernels.scratch import Scratch
-from kernels.skinny_matmul.library import is_by_library, library_product
 from kernels.weight import Weight
 
 
@@ -50,82 +50,39 @@ def skinny_matmul_kernel(
     if last:
         if SPLITS > 1:
             acc = sum_splits(PARTIALS, ARRIVED, SPLITS, ROWS)
-        acc = scaled(acc, SCALES, N, QUANTIZATION)
-        _add(acc, RESIDUAL, NORM_WEIGHT, NORMED, SQUARES, num_rows, N, ROWS)
-
-
-@triton.jit(do_not_specialize=["num_rows"])
-def add_kernel(
-    PRODUCT,
-    RESIDUAL,
-    NORM_WEIGHT,
-    NORMED,
-    SQUARES,
-    num_rows,
-    N: tl.constexpr,
-    ROWS: tl.constexpr,
-):
-    """`skinny_matmul_kernel` for a product [R, N] that is there already."""
-    n = tl.program_id(0) * 64 + tl.arange(0, 64)
-    row = tl.arange(0, ROWS)
-    inside = (n < N)[:, None] & (row < num_rows)[None, :]
-    at = row[None, :].to(tl.int64) * N + n[:, None]
-    product = tl.load(PRODUCT + at, mask=inside, other=0.0).to(tl.float32)
-    _add(product, RESIDUAL, NORM_WEIGHT, NORMED, SQUARES, num_rows, N, ROWS)
-
-
-@triton.jit
-def _add(
-    product,
-    RESIDUAL,
-    NORM_WEIGHT,
-    NORMED,
-    SQUARES,
-    num_rows,
-    N: tl.constexpr,
-    ROWS: tl.constexpr,
-):
-    """Write x = residual + product [64, ROWS], and what the next norm needs of it."""
-    n = tl.program_id(0) * 64 + tl.arange(0, 64)
-    row = tl.arange(0, ROWS)
-    inside = (n < N)[:, None] & (row < num_rows)[None, :]
-    at = row[None, :].to(tl.int64) * N + n[:, None]
-    x = tl.load(RESIDUAL + at, mask=inside, other=0.0) + product
-    tl.store(RESIDUAL + at, x, mask=inside)
-    norm_weight = tl.load(NORM_WEIGHT + n, mask=n < N, other=0.0)
-    tl.store(NORMED + at, (x * norm_weight[:, None]).to(NORMED.dtype.element_ty), mask=inside)
-    squares = sum_adjacent(tl.where(inside, x * x, 0.0), 64, ROWS)
-    tl.store(SQUARES + tl.program_id(0) * num_rows + row, squares, mask=row < num_rows)
+        n = tl.program_id(0) * 64 + tl.arange(0, 64)
+        row = tl.arange(0, ROWS)
+        inside = (n < N)[:, None] & (row < num_rows)[None, :]
+        at = row[None, :].to(tl.int64) * N + n[:, None]
+        x = tl.load(RESIDUAL + at, mask=inside, other=0.0) + scaled(acc, SCALES, N, QUANTIZATION)
+        tl.store(RESIDUAL + at, x, mask=inside)
+        norm_weight = tl.load(NORM_WEIGHT + n, mask=n < N, other=0.0)
+        tl.store(NORMED + at, (x * norm_weight[:, None]).to(NORMED.dtype.element_ty), mask=inside)
+        squares = sum_adjacent(tl.where(inside, x * x, 0.0), 64, ROWS)
+        tl.store(SQUARES + tl.program_id(0) * num_rows + row, squares, mask=row < num_rows)
 
 
 def skinny_matmul(
     inputs: torch.Tensor,
     weight: Weight,
-    residual: torch.Tensor,
     norm_weight: torch.Tensor,
-    normed: torch.Tensor,
-    squares: torch.Tensor,
+    stream: ResidualStream,
     scratch: Scratch,
     *,
     programmatic: bool = False,
 ) -> None:
     """x = residual + inputs W^T, normed = x norm_weight, squares_b = sum over block b of x^2."""
     rows = inputs.shape[0]
-    grid, constants = launch(weight, rows, programmatic=programmatic)
-    if is_by_library(weight):
-        product = library_product(inputs, weight)
-        shape = {name: constants[name] for name in ("N", "ROWS", "enable_fp_fusion")}
-        add_kernel[grid[:1]](product, residual, norm_weight, normed, squares, rows, **shape)
-        return
     require_scratch(scratch, weight, rows)
+    grid, constants = launch(weight, rows, programmatic=programmatic)
     skinny_matmul_kernel[grid](
         inputs,
         weight.values,
         weight.scales,
-        residual,
+        stream.residual,
         norm_weight,
-        normed,
-        squares,
+        stream.normed,
+        stream.squares,
         scratch.partials,
         scratch.arrived,
         rows,

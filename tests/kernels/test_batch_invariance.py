@@ -12,7 +12,7 @@ import torch
 from kernels.gate_up.triton_kernel import gate_up
 from kernels.lm_head.triton_kernel import lm_head
 from kernels.project_qkv.triton_kernel import project_qkv
-from kernels.skinny_matmul import library
+from kernels.residual import ResidualStream
 from kernels.skinny_matmul.triton_kernel import skinny_matmul
 from kernels.weight import QUANTIZATIONS
 from tests.support.fixed_order import products_in_one_order
@@ -62,20 +62,11 @@ def test_in_any_place_among_the_rows(quantization, device):
     def written(rows):
         residual = torch.zeros(len(rows), 128, device=device)
         normed, squares = torch.zeros_like(residual), torch.zeros(2, len(rows), device=device)
-        skinny_matmul(
-            rows, weight, residual, norm_weight, normed, squares, scratch_for(weight, len(rows))
-        )
+        stream = ResidualStream(residual, normed, squares, 0.0)
+        skinny_matmul(rows, weight, norm_weight, stream, scratch_for(weight, len(rows)))
         return torch.cat([residual, squares.T], dim=1)
 
     assert torch.equal(written(inputs.flip(0)).flip(0), written(inputs))
-
-
-def test_of_the_skinny_product_by_the_library(device, monkeypatch):
-    monkeypatch.setattr(library, "LIBRARY", frozenset({(128, 512)}))
-    weight = random_weight(128, 512, "float", torch.bfloat16, device)
-    assert_rows_keep_their_bits(
-        partial(run_skinny_matmul, skinny_matmul, weight, dtype=torch.bfloat16)
-    )
 
 
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)

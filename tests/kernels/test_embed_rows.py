@@ -5,6 +5,7 @@ import torch
 
 from kernels.embed_rows.reference import embed_rows as reference
 from kernels.embed_rows.triton_kernel import embed_rows
+from kernels.residual import ResidualStream
 from tests.support.batches import Tree, build_batch, chain
 
 TYPES = (torch.float32, torch.bfloat16)
@@ -20,7 +21,7 @@ def look_up(function, tokens, table, norm_weight, capacity):
     squares = torch.empty(-(-width // 64), capacity, device=table.device)
     for array in (residual, normed, squares):
         array.fill_(torch.nan)
-    function(batch, table, norm_weight, residual, normed, squares)
+    function(batch, table, norm_weight, ResidualStream(residual, normed, squares, 0.0))
     return residual, normed, squares
 
 

@@ -8,6 +8,7 @@ import torch
 from kernels.batch import BatchMetadata
 from kernels.lm_head import Best, SamplingNoise
 from kernels.product.tiles import num_blocks, scratch_size
+from kernels.residual import ResidualStream
 from kernels.scratch import Scratch
 from kernels.weight import Quantization, Weight, pack
 
@@ -64,6 +65,11 @@ def scratch_for(weight: Weight, rows: int) -> Scratch:
     return scratch
 
 
+def stream_of(normed: torch.Tensor) -> ResidualStream:
+    """A stream whose `normed` and `squares` are to be read, its `residual` not."""
+    return ResidualStream(unwritten(*normed.shape, like=normed), normed, squares_of(normed), EPS)
+
+
 def squares_of(rows: torch.Tensor) -> torch.Tensor:
     """What stands in `squares` for a residual stream of these rows."""
     count, width = rows.shape
@@ -83,7 +89,7 @@ def run_skinny_matmul(
     normed = unwritten(rows, weight.num_outputs, like=inputs)
     squares = unwritten(num_blocks(weight.num_outputs), rows, like=residual)
     scratch = scratch_for(weight, rows)
-    operation(inputs, weight, residual, norm_weight, normed, squares, scratch)
+    operation(inputs, weight, norm_weight, ResidualStream(residual, normed, squares, EPS), scratch)
     assert not scratch.arrived.any()
     assert all(map(is_intact, (residual, normed, squares)))
     return {"residual": residual, "normed": normed, "squares": squares.T}
@@ -96,7 +102,7 @@ def run_gate_up(
     normed = random_rows(rows, weight.num_inputs, dtype, weight.values.device)
     out = unwritten(rows, weight.num_outputs // 2, like=normed)
     scratch = scratch_for(weight, rows)
-    operation(normed, squares_of(normed), weight, out, scratch, EPS)
+    operation(stream_of(normed), weight, out, scratch)
     assert not scratch.arrived.any()
     assert is_intact(out)
     return {"out": out}
@@ -113,12 +119,15 @@ def run_lm_head(
 ) -> Written:
     """See `run_skinny_matmul`."""
     normed = random_rows(rows, weight.num_inputs, dtype, weight.values.device)
-    squares = squares_of(normed)
+    stream = stream_of(normed)
     blocks = num_blocks(weight.num_outputs)
-    scores, seconds = unwritten(blocks, rows, like=squares), unwritten(blocks, rows, like=squares)
+    scores, seconds = (
+        unwritten(blocks, rows, like=stream.squares),
+        unwritten(blocks, rows, like=stream.squares),
+    )
     ids = torch.full((blocks, rows), -1, dtype=torch.int32, device=normed.device)
-    logits = unwritten(rows, weight.num_outputs, like=squares) if keep_logits else None
-    operation(normed, squares, weight, noise, Best(scores, ids, seconds), EPS, logits)
+    logits = unwritten(rows, weight.num_outputs, like=stream.squares) if keep_logits else None
+    operation(stream, weight, noise, Best(scores, ids, seconds), logits)
     assert is_intact(scores)
     assert is_intact(seconds)
     written = {"scores": scores.T, "ids": ids.T, "seconds": seconds.T}
@@ -158,8 +167,7 @@ def run_project_qkv(
     values = unwritten(kv_heads, 2 * MOST_ROWS, dim, like=normed)
     scratch = scratch_for(weight, rows)
     written = (queries, keys, values)
-    squares = squares_of(normed)
-    operation(normed, squares, weight, bias, cos_sin, batch, *written, scratch, EPS)
+    operation(stream_of(normed), weight, bias, cos_sin, batch, *written, scratch)
     assert not scratch.arrived.any()
     assert all(map(is_intact, written))
     kept = torch.zeros(2 * MOST_ROWS, dtype=torch.bool, device=device)

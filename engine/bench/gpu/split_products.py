@@ -57,7 +57,7 @@ def _stress(
 ) -> SplitProduct:
     weight = random_weight(machine, product, _QUANTIZATION)
     runs = ProductRuns(machine, shape.config, weight, rows)
-    run, residual = runs.of(product.name), runs.activations.residual
+    run, residual = runs.of(product.name), runs.stream.residual
     start = torch.randn_like(residual)
 
     def launch() -> None:

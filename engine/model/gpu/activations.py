@@ -7,19 +7,17 @@ import torch
 from engine.model.model_config import ModelConfig
 from kernels.lm_head import Best
 from kernels.product.tiles import num_blocks
+from kernels.residual import ResidualStream
 
 
 @dataclass(slots=True)
 class Activations:
     """What flows from kernel to kernel; R rows.
 
-    `residual` float32 [R, H]; `normed` [R, H], `squares` float32 [H / 64, R]; `queries` and
-    `attended` [R, heads, d]; `mlp_hidden` [R, I].
+    `queries` and `attended` [R, heads, d]; `mlp_hidden` [R, I].
     """
 
-    residual: torch.Tensor
-    normed: torch.Tensor
-    squares: torch.Tensor
+    stream: ResidualStream
     queries: torch.Tensor
     attended: torch.Tensor
     mlp_hidden: torch.Tensor
@@ -37,9 +35,12 @@ class Activations:
         hidden, heads = config.hidden_size, (rows, config.num_heads, config.head_dim)
         blocks = num_blocks(config.vocab_size)
         return cls(
-            residual=numbers(rows, hidden, kind=torch.float32),
-            normed=numbers(rows, hidden),
-            squares=numbers(num_blocks(hidden), rows, kind=torch.float32),
+            stream=ResidualStream(
+                residual=numbers(rows, hidden, kind=torch.float32),
+                normed=numbers(rows, hidden),
+                squares=numbers(num_blocks(hidden), rows, kind=torch.float32),
+                eps=config.rms_norm_eps,
+            ),
             queries=numbers(*heads),
             attended=numbers(*heads),
             mlp_hidden=numbers(rows, config.intermediate_size),
