@@ -32,6 +32,7 @@ def fresh_interpreter(code: str, folder: Path = ROOT) -> str:
     [
         "engine",
         "engine.host.protocol",
+        "engine.stopping",
         "lsp_server.cli.arguments",
         "lsp_server.cli.main",
         "lsp_server.cli.complete",

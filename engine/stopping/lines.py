@@ -1,9 +1,9 @@
-"""Text by lines, for the stop rules: what a line says, how deep it stands, where it begins."""
+"""Text by lines: what a line says, how deep it stands, where it begins."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
-_TAB = 4  # columns; only comparisons matter, and a file seldom mixes tabs with blanks
+_TAB_WIDTH = 4  # columns; only comparisons matter, and a file seldom mixes tabs with blanks
 
 
 class Line(NamedTuple):
@@ -19,12 +19,12 @@ class Line(NamedTuple):
     @property
     def space(self) -> str:
         """The white space that the line begins with."""
-        return self.text[: len(self.text) - len(self.text.lstrip())]
+        return leading_space(self.text)
 
     @property
     def indent(self) -> int:
         """Columns before the first character that is not white space."""
-        return len(self.space.expandtabs(_TAB))
+        return indent_of(self.text)
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class Written:
 
     text: str = ""
     lines: list[Line] = field(default_factory=list)  # filled ones that have their line end
-    _line_start: int = 0
+    line_start: int = 0  # of the growing line
 
     @classmethod
     def of(cls, text: str) -> Self:
@@ -49,24 +49,19 @@ class Written:
         return self.text.endswith("\n")
 
     @property
-    def line_start(self) -> int:
-        """Where the growing line begins."""
-        return self._line_start
-
-    @property
     def growing(self) -> Line | None:
         """The last line if it has no line end yet and is not blank."""
-        text = self.text[self._line_start :]
-        return Line(text, squeeze(text), self._line_start) if text.strip() else None
+        text = self.text[self.line_start :]
+        return Line(text, squeeze(text), self.line_start) if text.strip() else None
 
     def push(self, piece: str) -> None:
         """Add text that holds no line end but at its own end."""
         self.text += piece
         if piece.endswith("\n"):
-            text = self.text[self._line_start : -1].rstrip()
+            text = self.text[self.line_start : -1].rstrip()
             if text:
-                self.lines.append(Line(text, squeeze(text), self._line_start))
-            self._line_start = len(self.text)
+                self.lines.append(Line(text, squeeze(text), self.line_start))
+            self.line_start = len(self.text)
 
 
 def pieces(text: str) -> list[str]:
@@ -74,6 +69,21 @@ def pieces(text: str) -> list[str]:
     *ended, rest = text.split("\n")
     parts = [line + "\n" for line in ended]
     return [*parts, rest] if rest else parts
+
+
+def leading_space(line: str) -> str:
+    """The white space that a line begins with."""
+    return line[: len(line) - len(line.lstrip())]
+
+
+def columns(space: str) -> int:
+    """The width of white space."""
+    return len(space.expandtabs(_TAB_WIDTH))
+
+
+def indent_of(line: str) -> int:
+    """Columns before the first character that is not white space."""
+    return columns(leading_space(line))
 
 
 def squeeze(text: str) -> str:

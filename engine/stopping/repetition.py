@@ -1,6 +1,6 @@
 """Going in circles: the same lines, or the same few characters, again and again."""
 
-from engine.stopping.lines import Line, Written
+from engine.stopping.lines import Line, Written, pieces
 
 _MOST_LINES = 8  # of a block that is repeated
 _COPIES = 3  # of a block of several lines
@@ -20,6 +20,18 @@ def repetition_cut(written: Written) -> int | None:
         if _repeated(lines, length) >= length * (copies - 1):
             return lines[-length * (copies - 1)].start
     return None
+
+
+def unrepeated(text: str) -> str:
+    """A finished text with only the first copy of lines, or of characters that fill its end."""
+    written = Written()
+    for piece in pieces(text + "\n"):
+        written.push(piece)
+        if (cut := repetition_cut(written)) is not None:
+            text = text[:cut].rstrip()
+            break
+    start = _run_start(text)
+    return text if start is None else text[:start].rstrip()
 
 
 def repetition_held(written: Written) -> int:
@@ -48,7 +60,18 @@ def _is_stuck(text: str) -> bool:
     """The last line ends in blanks, or in one short unit, again and again."""
     if len(text) >= _BLANKS and not text[-_BLANKS:].strip(" \t"):
         return True
+    return _run_start(text) is not None
+
+
+def _run_start(text: str) -> int | None:
+    """Where the same few characters begin that fill the end of the last line, if any do."""
     tail = text[-_RUN:]
     if len(tail) < _RUN or "\n" in tail:
-        return False
-    return any(tail[unit:] == tail[:-unit] for unit in range(1, _UNIT + 1))
+        return None
+    unit = next((n for n in range(1, _UNIT + 1) if tail[n:] == tail[:-n]), None)
+    if unit is None:
+        return None
+    start = len(text) - _RUN
+    while start and text[start - 1] == text[start - 1 + unit]:
+        start -= 1
+    return start

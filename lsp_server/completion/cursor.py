@@ -6,10 +6,10 @@ from typing import Self
 from lsprotocol import types
 
 from engine.host.protocol import LineSplice, Position
-from lsp_server.completion.brackets import balance
 from lsp_server.completion.item import Selected
 from lsp_server.completion.type_through import Remainder
 from lsp_server.documents.document import Snapshot
+from lsp_server.prompt.brackets import balance
 from lsp_server.prompt.extent import Trigger
 
 

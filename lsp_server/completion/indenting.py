@@ -2,11 +2,11 @@
 
 from itertools import pairwise
 
+from engine.stopping.lines import columns, indent_of, leading_space
 from lsp_server.completion.surroundings import Surroundings
-from lsp_server.prompt.indentation import TAB, columns, indent_of, leading_space
 
 _OPENERS = (":", "{", "(", "[")
-_TAB_COLUMNS = columns(TAB)
+_TAB_WIDTH = columns("\t")
 
 
 def indented(text: str, around: Surroundings) -> str:
@@ -56,8 +56,8 @@ def _converted(line: str, unit: str, base: int, scale: tuple[int, int]) -> str:
     depth = columns(space)
     if old != new and line.strip():
         depth = base + (depth - base) // old * new
-    if unit == TAB:
-        tabs, blanks = divmod(depth, _TAB_COLUMNS)
-        return TAB * tabs + " " * blanks + line[len(space) :]
-    is_foreign = TAB in space or depth != columns(space)
+    if unit == "\t":
+        tabs, blanks = divmod(depth, _TAB_WIDTH)
+        return "\t" * tabs + " " * blanks + line[len(space) :]
+    is_foreign = "\t" in space or depth != columns(space)
     return " " * depth + line[len(space) :] if is_foreign else line

@@ -3,9 +3,9 @@
 from functools import cached_property
 from typing import Protocol
 
-from lsp_server.completion.brackets import CLOSERS, Balance, balance
-from lsp_server.completion.surroundings import LONGEST_SIDE, MOST_CHARS, Surroundings
-from lsp_server.prompt.line_scan import UNPAIRED_CLOSERS
+from lsp_server.completion.surroundings import LONGEST_SIDE, Surroundings
+from lsp_server.prompt.brackets import CLOSERS, Balance, balance
+from lsp_server.prompt.comments import UNPAIRED_CLOSERS
 from lsp_server.prompt.text_place import is_header
 
 _MOST_HEAD = 20_000  # characters before the cursor in which something may be open
@@ -44,7 +44,8 @@ class LineJudge:
 
     @cached_property
     def _text(self) -> Balance | None:
-        return _text_around(self._around)
+        """What the text leaves open, which an insertion may close, and closes too much."""
+        return None if self._around.is_cut else self._around.balance()
 
     def accepts(self, text: str, replaced: int) -> bool:
         """Whether brackets, quotes and the statement's end are as whole as before."""
@@ -93,11 +94,3 @@ class LineJudge:
         """The text begins a block and nothing in it, unless the user has begun that line."""
         *above, last = text.split("\n")
         return bool(above or not self._before.strip()) and is_header(last)
-
-
-def _text_around(around: Surroundings) -> Balance | None:
-    """What the text leaves open, which an insertion may close, and closes too much; if it is short."""
-    head, tail = around.head, "\n".join((around.rest, *around.below))
-    if around.is_cut or len(head) + len(tail) > MOST_CHARS:
-        return None
-    return balance(head + tail, around.marks)

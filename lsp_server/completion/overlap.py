@@ -3,12 +3,12 @@
 import re
 from itertools import takewhile
 
-from lsp_server.completion.brackets import CLOSERS, CLOSING, balance
-from lsp_server.completion.surroundings import LONGEST_SIDE, MOST_CHARS, Surroundings
-from lsp_server.prompt.indentation import indent_of
+from engine.stopping.lines import indent_of, squeeze
+from engine.stopping.suffix_head import LETTERS, num_letters
+from lsp_server.completion.surroundings import LONGEST_SIDE, Surroundings
+from lsp_server.prompt.brackets import CLOSERS, balance
 from lsp_server.reasons import Reason
 
-_LETTERS = 5  # letters and digits that make a line evidence, wherever it stands
 _MOST_LINES = 12  # below that are compared
 _MOST_CLOSERS = 12  # behind the cursor that are weighed
 _WORD = re.compile(r"\w")
@@ -66,21 +66,19 @@ def without_surplus(text: str, around: Surroundings, replaced: int) -> str | Rea
     """No closing brackets whose partner is closed below already: at the end or on own lines."""
     if around.is_cut or not balance(text, around.marks).surplus:
         return text
-    head, tail = around.head, "\n".join((around.rest[replaced:], *around.below))
-    if len(head) + len(tail) > MOST_CHARS:
+    was, now = around.balance(), around.balance(text, replaced)
+    if was is None or now is None:
         return text
-    was = balance(head + around.rest[:replaced] + tail, around.marks).surplus
-    surplus = balance(head + text + tail, around.marks).surplus - was
-    while surplus > 0 and (end := _surplus_start(text, around.marks)) is not None:
-        text, surplus = text[:end], surplus - 1
+    for _ in range(now.surplus - was.surplus):
+        text = text[: _surplus_start(text, around.marks)]
     return text if text.strip() else Reason.BRACKET_ONLY
 
 
 def _has_written(text: str, rest: str) -> bool:
     """The rest of the line ends the text's first line, or the whole text."""
-    words = _squeeze(rest)
+    words = squeeze(rest)
     first, last = text.partition("\n")[0], text.rstrip().rpartition("\n")[2]
-    return _squeeze(first).endswith(words) or _squeeze(last).endswith(words)
+    return squeeze(first).endswith(words) or squeeze(last).endswith(words)
 
 
 def _partly_written(text: str, rest: str) -> int:
@@ -112,36 +110,25 @@ def _repeat_start(text: str, around: Surroundings) -> int | None:
     lines[0] = around.before + lines[0]
     for place, number in enumerate(own):
         pairs = zip((lines[n] for n in own[place:]), below, strict=False)
-        same = list(takewhile(lambda pair: _squeeze(pair[0]) == _squeeze(pair[1]), pairs))
+        same = list(takewhile(lambda pair: squeeze(pair[0]) == squeeze(pair[1]), pairs))
         if _is_evidence(same, reaches_end=place + len(same) == len(own)):
             return number
     return None
 
 
 def _is_evidence(same: list[tuple[str, str]], *, reaches_end: bool) -> bool:
-    letters = sum(len(_WORD.findall(line)) for line, _ in same)
+    letters = sum(num_letters(line) for line, _ in same)
     if not reaches_end:
-        return len(same) > 1 and letters >= 2 * _LETTERS
+        return len(same) > 1 and letters >= 2 * LETTERS
     is_aligned = all(indent_of(line) == indent_of(other) for line, other in same)
-    return bool(same) and (letters >= _LETTERS or is_aligned)
+    return bool(same) and (letters >= LETTERS or is_aligned)
 
 
 def _surplus_start(text: str, marks: tuple[str, ...]) -> int | None:
-    """Where a superfluous closing bracket can be cut off, with what follows it."""
-    surplus = balance(text, marks).surplus
-    kept = text.rstrip().rstrip(";,")
-    if kept.endswith(tuple(CLOSING)) and balance(kept[:-1], marks).surplus < surplus:
-        return len(kept[:-1].rstrip())
-    starts = (match.start() for match in _CLOSING_LINE.finditer(text))
-    return next((start for start in starts if _closes_too_much(text, start, marks)), None)
-
-
-def _closes_too_much(text: str, start: int, marks: tuple[str, ...]) -> bool:
-    """The line behind `start` begins with a bracket that closes nothing in the text."""
-    bracket = text[start:].lstrip()[0]
-    head = text[:start]
-    return balance(head + bracket, marks).surplus > balance(head, marks).surplus
-
-
-def _squeeze(text: str) -> str:
-    return "".join(text.split())
+    """Where a closing bracket without a partner can be cut off, with what follows it."""
+    unopened = balance(text, marks).unopened
+    last = len(text.rstrip().rstrip(";,")) - 1
+    if last in unopened:
+        return len(text[:last].rstrip())
+    lines = (match for match in _CLOSING_LINE.finditer(text) if match.end() - 1 in unopened)
+    return next((match.start() for match in lines), None)

@@ -14,13 +14,13 @@ from lsp_server.completion.overlap import (
 )
 from lsp_server.completion.processed import Processed
 from lsp_server.completion.surroundings import Surroundings
-from lsp_server.completion.trimming import in_scope, plain, unrepeated
+from lsp_server.completion.trimming import in_scope, plain, without_repetition
 from lsp_server.completion.unbroken import unbroken
 from lsp_server.reasons import Reason
 
 Step = Callable[[str, Surroundings], str | Reason]
 
-_FIRST_STEPS: tuple[Step, ...] = (plain, in_scope, unrepeated, not_only_next)
+_FIRST_STEPS: tuple[Step, ...] = (plain, in_scope, without_repetition, not_only_next)
 _BRACKETS_ONLY = re.compile(r"""[\s()\[\]{}<>"'`;,]*""")
 
 

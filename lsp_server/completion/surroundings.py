@@ -1,18 +1,21 @@
 """What a completion is judged against: the text around the cursor and how much was asked for."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Self
 
 from engine.host.protocol import Position
+from engine.stopping.lines import columns, leading_space
+from lsp_server.prompt.brackets import Balance, balance
+from lsp_server.prompt.comments import UNPAIRED, comment_marks
 from lsp_server.prompt.extent import Extent
-from lsp_server.prompt.indentation import indent_unit
-from lsp_server.prompt.line_scan import UNPAIRED, comment_marks
 
 _WINDOW = 1_000  # lines on either side
 LONGEST_SIDE = 2_000  # characters of the cursor's line on either side that are read
-MOST_CHARS = 200_000  # around the cursor that brackets are counted in
+_MOST_CHARS = 200_000  # around the cursor that brackets are counted in
 _UNIT_LINES = 100  # on either side that tell the unit of indentation
+_UNITS = (2, 3, 4, 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +40,8 @@ class Surroundings:
         *,
         extent: Extent = Extent.SEVERAL,
         language_id: str = "",
-        unit: str | None = None,
     ) -> Self:
-        """Read them; the document tells the unit of indentation if the editor does not."""
+        """Read them."""
         row, line = position.line, lines[position.line]
         near = lines[max(row - _UNIT_LINES, 0) : row + _UNIT_LINES]
         return cls(
@@ -48,7 +50,7 @@ class Surroundings:
             line[position.character :],
             tuple(lines[row + 1 : row + 1 + _WINDOW]),
             extent,
-            unit or indent_unit(near),
+            _indent_unit(near),
             comment_marks(language_id),
             row > _WINDOW,
             language_id,
@@ -63,3 +65,27 @@ class Surroundings:
     def head(self) -> str:
         """All text before the cursor."""
         return "\n".join((*self.above, self.before))
+
+    def balance(self, text: str = "", replaced: int = 0) -> Balance | None:
+        """The brackets of all text with `text` in place of `replaced` characters behind the cursor.
+
+        None where there is too much text to count them.
+        """
+        head, tail = self.head, "\n".join((self.rest[replaced:], *self.below))
+        if len(head) + len(tail) > _MOST_CHARS:
+            return None
+        return balance(head + text + tail, self.marks)
+
+
+def _indent_unit(lines: Iterable[str]) -> str | None:
+    """A tab or the blanks that one step of indentation has; None where no line tells."""
+    steps: Counter[str] = Counter()
+    previous = 0
+    for line in filter(str.strip, lines):
+        space = leading_space(line)
+        if space.startswith("\t"):
+            steps["\t"] += 1
+        elif len(space) - previous in _UNITS:
+            steps[" " * (len(space) - previous)] += 1
+        previous = columns(space)
+    return steps.most_common(1)[0][0] if steps else None

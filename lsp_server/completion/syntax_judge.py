@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+from engine.stopping.lines import leading_space
 from lsp_server.completion.judge import LineJudge
 from lsp_server.completion.surroundings import Surroundings
-from lsp_server.prompt.indentation import leading_space
 from lsp_server.prompt.parsed_line import EditedText, Fault, ParsedLine
 
 _PATIENCE_S = 0.04  # for all that is tried; what is not judged by then the line decides

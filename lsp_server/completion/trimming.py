@@ -3,10 +3,10 @@
 import re
 from collections.abc import Sequence
 
-from lsp_server.completion.brackets import balance
-from lsp_server.completion.surroundings import MOST_CHARS, Surroundings
+from engine.stopping.lines import indent_of
+from engine.stopping.repetition import unrepeated
+from lsp_server.completion.surroundings import Surroundings
 from lsp_server.prompt.extent import Extent
-from lsp_server.prompt.indentation import indent_of
 from lsp_server.reasons import Reason
 
 _SENTINEL = re.compile(
@@ -19,11 +19,6 @@ _SENTINEL = re.compile(
 )
 _CLOSING_LINE = re.compile(r"\s*[)\]}]+[;,]?\s*")
 _FENCE = re.compile(r"\s*`{3,}[\w+#.-]*\s*")
-_MOST_LINES = 8  # of a block that is repeated
-_COPIES = 3  # of a block of several lines
-_COPIES_OF_LINE = 4  # of a single line: short runs of equal lines are ordinary code
-_UNIT = 32  # characters repeated inside a line
-_RUN = 160  # characters that such repeats have to fill
 
 
 def plain(text: str, around: Surroundings) -> str | Reason:
@@ -60,11 +55,9 @@ def in_scope(text: str, around: Surroundings) -> str | Reason:
     return kept if kept.strip() or not text.strip() else Reason.LEFT_SCOPE
 
 
-def unrepeated(text: str, _around: Surroundings) -> str | Reason:
+def without_repetition(text: str, _around: Surroundings) -> str | Reason:
     """Only the first copy of lines, or of characters in a line, that come again and again."""
-    kept = _first_copy(text.split("\n"))
-    start = _run_start(kept)
-    kept = kept if start == len(kept) else kept[:start].rstrip()
+    kept = unrepeated(text)
     return kept if kept.strip() or not text.strip() else Reason.REPEATS_ITSELF
 
 
@@ -114,11 +107,8 @@ def _closes(lines: Sequence[str], number: int, around: Surroundings) -> bool:
     """The line closes what is open above it, and nothing behind the cursor does so already."""
     if _CLOSING_LINE.fullmatch(lines[number]) is None:
         return False
-    head, tail = around.head, "\n".join((around.rest, *around.below))
-    if len(head) + len(tail) > MOST_CHARS:
-        return False
-    with_line = head + "\n".join(lines[: number + 1]) + tail
-    return balance(with_line, around.marks).surplus <= balance(head + tail, around.marks).surplus
+    was, now = around.balance(), around.balance("\n".join(lines[: number + 1]))
+    return was is not None and now is not None and now.surplus <= was.surplus
 
 
 def _deeper_end(lines: list[str], first: int, around: Surroundings) -> int:
@@ -131,29 +121,3 @@ def _deeper_end(lines: list[str], first: int, around: Surroundings) -> int:
             closes = indent_of(line) == base and _CLOSING_LINE.fullmatch(line)
             return number + 1 if closes else number
     return len(lines)
-
-
-def _first_copy(lines: list[str]) -> str:
-    """The text up to where a block of lines has been repeated too often."""
-    for start in range(len(lines)):
-        for length in range(1, _MOST_LINES + 1):
-            block = lines[start : start + length]
-            copies = _COPIES_OF_LINE if length == 1 else _COPIES
-            run = lines[start : start + length * copies]
-            if any(map(str.strip, block)) and run == block * copies:
-                return "\n".join(lines[: start + length])
-    return "\n".join(lines)
-
-
-def _run_start(text: str) -> int:
-    """Where the same few characters begin that fill the end of the text; else its end."""
-    tail = text[-_RUN:]
-    if len(tail) < _RUN or "\n" in tail:
-        return len(text)
-    unit = next((n for n in range(1, _UNIT + 1) if tail[n:] == tail[:-n]), None)
-    if unit is None:
-        return len(text)
-    start = len(text) - _RUN
-    while start and text[start - 1] == text[start - 1 + unit]:
-        start -= 1
-    return start

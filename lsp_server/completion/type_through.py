@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from engine.host.protocol import Position
-from lsp_server.completion.brackets import balance
 from lsp_server.completion.processed import Processed
+from lsp_server.prompt.brackets import balance
 
 MAX_ITEMS = 250
 MAX_CHARS = 1_000_000

@@ -9,7 +9,7 @@ from lsp_server.documents.document import Snapshot
 from lsp_server.privacy.hidden_files import HiddenFiles
 from lsp_server.privacy.ignore_files import SettingGlobs
 from lsp_server.privacy.secret_texts import SecretLines, SecretText
-from lsp_server.prompt.line_scan import PROSE
+from lsp_server.prompt.comments import PROSE
 from lsp_server.reasons import Reason, base_name
 from lsp_server.settings import Settings
 

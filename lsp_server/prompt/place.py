@@ -6,12 +6,13 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from engine.host.protocol import Position
-from lsp_server.prompt.indentation import indent_of, next_filled
-from lsp_server.prompt.line_scan import code_of
+from engine.stopping.lines import indent_of
+from lsp_server.prompt.comments import code_of
 
 _TRIVIAL_REST = re.compile(r"""\s*[)>}\]"'`]*\s*[:{;,]?\s*""")
 _WORD = 100  # characters, longer than any that opens a block
 _FAR = 3  # lines above the cursor in which a block may have been opened
+_NEAR = 50  # lines below it in which it may go on
 
 
 class Place(StrEnum):
@@ -75,7 +76,8 @@ def _is_empty(lines: Sequence[str], position: Position, mark: str, indent: int) 
     rest = lines[position.line][position.character :].strip()
     if rest:
         return mark == "{" and rest[0] in "})]"
-    following = next_filled(lines, position.line + 1)
+    below = lines[position.line + 1 : position.line + 1 + _NEAR]
+    following = next(filter(str.strip, below), None)
     return following is None or indent_of(following) <= indent
 
 

@@ -7,10 +7,10 @@ from itertools import islice
 from tree_sitter import Node, Parser, Point, Tree
 
 from engine.host.protocol import LineSplice, Position
+from engine.stopping.lines import indent_of
 from lsp_server.prompt.bounded_parse import is_ordinary, parsed_in_time
+from lsp_server.prompt.comments import comment_marks
 from lsp_server.prompt.grammars import parser_for
-from lsp_server.prompt.indentation import indent_of
-from lsp_server.prompt.line_scan import comment_marks
 from lsp_server.prompt.node_types import (
     BLOCK_HEADS,
     CODE_IN_STRINGS,

@@ -7,8 +7,9 @@ import re
 from collections.abc import Sequence
 
 from engine.host.protocol import Position
-from lsp_server.prompt.indentation import indent_of
-from lsp_server.prompt.line_scan import PROSE, comment_marks, scan_line
+from engine.stopping.lines import indent_of
+from lsp_server.prompt.brackets import CLOSING, OPENING
+from lsp_server.prompt.comments import PROSE, comment_marks, scan_line
 from lsp_server.prompt.place import Opener, Place, find_opener, place_in_code
 
 _COMMENT_LINES = 200  # above the cursor, in which a block comment may begin
@@ -19,7 +20,6 @@ _HEAD = re.compile(
     r"\s*(async\s+)?(def|class|if|elif|else|for|while|with|try|except|finally|match|case)\b"
 )
 _BEFORE_LITERAL = ("=", "(", ",", ":", "[", "?", "&&", "||", "return")
-_OPENING, _CLOSING = "([{", ")]}"
 
 
 def place_by_text(lines: Sequence[str], position: Position, language_id: str) -> Place:
@@ -66,7 +66,7 @@ def statement_row(lines: Sequence[str], row: int) -> int:
     depth = 0
     for first in range(row, max(row - _STATEMENT_LINES, -1), -1):
         line = lines[first].rstrip().removesuffix("{")
-        depth += sum(map(line.count, _CLOSING)) - sum(map(line.count, _OPENING))
+        depth += sum(map(line.count, CLOSING)) - sum(map(line.count, OPENING))
         if depth <= 0:
             return first
     return row

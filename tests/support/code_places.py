@@ -10,7 +10,7 @@ from random import Random
 from tree_sitter import Node
 
 from lsp_server.cli.code_places import LANGUAGES, CodePlace, tokens
-from lsp_server.completion.brackets import balance
+from lsp_server.prompt.brackets import balance
 from lsp_server.prompt.grammars import parser_for
 
 ROOT = Path(__file__).parents[2]

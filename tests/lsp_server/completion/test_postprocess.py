@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.host.protocol import Position
-from lsp_server.completion.brackets import balance
 from lsp_server.completion.postprocess import process
 from lsp_server.completion.processed import Processed
 from lsp_server.completion.surroundings import Surroundings
+from lsp_server.prompt.brackets import balance
 from lsp_server.prompt.extent import Extent
 from lsp_server.reasons import Reason
 

@@ -11,17 +11,22 @@ PARTNERS = dict(zip(OPENING + QUOTES, CLOSING + QUOTES, strict=True))
 
 
 class Balance(NamedTuple):
-    """What a text leaves open, innermost last, and how many closing brackets it has too many.
+    """What a text leaves open, innermost last, and which brackets it closes without opening them.
 
-    `starts` are the places of the open brackets; `comment` is where a comment begins that goes on
+    `starts` and `unopened` are places of brackets; `comment` is where a comment begins that goes on
     at the text's end.
     """
 
     open: str = ""
-    surplus: int = 0
     quote: str | None = None
     comment: int | None = None
     starts: tuple[int, ...] = ()
+    unopened: tuple[int, ...] = ()
+
+    @property
+    def surplus(self) -> int:
+        """How many closing brackets there are too many."""
+        return len(self.unopened)
 
     @property
     def closers(self) -> str:
@@ -33,7 +38,8 @@ class Balance(NamedTuple):
 def balance(text: str, marks: tuple[str, ...] = ()) -> Balance:
     """Read a text that begins outside of strings; `marks` begin comments."""
     opened: list[int] = []
-    surplus, quote, comment = 0, None, None
+    unopened: list[int] = []
+    quote, comment = None, None
     for match in _tokens(marks).finditer(text):
         token = match.group()
         if token == "\n":
@@ -51,9 +57,9 @@ def balance(text: str, marks: tuple[str, ...] = ()) -> Balance:
         elif opened:
             opened.pop()
         else:
-            surplus += 1
+            unopened.append(match.start())
     marks_open = "".join(text[start] for start in opened)
-    return Balance(marks_open, surplus, quote, comment, tuple(opened))
+    return Balance(marks_open, quote, comment, tuple(opened), tuple(unopened))
 
 
 @cache
@@ -63,5 +69,6 @@ def _tokens(marks: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _is_apostrophe(text: str, start: int) -> bool:
+    """As in "don't", or in a Rust lifetime: `'` there opens no string."""
     before = text[max(start - 1, 0) : start]
     return text[start] == "'" and (before.isalnum() or before in ("<", "&"))
