@@ -1,28 +1,19 @@
 """A loaded engine as its users see it. Importing this loads no torch."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from engine.request import CompletionChunk, CompletionRequest, CompletionResult
 
 
-class EngineInfo(Protocol):
-    """What an engine says of itself."""
+@dataclass(frozen=True, slots=True)
+class EngineInfo:
+    """The model, where it runs, and how its weights are held, each as reports name it."""
 
-    @property
-    def model(self) -> str:
-        """The model's name."""
-        ...
-
-    @property
-    def device(self) -> str:
-        """Where it runs."""
-        ...
-
-    @property
-    def dtype(self) -> str:
-        """How its weights are held."""
-        ...
+    model: str
+    device: str
+    dtype: str
 
 
 class Completer(Protocol):

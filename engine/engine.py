@@ -8,6 +8,7 @@ from pathlib import Path
 
 import torch
 
+from engine.completer import EngineInfo
 from engine.completion import Completion
 from engine.decoding.decoder import Decoder, Drafter
 from engine.decoding.stepping import stepper_of
@@ -52,15 +53,6 @@ class EngineOptions:
     threads: int | None = None
     prompt_tokens: int | None = 1024  # None: as many as are quickly typed along here
     kv_bytes: int | None = None  # of the prompts that stay cached
-
-
-@dataclass(frozen=True, slots=True)
-class EngineInfo:
-    """What an engine says of itself."""
-
-    model: str
-    device: str
-    dtype: str
 
 
 class Engine:

@@ -9,6 +9,7 @@ from typing import Self
 
 import numpy as np
 
+from engine.atomic_write import atomic_write
 from engine.config import Sampling
 from engine.decoding.stepping import stepper_of
 from engine.drafting.acceptance import AcceptanceTable, AcceptanceTables
@@ -20,7 +21,6 @@ from engine.model.causal_lm import CausalModel
 from engine.model.step_order import StepOrder
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.progress import Progress
-from engine.whole_file import whole_file
 
 _SWEPT_CONTEXT = 512  # tokens behind which steps are timed; prompts hold up to 1024
 _SWEPT_BRANCH = 4  # rows of a branch: real drafts have about four
@@ -170,6 +170,6 @@ def _read_costs(path: Path) -> SweptCosts | None:
 
 def _write_costs(path: Path, swept: SweptCosts) -> None:
     """Nothing but time is lost where the disk is full or read-only."""
-    with suppress(OSError), whole_file(path) as file:
+    with suppress(OSError), atomic_write(path) as file:
         held = asdict(swept.probe) | {"costs": swept.costs, "num_sweeps": swept.num_sweeps}
         file.write(json.dumps(held).encode())

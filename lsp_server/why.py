@@ -9,10 +9,10 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from engine.atomic_write import atomic_write
 from engine.errors import ForegramError
 from engine.host.protocol import Done
 from engine.host.runtime import RuntimeFolder
-from engine.whole_file import whole_file
 from lsp_server.last_prompt import LastPrompt
 from lsp_server.reasons import (
     EmptyAnswer,
@@ -31,7 +31,7 @@ def write_reasons(runtime_folder: Path, client_id: str, reasons: ReasonLog) -> N
     """Keep a server's last empty answers for `foregram why`; where that cannot be, go without."""
     with suppress(OSError, ForegramError):
         folder = RuntimeFolder.open(runtime_folder).path / _FOLDER  # made private, or checked
-        with whole_file(folder / f"{client_id}.json") as file:
+        with atomic_write(folder / f"{client_id}.json") as file:
             file.write(reasons.to_json())
 
 
@@ -39,7 +39,7 @@ def write_last_prompt(runtime_folder: Path, client_id: str, uri: str, done: Done
     """Keep what a server's last prompt was made of; where that cannot be, go without."""
     with suppress(OSError, ForegramError):
         folder = RuntimeFolder.open(runtime_folder).path / _FOLDER
-        with whole_file(folder / f"{client_id}.prompt") as file:
+        with atomic_write(folder / f"{client_id}.prompt") as file:
             file.write(LastPrompt.of(uri, done).to_json())
 
 

@@ -1,41 +1,17 @@
 """What open files are worth to a completion: the same tasks with none and with those open."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engine.bench.crossfile_scoring import CrossfileScore, crossfile_score, cut
 from engine.bench.crossfile_tasks import CrossfileTask
+from engine.bench.decoding_options import DecodingOptions
 from engine.completer import Completer
-from engine.config import Layout, Lookahead, Sampling, StopRules
-from engine.request import CompletionChunk, CompletionRequest, CompletionResult
+from engine.request import CompletionChunk, CompletionResult
 
 OnProgress = Callable[[int, int], None]  # completions done, completions in all
 
 ARMS = ("none", "open_files")
-
-
-@dataclass(frozen=True, slots=True)
-class CrossfileOptions:
-    """How every task is completed."""
-
-    max_tokens: int = 96
-    layout: Layout = "line"
-    lookahead: Lookahead = field(default_factory=Lookahead)
-    sampling: Sampling = field(default_factory=Sampling)
-
-    def request(self, task: CrossfileTask, arm: str) -> CompletionRequest:
-        """Ask as an editor would that has the arm's files open."""
-        return CompletionRequest(
-            prefix=task.prefix,
-            suffix=task.suffix,
-            path=task.path,
-            open_buffers=task.open_buffers if arm == "open_files" else (),
-            workspace=f"{task.id}\0{arm}",
-            layout=self.layout,
-            lookahead=self.lookahead,
-            sampling=self.sampling,
-            stop=StopRules(max_tokens=self.max_tokens),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +58,7 @@ class _Judged:
 def run_crossfile(
     engine: Completer,
     tasks: Sequence[CrossfileTask],
-    options: CrossfileOptions,
+    options: DecodingOptions,
     on_progress: OnProgress,
 ) -> list[CrossfileRun]:
     """Complete and score every task in both arms, one after the other."""
@@ -95,12 +71,12 @@ def run_crossfile(
 
 
 def _run(
-    engine: Completer, task: CrossfileTask, arm: str, options: CrossfileOptions
+    engine: Completer, task: CrossfileTask, arm: str, options: DecodingOptions
 ) -> CrossfileRun:
     judged = _Judged(task)
-    result = engine.complete(
-        options.request(task, arm), on_chunk=judged.take, cancelled=lambda: judged.is_enough
-    )
+    shown = task if arm == "open_files" else replace(task, open_buffers=())
+    request = replace(options.request(shown), workspace=f"{task.id}\0{arm}")
+    result = engine.complete(request, on_chunk=judged.take, cancelled=lambda: judged.is_enough)
     score = crossfile_score(task, result.text)
     return CrossfileRun(task, arm, cut(task, result.text), result, score)
 

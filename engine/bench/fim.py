@@ -1,38 +1,15 @@
 """Scores fill-in-the-middle tasks, and measures their decoding on the way."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from engine.bench.decoding_options import DecodingOptions
 from engine.bench.figures import SpeedFigures, speed_figures
 from engine.bench.fim_tasks import FimTask
 from engine.bench.measured import WARM_UP, Bench, Measured
 from engine.bench.scoring import Score, score
-from engine.config import Layout, Lookahead, Sampling, StopRules
-from engine.request import CompletionRequest
 
 OnProgress = Callable[[int, int], None]  # tasks done, tasks in all
-
-
-@dataclass(frozen=True, slots=True)
-class FimOptions:
-    """How every task is completed."""
-
-    max_tokens: int = 128
-    layout: Layout = "line"
-    lookahead: Lookahead = field(default_factory=Lookahead)
-    sampling: Sampling = field(default_factory=Sampling)
-
-    def request(self, task: FimTask) -> CompletionRequest:
-        """Ask for the hole's text as an editor would, with no other buffer open."""
-        return CompletionRequest(
-            prefix=task.prefix,
-            suffix=task.suffix,
-            path=f"task.{task.language}",
-            layout=self.layout,
-            lookahead=self.lookahead,
-            sampling=self.sampling,
-            stop=StopRules(max_tokens=self.max_tokens),
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +48,7 @@ class FimReport:
 
 
 def run_fim(
-    bench: Bench, tasks: Sequence[FimTask], options: FimOptions, on_progress: OnProgress
+    bench: Bench, tasks: Sequence[FimTask], options: DecodingOptions, on_progress: OnProgress
 ) -> FimReport:
     """Complete and score every task; the score is that of the text with lookahead."""
     bench.engine.complete(WARM_UP)

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from engine.bench.rows import read_rows
 from engine.errors import InputError
+from engine.request import Buffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,16 @@ class FimTask:
             return cls(str(row["name"]), str(row["language"]), prefix, suffix, middle, None)
         check = f"{row['test']}\ncheck({row['entry_point']})\n"
         return cls(str(row["task_id"]), "py", prefix, suffix, middle, check)
+
+    @property
+    def path(self) -> str:
+        """A name for the file, from which the language shows."""
+        return f"task.{self.language}"
+
+    @property
+    def open_buffers(self) -> tuple[Buffer, ...]:
+        """None: the program stands alone."""
+        return ()
 
     @property
     def is_mid_line(self) -> bool:

@@ -12,8 +12,9 @@ from pathlib import Path
 import numba
 import numpy as np
 
+from engine.bench.decoding_options import DecodingOptions
 from engine.bench.measured import WARM_UP, Bench, Measured
-from engine.bench.replay import OnProgress, ReplayOptions, ReplayReport
+from engine.bench.replay import OnProgress, ReplayReport
 from engine.bench.replay_items import ReplayItem
 from engine.decoding.stepping import MendedAnswer, stepper_of
 from engine.engine import Engine, EngineOptions, wanted_model
@@ -125,7 +126,7 @@ class ForcedReplay:
     def run(
         self,
         items: Sequence[ReplayItem],
-        options: ReplayOptions,
+        options: DecodingOptions,
         on_progress: OnProgress,
         seconds: float = float("inf"),
     ) -> ForcedReport:
@@ -150,7 +151,7 @@ class ForcedReplay:
         self.script.target = ()
         self.engine.complete(WARM_UP)
 
-    def request(self, item: ReplayItem, options: ReplayOptions) -> CompletionRequest:
+    def request(self, item: ReplayItem, options: DecodingOptions) -> CompletionRequest:
         """Make the item's target, behind what token healing took back, all that is said.
 
         No rule ends the completion before that.

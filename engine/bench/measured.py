@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from engine.config import Lookahead, StopRules
+from engine.model.prompt import Prompt
 from engine.request import CompletionRequest, CompletionResult
 
 OFF = Lookahead(mode="off")
@@ -18,16 +19,7 @@ WARM_UP = CompletionRequest(
 )
 
 
-class Prompt(Protocol):
-    """What the model is given."""
-
-    @property
-    def ids(self) -> Sequence[int]:
-        """Token ids."""
-        ...
-
-
-class Completer(Protocol):
+class BenchedEngine(Protocol):
     """The engine, as far as a benchmark needs it."""
 
     def complete(self, request: CompletionRequest) -> CompletionResult:
@@ -116,7 +108,7 @@ class Measured:
 class Bench:
     """An engine and its peers, ready to be measured side by side."""
 
-    engine: Completer
+    engine: BenchedEngine
     peers: Sequence[Peer] = ()
 
     def measure(

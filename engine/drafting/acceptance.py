@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.atomic_write import atomic_write
 from engine.drafting.tree import Draft, Source
-from engine.whole_file import whole_file
 
 DECAY = 0.999
 PRIOR_TRIALS = 4.0
@@ -84,7 +84,7 @@ class AcceptanceTables:
     def save(self, path: Path) -> None:
         """Write the file whole or not at all. Raises OSError."""
         counts: dict[str, Any] = {name: table.counts for name, table in self._tables.items()}
-        with whole_file(path) as file:
+        with atomic_write(path) as file:
             np.savez(file, **counts)
 
     def load(self, path: Path) -> bool:

@@ -15,8 +15,8 @@ from litestar.response import Stream
 
 from engine.errors import ConfigurationError
 from engine.host.buffers import BadRangeError, VersionConflictError
+from engine.host.completion_registry import UnknownCompletionError
 from engine.host.failures import log_failure
-from engine.host.made import UnknownCompletionError
 from engine.host.protocol import (
     MAX_BODY_BYTES,
     PROTOCOL_VERSION,
@@ -85,7 +85,7 @@ def create_app(service: CompletionService, stop: Callable[[], None] | None) -> L
     @post("/v1/feedback", status_code=204)
     async def feedback(request: _Request) -> None:
         """Count what became of a completion."""
-        service.hear(await _message(request, Feedback))
+        service.record(await _message(request, Feedback))
 
     @get("/v1/status")
     async def status(client: FromQuery[str] = "") -> Status:

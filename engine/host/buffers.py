@@ -27,7 +27,6 @@ class HeldBuffer:
 
     uri: str
     path: str
-    language: str
     version: int
     lines: tuple[str, ...]
 
@@ -84,7 +83,7 @@ class ClientBuffers:
                 continue
             lines = sync.lines if sync.lines is not None else spliced(held.lines, sync.splices)  # type: ignore[union-attr] # held, as there is no conflict
             all_held.pop(sync.uri, None)  # the latest stands last
-            all_held[sync.uri] = HeldBuffer(sync.uri, sync.path, sync.language, sync.version, lines)
+            all_held[sync.uri] = HeldBuffer(sync.uri, sync.path, sync.version, lines)
         client.buffers = all_held
         if conflicts:
             raise VersionConflictError(conflicts)

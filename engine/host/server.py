@@ -17,7 +17,7 @@ import uvicorn
 
 from engine.errors import ConfigurationError
 from engine.host.app import create_app
-from engine.host.gate import Application, Event, Gate, Receive, Send
+from engine.host.auth import Application, AuthMiddleware, Event, Receive, Send
 from engine.host.loopback import is_loopback
 from engine.host.runtime import RuntimeFolder
 from engine.host.service import CompletionService
@@ -111,13 +111,8 @@ class HostServer:
         stop = self.stop if options.is_private else None  # a client elsewhere is one of many
         app: Any = create_app(service, stop)  # its own types are narrower than ASGI's
         is_local = options.socket is None and options.is_loopback
-        gate = Gate(self._noting_use(app), options.token, is_local)
-        self._server = _Draining(_config(gate, options), service.end_runs)
-
-    @property
-    def is_stopping(self) -> bool:
-        """Whether it answers what is under way and nothing else."""
-        return self._server.should_exit
+        guarded = AuthMiddleware(self._noting_use(app), options.token, is_local)
+        self._server = _Draining(_config(guarded, options), service.end_runs)
 
     def stop(self) -> None:
         """Answer what is under way, then return from `run`."""

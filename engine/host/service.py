@@ -13,9 +13,8 @@ from functools import partial
 
 from engine.completer import EngineInfo
 from engine.errors import DeviceLostError, ForegramError
-from engine.host.asked import closed_buffers, request_maker
 from engine.host.buffers import ClientBuffers, spliced, split_at
-from engine.host.made import MadeCompletions
+from engine.host.completion_registry import CompletionRegistry
 from engine.host.metrics import Metrics
 from engine.host.protocol import (
     Chunk,
@@ -29,6 +28,7 @@ from engine.host.protocol import (
     Problem,
     PromptUse,
 )
+from engine.host.request_builder import closed_buffers, request_builder
 from engine.host.run import Run
 from engine.host.served_engine import ServedEngine
 from engine.progress import Progress
@@ -85,7 +85,7 @@ class CompletionService:
         self._served_since: float | None = None
         self._loaded = _LoadedSoFar()
         self._is_stopping = False
-        self._made = MadeCompletions(self.metrics)
+        self._registry = CompletionRegistry(self.metrics)
         self._thread = threading.Thread(target=self._work, name="engine", daemon=True)
 
     @property
@@ -176,13 +176,13 @@ class CompletionService:
         others = self.buffers.others(message.client, message.uri)
         is_open = partial(self.buffers.holds, message.client)
         prefix, suffix = split_at(spliced(held.lines, message.overlay), message.position)
-        make = request_maker(message, prefix, suffix, held, others, is_open)
+        make = request_builder(message, prefix, suffix, held, others, is_open)
         is_prefill = message.bounds.max_tokens == 0
         run = Run(self.engine, self.metrics, make, self._lose, is_prefill)
         return self._events(run, message)
 
     async def _events(self, run: Run, message: CompleteRequest) -> AsyncIterator[CompleteEvent]:
-        made = self._made.remember(run.id)
+        entry = self._registry.register(run.id)
         job = Job(message.client, message.uri, run.turns, run.dropped, message.is_speculative)
         self.scheduler.submit(job)
         try:
@@ -192,7 +192,7 @@ class CompletionService:
                     event = Failed(_STOPPING.code, _STOPPING.message)
                 if isinstance(event, Done):
                     self._served_since = self._served_since or time.monotonic()
-                    made.text_len = len(event.text)
+                    entry.text_len = len(event.text)
                     if event.prompt_tokens:  # what only read a prompt says nothing of it
                         self.last_prompt = PromptUse.of(event)
                 yield event
@@ -201,10 +201,10 @@ class CompletionService:
         finally:
             self.scheduler.cancel(job)
 
-    def hear(self, feedback: Feedback) -> None:
+    def record(self, feedback: Feedback) -> None:
         """Count what became of a completion. Raises UnknownCompletionError."""
         self.buffers.touch(feedback.client)
-        self._made.hear(feedback)
+        self._registry.record(feedback)
 
     def leave(self, client: str, uris: tuple[str, ...] | None) -> None:
         """A client closes buffers, or leaves with all of them: what they taught goes, too."""

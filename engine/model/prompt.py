@@ -56,23 +56,21 @@ def build_prompt(
     layout: Layout,
     budget_tokens: int,
     *,
-    healing: bool = True,
     path: str = "",
     snippets: Callable[[int], Sequence[Snippet]] = no_snippets,
 ) -> Prompt:
     """Lay out the text around a cursor in at most `budget_tokens` tokens.
 
-    Far text is left out, three quarters of the budget going to the prefix. `healing=False` keeps
-    the piece at the cursor in the prompt, for comparisons. `snippets` is asked for as many tokens
-    as the file leaves free, and at least for a third of the budget; they stand before the file
-    `path`, and what they do not take is the file's.
+    Far text is left out, three quarters of the budget going to the prefix. `snippets` is asked for
+    as many tokens as the file leaves free, and at least for a third of the budget; they stand
+    before the file `path`, and what they do not take is the file's.
     """
     named = bool(path) and len(prefix) + len(suffix) < _FEW_CHARS
     room = neighbour_room(tokenizer, prefix, suffix, budget_tokens)
     neighbours = _neighbours(tokenizer, fim, path, snippets, room)
     header = _header(tokenizer, fim, path, neighbours, named=named)
     partial = cut_piece(prefix)
-    kept = prefix.removesuffix(partial) if layout == "line" and healing else prefix
+    kept = prefix.removesuffix(partial) if layout == "line" else prefix
     marks = len(tokenizer.start_ids) + _FIM_MARKS
     window = cut_window(tokenizer, kept, suffix, budget_tokens - marks - len(header))
     return Prompt(

@@ -13,10 +13,11 @@ from typing import Any
 from rich.console import Console, Group, RenderableType
 
 from engine import Lookahead, Sampling
-from engine.bench.crossfile import CrossfileOptions, run_crossfile
+from engine.bench.crossfile import run_crossfile
 from engine.bench.crossfile_report import crossfile_json, crossfile_table
 from engine.bench.crossfile_tasks import load_crossfile_tasks
-from engine.bench.fim import FimOptions, run_fim
+from engine.bench.decoding_options import DecodingOptions
+from engine.bench.fim import run_fim
 from engine.bench.fim_tasks import load_fim_tasks
 from engine.bench.forced import load_forced
 from engine.bench.forms import forms_json, forms_table, measure_forms
@@ -34,7 +35,7 @@ from engine.bench.oracle_report import oracle_json, oracle_table
 from engine.bench.peers import PeerOptions, opened_peers
 from engine.bench.plots import ReplayPicture
 from engine.bench.pool import measure_pool
-from engine.bench.replay import ReplayOptions, ReplayReport, run_replay
+from engine.bench.replay import ReplayReport, run_replay
 from engine.bench.replay_items import ReplayItem, load_replay_items
 from engine.bench.report import Setting, fim_json, fim_tables, replay_json, replay_tables
 from engine.engine import Engine
@@ -56,13 +57,7 @@ def bench_replay(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.oracle:
         _bench_oracle(items, arguments, settings)
         return
-    options = ReplayOptions(
-        max_tokens=arguments.max_tokens,
-        layout=arguments.layout,
-        lookahead=Lookahead.parse(arguments.lookahead),
-        sampling=Sampling(temperature=arguments.temperature, seed=arguments.seed),
-        stops_by_rules=arguments.stop_rules,
-    )
+    options = replace(_decoding(arguments), stops_by_rules=arguments.stop_rules)
     picture = ReplayPicture(arguments.plot) if arguments.plot else None
     if arguments.oracle_forced:
         report = _bench_forced(items, options, arguments, settings)
@@ -84,18 +79,12 @@ def bench_replay(arguments: argparse.Namespace, settings: Settings) -> None:
 def bench_fim(arguments: argparse.Namespace, settings: Settings) -> None:
     """Complete and score fill-in-the-middle tasks."""
     tasks = load_fim_tasks(arguments.file, arguments.count, mid_line_only=arguments.mid_line)
-    options = FimOptions(
-        max_tokens=arguments.max_tokens,
-        layout=arguments.layout,
-        lookahead=Lookahead.parse(arguments.lookahead),
-        sampling=Sampling(temperature=arguments.temperature, seed=arguments.seed),
-    )
     with (
         closing(load_engine(arguments, settings)) as engine,
         _bench(engine, arguments, settings) as bench,
         ItemsBar("tasks") as bar,
     ):
-        report = run_fim(bench, tasks, options, bar.show)
+        report = run_fim(bench, tasks, _decoding(arguments), bar.show)
     setting = _setting(engine, arguments)
     _print(arguments, fim_json(report, setting), fim_tables(report, setting))
 
@@ -117,17 +106,11 @@ def bench_crossfile(arguments: argparse.Namespace, settings: Settings) -> None:
     """
     trees = arguments.trees or arguments.file.parent / "trees"
     tasks = load_crossfile_tasks(arguments.file, trees, arguments.count, arguments.stratum)
-    options = CrossfileOptions(
-        max_tokens=arguments.max_tokens,
-        layout=arguments.layout,
-        lookahead=Lookahead.parse(arguments.lookahead),
-        sampling=Sampling(temperature=arguments.temperature, seed=arguments.seed),
-    )
     budget = arguments.prompt_tokens or settings.prompt_tokens
     wanted = replace(engine_options(arguments, settings), prompt_tokens=budget)
     progress = ProgressBars(Console(stderr=True))
     with closing(Engine.load(wanted, progress)) as engine, ItemsBar("completions") as bar:
-        runs = run_crossfile(engine, tasks, options, bar.show)
+        runs = run_crossfile(engine, tasks, _decoding(arguments), bar.show)
     setting = _setting(engine, arguments)
     _print(arguments, crossfile_json(runs, setting), crossfile_table(runs, setting))
 
@@ -166,7 +149,7 @@ def _bench_oracle(
 
 def _bench_forced(
     items: Sequence[ReplayItem],
-    options: ReplayOptions,
+    options: DecodingOptions,
     arguments: argparse.Namespace,
     settings: Settings,
 ) -> ReplayReport:
@@ -250,6 +233,15 @@ def _bench(engine: Engine, arguments: argparse.Namespace, settings: Settings) ->
     )
     with opened_peers(options, ProgressBars(Console(stderr=True))) as peers:
         yield Bench(engine, peers)
+
+
+def _decoding(arguments: argparse.Namespace) -> DecodingOptions:
+    return DecodingOptions(
+        max_tokens=arguments.max_tokens,
+        layout=arguments.layout,
+        lookahead=Lookahead.parse(arguments.lookahead),
+        sampling=Sampling(temperature=arguments.temperature, seed=arguments.seed),
+    )
 
 
 def _setting(engine: Engine, arguments: argparse.Namespace) -> Setting:

@@ -1,7 +1,6 @@
 """An engine without a model: it says what it was told to say, in chunks, and can be cancelled."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from engine import (
     CompletionChunk,
@@ -10,13 +9,9 @@ from engine import (
     CompletionStats,
     FinishReason,
 )
+from engine.completer import EngineInfo
 
-
-@dataclass(frozen=True, slots=True)
-class FakeInfo:
-    model: str = "fake-1b"
-    device: str = "cpu"
-    dtype: str = "float32"
+INFO = EngineInfo("fake-1b", "cpu", "float32")
 
 
 class FakeEngine:
@@ -28,7 +23,7 @@ class FakeEngine:
         finish_reason: FinishReason = FinishReason.SUFFIX,
         before_chunk: Callable[[int], None] = lambda index: None,
     ) -> None:
-        self.info = FakeInfo()
+        self.info = INFO
         self.requests: list[CompletionRequest] = []
         self.is_closed = False
         self._chunks = chunks

@@ -30,7 +30,7 @@ from engine.host.server import HostOptions, HostServer
 from engine.host.service import CompletionService
 from engine.request import ClosedBuffers
 from engine.turns import Turns
-from tests.support.fake_engine import FakeInfo
+from tests.support.fake_engine import INFO
 
 
 @dataclass
@@ -44,7 +44,7 @@ class HeldEngine:
     began: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     ended: list[FinishReason] = field(default_factory=list)
     forgotten: list[ClosedBuffers] = field(default_factory=list)
-    info = FakeInfo()
+    info = INFO
     pool_tokens = 17
     kv_bytes = 1024
     is_closed = False
@@ -103,6 +103,11 @@ class RunningHost:
     server: HostServer
     service: CompletionService
     client: httpx2.AsyncClient
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether the host answers what is under way and nothing else."""
+        return self.server._server.should_exit
 
     async def ready(self) -> None:
         """Wait until the engine is loaded."""

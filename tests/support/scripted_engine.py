@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from engine import CompletionRequest, CompletionResult, CompletionStats, FinishReason
+from engine.model.prompt import Prompt
 
 
 def result(
@@ -29,11 +30,6 @@ def result(
     return CompletionResult(text, tuple(range(tokens)), finish_reason, stats)
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptedPrompt:
-    ids: tuple[int, ...]
-
-
 @dataclass
 class ScriptedEngine:
     """Answers by `script` and remembers what it was asked."""
@@ -48,5 +44,5 @@ class ScriptedEngine:
     def forget_completions(self) -> None:
         pass
 
-    def prompt(self, request: CompletionRequest) -> ScriptedPrompt:
-        return ScriptedPrompt(tuple(request.prefix.encode()))
+    def prompt(self, request: CompletionRequest) -> Prompt:
+        return Prompt(tuple(request.prefix.encode()), b"", b"", ())

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.bench.decoding_options import DecodingOptions
 from engine.bench.figures import SpeedFigures
 from engine.bench.measured import Bench
-from engine.bench.replay import ReplayOptions, ReplayReport, run_replay
+from engine.bench.replay import ReplayReport, run_replay
 from engine.bench.replay_items import ReplayItem
 from engine.config import Sampling
 from engine.engine import Engine, EngineOptions
@@ -47,7 +48,7 @@ def measure_own_text(
         for sampling in SAMPLINGS:
             progress.begin(f"{model.name}, temperature {sampling.temperature:g}", len(items))
             try:
-                options = ReplayOptions(sampling=sampling)
+                options = DecodingOptions(sampling=sampling)
                 report = run_replay(bench, items, options, lambda _done, _all: progress.advance(1))
             finally:
                 progress.end()

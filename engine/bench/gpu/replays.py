@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.bench.decoding_options import DecodingOptions
 from engine.bench.figures import Speed
 from engine.bench.forced import ForcedReplay, forced_replay
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.recipes import RECIPES
 from engine.bench.gpu.shapes import Shape, quantization_name, random_model
-from engine.bench.replay import ReplayOptions
 from engine.bench.replay_items import ReplayItem
 from engine.config import Lookahead
 from engine.engine import EngineOptions
@@ -175,7 +175,7 @@ class _Player:
         return _Played(target, on, first or last)
 
     def _complete(self, item: ReplayItem, lookahead: str) -> CompletionResult:
-        options = ReplayOptions(lookahead=Lookahead.parse(lookahead), stops_by_rules=False)
+        options = DecodingOptions(lookahead=Lookahead.parse(lookahead), stops_by_rules=False)
         self.replay.engine.forget_completions()
         return self.replay.engine.complete(self.replay.request(item, options))
 

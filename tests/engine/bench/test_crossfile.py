@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from engine.bench.crossfile import CrossfileOptions, crossfile_figures, run_crossfile
+from engine.bench.crossfile import crossfile_figures, run_crossfile
 from engine.bench.crossfile_scoring import crossfile_score, first_statement
 from engine.bench.crossfile_tasks import CrossfileTask, load_crossfile_tasks
+from engine.bench.decoding_options import DecodingOptions
 from engine.errors import InputError
 from engine.request import CompletionChunk
 from tests.support.fake_engine import FakeEngine
@@ -124,7 +125,7 @@ def test_the_arms_are_compared_task_by_task_and_end_when_all_that_counts_is_writ
     tasks = load_crossfile_tasks(set_path, set_path.parent / "trees", 2)
     seen = []
     runs = run_crossfile(
-        Guessing(), tasks, CrossfileOptions(), lambda done, total: seen.append((done, total))
+        Guessing(), tasks, DecodingOptions(), lambda done, total: seen.append((done, total))
     )
     assert seen[-1] == (8, 8)
     assert [run.text for run in runs[:2]] == ["cost(\nmore\n", "price(tax)"]
@@ -138,7 +139,7 @@ def test_the_arms_are_compared_task_by_task_and_end_when_all_that_counts_is_writ
 def test_a_stratum_of_several_kinds_is_split_by_them():
     tasks = [task(), task(kind="module")]
     figures = crossfile_figures(
-        run_crossfile(Guessing(), tasks, CrossfileOptions(), lambda *_: None)
+        run_crossfile(Guessing(), tasks, DecodingOptions(), lambda *_: None)
     )
     assert {name: arms["none"].tasks for name, arms in figures.items()} == {
         "cross_file": 2,

@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from engine.bench.decoding_options import DecodingOptions
 from engine.bench.forced import ForcedStepper, Script, followers, forced_replay, load_forced
-from engine.bench.replay import ReplayOptions
 from engine.bench.replay_items import ReplayItem
 from engine.config import Lookahead, Sampling
 from engine.decoding.stepping import stepper_of
@@ -69,7 +69,7 @@ def nobody(done, total):
 
 @pytest.mark.parametrize("lookahead", ["auto", "8,8,8", "15,15,15"])
 def test_the_target_is_written_token_for_token_on_and_off(replay, lookahead):
-    options = ReplayOptions(lookahead=Lookahead.parse(lookahead))
+    options = DecodingOptions(lookahead=Lookahead.parse(lookahead))
     report = replay.run(ITEMS, options, nobody)
     assert report.inexact == ()
     assert report.replay.different == []
@@ -83,12 +83,12 @@ def test_the_target_is_written_token_for_token_on_and_off(replay, lookahead):
 
 
 def test_sampling_changes_nothing_of_it(replay):
-    options = ReplayOptions(sampling=Sampling(temperature=0.8, seed=3))
+    options = DecodingOptions(sampling=Sampling(temperature=0.8, seed=3))
     assert replay.run(ITEMS, options, nobody).inexact == ()
 
 
 def test_a_run_ends_when_its_time_is_up(replay):
-    report = replay.run(ITEMS, ReplayOptions(), nobody, seconds=0.0)
+    report = replay.run(ITEMS, DecodingOptions(), nobody, seconds=0.0)
     assert sum(map(len, report.replay.runs.values())) == 1
 
 
@@ -138,4 +138,4 @@ def test_a_model_is_loaded_by_its_name(tmp_path):
     folder = save_model(tiny_model("qwen2", max_position_embeddings=2048), tmp_path / "model")
     options = EngineOptions(tmp_path / "cache", model=str(folder), dtype="float32", device="cpu")
     replay = load_forced(options, tmp_path / "learned", NoProgress())
-    assert replay.run([ITEM], ReplayOptions(), nobody).inexact == ()
+    assert replay.run([ITEM], DecodingOptions(), nobody).inexact == ()

@@ -445,7 +445,7 @@ async def test_clients_take_turns(tmp_path):
 
 async def test_an_idle_host_ends_and_one_that_stops_ends_what_runs(tmp_path):
     async with running_host(tmp_path, HeldEngine(), idle_exit_s=0.05) as host:
-        while not host.server.is_stopping:
+        while not host.is_stopping:
             await asyncio.sleep(0.01)
     engine = HeldEngine()
     async with running_host(tmp_path, engine) as host:

@@ -314,7 +314,7 @@ async def test_a_signal_has_the_engine_keep_what_it_learned(tmp_path, ending):
     engine = HeldEngine()
     async with running_host(tmp_path, engine) as host:
         os.kill(os.getpid(), ending)
-        while not host.server.is_stopping:
+        while not host.is_stopping:
             await asyncio.sleep(0.001)
     assert engine.is_closed
     assert signal.getsignal(ending) is before
@@ -341,7 +341,7 @@ async def test_a_lost_device_ends_the_host_and_all_who_asked_hear_why(tmp_path):
             assert await waiting == [Failed("stopped", "the request was stopped")]
             assert host.service.problem == Problem(*lost)
             assert host.service.state == "stopping"
-            assert host.server.is_stopping
+            assert host.is_stopping
 
     with pytest.raises(DeviceLostError):
         await serve()
@@ -369,9 +369,9 @@ async def test_who_is_not_let_in_does_not_keep_an_idle_host_awake(tmp_path):
     async with running_host(tmp_path, HeldEngine(), token="right", idle_exit_s=0.1) as host:
         wrong = {"authorization": "Bearer wrong"}
         with suppress(httpx2.TransportError):  # it has gone, as it should
-            while not host.server.is_stopping:
+            while not host.is_stopping:
                 await host.client.post("/v1/buffers", headers=wrong)
-        assert host.server.is_stopping
+        assert host.is_stopping
 
 
 @pytest.mark.asyncio
@@ -382,11 +382,11 @@ async def test_a_host_that_works_or_has_work_waiting_is_not_idle(tmp_path):
         running = asyncio.create_task(anext(events))
         await asyncio.to_thread(engine.began.acquire)
         await asyncio.sleep(0.4)
-        assert not host.server.is_stopping
+        assert not host.is_stopping
         engine.is_held = False
         await running
         await events.aclose()
-        while not host.server.is_stopping:
+        while not host.is_stopping:
             await asyncio.sleep(0.005)
 
 
@@ -400,9 +400,9 @@ async def test_a_host_that_loads_its_model_is_not_idle(tmp_path):
 
     async with running_host(tmp_path, None, load=load, idle_exit_s=0.1) as host:
         await asyncio.sleep(0.4)
-        assert not host.server.is_stopping
+        assert not host.is_stopping
         gate.set()
-        while not host.server.is_stopping:
+        while not host.is_stopping:
             await asyncio.sleep(0.005)
 
 

@@ -25,10 +25,8 @@ _PREFIX = "import os\n\n\ndef read(path):\n    with open(path) as fi"
 _SUFFIX = "le:\n        return file.read()\n"
 
 
-def _build(
-    prefix: str, suffix: str, layout: Layout = "line", budget: int = 1000, *, healing: bool = True
-) -> Prompt:
-    return build_prompt(_TOKENIZER, _FIM, prefix, suffix, layout, budget, healing=healing)
+def _build(prefix: str, suffix: str, layout: Layout = "line", budget: int = 1000) -> Prompt:
+    return build_prompt(_TOKENIZER, _FIM, prefix, suffix, layout, budget)
 
 
 def _read(prompt: Prompt, fim: FimFormat = _FIM) -> str:
@@ -49,12 +47,6 @@ def test_line_puts_the_current_line_behind_the_middle_without_the_cut_word() -> 
     before = "import os\n\n\ndef read(path):\n"
     assert _read(prompt) == f"<P>{before}<S>{_SUFFIX}<M>    with open(path) as"
     assert (prompt.dropped, prompt.partial) == (b" fi", b" fi")
-
-
-def test_line_without_healing_keeps_the_cut_word() -> None:
-    prompt = _build(_PREFIX, _SUFFIX, healing=False)
-    assert _read(prompt).endswith("<M>    with open(path) as fi")
-    assert (prompt.dropped, prompt.partial) == (b"", b" fi")
 
 
 def test_typing_on_a_line_changes_the_end_of_a_line_prompt_only() -> None:

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -17,7 +17,7 @@ from engine.model.tokenizer import Tokenizer
 from lsp_server.cli import bench
 from lsp_server.cli import main as cli
 from tests.support.byte_tokenizer import byte_tokenizer
-from tests.support.fake_engine import FakeInfo
+from tests.support.fake_engine import INFO
 from tests.support.host_timer import HostTimer
 from tests.support.scripted_engine import ScriptedEngine, result
 from tests.support.tiny_models import save_model, tiny_model
@@ -30,7 +30,7 @@ SLOW = result(tokens=8, steps=8, decode_ms=80.0)
 class Loaded(ScriptedEngine):
     """A scripted engine that also says what it is."""
 
-    info: FakeInfo = field(default_factory=FakeInfo)
+    info = INFO
 
     def close(self) -> None:
         """Nothing was learned."""

@@ -6,7 +6,7 @@ from lsp_server.cli import bench
 from lsp_server.cli import main as cli
 from lsp_server.cli.code_places import is_broken, mid_line_places
 from tests.support.code_places import ROOT
-from tests.support.fake_engine import FakeInfo
+from tests.support.fake_engine import INFO
 from tests.support.scripted_engine import ScriptedEngine, result
 
 FILES = ROOT / "tests/data/places"
@@ -15,7 +15,7 @@ FILES = ROOT / "tests/data/places"
 class LoadedEngine(ScriptedEngine):
     """A scripted engine as the command line loads it."""
 
-    info = FakeInfo()
+    info = INFO
 
     def complete(self, request, **_callbacks):
         return super().complete(request)

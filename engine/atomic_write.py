@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
+def atomic_write(path: Path) -> Iterator[BinaryIO]:
     """Yield a file that takes `path`'s place where the block ends without an error.
 
     Makes the folder. Who reads `path` meanwhile, in this process or another, reads the old file.

@@ -1,4 +1,4 @@
-"""Who may come in, by the headers of a request, a web page never. Plain ASGI, before all."""
+"""Authentication before all routes, by a request's headers: plain ASGI, and never a web page."""
 
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
@@ -22,8 +22,8 @@ _ASKED_BY_NO_PAGE = (b"", b"none")  # of Sec-Fetch-Site: no browser, or a person
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
-    """Lets requests through to `app`. `token` None asks for none, which a private socket may."""
+class AuthMiddleware:
+    """Passes requests on to `app`. `token` None is for a private socket, which needs none."""
 
     app: Application
     token: str | None

@@ -5,7 +5,7 @@ import secrets
 import msgspec
 import pytest
 
-from engine.host.gate import Gate
+from engine.host.auth import AuthMiddleware
 from engine.host.protocol import PROTOCOL_VERSION, Problem
 
 pytestmark = pytest.mark.asyncio
@@ -17,7 +17,7 @@ OURS = {"foregram_protocol": str(PROTOCOL_VERSION)}
 
 
 async def knock(path="/v1/status", *, token=None, is_loopback=False, kind="http", **given):
-    """The answer of a gate: its status, its headers, its body. A header None is left out."""
+    """What is answered: its status, its headers, its body. A header None is left out."""
     headers = {name: value for name, value in (OURS | given).items() if value is not None}
     sent = []
 
@@ -25,14 +25,14 @@ async def knock(path="/v1/status", *, token=None, is_loopback=False, kind="http"
         sent.append({"status": 200})
 
     async def receive():
-        raise AssertionError("the gate reads no body")
+        raise AssertionError("nothing reads the body")
 
     async def send(event):
         sent.append(event)
 
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-    gate = Gate(app, token, is_loopback=is_loopback)
-    await gate({"type": kind, "path": path, "headers": raw}, receive, send)
+    auth = AuthMiddleware(app, token, is_loopback=is_loopback)
+    await auth({"type": kind, "path": path, "headers": raw}, receive, send)
     return sent
 
 

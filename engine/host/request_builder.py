@@ -8,7 +8,7 @@ from engine.host.protocol import CompleteRequest
 from engine.request import ClosedBuffers, CompletionRequest
 
 
-def request_maker(
+def request_builder(
     message: CompleteRequest,
     prefix: str,
     suffix: str,
@@ -32,7 +32,7 @@ def request_maker(
     )
     cache_key = _cache_key(message.workspace, message.uri, is_next=bool(message.overlay))
 
-    def make() -> CompletionRequest | None:
+    def build() -> CompletionRequest | None:
         if not is_open(held.uri):
             return None
         return CompletionRequest(
@@ -48,7 +48,7 @@ def request_maker(
             stop=stop,
         )
 
-    return make
+    return build
 
 
 def closed_buffers(client: str, workspace: str, buffers: Collection[HeldBuffer]) -> ClosedBuffers:

@@ -2,13 +2,13 @@
 
 import pytest
 
-from engine.whole_file import whole_file
+from engine.atomic_write import atomic_write
 
 
 def test_takes_the_place_of_the_old_file_once_it_is_whole(tmp_path):
     path = tmp_path / "new" / "file"
     for content in (b"one", b"two"):
-        with whole_file(path) as file:
+        with atomic_write(path) as file:
             file.write(content)
         assert path.read_bytes() == content
     assert list(path.parent.iterdir()) == [path]
@@ -19,7 +19,7 @@ def test_leaves_the_old_file_where_writing_fails(tmp_path):
     path.write_bytes(b"old")
 
     def write_half():
-        with whole_file(path) as file:
+        with atomic_write(path) as file:
             file.write(b"ha")
             raise OSError("disk full")
 

@@ -1,0 +1,56 @@
+"""Completions that were served, and what users did with them."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from engine.host.metrics import Metrics
+from engine.host.protocol import Feedback
+
+_MOST_ENTRIES = 1000
+
+
+class UnknownCompletionError(Exception):
+    """Feedback about a completion that this host did not serve, or has forgotten."""
+
+
+@dataclass(slots=True)
+class CompletionEntry:
+    """A completion that feedback may name."""
+
+    text_len: int = 0  # known once it is done
+    accepted_len: int = 0  # counted so far
+
+    def accept(self, length: int | None) -> int:
+        """Mark so much of the text accepted, None being all; return what was not so before."""
+        accepted = self.text_len if length is None else min(length, self.text_len)
+        added = max(0, accepted - self.accepted_len)
+        self.accepted_len += added
+        return added
+
+
+class CompletionRegistry:
+    """The latest completions by id; feedback about them is counted in `metrics`."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._entries: OrderedDict[str, CompletionEntry] = OrderedDict()
+
+    def register(self, completion_id: str) -> CompletionEntry:
+        """Add a completion; the oldest one is dropped."""
+        entry = self._entries[completion_id] = CompletionEntry()
+        if len(self._entries) > _MOST_ENTRIES:
+            self._entries.popitem(last=False)
+        return entry
+
+    def record(self, feedback: Feedback) -> None:
+        """Count what became of a completion. Raises UnknownCompletionError.
+
+        A text that is accepted piece by piece is reported with its total length each time, so
+        nothing counts twice.
+        """
+        entry = self._entries.get(feedback.completion_id)
+        if entry is None:
+            raise UnknownCompletionError(feedback.completion_id)
+        self._metrics.feedback.labels(feedback.kind).inc()
+        if feedback.kind in ("accepted", "partly_accepted"):
+            self._metrics.accepted_characters.inc(entry.accept(feedback.accepted_len))
