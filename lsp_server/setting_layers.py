@@ -145,9 +145,9 @@ def expected(kind: inspect.Type) -> str:
 _IN_WORDS: dict[type[inspect.Type], str] = {
     inspect.BoolType: "true or false",
     inspect.CustomType: "a path",
-    inspect.DictType: "a table of true and false",
-    inspect.StrType: "a text",
-    inspect.VarTupleType: "a list of texts",
+    inspect.DictType: "a table of booleans",
+    inspect.StrType: "a string",
+    inspect.VarTupleType: "a list of strings",
 }
 
 

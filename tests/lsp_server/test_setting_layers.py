@@ -64,13 +64,13 @@ def test_lists_and_tables_of_variables_are_separated_by_commas(environ):
         ("lookahead", "fastest", "lookahead 'fastest' is none of"),
         ("temperature", -1, "not a number from 0 to 10"),
         ("idleExitS", -1, "not a whole number from 0"),
-        ("languages", ["python"], "not a table of true and false"),
-        ("disabledGlobs", "*.md", "not a list of texts"),
+        ("languages", ["python"], "not a table of booleans"),
+        ("disabledGlobs", "*.md", "not a list of strings"),
         ("cacheFolder", "", "not a path"),
         ("temperature", float("nan"), "not a number from 0 to 10"),
         ("seed", 2**63, "not a whole number from 0 to"),
         ("tokenFile", 3, "not a path"),
-        ("model", 3, "not a text"),
+        ("model", 3, "not a string"),
     ],
 )
 def test_values_are_checked(environ, key, value, complaint):

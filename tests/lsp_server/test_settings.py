@@ -73,7 +73,7 @@ def test_a_model_that_can_be_none_is_named_with_near_ones_and_left_out(environ):
 def test_a_token_of_the_wrong_type_is_named_and_not_shown(environ):
     settings, problems = _loaded(Layer("initializationOptions", {"token": 4711}), environ=environ)
     assert settings.token is None
-    assert problems == ["initializationOptions: token is a value, not a text"]
+    assert problems == ["initializationOptions: token is a value, not a string"]
 
 
 def test_settings_are_shown_in_camel_case(environ):

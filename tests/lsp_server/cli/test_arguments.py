@@ -1,4 +1,4 @@
-"""The command line's words, and that the README knows them."""
+"""The command line's words, and that the READMEs of its folder and the engine's know them."""
 
 import argparse
 import re
@@ -10,7 +10,9 @@ from engine.config import PRESETS
 from lsp_server.cli.arguments import build_parser
 from tests.support.settings_table import settings_table
 
-README = (Path(__file__).parents[3] / "README.md").read_text()
+ROOT = Path(__file__).parents[3]
+README = (ROOT / "lsp_server/README.md").read_text()
+MEASURING = (ROOT / "engine/README.md").read_text().split("## Measure")[1]
 
 
 def commands_of(parser):
@@ -50,7 +52,7 @@ def test_each_option_is_explained(parser):
 
 
 def test_the_readme_lists_every_option_of_complete():
-    section = README.split("## Complete")[1].split("## Measure")[0]
+    section = README.split("## Complete")[1].split("\n## ")[0]
     table = "\n".join(re.findall(r"^\|.*", section, re.M))
     assert set(re.findall(r"--[a-z][a-z-]*", table)) == options_of("complete")
 
@@ -58,7 +60,7 @@ def test_the_readme_lists_every_option_of_complete():
 def test_the_readme_uses_no_option_of_bench_that_does_not_exist():
     kinds = commands_of(commands_of(build_parser())["bench"])
     known = set().union(*(options_of("bench", kind) for kind in kinds))
-    assert set(re.findall(r"--[a-z][a-z-]*", README.split("## Measure")[1])) <= known
+    assert set(re.findall(r"--[a-z][a-z-]*", MEASURING)) <= known
 
 
 def test_the_readme_lists_every_setting_and_preset():
