@@ -1,17 +1,25 @@
 """What open files are worth to a completion: the same tasks with none and with those open."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from rich.console import Group
 
 from engine.bench.crossfile_scoring import CrossfileScore, crossfile_score, cut
-from engine.bench.crossfile_tasks import CrossfileTask
 from engine.bench.decoding_options import DecodingOptions
+from engine.bench.report import Setting, figure_table, plain
+from engine.bench.task_sets import CrossfileTask
 from engine.completer import Completer
 from engine.request import CompletionChunk, CompletionResult
 
 OnProgress = Callable[[int, int], None]  # completions done, completions in all
 
 ARMS = ("none", "open_files")
+_CAPTION = (
+    "EM: exact match in %, first: of the first line, ES: similarity, names: all of them right, "
+    "lead: the first of them; prompt: tokens, others: of open files; won, lost: EM against none"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,3 +124,35 @@ def _figures(runs: Sequence[CrossfileRun], exact_alone: dict[str, bool]) -> ArmF
         gained=changes.count(1),
         lost=changes.count(-1),
     )
+
+
+def crossfile_json(runs: Sequence[CrossfileRun], setting: Setting) -> dict[str, Any]:
+    """Figures by group and arm, and what became of each task."""
+    tasks = [
+        {
+            "id": run.task.id,
+            "arm": run.arm,
+            "text": run.text,
+            "prompt_tokens": run.result.stats.prompt_tokens,
+            "neighbours": list(run.result.stats.neighbours),
+            "finish_reason": run.result.finish_reason.value,
+        }
+        | asdict(run.score)
+        for run in runs
+    ]
+    return setting.as_json() | {"groups": plain(crossfile_figures(runs)), "tasks": plain(tasks)}
+
+
+def crossfile_table(runs: Sequence[CrossfileRun], setting: Setting) -> Group:
+    """A line for each group and arm."""
+    numbers = ("EM", "first", "ES", "names", "lead", "prompt", "others", "won", "lost")
+    table = figure_table(["tasks", "open"], numbers, title="open files", caption=_CAPTION)
+    table.columns[0].no_wrap = True
+    for group, arms in crossfile_figures(runs).items():
+        for arm, of in arms.items():
+            shares = (of.exact, of.first_line_exact, of.similarity, of.identifiers, of.lead)
+            cells = [f"{100 * share:.1f}" for share in shares]
+            cells += [f"{of.prompt_tokens:.0f}", f"{of.neighbour_tokens:.0f}"]
+            cells += [str(of.gained), str(of.lost)] if arm != "none" else []
+            table.add_row(f"{group} {of.tasks}", "none" if arm == "none" else "files", *cells)
+    return Group(table, setting.line)

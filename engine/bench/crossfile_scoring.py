@@ -7,7 +7,7 @@ import tokenize
 from dataclasses import dataclass
 from itertools import accumulate
 
-from engine.bench.crossfile_tasks import CrossfileTask
+from engine.bench.task_sets import CrossfileTask
 
 _IDENTIFIER = re.compile(r"[^\W\d]\w*")
 _KEYWORD_ARGUMENT = re.compile(r"([^\W\d]\w*)\s*=(?!=)")

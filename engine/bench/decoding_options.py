@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from engine.bench.crossfile_tasks import CrossfileTask
-from engine.bench.fim_tasks import FimTask
-from engine.bench.replay_items import ReplayItem
+from engine.bench.task_sets import CrossfileTask, FimTask, ReplayItem
 from engine.config import Layout, Lookahead, Sampling, StopRules
 from engine.request import CompletionRequest
 

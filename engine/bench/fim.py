@@ -1,13 +1,25 @@
 """Scores fill-in-the-middle tasks, and measures their decoding on the way."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Group
+from rich.table import Table
 
 from engine.bench.decoding_options import DecodingOptions
 from engine.bench.figures import SpeedFigures, speed_figures
-from engine.bench.fim_tasks import FimTask
 from engine.bench.measured import WARM_UP, Bench, Measured
+from engine.bench.report import (
+    Setting,
+    defects,
+    drafting_table,
+    item_json,
+    plain,
+    speed_table,
+)
 from engine.bench.scoring import Score, score
+from engine.bench.task_sets import FimTask
 
 OnProgress = Callable[[int, int], None]  # tasks done, tasks in all
 
@@ -73,3 +85,22 @@ def fim_figures(runs: Sequence[FimRun]) -> FimFigures:
         pass_at_1=sum(judged) / len(judged) if judged else None,
         speed=speed_figures([run.measured for run in runs]),
     )
+
+
+def fim_json(report: FimReport, setting: Setting) -> dict[str, Any]:
+    """Figures by language, and what became of each task."""
+    tasks = [item_json(run.measured) | asdict(run.score) for run in report.runs]
+    return setting.as_json() | {"languages": plain(report.languages), "tasks": plain(tasks)}
+
+
+def fim_tables(report: FimReport, setting: Setting) -> Group:
+    """Scores by language, then speed and drafting."""
+    scores = Table("language", "tasks", "pass@1", "exact match", "edit similarity", title="scores")
+    parts: list[Table] = [scores]
+    for language, figures in report.languages.items():
+        passed = "-" if figures.pass_at_1 is None else f"{figures.pass_at_1:.1%}"
+        exact, similarity = f"{figures.exact_match:.1%}", f"{figures.edit_similarity:.1%}"
+        scores.add_row(language, str(figures.tasks), passed, exact, similarity)
+        parts += [speed_table(language, figures.speed), drafting_table(figures.speed)]
+    different = [run.measured.id for run in report.runs if not run.measured.is_identical]
+    return Group(*parts, setting.line, *defects(different))

@@ -15,7 +15,7 @@ import numpy as np
 from engine.bench.decoding_options import DecodingOptions
 from engine.bench.measured import WARM_UP, Bench, Measured
 from engine.bench.replay import OnProgress, ReplayReport
-from engine.bench.replay_items import ReplayItem
+from engine.bench.task_sets import ReplayItem
 from engine.decoding.stepping import MendedAnswer, stepper_of
 from engine.engine import Engine, EngineOptions, wanted_model
 from engine.learning import Learning

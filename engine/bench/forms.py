@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from rich.table import Table
 
-from engine.bench.replay_items import ReplayItem
+from engine.bench.task_sets import ReplayItem
 from engine.errors import ConfigurationError
 from engine.model.device import GPU_QUANTIZATIONS, Device
 from engine.model.gpu.loading import assemble, place_qwen2, require_triton

@@ -5,14 +5,14 @@ them; a step emits the drafted tokens that agree with the target, and one more.
 """
 
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from engine.bench.replay_items import ReplayItem
+from engine.bench.oracle_score import CASES, OracleCase, OracleScore
+from engine.bench.task_sets import ReplayItem
 from engine.drafting.acceptance import AcceptanceTable, AcceptanceTables
 from engine.drafting.pool import NgramPool
 from engine.drafting.pool.chains import CONTEXT
@@ -27,50 +27,6 @@ from engine.progress import Progress
 
 POOL_TOKENS = 1 << 19  # a file and eight buffers of 20 KB, several times over
 _QUANTIZATION = "int8"  # of the converted model whose folder holds the tokenizer
-
-
-@dataclass(frozen=True, slots=True)
-class OracleCase:
-    """How much is drafted a step, and whether the open buffers are known."""
-
-    nodes: int
-    open_buffers: bool
-
-
-CASES = tuple(OracleCase(nodes, known) for known in (False, True) for nodes in (16, 32, 64))
-
-
-@dataclass(slots=True)
-class OracleScore:
-    """What a case adds up to over a set."""
-
-    kind: str
-    case: OracleCase
-    items: int = 0
-    tokens: int = 0
-    steps: int = 0
-    drafted: int = 0
-    accepted_by_source: Counter[str] = field(default_factory=Counter)
-    draft_us: list[float] = field(default_factory=list)  # of each step but the first
-    first_draft_us: list[float] = field(default_factory=list)  # text lookups
-
-    @property
-    def tokens_per_step(self) -> float:
-        """Tokens emitted by one step, on average."""
-        return self.tokens / max(self.steps, 1)
-
-    def count(self, draft: Draft, accepted: np.ndarray, micros: float, *, is_first: bool) -> None:
-        """Add a step."""
-        self.steps += 1
-        self.drafted += len(draft.tokens)
-        names = (Source(source).name.lower() for source in draft.sources[accepted])
-        self.accepted_by_source.update(names)
-        (self.first_draft_us if is_first else self.draft_us).append(micros)
-
-    @property
-    def rows_per_step(self) -> float:
-        """Drafted tokens and the current one, on average."""
-        return 1 + self.drafted / max(self.steps, 1)
 
 
 @dataclass(frozen=True, slots=True)

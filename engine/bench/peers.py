@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import torch
 
-from engine.bench.llama_cpp import LlamaCpp
 from engine.bench.measured import Peer, PeerRun
 from engine.errors import ConfigurationError
 from engine.model.loading.catalog import FilesModel, locate, on_disk
@@ -19,6 +20,7 @@ from engine.progress import Progress
 
 PEERS = ("llama-cpp", "transformers")
 TRANSFORMERS_DTYPES = ("float32", "bfloat16")
+_SILENT = -1  # the level of llama.cpp's log
 
 
 class Transformers:
@@ -32,6 +34,50 @@ class Transformers:
         """Generate; the first token's time is prefill."""
         generated = self._model.generate(prompt_ids, num_tokens)
         return PeerRun(num_tokens - 1, generated.first_ms, generated.others_ms)
+
+
+class LlamaCpp:
+    """llama.cpp in this process, from the xllamacpp wheel (extra `peers`): a server of one slot.
+
+    Its threads sleep between runs, so it does not disturb the others' times.
+    """
+
+    name = "llama.cpp"
+
+    def __init__(self, model: Path, threads: int, context: int) -> None:
+        """Load a .gguf file for `context` tokens. Raises ConfigurationError without the wheel."""
+        try:
+            xllamacpp: Any = import_module("xllamacpp")
+        except ImportError as error:
+            raise ConfigurationError(
+                f"llama.cpp is not installed ({error}); run pip install 'foregram[peers]'"
+            ) from error
+        parameters = xllamacpp.CommonParams()
+        parameters.model.path = str(model)
+        parameters.n_ctx = context
+        parameters.n_parallel = 1
+        parameters.cpuparams.n_threads = threads
+        parameters.cpuparams_batch.n_threads = threads
+        parameters.cache_ram_mib = 0
+        parameters.verbosity = _SILENT
+        self._server = xllamacpp.Server(parameters)
+
+    def decode(self, prompt_ids: Sequence[int], num_tokens: int) -> PeerRun:
+        """Complete greedily and without end; raises ConfigurationError when it refuses."""
+        answer: dict[str, Any] = self._server.handle_completions(
+            {
+                "prompt": list(prompt_ids),
+                "n_predict": num_tokens,
+                "temperature": 0,
+                "ignore_eos": True,
+                "cache_prompt": False,
+            }
+        )
+        if "timings" not in answer:
+            raise ConfigurationError(f"llama.cpp refuses: {answer['error']['message']}")
+        times = answer["timings"]
+        # Its clock for decoding starts when the first token is there.
+        return PeerRun(times["predicted_n"] - 1, times["prompt_ms"], times["predicted_ms"])
 
 
 @dataclass(frozen=True, slots=True)

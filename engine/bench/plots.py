@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from engine.bench.measured import Measured
 from engine.bench.replay import ReplayReport
 from engine.errors import ConfigurationError
 
@@ -50,24 +49,13 @@ class ReplayPicture:
 def _draw(figure: Any, report: ReplayReport) -> None:  # noqa: ANN401 - matplotlib's
     left, right = figure.subplots(1, 2)
     for colour, (kind, runs) in zip(_COLOURS, sorted(report.runs.items()), strict=False):
-        _plot(left, colour, f"{kind}: {_total_tokens_per_step(runs):.2f} in all", _steps(runs))
-        ratio = report.sets[kind].on_over_off.of_totals
-        _plot(right, colour, f"{kind}: {ratio:.2f} x in all", _speed_ups(runs))
+        figures = report.sets[kind]
+        steps = [run.on.stats.tokens_per_step for run in runs if run.on.stats.steps]
+        _plot(left, colour, f"{kind}: {figures.tokens_per_step:.2f} in all", steps)
+        speed_ups = [run.speed_up for run in runs if run.speed_up is not None]
+        _plot(right, colour, f"{kind}: {figures.on_over_off.of_totals:.2f} x in all", speed_ups)
     _label(left, "tokens per step")
     _label(right, "speed-up over lookahead off")
-
-
-def _steps(runs: list[Measured]) -> list[float]:
-    return [run.on.stats.tokens_per_step for run in runs if run.on.stats.steps]
-
-
-def _total_tokens_per_step(runs: list[Measured]) -> float:
-    steps = sum(run.on.stats.steps for run in runs)
-    return sum(run.on.stats.tokens for run in runs) / max(steps, 1)
-
-
-def _speed_ups(runs: list[Measured]) -> list[float]:
-    return [run.speed_up for run in runs if run.speed_up is not None]
 
 
 def _plot(axes: Any, colour: str, label: str, values: list[float]) -> None:  # noqa: ANN401 - matplotlib's

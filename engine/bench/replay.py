@@ -2,11 +2,22 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Group
 
 from engine.bench.decoding_options import DecodingOptions
 from engine.bench.figures import SpeedFigures, speed_figures
 from engine.bench.measured import WARM_UP, Bench, Measured
-from engine.bench.replay_items import ReplayItem
+from engine.bench.report import (
+    Setting,
+    defects,
+    drafting_table,
+    item_json,
+    plain,
+    speed_table,
+)
+from engine.bench.task_sets import ReplayItem
 
 OnProgress = Callable[[int, int], None]  # items done, items in all
 
@@ -39,3 +50,26 @@ def run_replay(
         runs.setdefault(item.kind, []).append(run)
         on_progress(number + 1, len(items))
     return ReplayReport(runs)
+
+
+def replay_json(report: ReplayReport, setting: Setting) -> dict[str, Any]:
+    """Figures by set, and what became of each item. Times in ms; what is not a number is null."""
+    items = [item_json(run) for runs in report.runs.values() for run in runs]
+    return setting.as_json() | {
+        "sets": plain(report.sets),
+        "different": report.different,
+        "items": plain(items),
+    }
+
+
+def replay_tables(report: ReplayReport, setting: Setting) -> Group:
+    """Two tables for each set: who decoded how fast, and what drafting did."""
+    parts = [
+        table
+        for kind, figures in report.sets.items()
+        for table in (
+            speed_table(f"{kind}, {figures.items} items", figures),
+            drafting_table(figures),
+        )
+    ]
+    return Group(*parts, setting.line, *defects(report.different))

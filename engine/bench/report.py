@@ -1,4 +1,4 @@
-"""What a benchmark reports: tables for people, one object for programs."""
+"""What the reports of all benchmarks are made of: tables for people, one object for programs."""
 
 import math
 import os
@@ -8,13 +8,10 @@ from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any
 
 import torch
-from rich.console import Group
 from rich.table import Table
 
 from engine.bench.figures import Ratio, Speed, SpeedFigures
-from engine.bench.fim import FimReport
 from engine.bench.measured import Measured
-from engine.bench.replay import ReplayReport
 
 _BUSY = 1.25  # runnable threads per core from which on programs wait for each other
 
@@ -58,50 +55,11 @@ class Setting:
         }
 
 
-def replay_json(report: ReplayReport, setting: Setting) -> dict[str, Any]:
-    """Figures by set, and what became of each item. Times in ms; what is not a number is null."""
-    items = [_item_json(run) for runs in report.runs.values() for run in runs]
-    return setting.as_json() | {
-        "sets": plain(report.sets),
-        "different": report.different,
-        "items": plain(items),
-    }
-
-
-def fim_json(report: FimReport, setting: Setting) -> dict[str, Any]:
-    """Figures by language, and what became of each task."""
-    tasks = [_item_json(run.measured) | asdict(run.score) for run in report.runs]
-    return setting.as_json() | {"languages": plain(report.languages), "tasks": plain(tasks)}
-
-
-def replay_tables(report: ReplayReport, setting: Setting) -> Group:
-    """Two tables for each set: who decoded how fast, and what drafting did."""
-    parts = [
-        table
-        for kind, figures in report.sets.items()
-        for table in (_speed_table(f"{kind}, {figures.items} items", figures), _drafting(figures))
-    ]
-    return Group(*parts, setting.line, *_defects(report.different))
-
-
-def fim_tables(report: FimReport, setting: Setting) -> Group:
-    """Scores by language, then speed and drafting."""
-    scores = Table("language", "tasks", "pass@1", "exact match", "edit similarity", title="scores")
-    parts: list[Table] = [scores]
-    for language, figures in report.languages.items():
-        passed = "-" if figures.pass_at_1 is None else f"{figures.pass_at_1:.1%}"
-        exact, similarity = f"{figures.exact_match:.1%}", f"{figures.edit_similarity:.1%}"
-        scores.add_row(language, str(figures.tasks), passed, exact, similarity)
-        parts += [_speed_table(language, figures.speed), _drafting(figures.speed)]
-    different = [run.measured.id for run in report.runs if not run.measured.is_identical]
-    return Group(*parts, setting.line, *_defects(different))
-
-
-def _speed_table(title: str, figures: SpeedFigures) -> Table:
-    table = Table(title=title, caption="ms per token over items; on / this compares speeds")
-    table.add_column("decoding alone")
-    for column in ("tokens/s", "ms p50", "ms p95", "on / this", "of medians"):
-        table.add_column(column, justify="right")
+def speed_table(title: str, figures: SpeedFigures) -> Table:
+    """Who decoded how fast."""
+    numbers = ("tokens/s", "ms p50", "ms p95", "on / this", "of medians")
+    caption = "ms per token over items; on / this compares speeds"
+    table = figure_table(["decoding alone"], numbers, title=title, caption=caption)
     table.add_row("lookahead on", *_speed_cells(figures.on), "", "")
     ratio = _ratio_cells(figures.on_over_off)
     table.add_row("lookahead off", *_speed_cells(figures.off), *ratio)
@@ -119,7 +77,8 @@ def _ratio_cells(ratio: Ratio) -> list[str]:
     return [f"{ratio.of_totals:.2f}", f"{ratio.of_medians:.2f}"]
 
 
-def _drafting(figures: SpeedFigures) -> Table:
+def drafting_table(figures: SpeedFigures) -> Table:
+    """What drafting did, and where time went besides."""
     table = Table(show_header=False)
     worst = figures.worst_group
     rows = {
@@ -142,12 +101,13 @@ def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items() if count) or "-"
 
 
-def _defects(different: Sequence[str]) -> list[str]:
+def defects(different: Sequence[str]) -> list[str]:
     """Lines that name what must not be."""
     return [f"not identical with lookahead: {name}" for name in different]
 
 
-def _item_json(run: Measured) -> dict[str, Any]:
+def item_json(run: Measured) -> dict[str, Any]:
+    """What became of an item. Times in ms; what is not a number is null."""
     on, off = run.on.stats, run.off.stats
     return {
         "id": run.id,
@@ -166,6 +126,16 @@ def _item_json(run: Measured) -> dict[str, Any]:
         "speed_up": run.speed_up,
         "peers": {name: peer.ms_per_token for name, peer in run.peers.items()},
     }
+
+
+def figure_table(
+    words: Sequence[str], numbers: Sequence[str], *, title: str, caption: str
+) -> Table:
+    """A table with columns of `words` on the left and of `numbers`, aligned right, behind them."""
+    table = Table(*words, title=title, caption=caption)
+    for name in numbers:
+        table.add_column(name, justify="right")
+    return table
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - any of the figures

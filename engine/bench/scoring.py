@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from engine.bench.fim_tasks import FimTask
 from engine.bench.sandbox import runs_through
+from engine.bench.task_sets import FimTask
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,9 @@ from typing import Any
 from rich.console import Console, Group, RenderableType
 
 from engine import Lookahead, Sampling
-from engine.bench.crossfile import run_crossfile
-from engine.bench.crossfile_report import crossfile_json, crossfile_table
-from engine.bench.crossfile_tasks import load_crossfile_tasks
+from engine.bench.crossfile import crossfile_json, crossfile_table, run_crossfile
 from engine.bench.decoding_options import DecodingOptions
-from engine.bench.fim import run_fim
-from engine.bench.fim_tasks import load_fim_tasks
+from engine.bench.fim import fim_json, fim_tables, run_fim
 from engine.bench.forced import load_forced
 from engine.bench.forms import forms_json, forms_table, measure_forms
 from engine.bench.gpu.findings import Findings
@@ -31,13 +28,18 @@ from engine.bench.gpu.sources import Sources
 from engine.bench.gpu.tables import failures_table, section_table, thresholds_table
 from engine.bench.measured import Bench
 from engine.bench.oracle import Oracle, load_tokenizer
-from engine.bench.oracle_report import oracle_json, oracle_table
+from engine.bench.oracle_score import oracle_json, oracle_table
 from engine.bench.peers import PeerOptions, opened_peers
 from engine.bench.plots import ReplayPicture
 from engine.bench.pool import measure_pool
-from engine.bench.replay import ReplayReport, run_replay
-from engine.bench.replay_items import ReplayItem, load_replay_items
-from engine.bench.report import Setting, fim_json, fim_tables, replay_json, replay_tables
+from engine.bench.replay import ReplayReport, replay_json, replay_tables, run_replay
+from engine.bench.report import Setting
+from engine.bench.task_sets import (
+    ReplayItem,
+    load_crossfile_tasks,
+    load_fim_tasks,
+    load_replay_items,
+)
 from engine.engine import Engine
 from engine.errors import ConfigurationError
 from engine.model.device import Device

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.bench.figures import Speed
-from engine.bench.fim_tasks import FimTask
+from engine.bench.task_sets import FimTask
 from engine.config import Lookahead, Sampling
 from engine.decoding.decoder import Decoder, Drafter, NoDrafts
 from engine.decoding.stepping import stepper_of

@@ -9,7 +9,7 @@ from engine.bench.decoding_options import DecodingOptions
 from engine.bench.figures import SpeedFigures
 from engine.bench.measured import Bench
 from engine.bench.replay import ReplayReport, run_replay
-from engine.bench.replay_items import ReplayItem
+from engine.bench.task_sets import ReplayItem
 from engine.config import Sampling
 from engine.engine import Engine, EngineOptions
 from engine.learning import Learning

@@ -12,7 +12,7 @@ from engine.bench.forced import ForcedReplay, forced_replay
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.recipes import RECIPES
 from engine.bench.gpu.shapes import Shape, quantization_name, random_model
-from engine.bench.replay_items import ReplayItem
+from engine.bench.task_sets import ReplayItem
 from engine.config import Lookahead
 from engine.engine import EngineOptions
 from engine.model.byte_trie import ByteTrie

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine.bench.fim_tasks import FimTask
 from engine.bench.gpu.shapes import Shape
 from engine.bench.gpu.sources import Sources
 from engine.bench.gpu.thresholds import THRESHOLD_CONTEXT
-from engine.bench.replay_items import ReplayItem
+from engine.bench.task_sets import FimTask, ReplayItem
 
 
 @dataclass(frozen=True, slots=True)

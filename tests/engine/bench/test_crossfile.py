@@ -6,8 +6,8 @@ import pytest
 
 from engine.bench.crossfile import crossfile_figures, run_crossfile
 from engine.bench.crossfile_scoring import crossfile_score, first_statement
-from engine.bench.crossfile_tasks import CrossfileTask, load_crossfile_tasks
 from engine.bench.decoding_options import DecodingOptions
+from engine.bench.task_sets import CrossfileTask, load_crossfile_tasks
 from engine.errors import InputError
 from engine.request import CompletionChunk
 from tests.support.fake_engine import FakeEngine

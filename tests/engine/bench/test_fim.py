@@ -5,8 +5,8 @@ import pytest
 
 from engine.bench.decoding_options import DecodingOptions
 from engine.bench.fim import run_fim
-from engine.bench.fim_tasks import FimTask, load_fim_tasks
 from engine.bench.measured import OFF, Bench
+from engine.bench.task_sets import FimTask, load_fim_tasks
 from engine.errors import InputError
 from tests.support.scripted_engine import ScriptedEngine, result
 

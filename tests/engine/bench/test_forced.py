@@ -7,7 +7,7 @@ import pytest
 
 from engine.bench.decoding_options import DecodingOptions
 from engine.bench.forced import ForcedStepper, Script, followers, forced_replay, load_forced
-from engine.bench.replay_items import ReplayItem
+from engine.bench.task_sets import ReplayItem
 from engine.config import Lookahead, Sampling
 from engine.decoding.stepping import stepper_of
 from engine.engine import EngineOptions

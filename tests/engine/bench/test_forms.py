@@ -3,7 +3,7 @@
 import pytest
 
 from engine.bench.forms import forms_json, forms_table, measure_forms
-from engine.bench.replay_items import ReplayItem
+from engine.bench.task_sets import ReplayItem
 from engine.errors import ConfigurationError
 from engine.model.device import Device
 from engine.progress import NoProgress

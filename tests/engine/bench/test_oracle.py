@@ -3,10 +3,10 @@ import json
 import numpy as np
 import pytest
 
-from engine.bench.oracle import Oracle, OracleCase, agreeing
-from engine.bench.oracle_report import oracle_json, oracle_table
+from engine.bench.oracle import Oracle, agreeing
+from engine.bench.oracle_score import OracleCase, oracle_json, oracle_table
 from engine.bench.pool import measure_pool
-from engine.bench.replay_items import ReplayItem
+from engine.bench.task_sets import ReplayItem
 from engine.drafting.pool import NgramPool
 from engine.drafting.tree import Source
 from engine.model.tokenizer import Tokenizer

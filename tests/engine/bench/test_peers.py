@@ -3,8 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.bench.llama_cpp import LlamaCpp
-from engine.bench.peers import PeerOptions, opened_peers
+from engine.bench.peers import LlamaCpp, PeerOptions, opened_peers
 from engine.errors import ConfigurationError, ModelNotFoundError
 from engine.progress import NoProgress
 from tests.support.tiny_gguf import write_tiny_gguf

@@ -6,7 +6,7 @@ import pytest
 from engine.bench.decoding_options import DecodingOptions
 from engine.bench.measured import OFF, WARM_UP, Bench, PeerRun
 from engine.bench.replay import run_replay
-from engine.bench.replay_items import ReplayItem, load_replay_items
+from engine.bench.task_sets import ReplayItem, load_replay_items
 from engine.config import Lookahead, Sampling, StopRules
 from engine.errors import InputError
 from engine.request import Buffer, FinishReason

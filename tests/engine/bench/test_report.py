@@ -4,12 +4,12 @@ import json
 import pytest
 from rich.console import Console
 
-from engine.bench.fim import FimReport, FimRun
-from engine.bench.fim_tasks import FimTask
+from engine.bench.fim import FimReport, FimRun, fim_json, fim_tables
 from engine.bench.measured import Measured, PeerRun
-from engine.bench.replay import ReplayReport
-from engine.bench.report import Setting, fim_json, fim_tables, replay_json, replay_tables
+from engine.bench.replay import ReplayReport, replay_json, replay_tables
+from engine.bench.report import Setting
 from engine.bench.scoring import Score
+from engine.bench.task_sets import FimTask
 from tests.support.scripted_engine import result
 
 SETTING = Setting(

@@ -6,14 +6,13 @@ import pytest
 import torch
 from tokenizers import AddedToken
 
-from engine.bench.fim_tasks import FimTask
 from engine.bench.gpu.bandwidth import Bandwidth
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.replays import loaded
 from engine.bench.gpu.shapes import Shape, random_model
 from engine.bench.gpu.sizes import Inputs, Sizes
 from engine.bench.gpu.sources import Sources
-from engine.bench.replay_items import ReplayItem
+from engine.bench.task_sets import FimTask, ReplayItem
 from engine.model.model_config import QWEN2, ModelConfig
 from engine.request import Buffer
 from tests.support.byte_tokenizer import byte_tokenizer

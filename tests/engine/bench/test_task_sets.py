@@ -2,7 +2,7 @@ import gzip
 
 import pytest
 
-from engine.bench.rows import read_rows
+from engine.bench.task_sets import read_rows
 from engine.errors import InputError
 
 
