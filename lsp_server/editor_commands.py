@@ -5,11 +5,11 @@ from typing import Any
 
 from engine.model_names import title_of
 from lsp_server.feedback import AskedWhy
-from lsp_server.host.address import host_status
-from lsp_server.last_prompt import prompt_sentence
+from lsp_server.host.probe import host_status
 from lsp_server.reasons import HOST_TROUBLES, EmptyAnswer, shown_name
 from lsp_server.session import Session
 from lsp_server.status import StatusLine
+from lsp_server.why import prompt_sentence
 
 
 def why(session: Session) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from lsprotocol import types
 
 from lsp_server.host.search import LinkReport
-from lsp_server.language_server_protocol import DocumentServer
+from lsp_server.transport.protocol import DocumentServer
 
 
 @dataclass(slots=True)

@@ -13,7 +13,6 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from lsp_server import editor_commands
-from lsp_server.admission import OPEN, TOKEN_KEY, Admission
 from lsp_server.completion.completer import Answer
 from lsp_server.completion.cursor import Asked
 from lsp_server.completion.item import ACCEPT_COMMAND
@@ -23,13 +22,14 @@ from lsp_server.documents.documents import Documents
 from lsp_server.documents.encoding import to_code_points
 from lsp_server.feedback import AskedWhy, Focused, PartlyAccepted, Shown, read
 from lsp_server.host.link import READY_S
-from lsp_server.language_server_protocol import DocumentServer
 from lsp_server.model_choice import check_name
 from lsp_server.prompt.extent import Trigger
 from lsp_server.reasons import SILENCING, Reason
 from lsp_server.session import Session
 from lsp_server.setting_layers import Layer
 from lsp_server.status import StatusLine
+from lsp_server.transport.admission import OPEN, TOKEN_KEY, Admission
+from lsp_server.transport.protocol import DocumentServer
 
 _LOG = logging.getLogger(__name__)
 
@@ -69,6 +69,10 @@ class ForegramServer(DocumentServer):
     def refusal(self, params: types.InitializeParams) -> str | None:
         """Why this client is not served."""
         return self._admission.refusal(_options(params))
+
+    async def leave(self) -> None:
+        """End the session."""
+        await self.session.leave()
 
     def before_initialize(self, params: types.InitializeParams) -> None:
         """Read the client's options: they decide which capabilities there are."""

@@ -9,12 +9,12 @@ from lsprotocol import types
 from pygls import uris
 
 from engine.host.protocol import Done, Feedback, FeedbackKind, Position
-from lsp_server.ask_again import AskAgain
 from lsp_server.completion.completer import Answer, Completer
 from lsp_server.completion.cursor import Asked
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.host.address import HostAddress
+from lsp_server.host.ask_again import AskAgain
 from lsp_server.host.daemon import ensure_host
 from lsp_server.host.failures import boot_s
 from lsp_server.host.link import HostLink

@@ -11,11 +11,11 @@ from lsprotocol import types
 from engine.host.protocol import Status
 from engine.model_names import is_same, title_of
 from lsp_server.host.search import LinkReport
-from lsp_server.language_server_protocol import DocumentServer
 from lsp_server.loading_progress import LoadingProgress
 from lsp_server.reasons import Reason
 from lsp_server.remedies import CHOOSE_MODEL, Remedy, host_remedy
 from lsp_server.settings import Settings
+from lsp_server.transport.protocol import DocumentServer
 
 _INACTIVE = {
     Reason.BINARY,

@@ -147,7 +147,13 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_resources(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--kv-budget", metavar="MB", type=positive, help="memory for cached prompts")
+    group.add_argument(
+        "--kv-budget",
+        metavar="MB",
+        dest="kv_budget_mb",
+        type=positive,
+        help="memory for cached prompts",
+    )
     group.add_argument("--threads", metavar="N", type=positive, help="threads that torch uses")
     group.add_argument("--prompt-tokens", metavar="N", type=positive, help="the longest prompt")
     group.add_argument(

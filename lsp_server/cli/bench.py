@@ -67,7 +67,7 @@ def bench_replay(arguments: argparse.Namespace, settings: Settings) -> None:
             picture.draw(report)
         return
     with (
-        closing(load_engine(arguments, settings)) as engine,
+        _engine(arguments, settings) as engine,
         _bench(engine, arguments, settings) as bench,
         ItemsBar("items") as bar,
     ):
@@ -82,7 +82,7 @@ def bench_fim(arguments: argparse.Namespace, settings: Settings) -> None:
     """Complete and score fill-in-the-middle tasks."""
     tasks = load_fim_tasks(arguments.file, arguments.count, mid_line_only=arguments.mid_line)
     with (
-        closing(load_engine(arguments, settings)) as engine,
+        _engine(arguments, settings) as engine,
         _bench(engine, arguments, settings) as bench,
         ItemsBar("tasks") as bar,
     ):
@@ -96,7 +96,7 @@ def bench_syntax(arguments: argparse.Namespace, settings: Settings) -> None:
     places = mid_line_places(arguments.paths, arguments.count, arguments.seed)
     if not places:
         raise ConfigurationError("no file among these has a grammar and a call, list or signature")
-    with closing(load_engine(arguments, settings)) as engine, ItemsBar("places") as bar:
+    with _engine(arguments, settings) as engine, ItemsBar("places") as bar:
         figures = measure_syntax(engine, places, bar.show)
     _print(arguments, figures.as_json(), figures.table())
 
@@ -108,10 +108,7 @@ def bench_crossfile(arguments: argparse.Namespace, settings: Settings) -> None:
     """
     trees = arguments.trees or arguments.file.parent / "trees"
     tasks = load_crossfile_tasks(arguments.file, trees, arguments.count, arguments.stratum)
-    budget = arguments.prompt_tokens or settings.prompt_tokens
-    wanted = replace(engine_options(arguments, settings), prompt_tokens=budget)
-    progress = ProgressBars(Console(stderr=True))
-    with closing(Engine.load(wanted, progress)) as engine, ItemsBar("completions") as bar:
+    with _engine(arguments, settings) as engine, ItemsBar("completions") as bar:
         runs = run_crossfile(engine, tasks, _decoding(arguments), bar.show)
     setting = _setting(engine, arguments)
     _print(arguments, crossfile_json(runs, setting), crossfile_table(runs, setting))
@@ -132,7 +129,7 @@ def bench_forms(arguments: argparse.Namespace, settings: Settings) -> None:
             items,
             Device.choose(arguments.device or settings.device),
             settings.cache_folder,
-            ProgressBars(Console(stderr=True)),
+            ProgressBars(),
             bar.show,
         )
     _print(arguments, forms_json(figures), forms_table(figures))
@@ -141,9 +138,8 @@ def bench_forms(arguments: argparse.Namespace, settings: Settings) -> None:
 def _bench_oracle(
     items: Sequence[ReplayItem], arguments: argparse.Namespace, settings: Settings
 ) -> None:
-    progress = ProgressBars(Console(stderr=True))
     model = arguments.model or settings.model
-    oracle = Oracle(load_tokenizer(model, settings.cache_folder, progress))
+    oracle = Oracle(load_tokenizer(model, settings.cache_folder, ProgressBars()))
     with ItemsBar("items") as bar:
         scores = oracle.run(items, bar.show)
     _print(arguments, oracle_json(scores), oracle_table(scores))
@@ -160,7 +156,7 @@ def _bench_forced(
         raise ConfigurationError("--oracle-forced has no peers to --compare: they say their own")
     wanted = engine_options(arguments, settings)
     with TemporaryDirectory(prefix="foregram-") as folder, ItemsBar("items") as bar:
-        replay = load_forced(wanted, Path(folder), ProgressBars(Console(stderr=True)))
+        replay = load_forced(wanted, Path(folder), ProgressBars())
         report = replay.run(items, options, bar.show)
     setting = _setting(replay.engine, arguments)
     answer = replay_json(report.replay, setting) | {"inexact": report.inexact}
@@ -223,8 +219,13 @@ def _gpu_inputs(arguments: argparse.Namespace, settings: Settings) -> Inputs:
     )
 
 
+def _engine(arguments: argparse.Namespace, settings: Settings) -> "closing[Engine]":
+    return closing(load_engine(arguments, settings, ProgressBars()))
+
+
 @contextmanager
 def _bench(engine: Engine, arguments: argparse.Namespace, settings: Settings) -> Iterator[Bench]:
+    """The engine beside the peers that it is compared to."""
     if not arguments.compare:
         yield Bench(engine)
         return
@@ -233,7 +234,7 @@ def _bench(engine: Engine, arguments: argparse.Namespace, settings: Settings) ->
         model=arguments.model or settings.model,
         threads=settings.threads,
     )
-    with opened_peers(options, ProgressBars(Console(stderr=True))) as peers:
+    with opened_peers(options, ProgressBars()) as peers:
         yield Bench(engine, peers)
 
 

@@ -22,9 +22,10 @@ from lsp_server.cli.checks import (
 from lsp_server.cli.gpu_check import check_gpu
 from lsp_server.cli.host_checks import check_host, check_latency, check_socket, check_token
 from lsp_server.cli.tls_check import check_tls
-from lsp_server.host.address import HostAddress, HostAnswer, HostError, ask, host_address
+from lsp_server.host.address import HostAddress, HostError, host_address
 from lsp_server.host.daemon import ensure_host, explained
 from lsp_server.host.failures import boot_s
+from lsp_server.host.probe import ProbeResult, probe
 from lsp_server.model_choice import Check, check_model, failure
 from lsp_server.settings import LoadedSettings, Settings
 
@@ -71,7 +72,7 @@ async def _examine_host(settings: Settings, *, start: bool) -> list[Check]:
             await ensure_host(settings, asked_at=boot_s()) if start else host_address(settings)
         )
         way = _check_way(address)
-        answer = await (_loaded(address) if start else ask(address))
+        answer = await (_loaded(address) if start else probe(address))
         answer = explained(settings, answer)
     except HostError as error:
         return [failure("host", error, "`foregram logs` tells more")]
@@ -90,11 +91,11 @@ def _check_way(address: HostAddress) -> Check:
     return _safely("tls", lambda: check_tls(address))
 
 
-async def _loaded(address: HostAddress) -> HostAnswer:
+async def _loaded(address: HostAddress) -> ProbeResult:
     """The answer of a host once it does not load its model any more, or not in time."""
     deadline = time.monotonic() + LOAD_LIMIT_S
     while True:
-        answer = await ask(address)
+        answer = await probe(address)
         is_loading = answer.status is not None and answer.status.state == "loading"
         if not is_loading or time.monotonic() > deadline:
             return answer

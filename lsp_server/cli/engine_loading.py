@@ -1,29 +1,40 @@
 """From the command line's choice of a model to a loaded engine. Importing this loads torch."""
 
 import argparse
-
-from rich.console import Console
+from dataclasses import replace
+from typing import Any
 
 from engine.engine import Engine, EngineOptions
-from lsp_server.cli.terminal import ProgressBars
+from engine.progress import Progress
 from lsp_server.settings import Settings
 
 _MEGABYTE = 1024 * 1024
 
 
-def engine_options(arguments: argparse.Namespace, settings: Settings) -> EngineOptions:
-    """What the command line says, or else the settings."""
-    return EngineOptions(
-        cache_folder=settings.cache_folder,
-        model=arguments.model or settings.model,
-        dtype=arguments.dtype or settings.dtype,
-        device=arguments.device or settings.device,
-        threads=settings.threads,
-        kv_bytes=None if settings.kv_budget_mb is None else settings.kv_budget_mb * _MEGABYTE,
-    )
-
-
-def load_engine(arguments: argparse.Namespace, settings: Settings) -> Engine:
-    """Load what is asked for, with its progress on stderr. Raises ForegramError."""
-    progress = ProgressBars(Console(stderr=True))
+def load_engine(arguments: argparse.Namespace, settings: Settings, progress: Progress) -> Engine:
+    """Load what the command line asks for, or else the settings. Raises ForegramError."""
     return Engine.load(engine_options(arguments, settings), progress)
+
+
+def engine_options(arguments: argparse.Namespace, settings: Settings) -> EngineOptions:
+    """What the options say that a command has, or else the settings.
+
+    The length of prompts is for the commands that have an option for it.
+    """
+    given = vars(arguments)
+
+    def chosen(name: str) -> Any:  # noqa: ANN401 - as the field of that name
+        return given.get(name) or getattr(settings, name)
+
+    kv_budget_mb = chosen("kv_budget_mb")
+    options = EngineOptions(
+        cache_folder=chosen("cache_folder"),
+        model=chosen("model"),
+        dtype=chosen("dtype"),
+        device=chosen("device"),
+        threads=chosen("threads"),
+        kv_bytes=None if kv_budget_mb is None else kv_budget_mb * _MEGABYTE,
+    )
+    if "prompt_tokens" in given:
+        return replace(options, prompt_tokens=chosen("prompt_tokens"))
+    return options

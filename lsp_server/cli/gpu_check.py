@@ -19,11 +19,7 @@ GPU_LIMIT_S = 60.0
 LEAST_CAPABILITY = (9, 0)  # as in engine.model.device, which loads torch
 WSL_NODE = "/dev/dxg"  # whoever made the GPU
 GPU_NODES = ("/dev/nvidiactl", WSL_NODE)
-_ASK_ENGINE = """
-import sys, msgspec
-from engine.model.device import GpuChoice
-print(msgspec.json.encode(GpuChoice.of(sys.argv[1])).decode())
-"""
+_PROBE = ("-P", "-m", "lsp_server.cli.gpu_probe")  # -P: the working folder may hold an `engine`
 _ASK_DRIVER = ("nvidia-smi", "--query-gpu=compute_cap,name", "--format=csv,noheader")
 
 
@@ -54,7 +50,7 @@ class _GpuChoice(msgspec.Struct, frozen=True):
 
 def _choice(device: str) -> _GpuChoice:
     """Have the engine choose; it chooses nothing where torch fails, or takes too long."""
-    said = _said(sys.executable, "-P", "-c", _ASK_ENGINE, device)
+    said = _said(sys.executable, *_PROBE, device)
     try:  # what a library prints comes before
         return msgspec.json.decode(said.rpartition("\n")[2], type=_GpuChoice)
     except msgspec.MsgspecError:

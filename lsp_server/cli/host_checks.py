@@ -19,8 +19,9 @@ from engine.host.protocol import (
     Status,
 )
 from engine.host.runtime import RuntimeFolder
-from lsp_server.host.address import HostAddress, HostAnswer, host_address
+from lsp_server.host.address import HostAddress, host_address
 from lsp_server.host.client import HostClient, HostConflictError, HostGoneError, HostRefusedError
+from lsp_server.host.probe import ProbeResult
 from lsp_server.model_choice import Check
 from lsp_server.settings import Settings
 
@@ -39,7 +40,7 @@ _REMOTE_ADVICE = {
 }
 
 
-def check_host(answer: HostAnswer, *, is_remote: bool) -> Check:
+def check_host(answer: ProbeResult, *, is_remote: bool) -> Check:
     """Whether a host is there and serves."""
     if answer.status is not None:
         return _check_status(answer.status, is_remote=is_remote)
@@ -79,7 +80,7 @@ def check_token(settings: Settings) -> Check:
 
 async def check_latency(address: HostAddress) -> Check:
     """How long a completion of a few tokens takes."""
-    host = HostClient(address.client(PROBE_LIMIT_S), address.place)
+    host = HostClient(address.client(PROBE_LIMIT_S), address.endpoint)
     name = uuid4().hex[:8]
     client_id = f"doctor-{name}"
     begin = time.perf_counter()

@@ -16,10 +16,11 @@ from rich.text import Text
 from engine.host.protocol import Status
 from engine.host.runtime import RuntimeFolder
 from engine.model_names import is_same, title_of
-from lsp_server.host.address import HostError, host_address, host_status
+from lsp_server.host.address import HostError, host_address
 from lsp_server.host.daemon import explained, read_log, stop_host
-from lsp_server.last_prompt import prompt_summary
+from lsp_server.host.probe import host_status
 from lsp_server.settings import Settings
+from lsp_server.why import prompt_summary
 
 NO_HOST = 1
 STILL_THERE = 1
@@ -33,7 +34,7 @@ def show_status(arguments: argparse.Namespace, settings: Settings) -> int:
         shown = answer.status or {"state": answer.kind, "reason": answer.reason}
         sys.stdout.write(msgspec.json.encode(shown).decode() + "\n")
     elif answer.status:
-        Console().print(_table(answer.status, host_address(settings).place, settings))
+        Console().print(_table(answer.status, host_address(settings).endpoint, settings))
     else:
         sys.stderr.write(f"foregram: {answer.reason}\n")
     return 0 if answer.status else NO_HOST
@@ -90,13 +91,13 @@ def _following(path: Path, begin: int) -> Iterator[str]:
                 time.sleep(FOLLOW_S)
 
 
-def _table(status: Status, place: str, settings: Settings) -> Table:
+def _table(status: Status, endpoint: str, settings: Settings) -> Table:
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     rows = {
         "state": _state(status),
         "model": _model(status, settings),
         "device": status.device,
-        "address": place,
+        "address": endpoint,
         "process": f"{status.pid}, up {timedelta(seconds=int(status.uptime_s))}",
         "version": f"{status.version}, protocol {status.protocol}",
         "requests": f"{status.num_running} running, {status.num_waiting} waiting",

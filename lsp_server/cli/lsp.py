@@ -5,17 +5,18 @@ import asyncio
 import logging
 import socket
 import sys
+from functools import partial
 
 from pygls.io_ import StdinAsyncReader, StdoutWriter
 
 from engine.errors import ConfigurationError
 from engine.host.runtime import RuntimeFolder
 from engine.host.socket_file import listening
-from lsp_server.admission import TOKEN_KEY
-from lsp_server.connections import Connections, serve
 from lsp_server.server import ForegramServer, create_server
 from lsp_server.setting_layers import Layer
 from lsp_server.settings import Settings
+from lsp_server.transport.admission import TOKEN_KEY
+from lsp_server.transport.connections import Connections, serve
 
 
 def serve_editor(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -23,17 +24,18 @@ def serve_editor(arguments: argparse.Namespace, settings: Settings) -> int:
     logging.basicConfig(level=logging.DEBUG if settings.debug else logging.WARNING)
     given = {"model": arguments.model, "host_url": arguments.host_url}
     command_line = Layer("command line", {key: one for key, one in given.items() if one})
+    create = partial(create_server, command_line)
     if arguments.socket is not None:
         with listening(arguments.socket) as listener:
-            asyncio.run(_serve_all(listener, Connections(command_line)))
+            asyncio.run(_serve_all(listener, Connections(create)))
     elif arguments.port is not None:
         folder = RuntimeFolder.open(settings.runtime_folder)
-        connections = Connections(command_line, folder.lsp_token())
+        connections = Connections(create, folder.lsp_token())
         with _listening_on(arguments.port) as listener:
             shown = f" ({TOKEN_KEY} in {folder.lsp_token_path})"
             asyncio.run(_serve_all(listener, connections, shown))
     else:
-        return asyncio.run(_serve_stdio(create_server(command_line)))
+        return asyncio.run(_serve_stdio(create()))
     return 0
 
 

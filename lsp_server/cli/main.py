@@ -114,8 +114,9 @@ def _load_engine(arguments: argparse.Namespace, settings: Settings) -> Completer
         is_first = not (settings.cache_folder / "models").exists()
         _note("loading the model" + ("; the first time takes a few minutes" if is_first else ""))
     from lsp_server.cli.engine_loading import load_engine
+    from lsp_server.cli.terminal import ProgressBars
 
-    return load_engine(arguments, settings)
+    return load_engine(arguments, settings, ProgressBars())
 
 
 def _bench(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -177,7 +178,7 @@ def _doctor(arguments: argparse.Namespace, _settings: Settings) -> int:
 
 
 def _why(arguments: argparse.Namespace, settings: Settings) -> int:
-    from lsp_server.why import show_why
+    from lsp_server.cli.why import show_why
 
     return show_why(arguments, settings)
 

@@ -23,7 +23,6 @@ from engine.progress import Progress
 from lsp_server.host.token_file import read_token
 from lsp_server.settings import Settings
 
-_MEGABYTE = 1024 * 1024
 _SWITCH_S = 0.0005
 
 
@@ -39,19 +38,9 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
 
     def load(progress: Progress) -> ServedEngine:
         # On the engine's thread, so that the host answers before torch is there.
-        from engine.engine import Engine, EngineOptions
+        from lsp_server.cli.engine_loading import load_engine
 
-        budget_mb = arguments.kv_budget or settings.kv_budget_mb
-        engine_options = EngineOptions(
-            cache_folder=arguments.cache_folder or settings.cache_folder,
-            model=arguments.model or settings.model,
-            dtype=arguments.dtype or settings.dtype,
-            device=arguments.device or settings.device,
-            threads=arguments.threads or settings.threads,
-            prompt_tokens=arguments.prompt_tokens or settings.prompt_tokens,
-            kv_bytes=None if budget_mb is None else budget_mb * _MEGABYTE,
-        )
-        return Engine.load(engine_options, progress)
+        return load_engine(arguments, settings, progress)
 
     service = CompletionService(load, arguments.model or settings.model or DEFAULT_MODEL)
     # The engine's thread gives the interpreter away so often; by default a request waits for 5 ms

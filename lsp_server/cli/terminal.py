@@ -25,9 +25,10 @@ _VISIBLE |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
 
 
 class ProgressBars:
-    """One bar after the other on stderr; the engine's `Progress`, drawn."""
+    """One bar after the other, on stderr by default; the engine's `Progress`, drawn."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console | None = None) -> None:
+        console = console or Console(stderr=True)
         columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
         self._bars = Progress(*columns, console=console, transient=True)
         self._task: TaskID | None = None

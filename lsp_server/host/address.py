@@ -1,19 +1,15 @@
-"""Where a completion host listens, how it is asked for its status, and what it may answer."""
+"""Where a completion host listens, and how a client of it is made."""
 
 import ssl
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
 
 import httpx2
-import msgspec
 
 from engine.errors import ConfigurationError, ForegramError
 from engine.host.loopback import is_loopback, loopback_addresses
-from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, Problem, Status
+from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION
 from engine.host.runtime import RuntimeFolder
-from lsp_server.host.answer_body import body_of
 from lsp_server.host.token_file import read_token
 from lsp_server.settings import Settings
 
@@ -38,10 +34,12 @@ class HostAddress:
 
     def __post_init__(self) -> None:
         if not (self.token.isascii() and self.token.isprintable()):
-            raise ConfigurationError(f"the token for {self.place} is no line of ASCII characters")
+            raise ConfigurationError(
+                f"the token for {self.endpoint} is no line of ASCII characters"
+            )
 
     @property
-    def place(self) -> str:
+    def endpoint(self) -> str:
         """For people: the socket or the address."""
         return str(self.socket_path or self.url)
 
@@ -104,21 +102,6 @@ class HostAddress:
         return context
 
 
-@dataclass(frozen=True, slots=True)
-class HostAnswer:
-    """What came of asking a host for its status.
-
-    `absent`: nobody listens; `silent`: somebody does and says nothing; `refused`: it is no host,
-    or none for us. `reason` says so in words where there is no status, `code` in the host's own
-    word for programs where it has one.
-    """
-
-    kind: Literal["status", "absent", "silent", "refused"]
-    status: Status | None = None
-    reason: str = ""
-    code: str = ""
-
-
 def host_address(settings: Settings) -> HostAddress:
     """Where the settings expect a host, running or not. Raises ForegramError."""
     if settings.host_url is None:
@@ -137,49 +120,3 @@ def host_address(settings: Settings) -> HostAddress:
     if address.is_local and not token:
         token = address.found_token(RuntimeFolder.open(settings.runtime_folder))
     return replace(address, token=token)
-
-
-async def host_status(settings: Settings, client_id: str = "") -> HostAnswer:
-    """Ask the host, local or remote, what it is doing; `client_id` is who asks."""
-    return await ask(host_address(settings), client_id)
-
-
-async def ask(address: HostAddress, client_id: str = "") -> HostAnswer:
-    """The status of the host at `address`; failures are answers too."""
-    who = {"client": client_id} if client_id else {}
-    try:
-        async with (
-            address.client() as client,
-            client.stream("GET", "/v1/status", params=who) as response,
-        ):
-            body = await body_of(response)
-    except httpx2.ConnectError as error:
-        return HostAnswer("absent", reason=why_unreachable(address.place, error))
-    except httpx2.HTTPError as error:
-        reason = f"the completion host on {address.place} does not answer: {type(error).__name__}"
-        return HostAnswer("silent", reason=reason)
-    if response.status_code == httpx2.codes.OK:
-        with suppress(msgspec.MsgspecError):
-            return HostAnswer("status", msgspec.json.decode(body, type=Status))
-    return _refusal(address, body)
-
-
-def why_unreachable(place: str, error: Exception) -> str:
-    """Why no connection came about, and what helps."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            what = f"the certificate of {place} is not accepted: {cause.verify_message}"
-            return what if "expired" in what else f"{what}; ca_file may name the one that signed it"
-        cause = cause.__cause__ or cause.__context__
-    reason = f"no completion host listens on {place}"
-    return f"{reason}: {error}" if place.startswith("https:") else reason
-
-
-def _refusal(address: HostAddress, body: bytes) -> HostAnswer:
-    with suppress(msgspec.MsgspecError):
-        problem = msgspec.json.decode(body, type=Problem)
-        reason = f"the completion host on {address.place} refuses: {problem.message}"
-        return HostAnswer("refused", reason=reason, code=problem.code)
-    reason = f"what listens on {address.place} is no completion host of this version"
-    return HostAnswer("refused", reason=reason)

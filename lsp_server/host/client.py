@@ -18,8 +18,8 @@ from engine.host.protocol import (
     Status,
     SyncRequest,
 )
-from lsp_server.host.address import why_unreachable
 from lsp_server.host.answer_body import body_of, lines_of
+from lsp_server.host.probe import why_unreachable
 
 
 class HostGoneError(Exception):
@@ -49,10 +49,10 @@ class HostRefusedError(Exception):
 class HostClient:
     """A host under one address. Every method raises the errors above."""
 
-    def __init__(self, http: httpx2.AsyncClient, place: str = "") -> None:
-        """Ask through `http`; `place` is the host's address for people."""
+    def __init__(self, http: httpx2.AsyncClient, endpoint: str = "") -> None:
+        """Ask through `http`; `endpoint` is the host's address for people."""
         self._http = http
-        self._place = place or str(http.base_url).rstrip("/")
+        self._endpoint = endpoint or str(http.base_url).rstrip("/")
         self._decode = msgspec.json.Decoder(CompleteEvent).decode
 
     async def complete(
@@ -107,9 +107,9 @@ class HostClient:
 
     def _reason(self, error: Exception) -> str:
         if isinstance(error, httpx2.ConnectError):
-            return why_unreachable(self._place, error)
+            return why_unreachable(self._endpoint, error)
         reason = f"{type(error).__name__}: {error}".removesuffix(": ")
-        return f"the completion host on {self._place} stopped answering ({reason})"
+        return f"the completion host on {self._endpoint} stopped answering ({reason})"
 
     async def _ask(self, method: str, path: str, message: msgspec.Struct | None = None) -> bytes:
         content = None if message is None else msgspec.json.encode(message)

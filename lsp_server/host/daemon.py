@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 
 from engine.host.protocol import PROTOCOL_VERSION
 from engine.host.runtime import HostRecord, RuntimeFolder
-from lsp_server.host.address import HostAddress, HostAnswer, HostError, ask, host_address
+from lsp_server.host.address import HostAddress, HostError, host_address
 from lsp_server.host.failures import (
     boot_s,
     counted,
@@ -29,6 +29,7 @@ from lsp_server.host.failures import (
     note_signal,
     noted_end,
 )
+from lsp_server.host.probe import ProbeResult, probe
 from lsp_server.settings import Settings
 
 POLL_S = 0.05
@@ -52,7 +53,7 @@ async def ensure_host(
     return address
 
 
-def explained(settings: Settings, answer: HostAnswer) -> HostAnswer:
+def explained(settings: Settings, answer: ProbeResult) -> ProbeResult:
     """The answer; where the local host has ended by itself, with what is known of that."""
     if answer.kind == "absent" and settings.host_url is None:
         return replace(answer, reason=LocalHost(settings).failure() or answer.reason)
@@ -108,7 +109,7 @@ class LocalHost:
 
     async def ensure(self, asked_at: float) -> None:
         """Return when the host answers. Raises HostError."""
-        if _is_up(await ask(self._address)):
+        if _is_up(await probe(self._address)):
             return
         async with self._lock():
             if await self._answers():
@@ -129,7 +130,7 @@ class LocalHost:
 
     async def stop(self, tell: Callable[[str], None]) -> bool:
         """Ask the host to end, then tell it to; whether there was one. Raises HostError."""
-        answer = await ask(self._address)
+        answer = await probe(self._address)
         was_there = answer.kind != "absent" or self._folder.host_is_alive()
         if was_there:
             await self._end(self._process_id(answer), tell)
@@ -141,7 +142,7 @@ class LocalHost:
     async def _answers(self) -> bool:
         """Whether a host answers before its process ends, if there is one at all."""
         deadline = time.monotonic() + START_LIMIT_S
-        while not _is_up(answer := await ask(self._address)):
+        while not _is_up(answer := await probe(self._address)):
             # After the question: a process that is gone by now will not have listened since.
             if answer.kind == "absent" and not self._folder.host_is_alive():
                 return False
@@ -195,7 +196,7 @@ class LocalHost:
         if self._reaper is not None:
             await asyncio.to_thread(self._reaper.join, COLLECT_S)
 
-    def _process_id(self, answer: HostAnswer) -> int | None:
+    def _process_id(self, answer: ProbeResult) -> int | None:
         if answer.status:
             return answer.status.pid
         record = self._folder.read_record()
@@ -214,13 +215,13 @@ class LocalHost:
             if await self._is_gone(pid):
                 return
         who = "what listens" if pid is None else f"the completion host (process {pid})"
-        raise HostError(f"{who} on {self._address.place} does not end")
+        raise HostError(f"{who} on {self._address.endpoint} does not end")
 
     async def _is_gone(self, pid: int | None) -> bool:
         """Whether that process ends, though an editor may have started another one meanwhile."""
         deadline = time.monotonic() + STOP_LIMIT_S
         while True:
-            answer = await ask(self._address)
+            answer = await probe(self._address)
             if answer.kind == "absent" and not self._folder.host_is_alive():
                 return True
             successor = self._process_id(answer)
@@ -249,7 +250,7 @@ def _acquired(lock: FileLock) -> bool:
     return True
 
 
-def _is_up(answer: HostAnswer) -> bool:
+def _is_up(answer: ProbeResult) -> bool:
     if answer.kind == "refused":
         raise HostError(answer.reason)
     return answer.status is not None and answer.status.state != "stopping"

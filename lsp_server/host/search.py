@@ -124,7 +124,7 @@ class HostSearch:
         client: HostClient | None = None
         try:
             address = await self._find()
-            client = HostClient(address.client(_REQUEST_S), address.place)
+            client = HostClient(address.client(_REQUEST_S), address.endpoint)
             if await self._becomes_ready(client):
                 client = None  # it is kept
                 return True

@@ -334,7 +334,7 @@ async def test_why_tells_what_the_last_prompt_of_this_document_was_made_of(tmp_p
         other = await shown.run("foregram.why", {"textDocument": {"uri": "file:///shop/models.py"}})
         cost = await shown.run("foregram.cost")
     assert told["prompt"] == (
-        "100 tokens, 90 of them read before; 10 from 1 of 1 other open files (models.py)"
+        "100 tokens, 90 of them cached; 10 from 1 of 1 other open files (models.py)"
     )
     assert other["prompt"] is None
     assert (cost["neighbours"], cost["neighbourTokens"]) == (["models.py"], 10)

@@ -12,9 +12,10 @@ from msgspec.structs import replace
 
 from engine.host.protocol import Done, Timings
 from engine.host.runtime import RuntimeFolder
+from lsp_server.cli.why import show_why
 from lsp_server.reasons import Reason, ReasonLog
 from lsp_server.settings import Settings
-from lsp_server.why import show_why, write_last_prompt, write_reasons
+from lsp_server.why import write_last_prompt, write_reasons
 
 
 def log(*reasons: Reason, at: float = 0.0, file: str = "a.py", line: int = 3) -> ReasonLog:
@@ -53,7 +54,7 @@ def test_the_last_prompt_is_told_with_its_files(folder, shown):
     done = replace(done, neighbour_tokens=301, neighbours=("models.py", "\x1b[31m"), num_open=3)
     write_last_prompt(folder, "one", "file:///work/cart.py", done)
     told = (
-        "the last prompt, for cart.py 0 s ago: 812 tokens, 790 of them read before; "
+        "the last prompt, for cart.py 0 s ago: 812 tokens, 790 of them cached; "
         "301 from 2 of 3 other open files (models.py, \N{REPLACEMENT CHARACTER}[31m)\n"
     )
     assert shown() == f"no empty answers are known\n{told}"
@@ -61,7 +62,7 @@ def test_the_last_prompt_is_told_with_its_files(folder, shown):
     assert shown(file=Path("/work/other.py")) == "no empty answers are known\n"
     alone = replace(done, neighbour_tokens=0, neighbours=(), num_open=0)
     write_last_prompt(folder, "one", "file:///work/cart.py", alone)
-    assert shown().endswith(": 812 tokens, 790 of them read before; no other file was open\n")
+    assert shown().endswith(": 812 tokens, 790 of them cached; no other file was open\n")
 
 
 def test_the_answers_of_all_servers_stand_in_the_order_of_time(folder, shown):

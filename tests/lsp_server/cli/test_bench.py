@@ -39,7 +39,7 @@ class Loaded(ScriptedEngine):
 @pytest.fixture
 def engine(monkeypatch):
     engine = Loaded(lambda request: SLOW if request.lookahead == OFF else FAST)
-    monkeypatch.setattr(bench, "load_engine", lambda arguments, settings: engine)
+    monkeypatch.setattr(bench, "load_engine", lambda *_: engine)
     return engine
 
 
@@ -257,7 +257,7 @@ def test_gpu_goes_on_without_matplotlib(no_gpu, tmp_path, monkeypatch, capsys):
 def test_bad_input_is_refused_before_a_model_is_loaded(
     arguments, complaint, no_gpu, replay_path, monkeypatch, capsys
 ):
-    def load(arguments, settings):
+    def load(*_):
         raise ModelNotFoundError("nothing should be loaded")
 
     monkeypatch.setattr(bench, "load_engine", load)

@@ -12,8 +12,8 @@ from lsp_server.cli.gpu_check import check_gpu
 
 
 def saying(**choice):
-    """Code that says what the engine chooses."""
-    return f"print({json.dumps(json.dumps(choice))})"
+    """A program that prints what the engine chooses."""
+    return ("-c", f"print({json.dumps(json.dumps(choice))})")
 
 
 H200 = saying(gpu="H200")
@@ -27,7 +27,7 @@ def gpu(monkeypatch):
 
     def install(engine, driver="9.0, H200"):
         monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
-        monkeypatch.setattr(gpu_check, "_ASK_ENGINE", engine)
+        monkeypatch.setattr(gpu_check, "_PROBE", engine)
         monkeypatch.setattr(gpu_check, "_ASK_DRIVER", (sys.executable, "-c", f"print({driver!r})"))
 
     return install
@@ -40,7 +40,7 @@ def node(monkeypatch, tmp_path):
     path.touch()
     monkeypatch.setattr("shutil.which", lambda name: None)
     monkeypatch.setattr(gpu_check, "GPU_NODES", (str(tmp_path / "other"), str(path)))
-    monkeypatch.setattr(gpu_check, "_ASK_ENGINE", saying())
+    monkeypatch.setattr(gpu_check, "_PROBE", saying())
     return str(path)
 
 
@@ -51,8 +51,8 @@ def test_the_least_capability_is_the_engines():
 
 
 def test_the_engine_is_asked_in_a_process_of_its_own():
-    code = "import sys\nfrom lsp_server import gpu_check\n"
-    code += "assert gpu_check._said(sys.executable, '-P', '-c', gpu_check._ASK_ENGINE, 'auto')\n"
+    code = "import sys\nfrom lsp_server.cli import gpu_check\n"
+    code += "assert gpu_check._said(sys.executable, *gpu_check._PROBE, 'auto')\n"
     code += "assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -85,7 +85,7 @@ def test_the_driver_knows_a_gpu_for_which_a_torch_would_be_in_vain(gpu):
 
 
 def test_without_nvidia_smi_a_gpu_that_the_engine_takes_is_found(node, monkeypatch):
-    monkeypatch.setattr(gpu_check, "_ASK_ENGINE", H200)
+    monkeypatch.setattr(gpu_check, "_PROBE", H200)
     monkeypatch.setattr("shutil.which", lambda name: name == "gcc" or None)
     assert check_gpu("auto").what == "H200, which the engine can use"
 

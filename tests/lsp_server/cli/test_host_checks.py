@@ -9,7 +9,7 @@ from engine.errors import ConfigurationError
 from engine.host.protocol import PROTOCOL_VERSION, Done, Status, Timings
 from lsp_server.cli import host_checks
 from lsp_server.cli.host_checks import check_host, check_socket, check_token
-from lsp_server.host.address import HostAnswer
+from lsp_server.host.probe import ProbeResult
 from tests.support.local_host import stub_host
 
 
@@ -71,14 +71,14 @@ def test_a_remote_host_may_do_without_a_token(remote):
     ("code", "advice"), [("wrong_token", "token_file"), ("", "host_url"), ("teapot", "host_url")]
 )
 def test_a_remote_host_cannot_be_stopped_from_here(code, advice):
-    check = check_host(HostAnswer("refused", reason="no", code=code), is_remote=True)
+    check = check_host(ProbeResult("refused", reason="no", code=code), is_remote=True)
     assert advice in check.advice
     assert "foregram stop" not in check.advice
 
 
 def test_a_host_that_ends_is_asked_again_later():
     check = check_host(
-        HostAnswer("status", Status(PROTOCOL_VERSION, "0", "stopping", 1, 1.0)), is_remote=False
+        ProbeResult("status", Status(PROTOCOL_VERSION, "0", "stopping", 1, 1.0)), is_remote=False
     )
     assert check.state == "warning"
 

@@ -14,8 +14,9 @@ import pytest
 from engine.host.protocol import LoadProgress, Problem, PromptUse, Status
 from lsp_server.cli import host_commands
 from lsp_server.cli.host_commands import show_logs, show_status, stop
-from lsp_server.host.address import HostAnswer, HostError
+from lsp_server.host.address import HostError
 from lsp_server.host.daemon import ensure_host
+from lsp_server.host.probe import ProbeResult
 from tests.support.local_host import stub_host
 
 STATUS = Status(1, "0.1.0", "ready", 42, 3661.5, model="0.5b", kv_bytes=2**20, pool_tokens=1234)
@@ -48,7 +49,7 @@ def tells(status, monkeypatch):
     """Let the host say so."""
 
     async def host_status(_settings):
-        return HostAnswer("status", status)
+        return ProbeResult("status", status)
 
     monkeypatch.setattr(host_commands, "host_status", host_status)
 
@@ -63,7 +64,7 @@ def test_the_status_says_what_the_last_prompt_was_made_of(stub, monkeypatch, cap
     use = PromptUse(812, 790, 301, num_neighbours=2, num_open=3)
     status = msgspec.structs.replace(STATUS, last_prompt=use)
     shown = " ".join(shown_status(status, stub, monkeypatch, capsys).split())
-    assert "812 tokens, 790 of them read before; 301 from 2 of 3 other open files" in shown
+    assert "812 tokens, 790 of them cached; 301 from 2 of 3 other open files" in shown
 
 
 def test_the_status_says_how_far_the_model_is_loaded(stub, monkeypatch, capsys):

@@ -13,7 +13,8 @@ import pytest
 
 from lsp_server.cli import tls_check
 from lsp_server.cli.tls_check import check_tls
-from lsp_server.host.address import HostAddress, ask
+from lsp_server.host.address import HostAddress
+from lsp_server.host.probe import probe
 
 needs_openssl = pytest.mark.skipif(not shutil.which("openssl"), reason="needs openssl")
 
@@ -70,7 +71,7 @@ def test_a_certificate_of_ca_file_is_trusted(certificate):
 @needs_openssl
 def test_who_asks_a_host_with_such_a_certificate_hears_of_ca_file(certificate):
     with listening(certificate) as port:
-        answer = asyncio.run(ask(HostAddress("", url=f"https://localhost:{port}")))
+        answer = asyncio.run(probe(HostAddress("", url=f"https://localhost:{port}")))
     assert answer.kind == "absent"
     assert "self-signed certificate; ca_file may name the one that signed it" in answer.reason
 

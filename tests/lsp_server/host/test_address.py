@@ -7,8 +7,9 @@ import pytest
 
 from engine.errors import ConfigurationError
 from engine.host.runtime import RuntimeFolderError
-from lsp_server.host.address import HostAddress, host_address, host_status
+from lsp_server.host.address import HostAddress, host_address
 from lsp_server.host.daemon import ensure_host
+from lsp_server.host.probe import host_status
 from tests.support.local_host import stub_host
 
 

@@ -21,16 +21,17 @@ from lsp_server.cli.arguments import build_parser
 from lsp_server.cli.doctor import _examine_host
 from lsp_server.cli.host_commands import show_status
 from lsp_server.host import daemon
-from lsp_server.host.address import HostError, host_address, host_status
+from lsp_server.host.address import HostError, host_address
 from lsp_server.host.daemon import ensure_host, read_log, serve_command, stop_host
 from lsp_server.host.failures import boot_s
+from lsp_server.host.probe import host_status
 from tests.support.local_host import stub_host
 from tests.support.polling import until
 
 ASK = """
 import asyncio, json, sys
 from lsp_server.host.daemon import ensure_host
-from lsp_server.host.address import host_status
+from lsp_server.host.probe import host_status
 from lsp_server.settings import Settings
 async def main():
     settings = Settings.from_environment(json.loads(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""Messages from a stream that others than editors may write to: nothing but LSP, and not too much."""
+"""LSP messages from a stream that anybody may write to: nothing but LSP, and within bounds."""
 
 import asyncio
 import re
@@ -9,7 +9,7 @@ _TYPE = re.compile(rb"Content-Type: [ -~]*\r\n")
 
 
 class NotLspError(ValueError):
-    """What comes in is no message, or too long a one; nothing after it is to be read."""
+    """What arrived is no LSP message, or too long a one; nothing after it may be read."""
 
 
 class MessageReader:

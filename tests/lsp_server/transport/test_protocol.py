@@ -10,8 +10,8 @@ import pytest
 from lsprotocol import types
 
 from lsp_server.documents.documents import Documents
-from lsp_server.language_server_protocol import DocumentServer
 from lsp_server.reasons import Reason
+from lsp_server.transport.protocol import DocumentServer
 
 URI = "file:///a.py"
 NOTEBOOK = "file:///n.ipynb"

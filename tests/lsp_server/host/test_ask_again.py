@@ -2,7 +2,7 @@
 
 import pytest
 
-from lsp_server.ask_again import AskAgain
+from lsp_server.host.ask_again import AskAgain
 from lsp_server.reasons import Reason
 
 

@@ -1,4 +1,4 @@
-"""Who may have a server: every client of a pipe, and over TCP who knows the secret."""
+"""Who may connect: every client of a pipe, and over TCP those that know the token."""
 
 import hmac
 from collections.abc import Callable, Mapping
@@ -9,9 +9,9 @@ TOKEN_KEY = "connectionToken"  # in initializationOptions
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """What a client has to show when it initializes; `admitted` hears that it did.
+    """The token that a client has to send in `initialize`; `admitted` is called when it did.
 
-    Without a token the way here is open to its user alone, as pipes and socket files are.
+    Without a token only the user can connect, as it is with pipes and socket files.
     """
 
     token: str | None = None
@@ -19,7 +19,7 @@ class Admission:
 
     @property
     def is_public(self) -> bool:
-        """Whether others reach the server: then its client's word is not its user's."""
+        """Whether others can reach the server: then what a client asks is not what its user wants."""
         return self.token is not None
 
     def refusal(self, options: object) -> str | None:

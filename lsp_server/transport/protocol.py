@@ -37,7 +37,7 @@ _MAX_SENTENCE = 300  # characters
 _MAX_FAULTS = 3  # in one sentence
 
 MessageId = int | str
-Steps = Generator[Any, Any, Any]  # what pygls runs between the steps of a built-in handler
+_Handler = Generator[Any, Any, Any]  # a built-in handler, which pygls runs step by step
 
 
 class DocumentServer(LanguageServer):
@@ -54,10 +54,13 @@ class DocumentServer(LanguageServer):
         )
 
     def refusal(self, params: types.InitializeParams) -> str | None:
-        """Why a client is turned away; None where it is not."""
+        """Why a client is rejected; None where it is not."""
 
     def before_initialize(self, params: types.InitializeParams) -> None:
-        """Hear of a client before it is told what this server can do."""
+        """Called before a client is told what this server can do."""
+
+    async def leave(self) -> None:
+        """Called when the connection is over."""
 
     def report_server_error(
         self, error: Exception, source: type[PyglsError] | type[JsonRpcException]
@@ -97,32 +100,34 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
             return UnreadableMessage(data.get("id"), method, _uri(data["params"]), problem)
 
     def handle_message(self, message: RPCMessage | UnreadableMessage) -> None:
-        """Hand a message to its handler; refuse what cannot be read or comes out of turn."""
+        """Hand a message to its handler; reject what cannot be read, or is not allowed now."""
         if isinstance(message, UnreadableMessage):
             self._refuse_unreadable(message)
-        elif self._is_in_turn(message):
+        elif self._is_allowed(message):
             super().handle_message(message)
 
-    def _is_in_turn(self, message: RPCMessage) -> bool:
-        """Whether a message may be heard now; one that may not is answered here."""
+    def _is_allowed(self, message: RPCMessage) -> bool:
+        """Whether a message is allowed now; a request that is not is answered here."""
         is_open = self._workspace is not None and not self._shutdown
         if is_open and getattr(message, "method", "") != types.INITIALIZE:
             return True  # nearly all: to ask a message for its kind takes 0.05 ms
         if isinstance(message, RPCRequest):
-            return self._is_answered_later(message)
-        if isinstance(message, RPCNotification) and self._is_early(message):
-            _LOG.info("left out: %s comes before initialize", message.method)
-            return False
-        return True
+            return self._is_allowed_request(message)
+        if not isinstance(message, RPCNotification) or self._workspace is not None:
+            return True
+        if message.method != types.EXIT:
+            _LOG.info("ignored: %s comes before initialize", message.method)
+        return message.method == types.EXIT
 
-    def _is_answered_later(self, request: RPCRequest) -> bool:
-        if refusal := self._out_of_turn(request):
-            self._send_response(request.id, error=refusal)
+    def _is_allowed_request(self, request: RPCRequest) -> bool:
+        is_first = request.method == types.INITIALIZE
+        if error := self._error_of_state(is_first=is_first):
+            self._send_response(request.id, error=error)
             return False
-        if reason := self._turned_away(request):
+        if is_first and (reason := self._server.refusal(request.params)):
             error = types.ResponseError(types.ErrorCodes.InvalidRequest, reason)
             self._send_response(request.id, error=error)
-            sys.exit(1)  # nothing that it says after this is heard
+            sys.exit(1)  # nothing that it sends after this is read
         return True
 
     def _refuse_unreadable(self, message: UnreadableMessage) -> None:
@@ -130,28 +135,21 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
             error = types.ResponseError(types.ErrorCodes.InvalidParams, message.problem)
             self._send_response(message.message_id, error=error)
             return
-        _LOG.warning("left out: %s", message.problem)
+        _LOG.warning("ignored: %s", message.problem)
         if message.method in _EDITS and message.uri is not None:
             self._server.documents.lose_step(message.uri)
 
-    def _out_of_turn(self, request: RPCRequest) -> types.ResponseError | None:
+    def _error_of_state(self, *, is_first: bool) -> types.ResponseError | None:
+        """What is wrong with a request before `initialize` or after `shutdown`."""
         if self._shutdown:
             return types.ResponseError(
                 types.ErrorCodes.InvalidRequest, "the server is shutting down"
             )
-        if self._workspace is None and request.method != types.INITIALIZE:
+        if self._workspace is None and not is_first:
             return types.ResponseError(
-                types.ErrorCodes.ServerNotInitialized, "a client must initialize first"
+                types.ErrorCodes.ServerNotInitialized, "the client must initialize first"
             )
         return None
-
-    def _turned_away(self, request: RPCRequest) -> str | None:
-        is_first = request.method == types.INITIALIZE
-        return self._server.refusal(request.params) if is_first else None
-
-    def _is_early(self, message: RPCNotification) -> bool:
-        """Who has not said who it is changes nothing, but may go."""
-        return self._workspace is None and message.method != types.EXIT
 
     def _send_response(
         self,
@@ -164,8 +162,8 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
         super()._send_response(msg_id, result, error)
 
     @lsp_method(types.INITIALIZE)
-    def lsp_initialize(self, params: types.InitializeParams) -> Steps:
-        """Agree with the client upon how characters count."""
+    def lsp_initialize(self, params: types.InitializeParams) -> _Handler:
+        """Agree with the client on how characters are counted."""
         general = params.capabilities.general
         offered = general.position_encodings if general is not None else None
         encoding = choose_encoding(offered)
@@ -176,30 +174,32 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
         return (yield from super().lsp_initialize(params))
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
-    def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> Steps:
+    def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> _Handler:
         """Hold a document."""
         self._server.documents.open(params.text_document)
         yield from self._user_handler(types.TEXT_DOCUMENT_DID_OPEN, params)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
-    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> Steps:
+    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> _Handler:
         """Edit a document."""
         document = params.text_document
         refusal = self._server.documents.change(
             document.uri, document.version, params.content_changes
         )
         if refusal is not None:
-            _LOG.info("change not taken: %s", refusal.sentence)
+            _LOG.info("change rejected: %s", refusal.sentence)
         yield from self._user_handler(types.TEXT_DOCUMENT_DID_CHANGE, params)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
-    def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> Steps:
+    def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> _Handler:
         """Forget a document."""
         self._server.documents.close(params.text_document.uri)
         yield from self._user_handler(types.TEXT_DOCUMENT_DID_CLOSE, params)
 
     @lsp_method(types.NOTEBOOK_DOCUMENT_DID_OPEN)
-    def lsp_notebook_document__did_open(self, params: types.DidOpenNotebookDocumentParams) -> Steps:
+    def lsp_notebook_document__did_open(
+        self, params: types.DidOpenNotebookDocumentParams
+    ) -> _Handler:
         """Hold the cells of a notebook."""
         self._server.documents.open_notebook(params)
         yield from self._user_handler(types.NOTEBOOK_DOCUMENT_DID_OPEN, params)
@@ -207,7 +207,7 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
     @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
     def lsp_notebook_document__did_change(
         self, params: types.DidChangeNotebookDocumentParams
-    ) -> Steps:
+    ) -> _Handler:
         """Edit, add, remove or move cells."""
         self._server.documents.change_notebook(params)
         yield from self._user_handler(types.NOTEBOOK_DOCUMENT_DID_CHANGE, params)
@@ -215,12 +215,12 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
     @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
     def lsp_notebook_document__did_close(
         self, params: types.DidCloseNotebookDocumentParams
-    ) -> Steps:
+    ) -> _Handler:
         """Forget the cells of a notebook."""
         self._server.documents.close_notebook(params)
         yield from self._user_handler(types.NOTEBOOK_DOCUMENT_DID_CLOSE, params)
 
-    def _user_handler(self, method: str, params: object) -> Steps:
+    def _user_handler(self, method: str, params: object) -> _Handler:
         """The last step of a notification: our documents are up to date when it is taken."""
         if (handler := self.fm.features.get(method)) is not None:
             yield handler, (params,), None

@@ -2,11 +2,13 @@
 
 import asyncio
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 
 import pytest
 
-from lsp_server.connections import MAX_FIRST_BYTES, Connections, Limits
+from lsp_server.server import create_server
 from lsp_server.setting_layers import Layer
+from lsp_server.transport.connections import MAX_FIRST_BYTES, ConnectionLimits, Connections
 from tests.support.raw_messages import framed, read_message
 
 pytestmark = pytest.mark.asyncio
@@ -26,7 +28,9 @@ def initialize(token=TOKEN, **options):
 @asynccontextmanager
 async def served(token=TOKEN, **limits):
     """Connections on a port; how to connect to it."""
-    connections = Connections(Layer("command line", {}), token, Limits(**limits))
+    connections = Connections(
+        partial(create_server, Layer("command line", {})), token, ConnectionLimits(**limits)
+    )
     server = await asyncio.start_server(
         connections.serve, "127.0.0.1", 0, limit=connections.line_limit
     )
@@ -69,7 +73,7 @@ async def is_closed(reader):
     ],
 )
 async def test_what_is_not_lsp_is_hung_up_on(said):
-    async with served(stranger_s=0.5) as connect:
+    async with served(initialize_s=0.5) as connect:
         reader, writer = await connect()
         writer.write(said)
         assert await is_closed(reader)
@@ -134,14 +138,14 @@ async def test_without_a_token_none_is_asked_for():
 
 @pytest.mark.parametrize("said", [b"", b"Content-", b"Content-Length: 100\r\n\r\n{", EARLY])
 async def test_who_does_not_initialize_in_time_has_to_go(said):
-    async with served(stranger_s=0.05) as connect:
+    async with served(initialize_s=0.05) as connect:
         reader, writer = await connect()
         writer.write(said)
         assert await is_closed(reader)
 
 
 async def test_an_editor_may_be_silent_for_as_long_as_it_likes():
-    async with served(stranger_s=0.3) as connect:
+    async with served(initialize_s=0.3) as connect:
         reader, writer = await connect()
         writer.write(initialize())
         assert "result" in await read_message(reader)
@@ -152,7 +156,7 @@ async def test_an_editor_may_be_silent_for_as_long_as_it_likes():
 
 
 async def test_strangers_in_great_number_keep_no_editor_away():
-    async with served(max_strangers=3) as connect:
+    async with served(max_uninitialized=3) as connect:
         first, *_ = [await connect() for _ in range(20)]
         assert await is_closed(first[0])
         reader, writer = await connect()

@@ -1,0 +1,65 @@
+"""`foregram why`: the last empty answers of all language servers, and what they mean."""
+
+import argparse
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from lsp_server.reasons import EmptyAnswer, harmless, worth_telling
+from lsp_server.settings import Settings
+from lsp_server.why import read_last_prompts, read_reasons
+
+_MINUTE_S, _HOUR_S = 60.0, 3600.0
+
+
+def show_why(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Print the last empty answers, the latest at the end."""
+    answers = read_reasons(settings.runtime_folder)
+    answers = [one for one in answers if _is_about(one.uri, arguments.file)]
+    answers, now = worth_telling(answers)[-arguments.lines :], time.time()
+    if arguments.json:
+        shown = [answer.shown(now) for answer in answers]
+        sys.stdout.write(msgspec.json.encode(shown).decode() + "\n")
+        return 0
+    for answer in answers:
+        sys.stdout.write(_line(answer, now) + "\n")
+    if not answers:
+        sys.stdout.write("no empty answers are known\n")
+    prompts = read_last_prompts(settings.runtime_folder)
+    prompts = [one for one in prompts if _is_about(one.uri, arguments.file)]
+    if last := max(prompts, key=lambda one: one.time_s, default=None):
+        age = _age(now - last.time_s)
+        sys.stdout.write(f"the last prompt, for {harmless(last.file)} {age}: {last.sentence}\n")
+    return 0
+
+
+def _line(answer: EmptyAnswer, now_s: float) -> str:
+    clock = time.strftime("%H:%M:%S", time.localtime(answer.time_s))
+    # The file was written by a language server, of another version perhaps.
+    file = harmless(answer.file)
+    where = file if answer.line is None else f"{file}:{answer.line}"
+    help_ = answer.reason.remedy.in_terminal if answer.reason.remedy else ""
+    why = f"{where}: {answer.sentence} ({answer.reason})"
+    return f"{clock}, {_age(now_s - answer.time_s)}  " + "; ".join(filter(None, (why, help_)))
+
+
+def _age(seconds: float) -> str:
+    if seconds < _MINUTE_S:
+        return f"{max(0, int(seconds))} s ago"
+    if seconds < _HOUR_S:
+        return f"{int(seconds / _MINUTE_S)} min ago"
+    return f"{int(seconds / _HOUR_S)} h ago"
+
+
+def _is_about(uri: str, file: Path | None) -> bool:
+    """Whether a URI is of this file; where no file is asked for, all are."""
+    if file is None:
+        return True
+    with suppress(ValueError, OSError, RuntimeError):  # no address; links in a circle
+        address = urlsplit(uri)
+        return bool(address.path) and Path(unquote(address.path)).resolve() == file.resolve()
+    return False

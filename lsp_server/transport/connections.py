@@ -1,0 +1,108 @@
+"""The connections to a port or a socket file: how many, and how long one may stay uninitialized.
+
+Web pages and other users reach a port as well. What does not speak LSP from its first byte on, or
+does not initialize in time and with the token, is disconnected.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from pygls.io_ import StdinAsyncReader, run_async
+
+from lsp_server.transport.admission import Admission
+from lsp_server.transport.framing import HEADER_BYTES, MessageReader
+from lsp_server.transport.protocol import DocumentServer
+
+MAX_FIRST_BYTES = 2**20  # of `initialize`, and of what comes before it
+MAX_MESSAGE_BYTES = 2**27  # of the largest document, six bytes for each character
+
+
+CreateServer = Callable[[Admission], DocumentServer]
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """How many may be connected, and for how long those that have not initialized yet."""
+
+    max_clients: int = 64
+    max_uninitialized: int = 16
+    initialize_s: float = 10.0
+
+
+class Connections:
+    """A server for each connection. Where there is a token, each client has to send it."""
+
+    line_limit = HEADER_BYTES
+
+    def __init__(
+        self,
+        create_server: CreateServer,
+        token: str | None = None,
+        limits: ConnectionLimits = ConnectionLimits(),
+    ) -> None:
+        self._create_server = create_server
+        self._token = token
+        self._limits = limits
+        self._uninitialized: dict[asyncio.Timeout, None] = {}  # the oldest first
+        self._clients: set[asyncio.Timeout] = set()
+
+    async def serve(self, stream: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Serve a connection until one side ends it."""
+        # Ctrl-C cancels each connection, and asyncio would print a stack for it.
+        with suppress(asyncio.CancelledError, TimeoutError):
+            try:
+                async with asyncio.timeout(self._limits.initialize_s) as timeout:
+                    self._add(timeout)
+                    await self._serve(timeout, stream, writer)
+            finally:
+                writer.close()
+
+    def _add(self, timeout: asyncio.Timeout) -> None:
+        """Take one more connection; where too many have not initialized, the oldest has to go."""
+        if len(self._uninitialized) >= self._limits.max_uninitialized:
+            oldest = next(iter(self._uninitialized))
+            del self._uninitialized[oldest]
+            if not oldest.expired():
+                oldest.reschedule(0.0)
+        self._uninitialized[timeout] = None
+
+    async def _serve(
+        self, timeout: asyncio.Timeout, stream: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        reader = MessageReader(stream, MAX_FIRST_BYTES)
+
+        def admitted() -> None:
+            if timeout in self._uninitialized and not timeout.expired():
+                del self._uninitialized[timeout]
+                self._clients.add(timeout)
+                timeout.reschedule(None)
+                reader.max_bytes = MAX_MESSAGE_BYTES
+
+        try:
+            if len(self._clients) < self._limits.max_clients:
+                server = self._create_server(Admission(self._token, admitted))
+                server.protocol.set_writer(writer)
+                await serve(server, reader)
+        finally:
+            self._uninitialized.pop(timeout, None)
+            self._clients.discard(timeout)
+
+
+async def serve(server: DocumentServer, reader: StdinAsyncReader | MessageReader) -> int:
+    """Handle messages until the client exits or its stream ends; the exit status as LSP has it."""
+    try:
+        # pygls' own logger, which is silent: the client is told what is wrong with its messages.
+        await run_async(
+            threading.Event(), reader, server.protocol, error_handler=server.report_server_error
+        )
+    except SystemExit as exit_request:
+        return int(exit_request.code or 0)
+    except (ConnectionError, asyncio.IncompleteReadError, ValueError):
+        return 1  # it left in the middle of a message, or did not speak LSP
+    finally:
+        await server.leave()
+        server.thread_pool.shutdown(wait=False, cancel_futures=True)
+    return 0
