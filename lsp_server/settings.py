@@ -26,21 +26,18 @@ from lsp_server.setting_layers import (
     variable_of,
 )
 
-_OWN = {"own": True}  # of settings that no client over TCP may change
-Positive = Annotated[int, Meta(ge=1)]
-NotNegative = Annotated[int, Meta(ge=0)]
-Url = Annotated[
+_Positive = Annotated[int, Meta(ge=1)]
+_NotNegative = Annotated[int, Meta(ge=0)]
+_Url = Annotated[
     str, Meta(pattern="^https?://[^/]", extra={"expected": "an http:// or https:// address"})
 ]
-Device = Annotated[
+_Device = Annotated[
     str,
     Meta(
         pattern=r"^(auto|cpu|cuda(:\d+)?)$", extra={"expected": "`auto`, `cpu`, `cuda` or `cuda:N`"}
     ),
 ]
-
-
-Dtype = Annotated[
+_Dtype = Annotated[
     str,
     Meta(
         pattern="^(int8|float32|bfloat16|fp8|int4)$",
@@ -49,126 +46,118 @@ Dtype = Annotated[
 ]
 
 
+def _about(description: str, *, own: bool = False, **extra: object) -> Meta:
+    """What a setting means; `own`: no client over TCP may change it."""
+    return Meta(description=description, extra={"own": own, **extra})
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Choices that hold for every command until an option overrides them."""
 
     cache_folder: Annotated[
         Path,
-        Meta(
-            description="converted models, learned acceptance",
-            extra=_OWN | {"variable": "FOREGRAM_CACHE", "default": "`~/.cache/foregram`"},
+        _about(
+            "converted models, learned acceptance",
+            own=True,
+            variable="FOREGRAM_CACHE",
+            default="`~/.cache/foregram`",
         ),
     ]
     runtime_folder: Annotated[
         Path,
-        Meta(
-            description="socket, token and log of the local host",
-            extra=_OWN | {"variable": "FOREGRAM_RUNTIME", "default": "`$XDG_RUNTIME_DIR/foregram`"},
+        _about(
+            "socket, token and log of the local host",
+            own=True,
+            variable="FOREGRAM_RUNTIME",
+            default="`$XDG_RUNTIME_DIR/foregram`",
         ),
     ]
     model: Annotated[
-        str | None,
-        Meta(description="an alias, a hub id, a local folder or a `.gguf` file", extra=_OWN),
+        str | None, _about("an alias, a hub id, a local folder or a `.gguf` file", own=True)
     ] = None
-    device: Annotated[Device, Meta(description="where the model runs", extra=_OWN)] = "auto"
+    device: Annotated[_Device, _about("where the model runs", own=True)] = "auto"
     dtype: Annotated[
-        Dtype | None,
-        Meta(description="how weights are held; unset: `int8`, on a GPU `bfloat16`", extra=_OWN),
+        _Dtype | None, _about("how weights are held; unset: `int8`, on a GPU `bfloat16`", own=True)
     ] = None
-    threads: Annotated[Positive | None, Meta(description="threads that torch uses", extra=_OWN)] = (
-        None
-    )
+    threads: Annotated[_Positive | None, _about("threads that torch uses", own=True)] = None
     kv_budget_mb: Annotated[
-        Positive | None, Meta(description="memory for keys and values of prompts", extra=_OWN)
+        _Positive | None, _about("memory for keys and values of prompts", own=True)
     ] = None
     idle_exit_s: Annotated[
-        NotNegative,
-        Meta(
-            description="the local host ends after so long without a client; 0: never", extra=_OWN
-        ),
+        _NotNegative,
+        _about("the local host ends after so long without a client; 0: never", own=True),
     ] = 1800
-    host_url: Annotated[
-        Url | None, Meta(description="a remote host instead of a local one", extra=_OWN)
-    ] = None
-    token_file: Annotated[
-        Path | None, Meta(description="holds the remote host's token", extra=_OWN)
-    ] = None
+    host_url: Annotated[_Url | None, _about("a remote host instead of a local one", own=True)] = (
+        None
+    )
+    token_file: Annotated[Path | None, _about("holds the remote host's token", own=True)] = None
     token: Annotated[
         str | None,
-        Meta(
-            description="the remote host's token itself, for editors that keep secrets",
-            extra=_OWN | {"secret": True},
+        _about(
+            "the remote host's token itself, for editors that keep secrets", own=True, secret=True
         ),
     ] = None
     insecure_http: Annotated[
         bool,
-        Meta(
-            description="`host_url` may be plain http to another machine: others on the way can "
+        _about(
+            "`host_url` may be plain http to another machine: others on the way can "
             "read code and token",
-            extra=_OWN,
+            own=True,
         ),
     ] = False
     ca_file: Annotated[
-        Path | None, Meta(description="certificates to trust beside the system's own", extra=_OWN)
+        Path | None, _about("certificates to trust beside the system's own", own=True)
     ] = None
-    enable: Annotated[bool, Meta(description="complete at all")] = True
+    enable: Annotated[bool, _about("complete at all")] = True
     languages: Annotated[
         dict[str, bool],
-        Meta(
-            description="languages switched on or off, by LSP identifier; `markdown` and "
+        _about(
+            "languages switched on or off, by LSP identifier; `markdown` and "
             "`plaintext` are quiet until switched on"
         ),
     ] = {}
-    disabled_globs: Annotated[
-        tuple[str, ...], Meta(description="files in which nothing is completed")
-    ] = ()
+    disabled_globs: Annotated[tuple[str, ...], _about("files in which nothing is completed")] = ()
     allow_secret_files: Annotated[
-        tuple[str, ...], Meta(description="files that look secret and are not", extra=_OWN)
+        tuple[str, ...], _about("files that look secret and are not", own=True)
     ] = ()
     layout: Annotated[
-        Layout, Meta(description="the cursor's line after the middle token, or in the prefix")
+        Layout, _about("the cursor's line after the middle token, or in the prefix")
     ] = "line"
     lookahead: Annotated[
-        str, Meta(description="`auto`, `off`, a preset or `W,N,G`: how far a step drafts ahead")
+        str, _about("`auto`, `off`, a preset or `W,N,G`: how far a step drafts ahead")
     ] = "auto"
     temperature: Annotated[
-        Annotated[float, Meta(ge=0, le=10)], Meta(description="how tokens are drawn; 0: greedy")
+        Annotated[float, Meta(ge=0, le=10)], _about("how tokens are drawn; 0: greedy")
     ] = 0.0
-    seed: Annotated[Annotated[int, Meta(ge=0, le=2**63 - 1)], Meta(description="of sampling")] = 0
-    max_tokens: Annotated[Positive, Meta(description="the longest completion")] = 128
+    seed: Annotated[Annotated[int, Meta(ge=0, le=2**63 - 1)], _about("of sampling")] = 0
+    max_tokens: Annotated[_Positive, _about("the longest completion")] = 128
     prompt_tokens: Annotated[
-        Positive | None,
-        Meta(description="the longest prompt; unset: what the machine reads in time"),
+        _Positive | None, _about("the longest prompt; unset: what the machine reads in time")
     ] = None
     time_limit_ms: Annotated[
-        Positive | None, Meta(description="a completion ends at the first line end after this")
+        _Positive | None, _about("a completion ends at the first line end after this")
     ] = None
     debounce_ms: Annotated[
-        Annotated[int, Meta(ge=0, le=10_000)], Meta(description="wait for so long after a key")
+        Annotated[int, Meta(ge=0, le=10_000)], _about("wait for so long after a key")
     ] = 0
-    speculate: Annotated[
-        bool, Meta(description="compute ahead what follows the completion shown")
-    ] = True
+    speculate: Annotated[bool, _about("compute ahead what follows the completion shown")] = True
     num_candidates: Annotated[
-        Annotated[int, Meta(ge=1, le=10)], Meta(description="completions of an explicit request")
+        Annotated[int, Meta(ge=1, le=10)], _about("completions of an explicit request")
     ] = 3
     completion_fallback: Annotated[
-        bool,
-        Meta(description="answer `textDocument/completion` too, for clients without ghost text"),
+        bool, _about("answer `textDocument/completion` too, for clients without ghost text")
     ] = False
     range_from_line_start: Annotated[
-        bool, Meta(description="items replace the line from its start, not from the cursor")
+        bool, _about("items replace the line from its start, not from the cursor")
     ] = False
     line_ends: Annotated[
         Literal["auto", "lf", "document"],
-        Meta(description="of items: by client, line feeds, or the document's"),
+        _about("of items: by client, line feeds, or the document's"),
     ] = "auto"
-    accept_command: Annotated[
-        str, Meta(description="the command that tells of an accept; empty: none")
-    ] = "foregram.accept"
-    debug: Annotated[
-        bool, Meta(description="show the stack of an unexpected failure", extra=_OWN)
-    ] = False
+    accept_command: Annotated[str, _about("the command that tells of an accept; empty: none")] = (
+        "foregram.accept"
+    )
+    debug: Annotated[bool, _about("show the stack of an unexpected failure", own=True)] = False
 
     @staticmethod
     def from_environment(environ: Mapping[str, str] | None = None) -> "Settings":

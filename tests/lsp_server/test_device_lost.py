@@ -12,9 +12,10 @@ from engine.host.protocol import CompleteRequest, Done, Failed, Position
 from engine.host.runtime import HostRecord
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
-from lsp_server.host.address import HostError, host_status
+from lsp_server.host.address import HostError
 from lsp_server.host.daemon import ensure_host, serve_command
 from lsp_server.host.link import HostLink
+from lsp_server.host.probe import host_status
 from tests.support.local_host import stub_host
 from tests.support.losing_host import FAULT
 

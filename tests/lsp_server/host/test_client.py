@@ -23,13 +23,13 @@ from engine.host.protocol import (
 )
 from lsp_server.host import answer_body
 from lsp_server.host.address import HostAddress
-from lsp_server.host.address import ask as ask_host
 from lsp_server.host.client import (
     HostClient,
     HostConflictError,
     HostGoneError,
     HostRefusedError,
 )
+from lsp_server.host.probe import probe
 from tests.support.running_host import HeldEngine, ask, buffer, running_host
 
 pytestmark = pytest.mark.asyncio
@@ -253,7 +253,7 @@ async def told(said):
                 await collected(client.complete(ask(buffer("x"))))
             with pytest.raises((HostGoneError, HostRefusedError)) as asking:
                 await client.status()
-            assert (await ask_host(HostAddress("", url=url))).kind in ("silent", "refused")
+            assert (await probe(HostAddress("", url=url))).kind in ("silent", "refused")
         finally:
             await client.close()
     return f"{completing.value} {asking.value}"
