@@ -44,9 +44,9 @@ def test_without_options_all_have_their_defaults():
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"cmd": "foregram lsp"}, "the option `cmd` must be a list of texts, the command and"),
-        ({"cmd": []}, "the option `cmd` must be a list of texts"),
-        ({"cmd": [1]}, "the option `cmd` must be a list of texts"),
+        ({"cmd": "foregram lsp"}, "the option `cmd` must be a list of strings, the command and"),
+        ({"cmd": []}, "the option `cmd` must be a list of strings"),
+        ({"cmd": [1]}, "the option `cmd` must be a list of strings"),
         (
             {"settings": 3},
             "the option `settings` must be a table of the server's settings, not `3`",

@@ -45,7 +45,7 @@ M.options = {
   {
     name = "cmd",
     default = { "foregram", "lsp" },
-    expected = "a list of texts, the command and its arguments",
+    expected = "a list of strings, the command and its arguments",
     check = is_command,
   },
   {
