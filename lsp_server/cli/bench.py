@@ -19,12 +19,11 @@ from engine.bench.fim import fim_json, fim_tables, run_fim
 from engine.bench.forced import load_forced
 from engine.bench.forms import forms_json, forms_table, measure_forms
 from engine.bench.gpu.findings import Findings
+from engine.bench.gpu.inputs import QUICK, Inputs, Sizes, Sources
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.picture import draw, plots_are_possible
 from engine.bench.gpu.run import GpuBench
 from engine.bench.gpu.shapes import ALL_SHAPES, QUICK_SHAPES, parse_shapes
-from engine.bench.gpu.sizes import QUICK, Inputs, Sizes
-from engine.bench.gpu.sources import Sources
 from engine.bench.gpu.tables import failures_table, section_table, thresholds_table
 from engine.bench.measured import Bench
 from engine.bench.oracle import Oracle, load_tokenizer

@@ -1,14 +1,14 @@
 """Attention of a token tree, ours against torch's with a mask, and under stress."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from engine.bench.gpu.bandwidth import Bandwidth
-from engine.bench.gpu.failures import Notes
-from engine.bench.gpu.machine import Machine, Work
+from engine.bench.gpu.cases import Cases, Notes, measure_cases
+from engine.bench.gpu.machine import Bandwidth, Machine, Work
+from engine.bench.gpu.products import us_per_launch
 from engine.bench.gpu.shapes import Shape, drafted_tree
 from engine.bench.gpu.stress import Stress, stressed
 from engine.model.gpu.buffers import Inputs, StepShape
@@ -38,20 +38,13 @@ class AttentionTime:
 
 
 @dataclass(frozen=True, slots=True)
-class Attention:
-    """All cases, the launches that were repeated, and what could not be timed."""
+class Attention(Cases[AttentionTime]):
+    """All cases, and the launches that were repeated."""
 
-    times: tuple[AttentionTime, ...]
-    stress: Stress
-    notes: tuple[str, ...]
-
-    def find(self, rows: int, context: int) -> AttentionTime | None:
-        """The time of one case, where it was taken."""
-        found = (time for time in self.times if (time.rows, time.context) == (rows, context))
-        return next(found, None)
+    stress: Stress = field(default_factory=lambda: Stress(0, 0))
 
 
-class _Case:
+class AttentionCase:
     """A tree of `rows` rows behind `context` tokens, and layers whose caches take turns."""
 
     def __init__(self, machine: Machine, shape: Shape, rows: int, context: int) -> None:
@@ -130,7 +123,7 @@ class _Case:
         return work
 
     def _us(self, work: Work) -> float:
-        return 1000 * self.machine.captured_ms(work) / self.layers
+        return us_per_launch(self.machine, work, self.layers)
 
 
 def tree_mask(tree: TokenTree, context: int) -> torch.Tensor:
@@ -157,29 +150,30 @@ def measure_attention(
     progress: Progress,
 ) -> Attention:
     """Time cases of (rows, context), then repeat the widest over and over."""
-    progress.begin("timing attention", len(cases) + 1)
-    notes = Notes()
-    times = []
-    stress = Stress(0, 0)
-    try:
-        for rows, context in cases:
-            with notes.catching(f"{rows} rows behind {context} tokens"):
-                times.append(_time(bandwidth, shape, _Case(machine, shape, rows, context), notes))
-            progress.advance(1)
-        rows, context = cases[-1]
-        with notes.catching("repeated launches"):
-            stress = _Case(machine, shape, rows, context).stressed(launches)
-    finally:
-        progress.end()
-    return Attention(tuple(times), stress, tuple(notes))
+    notes, stress = Notes(), Stress(0, 0)
+    timed = (
+        (
+            f"{rows} rows behind {context} tokens",
+            _time(machine, bandwidth, shape, rows, context, notes),
+        )
+        for rows, context in cases
+    )
+    found = measure_cases(machine, "timing attention", len(cases), timed, progress, notes)
+    rows, context = cases[-1]
+    with notes.catching("repeated launches"):
+        stress = AttentionCase(machine, shape, rows, context).stressed(launches)
+    return Attention(found.cases, tuple(notes), stress)
 
 
-def _time(bandwidth: Bandwidth, shape: Shape, case: _Case, notes: Notes) -> AttentionTime:
+def _time(
+    machine: Machine, bandwidth: Bandwidth, shape: Shape, rows: int, context: int, notes: Notes
+) -> Iterator[AttentionTime]:
+    case = AttentionCase(machine, shape, rows, context)
     ours_us, torch_us = case.ours_us(), case.torch_us(notes)
-    return AttentionTime(
+    yield AttentionTime(
         shape=shape.name,
-        rows=case.tree.num_rows,
-        context=case.context,
+        rows=rows,
+        context=context,
         ours_us=ours_us,
         share_of_bandwidth=1000 * bandwidth.floor_ms(case.layer_bytes) / ours_us,
         torch_us=torch_us,

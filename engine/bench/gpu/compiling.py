@@ -9,7 +9,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 
-from engine.bench.gpu.failures import Notes, sentence
+from engine.bench.gpu.cases import Notes, sentence
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.shapes import Shape, quantization_name, random_model
 from engine.model.gpu.buffers import StepShape

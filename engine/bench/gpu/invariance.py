@@ -1,12 +1,12 @@
 """Whether a row says the same, to the bit, in any company: what identical text stands on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
-from engine.bench.gpu.failures import Notes
+from engine.bench.gpu.cases import Cases, Notes, measure_cases
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.shapes import Shape, quantization_name, random_model
 from engine.config import Sampling
@@ -40,18 +40,10 @@ class Invariance:
     most_logit_difference: float
 
 
-@dataclass(frozen=True, slots=True)
-class Invariances:
-    """All models that were checked, and those that could not be."""
-
-    cases: tuple[Invariance, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def rows_different(self) -> int | None:
-        """Of all models together; None where one could not be checked: it may be the one."""
-        is_whole = bool(self.cases) and not self.notes
-        return sum(case.rows_different for case in self.cases) if is_whole else None
+def rows_different(found: Cases[Invariance]) -> int | None:
+    """Of all models together; None where one could not be checked: it may be the one."""
+    is_whole = bool(found.cases) and not found.notes
+    return sum(case.rows_different for case in found.cases) if is_whole else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,28 +61,26 @@ def measure_invariance(
     rounds: int,
     progress: Progress,
     buckets: Sequence[int] = ROW_BUCKETS,
-) -> Invariances:
+) -> Cases[Invariance]:
     """Check random trees of every bucket, greedy and sampled in turn, `rounds` times."""
-    progress.begin("comparing rows with rows alone", len(cases) * rounds * len(buckets))
-    found, notes = list[Invariance](), Notes()
-    try:
-        for shape, quantization in cases:
-            with notes.catching(f"{shape.name} {quantization_name(quantization)}"):
-                found.append(_of_model(machine, shape, quantization, rounds, buckets, progress))
-            machine.release()
-    finally:
-        progress.end()
-    return Invariances(tuple(found), tuple(notes))
+    checked = (
+        (
+            f"{shape.name} {quantization_name(quantization)}",
+            _check(machine, shape, quantization, rounds, buckets),
+        )
+        for shape, quantization in cases
+    )
+    title = "comparing rows with rows alone"
+    return measure_cases(machine, title, len(cases), checked, progress, Notes())
 
 
-def _of_model(
+def _check(
     machine: Machine,
     shape: Shape,
     quantization: Quantization,
     rounds: int,
     buckets: Sequence[int],
-    progress: Progress,
-) -> Invariance:
+) -> Iterator[Invariance]:
     positions = (_NEIGHBOURS + 2) * (_CONTEXTS[1] + _ROOM + 64)
     company = _Company(random_model(shape.config, quantization, positions, machine))
     rows: list[_Compared] = []
@@ -98,8 +88,7 @@ def _of_model(
         for bucket in buckets:
             sampling = Sampling(temperature=0.8 * (number % 2), seed=number)
             rows += company.check(bucket, sampling)
-            progress.advance(1)
-    return Invariance(
+    yield Invariance(
         shape=shape.name,
         quantization=quantization_name(quantization),
         trees=rounds * len(buckets),

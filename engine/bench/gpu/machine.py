@@ -1,4 +1,4 @@
-"""Where the figures are taken, and how long work takes there."""
+"""Where the figures are taken, how long work takes there, and how fast memory is read."""
 
 import gc
 import statistics
@@ -17,6 +17,8 @@ from engine.model.gpu.loading import require_triton
 
 Work = Callable[[], object]
 _WARM_UPS = 3
+_WIDTH = 4000  # of the matrix that the numbers make
+_KERNELS = 1000
 
 
 class Timer(Protocol):
@@ -107,3 +109,47 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Bandwidth:
+    """`read_gb_per_s` is the best of all ways to read everything once."""
+
+    read_gb_per_s: float
+    read_by_way_gb_per_s: dict[str, float]
+    copy_gb_per_s: float  # bytes read and written
+    tiny_kernel_us: float  # each of a thousand in one graph, with the gap to the next one
+
+    def floor_ms(self, num_bytes: float) -> float:
+        """Least time to read so much."""
+        return num_bytes / self.read_gb_per_s / 1e6
+
+
+def measure_bandwidth(machine: Machine, numbers: int) -> Bandwidth:
+    """Read a large tensor of random numbers in several ways, and copy it."""
+    source = torch.rand(numbers, device=machine.device)
+    matrix, vector = source.view(-1, _WIDTH), torch.rand(_WIDTH, device=machine.device)
+    ways: dict[str, Work] = {
+        "sum": source.sum,
+        "max": source.amax,
+        "dot": lambda: torch.dot(source, source),
+        "product": lambda: torch.mv(matrix, vector),
+    }
+    reads = {name: _gb_per_s(machine, way, source.nbytes) for name, way in ways.items()}
+    target = torch.empty_like(source)
+    copied = _gb_per_s(machine, lambda: target.copy_(source), 2 * source.nbytes)
+    return Bandwidth(max(reads.values()), reads, copied, _tiny_kernel_us(machine))
+
+
+def _gb_per_s(machine: Machine, work: Work, num_bytes: int) -> float:
+    return num_bytes / machine.timer.ms(work) / 1e6
+
+
+def _tiny_kernel_us(machine: Machine) -> float:
+    number = machine.random(1)
+
+    def kernels() -> None:
+        for _ in range(_KERNELS):
+            number.mul_(0.5)
+
+    return 1000 * machine.captured_ms(kernels) / _KERNELS

@@ -5,10 +5,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from engine.bench.gpu.products import ProductTimes
+from engine.bench.gpu.cases import Cases
+from engine.bench.gpu.findings import THRESHOLD_CONTEXT
 from engine.bench.gpu.recipe_speeds import forced_sets
-from engine.bench.gpu.steps import Steps
-from engine.bench.gpu.thresholds import THRESHOLD_CONTEXT
 from engine.errors import ConfigurationError
 
 _COLOURS = ("#2a6fbb", "#d1662b", "#3a8f5c", "#8a4fa3", "#6b6b6b", "#b8a13a")
@@ -40,12 +39,10 @@ def draw(results: Mapping[str, Any], path: Path) -> None:
 def _ratios(axes: Any, results: Mapping[str, Any]) -> None:  # noqa: ANN401 - matplotlib's
     """Floor over step of one row, by shape and quantization."""
     axes.set_title("least time over step, 1 row")
-    steps = results.get("steps")
-    if not isinstance(steps, Steps):
-        return
+    steps = _cases(results, "steps")
     bars: dict[str, float] = {}
-    for time in steps.times:
-        if time.rows == 1 and time.context in (THRESHOLD_CONTEXT, steps.times[0].context):
+    for time in steps:
+        if time.rows == 1 and time.context in (THRESHOLD_CONTEXT, steps[0].context):
             bars[f"{time.shape} {time.quantization}"] = time.floor_over_step
     axes.bar(list(bars), list(bars.values()), color=_COLOURS[0])
     axes.set_ylim(0, 1)
@@ -55,9 +52,8 @@ def _ratios(axes: Any, results: Mapping[str, Any]) -> None:  # noqa: ANN401 - ma
 def _rows(axes: Any, results: Mapping[str, Any]) -> None:  # noqa: ANN401 - matplotlib's
     """Step time by rows, a line per quantization and context of the shape with the full grid."""
     axes.set_title("step by rows")
-    steps = results.get("steps")
     lines: dict[str, list[tuple[int, float]]] = {}
-    for time in steps.times if isinstance(steps, Steps) else ():
+    for time in _cases(results, "steps"):
         label = f"{time.shape} {time.quantization}, {time.context} tokens"
         lines.setdefault(label, []).append((time.rows, time.step_ms))
     longest = max(map(len, lines.values()), default=0)
@@ -72,9 +68,8 @@ def _rows(axes: Any, results: Mapping[str, Any]) -> None:  # noqa: ANN401 - matp
 def _peers(axes: Any, results: Mapping[str, Any]) -> None:  # noqa: ANN401 - matplotlib's
     """Our products against the fastest peer's, at 1 and 32 rows."""
     axes.set_title("fastest peer's time over ours")
-    times = results.get("products")
     rows: dict[str, list[float]] = {}
-    for time in times.times if isinstance(times, ProductTimes) else ():
+    for time in _cases(results, "products"):
         if time.peers_us and time.rows in (1, 32):
             label = f"{time.quantization}\n{time.rows} rows"
             rows.setdefault(label, []).append(min(time.peers_us.values()) / time.ours_us)
@@ -99,6 +94,11 @@ def _speeds(axes: Any, results: Mapping[str, Any]) -> None:  # noqa: ANN401 - ma
         range(len(sets)), [f"{s.shape} {s.quantization}\n{s.kind}" for s in sets], fontsize=7
     )
     _legend(axes)
+
+
+def _cases(results: Mapping[str, Any], section: str) -> tuple[Any, ...]:
+    found = results.get(section)
+    return found.cases if isinstance(found, Cases) else ()
 
 
 def _legend(axes: Any) -> None:  # noqa: ANN401 - matplotlib's

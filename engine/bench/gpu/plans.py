@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 
 from engine.bench.gpu.compiling import CompileJob, jobs_of
-from engine.bench.gpu.products import QUANTIZATIONS
+from engine.bench.gpu.inputs import Sizes
 from engine.bench.gpu.replays import ReplayPlan
 from engine.bench.gpu.shapes import Shape
-from engine.bench.gpu.sizes import Sizes
 from engine.bench.gpu.steps import full_shape
-from kernels.weight import Quantization
+from kernels.weight import QUANTIZATIONS, Quantization
 
 PRODUCT_ROWS = (1, 8, 16, 32, 64)
 COMPILED_ROWS = (1, 8, 16, 32, 64, 128)  # 4 rows take the code of 8

@@ -1,10 +1,10 @@
 """Our products over buffers of their own, as a step would launch them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 
-from engine.bench.gpu.machine import Machine
+from engine.bench.gpu.machine import Machine, Work
 from engine.bench.gpu.shapes import drafted_tree
 from engine.model.gpu.activations import Activations
 from engine.model.gpu.buffers import Inputs, StepShape
@@ -62,6 +62,11 @@ class ProductRuns:
             ),
         }
         return runs[name]
+
+    def work(self, name: str, weights: Sequence[Weight]) -> Work:
+        """Return what multiplies with each of the weights in turn."""
+        run = self.of(name)
+        return lambda: [run(weight) for weight in weights]
 
     def _qkv(self, weight: Weight) -> None:
         self._operations.project_qkv(

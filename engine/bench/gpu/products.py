@@ -1,13 +1,12 @@
 """The products of a layer and the head, ours against others', at real shapes."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.bench.gpu.bandwidth import Bandwidth
-from engine.bench.gpu.failures import Notes
-from engine.bench.gpu.machine import Machine
-from engine.bench.gpu.product_peers import PEERS, Inputs
+from engine.bench.gpu.cases import Cases, Notes, measure_cases
+from engine.bench.gpu.machine import Bandwidth, Machine, Work
+from engine.bench.gpu.product_peers import PEERS, Inputs, ProductPeer
 from engine.bench.gpu.product_runs import ProductRuns
 from engine.bench.gpu.shapes import Shape, quantization_name
 from engine.model.gpu.weights import head_quantization
@@ -15,7 +14,6 @@ from engine.model.model_config import ModelConfig
 from engine.progress import Progress
 from kernels.weight import INT4_GROUP, Quantization, Weight, pack
 
-QUANTIZATIONS: tuple[Quantization, ...] = ("float", "fp8", "int4")
 _ROTATED_BYTES = 300_000_000  # of the weights that take turns: five times the L2 cache
 _MOST_COPIES = 64
 _DEVIATION = 0.02
@@ -42,14 +40,6 @@ class ProductTime:
     ours_us: float
     share_of_bandwidth: float
     peers_us: Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class ProductTimes:
-    """All products that were timed, and which peers could not be."""
-
-    times: tuple[ProductTime, ...]
-    notes: tuple[str, ...]
 
 
 def products(config: ModelConfig) -> tuple[Product, ...]:
@@ -79,31 +69,54 @@ def measure_products(
     shapes: Sequence[Shape],
     rows: Sequence[int],
     progress: Progress,
-) -> ProductTimes:
-    """Time every product of every shape in every quantization."""
-    cases = [
-        (shape, product, quantization)
+    peers: Mapping[Quantization, Sequence[ProductPeer]] = PEERS,
+) -> Cases[ProductTime]:
+    """Time every product of every shape in each quantization of `peers`, and these beside it."""
+    notes = Notes()
+    timed = {
+        f"{shape.name} {product.name} {quantization_name(quantization)}": _time_rows(
+            machine, bandwidth, shape, product, quantization, rows, peers[quantization], notes
+        )
         for shape in shapes
         for product in products(shape.config)
-        for quantization in QUANTIZATIONS
+        for quantization in peers
         if is_held(product, quantization)
-    ]
-    progress.begin("timing the products", len(cases))
-    times: list[ProductTime] = []
-    notes = Notes()
-    try:
-        for shape, product, quantization in cases:
-            with notes.catching(f"{shape.name} {product.name} {quantization_name(quantization)}"):
-                weights = rotated_weights(machine, product, quantization)
-                times.extend(
-                    _time(machine, bandwidth, shape, product, weights, count, notes)
-                    for count in rows
-                )
-            machine.release()
-            progress.advance(1)
-    finally:
-        progress.end()
-    return ProductTimes(tuple(times), tuple(notes))
+    }
+    total = len(timed) * len(rows)
+    return measure_cases(machine, "timing the products", total, timed.items(), progress, notes)
+
+
+def _time_rows(
+    machine: Machine,
+    bandwidth: Bandwidth,
+    shape: Shape,
+    product: Product,
+    quantization: Quantization,
+    rows: Sequence[int],
+    peers: Sequence[ProductPeer],
+    notes: Notes,
+) -> Iterator[ProductTime]:
+    weights = rotated_weights(machine, product, quantization)
+    for count in rows:
+        ours = ProductRuns(machine, shape.config, weights[0], count).work(product.name, weights)
+        ours_us = us_per_launch(machine, ours, len(weights))
+        peers_us: dict[str, float] = {}
+        for peer in peers:
+            with notes.catching(f"{peer.name} cannot be timed"):
+                inputs = Inputs(machine.random(count, product.inputs), product.outputs)
+                work = peer.prepare(inputs, weights)
+                peers_us[peer.name] = us_per_launch(machine, work, len(weights))
+        num_bytes = weights[0].num_bytes
+        yield ProductTime(
+            shape=shape.name,
+            product=product.name,
+            quantization=quantization_name(quantization),
+            rows=count,
+            bytes=num_bytes,
+            ours_us=ours_us,
+            share_of_bandwidth=1000 * bandwidth.floor_ms(num_bytes) / ours_us,
+            peers_us=peers_us,
+        )
 
 
 def rotated_weights(machine: Machine, product: Product, quantization: Quantization) -> list[Weight]:
@@ -121,36 +134,6 @@ def random_weight(machine: Machine, product: Product, quantization: Quantization
     return pack(machine.random(product.outputs, product.inputs).mul_(_DEVIATION), quantization)
 
 
-def _time(
-    machine: Machine,
-    bandwidth: Bandwidth,
-    shape: Shape,
-    product: Product,
-    weights: Sequence[Weight],
-    rows: int,
-    notes: Notes,
-) -> ProductTime:
-    run = ProductRuns(machine, shape.config, weights[0], rows).of(product.name)
-    ours_us = _us(machine, lambda: [run(weight) for weight in weights], len(weights))
-    peers_us: dict[str, float] = {}
-    quantization = weights[0].quantization
-    for peer in PEERS[quantization]:
-        with notes.catching(f"{peer.name} cannot be timed"):
-            inputs = Inputs(machine.random(rows, product.inputs), product.outputs)
-            work = peer.prepare(inputs, weights)
-            peers_us[peer.name] = _us(machine, work, len(weights))
-    num_bytes = weights[0].num_bytes
-    return ProductTime(
-        shape=shape.name,
-        product=product.name,
-        quantization=quantization_name(quantization),
-        rows=rows,
-        bytes=num_bytes,
-        ours_us=ours_us,
-        share_of_bandwidth=1000 * bandwidth.floor_ms(num_bytes) / ours_us,
-        peers_us=peers_us,
-    )
-
-
-def _us(machine: Machine, work: Callable[[], object], launches: int) -> float:
+def us_per_launch(machine: Machine, work: Work, launches: int) -> float:
+    """Duration of one of the launches that `work` consists of."""
     return 1000 * machine.captured_ms(work) / launches

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from engine.bench.gpu.recipes import RECIPES, Recipes, recipe_rows
+from engine.bench.gpu.cases import Cases
+from engine.bench.gpu.recipes import RECIPES, RecipeTime, recipe_rows
 from engine.bench.gpu.replays import ForcedSet, ForcedSpeed
 
 CUT = "cut to 127 rows on our kernels"
@@ -36,37 +37,23 @@ class RecipeSpeed:
     auto_over_recipe: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class RecipeSpeeds:
-    """All recipes on all sets."""
-
-    speeds: tuple[RecipeSpeed, ...]
-    notes: tuple[str, ...] = (OWN_NOTE,)
-
-    def find(self, shape: str, kind: str, recipe: str, way: str) -> RecipeSpeed | None:
-        """One recipe on one set, where both its figures were taken."""
-        wanted = (shape, kind, recipe, way)
-        found = (s for s in self.speeds if (s.shape, s.kind, s.recipe, s.way) == wanted)
-        return next(found, None)
-
-
 def forced_sets(results: Mapping[str, Any]) -> list[ForcedSet]:
     """All sets of all replays."""
     tuples = [result for result in results.values() if isinstance(result, tuple)]
     return [one for result in tuples for one in result if isinstance(one, ForcedSet)]
 
 
-def recipe_speeds(results: Mapping[str, Any]) -> RecipeSpeeds:
+def recipe_speeds(results: Mapping[str, Any]) -> Cases[RecipeSpeed]:
     """Compare the recipes on the sets of bf16, from what the other sections found."""
-    recipes = results.get("recipes")
+    recipes: Cases[RecipeTime] | None = results.get("recipes")
     speeds: list[RecipeSpeed] = []
     for one in forced_sets(results):
         for recipe in RECIPES if one.quantization == "bf16" else ():
             replayed = one.speed(recipe)
             if replayed is not None and replayed.items:
                 speeds.append(_cut(one, replayed))
-                speeds += _own(one, replayed, recipes) if isinstance(recipes, Recipes) else []
-    return RecipeSpeeds(tuple(speeds))
+                speeds += _own(one, replayed, recipes) if recipes else []
+    return Cases(tuple(speeds), (OWN_NOTE,))
 
 
 def _cut(one: ForcedSet, replayed: ForcedSpeed) -> RecipeSpeed:
@@ -74,10 +61,10 @@ def _cut(one: ForcedSet, replayed: ForcedSpeed) -> RecipeSpeed:
     return _speed(one, replayed, CUT, replayed.rows_per_step, step_ms)
 
 
-def _own(one: ForcedSet, replayed: ForcedSpeed, recipes: Recipes) -> list[RecipeSpeed]:
+def _own(one: ForcedSet, replayed: ForcedSpeed, recipes: Cases[RecipeTime]) -> list[RecipeSpeed]:
     """At most one: none where the step was not timed."""
     rows = recipe_rows(replayed.lookahead)
-    found = recipes.find(one.shape, rows)
+    found = recipes.find(shape=one.shape, rows=rows)
     return [_speed(one, replayed, OWN, rows, found.step_ms)] if found else []
 
 

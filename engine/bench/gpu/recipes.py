@@ -1,14 +1,14 @@
 """How long a step takes at a recipe's own rows, which are more than ours may have."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from engine.bench.gpu.failures import Notes
+from engine.bench.gpu.cases import Cases, Notes, measure_cases
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.recipe_step import RecipeStep
 from engine.bench.gpu.shapes import Shape, random_weights
-from engine.bench.gpu.steps import Steps
+from engine.bench.gpu.steps import StepTime
 from engine.config import Lookahead
 from engine.model.gpu.weights import GpuWeights
 from engine.progress import Progress
@@ -34,19 +34,6 @@ class RecipeTime:
     attention: str  # the faster way
 
 
-@dataclass(frozen=True, slots=True)
-class Recipes:
-    """All steps that were timed."""
-
-    times: tuple[RecipeTime, ...]
-    notes: tuple[str, ...]
-
-    def find(self, shape: str, rows: int) -> RecipeTime | None:
-        """The time of one case, where it was taken."""
-        found = (time for time in self.times if (time.shape, time.rows) == (shape, rows))
-        return next(found, None)
-
-
 class _Timed(NamedTuple):
     ms: float
     attention: str
@@ -57,56 +44,46 @@ def recipe_rows(recipe: str) -> int:
     return Lookahead.parse(recipe).draft_len + 1
 
 
+_ROWS = (1, *map(recipe_rows, RECIPES))
+
+
 def measure_recipes(
     machine: Machine,
     shapes: Sequence[Shape],
     context: int,
-    ours: Steps | None,
+    ours: Cases[StepTime] | None,
     progress: Progress,
-) -> Recipes:
+) -> Cases[RecipeTime]:
     """Time one row and each recipe's rows on every shape; `ours` are our steps, where known."""
-    rows = (1, *map(recipe_rows, RECIPES))
-    notes, times = Notes(), list[RecipeTime]()
-    progress.begin("timing the recipes' steps", len(shapes) * len(rows))
-    try:
-        for shape in shapes:
-            with notes.catching(f"{shape.name} bf16"):
-                times += _time_shape(machine, shape, rows, context, ours, notes, progress)
-            machine.release()
-    finally:
-        progress.end()
-    return Recipes(tuple(times), (_NOTE, *notes))
+    notes = Notes({_NOTE: None})
+    timed = (
+        (f"{shape.name} bf16", _time(machine, shape, context, ours, notes)) for shape in shapes
+    )
+    total = len(shapes) * len(_ROWS)
+    return measure_cases(machine, "timing the recipes' steps", total, timed, progress, notes)
 
 
-def _time_shape(
-    machine: Machine,
-    shape: Shape,
-    rows: Sequence[int],
-    context: int,
-    ours: Steps | None,
-    notes: Notes,
-    progress: Progress,
-) -> list[RecipeTime]:
+def _time(
+    machine: Machine, shape: Shape, context: int, ours: Cases[StepTime] | None, notes: Notes
+) -> Iterator[RecipeTime]:
     weights = random_weights(shape.config, "float", machine)
-    found: dict[int, _Timed] = {}
-    for count in rows:
-        ways = _time_ways(machine, shape, weights, count, context, notes)
-        if ways:
-            found[count] = min(ways)
-        progress.advance(1)
-    own, our = found.get(1), ours and ours.find(shape.name, "bf16", 1, context)
-    return [
-        RecipeTime(
+    our = ours and ours.find(shape=shape.name, quantization="bf16", rows=1, context=context)
+    own: _Timed | None = None
+    for rows in _ROWS:
+        ways = _time_ways(machine, shape, weights, rows, context, notes)
+        if not ways:
+            continue
+        timed = min(ways)
+        own = timed if rows == 1 else own
+        yield RecipeTime(
             shape=shape.name,
-            rows=count,
+            rows=rows,
             context=context,
             step_ms=timed.ms,
             over_own_one_row=timed.ms / own.ms if own else None,
             over_our_one_row=timed.ms / our.step_ms if our else None,
             attention=timed.attention,
         )
-        for count, timed in found.items()
-    ]
 
 
 def _time_ways(

@@ -1,4 +1,4 @@
-"""All sections of the GPU benchmark, one after the other; what one cannot do, the others still do."""
+"""All sections of the GPU benchmark, one after the other; if one fails, the others still run."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from engine.bench.gpu.attention import Attention, measure_attention
-from engine.bench.gpu.bandwidth import Bandwidth, measure_bandwidth
+from engine.bench.gpu.attention import measure_attention
+from engine.bench.gpu.cases import sentence
 from engine.bench.gpu.chat import ChatSpeed, chat_prompts, measure_chat
-from engine.bench.gpu.compiling import Compiled, compile_all
-from engine.bench.gpu.failures import sentence
+from engine.bench.gpu.compiling import compile_all
 from engine.bench.gpu.findings import Findings
 from engine.bench.gpu.first_token import FirstToken, measure_first_token
-from engine.bench.gpu.invariance import Invariances, measure_invariance
-from engine.bench.gpu.machine import Machine
+from engine.bench.gpu.inputs import Inputs, Sizes
+from engine.bench.gpu.invariance import measure_invariance
+from engine.bench.gpu.machine import Bandwidth, Machine, measure_bandwidth
 from engine.bench.gpu.plans import (
     PRODUCT_ROWS,
     compile_jobs,
@@ -25,22 +25,20 @@ from engine.bench.gpu.plans import (
     replay_plans,
     short_shape,
 )
-from engine.bench.gpu.products import ProductTimes, measure_products
+from engine.bench.gpu.products import measure_products
 from engine.bench.gpu.real_model import OwnText, measure_own_text
 from engine.bench.gpu.recipe_speeds import recipe_speeds
-from engine.bench.gpu.recipes import Recipes, measure_recipes
+from engine.bench.gpu.recipes import measure_recipes
 from engine.bench.gpu.replays import ForcedSet, ReplayPlan, by_kind, measure_replays
 from engine.bench.gpu.shapes import quantization_name
-from engine.bench.gpu.sizes import Inputs, Sizes
-from engine.bench.gpu.split_products import SplitProduct, stress_split_products
 from engine.bench.gpu.steps import (
     Programmatic,
-    Steps,
     full_shape,
     measure_programmatic,
     measure_steps,
     plan_steps,
 )
+from engine.bench.gpu.stress import stress_split_products
 from engine.model.loading.loaded_model import LoadedModel
 from engine.progress import Progress
 
@@ -88,27 +86,52 @@ class GpuBench:
 
     def sections(self) -> list[Section]:
         """All that the inputs allow."""
-        sections = [Section("compilation", self._compiled)] if self._machine.is_gpu else []
-        sections += [
-            Section("bandwidth", lambda: measure_bandwidth(self._machine, self._sizes.numbers)),
-            Section("steps", self._steps),
-            Section("products", self._products),
-            Section("split_products", self._split_products),
-            Section("attention", self._attention),
-            Section("recipes", self._recipes),
-            Section("invariance", self._invariance),
-            *self._replay_sections(replay_plans(self._inputs.shapes, self._sizes)),
-        ]
+        shapes = self._inputs.shapes
+        sections = []
+        if self._machine.is_gpu:
+            jobs = compile_jobs(shapes)
+            sections += [Section("compilation", lambda: compile_all(jobs, self._progress))]
+        sections += self._kernel_sections()
+        sections += self._replay_sections(replay_plans(shapes, self._sizes))
         if self._inputs.items:
-            compared = partial(recipe_speeds, self.findings.results)
-            sections += [Section("recipe_speeds", compared)]
+            sections += [Section("recipe_speeds", lambda: recipe_speeds(self.findings.results))]
         sections += [Section("first_token", self._first_token)]
         if self._inputs.sources.model is not None:
             sections += [Section("own_text", self._own_text)] if self._inputs.items else []
             sections += [Section("chat", self._chat)] if self._inputs.tasks else []
             sections += [Section("unload", self._unload)]
-        sections += self._replay_sections([optional_replay(self._inputs.shapes, self._sizes)])
+        sections += self._replay_sections([optional_replay(shapes, self._sizes)])
         return [*sections, Section("programmatic", self._programmatic)]  # the least tried goes last
+
+    def _kernel_sections(self) -> list[Section]:
+        machine, progress = self._machine, self._progress
+        shapes, sizes = self._inputs.shapes, self._sizes
+        rows = [count for count in PRODUCT_ROWS if count in sizes.rows]
+        first_and_last = tuple(dict.fromkeys((sizes.rows[0], sizes.rows[-1])))
+        cases = [(count, context) for context in sizes.contexts[1:] for count in rows]
+        launches = sizes.launches // _LAUNCHES_OVER_ATTENTIONS
+        plans = plan_steps(shapes, sizes.contexts, sizes.rows)
+        replayed = [plan.shape for plan in replay_plans(shapes, sizes)]
+        measures: dict[str, Callable[[], Any]] = {
+            "bandwidth": lambda: measure_bandwidth(machine, sizes.numbers),
+            "steps": lambda: measure_steps(machine, self.bandwidth, plans, progress),
+            "products": lambda: measure_products(
+                machine, self.bandwidth, product_shapes(shapes), rows, progress
+            ),
+            "split_products": lambda: stress_split_products(
+                machine, short_shape(shapes), first_and_last, sizes.launches
+            ),
+            "attention": lambda: measure_attention(
+                machine, self.bandwidth, full_shape(shapes), cases, launches, progress
+            ),
+            "recipes": lambda: measure_recipes(
+                machine, replayed, sizes.contexts[1], self.findings.results.get("steps"), progress
+            ),
+            "invariance": lambda: measure_invariance(
+                machine, invariance_cases(shapes), sizes.rounds, progress, sizes.rows
+            ),
+        }
+        return [Section(name, measure) for name, measure in measures.items()]
 
     def _replay_sections(self, plans: Sequence[ReplayPlan]) -> list[Section]:
         if not self._inputs.items:
@@ -123,62 +146,12 @@ class GpuBench:
         ]
 
     @property
-    def _bandwidth(self) -> Bandwidth:
+    def bandwidth(self) -> Bandwidth:
+        """What its section found. Raises ValueError where that has failed."""
         found = self.findings.results.get("bandwidth")
         if not isinstance(found, Bandwidth):
             raise ValueError("the bandwidth was not measured")
         return found
-
-    def _compiled(self) -> Compiled:
-        return compile_all(compile_jobs(self._inputs.shapes), self._progress)
-
-    def _steps(self) -> Steps:
-        plans = plan_steps(self._inputs.shapes, self._sizes.contexts, self._sizes.rows)
-        return measure_steps(self._machine, self._bandwidth, plans, self._progress)
-
-    def _products(self) -> ProductTimes:
-        rows = [count for count in PRODUCT_ROWS if count in self._sizes.rows]
-        return measure_products(
-            self._machine,
-            self._bandwidth,
-            product_shapes(self._inputs.shapes),
-            rows,
-            self._progress,
-        )
-
-    def _split_products(self) -> tuple[SplitProduct, ...]:
-        rows = dict.fromkeys((self._sizes.rows[0], self._sizes.rows[-1]))
-        return stress_split_products(
-            self._machine, short_shape(self._inputs.shapes), tuple(rows), self._sizes.launches
-        )
-
-    def _attention(self) -> Attention:
-        return measure_attention(
-            self._machine,
-            self._bandwidth,
-            full_shape(self._inputs.shapes),
-            [
-                (rows, context)
-                for context in self._sizes.contexts[1:]
-                for rows in PRODUCT_ROWS
-                if rows in self._sizes.rows
-            ],
-            self._sizes.launches // _LAUNCHES_OVER_ATTENTIONS,
-            self._progress,
-        )
-
-    def _recipes(self) -> Recipes:
-        shapes = [plan.shape for plan in replay_plans(self._inputs.shapes, self._sizes)]
-        steps = self.findings.results.get("steps")
-        return measure_recipes(
-            self._machine, shapes, self._sizes.contexts[1], steps, self._progress
-        )
-
-    def _invariance(self) -> Invariances:
-        cases = invariance_cases(self._inputs.shapes)
-        return measure_invariance(
-            self._machine, cases, self._sizes.rounds, self._progress, self._sizes.rows
-        )
 
     def _replay(self, plan: ReplayPlan) -> tuple[ForcedSet, ...]:
         tokenizer = self._inputs.sources.load_tokenizer(self._progress)
@@ -190,7 +163,8 @@ class GpuBench:
 
     def _programmatic(self) -> tuple[Programmatic, ...]:
         cases = programmatic_cases(self._sizes.contexts[1])
-        return measure_programmatic(self._machine, short_shape(self._inputs.shapes), cases)
+        shape = short_shape(self._inputs.shapes)
+        return measure_programmatic(self._machine, shape, cases)
 
     def _loaded(self) -> LoadedModel:
         if self._model is None:

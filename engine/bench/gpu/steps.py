@@ -1,11 +1,10 @@
 """What a step takes, against the bytes that it has to read."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.bench.gpu.bandwidth import Bandwidth
-from engine.bench.gpu.failures import Notes
-from engine.bench.gpu.machine import Machine
+from engine.bench.gpu.cases import Cases, Notes, measure_cases
+from engine.bench.gpu.machine import Bandwidth, Machine
 from engine.bench.gpu.shapes import (
     Shape,
     drafted_tree,
@@ -36,6 +35,11 @@ class StepPlan:
     cases: tuple[tuple[int, int], ...]
 
     @property
+    def name(self) -> str:
+        """What to call its model in reports."""
+        return f"{self.shape.name} {quantization_name(self.quantization)}"
+
+    @property
     def positions(self) -> int:
         """Arena that the longest context wants."""
         return max(context for _, context in self.cases) + _SPARE
@@ -56,28 +60,18 @@ class StepTime:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
-    """All steps that were timed."""
-
-    times: tuple[StepTime, ...]
-    notes: tuple[str, ...]
-
-    def find(self, shape: str, quantization: str, rows: int, context: int) -> StepTime | None:
-        """The time of one case, where it was taken."""
-        wanted = (shape, quantization, rows, context)
-        found = (t for t in self.times if (t.shape, t.quantization, t.rows, t.context) == wanted)
-        return next(found, None)
-
-
-@dataclass(frozen=True, slots=True)
 class Programmatic:
-    """A step whose kernels start before the ones ahead of them have ended, and one without."""
+    """A step whose kernels start before the ones ahead of them have ended, and one without.
+
+    `replays_different` of the former said other tokens or margins than the latter: a race.
+    """
 
     shape: str
     rows: int
     context: int
     off_ms: float
     on_ms: float
+    replays_different: int
 
 
 def plan_steps(
@@ -102,46 +96,30 @@ def full_shape(shapes: Sequence[Shape]) -> Shape:
 
 def measure_steps(
     machine: Machine, bandwidth: Bandwidth, plans: Sequence[StepPlan], progress: Progress
-) -> Steps:
+) -> Cases[StepTime]:
     """Time every plan's steps, one model in memory at a time."""
-    progress.begin("timing steps", sum(len(plan.cases) for plan in plans))
-    times: list[StepTime] = []
-    notes = Notes()
-    try:
-        for plan in plans:
-            with notes.catching(f"{plan.shape.name} {quantization_name(plan.quantization)}"):
-                _time_plan(machine, bandwidth, plan, times, progress)
-            machine.release()
-    finally:
-        progress.end()
-    return Steps(tuple(times), (_CACHE_NOTE, *notes))
+    total = sum(len(plan.cases) for plan in plans)
+    timed = ((plan.name, _time(machine, bandwidth, plan)) for plan in plans)
+    return measure_cases(
+        machine, "timing steps", total, timed, progress, Notes({_CACHE_NOTE: None})
+    )
 
 
-def _time_plan(
-    machine: Machine,
-    bandwidth: Bandwidth,
-    plan: StepPlan,
-    times: list[StepTime],
-    progress: Progress,
-) -> None:
-    """Add a plan's steps to `times`."""
+def _time(machine: Machine, bandwidth: Bandwidth, plan: StepPlan) -> Iterator[StepTime]:
     model = random_model(plan.shape.config, plan.quantization, plan.positions, machine)
     for rows, context in plan.cases:
         num_bytes = step_bytes(model, context)
         floor, took = bandwidth.floor_ms(num_bytes), step_ms(machine, model, rows, context)
-        times.append(
-            StepTime(
-                shape=plan.shape.name,
-                quantization=quantization_name(plan.quantization),
-                rows=rows,
-                context=context,
-                bytes=num_bytes,
-                floor_ms=floor,
-                step_ms=took,
-                floor_over_step=floor / took,
-            )
+        yield StepTime(
+            shape=plan.shape.name,
+            quantization=quantization_name(plan.quantization),
+            rows=rows,
+            context=context,
+            bytes=num_bytes,
+            floor_ms=floor,
+            step_ms=took,
+            floor_over_step=floor / took,
         )
-        progress.advance(1)
 
 
 def step_bytes(model: GpuQwen2, context: int) -> int:
@@ -189,6 +167,22 @@ def measure_programmatic(
             context=context,
             off_ms=step_ms(machine, off, rows, context),
             on_ms=step_ms(machine, on, rows, context),
+            replays_different=_replays_different(off, on, rows, context),
         )
         for rows, context in cases
     )
+
+
+def _replays_different(off: GpuQwen2, on: GpuQwen2, rows: int, context: int) -> int:
+    """Replays of `on`, of 200, whose outputs have other bits than those of `off`."""
+    found = []
+    for model, replays in ((off, 1), (on, 200)):
+        launch = planted(model, rows, context)
+        for _ in range(replays):
+            launch.start()
+            launch.wait()
+            output = launch.memory.outputs.host
+            found.append(
+                b"".join(part.tobytes() for part in (output.chosen, output.margins, output.top))
+            )
+    return sum(one != found[0] for one in found[1:])

@@ -8,16 +8,12 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from engine.bench.gpu.attention import Attention
-from engine.bench.gpu.bandwidth import Bandwidth
+from engine.bench.gpu.cases import Cases
 from engine.bench.gpu.compiling import Compiled
-from engine.bench.gpu.findings import Findings
-from engine.bench.gpu.invariance import Invariances
-from engine.bench.gpu.products import ProductTime, ProductTimes
-from engine.bench.gpu.recipe_speeds import RecipeSpeeds
-from engine.bench.gpu.recipes import Recipes
+from engine.bench.gpu.findings import Findings, Threshold
+from engine.bench.gpu.machine import Bandwidth
+from engine.bench.gpu.products import ProductTime
 from engine.bench.gpu.replays import NOTE, ForcedSet
-from engine.bench.gpu.steps import Steps
-from engine.bench.gpu.thresholds import Threshold
 
 Row = dict[str, Any]
 
@@ -64,16 +60,13 @@ def _rows(result: object) -> list[Row]:
         return [row]
     if isinstance(result, Compiled):
         return [asdict(result) | {"failures": len(result.failures)}]
-    if isinstance(result, (Steps, Attention, Recipes)):
-        return [asdict(time) for time in result.times]
-    if isinstance(result, ProductTimes):
-        return [_product_row(time) for time in result.times]
-    if isinstance(result, RecipeSpeeds):
-        return [asdict(speed) for speed in result.speeds]
-    if isinstance(result, Invariances):
-        return [asdict(case) for case in result.cases]
-    cases = result if isinstance(result, tuple) else ()
-    return [row for case in cases for row in _case_rows(case)]
+    return [row for case in _cases(result) for row in _case_rows(case)]
+
+
+def _cases(result: object) -> tuple[Any, ...]:
+    if isinstance(result, Cases):
+        return result.cases
+    return result if isinstance(result, tuple) else ()
 
 
 def _case_rows(case: Any) -> list[Row]:  # noqa: ANN401 - any section's data class
@@ -81,6 +74,8 @@ def _case_rows(case: Any) -> list[Row]:  # noqa: ANN401 - any section's data cla
         head = {"shape": case.shape, "quantization": case.quantization, "kind": case.kind}
         off = {"off_tokens_per_s": case.off_tokens_per_s}
         return [head | asdict(speed) | off for speed in case.speeds]
+    if isinstance(case, ProductTime):
+        return [_product_row(case)]
     row = asdict(case)
     if "different" in row:
         row["different"] = len(row["different"])
@@ -97,20 +92,15 @@ def _product_row(time: ProductTime) -> Row:
 
 
 def _notes(result: object) -> Sequence[str]:
-    if isinstance(result, (Steps, Attention)):
-        stress = [_stress(result)] if isinstance(result, Attention) else []
-        return [*result.notes, *stress]
-    if isinstance(result, (ProductTimes, Invariances, Recipes, RecipeSpeeds)):
-        return result.notes
     if isinstance(result, Compiled):
         return result.failures
-    cases = result if isinstance(result, tuple) else ()
-    return [NOTE] if any(isinstance(case, ForcedSet) for case in cases) else []
-
-
-def _stress(result: Attention) -> str:
-    stress = result.stress
-    return f"{stress.launches} launches over the same numbers, {stress.different} of them different"
+    notes = list(result.notes) if isinstance(result, Cases) else []
+    if isinstance(result, Attention):
+        launches, different = result.stress.launches, result.stress.different
+        notes.append(f"{launches} launches over the same numbers, {different} of them different")
+    if any(isinstance(case, ForcedSet) for case in _cases(result)):
+        notes.append(NOTE)
+    return notes
 
 
 def _table(title: str, rows: Sequence[Row]) -> Table:

@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from engine.bench.gpu import run
+from engine.bench.gpu.inputs import QUICK, Sizes
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.shapes import SHAPES
-from engine.bench.gpu.sizes import QUICK, Sizes
 from engine.bench.measured import OFF
 from engine.errors import ModelNotFoundError
 from engine.model.tokenizer import Tokenizer

@@ -6,12 +6,10 @@ import pytest
 import torch
 from tokenizers import AddedToken
 
-from engine.bench.gpu.bandwidth import Bandwidth
-from engine.bench.gpu.machine import Machine
+from engine.bench.gpu.inputs import Inputs, Sizes, Sources
+from engine.bench.gpu.machine import Bandwidth, Machine
 from engine.bench.gpu.replays import loaded
 from engine.bench.gpu.shapes import Shape, random_model
-from engine.bench.gpu.sizes import Inputs, Sizes
-from engine.bench.gpu.sources import Sources
 from engine.bench.task_sets import FimTask, ReplayItem
 from engine.model.model_config import QWEN2, ModelConfig
 from engine.request import Buffer

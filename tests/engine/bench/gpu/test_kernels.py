@@ -1,13 +1,13 @@
 import pytest
 import torch
 
-from engine.bench.gpu import products as products_module
 from engine.bench.gpu.attention import measure_attention, tree_mask
-from engine.bench.gpu.bandwidth import measure_bandwidth
+from engine.bench.gpu.machine import measure_bandwidth
 from engine.bench.gpu.product_peers import Cublas, Inputs
 from engine.bench.gpu.products import measure_products, products, rotated_weights
 from engine.bench.gpu.shapes import SHAPES, drafted_tree
 from engine.progress import NoProgress
+from kernels.weight import QUANTIZATIONS
 
 
 def test_the_denominator_is_the_best_way_to_read(machine):
@@ -30,26 +30,25 @@ def test_the_products_are_those_of_a_layer_and_the_head():
 
 def test_every_product_is_timed_in_every_form(shape, machine, bandwidth):
     found = measure_products(machine, bandwidth, [shape], (1, 8), NoProgress())
-    cases = {(time.product, time.quantization, time.rows) for time in found.times}
-    assert len(cases) == len(found.times) == (5 + 5 + 4) * 2
-    bf16 = [time for time in found.times if time.quantization == "bf16"]
+    cases = {(time.product, time.quantization, time.rows) for time in found.cases}
+    assert len(cases) == len(found.cases) == (5 + 5 + 4) * 2
+    bf16 = [time for time in found.cases if time.quantization == "bf16"]
     assert all(time.peers_us["cuBLAS"] > 0 for time in bf16)
-    assert all(time.share_of_bandwidth > 0 for time in found.times)
+    assert all(time.share_of_bandwidth > 0 for time in found.cases)
     assert any("gemlite" in note for note in found.notes)
 
 
-def test_a_peer_that_fails_is_a_note(shape, machine, bandwidth, monkeypatch):
+def test_a_peer_that_fails_is_a_note(shape, machine, bandwidth):
     class Broken:
         name = "broken"
 
         def prepare(self, inputs, weights):
             raise RuntimeError("no such kernel\nand a stack")
 
-    peers = {quantization: (Broken(),) for quantization in ("float", "fp8", "int4")}
-    monkeypatch.setattr(products_module, "PEERS", peers)
-    found = measure_products(machine, bandwidth, [shape], (1,), NoProgress())
+    peers = {quantization: (Broken(),) for quantization in QUANTIZATIONS}
+    found = measure_products(machine, bandwidth, [shape], (1,), NoProgress(), peers)
     assert found.notes == ("broken cannot be timed: RuntimeError: no such kernel and a stack",)
-    assert all(not time.peers_us for time in found.times)
+    assert all(not time.peers_us for time in found.cases)
 
 
 def test_weights_take_turns_and_differ(shape, machine):
@@ -69,8 +68,8 @@ def test_a_peer_multiplies_with_each_weight(shape, machine):
 def test_attention_is_timed_beside_torch_and_stressed(shape, machine, bandwidth):
     cases = [(1, 64), (8, 64)]
     found = measure_attention(machine, bandwidth, shape, cases, 2, NoProgress())
-    assert [(time.rows, time.context) for time in found.times] == cases
-    first = found.times[0]
+    assert [(time.rows, time.context) for time in found.cases] == cases
+    first = found.cases[0]
     assert first.torch_us is not None
     assert first.torch_over_ours == first.torch_us / first.ours_us
     assert found.stress.launches >= 2

@@ -7,9 +7,9 @@ import pytest
 from engine.bench.gpu import replays
 from engine.bench.gpu.chat import chat_prompts, measure_chat
 from engine.bench.gpu.first_token import measure_first_token
+from engine.bench.gpu.inputs import read_tokenizer
 from engine.bench.gpu.real_model import measure_own_text
 from engine.bench.gpu.replays import ReplayPlan, measure_replays
-from engine.bench.gpu.sources import read_tokenizer
 from engine.errors import UnsupportedModelError
 from engine.model.loading.conversion import MARKS_FILE, _write_tokenizer
 from engine.model.loading.folder_model import FolderModel

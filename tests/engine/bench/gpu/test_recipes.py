@@ -6,13 +6,14 @@ import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from engine.bench.gpu.recipe_speeds import CUT, OWN, RecipeSpeeds, recipe_speeds
+from engine.bench.gpu.cases import Cases
+from engine.bench.gpu.findings import thresholds_of
+from engine.bench.gpu.recipe_speeds import CUT, OWN, OWN_NOTE, recipe_speeds
 from engine.bench.gpu.recipe_step import RecipeStep
-from engine.bench.gpu.recipes import Recipes, RecipeTime, measure_recipes, recipe_rows
+from engine.bench.gpu.recipes import RecipeTime, measure_recipes, recipe_rows
 from engine.bench.gpu.replays import ForcedSet, ForcedSpeed
 from engine.bench.gpu.shapes import Shape, random_weights
-from engine.bench.gpu.steps import Steps, StepTime
-from engine.bench.gpu.thresholds import thresholds_of
+from engine.bench.gpu.steps import StepTime
 from engine.progress import NoProgress
 
 
@@ -39,28 +40,28 @@ def test_the_rows_are_those_of_the_published_recipes():
 
 
 def test_steps_are_timed_beside_one_row_of_theirs_and_of_ours(shape, machine):
-    ours = Steps((StepTime("tiny", "bf16", 1, 64, 10, 1.0, 2.0, 0.5),), ())
+    ours = Cases((StepTime("tiny", "bf16", 1, 64, 10, 1.0, 2.0, 0.5),), ())
     found = measure_recipes(machine, [shape], 64, ours, NoProgress())
-    assert [(time.shape, time.rows, time.context) for time in found.times] == [
+    assert [(time.shape, time.rows, time.context) for time in found.cases] == [
         ("tiny", rows, 64) for rows in (1, 112, 420)
     ]
-    one, _, many = found.times
+    one, _, many = found.cases
     assert one.over_own_one_row == 1.0
     assert many.over_own_one_row == many.step_ms / one.step_ms
     assert many.over_our_one_row == many.step_ms / 2.0
-    assert found.find("tiny", 420) is many
+    assert found.find(shape="tiny", rows=420) is many
     assert len(found.notes) == 1
 
 
 def test_without_our_steps_there_is_no_ratio_to_them(shape, machine):
     found = measure_recipes(machine, [shape], 64, None, NoProgress())
-    assert [time.over_our_one_row for time in found.times] == [None] * 3
+    assert [time.over_our_one_row for time in found.cases] == [None] * 3
 
 
 def test_a_shape_that_cannot_run_is_a_note_and_the_others_are_timed(shape, machine):
     broken = Shape("broken", replace(shape.config, max_position=16))
     found = measure_recipes(machine, [broken, shape], 16, None, NoProgress())
-    assert {time.shape for time in found.times} == {"tiny"}
+    assert {time.shape for time in found.cases} == {"tiny"}
     assert all(note.startswith("broken") for note in found.notes[1:])
     assert len(found.notes) > 1
 
@@ -68,7 +69,7 @@ def test_a_shape_that_cannot_run_is_a_note_and_the_others_are_timed(shape, machi
 def test_outputs_that_are_not_finite_are_not_timed(shape, machine, monkeypatch):
     monkeypatch.setattr(RecipeStep, "logits", lambda self: torch.tensor([torch.nan]))
     found = measure_recipes(machine, [shape], 16, None, NoProgress())
-    assert found.times == ()
+    assert found.cases == ()
     assert "the outputs are not finite" in found.notes[1]
 
 
@@ -109,33 +110,35 @@ def test_a_row_sees_its_own_branch_alone(shape, machine, weights):
 
 
 def test_a_recipe_at_its_own_rows_is_tokens_per_step_over_its_step():
-    recipes = Recipes((recipe_time(1, 10.0), recipe_time(112, 12.0), recipe_time(420, 40.0)), ())
+    recipes = Cases((recipe_time(1, 10.0), recipe_time(112, 12.0), recipe_time(420, 40.0)), ())
     found = recipe_speeds({"recipes": recipes, "replay_32b_bf16": (forced_set(),)})
-    assert [(one.recipe, one.way) for one in found.speeds] == [
+    assert [(one.recipe, one.way) for one in found.cases] == [
         (recipe, way) for recipe in ("8,8,8", "15,15,15") for way in (CUT, OWN)
     ]
-    cut, own = (found.find("32b", "completion", "15,15,15", way) for way in (CUT, OWN))
+    cut, own = (found.find(recipe="15,15,15", way=way) for way in (CUT, OWN))
     assert (cut.rows, cut.tokens_per_s, cut.step_ms, cut.auto_over_recipe) == (120, 250, 16, 1.2)
     assert (own.rows, own.tokens_per_s, own.step_ms, own.auto_over_recipe) == (420, 100, 40, 3.0)
     assert own.tokens_per_step == cut.tokens_per_step == 4.0
-    other = found.find("32b", "completion", "8,8,8", OWN)
+    other = found.find(recipe="8,8,8", way=OWN)
     assert (other.rows, other.tokens_per_s, other.auto_over_recipe) == (112, 250.0, 1.2)
     assert "lower bound" in found.notes[0]
 
 
 def test_only_what_was_measured_is_compared():
-    timed = Recipes((recipe_time(112, 12.0),), ())
+    timed = Cases((recipe_time(112, 12.0),), ())
     ways = {
         (one.recipe, one.way)
-        for one in recipe_speeds({"recipes": timed, "replay": (forced_set(),)}).speeds
+        for one in recipe_speeds({"recipes": timed, "replay": (forced_set(),)}).cases
     }
     assert ways == {("8,8,8", CUT), ("8,8,8", OWN), ("15,15,15", CUT)}
-    assert {one.way for one in recipe_speeds({"replay": (forced_set(),)}).speeds} == {CUT}
-    assert recipe_speeds({"recipes": timed, "replay": (forced_set("fp8"),)}) == RecipeSpeeds(())
+    assert {one.way for one in recipe_speeds({"replay": (forced_set(),)}).cases} == {CUT}
+    assert recipe_speeds({"recipes": timed, "replay": (forced_set("fp8"),)}) == Cases(
+        (), (OWN_NOTE,)
+    )
 
 
 def test_the_bar_judges_the_recipe_at_its_own_rows():
-    recipes = Recipes((recipe_time(420, 20.0),), ())
+    recipes = Cases((recipe_time(420, 20.0),), ())
     results = {"recipes": recipes, "replay_32b_bf16": (forced_set(),)}
     name = "auto over 15,15,15 at its own rows, 32b bf16, completions"
     (threshold,) = (threshold for threshold in thresholds_of(results) if threshold.name == name)

@@ -7,22 +7,22 @@ from rich.console import Console
 
 from engine.bench.gpu import run
 from engine.bench.gpu.attention import Attention, AttentionTime
+from engine.bench.gpu.cases import Cases
 from engine.bench.gpu.chat import ChatSpeed
 from engine.bench.gpu.compiling import CompileJob, compile_all, jobs_of, run_job
+from engine.bench.gpu.findings import thresholds_of
+from engine.bench.gpu.inputs import Inputs
 from engine.bench.gpu.machine import CudaTimer, Machine
 from engine.bench.gpu.picture import draw
 from engine.bench.gpu.plans import COMPILED_ROWS, compile_jobs
 from engine.bench.gpu.real_model import OwnText
-from engine.bench.gpu.recipes import Recipes, RecipeTime
+from engine.bench.gpu.recipes import RecipeTime
 from engine.bench.gpu.replays import ForcedSet, ForcedSpeed
 from engine.bench.gpu.run import GpuBench
 from engine.bench.gpu.shapes import ALL_SHAPES, parse_shapes
-from engine.bench.gpu.sizes import Inputs
-from engine.bench.gpu.split_products import SplitProduct
-from engine.bench.gpu.steps import Steps, StepTime
-from engine.bench.gpu.stress import Stress
+from engine.bench.gpu.steps import StepTime
+from engine.bench.gpu.stress import SplitProduct, Stress
 from engine.bench.gpu.tables import failures_table, section_table, thresholds_table
-from engine.bench.gpu.thresholds import thresholds_of
 from engine.errors import ConfigurationError
 from engine.model.gpu.buffers import StepShape
 from engine.progress import NoProgress
@@ -105,7 +105,7 @@ def test_every_section_is_measured_saved_shown_and_drawn(machine, inputs, sizes,
     assert verdicts["texts that lookahead changed"] == 0
     (first, *_) = saved["sections"]["replay_tiny_bf16"]
     assert first["speeds"][0]["over_off_of_totals"] > 0
-    compared = saved["sections"]["recipe_speeds"]["speeds"]
+    compared = saved["sections"]["recipe_speeds"]["cases"]
     assert len(compared) == 2 * 2 * 2  # kinds, recipes, ways
     assert all(one["auto_over_recipe"] > 0 for one in compared)
     pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
@@ -143,16 +143,16 @@ def test_an_optional_section_is_left_out_when_time_is_up(machine, inputs, sizes,
 
 
 def test_the_thresholds_are_judged():
-    steps = Steps((step_time("7b", 1, 4.0, 0.84), step_time("7b", 32, 4.2, 0.8)), ())
+    steps = Cases((step_time("7b", 1, 4.0, 0.84), step_time("7b", 32, 4.2, 0.8)), ())
     attention = Attention(
-        (AttentionTime("7b", 16, 8192, 10.0, 0.5, 40.0, 4.0),), Stress(10_000, 1), ()
+        (AttentionTime("7b", 16, 8192, 10.0, 0.5, 40.0, 4.0),), (), Stress(10_000, 1)
     )
     results = {
         "steps": steps,
         "attention": attention,
         "replay_7b_bf16": (forced_set("7b", "completion", 2.5, 2), forced_set("7b", "edit", 6, 4)),
         "replay_32b_bf16": (forced_set("32b", "completion", 2.7, 1.5),),
-        "recipes": Recipes((RecipeTime("32b", 420, 2048, 30.0, 3.0, 3.0, "shared heads"),), ()),
+        "recipes": Cases((RecipeTime("32b", 420, 2048, 30.0, 3.0, 3.0, "shared heads"),), ()),
     }
     verdicts = {
         threshold.name: (

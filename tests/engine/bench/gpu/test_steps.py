@@ -26,13 +26,13 @@ def test_the_floor_is_each_weight_and_each_key_and_value_once(shape, machine):
 def test_steps_are_timed_against_the_bandwidth(shape, machine, bandwidth):
     plan = StepPlan(shape, "fp8", ((1, 64), (8, 64)))
     steps = measure_steps(machine, bandwidth, [plan], NoProgress())
-    one, many = steps.times
+    one, many = steps.cases
     assert (one.shape, one.quantization, one.rows, one.context) == ("tiny", "fp8", 1, 64)
     assert one.floor_ms == pytest.approx(one.bytes / 100e9 * 1000)
     assert one.floor_over_step == pytest.approx(one.floor_ms / one.step_ms)
     assert one.bytes == many.bytes
-    assert steps.find("tiny", "fp8", 8, 64) is many
-    assert steps.find("tiny", "bf16", 8, 64) is None
+    assert steps.find(quantization="fp8", rows=8) is many
+    assert steps.find(quantization="bf16", rows=8) is None
 
 
 def test_the_full_grid_is_for_7b_alone():
@@ -52,11 +52,12 @@ def test_both_ways_to_launch_are_timed_over_the_same_weights(shape, machine):
     (found,) = measure_programmatic(machine, shape, [(8, 64)])
     assert (found.shape, found.rows, found.context) == ("tiny", 8, 64)
     assert min(found.off_ms, found.on_ms) > 0
+    assert found.replays_different == 0
 
 
 def test_a_model_that_cannot_run_is_a_note_and_the_others_are_timed(shape, machine, bandwidth):
     broken = Shape("broken", replace(shape.config, hidden_size=96))
     plans = [StepPlan(broken, "int4", ((1, 8),)), StepPlan(shape, "float", ((1, 8),))]
     steps = measure_steps(machine, bandwidth, plans, NoProgress())
-    assert [time.shape for time in steps.times] == ["tiny"]
+    assert [time.shape for time in steps.cases] == ["tiny"]
     assert "broken int4: ValueError: int4 wants a multiple" in steps.notes[-1]

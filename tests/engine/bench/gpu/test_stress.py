@@ -7,8 +7,7 @@ import torch
 
 from engine.bench.gpu import product_runs
 from engine.bench.gpu.shapes import SHAPES, Shape
-from engine.bench.gpu.split_products import most_split, stress_split_products
-from engine.bench.gpu.stress import stressed
+from engine.bench.gpu.stress import most_split, stress_split_products, stressed
 from kernels.operations import REFERENCE
 
 
