@@ -13,17 +13,14 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from lsp_server import editor_commands
-from lsp_server.completion.completer import Answer
-from lsp_server.completion.cursor import Asked
-from lsp_server.completion.item import ACCEPT_COMMAND
-from lsp_server.completion.menu_entry import menu_entry
+from lsp_server.completion.inline_completer import Answer
+from lsp_server.completion.item import ACCEPT_COMMAND, menu_entry
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.documents.encoding import to_code_points
 from lsp_server.feedback import AskedWhy, Focused, PartlyAccepted, Shown, read
 from lsp_server.host.link import READY_S
 from lsp_server.model_choice import check_name
-from lsp_server.prompt.extent import Trigger
 from lsp_server.reasons import SILENCING, Reason
 from lsp_server.session import Session
 from lsp_server.setting_layers import Layer
@@ -46,7 +43,7 @@ HOST_USE = "foregram.hostUse"
 _COMMANDS = (ACCEPT_COMMAND, WHY, COST, CHECK_MODEL, HOST_USE)  # which every server has
 _SETTINGS_S = 3.0  # to wait for the client's settings
 _MODEL_KEYS = ("model", "FOREGRAM_MODEL")
-_MENU_KINDS = types.CompletionTriggerKind
+_KINDS = types.InlineCompletionTriggerKind
 _MENU_S = 20.0  # a menu waits for the slowest of its servers
 _ASKS_AGAIN = "asksAgain"
 _EDITOR_KEYS = ("editorInfo", "editorPluginInfo", _ASKS_AGAIN, TOKEN_KEY)  # not settings
@@ -125,10 +122,10 @@ class ForegramServer(DocumentServer):
         if uri != self._looked_at:
             self.look_at(uri)
 
-    def end_answer(self, asked: Asked, reason: Reason | None) -> None:
+    def end_answer(self, params: types.InlineCompletionParams, reason: Reason | None) -> None:
         """What was found out on the way need not be found out again."""
-        is_of_document = reason is not None or asked.trigger is Trigger.AUTOMATIC
-        if is_of_document and asked.uri == self._looked_at:
+        is_of_document = reason is not None or params.context.trigger_kind is not _KINDS.Invoked
+        if is_of_document and params.text_document.uri == self._looked_at:
             self.status.looks_at(reason)
 
     def opened_or_closed(self, uri: str) -> None:
@@ -190,15 +187,7 @@ async def complete_inline(
     server: ForegramServer, params: types.InlineCompletionParams
 ) -> types.InlineCompletionList:
     """Ghost text at a position."""
-    context = params.context
-    is_invoked = context.trigger_kind is types.InlineCompletionTriggerKind.Invoked
-    asked = Asked(
-        params.text_document.uri,
-        params.position,
-        Trigger.INVOKED if is_invoked else Trigger.AUTOMATIC,
-        context.selected_completion_info,
-    )
-    answer = await _answer(server, asked)
+    answer = await _answer(server, params)
     return types.InlineCompletionList(list(answer.items))
 
 
@@ -211,25 +200,28 @@ async def complete_in_menu(
     count as asked for: nothing else would bring it there.
     """
     uri = params.text_document.uri
-    is_invoked = params.context is None or params.context.trigger_kind is _MENU_KINDS.Invoked
+    is_invoked = (
+        params.context is None or params.context.trigger_kind is types.CompletionTriggerKind.Invoked
+    )
     is_silent = server.session.completer.left_alone(uri) in SILENCING
-    trigger = Trigger.INVOKED if is_invoked and is_silent else Trigger.AUTOMATIC
+    kind = _KINDS.Invoked if is_invoked and is_silent else _KINDS.Automatic
+    context = types.InlineCompletionContext(kind)
+    inline = types.InlineCompletionParams(context, params.text_document, params.position)
     snapshot = server.documents.snapshot(uri)
     answer = Answer()
     with suppress(TimeoutError):
-        asked = Asked(uri, params.position, trigger)
-        answer = await asyncio.wait_for(_answer(server, asked), _MENU_S)
+        answer = await asyncio.wait_for(_answer(server, inline), _MENU_S)
     entries = []
     if isinstance(snapshot, Snapshot):
         entries = [menu_entry(item, snapshot, params.position) for item in answer.items]
     return types.CompletionList(is_incomplete=True, items=entries)
 
 
-async def _answer(server: ForegramServer, asked: Asked) -> Answer:
-    server.begin_answer(asked.uri)
+async def _answer(server: ForegramServer, params: types.InlineCompletionParams) -> Answer:
+    server.begin_answer(params.text_document.uri)
     with server.status.working():
-        answer = await server.session.complete(asked)
-    server.end_answer(asked, answer.reason)
+        answer = await server.session.complete(params)
+    server.end_answer(params, answer.reason)
     return answer
 
 

@@ -9,8 +9,7 @@ from lsprotocol import types
 from pygls import uris
 
 from engine.host.protocol import Done, Feedback, FeedbackKind, Position
-from lsp_server.completion.completer import Answer, Completer
-from lsp_server.completion.cursor import Asked
+from lsp_server.completion.inline_completer import Answer, InlineCompleter
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.host.address import HostAddress
@@ -71,7 +70,7 @@ class Session:
             path_of=self._path_of,
             watch=self._watch,
         )
-        self.completer = Completer(
+        self.completer = InlineCompleter(
             documents, self.link, lambda: self._permissions, lambda: self.settings, self._line_end
         )
 
@@ -110,12 +109,12 @@ class Session:
         """Workspace folders came and went."""
         self.enter([root for root in self._root_uris if root not in removed] + added)
 
-    async def complete(self, asked: Asked) -> Answer:
+    async def complete(self, params: types.InlineCompletionParams) -> Answer:
         """Answer a request, and note the reason where the answer is empty."""
-        waited, reason = self.link.state != "ready", None
+        uri, waited, reason = params.text_document.uri, self.link.state != "ready", None
         self._ask_again.opened()
         try:
-            answer = self._explained(asked.uri, await self.completer.answer(asked))
+            answer = self._explained(uri, await self.completer.answer(params))
             reason = answer.reason
         except asyncio.CancelledError:
             reason = Reason.CANCELLED
@@ -124,8 +123,8 @@ class Session:
             self._note_later()
             self._ask_again.closed(reason, waited=waited, is_ready=self.link.state == "ready")
             if reason is not None:
-                self._note(asked, reason)
-            if reason in HIDING and self.link.knows(asked.uri):
+                self._note(uri, params.position.line, reason)
+            if reason in HIDING and self.link.knows(uri):
                 self._retract()
         return answer
 
@@ -200,7 +199,7 @@ class Session:
         """The user looks at a document, and may go on where the cursor was asked for last."""
         await self._send_ahead(uri)
         if self._reads_ahead:
-            self.completer.read_again(uri)
+            self.completer.prefill_again(uri)
 
     async def _send_ahead(self, uri: str) -> None:
         """The host should know a document's text before it is asked."""
@@ -250,9 +249,8 @@ class Session:
         found = self._permissions.secret(snapshot)
         return "" if found is None else found.sentence
 
-    def _note(self, asked: Asked, reason: Reason) -> None:
-        detail = self.detail(asked.uri, reason)
-        self.reasons.add(asked.uri, reason, asked.position.line + 1, detail)
+    def _note(self, uri: str, row: int, reason: Reason) -> None:
+        self.reasons.add(uri, reason, row + 1, self.detail(uri, reason))
 
     def _note_later(self) -> None:
         """Keep reasons and the last prompt: not at every key, at which both may be new."""

@@ -9,11 +9,10 @@ from rich.table import Table
 from engine import CompletionRequest, StopRules
 from engine.completer import Completer
 from lsp_server.cli.code_places import CodePlace, is_broken
-from lsp_server.completion.postprocess import process, trimmed
-from lsp_server.completion.processed import Processed
-from lsp_server.completion.surroundings import Surroundings
+from lsp_server.completion.cursor_context import CursorContext
+from lsp_server.completion.postprocess import Processed, process, trimmed
 from lsp_server.completion.syntax_judge import SyntaxJudge
-from lsp_server.prompt.extent import Trigger, bounds_for, extent_at
+from lsp_server.prompt.scope import bounds_of, scope_at
 from lsp_server.prompt.syntax import DocumentSyntax
 
 
@@ -74,9 +73,9 @@ def _complete(engine: Completer, place: CodePlace, figures: SyntaxFigures) -> No
     syntax = DocumentSyntax(place.language_id)
     kind = syntax.place(lines, position)
     line = syntax.parsed_line(lines, position.line, ())
-    extent = extent_at(Trigger.AUTOMATIC, kind)
-    around = Surroundings.of(lines, position, extent=extent, language_id=place.language_id)
-    bounds = bounds_for(Trigger.AUTOMATIC, kind)
+    scope = scope_at(kind)
+    context = CursorContext.of(lines, position, scope=scope, language_id=place.language_id)
+    bounds = bounds_of(scope)
     result = engine.complete(
         CompletionRequest(
             prefix=place.prefix,
@@ -87,6 +86,6 @@ def _complete(engine: Completer, place: CodePlace, figures: SyntaxFigures) -> No
         on_chunk=lambda _: None,
         cancelled=lambda: False,
     )
-    figures.trimmed.count(place, trimmed(result.text, around))
-    judge = None if line is None else SyntaxJudge(line, around, around.before)
-    figures.shown.count(place, process(result.text, around, judge))
+    figures.trimmed.count(place, trimmed(result.text, context))
+    judge = None if line is None else SyntaxJudge(line, context, context.before)
+    figures.shown.count(place, process(result.text, context, judge))

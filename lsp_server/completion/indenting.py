@@ -3,43 +3,43 @@
 from itertools import pairwise
 
 from engine.stopping.lines import columns, indent_of, leading_space
-from lsp_server.completion.surroundings import Surroundings
+from lsp_server.completion.cursor_context import CursorContext
 
 _OPENERS = (":", "{", "(", "[")
 _TAB_WIDTH = columns("\t")
 
 
-def indented(text: str, around: Surroundings) -> str:
+def indented(text: str, context: CursorContext) -> str:
     """The first line from where the editor has put the cursor, the others in the document's unit.
 
     Blanks that a model writes for a tab, or four for two, are exchanged.
     """
     lines = text.split("\n")
-    if around.before and not around.before.strip():
-        lines[0] = _first_line(lines[0], around)
-    unit = around.unit
+    if context.before and not context.before.strip():
+        lines[0] = _first_line(lines[0], context)
+    unit = context.unit
     if unit is None:
         return "\n".join(lines)
-    scale = _scale(lines, around, columns(unit))
-    base = indent_of(around.before + "x")
+    scale = _scale(lines, context, columns(unit))
+    base = indent_of(context.before + "x")
     later = [_converted(line, unit, base, scale) for line in lines[1:]]
     return "\n".join([lines[0], *later])
 
 
-def _first_line(line: str, around: Surroundings) -> str:
+def _first_line(line: str, context: CursorContext) -> str:
     """Without indentation beyond what the line above asks for."""
-    above = next(filter(str.strip, reversed(around.above)), "")
-    step = columns(around.unit or "") if above.rstrip().endswith(_OPENERS) else 0
-    missing = max(indent_of(above) + step - columns(around.before), 0)
+    above = next(filter(str.strip, reversed(context.above)), "")
+    step = columns(context.unit or "") if above.rstrip().endswith(_OPENERS) else 0
+    missing = max(indent_of(above) + step - columns(context.before), 0)
     space = leading_space(line)
     kept = space if columns(space) <= missing else " " * missing
     return kept + line[len(space) :]
 
 
-def _scale(lines: list[str], around: Surroundings, unit: int) -> tuple[int, int]:
+def _scale(lines: list[str], context: CursorContext, unit: int) -> tuple[int, int]:
     """The step of the model's text and that of the document; equal if there is nothing to do."""
     depths = [(indent_of(line), line.rstrip()) for line in lines[1:] if line.strip()]
-    depths.insert(0, (indent_of(around.before + "x"), (around.before + lines[0]).rstrip()))
+    depths.insert(0, (indent_of(context.before + "x"), (context.before + lines[0]).rstrip()))
     steps = {
         deep - depth
         for (depth, line), (deep, _) in pairwise(depths)

@@ -1,13 +1,14 @@
-"""A completion as an editor wants it: one item of LSP, in the client's units and line ends."""
+"""A completion as an editor wants it: ghost text, or an entry of the menu, in the client's units."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Self
 
 from lsprotocol import types
 
 from engine.host.protocol import Position
-from lsp_server.completion.processed import Processed
+from lsp_server.documents.document import Snapshot
 
 ACCEPT_COMMAND = "foregram.accept"
 
@@ -16,7 +17,7 @@ ToClient = Callable[[str, int], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Insertion:
+class LineEdit:
     """Text, with LF line ends, in place of code points `start` to `end` of a line."""
 
     line: int
@@ -25,37 +26,27 @@ class Insertion:
     text: str
 
     @classmethod
-    def at_cursor(cls, position: Position, processed: Processed) -> Self:
-        """What post-processing has made, as the cursor's continuation."""
-        column = position.character
-        end = column + processed.replaced_chars_after_cursor
-        return cls(position.line, column, end, processed.text)
+    def at(cls, position: Position, text: str = "", replaced_chars_after_cursor: int = 0) -> Self:
+        """Text at a cursor, which replaces characters behind it."""
+        start = position.character
+        return cls(position.line, start, start + replaced_chars_after_cursor, text)
+
+    def followed_by(self, text: str, replaced_chars_after_cursor: int) -> Self:
+        """The same with text that was made where this one had been applied."""
+        end = self.end + replaced_chars_after_cursor
+        return replace(self, end=end, text=self.text + text)
 
     def from_line_start(self, line_text: str) -> Self:
         """The same with the line before it: flickers less in VS Code on accept by word."""
         return replace(self, start=0, text=line_text[: self.start] + self.text)
 
-
-@dataclass(frozen=True, slots=True)
-class Selected:
-    """The item selected in the editor's menu: code points on the cursor's line, and its text."""
-
-    start: int
-    end: int
-    text: str
-
     def applied(self, line_text: str) -> str:
-        """The line as it would be with the item accepted: what a host should continue."""
+        """The line as it is afterwards."""
         return line_text[: self.start] + self.text + line_text[self.end :]
-
-    def followed_by(self, line: int, continuation: Processed) -> Insertion:
-        """The menu's item and what comes after it, made where it had been accepted."""
-        end = self.end + continuation.replaced_chars_after_cursor
-        return Insertion(line, self.start, end, self.text + continuation.text)
 
 
 def inline_item(
-    insertion: Insertion,
+    edit: LineEdit,
     *,
     line_text: str,
     to_client: ToClient,
@@ -64,16 +55,41 @@ def inline_item(
     accept_command: str = ACCEPT_COMMAND,
 ) -> types.InlineCompletionItem:
     """Build the item; accepting it runs `accept_command`, if any, with the completion's id."""
-    start = to_client(line_text, insertion.start)
-    end = to_client(line_text, min(insertion.end, len(line_text)))
+    start = to_client(line_text, edit.start)
+    end = to_client(line_text, min(edit.end, len(line_text)))
+    command = types.Command("Accept completion", accept_command, arguments=[completion_id])
     return types.InlineCompletionItem(
-        insert_text=insertion.text.replace("\n", line_end),
-        range=types.Range(
-            types.Position(insertion.line, start), types.Position(insertion.line, end)
-        ),
-        command=_told(accept_command, completion_id) if accept_command else None,
+        insert_text=edit.text.replace("\n", line_end),
+        range=types.Range(types.Position(edit.line, start), types.Position(edit.line, end)),
+        command=command if accept_command else None,
     )
 
 
-def _told(accept_command: str, completion_id: str) -> types.Command:
-    return types.Command("Accept completion", accept_command, arguments=[completion_id])
+def menu_entry(
+    item: types.InlineCompletionItem, snapshot: Snapshot, cursor: types.Position
+) -> types.CompletionItem:
+    """The item from the start of the word before the cursor: clients filter by that word."""
+    assert item.range is not None  # noqa: S101 - every item of ours has one
+    start = _word_start(snapshot, snapshot.position(cursor))
+    before = snapshot.prefix_of_line(snapshot.position(item.range.start))
+    text = (before + str(item.insert_text))[start.character :]
+    first_line = text.strip().split("\n", 1)[0].rstrip()
+    return types.CompletionItem(
+        label=first_line,
+        kind=types.CompletionItemKind.Text,
+        detail="foregram",
+        documentation=text,
+        sort_text="!",  # first; not preselected, since Enter should still mean a new line
+        filter_text=first_line,  # the whole text would match nearly anything
+        text_edit=types.TextEdit(
+            types.Range(snapshot.client_position(start), item.range.end), text
+        ),
+        insert_text_mode=types.InsertTextMode.AsIs,  # it is indented already
+        command=item.command,
+    )
+
+
+def _word_start(snapshot: Snapshot, position: Position) -> Position:
+    before = snapshot.prefix_of_line(position)
+    word = takewhile(lambda character: character.isalnum() or character == "_", reversed(before))
+    return Position(position.line, position.character - len(list(word)))

@@ -1,9 +1,8 @@
 """Whether a line stays whole with an insertion: its brackets, its quotes, its statement."""
 
 from functools import cached_property
-from typing import Protocol
 
-from lsp_server.completion.surroundings import LONGEST_SIDE, Surroundings
+from lsp_server.completion.cursor_context import LONGEST_SIDE, CursorContext
 from lsp_server.prompt.brackets import CLOSERS, Balance, balance
 from lsp_server.prompt.comments import UNPAIRED_CLOSERS
 from lsp_server.prompt.text_place import is_header
@@ -11,28 +10,14 @@ from lsp_server.prompt.text_place import is_header
 _MOST_HEAD = 20_000  # characters before the cursor in which something may be open
 
 
-class Judge(Protocol):
-    """Knows the text around a cursor, and its language if `knows_language`."""
-
-    knows_language: bool
-
-    def prepare(self) -> None:
-        """Look at the text around while there is time."""
-        ...
-
-    def accepts(self, text: str, replaced: int) -> bool:
-        """Whether nothing is newly broken with `text` in place of characters behind the cursor."""
-        ...
-
-
 class LineJudge:
     """Judges by the cursor's line alone: for languages without a grammar."""
 
     knows_language = False
 
-    def __init__(self, around: Surroundings) -> None:
-        self._around, self._marks = around, around.marks
-        self._before, self._rest = around.before[-LONGEST_SIDE:], around.rest[:LONGEST_SIDE]
+    def __init__(self, context: CursorContext) -> None:
+        self._context, self._marks = context, context.marks
+        self._before, self._rest = context.before[-LONGEST_SIDE:], context.rest[:LONGEST_SIDE]
 
     def prepare(self) -> None:
         """Count what is open around the cursor."""
@@ -45,7 +30,7 @@ class LineJudge:
     @cached_property
     def _text(self) -> Balance | None:
         """What the text leaves open, which an insertion may close, and closes too much."""
-        return None if self._around.is_cut else self._around.balance()
+        return None if self._context.is_cut else self._context.balance()
 
     def accepts(self, text: str, replaced: int) -> bool:
         """Whether brackets, quotes and the statement's end are as whole as before."""
@@ -65,13 +50,13 @@ class LineJudge:
     def missing_brackets(self) -> str:
         """What would close the brackets before the cursor, the innermost first, if any is open."""
         is_whole = self._text is not None and not self._text.open
-        head = balance(self._around.head[-_MOST_HEAD:], self._marks)
+        head = balance(self._context.head[-_MOST_HEAD:], self._marks)
         return "" if is_whole else head._replace(quote=None).closers
 
     @property
     def missing_ends(self) -> list[str]:
         """What would end a string or a comment that may be open before the cursor."""
-        head = self._around.head[-_MOST_HEAD:]
+        head = self._context.head[-_MOST_HEAD:]
         ends = [mark for mark in ('"""', "'''", "`") if head.count(mark) % 2]
         ends += ["*/"] if head.rfind("/*") > head.rfind("*/") else []
         quote = balance(self._before, self._marks).quote
@@ -79,7 +64,7 @@ class LineJudge:
 
     def _closes_otherwise(self, now: Balance) -> bool:
         """What stands behind closes something else than before, or more is closed than was open."""
-        if self._around.language_id in UNPAIRED_CLOSERS:
+        if self._context.language_id in UNPAIRED_CLOSERS:
             return False
         if self._text is None:
             return False

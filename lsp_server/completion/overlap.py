@@ -5,7 +5,7 @@ from itertools import takewhile
 
 from engine.stopping.lines import indent_of, squeeze
 from engine.stopping.suffix_head import LETTERS, num_letters
-from lsp_server.completion.surroundings import LONGEST_SIDE, Surroundings
+from lsp_server.completion.cursor_context import LONGEST_SIDE, CursorContext
 from lsp_server.prompt.brackets import CLOSERS, balance
 from lsp_server.reasons import Reason
 
@@ -15,18 +15,18 @@ _WORD = re.compile(r"\w")
 _CLOSING_LINE = re.compile(r"\n\s*[)\]}]")
 
 
-def not_only_next(text: str, around: Surroundings) -> str | Reason:
+def not_only_next(text: str, context: CursorContext) -> str | Reason:
     """Nothing if the text says what the next lines say."""
-    starts = _repeat_start(text, around)
+    starts = _repeat_start(text, context)
     return Reason.ONLY_REPEATS_NEXT_LINES if starts == 0 else text
 
 
-def replaced_in_line(text: str, around: Surroundings) -> int:
+def replaced_in_line(text: str, context: CursorContext) -> int:
     """How many characters behind the cursor the text has written itself, so that it replaces them.
 
     Words must agree; for brackets and quotes what counts is that they are as balanced as before.
     """
-    rest = around.rest
+    rest = context.rest
     if not rest.strip():
         return 0
     if set(rest) - set(CLOSERS) - {" ", "\t"}:
@@ -35,7 +35,7 @@ def replaced_in_line(text: str, around: Surroundings) -> int:
         partial = _partly_written(text, rest)
         if partial:
             return partial
-    return _closers_written(text, around)
+    return _closers_written(text, context)
 
 
 def num_closers(rest: str) -> int:
@@ -43,18 +43,18 @@ def num_closers(rest: str) -> int:
     return len(list(takewhile(CLOSERS.__contains__, rest[:_MOST_CLOSERS])))
 
 
-def without_next(text: str, around: Surroundings) -> str | Reason:
+def without_next(text: str, context: CursorContext) -> str | Reason:
     """The text up to where it repeats the lines below the cursor."""
-    start = _repeat_start(text, around)
+    start = _repeat_start(text, context)
     if start is None:
         return text
     return "\n".join(text.split("\n")[:start]).rstrip() or Reason.ONLY_REPEATS_NEXT_LINES
 
 
-def without_comment(text: str, around: Surroundings) -> str:
+def without_comment(text: str, context: CursorContext) -> str:
     """The text up to a comment at its end, which would swallow the rest of the line."""
-    before = around.before[-LONGEST_SIDE:]
-    start = balance(before + text, around.marks).comment
+    before = context.before[-LONGEST_SIDE:]
+    start = balance(before + text, context.marks).comment
     if start is None or start < len(before):  # the cursor itself stands in a comment
         return text
     if not (before + text)[max(start - 1, 0)].isspace():  # `https://`, `a#b`, `$#` begin none
@@ -62,15 +62,15 @@ def without_comment(text: str, around: Surroundings) -> str:
     return text[: start - len(before)].rstrip()
 
 
-def without_surplus(text: str, around: Surroundings, replaced: int) -> str | Reason:
+def without_surplus(text: str, context: CursorContext, replaced: int) -> str | Reason:
     """No closing brackets whose partner is closed below already: at the end or on own lines."""
-    if around.is_cut or not balance(text, around.marks).surplus:
+    if context.is_cut or not balance(text, context.marks).surplus:
         return text
-    was, now = around.balance(), around.balance(text, replaced)
+    was, now = context.balance(), context.balance(text, replaced)
     if was is None or now is None:
         return text
     for _ in range(now.surplus - was.surplus):
-        text = text[: _surplus_start(text, around.marks)]
+        text = text[: _surplus_start(text, context.marks)]
     return text if text.strip() else Reason.BRACKET_ONLY
 
 
@@ -90,24 +90,24 @@ def _partly_written(text: str, rest: str) -> int:
     return 0
 
 
-def _closers_written(text: str, around: Surroundings) -> int:
+def _closers_written(text: str, context: CursorContext) -> int:
     """How many closing characters right behind the cursor the text has made superfluous."""
-    head, rest = around.before[-LONGEST_SIDE:], around.rest[:LONGEST_SIDE]
-    before = balance(head + rest, around.marks)
+    head, rest = context.before[-LONGEST_SIDE:], context.rest[:LONGEST_SIDE]
+    before = balance(head + rest, context.marks)
     faults = []
     for count in range(num_closers(rest) + 1):
-        after = balance(head + text + rest[count:], around.marks)
+        after = balance(head + text + rest[count:], context.marks)
         breaks_string = after.quote is not None and before.quote is None
         faults.append(max(after.surplus - before.surplus, 0) + breaks_string)
     return faults.index(min(faults))
 
 
-def _repeat_start(text: str, around: Surroundings) -> int | None:
+def _repeat_start(text: str, context: CursorContext) -> int | None:
     """The text's line from which on it says what the lines below say."""
     lines = text.split("\n")
     own = [n for n, line in enumerate(lines) if line.strip()]
-    below = [line for line in around.below if line.strip()][:_MOST_LINES]
-    lines[0] = around.before + lines[0]
+    below = [line for line in context.below if line.strip()][:_MOST_LINES]
+    lines[0] = context.before + lines[0]
     for place, number in enumerate(own):
         pairs = zip((lines[n] for n in own[place:]), below, strict=False)
         same = list(takewhile(lambda pair: squeeze(pair[0]) == squeeze(pair[1]), pairs))

@@ -1,78 +1,128 @@
 """From what the model wrote to what is worth showing: the steps in their order."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
+from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.indenting import indented
-from lsp_server.completion.judge import Judge, LineJudge
+from lsp_server.completion.judge import LineJudge
 from lsp_server.completion.overlap import (
     not_only_next,
+    num_closers,
     replaced_in_line,
     without_comment,
     without_next,
     without_surplus,
 )
-from lsp_server.completion.processed import Processed
-from lsp_server.completion.surroundings import Surroundings
+from lsp_server.completion.syntax_judge import Judge
 from lsp_server.completion.trimming import in_scope, plain, without_repetition
-from lsp_server.completion.unbroken import unbroken
 from lsp_server.reasons import Reason
 
-Step = Callable[[str, Surroundings], str | Reason]
+Step = Callable[[str, CursorContext], str | Reason]
 
 _FIRST_STEPS: tuple[Step, ...] = (plain, in_scope, without_repetition, not_only_next)
 _BRACKETS_ONLY = re.compile(r"""[\s()\[\]{}<>"'`;,]*""")
+_MOST_CLOSERS = 3  # behind the cursor that are tried one by one
+_JOINTS = ",.=+-*/%&|^<?"  # something has to follow, as the block does behind a header
+_TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
-def process(text: str, around: Surroundings, judge: Judge | None = None) -> Processed:
+class Processed(NamedTuple):
+    """Text to insert at the cursor in place of characters behind it; or why there is none."""
+
+    text: str = ""
+    replaced_chars_after_cursor: int = 0
+    reason: Reason | None = None
+
+
+def process(text: str, context: CursorContext, judge: Judge | None = None) -> Processed:
     """Trim and mend a finished completion. Line ends stay LF.
 
     `judge` knows the text better than the cursor's line does.
     """
-    made = trimmed(text, around)
-    if around.is_free:
+    made = trimmed(text, context)
+    if context.is_free:
         return made
-    made = unbroken(made, around, judge or LineJudge(around))
-    return made if made.reason else _unless_worthless(made, around)
+    made = _unbroken(made, context, judge or LineJudge(context))
+    return made if made.reason else _unless_worthless(made, context)
 
 
-def trimmed(text: str, around: Surroundings) -> Processed:
+def trimmed(text: str, context: CursorContext) -> Processed:
     """A completion without what it should not have said; it may still leave code broken."""
     for step in _FIRST_STEPS:
-        outcome = step(text, around)
+        outcome = step(text, context)
         if isinstance(outcome, Reason):
             return Processed(reason=outcome)
         text = outcome
-    replaced = replaced_in_line(text, around)
-    if around.rest[replaced:].strip():
-        plainer = without_comment(text, around)
-        closers = replaced_in_line(plainer, around)
+    replaced = replaced_in_line(text, context)
+    if context.rest[replaced:].strip():
+        plainer = without_comment(text, context)
+        closers = replaced_in_line(plainer, context)
         if closers > replaced:  # else it may be no comment: prose in a string has such marks, too
             text, replaced = plainer, closers
-    return _finished(text, around, replaced)
+    return _finished(text, context, replaced)
 
 
-def _finished(text: str, around: Surroundings, replaced: int) -> Processed:
+def _finished(text: str, context: CursorContext, replaced: int) -> Processed:
     """The steps that depend on what the text replaces."""
     outcome: str | Reason = text
-    ends_line = not around.rest[replaced:].strip()
+    ends_line = not context.rest[replaced:].strip()
     if ends_line:
-        outcome = without_next(text, around)
+        outcome = without_next(text, context)
     if not isinstance(outcome, Reason):
-        outcome = without_surplus(outcome, around, replaced)
+        outcome = without_surplus(outcome, context, replaced)
     if isinstance(outcome, Reason):
         return Processed(reason=outcome)
-    text = indented(outcome, around)
+    text = indented(outcome, context)
     text = text.rstrip() if ends_line else text
-    return _unless_worthless(Processed(text, replaced), around)
+    return _unless_worthless(Processed(text, replaced), context)
 
 
-def _unless_worthless(made: Processed, around: Surroundings) -> Processed:
+def _unless_worthless(made: Processed, context: CursorContext) -> Processed:
     """`made`, or why it is not worth showing."""
     text, replaced, _ = made
     if not text.strip():
         return Processed(reason=Reason.BLANK)
-    if text.rstrip() == around.rest[:replaced].rstrip():
+    if text.rstrip() == context.rest[:replaced].rstrip():
         return Processed(reason=Reason.ONLY_REPEATS_REST)
     is_empty = _BRACKETS_ONLY.fullmatch(text) is not None
     return Processed(reason=Reason.BRACKET_ONLY) if is_empty else made
+
+
+def _unbroken(made: Processed, context: CursorContext, judge: Judge) -> Processed:
+    """`made`, cut back to the longest beginning with which nothing is newly broken."""
+    if made.reason is not None:
+        return made
+    if judge.accepts(made.text, made.replaced_chars_after_cursor):
+        return made
+    by_tokens = judge.knows_language or bool(context.rest.strip())
+    for text in _beginnings(made.text, by_tokens=by_tokens):
+        for replaced in _replacements(text, context):
+            if judge.accepts(text, replaced):
+                return Processed(text, replaced)
+    return Processed(reason=Reason.BREAKS_CODE)
+
+
+def _beginnings(text: str, *, by_tokens: bool) -> Iterator[str]:
+    """The text, then fewer and fewer of its lines, then of the first line's tokens.
+
+    Half a line is of use where something stands behind it, or the parser says that it is whole.
+    """
+    lines = text.split("\n")
+    for count in range(len(lines), 0, -1):
+        if lines[count - 1].strip():
+            yield "\n".join(lines[:count])
+    if not by_tokens:
+        return
+    for end in reversed([match.end() for match in _TOKEN.finditer(lines[0])]):
+        is_loose = lines[0][end - 1] in _JOINTS or lines[0][end:].lstrip().startswith("{")
+        if end < len(lines[0]) and not is_loose:
+            yield lines[0][:end]
+
+
+def _replacements(text: str, context: CursorContext) -> list[int]:
+    """How many characters behind the cursor the text may replace, the likeliest first."""
+    likeliest = replaced_in_line(text, context)
+    others = range(min(num_closers(context.rest), _MOST_CLOSERS) + 1)
+    return [likeliest, *(count for count in others if count != likeliest)]

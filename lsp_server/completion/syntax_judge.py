@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from engine.stopping.lines import leading_space
+from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.judge import LineJudge
-from lsp_server.completion.surroundings import Surroundings
 from lsp_server.prompt.parsed_line import EditedText, Fault, ParsedLine
 
 _PATIENCE_S = 0.04  # for all that is tried; what is not judged by then the line decides
@@ -18,7 +18,7 @@ _MOST_MISSING = 3  # brackets before the cursor that the user has not closed yet
 _MANY = 1_000  # faults
 
 
-class _Around(NamedTuple):
+class _Baseline(NamedTuple):
     """The text around the cursor, with what suits it best there.
 
     `is_torn`: nothing mends it, nor would it be whole without the cursor's block. `faults` stand in
@@ -45,13 +45,13 @@ class SyntaxJudge:
     def __init__(
         self,
         line: ParsedLine,
-        around: Surroundings,
+        context: CursorContext,
         lead: str,
         *,
         clock: Callable[[], float] = time.thread_time,
     ) -> None:
-        self._line, self._lead, self._rest = line, lead, around.rest
-        self._surroundings = around
+        self._line, self._lead, self._rest = line, lead, context.rest
+        self._context = context
         self._edits: dict[str, EditedText] = {}  # by the line's new text: some are asked for again
         self._clock = clock
         self._began: float | None = None  # to judge
@@ -59,7 +59,7 @@ class SyntaxJudge:
 
     def prepare(self) -> None:
         """See what is wrong around the cursor, which most of the time goes into."""
-        _ = self._around
+        _ = self._baseline
         self._began = None
 
     def accepts(self, text: str, replaced: int) -> bool:
@@ -83,31 +83,31 @@ class SyntaxJudge:
 
     @cached_property
     def _by_line(self) -> LineJudge:
-        return LineJudge(self._surroundings)
+        return LineJudge(self._context)
 
     def _is_whole(self, text: str, replaced: int) -> bool:
         edited = self._edited(text, replaced)
         if edited.tree is not None and not edited.faults:
-            return edited.is_python is not False or not self._around.is_python
-        is_old = not edited.num_here and edited.faults_around <= self._around.faults
+            return edited.is_python is not False or not self._baseline.is_python
+        is_old = not edited.num_here and edited.faults_around <= self._baseline.faults
         # Where the grammar cannot read the text around, it cannot tell what an insertion breaks.
-        is_unknown = edited.tree is None or self._around.is_torn
+        is_unknown = edited.tree is None or self._baseline.is_torn
         return (is_old or is_unknown) and self._by_line.accepts(text, replaced)
 
     def _may_grow(self, text: str, replaced: int) -> bool:
         """The text goes on with what the user has begun, and leaves nothing open of its own."""
         if not self._by_line.accepts(text, replaced):
             return False
-        around = self._around
-        ends = [around.closers[:count] for count in range(1, len(around.closers) + 1)]
+        baseline = self._baseline
+        ends = [baseline.closers[:count] for count in range(1, len(baseline.closers) + 1)]
         if self._line.language_id == "python":
             space = leading_space((self._lead + text).rpartition("\n")[2])
             ends.append(f"\n{space}    pass")
         if any(self._is_whole(text + end, replaced) for end in ends):
             return True
         edited = self._edited(text, replaced)
-        is_around_equal = edited.faults_around <= around.faults
-        return is_around_equal and 0 < edited.num_here <= around.num_here
+        is_around_equal = edited.faults_around <= baseline.faults
+        return is_around_equal and 0 < edited.num_here <= baseline.num_here
 
     def _edited(self, text: str, replaced: int = 0) -> EditedText:
         whole = self._lead + text + self._rest[replaced:]
@@ -116,7 +116,7 @@ class SyntaxJudge:
         return self._edits[whole]
 
     @cached_property
-    def _around(self) -> _Around:
+    def _baseline(self) -> _Baseline:
         """What no filling mends, and what the best one leaves."""
         without = self._line.without_block()
         faults = without.faults_around
@@ -130,7 +130,7 @@ class SyntaxJudge:
             if self._is_late or (not num_best and is_python):
                 break
         is_torn = bool(num_best and without.faults)
-        return _Around(is_torn, faults, num_here, best_closers, is_python)
+        return _Baseline(is_torn, faults, num_here, best_closers, is_python)
 
     def _filled(self) -> Iterator[tuple[EditedText, str]]:
         """The text with fillings, and the closers that they end with."""
@@ -146,3 +146,6 @@ class SyntaxJudge:
         lead = self._lead.rpartition("\n")[2]
         for filling in _PYTHON_LINES if self._line.language_id == "python" else ("",):
             yield self._line.with_text(leading_space(lead) + filling), ""
+
+
+Judge = LineJudge | SyntaxJudge

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 from engine.stopping.lines import indent_of
 from engine.stopping.repetition import unrepeated
-from lsp_server.completion.surroundings import Surroundings
-from lsp_server.prompt.extent import Extent
+from lsp_server.completion.cursor_context import CursorContext
+from lsp_server.prompt.scope import Scope
 from lsp_server.reasons import Reason
 
 _SENTINEL = re.compile(
@@ -21,7 +21,7 @@ _CLOSING_LINE = re.compile(r"\s*[)\]}]+[;,]?\s*")
 _FENCE = re.compile(r"\s*`{3,}[\w+#.-]*\s*")
 
 
-def plain(text: str, around: Surroundings) -> str | Reason:
+def plain(text: str, context: CursorContext) -> str | Reason:
     """LF line ends, and nothing from the first control token on.
 
     Where the document speaks of such tokens itself they are text.
@@ -29,7 +29,7 @@ def plain(text: str, around: Surroundings) -> str | Reason:
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     if not text:
         return Reason.MODEL_SAID_NOTHING
-    while (found := _SENTINEL.search(text)) and not _speaks_of(around, found.group()):
+    while (found := _SENTINEL.search(text)) and not _speaks_of(context, found.group()):
         if text[: found.start()].strip():
             return text[: found.start()]
         text = text[found.end() :]
@@ -38,82 +38,82 @@ def plain(text: str, around: Surroundings) -> str | Reason:
     return text
 
 
-def in_scope(text: str, around: Surroundings) -> str | Reason:
+def in_scope(text: str, context: CursorContext) -> str | Reason:
     """As many lines as were asked for, and none outside of the cursor's block."""
-    lines = _unfenced(text.split("\n"), around)
+    lines = _unfenced(text.split("\n"), context)
     first = next((n for n, line in enumerate(lines) if line.strip()), None)
     if first is None:
         return Reason.LEFT_SCOPE if text.strip() else text
-    if around.extent is Extent.ONE_LINE:
+    if context.scope is Scope.ONE_LINE:
         # A line end alone would only push the rest of the line down.
-        first = 0 if around.rest.strip() else first
+        first = 0 if context.rest.strip() else first
         return "\n".join(lines[: first + 1])
-    end = _block_end(lines, first, around)
-    if around.extent is Extent.DEEPER:
-        end = min(end, _deeper_end(lines, first, around))
+    end = _block_end(lines, first, context)
+    if context.scope is Scope.DEEPER:
+        end = min(end, _deeper_end(lines, first, context))
     kept = "\n".join(lines[:end])
     return kept if kept.strip() or not text.strip() else Reason.LEFT_SCOPE
 
 
-def without_repetition(text: str, _around: Surroundings) -> str | Reason:
+def without_repetition(text: str, _context: CursorContext) -> str | Reason:
     """Only the first copy of lines, or of characters in a line, that come again and again."""
     kept = unrepeated(text)
     return kept if kept.strip() or not text.strip() else Reason.REPEATS_ITSELF
 
 
-def _speaks_of(around: Surroundings, token: str) -> bool:
-    lines = (*around.above, around.before, around.rest, *around.below)
+def _speaks_of(context: CursorContext, token: str) -> bool:
+    lines = (*context.above, context.before, context.rest, *context.below)
     return any(token in line for line in lines)
 
 
-def _unfenced(lines: list[str], around: Surroundings) -> list[str]:
+def _unfenced(lines: list[str], context: CursorContext) -> list[str]:
     """The lines before a Markdown fence: models end code with one as in a chat.
 
     A document without line comments is prose, or may hold some, so that fences are its own.
     """
-    if not around.marks:
+    if not context.marks:
         return lines
-    whole = [around.before + lines[0], *lines[1:]]
+    whole = [context.before + lines[0], *lines[1:]]
     end = next((n for n, line in enumerate(whole) if _FENCE.fullmatch(line)), len(lines))
     return lines[:end]
 
 
-def _block_end(lines: list[str], first: int, around: Surroundings) -> int:
+def _block_end(lines: list[str], first: int, context: CursorContext) -> int:
     """The first line that is indented less than the cursor's block; behind it if it closes that."""
-    block = _block_indent(lines[first], around)
+    block = _block_indent(lines[first], context)
     for number in range(1, len(lines)):
         line = lines[number]
-        if line.strip() and indent_of(line) < block and not _is_directive(line, around):
-            return number + 1 if _closes(lines, number, around) else number
+        if line.strip() and indent_of(line) < block and not _is_directive(line, context):
+            return number + 1 if _closes(lines, number, context) else number
     return len(lines)
 
 
-def _block_indent(first_line: str, around: Surroundings) -> int:
+def _block_indent(first_line: str, context: CursorContext) -> int:
     """How deep the cursor's block stands; 0 where no line above can have opened one.
 
     At column 0 the text says itself which block it goes on with.
     """
-    block = indent_of(around.before + "x" if around.before else first_line)
-    is_opened = any(line.strip() and indent_of(line) < block for line in around.above)
-    return block if is_opened or around.is_cut else 0
+    block = indent_of(context.before + "x" if context.before else first_line)
+    is_opened = any(line.strip() and indent_of(line) < block for line in context.above)
+    return block if is_opened or context.is_cut else 0
 
 
-def _is_directive(line: str, around: Surroundings) -> bool:
+def _is_directive(line: str, context: CursorContext) -> bool:
     """A line of a preprocessor: those stand at column 0 in any block."""
-    return line.startswith("#") and "#" not in around.marks
+    return line.startswith("#") and "#" not in context.marks
 
 
-def _closes(lines: Sequence[str], number: int, around: Surroundings) -> bool:
+def _closes(lines: Sequence[str], number: int, context: CursorContext) -> bool:
     """The line closes what is open above it, and nothing behind the cursor does so already."""
     if _CLOSING_LINE.fullmatch(lines[number]) is None:
         return False
-    was, now = around.balance(), around.balance("\n".join(lines[: number + 1]))
+    was, now = context.balance(), context.balance("\n".join(lines[: number + 1]))
     return was is not None and now is not None and now.surplus <= was.surplus
 
 
-def _deeper_end(lines: list[str], first: int, around: Surroundings) -> int:
+def _deeper_end(lines: list[str], first: int, context: CursorContext) -> int:
     """The first line that is not deeper than the one that was continued, but for its closing."""
-    base = indent_of(around.before + lines[0] if around.before.strip() else lines[first])
+    base = indent_of(context.before + lines[0] if context.before.strip() else lines[first])
     base = min(base, indent_of(lines[first])) if first else base
     for number in range(first + 1, len(lines)):
         line = lines[number]

@@ -9,13 +9,11 @@ from typing import Any
 
 from lsprotocol import types
 
-from lsp_server.completion.completer import Answer, Completer
-from lsp_server.completion.cursor import Asked
+from lsp_server.completion.inline_completer import Answer, InlineCompleter
 from lsp_server.documents.documents import Documents
 from lsp_server.host.address import HostAddress
 from lsp_server.host.link import HostLink
 from lsp_server.privacy.permissions import Permissions
-from lsp_server.prompt.extent import Trigger
 from lsp_server.settings import Settings
 from tests.support.running_host import HeldEngine, RunningHost, running_host
 
@@ -30,7 +28,7 @@ class Connected:
     host: RunningHost
     documents: Documents
     link: HostLink
-    completer: Completer
+    completer: InlineCompleter
     version: int = 1
     row: int = 0
     column: int = 0
@@ -53,10 +51,12 @@ class Connected:
 
     def ask(self, uri: str = URI, **options: Any) -> asyncio.Task[Answer]:
         """Ask at the cursor."""
-        trigger = Trigger.INVOKED if options.pop("invoked", False) else Trigger.AUTOMATIC
+        kinds = types.InlineCompletionTriggerKind
+        kind = kinds.Invoked if options.pop("invoked", False) else kinds.Automatic
+        context = types.InlineCompletionContext(kind, options.pop("selected", None))
         position = options.pop("position", types.Position(self.row, self.column))
-        asked = Asked(uri, position, trigger, options.pop("selected", None))
-        return asyncio.create_task(self.completer.answer(asked))
+        params = types.InlineCompletionParams(context, types.TextDocumentIdentifier(uri), position)
+        return asyncio.create_task(self.completer.answer(params))
 
     async def texts(self, **options: Any) -> list[str]:
         """The texts of an answer's items."""
@@ -89,7 +89,7 @@ async def connected(
             path_of=permissions.path_of,
             watch=lambda *_: None,
         )
-        completer = Completer(
+        completer = InlineCompleter(
             documents, link, lambda: permissions, lambda: chosen, lambda snapshot: "\n"
         )
         link.connect()

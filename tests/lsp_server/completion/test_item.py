@@ -3,8 +3,7 @@
 import pytest
 
 from engine.host.protocol import Position
-from lsp_server.completion.item import Insertion, Selected, inline_item
-from lsp_server.completion.processed import Processed
+from lsp_server.completion.item import LineEdit, inline_item
 
 ENCODINGS = {"utf-8": 1, "utf-16-le": 2, "utf-32-le": 4}
 
@@ -14,12 +13,12 @@ def units(encoding: str):
     return lambda line, column: len(line[:column].encode(encoding)) // size
 
 
-def item(insertion: Insertion, line: str, encoding: str = "utf-16-le", **options):
+def item(edit: LineEdit, line: str, encoding: str = "utf-16-le", **options):
     made = inline_item(
-        insertion, line_text=line, to_client=units(encoding), completion_id="id-1", **options
+        edit, line_text=line, to_client=units(encoding), completion_id="id-1", **options
     )
     span = made.range
-    assert span.start.line == span.end.line == insertion.line
+    assert span.start.line == span.end.line == edit.line
     return made.insert_text, span.start.character, span.end.character
 
 
@@ -27,29 +26,29 @@ def item(insertion: Insertion, line: str, encoding: str = "utf-16-le", **options
     ("encoding", "start", "end"), [("utf-8", 7, 8), ("utf-16-le", 4, 5), ("utf-32-le", 3, 4)]
 )
 def test_the_range_is_in_the_clients_units(encoding, start, end):
-    insertion = Insertion.at_cursor(Position(2, 3), Processed("a)", 1))
-    assert item(insertion, "é🙂()", encoding) == ("a)", start, end)
+    edit = LineEdit.at(Position(2, 3), "a)", 1)
+    assert item(edit, "é🙂()", encoding) == ("a)", start, end)
 
 
 def test_the_item_begins_at_the_cursor_and_covers_what_it_repeats():
-    insertion = Insertion.at_cursor(Position(0, 2), Processed("a)", 1))
-    assert item(insertion, "f():") == ("a)", 2, 3)
+    edit = LineEdit.at(Position(0, 2), "a)", 1)
+    assert item(edit, "f():") == ("a)", 2, 3)
 
 
 def test_the_item_may_begin_at_the_lines_start():
-    insertion = Insertion.at_cursor(Position(0, 2), Processed("a)", 1))
-    assert item(insertion.from_line_start("f()"), "f()") == ("f(a)", 0, 3)
+    edit = LineEdit.at(Position(0, 2), "a)", 1)
+    assert item(edit.from_line_start("f()"), "f()") == ("f(a)", 0, 3)
 
 
 def test_line_ends_are_those_asked_for():
-    insertion = Insertion(0, 0, 0, "a\nb")
-    assert item(insertion, "")[0] == "a\nb"
-    assert item(insertion, "", line_end="\r\n")[0] == "a\r\nb"
+    edit = LineEdit(0, 0, 0, "a\nb")
+    assert item(edit, "")[0] == "a\nb"
+    assert item(edit, "", line_end="\r\n")[0] == "a\r\nb"
 
 
 def test_accepting_runs_the_command_with_the_completions_id():
     made = inline_item(
-        Insertion(0, 0, 0, "a"),
+        LineEdit(0, 0, 0, "a"),
         line_text="",
         to_client=units("utf-8"),
         completion_id="id-1",
@@ -60,7 +59,7 @@ def test_accepting_runs_the_command_with_the_completions_id():
 
 
 def test_a_completion_made_after_the_menus_item_contains_it():
-    selected = Selected(6, 9, "append")
+    selected = LineEdit(0, 6, 9, "append")
     assert selected.applied("items.app()") == "items.append()"
-    insertion = selected.followed_by(0, Processed("(x)", 2))
-    assert insertion == Insertion(0, 6, 11, "append(x)")
+    edit = selected.followed_by("(x)", 2)
+    assert edit == LineEdit(0, 6, 11, "append(x)")

@@ -7,24 +7,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.host.protocol import Position
-from lsp_server.completion.postprocess import process
-from lsp_server.completion.processed import Processed
-from lsp_server.completion.surroundings import Surroundings
+from lsp_server.completion.cursor_context import CursorContext
+from lsp_server.completion.postprocess import Processed, process
 from lsp_server.prompt.brackets import balance
-from lsp_server.prompt.extent import Extent
+from lsp_server.prompt.scope import Scope
 from lsp_server.reasons import Reason
 
 
-def around(document: str, extent: Extent = Extent.SEVERAL, language: str = "python"):
+def around(document: str, scope: Scope = Scope.SEVERAL, language: str = "python"):
     before, _, after = document.partition("|")
     line = before.count("\n")
     position = Position(line, len(before.rpartition("\n")[2]))
     lines = (before + after).split("\n")
-    return Surroundings.of(lines, position, extent=extent, language_id=language)
+    return CursorContext.of(lines, position, scope=scope, language_id=language)
 
 
-def shown(document: str, text: str, extent: Extent = Extent.SEVERAL) -> tuple[str, int]:
-    result = process(text, around(document, extent))
+def shown(document: str, text: str, scope: Scope = Scope.SEVERAL) -> tuple[str, int]:
+    result = process(text, around(document, scope))
     assert result.reason is None, result
     return result.text, result.replaced_chars_after_cursor
 
@@ -96,25 +95,25 @@ def test_what_the_text_repeats_of_the_lines_below_is_left_out(document, completi
 
 
 SCOPE = [
-    (Extent.ONE_LINE, "x = |", "1\ny = 2", "1"),
-    (Extent.ONE_LINE, "x = 1|", "\ny = 2\nz = 3", "\ny = 2"),
-    (Extent.DEEPER, "for a in |", "b:\n    go(a)\nx = 1", "b:\n    go(a)"),
-    (Extent.DEEPER, "x = |", "f(\n    1,\n)\ny = 2", "f(\n    1,\n)"),
-    (Extent.DEEPER, "x = |", "1\ny = 2", "1"),
-    (Extent.DEEPER, "x = {|", '\n    "a": 1,\n    "b": 2,\n}\ny', '\n    "a": 1,\n    "b": 2,\n}'),
-    (Extent.DEEPER, "    a()|", "\n    b()\n    c()", "\n    b()"),
-    (Extent.DEEPER, "    a()|", "\nif b:\n    c()\nd()", "\nif b:\n    c()"),
-    (Extent.SEVERAL, "x = |", "1\ny = 2", "1\ny = 2"),
-    (Extent.SEVERAL, "def f():\n    |\n\n\nz = 1", "a()\n\n\ndef g():\n    b()", "a()"),
-    (Extent.SEVERAL, "def f():\n    |\n\n\nz = 1", "a()\n    b()", "a()\n    b()"),
-    (Extent.SEVERAL, "class A:\n    def f(self):\n        |\n    x = 1", "a()\ny = 2", "a()"),
-    (Extent.SEVERAL, "function f() {\n  |", "a();\n}\nb();", "a();\n}"),
+    (Scope.ONE_LINE, "x = |", "1\ny = 2", "1"),
+    (Scope.ONE_LINE, "x = 1|", "\ny = 2\nz = 3", "\ny = 2"),
+    (Scope.DEEPER, "for a in |", "b:\n    go(a)\nx = 1", "b:\n    go(a)"),
+    (Scope.DEEPER, "x = |", "f(\n    1,\n)\ny = 2", "f(\n    1,\n)"),
+    (Scope.DEEPER, "x = |", "1\ny = 2", "1"),
+    (Scope.DEEPER, "x = {|", '\n    "a": 1,\n    "b": 2,\n}\ny', '\n    "a": 1,\n    "b": 2,\n}'),
+    (Scope.DEEPER, "    a()|", "\n    b()\n    c()", "\n    b()"),
+    (Scope.DEEPER, "    a()|", "\nif b:\n    c()\nd()", "\nif b:\n    c()"),
+    (Scope.SEVERAL, "x = |", "1\ny = 2", "1\ny = 2"),
+    (Scope.SEVERAL, "def f():\n    |\n\n\nz = 1", "a()\n\n\ndef g():\n    b()", "a()"),
+    (Scope.SEVERAL, "def f():\n    |\n\n\nz = 1", "a()\n    b()", "a()\n    b()"),
+    (Scope.SEVERAL, "class A:\n    def f(self):\n        |\n    x = 1", "a()\ny = 2", "a()"),
+    (Scope.SEVERAL, "function f() {\n  |", "a();\n}\nb();", "a();\n}"),
 ]
 
 
-@pytest.mark.parametrize(("extent", "document", "completion", "text"), SCOPE)
-def test_the_text_keeps_to_its_extent_and_block(extent, document, completion, text):
-    assert shown(document, completion, extent) == (text, 0)
+@pytest.mark.parametrize(("scope", "document", "completion", "text"), SCOPE)
+def test_the_text_keeps_to_its_scope_and_block(scope, document, completion, text):
+    assert shown(document, completion, scope) == (text, 0)
 
 
 INDENTATION = [
@@ -159,12 +158,12 @@ def test_control_tokens_end_the_text():
 
 
 def test_control_tokens_that_the_document_speaks_of_are_text():
-    speaking = Surroundings(('PRE = "<|fim_prefix|>"',), "PARTS = ", "", ())
+    speaking = CursorContext(('PRE = "<|fim_prefix|>"',), "PARTS = ", "", ())
     assert process('["<|fim_prefix|>"]', speaking).text == '["<|fim_prefix|>"]'
 
 
 def test_one_line_before_the_rest_of_a_line_is_no_line_end():
-    result = process("\nb = 2", around("a = |value", Extent.ONE_LINE))
+    result = process("\nb = 2", around("a = |value", Scope.ONE_LINE))
     assert result == Processed(reason=Reason.BLANK)
 
 

@@ -3,9 +3,8 @@
 import pytest
 
 from engine.host.protocol import Position
-from lsp_server.completion.postprocess import process
-from lsp_server.completion.processed import Processed
-from lsp_server.completion.surroundings import Surroundings
+from lsp_server.completion.cursor_context import CursorContext
+from lsp_server.completion.postprocess import Processed, process
 from lsp_server.reasons import Reason
 
 
@@ -13,7 +12,7 @@ def completed(document: str, text: str, language: str = "python") -> Processed:
     before, _, after = document.partition("|")
     position = Position(before.count("\n"), len(before.rpartition("\n")[2]))
     lines = (before + after).split("\n")
-    return process(text, Surroundings.of(lines, position, language_id=language))
+    return process(text, CursorContext.of(lines, position, language_id=language))
 
 
 BODY = "def f(s):\n    |\n\n\nprint(f(1))\n"

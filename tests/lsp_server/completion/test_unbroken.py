@@ -5,9 +5,8 @@ from itertools import islice
 import pytest
 
 from lsp_server.cli.code_places import LANGUAGES, CodePlace, is_broken
-from lsp_server.completion.postprocess import process
-from lsp_server.completion.processed import Processed
-from lsp_server.completion.surroundings import Surroundings
+from lsp_server.completion.cursor_context import CursorContext
+from lsp_server.completion.postprocess import Processed, process
 from lsp_server.completion.syntax_judge import SyntaxJudge
 from lsp_server.prompt.syntax import DocumentSyntax
 from lsp_server.reasons import Reason
@@ -20,7 +19,7 @@ def shown(place: CodePlace, answer: str) -> Processed:
     """What becomes of an answer, with all the time that it takes to judge it."""
     lines, position = place.lines, place.position
     line = DocumentSyntax(place.language_id).parsed_line(lines, position.line)
-    around = Surroundings.of(lines, position, language_id=place.language_id)
+    around = CursorContext.of(lines, position, language_id=place.language_id)
     assert line is not None
     return process(answer, around, SyntaxJudge(line, around, around.before, clock=lambda: 0.0))
 
@@ -162,7 +161,7 @@ def test_where_the_grammar_does_not_know_the_file_the_line_decides():
 def test_the_parser_has_little_time_and_then_the_line_decides():
     place = at("call(first, |)\n", "python")
     line = DocumentSyntax("python").parsed_line(place.lines, 0)
-    around = Surroundings.of(place.lines, place.position, language_id="python")
+    around = CursorContext.of(place.lines, place.position, language_id="python")
     assert line is not None
     ticks = iter(range(10**6))
     judge = SyntaxJudge(line, around, around.before, clock=lambda: float(next(ticks)))
@@ -180,18 +179,18 @@ def test_the_parser_has_little_time_and_then_the_line_decides():
 )
 def test_without_a_grammar_brackets_quotes_and_the_statements_end_decide(text, answer, expected):
     place = at(text, "ruby")
-    around = Surroundings.of(place.lines, place.position, language_id="ruby")
+    around = CursorContext.of(place.lines, place.position, language_id="ruby")
     made = process(answer, around)
     assert place.with_text(made.text, made.replaced_chars_after_cursor) == expected
 
 
 def test_without_a_grammar_half_a_header_is_not_shown():
     place = at("|\n", "ruby")
-    around = Surroundings.of(place.lines, place.position, language_id="ruby")
+    around = CursorContext.of(place.lines, place.position, language_id="ruby")
     assert process("if (x) {", around).reason is Reason.BREAKS_CODE
 
 
 def test_prose_may_leave_open_what_it_likes():
     place = at("It's (as they say |", "markdown")
-    around = Surroundings.of(place.lines, place.position, language_id="markdown")
+    around = CursorContext.of(place.lines, place.position, language_id="markdown")
     assert process('so "new', around).text == 'so "new'

@@ -1,20 +1,14 @@
 """Typing along a completion: what is left of it is answered from memory."""
 
-from dataclasses import dataclass
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lsprotocol.types import PositionEncodingKind
 
 from engine.host.protocol import Position
-from lsp_server.completion.type_through import Remainder, TypeThrough, fits
-
-
-@dataclass(frozen=True)
-class Document:
-    lines: tuple[str, ...]
-    position: Position
-    uri: str = "file:///a.py"
+from lsp_server.completion.anchor import Anchor
+from lsp_server.completion.completion_cache import CachedCompletion, CompletionCache
+from lsp_server.documents.document import Snapshot
 
 
 class Clock:
@@ -24,21 +18,21 @@ class Clock:
         return self.now
 
 
-def at_bar(text: str, uri: str = "file:///a.py") -> Document:
+def at_bar(text: str, uri: str = "file:///a.py") -> Anchor:
     before, _, after = text.partition("|")
     line = before.count("\n")
     position = Position(line, len(before.rpartition("\n")[2]))
-    return Document(tuple((before + after).split("\n")), position, uri)
+    lines = tuple((before + after).split("\n"))
+    document = Snapshot(uri, "python", 1, 1, lines, "\n", PositionEncodingKind.Utf16)
+    return Anchor(document, position, document, line)
 
 
-def remember(cache: TypeThrough, document: str, text: str, replaced: int = 0) -> None:
-    there = at_bar(document)
-    cache.remember(there, there.position, f"id {text}", text, replaced)
+def remember(cache: CompletionCache, document: str, text: str, replaced: int = 0) -> None:
+    cache.remember(at_bar(document), f"id {text}", text, replaced)
 
 
-def rests(cache: TypeThrough, document: str) -> list[tuple[str, int]]:
-    there = at_bar(document)
-    found = cache.remainders(there, there.position)
+def rests(cache: CompletionCache, document: str) -> list[tuple[str, int]]:
+    found = cache.remainders(at_bar(document))
     return [(each.text, each.replaced_chars_after_cursor) for each in found]
 
 
@@ -64,7 +58,7 @@ TYPED = [
 
 @pytest.mark.parametrize(("made", "text", "covers", "now", "left", "replaced"), TYPED)
 def test_the_rest_is_answered(made, text, covers, now, left, replaced):
-    cache = TypeThrough()
+    cache = CompletionCache()
     remember(cache, made, text, covers)
     assert rests(cache, now) == [(left, replaced)]
 
@@ -84,13 +78,13 @@ def test_the_rest_is_answered(made, text, covers, now, left, replaced):
     ],
 )
 def test_a_text_that_does_not_fit_gets_nothing(now):
-    cache = TypeThrough()
+    cache = CompletionCache()
     remember(cache, "x = |\nz", "foo(a)")
     assert rests(cache, now) == []
 
 
 def test_a_completion_is_shown_again_after_deleting_or_undoing():
-    cache = TypeThrough()
+    cache = CompletionCache()
     remember(cache, "x = |\nz", "foo(a)")
     assert rests(cache, "x = foa|\nz") == []
     assert rests(cache, "x = fo|\nz") == [("o(a)", 0)]
@@ -99,10 +93,10 @@ def test_a_completion_is_shown_again_after_deleting_or_undoing():
 
 
 def test_documents_are_kept_apart_and_can_be_forgotten():
-    cache = TypeThrough()
+    cache = CompletionCache()
     remember(cache, "x = |", "foo(a)")
     there = at_bar("x = |", uri="file:///b.py")
-    assert cache.remainders(there, there.position) == []
+    assert cache.remainders(there) == []
     cache.forget("file:///b.py")
     assert rests(cache, "x = |") == [("foo(a)", 0)]
     cache.forget("file:///a.py")
@@ -110,23 +104,23 @@ def test_documents_are_kept_apart_and_can_be_forgotten():
 
 
 def test_all_that_fit_are_answered_the_newest_first_each_once():
-    cache = TypeThrough()
+    cache = CompletionCache()
     remember(cache, "x = |", "foo(a)")
     remember(cache, "x = |", "foo(b)")
     remember(cache, "x = f|", "oo(a)")
     assert rests(cache, "x = fo|") == [("o(a)", 0), ("o(b)", 0)]
 
 
-def test_a_completion_is_known_by_its_id_and_by_how_much_of_it_is_typed():
-    cache = TypeThrough()
+def test_a_completion_keeps_its_id():
+    cache = CompletionCache()
     remember(cache, "x = |", "foo(a)")
     there = at_bar("x = fo|")
-    assert cache.remainders(there, there.position) == [Remainder("id foo(a)", "o(a)", 0, 2)]
+    assert cache.remainders(there) == [CachedCompletion("id foo(a)", "o(a)", 0)]
 
 
 def test_completions_expire():
     clock = Clock()
-    cache = TypeThrough(clock=clock)
+    cache = CompletionCache(clock=clock)
     remember(cache, "x = |", "foo(a)")
     clock.now = 299.0
     remember(cache, "x = |", "bar")
@@ -137,7 +131,7 @@ def test_completions_expire():
 
 
 def test_memory_is_bounded_in_items_and_in_characters():
-    cache = TypeThrough(max_items=3, max_chars=100)
+    cache = CompletionCache(max_items=3, max_chars=100)
     for number in range(10):
         remember(cache, "x = |", f"foo({number})")
     assert len(cache) == 3
@@ -152,24 +146,8 @@ TEXT = st.text(st.sampled_from("ab ()[]{}\"'\n🙂"), max_size=15)
 
 @given(above=TEXT, rest=TEXT, text=TEXT, data=st.data())
 def test_any_typed_beginning_leaves_exactly_the_rest(above, rest, text, data):
-    cache = TypeThrough()
+    cache = CompletionCache()
     remember(cache, f"{above}|{rest}", text)
     count = data.draw(st.integers(0, len(text)))
     left = [] if count == len(text) else [(text[count:], 0)]
     assert rests(cache, f"{above}{text[:count]}|{rest}") == left
-
-
-@pytest.mark.parametrize(
-    ("typed", "text", "is_finished", "expected"),
-    [
-        ("", "", False, True),
-        ("fo", "foo", False, True),
-        ("foo", "fo", False, True),  # it may still print it
-        ("foo", "fo", True, False),
-        ("foo", "foo", True, False),
-        ("foo", "foo", False, True),
-        ("fa", "foo", False, False),
-    ],
-)
-def test_a_running_generation_is_joined_while_it_fits(typed, text, is_finished, expected):
-    assert fits(typed, text, is_finished=is_finished) is expected

@@ -9,7 +9,7 @@ from engine.host.protocol import Position
 from engine.stopping.lines import columns, leading_space
 from lsp_server.prompt.brackets import Balance, balance
 from lsp_server.prompt.comments import UNPAIRED, comment_marks
-from lsp_server.prompt.extent import Extent
+from lsp_server.prompt.scope import Scope
 
 _WINDOW = 1_000  # lines on either side
 LONGEST_SIDE = 2_000  # characters of the cursor's line on either side that are read
@@ -19,14 +19,14 @@ _UNITS = (2, 3, 4, 8)
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class CursorContext:
     """The lines around a cursor, near enough to matter."""
 
     above: tuple[str, ...]
     before: str  # the cursor's line up to it
     rest: str  # and behind it
     below: tuple[str, ...]
-    extent: Extent = Extent.SEVERAL
+    scope: Scope = Scope.SEVERAL
     unit: str | None = None  # of indentation
     marks: tuple[str, ...] = ()  # of line comments
     is_cut: bool = False  # there is more above
@@ -38,7 +38,7 @@ class Surroundings:
         lines: Sequence[str],
         position: Position,
         *,
-        extent: Extent = Extent.SEVERAL,
+        scope: Scope = Scope.SEVERAL,
         language_id: str = "",
     ) -> Self:
         """Read them."""
@@ -49,7 +49,7 @@ class Surroundings:
             line[: position.character],
             line[position.character :],
             tuple(lines[row + 1 : row + 1 + _WINDOW]),
-            extent,
+            scope,
             _indent_unit(near),
             comment_marks(language_id),
             row > _WINDOW,

@@ -1,15 +1,12 @@
-"""A completion that the host is writing: who asks again while it runs, and types along, joins it."""
+"""A completion that the host is writing: later requests that match what is written share it."""
 
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from typing import NamedTuple
 
-from engine.host.protocol import Chunk, CompleteEvent, Done, Failed, Position
-from lsp_server.completion.cursor import Origin
-from lsp_server.completion.type_through import fits
-from lsp_server.documents.document import Snapshot
+from engine.host.protocol import Chunk, CompleteEvent, Done, Failed
+from lsp_server.completion.anchor import Anchor
 from lsp_server.host.client import HostGoneError, HostRefusedError
 from lsp_server.reasons import Reason
 
@@ -18,32 +15,26 @@ _UNWANTED = Failed("cancelled", "nobody waits for it")
 _GRACE_S = 0.15  # editors cancel a request before or after they send the next one
 
 
-class Reader(NamedTuple):
-    """What is done with a text: with its first piece, while the host goes on, and at its end."""
+class InFlightCompletion:
+    """One running completion, which is cancelled when nobody waits for it any more.
 
-    prepare: Callable[[], None]
-    finish: Callable[[Done], Reason | None]
-
-
-NOBODY = Reader(lambda: None, lambda _: None)
-
-
-class Generation:
-    """One running completion, which ends when nobody waits for it any more.
-
-    `events` are the host's. The reader has the last one before anyone who waits.
+    `events` are the host's. `on_first` is called at the first piece of text, while the host goes on;
+    `on_done` hears the end before anyone who waits, and tells why the text is not worth showing.
     """
 
     def __init__(
         self,
-        origin: Origin,
+        anchor: Anchor,
         events: AsyncGenerator[CompleteEvent],
-        reader: Reader,
+        *,
+        on_first: Callable[[], None] = lambda: None,
+        on_done: Callable[[Done], Reason | None] = lambda _: None,
     ) -> None:
-        self.origin = origin
-        self.reason: Reason | None = None  # why what was written is not worth showing
+        self.anchor = anchor
+        self.reason: Reason | None = None
         self._events = events
-        self._reader = reader
+        self._on_first = on_first
+        self._on_done = on_done
         self._text = ""
         self._outcome: Done | Failed | None = None
         self._changed = asyncio.Event()
@@ -57,16 +48,16 @@ class Generation:
         """Whether nothing more will come."""
         return self._outcome is not None
 
-    def may_serve(self, snapshot: Snapshot, position: Position) -> bool:
+    def may_serve(self, anchor: Anchor) -> bool:
         """Whether what was typed since agrees with the text so far."""
-        typed = self.origin.typed_since(snapshot, position)
+        typed = self.anchor.typed_until(anchor)
         return typed is not None and fits(typed, self._text, is_finished=self.is_finished)
 
-    async def outcome(self, snapshot: Snapshot, position: Position) -> Done | Failed | None:
-        """Wait for the end; None as soon as the text goes another way than the user."""
+    async def outcome(self, anchor: Anchor) -> Done | Failed | None:
+        """Wait for the end; None as soon as the text and the user's typing differ."""
         self._num_waiting += 1
         try:
-            while not self.is_finished and self.may_serve(snapshot, position):
+            while not self.is_finished and self.may_serve(anchor):
                 await self._changed.wait()
             return self._outcome
         finally:
@@ -105,11 +96,18 @@ class Generation:
             return
         if isinstance(event, Chunk):
             if not self._text:
-                self._reader.prepare()
+                self._on_first()
             self._text += event.text
         else:
             if isinstance(event, Done):
-                self.reason = self._reader.finish(event)
+                self.reason = self._on_done(event)
             self._outcome = event
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+def fits(typed: str, text: str, *, is_finished: bool) -> bool:
+    """A completion has printed what was typed since it began, or may still print it."""
+    if text.startswith(typed):
+        return not is_finished or len(typed) < len(text)
+    return not is_finished and typed.startswith(text)

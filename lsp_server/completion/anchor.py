@@ -1,0 +1,89 @@
+"""Where a completion begins: a position in the editor's text, or in one that is yet to come."""
+
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+from lsprotocol import types
+
+from engine.host.protocol import LineSplice, Position
+from lsp_server.completion.item import LineEdit
+from lsp_server.documents.document import Snapshot
+from lsp_server.prompt.brackets import balance
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A position in `snapshot`, which is the editor's `document` with another line `row`.
+
+    That line may be several where a completion is taken as accepted. `selected` is the item of the
+    editor's menu that is taken as accepted.
+    """
+
+    snapshot: Snapshot
+    position: Position
+    document: Snapshot = field(compare=False)
+    row: int = field(compare=False)
+    selected: LineEdit | None = field(default=None, compare=False)
+
+    @classmethod
+    def at(cls, params: types.InlineCompletionParams, document: Snapshot) -> Self:
+        """The position that is asked for; the menu's item, if one is selected, is in the text."""
+        position = document.position(params.position)
+        selected = _selected(params.context.selected_completion_info, document, position)
+        if selected is None:
+            return cls(document, position, document, position.line)
+        return cls(*_edited(document, selected), document, position.line, selected)
+
+    def accepting(self, text: str, replaced_chars_after_cursor: int) -> "Anchor":
+        """The text with a completion of this place, and the position behind it."""
+        edit = LineEdit.at(self.position, text, replaced_chars_after_cursor)
+        return Anchor(*_edited(self.snapshot, edit), self.document, self.row)
+
+    @property
+    def overlay(self) -> tuple[LineSplice, ...]:
+        """What makes the snapshot of the document."""
+        if self.snapshot is self.document:
+            return ()
+        num_added = len(self.snapshot.lines) - len(self.document.lines)
+        lines = self.snapshot.lines[self.row : self.row + 1 + num_added]
+        return (LineSplice(self.row, self.row + 1, lines),)
+
+    def typed_until(self, later: "Anchor") -> str | None:
+        """What was typed here before `later`; None where the text changed in any other way."""
+        old, new, row = self.snapshot.lines, later.snapshot.lines, self.position.line
+        below = later.position.line + 1
+        added = later.position.line - row
+        if added < 0 or len(new) != len(old) + added or later.snapshot.uri != self.snapshot.uri:
+            return None
+        if new[:row] != old[:row] or new[below:] != old[row + 1 :]:
+            return None
+        written = "\n".join((*new[row : below - 1], later.snapshot.prefix_of_line(later.position)))
+        before = self.snapshot.prefix_of_line(self.position)
+        if not written.startswith(before):
+            return None
+        typed = written[len(before) :]
+        old_rest = self.snapshot.rest_of_line(self.position)
+        rest = later.snapshot.rest_of_line(later.position)
+        return typed if rest in (old_rest, balance(typed).closers + old_rest) else None
+
+
+def _selected(
+    info: types.SelectedCompletionInfo | None, document: Snapshot, position: Position
+) -> LineEdit | None:
+    """The menu's item; one that does not end at the cursor is something else, as in Neovim."""
+    if info is None or not info.text:
+        return None
+    start, end = document.position(info.range.start), document.position(info.range.end)
+    if start.line != position.line or end.line != position.line:
+        return None
+    if not start.character <= position.character <= end.character:
+        return None
+    return LineEdit(position.line, start.character, end.character, info.text)
+
+
+def _edited(snapshot: Snapshot, edit: LineEdit) -> tuple[Snapshot, Position]:
+    """The text with `edit`, and the position behind what that wrote."""
+    row, line = edit.line, snapshot.line(edit.line)
+    *above, last = (line[: edit.start] + edit.text).split("\n")
+    lines = (*snapshot.lines[:row], *edit.applied(line).split("\n"), *snapshot.lines[row + 1 :])
+    return replace(snapshot, lines=lines), Position(row + len(above), len(last))

@@ -1,0 +1,191 @@
+"""Completions that the user types through: the rest of each is answered at once, from memory."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+from engine.host.protocol import Position
+from lsp_server.completion.anchor import Anchor
+from lsp_server.prompt.brackets import balance
+
+MAX_ITEMS = 250
+MAX_CHARS = 1_000_000
+LIFETIME_S = 300.0
+
+
+class CachedCompletion(NamedTuple):
+    """What is still to be typed of a completion."""
+
+    completion_id: str
+    text: str
+    replaced_chars_after_cursor: int
+
+
+class _Text(NamedTuple):
+    """A document's lines, and the hash of lines `start` to `end` (excluded).
+
+    A str keeps its hash, so hashing lines that have been seen before costs nanoseconds a line.
+    """
+
+    lines: tuple[str, ...]
+    hash_of: Callable[[int, int], int]
+
+    @classmethod
+    def of(cls, lines: tuple[str, ...]) -> "_Text":
+        return cls(lines, cache(lambda start, end: hash(lines[start:end])))
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A completion where it was made.
+
+    Above and below are hashes of lines, the cursor's own excluded.
+    """
+
+    completion_id: str
+    uri: str
+    line: int
+    above: int
+    below: int
+    before: str  # on the cursor's line
+    rest: str
+    text: str
+    replaced: int
+
+    def remainder(self, now: _Text, position: Position) -> CachedCompletion | None:
+        """What is left to type at `position`, if the text there is what this was made for."""
+        typed = self._typed(now.lines, position)
+        if typed is None or len(typed) >= len(self.text):
+            return None
+        rest: str | None = self.text[len(typed) :]
+        replaced = self._replaced(typed, now, position)
+        if replaced is None:
+            rest, replaced = self._before_closing_line(typed, now, position), 0
+        if rest is None or now.hash_of(0, self.line) != self.above:
+            return None
+        return CachedCompletion(self.completion_id, rest, replaced)
+
+    def _typed(self, lines: tuple[str, ...], position: Position) -> str | None:
+        """What has been typed since, if it is the text's beginning; its lines are few."""
+        before = lines[position.line][: position.character]
+        if position.line - self.line > self.text.count("\n"):
+            return None
+        whole = "\n".join((*lines[self.line : position.line], before))
+        typed = whole[len(self.before) :]
+        is_typed = whole.startswith(self.before) and self.text.startswith(typed)
+        return typed if is_typed else None
+
+    def _replaced(self, typed: str, now: _Text, position: Position) -> int | None:
+        """Characters behind the cursor that the rest replaces; None if what follows has changed.
+
+        An editor that closes what was just opened changes it by that alone, and one that lets the
+        user type over a closing bracket takes that away.
+        """
+        if now.hash_of(position.line + 1, len(now.lines)) != self.below:
+            return None
+        after = now.lines[position.line][position.character :]
+        for overtyped in range(self.replaced + 1):
+            if after == self.rest[overtyped:] and _contains(typed, self.rest[:overtyped]):
+                return self.replaced - overtyped
+        added = balance(typed).closers
+        if after != added + self.rest:
+            return None
+        return self.replaced + len(added) if _contains(self.text[len(typed) :], added) else 0
+
+    def _before_closing_line(self, typed: str, now: _Text, position: Position) -> str | None:
+        """The rest without its last line, where Enter between brackets has written that line."""
+        lines, below = now.lines, position.line + 1
+        inner, _, last = self.text[len(typed) :].rpartition("\n")
+        if not inner.strip() or lines[position.line][position.character :] or below >= len(lines):
+            return None
+        closing = balance(typed).closers + self.rest[self.replaced :]
+        is_same = lines[below].strip() == last.strip() == closing.strip() != ""
+        return inner if is_same and now.hash_of(below + 1, len(lines)) == self.below else None
+
+
+class CompletionCache:
+    """The last completions, each found again wherever the cursor stands within its text.
+
+    A completion holds as long as the text around it is what it was made for.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_items: int = MAX_ITEMS,
+        max_chars: int = MAX_CHARS,
+        lifetime_s: float = LIFETIME_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._max_items = max_items
+        self._max_chars = max_chars
+        self._lifetime_s = lifetime_s
+        self._clock = clock
+        self._expiry: OrderedDict[_Entry, float] = OrderedDict()  # the newest last
+        self._num_chars = 0
+
+    def __len__(self) -> int:
+        return len(self._expiry)
+
+    def remember(
+        self, anchor: Anchor, completion_id: str, text: str, replaced_chars_after_cursor: int = 0
+    ) -> None:
+        """Keep a completion made for `anchor`."""
+        snapshot, position = anchor.snapshot, anchor.position
+        entry = _Entry(
+            completion_id,
+            snapshot.uri,
+            position.line,
+            hash(snapshot.lines[: position.line]),
+            hash(snapshot.lines[position.line + 1 :]),
+            snapshot.prefix_of_line(position),
+            snapshot.rest_of_line(position),
+            text,
+            replaced_chars_after_cursor,
+        )
+        if entry in self._expiry:
+            self._drop(entry)
+        self._expiry[entry] = self._clock() + self._lifetime_s
+        self._num_chars += len(text)
+        while len(self._expiry) > self._max_items or self._num_chars > self._max_chars:
+            self._drop(next(iter(self._expiry)))
+
+    def remainders(self, anchor: Anchor) -> list[CachedCompletion]:
+        """What is left of completions that the text before the cursor leads into, newest first."""
+        self._expire()
+        position, now = anchor.position, _Text.of(anchor.snapshot.lines)
+        found: dict[str, CachedCompletion] = {}
+        for entry in reversed(self._expiry):
+            if entry.uri == anchor.snapshot.uri and entry.line <= position.line:
+                rest = entry.remainder(now, position)
+                if rest is not None:
+                    found.setdefault(rest.text, rest)
+        return list(found.values())
+
+    def prefer(self, completion_id: str) -> None:
+        """Have a completion come before all others, as if it were the newest."""
+        for entry in [one for one in self._expiry if one.completion_id == completion_id]:
+            self._expiry.move_to_end(entry)
+
+    def forget(self, uri: str) -> None:
+        """Drop what belongs to a document that was closed."""
+        for entry in [one for one in self._expiry if one.uri == uri]:
+            self._drop(entry)
+
+    def _expire(self) -> None:
+        now = self._clock()
+        while self._expiry and self._expiry[oldest := next(iter(self._expiry))] <= now:
+            self._drop(oldest)
+
+    def _drop(self, entry: _Entry) -> None:
+        del self._expiry[entry]
+        self._num_chars -= len(entry.text)
+
+
+def _contains(text: str, closers: str) -> bool:
+    """The text writes the closers itself, in their order."""
+    characters = iter(text)
+    return all(closer in characters for closer in closers)

@@ -1,0 +1,192 @@
+"""The completions that the host is asked for: one for each document, and one prefetched."""
+
+from collections.abc import Callable
+
+from engine.host.protocol import Bounds, CompleteRequest, Done, Position, Sampled
+from lsp_server.completion.anchor import Anchor
+from lsp_server.completion.completion_cache import CachedCompletion, CompletionCache
+from lsp_server.completion.cursor_context import CursorContext
+from lsp_server.completion.in_flight import InFlightCompletion
+from lsp_server.completion.judge import LineJudge
+from lsp_server.completion.postprocess import process
+from lsp_server.completion.syntax_judge import Judge, SyntaxJudge
+from lsp_server.documents.document import Snapshot
+from lsp_server.documents.documents import Documents
+from lsp_server.host.link import HostLink
+from lsp_server.prompt.place import Place
+from lsp_server.prompt.places import Places
+from lsp_server.prompt.scope import bounds_of, scope_at
+from lsp_server.prompt.text_place import place_by_text
+from lsp_server.reasons import Reason
+from lsp_server.settings import Settings
+
+CANCELLED = "cancelled"  # the finish reason where another request took the place
+
+
+class HostCompletions:
+    """Starts them, shares them, and puts what they write into the cache."""
+
+    def __init__(
+        self,
+        documents: Documents,
+        link: HostLink,
+        cache: CompletionCache,
+        settings: Callable[[], Settings],
+    ) -> None:
+        self.last: tuple[str, Done] | None = None  # of which document, and what was said
+        self._link = link
+        self._cache = cache
+        self._settings = settings
+        self._places = Places(documents.splices_since)
+        self._running: dict[str, InFlightCompletion] = {}
+        self._prefetch: InFlightCompletion | None = None
+        self._prefill: InFlightCompletion | None = None
+
+    def matching(self, anchor: Anchor) -> InFlightCompletion | None:
+        """What runs for this document or is prefetched, if its text may still be what is asked."""
+        for one in (self._running.get(anchor.document.uri), self._prefetch):
+            if one and not one.is_finished and one.may_serve(anchor):
+                return one
+        return None
+
+    def begin(
+        self, anchor: Anchor, sampling: Sampled | None, *, is_invoked: bool
+    ) -> InFlightCompletion:
+        """Start one in place of what runs for the document; `sampling` None is as the settings say."""
+        uri = anchor.document.uri
+        self._stop(uri)
+        self._running[uri] = self._start(anchor, sampling, is_invoked=is_invoked)
+        return self._running[uri]
+
+    def prefetch(self, anchor: Anchor, shown: CachedCompletion) -> None:
+        """Complete the text as it will be if what is shown is accepted; nobody waits for it."""
+        anchor = anchor.accepting(shown.text, shown.replaced_chars_after_cursor)
+        if self._cache.remainders(anchor):
+            return
+        if self._prefetch is None or self._prefetch.anchor != anchor:
+            self._end_ahead()
+            self._prefetch = self._start(anchor, is_ahead=True)
+
+    def prefill(self, snapshot: Snapshot, position: Position) -> None:
+        """Have the host read a prompt that is likely to be asked for."""
+        anchor = Anchor(snapshot, position, snapshot, position.line)
+        if snapshot.uri in self._running or position.line >= len(snapshot.lines):
+            return
+        if self.matching(anchor) is not None:
+            return  # what is prefetched has read it
+        if self._prefill is not None:
+            self._prefill.cancel()
+        request = self._request(anchor, Bounds(max_tokens=0), is_ahead=True)
+        self._prefill = InFlightCompletion(anchor, self._link.complete(request, snapshot))
+
+    def finished(self, completion: InFlightCompletion) -> None:
+        """Drop one that has ended."""
+        uri = completion.anchor.document.uri
+        if self._running.get(uri) is completion and completion.is_finished:
+            del self._running[uri]
+
+    def catch_up(self, uri: str) -> None:
+        """Do what was put off while the user typed."""
+        self._places.catch_up(uri)
+
+    def forget(self, uri: str) -> None:
+        """A document was closed."""
+        self._places.forget(uri)
+        self._stop(uri)
+
+    def stop_all(self) -> None:
+        """The editor goes."""
+        for uri in list(self._running):
+            self._stop(uri)
+        self._end_ahead()
+
+    def _stop(self, uri: str) -> None:
+        if (former := self._running.pop(uri, None)) is not None:
+            former.cancel()
+        self._end_ahead()
+
+    def _end_ahead(self) -> None:
+        for one in (self._prefetch, self._prefill):
+            if one is not None:
+                one.cancel()
+        self._prefetch = self._prefill = None
+
+    def _start(
+        self,
+        anchor: Anchor,
+        sampling: Sampled | None = None,
+        *,
+        is_invoked: bool = False,
+        is_ahead: bool = False,
+    ) -> InFlightCompletion:
+        place = self._place(anchor)
+        scope = scope_at(place, is_invoked=is_invoked, after_accept=is_ahead)
+        language_id = anchor.document.language_id
+        context = CursorContext.of(
+            anchor.snapshot.lines, anchor.position, scope=scope, language_id=language_id
+        )
+        judge = self._judge(anchor, context)
+        request = self._request(anchor, bounds_of(scope), sampling, is_ahead=is_ahead)
+        return InFlightCompletion(
+            anchor,
+            self._link.complete(request, anchor.document),
+            on_first=judge.prepare,
+            on_done=lambda done: self._keep(anchor, done, context, judge),
+        )
+
+    def _request(
+        self,
+        anchor: Anchor,
+        bounds: Bounds,
+        sampling: Sampled | None = None,
+        *,
+        is_ahead: bool = False,
+    ) -> CompleteRequest:
+        settings = self._settings()
+        return CompleteRequest(
+            client="",  # the link knows the rest
+            workspace="",
+            uri=anchor.document.uri,
+            version=0,
+            position=anchor.position,
+            overlay=anchor.overlay,
+            layout=settings.layout,
+            lookahead=settings.lookahead,
+            sampling=sampling or Sampled(settings.temperature, settings.seed),
+            bounds=Bounds(
+                max_tokens=min(bounds.max_tokens, settings.max_tokens),
+                single_line=bounds.single_line,
+                time_limit_ms=settings.time_limit_ms or bounds.time_limit_ms,
+                min_margin=bounds.min_margin,
+            ),
+            is_speculative=is_ahead,
+        )
+
+    def _place(self, anchor: Anchor) -> Place:
+        """By the syntax tree, which knows the editor's text alone, or else by the text."""
+        snapshot, position = anchor.snapshot, anchor.position
+        if snapshot is anchor.document:
+            return self._places.place(snapshot, position)
+        return place_by_text(snapshot.lines, position, snapshot.language_id)
+
+    def _judge(self, anchor: Anchor, context: CursorContext) -> Judge:
+        """Who knows whether a completion breaks code."""
+        line = self._places.parsed_line(anchor.document, anchor.row)
+        if line is None:
+            return LineJudge(context)
+        above = anchor.snapshot.lines[anchor.row : anchor.position.line]
+        return SyntaxJudge(line, context, "\n".join((*above, context.before)))
+
+    def _keep(
+        self, anchor: Anchor, done: Done, context: CursorContext, judge: Judge
+    ) -> Reason | None:
+        """Put what was written into the cache, or tell why it is nothing."""
+        self.last = anchor.document.uri, done
+        if done.finish_reason == CANCELLED:
+            return Reason.SUPERSEDED
+        if not done.text:
+            return Reason.MODEL_SAID_NOTHING
+        made = process(done.text, context, judge)
+        if made.reason is None:
+            self._cache.remember(anchor, done.id, made.text, made.replaced_chars_after_cursor)
+        return made.reason

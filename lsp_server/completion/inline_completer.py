@@ -1,0 +1,232 @@
+"""From a cursor to the items that an editor shows, or to the reason why there are none."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lsprotocol import types
+
+from engine.host.protocol import Done, Failed, Position, Sampled
+from lsp_server.completion.anchor import Anchor
+from lsp_server.completion.completion_cache import CachedCompletion, CompletionCache
+from lsp_server.completion.host_completions import HostCompletions
+from lsp_server.completion.in_flight import InFlightCompletion
+from lsp_server.completion.item import LineEdit, inline_item
+from lsp_server.documents.document import Snapshot
+from lsp_server.documents.documents import DocumentRefused, Documents
+from lsp_server.documents.encoding import from_code_points
+from lsp_server.host.link import HostLink
+from lsp_server.privacy.permissions import Permissions
+from lsp_server.reasons import HOST_TROUBLES, WITHDRAWN, Reason, failure_reason, host_reason
+from lsp_server.settings import Settings
+
+_LONGEST_LINE = 100_000  # characters; nobody writes such a line by hand
+_VARIETY = 0.8  # temperature of all candidates but the first
+_THIRD_S = 3.0  # give up on a third candidate after this
+_SECOND_S = 10.0  # give up on a second one after this; the user is waiting
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Items, the best first, or why there are none."""
+
+    items: tuple[types.InlineCompletionItem, ...] = ()
+    reason: Reason | None = None
+
+
+class InlineCompleter:
+    """Answers the requests of one editor."""
+
+    def __init__(
+        self,
+        documents: Documents,
+        link: HostLink,
+        permissions: Callable[[], Permissions],
+        settings: Callable[[], Settings],
+        line_end: Callable[[Snapshot], str],
+    ) -> None:
+        self._documents = documents
+        self._link = link
+        self._permissions = permissions
+        self._settings = settings
+        self._line_end = line_end
+        self._cache = CompletionCache()
+        self._last_positions: dict[str, Position] = {}  # by document
+        self._host = HostCompletions(documents, link, self._cache, settings)
+
+    @property
+    def last(self) -> tuple[str, Done] | None:
+        """Which document the host's last completion was of, and what it said of it."""
+        return self._host.last
+
+    async def answer(self, params: types.InlineCompletionParams) -> Answer:
+        """Answer from memory at once, else share what runs, else ask the host."""
+        anchor = self._anchor(params)
+        if isinstance(anchor, Reason):
+            return Answer(reason=anchor)
+        self._last_positions[anchor.document.uri] = anchor.position
+        silence, reason = self._permissions().silence(anchor.document), None
+        is_invoked = params.context.trigger_kind is types.InlineCompletionTriggerKind.Invoked
+        if is_invoked or not self._cache.remainders(anchor):
+            if silence is not None and not is_invoked:
+                return Answer(reason=silence)
+            reason = await self._complete(anchor, is_invoked=is_invoked)
+        found = self._cache.remainders(anchor)
+        if not found:
+            return Answer(reason=reason or Reason.MODEL_SAID_NOTHING)
+        if self._settings().speculate and silence is None:
+            # Later than soon: the answer goes out first.
+            asyncio.get_running_loop().call_later(0, self._prefetch, anchor, found[0])
+        shown = found if is_invoked else found[:1]
+        return Answer(tuple(self._item(anchor, one) for one in shown))
+
+    def prefill(self, uri: str, position: Position) -> None:
+        """Have the host read a prompt that is likely to be asked for."""
+        snapshot = self._documents.snapshot(uri)
+        if not isinstance(snapshot, Snapshot) or _is_long(snapshot, position.line):
+            return
+        if self.left_alone(uri) is None:
+            self._host.prefill(snapshot, position)
+
+    def prefill_again(self, uri: str) -> None:
+        """Have the host read the prompt where this document was completed last.
+
+        Other files may have changed meanwhile, which stand before it in the prompt.
+        """
+        if (position := self._last_positions.get(uri)) is not None:
+            self.prefill(uri, position)
+
+    def left_alone(self, uri: str) -> Reason | None:
+        """Why nothing is written in a document by itself; None where something is."""
+        snapshot = self._documents.snapshot(uri)
+        if isinstance(snapshot, DocumentRefused):
+            return snapshot.reason
+        permissions = self._permissions()
+        return permissions.refusal(snapshot) or permissions.silence(snapshot)
+
+    def hindrance(self, uri: str) -> Reason | None:
+        """Why nothing would be written now: the document's reason, or the host's."""
+        return self.left_alone(uri) or host_reason(self._link.state)
+
+    def catch_up(self, uri: str) -> None:
+        """Do what was put off while the user typed."""
+        self._host.catch_up(uri)
+
+    def forget(self, uri: str) -> None:
+        """A document was closed."""
+        self._cache.forget(uri)
+        self._host.forget(uri)
+        self._last_positions.pop(uri, None)
+
+    def stop_all(self) -> None:
+        """The editor goes."""
+        self._host.stop_all()
+
+    def _anchor(self, params: types.InlineCompletionParams) -> Anchor | Reason:
+        document, row = self._documents.snapshot(params.text_document.uri), params.position.line
+        if isinstance(document, DocumentRefused):
+            return document.reason
+        if _is_long(document, row):  # first: all else would look at the line
+            return Reason.LINE_TOO_LONG
+        if (reason := self._permissions().refusal(document)) is not None:
+            return reason
+        if not 0 <= row < len(document.lines):
+            return Reason.BAD_POSITION
+        return Anchor.at(params, document)
+
+    async def _complete(self, anchor: Anchor, *, is_invoked: bool) -> Reason | None:
+        """Have it completed; where the host ends in the middle of it, by the next one."""
+        reason = await self._ask_host(anchor, is_invoked=is_invoked)
+        if reason is Reason.HOST_UNREACHABLE and not self._is_outdated(anchor):
+            reason = await self._ask_host(anchor, is_invoked=is_invoked)
+        return reason
+
+    async def _ask_host(self, anchor: Anchor, *, is_invoked: bool) -> Reason | None:
+        """Have it completed, in several ways if the user asked; why there is nothing."""
+        state = await self._link.ready(lambda: not self._is_outdated(anchor))
+        if state != "ready":
+            return Reason.SUPERSEDED if self._is_outdated(anchor) else host_reason(state)
+        settings = self._settings()
+        if is_invoked:
+            return await self._candidates(anchor, settings)
+        if settings.debounce_ms:
+            await asyncio.sleep(settings.debounce_ms / 1000)
+        return await self._share_or_begin(anchor)
+
+    async def _candidates(self, anchor: Anchor, settings: Settings) -> Reason | None:
+        """Have several completions written, as long as that is quick; some say the same."""
+        began = time.monotonic()
+        first = Sampled(settings.temperature, settings.seed)
+        reason = await self._begin(anchor, first, is_invoked=True)
+        best = self._cache.remainders(anchor)[:1]
+        for number in range(1, 2 * settings.num_candidates - 1):
+            count = len(self._cache.remainders(anchor))
+            is_late = time.monotonic() - began > (_THIRD_S if count > 1 else _SECOND_S)
+            is_over = reason in HOST_TROUBLES or reason in WITHDRAWN
+            if is_over or is_late or count >= settings.num_candidates:
+                break
+            varied = Sampled(_VARIETY, (settings.seed + number) % 2**63)
+            await self._begin(anchor, varied, is_invoked=True)
+        for one in best:
+            self._cache.prefer(one.completion_id)
+        return reason
+
+    async def _share_or_begin(self, anchor: Anchor) -> Reason | None:
+        """Wait for a completion that matches: one that runs, or else a new one."""
+        while (running := self._host.matching(anchor)) is not None:
+            reason = await self._outcome(running, anchor)
+            if self._cache.remainders(anchor):
+                return None
+            if reason in HOST_TROUBLES:
+                return reason
+            # The user may have typed all of it, or something else by now.
+            if running.anchor == anchor and reason is not Reason.SUPERSEDED:
+                return reason
+        return await self._begin(anchor, None, is_invoked=False)
+
+    async def _begin(
+        self, anchor: Anchor, sampling: Sampled | None, *, is_invoked: bool
+    ) -> Reason | None:
+        if self._is_outdated(anchor):
+            return Reason.SUPERSEDED
+        running = self._host.begin(anchor, sampling, is_invoked=is_invoked)
+        return await self._outcome(running, anchor)
+
+    async def _outcome(self, running: InFlightCompletion, anchor: Anchor) -> Reason | None:
+        outcome = await running.outcome(anchor)
+        self._host.finished(running)
+        if isinstance(outcome, Failed):
+            return failure_reason(outcome.code)
+        # None: the user typed something else than what is written.
+        return Reason.SUPERSEDED if outcome is None else running.reason
+
+    def _prefetch(self, anchor: Anchor, shown: CachedCompletion) -> None:
+        if not self._is_outdated(anchor):
+            self._host.prefetch(anchor, shown)
+
+    def _is_outdated(self, anchor: Anchor) -> bool:
+        then, now = anchor.document, self._documents.snapshot(anchor.document.uri)
+        if isinstance(now, DocumentRefused):
+            return True
+        return (now.opening, now.version) != (then.opening, then.version)
+
+    def _item(self, anchor: Anchor, rest: CachedCompletion) -> types.InlineCompletionItem:
+        settings, document = self._settings(), anchor.document
+        edit = anchor.selected or LineEdit.at(anchor.position)
+        edit = edit.followed_by(rest.text, rest.replaced_chars_after_cursor)
+        line = document.line(edit.line)
+        if settings.range_from_line_start:
+            edit = edit.from_line_start(line)
+        return inline_item(
+            edit,
+            line_text=line,
+            to_client=lambda text, points: from_code_points(text, points, document.encoding),
+            completion_id=rest.completion_id,
+            line_end=self._line_end(document),
+            accept_command=settings.accept_command,
+        )
+
+
+def _is_long(snapshot: Snapshot, row: int) -> bool:
+    return len(snapshot.line(row)) > _LONGEST_LINE

@@ -1,0 +1,41 @@
+"""One line or several."""
+
+import pytest
+
+from lsp_server.prompt.place import Place
+from lsp_server.prompt.scope import Scope, bounds_of, scope_at
+
+
+@pytest.mark.parametrize("place", Place)
+def test_who_asks_gets_several_lines_without_a_time_limit(place):
+    bounds = bounds_of(scope_at(place, is_invoked=True))
+    assert not bounds.single_line
+    assert bounds.time_limit_ms is None
+
+
+@pytest.mark.parametrize(
+    ("place", "scope"),
+    [
+        (Place.MID_LINE, Scope.ONE_LINE),
+        (Place.COMMENT, Scope.ONE_LINE),
+        (Place.STRING, Scope.ONE_LINE),
+        (Place.EMPTY_BLOCK, Scope.SEVERAL),
+        (Place.BLANK_LINE, Scope.SEVERAL),
+        (Place.CODE, Scope.DEEPER),
+    ],
+)
+def test_the_place_decides_where_nobody_asked(place, scope):
+    assert scope_at(place) is scope
+
+
+def test_after_an_accept_the_user_wants_to_go_on():
+    assert scope_at(Place.CODE, after_accept=True) is Scope.SEVERAL
+    assert scope_at(Place.STRING, after_accept=True) is Scope.ONE_LINE
+
+
+def test_what_nobody_asked_for_ends_with_its_line_or_in_time():
+    assert bounds_of(Scope.ONE_LINE).max_tokens < bounds_of(Scope.SEVERAL).max_tokens
+    assert bounds_of(Scope.ONE_LINE).single_line
+    deeper, several = bounds_of(Scope.DEEPER), bounds_of(Scope.SEVERAL)
+    assert not deeper.single_line
+    assert deeper.time_limit_ms < several.time_limit_ms
