@@ -1,4 +1,4 @@
-"""How far two texts, or two lists of lines, begin alike."""
+"""How far two texts, or two lists of lines, begin and end alike."""
 
 from collections.abc import Sequence
 
@@ -9,6 +9,19 @@ def common_start(one: Sequence[str], other: Sequence[str]) -> int:
     while low < high:
         middle = (low + high + 1) // 2
         if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def common_end(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many items they end with alike."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        part = one[len(one) - middle : len(one) - low]
+        if part == other[len(other) - middle : len(other) - low]:
             low = middle
         else:
             high = middle - 1

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from engine.decoding.decoder import Drafter, NoDrafts
+from engine.drafting.edited_file import EditedFile
 from engine.drafting.lookahead import Knowledge, LookaheadDrafter
 from engine.drafting.open_buffers import OpenBuffers
 from engine.drafting.pool import NgramPool, PoolFullError
 from engine.drafting.recycler import Recycler
 from engine.drafting.text_lookup import TextLookup
 from engine.drafting.tree import Source
-from engine.drafting.workspace import Workspace
 from engine.lanes import Lane
 from engine.learning import Learning
 from engine.model.prompt import Prompt
@@ -19,7 +19,6 @@ from engine.model.tokenizer import Tokenizer
 from engine.request import CompletionRequest
 
 POOL_TOKENS = 8_000_000  # room for all texts let in, at well over one token a character
-_HEAD_CHARS, _REST_CHARS = 1_000_000, 500_000  # of the edited file, around the cursor
 _REMEMBERED_CONTEXT = 16  # tokens before a completion that are remembered with it
 
 
@@ -32,9 +31,9 @@ class Drafters:
 
     def make_lane(self) -> Lane:
         """An empty pool that learns with all others."""
-        acceptance = self._learning.tables["pool"]
+        acceptance, encode = self._learning.tables["pool"], self._tokenizer.encode
         pool = NgramPool(POOL_TOKENS, self._vocab_size, acceptance=acceptance)
-        return Lane(pool, OpenBuffers(Workspace(pool, self._tokenizer.encode)))
+        return Lane(pool, OpenBuffers(pool, encode), EditedFile(pool, encode))
 
     @contextmanager
     def drafter(self, lane: Lane, request: CompletionRequest, prompt: Prompt) -> Iterator[Drafter]:
@@ -43,21 +42,18 @@ class Drafters:
             yield NoDrafts()
             return
         pool, encode = lane.pool, self._tokenizer.encode
-        lane.buffers.sync(request.workspace, request.open_buffers)
-        mark = pool.mark()
-        try:
-            pool.add(encode(request.suffix[:_REST_CHARS]), Source.SUFFIX, request.path)
-            head = request.prefix.removesuffix(prompt.partial.decode("utf-8", "replace"))
-            pool.add(encode(head[-_HEAD_CHARS:]), Source.EDITED_FILE, request.path)
+        if lane.buffers.sync(request.workspace, request.open_buffers):
+            lane.edited.close()  # it comes again, behind them: the newest document is met first
+        partial = prompt.partial.decode("utf-8", "replace")
+        with lane.edited.completed(request, partial) as document:
             lookup = TextLookup(pool, self._tokenizer.vocabulary.bytes_of, encode)
             first_draft = lookup.draft(
                 prompt.context_ids, prompt.partial, MAX_ROWS // 2, owed=bool(prompt.dropped)
             )
             learning = self._learning
             known = Knowledge(pool, self._recycler, learning.tables, learning.budget)
-            yield LookaheadDrafter(request.lookahead, known, self.context(prompt), first_draft)
-        finally:
-            pool.rollback(mark)
+            context = self.context(prompt)
+            yield LookaheadDrafter(request.lookahead, known, context, document, first_draft)
 
     def remember(
         self, lane: Lane, request: CompletionRequest, prompt: Prompt, token_ids: Sequence[int]

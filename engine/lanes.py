@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from engine.drafting.edited_file import EditedFile
 from engine.drafting.open_buffers import OpenBuffers
 from engine.drafting.pool import NgramPool
 from engine.drafting.tree import Source
@@ -12,25 +13,28 @@ from engine.request import ClosedBuffers
 
 @dataclass(slots=True, eq=False)
 class Lane:
-    """A pool, and the open buffers of the workspace that was completed here last."""
+    """A pool, and what it holds of the workspace that was completed here last."""
 
     pool: NgramPool
     buffers: OpenBuffers
+    edited: EditedFile
     workspace: str = ""
     is_taken: bool = False
     closed: list[ClosedBuffers] = field(default_factory=list)  # meanwhile
 
     def forget(self, closed: ClosedBuffers) -> None:
-        """Draft no longer from buffers, nor from what was written in them or deleted anywhere."""
+        """Draft no longer from buffers, nor from what was written in them."""
         self.buffers.close(closed.workspace, closed.keys)
+        self.edited.forget(closed.workspace, closed.paths)
         self.pool.remove_all(Source.PREVIOUS_COMPLETION, closed.paths)
-        self.pool.remove_all(Source.DELETED)
 
     def leave(self) -> None:
-        """It is idle from now on."""
+        """It is idle from now on: nobody waits for what takes its time."""
         self.is_taken = False
         while self.closed:
             self.forget(self.closed.pop())
+        if self.pool.wasteful:
+            self.pool.compact()
 
 
 class Lanes:

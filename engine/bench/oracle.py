@@ -77,33 +77,39 @@ class Oracle:
 
     def _replay(self, item: _Encoded, tables: AcceptanceTables, score: OracleScore) -> None:
         """Play one target; afterwards the pool is as it was before."""
-        pool = self._pool
-        pool.acceptance = tables["pool"]
-        mark = pool.mark()
-        for ids in reversed(item.open_buffers if score.case.open_buffers else ()):
-            pool.add(ids, Source.OPEN_BUFFER)
-        pool.add(item.suffix, Source.SUFFIX)
-        pool.add(item.head, Source.EDITED_FILE)
-        played = 0
+        self._pool.acceptance = tables["pool"]
+        with self._pool.savepoint():
+            for ids in reversed(item.open_buffers if score.case.open_buffers else ()):
+                self._pool.add(ids, Source.OPEN_BUFFER)
+            self._pool.add(item.suffix, Source.SUFFIX)
+            score.tokens += self._play(item, tables, score)
+        score.items += 1
+
+    def _play(self, item: _Encoded, tables: AcceptanceTables, score: OracleScore) -> int:
+        """Write the target step by step; return its tokens."""
+        document = self._pool.add(item.head, Source.EDITED_FILE)
+        written, played = list(item.head), 0
         while played < len(item.target):
             began = time.perf_counter()
-            draft = self._draft(item, score.case.nodes, is_first=played == 0)
+            draft = self._draft(item, written, score.case.nodes, is_first=played == 0)
             micros = 1e6 * (time.perf_counter() - began)
             accepted = agreeing(draft, item.target[played:])
             emitted = item.target[played : played + int(accepted.sum()) + 1]
             tables.learn(draft, accepted)
-            pool.extend(emitted if played else self._resewn(item, emitted))
+            grown = emitted if played else self._resewn(item, emitted)
+            self._pool.extend(document, grown)
+            written += grown
             score.count(draft, accepted, micros, is_first=played == 0)
             played += len(emitted)
-        pool.rollback(mark)
-        score.items += 1
-        score.tokens += played
+        return played
 
-    def _draft(self, item: _Encoded, nodes: int, *, is_first: bool) -> Draft:
+    def _draft(
+        self, item: _Encoded, written: Sequence[int], nodes: int, *, is_first: bool
+    ) -> Draft:
         if is_first:
             piece = item.piece.encode("utf-8", "replace")
             return self._lookup.draft(item.head[-CONTEXT:], piece, nodes, owed=False)
-        return self._pool.draft(self._pool.tail(CONTEXT), nodes)
+        return self._pool.draft(written[-CONTEXT:], nodes)
 
     def _resewn(self, item: _Encoded, emitted: Sequence[int]) -> Sequence[int]:
         """The piece at the cursor and the first tokens as a text without a cursor has them.

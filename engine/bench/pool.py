@@ -19,8 +19,8 @@ from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 from engine.bench.figures import percentile
 from engine.drafting.pool import NgramPool
 from engine.drafting.pool.chains import CONTEXT
+from engine.drafting.tokenised_text import TokenisedText
 from engine.drafting.tree import Source
-from engine.drafting.workspace import Workspace
 
 POOL_TOKENS = 10_000_000
 TREE_NODES = 63  # with the current token's row, 64 rows
@@ -147,10 +147,15 @@ def _edits(
     rng: np.random.Generator,
 ) -> list[Callable[[], object]]:
     """Edits of a few characters at random places of one text."""
-    workspace, text = Workspace(pool, encode), "".join(lines)
-    workspace.open("edited.py", text)
-    starts = rng.integers(0, len(text) // 2, EDITS).tolist()
-    return [partial(workspace.change, "edited.py", start, start + 4, "value") for start in starts]
+    text = TokenisedText("".join(lines), encode)
+    document = pool.add(text.token_ids, Source.EDITED_FILE)
+
+    def edit(start: int) -> None:
+        edited = f"{text.text[:start]}value{text.text[start + 4 :]}"
+        pool.edit(document, *text.become(edited))
+
+    starts = rng.integers(0, len(text.text) // 2, EDITS).tolist()
+    return [partial(edit, start) for start in starts]
 
 
 def _time(calls: Sequence[Callable[[], object]]) -> list[float]:

@@ -32,12 +32,7 @@ class AcceptanceTable:
             raise ValueError("a prior holds one probability between 0 and 1 per cell")
         self._prior = prior.astype(np.float64)
         self.counts = np.zeros((2, prior.size))  # hits and trials, fading
-        self.probs = self._prior.copy()
-
-    def predict(self, cells: np.ndarray) -> np.ndarray:
-        """Probability that a node of each cell is accepted, given that its parent is."""
-        probs: np.ndarray = self.probs[cells]
-        return probs
+        self.probs = self._prior.copy()  # that a node is accepted, given that its parent is
 
     def learn(self, cells: np.ndarray, accepted: np.ndarray) -> None:
         """Count one trial per cell, accepted or not (bool), after fading by one step."""

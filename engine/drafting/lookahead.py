@@ -9,7 +9,7 @@ from engine.config import Lookahead
 from engine.decoding.decoder import VerifiedStep
 from engine.drafting.acceptance import AcceptanceTables
 from engine.drafting.budget import Budget
-from engine.drafting.pool import NgramPool
+from engine.drafting.pool import DocumentId, NgramPool
 from engine.drafting.recycler import Recycler
 from engine.drafting.tree import EMPTY_DRAFT, Draft, DraftTree, Source
 from engine.drafting.window import JacobiWindow
@@ -36,7 +36,7 @@ class Knowledge:
 class LookaheadDrafter:
     """Drafts for one completion from all that the engine knows.
 
-    `first_draft` is the text lookup of the first step, where the cursor may stand inside a token.
+    `document` of the pool ends where the completion begins, and grows with it. `first_draft` is the text lookup of the first step, where the cursor may stand inside a token.
     """
 
     def __init__(
@@ -44,10 +44,12 @@ class LookaheadDrafter:
         lookahead: Lookahead,
         knowledge: Knowledge,
         context: Sequence[int],
+        document: DocumentId,
         first_draft: Draft = EMPTY_DRAFT,
     ) -> None:
         self._lookahead = lookahead
         self._known = knowledge
+        self._document = document
         self._limits = _limits(lookahead)
         self._first_draft = first_draft
         self._window = _window(lookahead, knowledge, context)
@@ -76,7 +78,7 @@ class LookaheadDrafter:
             found = self._window.update(step.draft, step.chosen, step.verdict.num_accepted)
             for gram in found:
                 self._keep(gram)
-        known.pool.extend(step.verdict.token_ids)
+        known.pool.extend(self._document, step.verdict.token_ids)
 
     def learn(self, step: VerifiedStep) -> None:
         """Feed the tables and the budget."""
@@ -163,9 +165,9 @@ def select(draft: Draft, kept: np.ndarray) -> Draft:
     """Keep the nodes of the bool mask; a kept node's parent is kept."""
     if kept.all():
         return draft
-    places = np.append(np.cumsum(kept) - 1, -1).astype(np.int32)
+    indices = np.append(np.cumsum(kept) - 1, -1).astype(np.int32)
     parts = [column[kept] for column in draft]
-    parts[1] = places[parts[1]]
+    parts[1] = indices[parts[1]]
     return Draft(*parts)
 
 

@@ -1,50 +1,59 @@
-"""Open buffers as documents of the pool: between two requests only what changed is replaced."""
+"""Open buffers as documents of the pool: one that changed is removed and added again."""
 
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
-from engine.drafting.workspace import Workspace
+from engine.drafting.pool import DocumentId, NgramPool
+from engine.drafting.tokenised_text import Encode
+from engine.drafting.tree import Source
 from engine.request import Buffer
 
 MOST_CHARS = 2_000_000  # of all buffers; they leave the pool room for the edited file
 
 
+class _Held(NamedTuple):
+    """A buffer and its document."""
+
+    buffer: Buffer
+    document: DocumentId
+
+
 class OpenBuffers:
     """Keeps documents equal to the buffers that each workspace had at its last request."""
 
-    def __init__(self, documents: Workspace) -> None:
-        self._documents = documents
-        self._held: OrderedDict[str, list[Buffer]] = OrderedDict()  # by workspace
+    def __init__(self, pool: NgramPool, encode: Encode) -> None:
+        """Feed `pool`; `encode` takes any text and adds no special tokens."""
+        self._pool = pool
+        self._encode = encode
+        self._held: OrderedDict[str, list[_Held]] = OrderedDict()  # by workspace
 
-    def sync(self, workspace: str, buffers: Sequence[Buffer]) -> None:
+    def sync(self, workspace: str, buffers: Sequence[Buffer]) -> bool:
         """Hold `buffers` of a workspace, most related first, as many as find room.
 
-        The pool meets its newest document first, so the most related one is opened last. Other
-        workspaces stay while there is room, and go in the order of their last use.
+        The pool meets its newest document first, so the most related one is added last. Other
+        workspaces stay while there is room, and go in the order of their last use. Returns whether
+        any buffer was added.
         """
         wanted = _fitting(buffers)[::-1]
         held = self._held.setdefault(workspace, [])
         self._held.move_to_end(workspace)
         self._make_room(sum(len(buffer.text) for buffer in wanted))
         kept = 0
-        while kept < min(len(wanted), len(held)) and _is_same(held[kept], wanted[kept]):
+        while kept < min(len(wanted), len(held)) and held[kept].buffer == wanted[kept]:
             kept += 1
         self._close(workspace, kept)
-        self._documents.tidy()
-        for place, buffer in enumerate(wanted[:kept]):
-            if buffer is not held[place]:
-                self._documents.replace(_name(workspace, buffer), buffer.text)
-                held[place] = buffer
         for buffer in wanted[kept:]:
-            self._documents.open(_name(workspace, buffer), buffer.text)
-            held.append(buffer)
+            document = self._pool.add(self._encode(buffer.text), Source.OPEN_BUFFER, buffer.path)
+            held.append(_Held(buffer, document))
+        return kept < len(wanted)
 
     def close(self, workspace: str, keys: Collection[str]) -> None:
         """Hold these buffers of a workspace no longer."""
         held = self._held.get(workspace, [])
-        for buffer in [one for one in held if _key(one) in keys]:
-            self._documents.close(_name(workspace, buffer))
-            held.remove(buffer)
+        for one in [one for one in held if _key(one.buffer) in keys]:
+            self._pool.remove(one.document)
+            held.remove(one)
 
     def _make_room(self, num_chars: int) -> None:
         """Close workspaces, the least recently used first, until the last fits with `num_chars`."""
@@ -55,25 +64,17 @@ class OpenBuffers:
 
     def _num_chars_of_others(self) -> int:
         *others, _ = self._held.values()
-        return sum(len(buffer.text) for held in others for buffer in held)
+        return sum(len(one.buffer.text) for held in others for one in held)
 
     def _close(self, workspace: str, start: int) -> None:
-        """Close the buffers of a workspace from the place `start` on."""
+        """Close the buffers of a workspace from the index `start` on."""
         held = self._held[workspace]
         while len(held) > start:
-            self._documents.close(_name(workspace, held.pop()))
+            self._pool.remove(held.pop().document)
 
 
 def _key(buffer: Buffer) -> str:
     return buffer.key or buffer.path
-
-
-def _is_same(one: Buffer, other: Buffer) -> bool:
-    return _key(one) == _key(other)
-
-
-def _name(workspace: str, buffer: Buffer) -> str:
-    return f"{workspace}\0{_key(buffer)}"
 
 
 def _fitting(buffers: Sequence[Buffer]) -> list[Buffer]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from engine.common_start import common_start
+from engine.common_start import common_end, common_start
 from lsp_server.reasons import Reason
 
 _PLACEHOLDERS = re.compile(
@@ -187,7 +187,7 @@ class SecretLines:
         if lines is not self._lines:
             former = self._lines
             start = common_start(former, lines)
-            tail = common_start(former[start:][::-1], lines[start:][::-1])
+            tail = common_end(former[start:], lines[start:])
             end, added = len(former) - tail, len(lines) - len(former)
             new = _judged(lines[start : len(lines) - tail])
             self._found = {

@@ -1,11 +1,11 @@
 """Each completion has a lane for itself; a workspace comes back to the one that knows it."""
 
+from engine.drafting.edited_file import EditedFile
 from engine.drafting.open_buffers import OpenBuffers
 from engine.drafting.pool import NgramPool
 from engine.drafting.tree import Source
-from engine.drafting.workspace import Workspace
 from engine.lanes import Lane, Lanes
-from engine.request import Buffer, ClosedBuffers
+from engine.request import Buffer, ClosedBuffers, CompletionRequest
 
 
 def make_lanes() -> Lanes:
@@ -15,7 +15,7 @@ def make_lanes() -> Lanes:
         def encode(text: str) -> list[int]:
             return [ord(character) for character in text]
 
-        return Lane(pool, OpenBuffers(Workspace(pool, encode)))
+        return Lane(pool, OpenBuffers(pool, encode), EditedFile(pool, encode))
 
     return Lanes(make)
 
@@ -68,23 +68,45 @@ def test_tokens_are_those_of_all_lanes_and_completions_are_forgotten_in_all():
 CLOSED = ClosedBuffers("a", frozenset({"1"}), frozenset({"a.py"}), "", frozenset())
 
 
-def test_closed_buffers_what_was_written_in_them_and_what_was_deleted_are_forgotten():
+def test_closed_buffers_and_what_was_written_in_them_are_forgotten():
     lanes = make_lanes()
     with lanes.take("a") as lane:
         lane.buffers.sync("a", [Buffer("a.py", "\1\2\3", key="1")])  # characters are the tokens
         lane.pool.add([4, 5], Source.PREVIOUS_COMPLETION, "a.py")
         lane.pool.add([6, 7], Source.PREVIOUS_COMPLETION, "b.py")
-        lane.pool.add([8, 9], Source.DELETED)
     lanes.forget(CLOSED)
-    assert [follows(lane.pool, token) for token in (1, 4, 6, 8)] == [[], [], [7], []]
+    assert [follows(lane.pool, token) for token in (1, 4, 6)] == [[], [], [7]]
+
+
+def test_the_file_that_was_edited_last_is_forgotten_when_it_is_closed():
+    lanes = make_lanes()
+    with lanes.take("a") as lane, lane.edited.completed(edited("a", "a.py"), ""):
+        assert follows(lane.pool, 1) == [2]
+    lanes.forget(CLOSED)
+    assert follows(lane.pool, 1) == []
+
+
+def test_an_edited_file_stays_where_another_is_closed():
+    lanes = make_lanes()
+    with lanes.take("a") as lane, lane.edited.completed(edited("a", "b.py"), ""):
+        pass
+    lanes.forget(CLOSED)
+    assert follows(lane.pool, 1) == [2]
+    with lanes.take("b") as lane, lane.edited.completed(edited("b", "a.py"), ""):
+        pass
+    lanes.forget(CLOSED)
+    assert follows(lane.pool, 1) == [2]
+
+
+def edited(workspace, path):
+    return CompletionRequest("\1\2\n", "\1\2", path=path, workspace=workspace)
 
 
 def test_a_lane_in_use_forgets_when_it_is_left():
     lanes = make_lanes()
     with lanes.take("a") as lane:
-        mark = lane.pool.mark()
-        lanes.forget(CLOSED)
-        lane.pool.rollback(mark)
+        with lane.pool.savepoint():
+            lanes.forget(CLOSED)
         lane.pool.add([4, 5], Source.PREVIOUS_COMPLETION, "a.py")  # what was under way
     assert follows(lane.pool, 4) == []
 

@@ -11,7 +11,6 @@ class NaivePool:
     """Documents by id. Only what drafting may see is kept, so an edit is a slice assignment."""
 
     documents: dict[DocumentId, list[int]] = field(default_factory=dict)
-    newest: DocumentId | None = None
 
     def snapshot(self) -> "NaivePool":
         return copy.deepcopy(self)

@@ -126,13 +126,10 @@ class _Speaker:
 
     def answer(self, slot: CacheSlot, prompt: Sequence[int], max_tokens: int) -> _Answer:
         """Decode behind a slot that holds the prompt but for its last token."""
-        mark = self._known.pool.mark()
-        self._known.pool.add(prompt, Source.EDITED_FILE)
-        try:
+        with self._known.pool.savepoint():
+            drafter = self._drafter(prompt)
             began = time.perf_counter()
-            decoder = Decoder(
-                stepper_of(slot), self._drafter(prompt), Sampling(), Unconstrained(), lambda: False
-            )
+            decoder = Decoder(stepper_of(slot), drafter, Sampling(), Unconstrained(), lambda: False)
             token_ids: list[int] = []
             steps = 0
             for step in decoder.steps(prompt[-1], prompt, max_tokens):
@@ -141,14 +138,13 @@ class _Speaker:
                 if not self._end_ids.isdisjoint(step.token_ids):
                     break
             took = 1000 * (time.perf_counter() - began)
-        finally:
-            self._known.pool.rollback(mark)
         return _Answer(self._cut(token_ids[:max_tokens]), steps, took)
 
     def _drafter(self, prompt: Sequence[int]) -> Drafter:
         if self._lookahead.mode == "off":
             return NoDrafts()
-        return LookaheadDrafter(self._lookahead, self._known, prompt)
+        document = self._known.pool.add(prompt, Source.EDITED_FILE)
+        return LookaheadDrafter(self._lookahead, self._known, prompt, document)
 
     def _cut(self, token_ids: Sequence[int]) -> tuple[int, ...]:
         """Leave out what a step wrote behind an end of text."""

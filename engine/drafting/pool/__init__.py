@@ -3,8 +3,7 @@
 It knows token ids and sources, nothing of text, files, models or torch.
 """
 
-from engine.drafting.pool.document_log import Mark
 from engine.drafting.pool.documents import DocumentId
 from engine.drafting.pool.ngram_pool import NgramPool, PoolFullError
 
-__all__ = ["DocumentId", "Mark", "NgramPool", "PoolFullError"]
+__all__ = ["DocumentId", "NgramPool", "PoolFullError"]

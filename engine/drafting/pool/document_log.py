@@ -1,10 +1,9 @@
 """Documents in a token log, with an undo record of everything that is done to them."""
 
-from bisect import bisect_left, insort
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
-from typing import NamedTuple
 
 import numpy as np
 
@@ -14,19 +13,11 @@ from engine.drafting.pool.token_log import TokenLog
 from engine.drafting.tree import Source
 
 
-class Mark(NamedTuple):
-    """A state to return to. Marks nest: closing one closes all later ones."""
-
-    serial: int
-    num_changes: int
-
-
 @dataclass(frozen=True, slots=True)
 class _Change:
     """One operation: what it found and overwrote, in order."""
 
     length: int
-    newest: DocumentId | None
     slots: list[tuple[int, int]] = field(default_factory=list)  # slot, former content
     sources: list[tuple[int, np.ndarray]] = field(default_factory=list)  # slot, former bytes
     documents: list[tuple[DocumentId, Document | None]] = field(default_factory=list)
@@ -38,33 +29,25 @@ class DocumentLog:
     def __init__(self, capacity: int, vocab_size: int) -> None:
         self.log = TokenLog(capacity, vocab_size)
         self.documents: dict[DocumentId, Document] = {}
-        self.newest: DocumentId | None = None  # the document added last
         self.live = np.zeros(len(Source), np.int64)  # tokens by source of their document
-        self._order: dict[Source, list[DocumentId]] = {source: [] for source in Source}
+        self.num_savepoints = 0  # that are open
         self._ids = count(1)
-        self._serials = count(1)
-        self._marks: list[Mark] = []
         self._changes: list[_Change] = []
-
-    @property
-    def has_marks(self) -> bool:
-        """True while something may still be rolled back."""
-        return bool(self._marks)
 
     def begin(self) -> None:
         """Start an operation: it is rolled back whole."""
-        if not self._marks:
+        if not self.num_savepoints:
             self._changes.clear()
-        self._changes.append(_Change(self.log.length, self.newest))
+        self._changes.append(_Change(self.log.length))
 
     def new_id(self) -> DocumentId:
         """An id that was never used."""
         return DocumentId(next(self._ids))
 
     def oldest(self, source: Source) -> DocumentId | None:
-        """The first document of a source."""
-        order = self._order[source]
-        return order[0] if order else None
+        """The document of a source that was added first."""
+        own = (key for key, document in self.documents.items() if document.source is source)
+        return min(own, default=None)
 
     def put(self, document_id: DocumentId, document: Document | None) -> None:
         """Set what an id stands for; None forgets it."""
@@ -82,30 +65,24 @@ class DocumentLog:
             self._changes[-1].sources.append((low, self.log.sources[low:high].copy()))
             self.log.sources[low:high] = source
 
-    def mark(self) -> Mark:
-        """Open a mark."""
-        if not self._marks:
+    @contextmanager
+    def savepoint(self) -> Iterator[None]:
+        """Undo at the end, newest first, all operations that began meanwhile."""
+        if not self.num_savepoints:
             self._changes.clear()
-        mark = Mark(next(self._serials), len(self._changes))
-        self._marks.append(mark)
-        return mark
-
-    def rollback(self, mark: Mark) -> None:
-        """Undo all operations since `mark`, newest first, and close it."""
-        self.release(mark)
-        while len(self._changes) > mark.num_changes:
-            self._undo(self._changes.pop())
-
-    def release(self, mark: Mark) -> None:
-        """Close `mark`, keeping what was done. Raises ValueError for one that is closed."""
-        if mark not in self._marks:
-            raise ValueError("this mark was rolled back or released before")
-        del self._marks[self._marks.index(mark) :]
+        kept = len(self._changes)
+        self.num_savepoints += 1
+        try:
+            yield
+        finally:
+            self.num_savepoints -= 1
+            while len(self._changes) > kept:
+                self._undo(self._changes.pop())
 
     def compact(self) -> None:
         """Write all documents anew, in the order of their last edit, without anything dead."""
-        if self._marks:
-            raise ValueError("a pool with open marks cannot be compacted")
+        if self.num_savepoints:
+            raise ValueError("a pool with an open savepoint cannot be compacted")
         self._changes.clear()
         order = sorted(self.documents, key=lambda key: self.documents[key].newest_slot)
         texts = [self._content(self.documents[key]) for key in order]
@@ -131,15 +108,11 @@ class DocumentLog:
         for low, former in reversed(change.sources):
             self.log.sources[low : low + former.size] = former
         self.log.take_back(change.length)
-        self.newest = change.newest
 
     def _place(self, document_id: DocumentId, document: Document | None) -> None:
         former = self.documents.pop(document_id, None)
         if former is not None:
             self.live[former.source] -= former.length
-            order = self._order[former.source]
-            del order[bisect_left(order, document_id)]
         if document is not None:
             self.documents[document_id] = document
             self.live[document.source] += document.length
-            insort(self._order[document.source], document_id)

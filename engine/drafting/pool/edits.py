@@ -11,7 +11,7 @@ to the new piece:
     - A B > d e f g h < J     b C X G H I j
 
 A walk from B goes over the reference `>` to C X and by `j` back to J. No walk over the document
-meets d to h, but they still follow C, so deleted text may be drafted for a while.
+meets d to h.
 """
 
 import numpy as np
@@ -28,15 +28,14 @@ REWRITTEN_MOST = 2 * SHORT_PIECE + ORDER + 3  # slots of an edit beyond its own 
 
 def replace(
     held: DocumentLog, document_id: DocumentId, span: Span, ids: np.ndarray, source: Source
-) -> tuple[Piece, ...]:
-    """Replace `span` by `ids` int32 of `source`; return the slots that `span` had, now dead."""
+) -> None:
+    """Replace `span`, whose slots are dead from now on, by `ids` int32 of `source`."""
     document = held.documents[document_id]
     wide = _widened(document, span)
     new = _write(held, document, span, wide, ids, source)
     _redirect(held, document, wide, new)
     held.set_source(document.cut(wide.start, wide.end), Source.DEAD)
     held.put(document_id, document.replaced(wide, new))
-    return document.cut(span.start, span.end)
 
 
 def _widened(document: Document, span: Span) -> Span:

@@ -1,39 +1,25 @@
 """The pool's face: documents go in, are edited and removed; token trees come out."""
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 
 import numpy as np
 
 from engine.drafting.acceptance import AcceptanceTable
 from engine.drafting.pool.chains import CONTEXT, SEPARATOR
 from engine.drafting.pool.continuations import Continuation
-from engine.drafting.pool.document_log import DocumentLog, Mark
+from engine.drafting.pool.document_log import DocumentLog
 from engine.drafting.pool.documents import Document, DocumentId, Piece, Span
 from engine.drafting.pool.edits import REWRITTEN_MOST, replace
 from engine.drafting.pool.expansion import prior_acceptance
 from engine.drafting.tree import Draft, Source
 from engine.errors import ForegramError
 
-PRIORS: Mapping[Source, float] = {
-    Source.EDITED_FILE: 1.0,
-    Source.SUFFIX: 1.0,
-    Source.OPEN_BUFFER: 1.0,
-    Source.PREVIOUS_COMPLETION: 1.0,
-    Source.GENERATED: 1.0,
-    Source.DELETED: 0.5,
-    Source.REPOSITORY: 0.5,
-    Source.HISTORY: 0.1,
-    Source.LIBRARY: 0.1,
-}
+REPOSITORY_PRIOR = 0.5  # what an occurrence in it weighs, where one in a known file weighs 1
 BUDGETS: Mapping[Source, int] = {
     Source.PREVIOUS_COMPLETION: 1 << 16,
-    Source.DELETED: 1 << 14,
     Source.REPOSITORY: 4_000_000,
-    Source.HISTORY: 5_000_000,
-    Source.LIBRARY: 5_000_000,
 }
-# Who goes first when the log is full: what is least likely to be drafted.
-EVICTION = (Source.LIBRARY, Source.HISTORY, Source.DELETED, Source.REPOSITORY)
 
 
 class PoolFullError(ForegramError):
@@ -54,20 +40,19 @@ class NgramPool:
         capacity: int,
         vocab_size: int,
         *,
-        priors: Mapping[Source, float] = PRIORS,
         budgets: Mapping[Source, int] = BUDGETS,
         acceptance: AcceptanceTable | None = None,
     ) -> None:
         """Hold up to `capacity` tokens with ids below `vocab_size`.
 
-        `priors`: what an occurrence of a source weighs; absent ones are never drafted.
         `budgets`: most tokens of a source; beyond, its oldest documents go.
         `acceptance`: turns matches into probabilities, and may learn all the while.
         """
         self.acceptance = acceptance or AcceptanceTable(prior_acceptance())
         self._held = DocumentLog(capacity, vocab_size)
         self._vocab_size = vocab_size
-        self._priors = np.array([priors.get(source, 0.0) for source in Source])
+        self._priors = np.ones(len(Source))
+        self._priors[Source.REPOSITORY] = REPOSITORY_PRIOR
         self._budgets = dict(budgets)
 
     def __len__(self) -> int:
@@ -82,18 +67,19 @@ class NgramPool:
     @property
     def wasteful(self) -> bool:
         """True when half of the log is dead: `compact` in a quiet moment."""
-        return not self._held.has_marks and len(self) > 2 * int(self._held.live.sum()) + (1 << 12)
+        return len(self) > 2 * int(self._held.live.sum()) + (1 << 12)
 
     def length_of(self, document: DocumentId) -> int:
         """Tokens of a document."""
         return self._document(document).length
 
-    def tokens_of(self, document: DocumentId) -> np.ndarray:
-        """The tokens of a document, int32."""
-        return self._held.log.content(self._document(document).pieces)
+    def tail(self, document: DocumentId, num_tokens: int) -> np.ndarray:
+        """The last tokens of a document, int32, at most `num_tokens`."""
+        held = self._document(document)
+        return self._held.log.content(held.cut(max(0, held.length - num_tokens), held.length))
 
     def add(self, ids: Sequence[int] | np.ndarray, source: Source, name: str = "") -> DocumentId:
-        """Append a document, the newest one from now on. Raises PoolFullError."""
+        """Append a document, which is met first from now on. Raises PoolFullError."""
         content = self._checked(ids)
         self._make_room(content.size + 1)
         held = self._held
@@ -103,8 +89,12 @@ class NgramPool:
         pieces = (Piece(low, held.log.length),) if content.size else ()
         document = held.new_id()
         held.put(document, Document.of(name, source, pieces))
-        held.newest = document
-        self._keep_budget(source)
+        most = self._budgets.get(source)
+        while most is not None and held.live[source] > most:
+            oldest = held.oldest(source)
+            if oldest is None or oldest == document:  # one that is larger alone stays
+                break
+            self._drop(oldest)
         return document
 
     def edit(
@@ -118,8 +108,7 @@ class NgramPool:
             return
         self._make_room(content.size + REWRITTEN_MOST)
         self._held.begin()
-        former = replace(self._held, document, Span(start, end), content, source)
-        self._keep_deleted(former)
+        replace(self._held, document, Span(start, end), content, source)
 
     def remove(self, document: DocumentId) -> None:
         """Forget a document. Raises ValueError for an unknown one."""
@@ -135,34 +124,23 @@ class NgramPool:
             if held.source is source and (names is None or held.name in names):
                 self._drop(document)
 
-    def extend(self, ids: Sequence[int] | np.ndarray) -> None:
-        """Let generated tokens follow the newest document, inside it.
+    def extend(self, document: DocumentId, ids: Sequence[int] | np.ndarray) -> None:
+        """Let generated tokens follow a document, inside it. Raises ValueError.
 
         A full log ignores them: drafting loses a little, decoding nothing.
         """
-        content, held = self._checked(ids), self._held
-        if held.newest is None:
-            raise ValueError("no document is there to extend")
+        content, held, former = self._checked(ids), self._held, self._document(document)
         if held.log.free < content.size + REWRITTEN_MOST or not content.size:
             return
         held.begin()
-        document = held.documents[held.newest]
-        if not document.pieces or document.newest_slot != held.log.length - 1:
-            span = Span(document.length, document.length)
-            replace(held, held.newest, span, content, Source.GENERATED)
+        if not former.pieces or former.newest_slot != held.log.length - 1:
+            span = Span(former.length, former.length)
+            replace(held, document, span, content, Source.GENERATED)
             return
-        *pieces, last = document.pieces
+        *pieces, last = former.pieces
         held.log.write(content, Source.GENERATED)
         pieces.append(Piece(last.low, held.log.length))
-        held.put(held.newest, Document.of(document.name, document.source, tuple(pieces)))
-
-    def tail(self, num_tokens: int) -> np.ndarray:
-        """The last tokens of the newest document, int32, at most `num_tokens`."""
-        if self._held.newest is None:
-            return np.empty(0, np.int32)
-        document = self._held.documents[self._held.newest]
-        start = max(0, document.length - num_tokens)
-        return self._held.log.content(document.cut(start, document.length))
+        held.put(document, Document.of(former.name, former.source, tuple(pieces)))
 
     def draft(self, context_ids: Sequence[int] | np.ndarray, nodes: int) -> Draft:
         """The likeliest `nodes` tokens after a context, as a tree, best first."""
@@ -178,28 +156,19 @@ class NgramPool:
         """The likeliest `nodes` tokens of continuations that the caller changed, as a tree."""
         return self._held.log.draft_from(paths, nodes, self.acceptance)
 
-    def mark(self) -> Mark:
-        """Open a mark to roll back to. It holds up compaction until it is closed."""
-        return self._held.mark()
+    def savepoint(self) -> AbstractContextManager[None]:
+        """Undo at the end all that is done meanwhile, edits and removals too. They nest.
 
-    def rollback(self, mark: Mark) -> None:
-        """Undo all that was done since `mark`, edits and removals too, and close it."""
-        self._held.rollback(mark)
-
-    def release(self, mark: Mark) -> None:
-        """Keep what was done since `mark`, and close it."""
-        self._held.release(mark)
+        An open one holds up compaction.
+        """
+        return self._held.savepoint()
 
     def compact(self) -> None:
-        """Throw out what is dead: 80 ms a million tokens. Raises ValueError with open marks.
+        """Throw out what is dead: 80 ms a million tokens. Raises ValueError in a savepoint.
 
-        Deleted text goes too. Documents are then met in the order of their last edit.
+        Documents are then met in the order of their last edit.
         """
-        held = self._held
-        held.begin()
-        while (deleted := held.oldest(Source.DELETED)) is not None:
-            held.put(deleted, None)
-        held.compact()
+        self._held.compact()
 
     def _find(self, context_ids: Sequence[int] | np.ndarray) -> int:
         return self._held.log.find(np.asarray(context_ids[-CONTEXT:], np.int32), self._priors)
@@ -219,40 +188,20 @@ class NgramPool:
         held = self._held
         held.set_source(held.documents[document].pieces, Source.DEAD)
         held.put(document, None)
-        if held.newest == document:
-            held.newest = None
-
-    def _keep_budget(self, source: Source) -> None:
-        """Drop the oldest documents of a source; one that is larger alone stays."""
-        held, most = self._held, self._budgets.get(source)
-        while most is not None and held.live[source] > most:
-            oldest = held.oldest(source)
-            if oldest is None or oldest == held.newest:
-                return
-            self._drop(oldest)
-
-    def _keep_deleted(self, pieces: tuple[Piece, ...]) -> None:
-        document = Document.of("", Source.DELETED, pieces)
-        if not 0 < document.length <= self._budgets.get(Source.DELETED, 0):
-            return
-        self._held.set_source(pieces, Source.DELETED)
-        self._held.put(self._held.new_id(), document)
-        self._keep_budget(Source.DELETED)
 
     def _make_room(self, num_slots: int) -> None:
         held = self._held
         if held.log.free >= num_slots:
             return
-        if held.has_marks:
+        if held.num_savepoints:
             raise PoolFullError("the pool is full while a completion is under way")
         held.begin()
         wanted = num_slots + held.log.capacity // 8  # so that the next call finds room too
-        for source in EVICTION:
-            while held.log.capacity - self._num_live < wanted:
-                oldest = held.oldest(source)
-                if oldest is None:
-                    break
-                self._drop(oldest)
+        while held.log.capacity - self._num_live < wanted:
+            oldest = held.oldest(Source.REPOSITORY)  # what is least likely to be drafted
+            if oldest is None:
+                break
+            self._drop(oldest)
         self.compact()
         if held.log.free < num_slots:
             raise PoolFullError(f"{num_slots} tokens do not fit into the pool")

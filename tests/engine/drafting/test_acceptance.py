@@ -23,8 +23,7 @@ def draft(parents, sources, cells):
 
 
 def test_a_fresh_table_believes_its_prior():
-    table = AcceptanceTable(np.array([0.2, 0.7]))
-    assert table.predict(np.array([1, 0, 1])).tolist() == [0.7, 0.2, 0.7]
+    assert AcceptanceTable(np.array([0.2, 0.7])).probs.tolist() == [0.2, 0.7]
 
 
 def test_trials_move_the_prior_which_weighs_four_of_them():

@@ -1,6 +1,7 @@
 """The pool against a dictionary that does the same slowly, through any sequence of operations."""
 
 from collections import Counter
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ operations = st.lists(
         st.tuples(st.just("add"), texts),
         st.tuples(st.just("edit"), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), texts),
         st.tuples(st.just("remove"), st.floats(0, 1)),
-        st.tuples(st.just("extend"), texts),
+        st.tuples(st.just("extend"), st.floats(0, 1), texts),
     ),
     max_size=8,
 )
@@ -29,23 +30,23 @@ operations = st.lists(
 class Twins:
     """A pool and its naive twin, told the same things."""
 
-    def __init__(self, deleted_budget=0):
-        self.pool = NgramPool(4096, VOCABULARY, budgets={Source.DELETED: deleted_budget})
+    def __init__(self):
+        self.pool = NgramPool(4096, VOCABULARY)
         self.naive = NaivePool()
 
     def apply(self, operation):
         name, *arguments = operation
         if name == "add":
-            self.naive.newest = self.pool.add(arguments[0], Source.OPEN_BUFFER)
-            self.naive.documents[self.naive.newest] = list(arguments[0])
-        elif name == "extend" and self.naive.newest is not None:
-            self.pool.extend(arguments[0])
-            self.naive.documents[self.naive.newest] += arguments[0]
+            document = self.pool.add(arguments[0], Source.OPEN_BUFFER)
+            self.naive.documents[document] = list(arguments[0])
+        elif name == "extend" and self.naive.documents:
+            document = self._document(arguments[0])
+            self.pool.extend(document, arguments[1])
+            self.naive.documents[document] += arguments[1]
         elif name == "remove" and self.naive.documents:
             document = self._document(arguments[0])
             self.pool.remove(document)
             del self.naive.documents[document]
-            self.naive.newest = None if self.naive.newest == document else self.naive.newest
         elif name == "edit" and self.naive.documents:
             document = self._document(arguments[0])
             tokens = self.naive.documents[document]
@@ -59,7 +60,7 @@ class Twins:
 
     def agree(self, context):
         for document, tokens in self.naive.documents.items():
-            assert self.pool.tokens_of(document).tolist() == tokens
+            assert self.pool.tail(document, self.pool.length_of(document)).tolist() == tokens
         followers = self.naive.followers(context)
         expected = Counter(
             (match, self.naive.continuation(*place, 20)) for place, match in followers.items()
@@ -97,24 +98,40 @@ def test_any_sequence_of_operations_equals_a_dictionary_that_does_the_same(seque
 
 
 @settings(deadline=None, max_examples=200)
-@given(operations, operations, st.lists(texts, min_size=1, max_size=3), st.sampled_from([0, 50]))
-def test_a_rollback_undoes_appends_edits_and_removals(before, after, contexts, deleted_budget):
-    twins = Twins(deleted_budget)
+@given(operations, operations, st.lists(texts, min_size=1, max_size=3))
+def test_a_savepoint_undoes_appends_edits_and_removals(before, after, contexts):
+    twins = Twins()
     for operation in before:
         twins.apply(operation)
     naive, expected, size = twins.naive.snapshot(), drafts(twins.pool, contexts), len(twins.pool)
-    outer = twins.pool.mark()
-    for operation in after:
-        twins.apply(operation)
-        twins.pool.mark()
-    twins.pool.rollback(outer)
+    with ExitStack() as savepoints:
+        for operation in after:
+            savepoints.enter_context(twins.pool.savepoint())
+            twins.apply(operation)
     twins.naive = naive
     assert drafts(twins.pool, contexts) == expected
     assert len(twins.pool) == size
     for operation in after:  # and what comes next does not notice
         twins.apply(operation)
-    if not deleted_budget:
-        twins.agree(contexts[0])
+    twins.agree(contexts[0])
+
+
+@settings(deadline=None, max_examples=100)
+@given(operations, operations, operations, texts)
+def test_an_inner_savepoint_undoes_only_what_was_done_in_it(before, outer, inner, context):
+    twins = Twins()
+    for operation in before:
+        twins.apply(operation)
+    with twins.pool.savepoint():
+        for operation in outer:
+            twins.apply(operation)
+        naive, expected = twins.naive.snapshot(), drafts(twins.pool, [context])
+        with twins.pool.savepoint():
+            for operation in inner:
+                twins.apply(operation)
+        twins.naive = naive
+        assert drafts(twins.pool, [context]) == expected
+        twins.agree(context)
 
 
 @settings(deadline=None, max_examples=100)
@@ -187,9 +204,9 @@ def test_the_longest_match_is_drafted_first():
 
 def test_a_source_with_a_lower_prior_comes_second():
     pool = NgramPool(100, 20)
-    pool.add([1, 2, 10], Source.LIBRARY)
+    pool.add([1, 2, 10], Source.REPOSITORY)
     pool.add([1, 2, 11], Source.OPEN_BUFFER)
-    pool.add([1, 2, 12], Source.LIBRARY)
+    pool.add([1, 2, 12], Source.REPOSITORY)
     draft = pool.draft([1, 2], 1)
     assert (draft.tokens.tolist(), draft.sources.tolist()) == ([11], [Source.OPEN_BUFFER])
 
@@ -222,17 +239,12 @@ def test_a_new_token_is_passed_over():
     assert paths(pool.draft([1, 2, 40], 2)) == [(3,), (3, 4)]
 
 
-def test_deleted_text_is_drafted_for_a_while():
-    pool = NgramPool(300, 50, budgets={Source.DELETED: 4})
+def test_deleted_text_is_not_drafted():
+    pool = NgramPool(300, 50)
     document = pool.add(range(30), Source.OPEN_BUFFER)
     pool.edit(document, 3, 6, [40])
-    draft = pool.draft([1, 2], 9)
-    by_path = dict(zip(paths(draft), draft.sources.tolist(), strict=True))
-    assert draft.tokens[0] == 40
-    assert by_path[(3,)] == Source.DELETED
-    pool.edit(document, 20, 22, [41])  # the budget does not hold 5 tokens
+    assert (3,) not in paths(pool.draft([1, 2], 40))
     assert pool.draft([1, 2], 1).tokens.tolist() == [40]
-    assert Source.DELETED not in pool.draft([1, 2], 40).sources
 
 
 def test_the_oldest_documents_of_a_source_go_when_its_budget_is_spent():
@@ -248,7 +260,7 @@ def test_a_full_pool_throws_out_what_is_drafted_least():
     pool = NgramPool(100, 50)
     keep = pool.add([1, 2, 3] * 10, Source.OPEN_BUFFER)
     for _ in range(5):
-        pool.add([4, 5, 6] * 10, Source.LIBRARY)
+        pool.add([4, 5, 6] * 10, Source.REPOSITORY)
     assert pool.length_of(keep) == 30
     assert pool.draft([4], 1).tokens.tolist() == [5]
 
@@ -262,23 +274,22 @@ def test_a_text_that_cannot_fit_is_refused():
 
 def test_generated_tokens_beyond_the_capacity_are_ignored():
     pool = NgramPool(100, 50)
-    pool.add([1] * 50, Source.EDITED_FILE)
-    mark = pool.mark()
-    for _ in range(10):
-        pool.extend([2] * 20)
-    pool.rollback(mark)
-    assert pool.tail(3).tolist() == [1, 1, 1]
+    document = pool.add([1] * 50, Source.EDITED_FILE)
+    with pool.savepoint():
+        for _ in range(10):
+            pool.extend(document, [2] * 20)
+    assert pool.tail(document, 3).tolist() == [1, 1, 1]
 
 
-def test_the_tail_is_the_end_of_the_newest_document():
+def test_the_tail_is_the_end_of_a_document():
     pool = NgramPool(100, 50)
-    assert pool.tail(3).tolist() == []
     first = pool.add([1, 2, 3], Source.OPEN_BUFFER)
-    pool.add([4, 5], Source.EDITED_FILE)
+    second = pool.add([4, 5], Source.EDITED_FILE)
     pool.edit(first, 0, 1, [9])
-    pool.extend([6])
-    assert pool.tail(2).tolist() == [5, 6]
-    assert pool.tail(9).tolist() == [4, 5, 6]
+    pool.extend(second, [6])
+    assert pool.tail(second, 2).tolist() == [5, 6]
+    assert pool.tail(second, 9).tolist() == [4, 5, 6]
+    assert pool.tail(first, 9).tolist() == [9, 2, 3]
 
 
 @pytest.mark.parametrize("ids", [[50], [-1]])
@@ -304,24 +315,15 @@ def test_what_is_not_there_cannot_be_edited():
         pool.edit(document, 0, 0, [1])
 
 
-def test_a_mark_is_closed_once():
+def test_an_open_savepoint_holds_up_compaction():
     pool = NgramPool(100, 50)
-    outer, inner = pool.mark(), pool.mark()
-    pool.release(outer)
-    with pytest.raises(ValueError, match="before"):
-        pool.rollback(inner)
+    with pool.savepoint(), pytest.raises(ValueError, match="open savepoint"):
+        pool.compact()
     pool.compact()
 
 
-def test_an_open_mark_holds_up_compaction():
-    pool = NgramPool(100, 50)
-    pool.mark()
-    with pytest.raises(ValueError, match="open marks"):
-        pool.compact()
-
-
 def test_an_edited_pool_is_wasteful_until_it_is_compacted():
-    pool = NgramPool(20_000, 50, budgets={})
+    pool = NgramPool(20_000, 50)
     document = pool.add([1, 2, 3] * 10, Source.OPEN_BUFFER)
     found = [pool.wasteful]
     for _ in range(600):

@@ -1,0 +1,139 @@
+"""The pool holds the file that is typed in, for one completion after the other."""
+
+from collections import Counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine.drafting.edited_file import EditedFile
+from engine.drafting.pool import NgramPool, PoolFullError
+from engine.drafting.tree import Source
+from engine.request import CompletionRequest
+
+texts = st.text("ab \n", max_size=12)
+
+
+class Encoder:
+    """Characters are the tokens; counts those that were asked for."""
+
+    def __init__(self):
+        self.num_chars = 0
+
+    def __call__(self, text):
+        self.num_chars += len(text)
+        return [ord(char) for char in text]
+
+
+def make(capacity=10_000):
+    pool, encode = NgramPool(capacity, 128), Encoder()
+    return pool, encode, EditedFile(pool, encode)
+
+
+def request(prefix, suffix="", path="a.py", workspace="here"):
+    return CompletionRequest(prefix, suffix, path=path, workspace=workspace)
+
+
+def found(pool, context):
+    """What follows a context, as text, and where it stands."""
+    places = pool.continuations([ord(char) for char in context], 20)
+    return Counter(
+        (one.match, "".join(map(chr, one.tokens.tolist())), one.source) for one in places
+    )
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(texts, texts, st.sampled_from(["a.py", "b.py"])), min_size=1, max_size=6))
+def test_both_sides_of_the_cursor_are_drafted_from_as_if_they_had_just_been_added(states):
+    pool, _, file = make()
+    for prefix, suffix, path in states:
+        fresh = NgramPool(1000, 128)
+        for text, source in ((suffix, Source.SUFFIX), (prefix, Source.EDITED_FILE)):
+            fresh.add([ord(char) for char in text], source)
+        with file.completed(request(prefix, suffix, path), "") as document:
+            held = pool.tail(document, 100).tolist()
+            assert "".join(map(chr, held)) == prefix
+            for context in ("a", "b", " a", "\n", prefix[-4:]):
+                assert found(pool, context) == found(fresh, context)
+
+
+def test_what_may_still_change_before_the_cursor_is_left_out():
+    pool, _, file = make()
+    with file.completed(request("one\n    ret"), " ret") as document:
+        assert "".join(map(chr, pool.tail(document, 99).tolist())) == "one\n   "
+
+
+def test_generated_tokens_follow_the_file_until_the_completion_ends():
+    pool, _, file = make()
+    with file.completed(request("x = a", "\n"), "") as document:
+        pool.extend(document, [ord("b"), ord("c")])
+        assert found(pool, "ab") == {(2, "c", Source.GENERATED): 1}
+    with file.completed(request("x = a", "\n"), ""):
+        assert not found(pool, "a")
+
+
+def test_of_several_files_only_the_last_one_is_held():
+    pool, _, file = make()
+    for path, workspace in (("a.py", "here"), ("b.py", "here"), ("b.py", "there")):
+        with file.completed(request(f"{path[0]} {workspace}\n", "", path, workspace), ""):
+            pass
+    assert not found(pool, "a")
+    assert found(pool, "b") == {(1, " there\n", Source.EDITED_FILE): 1}
+
+
+def test_a_closed_file_is_forgotten_and_another_is_not():
+    pool, _, file = make()
+    with file.completed(request("ab\n", "cd"), ""):
+        pass
+    file.forget("there", {"a.py"})
+    file.forget("here", {"b.py"})
+    assert found(pool, "a")
+    file.forget("here", {"a.py"})
+    assert not found(pool, "a")
+    assert not found(pool, "c")
+
+
+def test_a_key_in_a_long_file_tokenises_a_few_lines():
+    pool, encode, file = make(1 << 18)
+    before, behind = "def one(value):\n" * 2000, "\n" + "    return value\n" * 2000
+    with file.completed(request(before, behind), ""):
+        pass
+    length = len(pool)
+    encode.num_chars = 0
+    for typed in ("r", "re", "ret", "ret\n", "ret\ny"):
+        with file.completed(request(before + typed, behind), ""):
+            pass
+    assert encode.num_chars < 200
+    assert len(pool) - length < 100
+
+
+def test_a_key_in_a_long_line_tokenises_its_end():
+    _, encode, file = make(1 << 18)
+    line = "x=1;" * 20_000
+    with file.completed(request(line), ""):
+        pass
+    encode.num_chars = 0
+    with file.completed(request(line + "y"), ""):
+        pass
+    assert encode.num_chars < 5000
+
+
+def test_a_key_in_a_file_beyond_the_bounds_tokenises_a_few_lines():
+    pool, encode, file = make(1 << 21)
+    before = "def one(value):\n" * 70_000
+    with file.completed(request(before + "x\n"), ""):
+        pass
+    encode.num_chars = 0
+    with file.completed(request(before + "x\ny\n"), "") as document:
+        assert 900_000 <= pool.length_of(document) <= 1_000_000
+    assert encode.num_chars < 200
+
+
+def test_a_file_that_no_longer_fits_is_given_up_and_may_come_again():
+    pool, _, file = make(200)
+    with file.completed(request("ab\n"), ""):
+        pass
+    with pytest.raises(PoolFullError), file.completed(request("x" * 300 + "\n"), ""):
+        pass
+    with file.completed(request("ab\n"), ""):
+        assert found(pool, "a") == {(1, "b\n", Source.EDITED_FILE): 1}
