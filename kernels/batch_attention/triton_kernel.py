@@ -14,6 +14,8 @@ Whatever rounds is written out as `fma`, and the compiler may fuse nothing by it
 with a mask and the one without then round alike.
 """
 
+from typing import Any
+
 import torch
 import triton
 import triton.language as tl
@@ -217,24 +219,44 @@ def batch_attention(
     programmatic: bool = False,
 ) -> None:
     """Two launches; `programmatic` lets each kernel start while the one before it ends."""
-    (_, heads, dim), kv_heads = queries.shape, keys.shape[0]
-    splits, scale = num_splits(kv_heads), _LOG2_E / dim**0.5
-    programs = batch.num_blocks * kv_heads
-    sizes = {
-        "GROUP": heads // kv_heads, "KV_HEADS": kv_heads, "D": dim, "SPLITS": splits,
-        "ROW_TILE": ROW_TILE, "KEY_TILE": KEY_TILE, "PDL": programmatic,
-        "num_warps": NUM_WARPS, "enable_fp_fusion": False, "launch_pdl": programmatic,
-    }  # fmt: skip
-    attend_kernel[(programs, splits)](
+    attend(queries, keys, values, batch, scratch, out, programmatic=programmatic)
+    constants = _constants(queries, keys, programmatic=programmatic)
+    programs, dim = batch.num_blocks * constants["KV_HEADS"], constants["D"]
+    combine_kernel[(programs, ROW_TILE // COMBINED_ROWS)](
+        scratch.partials, out, batch.lengths, batch.first_rows, batch.num_rows,
+        batch.block_sequences, batch.block_starts, _LOG2_E / dim**0.5,
+        ROWS=COMBINED_ROWS, CHUNK=combined_splits(constants["SPLITS"], dim, COMBINED_ROWS),
+        **constants,
+    )  # fmt: skip
+
+
+def attend(
+    queries: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    batch: BatchMetadata,
+    scratch: Scratch,
+    out: torch.Tensor,  # noqa: ARG001 - the second launch writes it
+    *,
+    programmatic: bool = False,
+) -> None:
+    """The first launch: leaves every split's share in `scratch`."""
+    constants = _constants(queries, keys, programmatic=programmatic)
+    attend_kernel[(batch.num_blocks * constants["KV_HEADS"], constants["SPLITS"])](
         queries, keys, values, scratch.partials,
         batch.paths, batch.bases, batch.lengths, batch.first_rows, batch.num_rows,
         batch.runs, batch.depths, batch.block_sequences, batch.block_starts,
         batch.block_first_runs, batch.block_end_runs,
-        scale, keys.stride(0), batch.capacity,
-        num_stages=NUM_STAGES, **sizes,
+        _LOG2_E / constants["D"] ** 0.5, keys.stride(0), batch.capacity,
+        num_stages=NUM_STAGES, **constants,
     )  # fmt: skip
-    combine_kernel[(programs, ROW_TILE // COMBINED_ROWS)](
-        scratch.partials, out, batch.lengths, batch.first_rows, batch.num_rows,
-        batch.block_sequences, batch.block_starts, scale,
-        ROWS=COMBINED_ROWS, CHUNK=combined_splits(splits, dim, COMBINED_ROWS), **sizes,
-    )  # fmt: skip
+
+
+def _constants(queries: torch.Tensor, keys: torch.Tensor, *, programmatic: bool) -> dict[str, Any]:
+    """What both kernels are compiled for."""
+    (_, heads, dim), kv_heads = queries.shape, keys.shape[0]
+    return {
+        "GROUP": heads // kv_heads, "KV_HEADS": kv_heads, "D": dim, "SPLITS": num_splits(kv_heads),
+        "ROW_TILE": ROW_TILE, "KEY_TILE": KEY_TILE, "PDL": programmatic,
+        "num_warps": NUM_WARPS, "enable_fp_fusion": False, "launch_pdl": programmatic,
+    }  # fmt: skip

@@ -1,5 +1,8 @@
 """How a product is cut: the table that both the kernels and their working memory follow."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 from kernels.scratch import Scratch, ScratchSize
@@ -27,6 +30,19 @@ class Tile:
     num_warps: int
 
 
+_overriding: ContextVar[Tile | None] = ContextVar("_overriding", default=None)
+
+
+@contextmanager
+def overridden(tile: Tile) -> Iterator[None]:
+    """Cut every product so, to measure what another cut gives."""
+    token = _overriding.set(tile)
+    try:
+        yield
+    finally:
+        _overriding.reset(token)
+
+
 def tile_for(
     num_outputs: int, num_inputs: int, rows: int, quantization: Quantization, *, whole: bool = False
 ) -> Tile:
@@ -34,6 +50,8 @@ def tile_for(
 
     `depth` and `splits` follow N, K and the quantization: a row has the same bits at any `rows`.
     """
+    if (tile := _overriding.get()) is not None:
+        return tile
     tiles = num_blocks(num_outputs)
     splits = 1 if whole else min(_PROGRAMS // tiles, _MOST_SPLITS, num_inputs // _SPLIT_INPUTS)
     splits = max(splits, 1)

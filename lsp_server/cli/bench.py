@@ -18,12 +18,12 @@ from engine.bench.decoding_options import DecodingOptions
 from engine.bench.fim import fim_json, fim_tables, run_fim
 from engine.bench.forced import load_forced
 from engine.bench.forms import forms_json, forms_table, measure_forms
-from engine.bench.gpu.findings import Findings
 from engine.bench.gpu.inputs import QUICK, Inputs, Sizes, Sources
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.picture import draw, plots_are_possible
+from engine.bench.gpu.profile import GpuProfile
 from engine.bench.gpu.run import GpuBench
-from engine.bench.gpu.shapes import ALL_SHAPES, QUICK_SHAPES, parse_shapes
+from engine.bench.gpu.shapes import ALL_SHAPES, PROFILE_SHAPES, QUICK_SHAPES, parse_shapes
 from engine.bench.gpu.tables import failures_table, section_table, thresholds_table
 from engine.bench.measured import Bench
 from engine.bench.oracle import Oracle, load_tokenizer
@@ -176,11 +176,12 @@ def bench_gpu(arguments: argparse.Namespace, settings: Settings) -> None:
         emoji=False,
     )
     inputs = _gpu_inputs(arguments, settings)
-    bench = GpuBench(machine, inputs, ProgressBars(errors), sizes)
+    kind = GpuProfile if arguments.profile else GpuBench
+    bench = kind(machine, inputs, ProgressBars(errors), sizes)
     saved = Path(f"{arguments.save}.json")
     bench.findings.save(saved)  # a folder that is not there is better told of now
-    can_draw = plots_are_possible()
-    if not can_draw:
+    can_draw = not arguments.profile and plots_are_possible()
+    if not can_draw and not arguments.profile:
         errors.print("foregram: no picture without matplotlib: pip install 'foregram[plots]'")
     for name in bench.run():
         bench.findings.save(saved)
@@ -190,23 +191,22 @@ def bench_gpu(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.json:
         sys.stdout.write(json.dumps(bench.findings.as_json()) + "\n")
     else:
-        _print_verdicts(console, bench.findings)
+        if not arguments.profile:
+            console.print(thresholds_table(bench.findings.thresholds))
+        if (failures := failures_table(bench.findings)) is not None:
+            console.print(failures)  # last of all
     if can_draw:  # at the end: a picture that fails takes no figures along
         draw(bench.findings.results, Path(f"{arguments.save}.png"))
-
-
-def _print_verdicts(console: Console, findings: Findings) -> None:
-    """Print the thresholds, and last of all the sections that could not be measured."""
-    console.print(thresholds_table(findings.thresholds))
-    if (failures := failures_table(findings)) is not None:
-        console.print(failures)
 
 
 def _gpu_inputs(arguments: argparse.Namespace, settings: Settings) -> Inputs:
     if arguments.chat and not arguments.model:
         raise ConfigurationError("--chat asks a real model: name one with --model")
+    if arguments.profile and (arguments.sets or arguments.model):
+        raise ConfigurationError("--profile measures kernels alone: no sets and no --model")
+    every = PROFILE_SHAPES if arguments.profile else ALL_SHAPES
     return Inputs(
-        shapes=parse_shapes(arguments.shapes or (QUICK_SHAPES if arguments.quick else ALL_SHAPES)),
+        shapes=parse_shapes(arguments.shapes or (QUICK_SHAPES if arguments.quick else every)),
         sources=Sources(
             cache_folder=settings.cache_folder,
             tokenizer=arguments.tokenizer,

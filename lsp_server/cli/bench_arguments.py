@@ -111,6 +111,11 @@ def _add_gpu(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--quick", action="store_true", help="0.5b alone, and few of everything")
     parser.add_argument(
+        "--profile",
+        action="store_true",
+        help="instead: where a step's time goes, kernel by kernel, of 0.5b and 7b by default",
+    )
+    parser.add_argument(
         "--tokenizer",
         metavar="DIR",
         type=Path,

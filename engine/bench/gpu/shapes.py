@@ -48,7 +48,7 @@ SHAPES = {  # of Qwen2.5-Coder
 }
 
 
-ALL_SHAPES, QUICK_SHAPES = ",".join(SHAPES), "0.5b"
+ALL_SHAPES, QUICK_SHAPES, PROFILE_SHAPES = ",".join(SHAPES), "0.5b", "0.5b,7b"
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,6 +207,18 @@ def test_gpu_prints_every_section_and_saves_them(no_gpu, replay_path, tmp_path, 
     assert saved.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_gpu_profile_prints_and_saves_its_sections_alone(no_gpu, tmp_path, capsys):
+    saved = tmp_path / "gpu"
+    assert cli.main(["bench", "gpu", "--profile", "--quick", "--save", str(saved)]) == 0
+    shown = capsys.readouterr().out
+    assert "gaps" in shown
+    assert "not measured" not in shown
+    answer = json.loads(saved.with_suffix(".json").read_text())
+    assert answer["failures"] == {}
+    assert answer["sections"]["cuts_0.5b_bf16"]["cases"][0]["is_ours"]
+    assert not saved.with_suffix(".png").exists()
+
+
 def test_gpu_ends_with_the_sections_that_failed(no_gpu, tmp_path, monkeypatch, capsys):
     """Whatever the library said, brackets and all; the figures of the others are a success."""
 
@@ -251,6 +263,7 @@ def test_gpu_goes_on_without_matplotlib(no_gpu, tmp_path, monkeypatch, capsys):
         (["gpu", "--quick", "--chat", "tasks.jsonl"], "--chat asks a real model"),
         (["gpu", "--quick", "missing.jsonl"], "there is no file missing.jsonl"),
         (["gpu", "--shapes", "8b"], "shape '8b' is none of"),
+        (["gpu", "--profile", "--model", "0.5b"], "--profile measures kernels alone"),
         (["gpu", "--quick", "--save", "missing/gpu"], "missing/gpu.json cannot be written"),
     ],
 )

@@ -1,0 +1,93 @@
+"""Products in other cuts than ours: what the table of tiles is to be checked against."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from engine.bench.gpu.cases import Cases, Notes, measure_cases
+from engine.bench.gpu.machine import Bandwidth, Machine
+from engine.bench.gpu.product_runs import ProductRuns
+from engine.bench.gpu.products import Product, products, rotated_weights, us_per_launch
+from engine.bench.gpu.shapes import Shape, quantization_name
+from engine.progress import Progress
+from kernels.product.tiles import Tile, overridden, tile_for
+from kernels.weight import Quantization
+
+_CUT_PRODUCTS: dict[Quantization, tuple[str, ...]] = {
+    "float": ("qkv", "down", "gate_up"),
+    "fp8": ("down",),
+    "int4": ("down",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CutTime:
+    """A product of one row in another cut. What has other splits has other bits."""
+
+    shape: str
+    product: str
+    quantization: str
+    splits: int
+    num_stages: int
+    num_warps: int
+    is_ours: bool
+    us: float
+    share_of_bandwidth: float
+
+
+def measure_cuts(
+    machine: Machine,
+    bandwidth: Bandwidth,
+    shape: Shape,
+    quantization: Quantization,
+    progress: Progress,
+) -> Cases[CutTime]:
+    """Time products of one row with our numbers of splits, stages and warps, and their neighbours."""
+    notes = Notes()
+    wanted = [one for one in products(shape.config) if one.name in _CUT_PRODUCTS[quantization]]
+    cuts = {product: neighbours(product, quantization) for product in wanted}
+    timed = (
+        (product.name, _time_cuts(machine, bandwidth, shape, product, quantization, tiles, notes))
+        for product, tiles in cuts.items()
+    )
+    total = sum(map(len, cuts.values()))
+    return measure_cases(machine, "timing other cuts", total, timed, progress, notes)
+
+
+def _time_cuts(
+    machine: Machine,
+    bandwidth: Bandwidth,
+    shape: Shape,
+    product: Product,
+    quantization: Quantization,
+    tiles: Sequence[Tile],
+    notes: Notes,
+) -> Iterator[CutTime]:
+    weights = rotated_weights(machine, product, quantization)
+    for tile in tiles:
+        us = None
+        with notes.catching(f"{product.name}, {tile}"), overridden(tile):
+            work = ProductRuns(machine, shape.config, weights[0], 1).work(product.name, weights)
+            us = us_per_launch(machine, work, len(weights))
+        if us is not None:
+            yield CutTime(
+                shape=shape.name,
+                product=product.name,
+                quantization=quantization_name(quantization),
+                splits=tile.splits,
+                num_stages=tile.num_stages,
+                num_warps=tile.num_warps,
+                is_ours=tile == tiles[0],
+                us=us,
+                share_of_bandwidth=1000 * bandwidth.floor_ms(weights[0].num_bytes) / us,
+            )
+
+
+def neighbours(product: Product, quantization: Quantization) -> list[Tile]:
+    """The tile that a product of one row takes, then others near it."""
+    ours = tile_for(product.outputs, product.inputs, 1, quantization)
+    most = max(1, product.inputs // ours.depth)
+    splits = sorted({max(1, ours.splits // 2), min(2 * ours.splits, 16, most)})
+    tiles = [ours, *(replace(ours, splits=count) for count in splits)]
+    tiles += [replace(ours, num_stages=count) for count in (2, 3, 4, 6) if count <= ours.num_stages]
+    tiles.append(replace(ours, num_stages=max(2, ours.num_stages - 1), num_warps=8))
+    return list(dict.fromkeys(tiles))
