@@ -1,8 +1,10 @@
 """Text by lines: what a line says, how deep it stands, where it begins."""
 
+import re
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
+_PIECE = re.compile(r"[^\n]*\n|[^\n]+")
 _TAB_WIDTH = 4  # columns; only comparisons matter, and a file seldom mixes tabs with blanks
 
 
@@ -66,9 +68,7 @@ class Written:
 
 def pieces(text: str) -> list[str]:
     """Split behind every line end."""
-    *ended, rest = text.split("\n")
-    parts = [line + "\n" for line in ended]
-    return [*parts, rest] if rest else parts
+    return _PIECE.findall(text)
 
 
 def leading_space(line: str) -> str:
@@ -93,12 +93,8 @@ def squeeze(text: str) -> str:
 
 def filled_lines(text: str) -> list[Line]:
     """The lines that are not blank, the last one also when its end is missing."""
-    lines, start = [], 0
-    for raw in text.split("\n"):
-        if line := raw.rstrip():
-            lines.append(Line(line, squeeze(line), start))
-        start += len(raw) + 1
-    return lines
+    found = ((match.group().rstrip(), match.start()) for match in _PIECE.finditer(text))
+    return [Line(line, squeeze(line), start) for line, start in found if line]
 
 
 def last_line(text: str) -> str:

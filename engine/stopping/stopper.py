@@ -7,12 +7,12 @@ from typing import NamedTuple
 from engine.config import StopRules
 from engine.request import FinishReason
 from engine.stopping.block import BlockRule
+from engine.stopping.confidence import ConfidenceRule
 from engine.stopping.indentation import IndentationRule
 from engine.stopping.lines import Written, pieces
 from engine.stopping.repetition import repetition_cut, repetition_held
 from engine.stopping.suffix import SuffixRule
 from engine.stopping.suffix_head import SuffixHead
-from engine.stopping.sureness import SurenessRule
 
 _PATIENCE = 1.5  # times the limit, for a text that is of no use as it stands; 2 is felt as waiting
 
@@ -25,7 +25,7 @@ class Stop(NamedTuple):
 
 
 class Stopper:
-    """Hears each token's text and says when to stop.
+    """Takes each token's text and says when to stop.
 
     Every rule but the time limit is a pure function of the text so far and looks at it once per
     line end and once per token, so plain and lookahead decoding stop at the same token. After a
@@ -46,7 +46,7 @@ class Stopper:
         self._suffix_rule = SuffixRule(SuffixHead.of(prefix, suffix))
         self._indentation_rule = IndentationRule.of(prefix, suffix)
         self._block_rule = BlockRule.of(prefix) if rules.block else None
-        self._sureness_rule = SurenessRule(rules.min_margin) if rules.min_margin > 0 else None
+        self._confidence_rule = ConfidenceRule(rules.min_margin) if rules.min_margin > 0 else None
         self._clock = clock
         self._began: float | None = None
         self._num_tokens = 0
@@ -67,8 +67,8 @@ class Stopper:
             # If the line goes, what stands before it is judged as if it had never begun.
             seen = seen if undecided is None else Written.of(self.text[:undecided])
         held = min(self._suffix_rule.held(seen), repetition_held(seen))
-        if self._sureness_rule is not None:
-            held = min(held, self._sureness_rule.held(seen))
+        if self._confidence_rule is not None:
+            held = min(held, self._confidence_rule.held(seen))
         return len(self.text[:held].rstrip())
 
     def push(self, delta: str, margin: float = 0.0) -> Stop | None:
@@ -77,8 +77,8 @@ class Stopper:
         `margin` is how far the token's score led the next best.
         """
         self._num_tokens += 1
-        if self._sureness_rule is not None:
-            self._sureness_rule.hear(margin)
+        if self._confidence_rule is not None:
+            self._confidence_rule.add(margin)
         if self._began is None:  # to read the prompt is no time of the completion
             self._began = self._clock()
         for piece in pieces(delta):
@@ -105,35 +105,33 @@ class Stopper:
         if self._block_rule is not None:
             cut = self._block_rule.judge(Written.of(text + "\n")).cut
             text = text if cut is None else self._without_overlap(text[:cut])
-        if self._sureness_rule is not None and self._written.growing is not None:
-            cut = self._sureness_rule.cut(Written.of(self.text + "\n"))
+        if self._confidence_rule is not None and self._written.growing is not None:
+            cut = self._confidence_rule.cut(Written.of(self.text + "\n"))
             text = text if cut is None else self._without_overlap(text[:cut])
         return Stop(reason, text)
 
     def _judge(self) -> Stop | None:
-        at_line_end = self._written.at_line_end
-        if self._rules.suffix and at_line_end:
-            cut = self._suffix_rule.cut(self._written)
-            if cut is not None:
-                return Stop(FinishReason.SUFFIX, self.text[:cut])
-        if self._rules.repetition:
-            cut = repetition_cut(self._written)
-            if cut is not None:
-                return Stop(FinishReason.REPETITION, self._without_blank_end(self.text[:cut]))
+        rules, seen, text = self._rules, self._written, self.text
+        if rules.suffix and seen.at_line_end and (cut := self._suffix_rule.cut(seen)) is not None:
+            return Stop(FinishReason.SUFFIX, text[:cut])
+        if rules.repetition and (cut := repetition_cut(seen)) is not None:
+            return Stop(FinishReason.REPETITION, self._without_blank_end(text[:cut]))
+        if (cut := self._block_end()) is not None:
+            return Stop(FinishReason.INDENTATION, self._without_overlap(text[:cut]))
+        return self._judge_line_end() if seen.at_line_end else None
+
+    def _block_end(self) -> int | None:
+        """Where the text leaves the cursor's block."""
         if self._rules.indentation:
             cut = self._indentation_rule.cut(self._written)
             if cut is not None:
-                return Stop(FinishReason.INDENTATION, self._without_overlap(self.text[:cut]))
-        if self._block_rule is not None:
-            cut = self._block_rule.judge(self._written).cut
-            if cut is not None:
-                return Stop(FinishReason.INDENTATION, self._without_overlap(self.text[:cut]))
-        return self._judge_line_end() if at_line_end else None
+                return cut
+        return None if self._block_rule is None else self._block_rule.judge(self._written).cut
 
     def _judge_line_end(self) -> Stop | None:
         text, rules = self.text, self._rules
-        if self._sureness_rule is not None:
-            cut = self._sureness_rule.cut(self._written)
+        if self._confidence_rule is not None:
+            cut = self._confidence_rule.cut(self._written)
             if cut is not None:
                 return Stop(FinishReason.UNSURE, self._without_overlap(text[:cut]))
         if rules.single_line and text.strip():

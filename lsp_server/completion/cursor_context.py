@@ -8,7 +8,7 @@ from typing import Self
 from engine.host.protocol import Position
 from engine.stopping.lines import columns, leading_space
 from lsp_server.prompt.brackets import Balance, balance
-from lsp_server.prompt.comments import UNPAIRED, comment_marks
+from lsp_server.prompt.comments import UNPAIRED, comment_signs
 from lsp_server.prompt.scope import Scope
 
 _WINDOW = 1_000  # lines on either side
@@ -28,7 +28,7 @@ class CursorContext:
     below: tuple[str, ...]
     scope: Scope = Scope.SEVERAL
     unit: str | None = None  # of indentation
-    marks: tuple[str, ...] = ()  # of line comments
+    comment_signs: tuple[str, ...] = ()  # of line comments
     is_cut: bool = False  # there is more above
     language_id: str = ""
 
@@ -41,7 +41,7 @@ class CursorContext:
         scope: Scope = Scope.SEVERAL,
         language_id: str = "",
     ) -> Self:
-        """Read them."""
+        """The context of a position in `lines`."""
         row, line = position.line, lines[position.line]
         near = lines[max(row - _UNIT_LINES, 0) : row + _UNIT_LINES]
         return cls(
@@ -51,14 +51,14 @@ class CursorContext:
             tuple(lines[row + 1 : row + 1 + _WINDOW]),
             scope,
             _indent_unit(near),
-            comment_marks(language_id),
+            comment_signs(language_id),
             row > _WINDOW,
             language_id,
         )
 
     @property
     def is_free(self) -> bool:
-        """Brackets and quotes stand here as they like."""
+        """Whether brackets and quotes need no partner in this language."""
         return self.language_id in UNPAIRED
 
     @property
@@ -74,7 +74,7 @@ class CursorContext:
         head, tail = self.head, "\n".join((self.rest[replaced:], *self.below))
         if len(head) + len(tail) > _MOST_CHARS:
             return None
-        return balance(head + text + tail, self.marks)
+        return balance(head + text + tail, self.comment_signs)
 
 
 def _indent_unit(lines: Iterable[str]) -> str | None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from engine.host.protocol import Bounds, CompleteRequest, Done, Position, Sampled
 from lsp_server.completion.anchor import Anchor
 from lsp_server.completion.completion_cache import CachedCompletion, CompletionCache
@@ -86,7 +88,7 @@ class HostCompletions:
             del self._running[uri]
 
     def catch_up(self, uri: str) -> None:
-        """Do what was put off while the user typed."""
+        """Parse what was put off while the user typed."""
         self._places.catch_up(uri)
 
     def forget(self, uri: str) -> None:
@@ -95,7 +97,7 @@ class HostCompletions:
         self._stop(uri)
 
     def stop_all(self) -> None:
-        """The editor goes."""
+        """The editor disconnects."""
         for uri in list(self._running):
             self._stop(uri)
         self._end_ahead()
@@ -153,11 +155,10 @@ class HostCompletions:
             layout=settings.layout,
             lookahead=settings.lookahead,
             sampling=sampling or Sampled(settings.temperature, settings.seed),
-            bounds=Bounds(
+            bounds=replace(
+                bounds,
                 max_tokens=min(bounds.max_tokens, settings.max_tokens),
-                single_line=bounds.single_line,
                 time_limit_ms=settings.time_limit_ms or bounds.time_limit_ms,
-                min_margin=bounds.min_margin,
             ),
             is_speculative=is_ahead,
         )
@@ -170,7 +171,7 @@ class HostCompletions:
         return place_by_text(snapshot.lines, position, snapshot.language_id)
 
     def _judge(self, anchor: Anchor, context: CursorContext) -> Judge:
-        """Who knows whether a completion breaks code."""
+        """What decides whether a completion breaks code: the parser where it can, or else the line."""
         line = self._places.parsed_line(anchor.document, anchor.row)
         if line is None:
             return LineJudge(context)

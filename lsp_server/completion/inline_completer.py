@@ -76,7 +76,7 @@ class InlineCompleter:
         if not found:
             return Answer(reason=reason or Reason.MODEL_SAID_NOTHING)
         if self._settings().speculate and silence is None:
-            # Later than soon: the answer goes out first.
+            # `call_later`, not `call_soon`: the answer goes out first.
             asyncio.get_running_loop().call_later(0, self._prefetch, anchor, found[0])
         shown = found if is_invoked else found[:1]
         return Answer(tuple(self._item(anchor, one) for one in shown))
@@ -110,7 +110,7 @@ class InlineCompleter:
         return self.left_alone(uri) or host_reason(self._link.state)
 
     def catch_up(self, uri: str) -> None:
-        """Do what was put off while the user typed."""
+        """Parse what was put off while the user typed."""
         self._host.catch_up(uri)
 
     def forget(self, uri: str) -> None:
@@ -120,7 +120,7 @@ class InlineCompleter:
         self._last_positions.pop(uri, None)
 
     def stop_all(self) -> None:
-        """The editor goes."""
+        """The editor disconnects."""
         self._host.stop_all()
 
     def _anchor(self, params: types.InlineCompletionParams) -> Anchor | Reason:
@@ -136,14 +136,14 @@ class InlineCompleter:
         return Anchor.at(params, document)
 
     async def _complete(self, anchor: Anchor, *, is_invoked: bool) -> Reason | None:
-        """Have it completed; where the host ends in the middle of it, by the next one."""
+        """Complete; if the host ends in the middle of it, once more by the next host."""
         reason = await self._ask_host(anchor, is_invoked=is_invoked)
         if reason is Reason.HOST_UNREACHABLE and not self._is_outdated(anchor):
             reason = await self._ask_host(anchor, is_invoked=is_invoked)
         return reason
 
     async def _ask_host(self, anchor: Anchor, *, is_invoked: bool) -> Reason | None:
-        """Have it completed, in several ways if the user asked; why there is nothing."""
+        """Wait for a host, then complete, in several ways if the user asked."""
         state = await self._link.ready(lambda: not self._is_outdated(anchor))
         if state != "ready":
             return Reason.SUPERSEDED if self._is_outdated(anchor) else host_reason(state)
@@ -155,7 +155,7 @@ class InlineCompleter:
         return await self._share_or_begin(anchor)
 
     async def _candidates(self, anchor: Anchor, settings: Settings) -> Reason | None:
-        """Have several completions written, as long as that is quick; some say the same."""
+        """Ask for several completions while that is quick; some turn out to be equal."""
         began = time.monotonic()
         first = Sampled(settings.temperature, settings.seed)
         reason = await self._begin(anchor, first, is_invoked=True)
@@ -180,7 +180,7 @@ class InlineCompleter:
                 return None
             if reason in HOST_TROUBLES:
                 return reason
-            # The user may have typed all of it, or something else by now.
+            # By now the user may have typed all of it, or something else.
             if running.anchor == anchor and reason is not Reason.SUPERSEDED:
                 return reason
         return await self._begin(anchor, None, is_invoked=False)

@@ -16,7 +16,7 @@ class LineJudge:
     knows_language = False
 
     def __init__(self, context: CursorContext) -> None:
-        self._context, self._marks = context, context.marks
+        self._context, self._signs = context, context.comment_signs
         self._before, self._rest = context.before[-LONGEST_SIDE:], context.rest[:LONGEST_SIDE]
 
     def prepare(self) -> None:
@@ -25,7 +25,7 @@ class LineJudge:
 
     @cached_property
     def _was(self) -> Balance:
-        return balance(self._before + self._rest, self._marks)
+        return balance(self._before + self._rest, self._signs)
 
     @cached_property
     def _text(self) -> Balance | None:
@@ -35,7 +35,7 @@ class LineJudge:
     def accepts(self, text: str, replaced: int) -> bool:
         """Whether brackets, quotes and the statement's end are as whole as before."""
         rest = self._rest[replaced:].strip()
-        now = balance(self._before + text + self._rest[replaced:], self._marks)
+        now = balance(self._before + text + self._rest[replaced:], self._signs)
         own = range(len(self._before), len(self._before) + len(text))
         return not (
             len(now.open) > len(self._was.open)
@@ -50,16 +50,16 @@ class LineJudge:
     def missing_brackets(self) -> str:
         """What would close the brackets before the cursor, the innermost first, if any is open."""
         is_whole = self._text is not None and not self._text.open
-        head = balance(self._context.head[-_MOST_HEAD:], self._marks)
+        head = balance(self._context.head[-_MOST_HEAD:], self._signs)
         return "" if is_whole else head._replace(quote=None).closers
 
     @property
     def missing_ends(self) -> list[str]:
         """What would end a string or a comment that may be open before the cursor."""
         head = self._context.head[-_MOST_HEAD:]
-        ends = [mark for mark in ('"""', "'''", "`") if head.count(mark) % 2]
+        ends = [quote for quote in ('"""', "'''", "`") if head.count(quote) % 2]
         ends += ["*/"] if head.rfind("/*") > head.rfind("*/") else []
-        quote = balance(self._before, self._marks).quote
+        quote = balance(self._before, self._signs).quote
         return [*ends, quote] if quote else ends
 
     def _closes_otherwise(self, now: Balance) -> bool:
@@ -73,7 +73,7 @@ class LineJudge:
 
     def _goes_on(self, rest: str) -> bool:
         """What stands behind belongs to a statement that has not ended."""
-        return bool(rest) and rest[0] not in CLOSERS + ";," and not rest.startswith(self._marks)
+        return bool(rest) and rest[0] not in CLOSERS + ";," and not rest.startswith(self._signs)
 
     def _ends_in_header(self, text: str) -> bool:
         """The text begins a block and nothing in it, unless the user has begun that line."""

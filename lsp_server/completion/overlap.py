@@ -54,7 +54,7 @@ def without_next(text: str, context: CursorContext) -> str | Reason:
 def without_comment(text: str, context: CursorContext) -> str:
     """The text up to a comment at its end, which would swallow the rest of the line."""
     before = context.before[-LONGEST_SIDE:]
-    start = balance(before + text, context.marks).comment
+    start = balance(before + text, context.comment_signs).comment
     if start is None or start < len(before):  # the cursor itself stands in a comment
         return text
     if not (before + text)[max(start - 1, 0)].isspace():  # `https://`, `a#b`, `$#` begin none
@@ -63,14 +63,14 @@ def without_comment(text: str, context: CursorContext) -> str:
 
 
 def without_surplus(text: str, context: CursorContext, replaced: int) -> str | Reason:
-    """No closing brackets whose partner is closed below already: at the end or on own lines."""
-    if context.is_cut or not balance(text, context.marks).surplus:
+    """The text without brackets that close what the lines below close already."""
+    if context.is_cut or not balance(text, context.comment_signs).surplus:
         return text
     was, now = context.balance(), context.balance(text, replaced)
     if was is None or now is None:
         return text
     for _ in range(now.surplus - was.surplus):
-        text = text[: _surplus_start(text, context.marks)]
+        text = text[: _surplus_start(text, context.comment_signs)]
     return text if text.strip() else Reason.BRACKET_ONLY
 
 
@@ -93,10 +93,10 @@ def _partly_written(text: str, rest: str) -> int:
 def _closers_written(text: str, context: CursorContext) -> int:
     """How many closing characters right behind the cursor the text has made superfluous."""
     head, rest = context.before[-LONGEST_SIDE:], context.rest[:LONGEST_SIDE]
-    before = balance(head + rest, context.marks)
+    before = balance(head + rest, context.comment_signs)
     faults = []
     for count in range(num_closers(rest) + 1):
-        after = balance(head + text + rest[count:], context.marks)
+        after = balance(head + text + rest[count:], context.comment_signs)
         breaks_string = after.quote is not None and before.quote is None
         faults.append(max(after.surplus - before.surplus, 0) + breaks_string)
     return faults.index(min(faults))
@@ -124,9 +124,9 @@ def _is_evidence(same: list[tuple[str, str]], *, reaches_end: bool) -> bool:
     return bool(same) and (letters >= LETTERS or is_aligned)
 
 
-def _surplus_start(text: str, marks: tuple[str, ...]) -> int | None:
+def _surplus_start(text: str, signs: tuple[str, ...]) -> int | None:
     """Where a closing bracket without a partner can be cut off, with what follows it."""
-    unopened = balance(text, marks).unopened
+    unopened = balance(text, signs).unopened
     last = len(text.rstrip().rstrip(";,")) - 1
     if last in unopened:
         return len(text[:last].rstrip())

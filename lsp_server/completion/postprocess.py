@@ -59,7 +59,7 @@ def trimmed(text: str, context: CursorContext) -> Processed:
     if context.rest[replaced:].strip():
         plainer = without_comment(text, context)
         closers = replaced_in_line(plainer, context)
-        if closers > replaced:  # else it may be no comment: prose in a string has such marks, too
+        if closers > replaced:  # else it may be no comment: prose in a string has such signs, too
             text, replaced = plainer, closers
     return _finished(text, context, replaced)
 

@@ -71,7 +71,7 @@ def _unfenced(lines: list[str], context: CursorContext) -> list[str]:
 
     A document without line comments is prose, or may hold some, so that fences are its own.
     """
-    if not context.marks:
+    if not context.comment_signs:
         return lines
     whole = [context.before + lines[0], *lines[1:]]
     end = next((n for n, line in enumerate(whole) if _FENCE.fullmatch(line)), len(lines))
@@ -100,7 +100,7 @@ def _block_indent(first_line: str, context: CursorContext) -> int:
 
 def _is_directive(line: str, context: CursorContext) -> bool:
     """A line of a preprocessor: those stand at column 0 in any block."""
-    return line.startswith("#") and "#" not in context.marks
+    return line.startswith("#") and "#" not in context.comment_signs
 
 
 def _closes(lines: Sequence[str], number: int, context: CursorContext) -> bool:

@@ -31,16 +31,16 @@ class Balance(NamedTuple):
     @property
     def closers(self) -> str:
         """What would close everything, as editors insert it behind the cursor."""
-        marks = self.open + (self.quote or "")
-        return "".join(PARTNERS[mark] for mark in reversed(marks))
+        opened = self.open + (self.quote or "")
+        return "".join(PARTNERS[opener] for opener in reversed(opened))
 
 
-def balance(text: str, marks: tuple[str, ...] = ()) -> Balance:
-    """Read a text that begins outside of strings; `marks` begin comments."""
+def balance(text: str, signs: tuple[str, ...] = ()) -> Balance:
+    """Read a text that begins outside of strings; `signs` begin comments."""
     opened: list[int] = []
     unopened: list[int] = []
     quote, comment = None, None
-    for match in _tokens(marks).finditer(text):
+    for match in _tokens(signs).finditer(text):
         token = match.group()
         if token == "\n":
             comment, quote = None, quote if quote == "`" else None
@@ -58,13 +58,13 @@ def balance(text: str, marks: tuple[str, ...] = ()) -> Balance:
             opened.pop()
         else:
             unopened.append(match.start())
-    marks_open = "".join(text[start] for start in opened)
-    return Balance(marks_open, quote, comment, tuple(opened), tuple(unopened))
+    still_open = "".join(text[start] for start in opened)
+    return Balance(still_open, quote, comment, tuple(opened), tuple(unopened))
 
 
 @cache
-def _tokens(marks: tuple[str, ...]) -> re.Pattern[str]:
-    comments = "".join(f"|{re.escape(mark)}" for mark in marks)
+def _tokens(signs: tuple[str, ...]) -> re.Pattern[str]:
+    comments = "".join(f"|{re.escape(sign)}" for sign in signs)
     return re.compile(r"""\n|\\.|[()\[\]{}"'`]""" + comments)
 
 

@@ -18,7 +18,7 @@ UNPAIRED = (
     "vim",
 )
 UNPAIRED_CLOSERS = ("shellscript",)  # branches of `case`
-_MARKS = {
+_SIGNS = {
     "python": ("#",),
     "ruby": ("#",),
     "shellscript": ("#",),
@@ -40,16 +40,16 @@ _MARKS = {
 _C_LIKE = ("//",)
 
 
-def comment_marks(language_id: str) -> tuple[str, ...]:
+def comment_signs(language_id: str) -> tuple[str, ...]:
     """What begins a comment that ends with its line."""
-    return _MARKS.get(language_id, _C_LIKE)
+    return _SIGNS.get(language_id, _C_LIKE)
 
 
-def scan_line(text: str, marks: tuple[str, ...]) -> Balance:
+def scan_line(text: str, signs: tuple[str, ...]) -> Balance:
     """Read a line, which begins outside of strings and comments; a very long one tells nothing."""
-    return Balance() if len(text) > _LONG else balance(text, marks)
+    return Balance() if len(text) > _LONG else balance(text, signs)
 
 
-def code_of(line: str, marks: tuple[str, ...]) -> str:
+def code_of(line: str, signs: tuple[str, ...]) -> str:
     """The line without its comment and without blanks at its end."""
-    return line[: scan_line(line, marks).comment].rstrip()
+    return line[: scan_line(line, signs).comment].rstrip()

@@ -31,21 +31,21 @@ class Opener(NamedTuple):
 
     row: int
     column: int
-    mark: str  # "{", ":" or a word
+    token: str  # "{", ":" or a word
 
 
 def find_opener(
-    lines: Sequence[str], position: Position, marks: tuple[str, ...], words: tuple[str, ...] = ()
+    lines: Sequence[str], position: Position, signs: tuple[str, ...], words: tuple[str, ...] = ()
 ) -> Opener | None:
     """What may open a block right before the cursor: on its line, or above if that is blank."""
     texts = [lines[position.line][: position.character]]
     texts += reversed(lines[max(position.line - _FAR, 0) : position.line])
     for distance, text in enumerate(texts):
-        code = code_of(text, marks)
+        code = code_of(text, signs)
         if code:
-            mark = code[-1] if code[-1] in "{:" else _last_word(code)
-            found = mark in ("{", ":", *words)
-            return Opener(position.line - distance, len(code) - 1, mark) if found else None
+            token = code[-1] if code[-1] in "{:" else _last_word(code)
+            found = token in ("{", ":", *words)
+            return Opener(position.line - distance, len(code) - 1, token) if found else None
         if text.strip():
             return None  # a comment stands between
     return None
@@ -59,7 +59,7 @@ def is_trivial(rest: str) -> bool:
 def place_in_code(lines: Sequence[str], position: Position, block: tuple[str, int] | None) -> Place:
     """The place where it is neither a comment nor a string.
 
-    `block` is the mark that opens a block right before the cursor, and the indentation of its
+    `block` is the token that opens a block right before the cursor, and the indentation of its
     statement.
     """
     line = lines[position.line]
@@ -71,11 +71,11 @@ def place_in_code(lines: Sequence[str], position: Position, block: tuple[str, in
     return Place.CODE if line.strip() else Place.BLANK_LINE
 
 
-def _is_empty(lines: Sequence[str], position: Position, mark: str, indent: int) -> bool:
+def _is_empty(lines: Sequence[str], position: Position, token: str, indent: int) -> bool:
     """Nothing deeper than the block's statement follows."""
     rest = lines[position.line][position.character :].strip()
     if rest:
-        return mark == "{" and rest[0] in "})]"
+        return token == "{" and rest[0] in "})]"
     below = lines[position.line + 1 : position.line + 1 + _NEAR]
     following = next(filter(str.strip, below), None)
     return following is None or indent_of(following) <= indent

@@ -9,7 +9,7 @@ from tree_sitter import Node, Parser, Point, Tree
 from engine.host.protocol import LineSplice, Position
 from engine.stopping.lines import indent_of
 from lsp_server.prompt.bounded_parse import is_ordinary, parsed_in_time
-from lsp_server.prompt.comments import comment_marks
+from lsp_server.prompt.comments import comment_signs
 from lsp_server.prompt.grammars import parser_for
 from lsp_server.prompt.node_types import (
     BLOCK_HEADS,
@@ -41,7 +41,7 @@ class DocumentSyntax:
     def __init__(self, language_id: str, *, clock: Callable[[], float] = time.perf_counter) -> None:
         self._language_id = language_id
         self._clock = clock
-        self._marks = comment_marks(language_id)
+        self._signs = comment_signs(language_id)
         self._rows: list[bytes] = []  # each with its line end, the last one too
         self._tree: Tree | None = None
         self._is_behind = False  # edits of the tree wait to be parsed
@@ -183,8 +183,8 @@ class DocumentSyntax:
     def _block(
         self, tree: Tree, lines: Sequence[str], position: Position
     ) -> tuple[str, int] | None:
-        """The mark that opens a block before the cursor, and the indentation of its statement."""
-        opener = find_opener(lines, position, self._marks)
+        """The token that opens a block before the cursor, and the indentation of its statement."""
+        opener = find_opener(lines, position, self._signs)
         if opener is None:
             return _docstring_block(_leaf_before(tree, _point(lines, position)), lines)
         after = Position(opener.row, opener.column + 1)
@@ -195,13 +195,13 @@ class DocumentSyntax:
         if not _opens_block(opener, leaf, parent):
             return None
         # The head of a statement may span lines, and its body is a node of its own.
-        head = parent if opener.mark == ":" else parent.parent
+        head = parent if opener.token == ":" else parent.parent
         row = opener.row if head is None or head.parent is None else head.start_point.row
-        return opener.mark, indent_of(lines[row])
+        return opener.token, indent_of(lines[row])
 
 
 def _opens_block(opener: Opener, leaf: Node, parent: Node) -> bool:
-    if leaf.type != opener.mark:
+    if leaf.type != opener.token:
         return False
     return parent.type.endswith(BLOCK_HEADS) if leaf.type == ":" else parent.type not in LITERALS
 

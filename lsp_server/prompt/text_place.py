@@ -1,4 +1,4 @@
-"""The cursor's place without a grammar: by the line's marks, indentation and brackets.
+"""The cursor's place without a grammar: by comment signs, indentation and brackets.
 
 Strings that span lines are not seen; a comment that does is, when it is near.
 """
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from engine.host.protocol import Position
 from engine.stopping.lines import indent_of
 from lsp_server.prompt.brackets import CLOSING, OPENING
-from lsp_server.prompt.comments import PROSE, comment_marks, scan_line
+from lsp_server.prompt.comments import PROSE, comment_signs, scan_line
 from lsp_server.prompt.place import Opener, Place, find_opener, place_in_code
 
 _COMMENT_LINES = 200  # above the cursor, in which a block comment may begin
@@ -27,7 +27,7 @@ def place_by_text(lines: Sequence[str], position: Position, language_id: str) ->
     inside = inside_by_text(lines, position, language_id)
     if inside is not None:
         return inside
-    opener = find_opener(lines, position, comment_marks(language_id), _WORDS)
+    opener = find_opener(lines, position, comment_signs(language_id), _WORDS)
     block = None if opener is None else block_by_text(lines, opener)
     return place_in_code(lines, position, block)
 
@@ -37,22 +37,22 @@ def inside_by_text(lines: Sequence[str], position: Position, language_id: str) -
     if language_id in PROSE:
         return None
     before = lines[position.line][: position.character]
-    scan = scan_line(before, comment_marks(language_id))
+    scan = scan_line(before, comment_signs(language_id))
     if scan.comment is not None or _in_block_comment(lines, position):
         return Place.COMMENT
     return Place.STRING if scan.quote is not None else None
 
 
 def block_by_text(lines: Sequence[str], opener: Opener) -> tuple[str, int] | None:
-    """The mark and the statement's indentation, where `opener` opens a block and no literal."""
+    """The token and the statement's indentation, where `opener` opens a block and no literal."""
     row = statement_row(lines, opener.row)
     before = lines[opener.row][: opener.column].rstrip()
     is_block = True
-    if opener.mark == ":":
+    if opener.token == ":":
         is_block = _HEAD.match(lines[row]) is not None
-    elif opener.mark == "{":
+    elif opener.token == "{":
         is_block = not before.endswith(_BEFORE_LITERAL)
-    return (opener.mark, indent_of(lines[row])) if is_block else None
+    return (opener.token, indent_of(lines[row])) if is_block else None
 
 
 def is_header(line: str) -> bool:

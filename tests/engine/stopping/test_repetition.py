@@ -1,7 +1,7 @@
 """Going in circles."""
 
 from engine.stopping.lines import Written
-from engine.stopping.repetition import repetition_cut, repetition_held
+from engine.stopping.repetition import repetition_cut, repetition_held, unrepeated
 
 
 def kept(text: str) -> str:
@@ -44,3 +44,13 @@ def test_what_may_turn_out_a_repeat_is_held_back():
     assert repetition_held(written) == len("a()\nb()\n")
     written.push("c")
     assert repetition_held(written) == len("a()\nb()\na()\nc")
+
+
+def test_a_finished_text_keeps_the_first_copy_alone():
+    assert unrepeated("start()\n" + 5 * "a()\n") == "start()\na()"
+    assert unrepeated("start()\n" + 2 * "a()\nb()\n" + "a()\nb()") == "start()\na()\nb()"
+    assert unrepeated("x = [" + 60 * "0, ") == "x = ["
+
+
+def test_a_finished_text_without_copies_stays_as_it_is():
+    assert unrepeated("a()\n\na()\n\na()\n") == "a()\n\na()\n\na()\n"

@@ -1,4 +1,4 @@
-"""Lines that the model hardly preferred to others: nobody is helped by a second one of these."""
+"""Lines that the model was not confident of: from the second on they are not worth showing."""
 
 from dataclasses import dataclass, field
 
@@ -6,25 +6,25 @@ from engine.stopping.lines import Written
 
 
 @dataclass(slots=True)
-class SurenessRule:
-    """From the second line on the model's choices have to lead by `least` logits on average.
+class ConfidenceRule:
+    """From the second line on the model's choices have to lead by `min_margin` logits on average.
 
     A token counts for the line that it begins in.
     """
 
-    least: float
+    min_margin: float
     _margins: list[float] = field(default_factory=list)  # of the growing line's tokens
 
-    def hear(self, margin: float) -> None:
-        """Take a token's margin before its text is written."""
+    def add(self, margin: float) -> None:
+        """Add a token's margin, before its text is written."""
         self._margins.append(margin)
 
     def cut(self, written: Written) -> int | None:
-        """Where the line begins that has just ended and is not sure, if it is not."""
+        """Where the line begins that has just ended, if the model was not confident of it."""
         margins, self._margins = self._margins, []
         if len(written.lines) < 2 or not self._is_filled(written):
             return None
-        is_unsure = bool(margins) and sum(margins) < self.least * len(margins)
+        is_unsure = bool(margins) and sum(margins) < self.min_margin * len(margins)
         return written.lines[-1].start if is_unsure else None
 
     def held(self, written: Written) -> int:
