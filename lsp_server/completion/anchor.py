@@ -24,15 +24,16 @@ class Anchor:
     document: Snapshot = field(compare=False)
     row: int = field(compare=False)
     selected: LineEdit | None = field(default=None, compare=False)
+    is_invoked: bool = field(default=False, compare=False)  # the user asked, not only typed
 
     @classmethod
     def at(cls, params: types.InlineCompletionParams, document: Snapshot) -> Self:
         """The position that is asked for; the menu's item, if one is selected, is in the text."""
-        position = document.position(params.position)
-        selected = _selected(params.context.selected_completion_info, document, position)
-        if selected is None:
-            return cls(document, position, document, position.line)
-        return cls(*_edited(document, selected), document, position.line, selected)
+        position, context = document.position(params.position), params.context
+        is_invoked = context.trigger_kind is types.InlineCompletionTriggerKind.Invoked
+        selected = _selected(context.selected_completion_info, document, position)
+        edited = (document, position) if selected is None else _edited(document, selected)
+        return cls(*edited, document, position.line, selected, is_invoked)
 
     def accepting(self, text: str, replaced_chars_after_cursor: int) -> "Anchor":
         """The text with a completion of this place, and the position behind it."""

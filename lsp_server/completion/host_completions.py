@@ -51,13 +51,11 @@ class HostCompletions:
                 return one
         return None
 
-    def begin(
-        self, anchor: Anchor, sampling: Sampled | None, *, is_invoked: bool
-    ) -> InFlightCompletion:
+    def begin(self, anchor: Anchor, sampling: Sampled | None) -> InFlightCompletion:
         """Start one in place of what runs for the document; `sampling` None is as the settings say."""
         uri = anchor.document.uri
         self._stop(uri)
-        self._running[uri] = self._start(anchor, sampling, is_invoked=is_invoked)
+        self._running[uri] = self._start(anchor, sampling)
         return self._running[uri]
 
     def prefetch(self, anchor: Anchor, shown: CachedCompletion) -> None:
@@ -114,15 +112,10 @@ class HostCompletions:
         self._prefetch = self._prefill = None
 
     def _start(
-        self,
-        anchor: Anchor,
-        sampling: Sampled | None = None,
-        *,
-        is_invoked: bool = False,
-        is_ahead: bool = False,
+        self, anchor: Anchor, sampling: Sampled | None = None, *, is_ahead: bool = False
     ) -> InFlightCompletion:
         place = self._place(anchor)
-        scope = scope_at(place, is_invoked=is_invoked, after_accept=is_ahead)
+        scope = scope_at(place, is_invoked=anchor.is_invoked, after_accept=is_ahead)
         language_id = anchor.document.language_id
         context = CursorContext.of(
             anchor.snapshot.lines, anchor.position, scope=scope, language_id=language_id

@@ -15,7 +15,6 @@ from lsp_server.completion.in_flight import InFlightCompletion
 from lsp_server.completion.item import LineEdit, inline_item
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import DocumentRefused, Documents
-from lsp_server.documents.encoding import from_code_points
 from lsp_server.host.link import HostLink
 from lsp_server.privacy.permissions import Permissions
 from lsp_server.reasons import HOST_TROUBLES, WITHDRAWN, Reason, failure_reason, host_reason
@@ -67,18 +66,17 @@ class InlineCompleter:
             return Answer(reason=anchor)
         self._last_positions[anchor.document.uri] = anchor.position
         silence, reason = self._permissions().silence(anchor.document), None
-        is_invoked = params.context.trigger_kind is types.InlineCompletionTriggerKind.Invoked
-        if is_invoked or not self._cache.remainders(anchor):
-            if silence is not None and not is_invoked:
+        if anchor.is_invoked or not self._cache.remainders(anchor):
+            if silence is not None and not anchor.is_invoked:
                 return Answer(reason=silence)
-            reason = await self._complete(anchor, is_invoked=is_invoked)
+            reason = await self._complete(anchor)
         found = self._cache.remainders(anchor)
         if not found:
             return Answer(reason=reason or Reason.MODEL_SAID_NOTHING)
         if self._settings().speculate and silence is None:
             # `call_later`, not `call_soon`: the answer goes out first.
             asyncio.get_running_loop().call_later(0, self._prefetch, anchor, found[0])
-        shown = found if is_invoked else found[:1]
+        shown = found if anchor.is_invoked else found[:1]
         return Answer(tuple(self._item(anchor, one) for one in shown))
 
     def prefill(self, uri: str, position: Position) -> None:
@@ -135,20 +133,20 @@ class InlineCompleter:
             return Reason.BAD_POSITION
         return Anchor.at(params, document)
 
-    async def _complete(self, anchor: Anchor, *, is_invoked: bool) -> Reason | None:
+    async def _complete(self, anchor: Anchor) -> Reason | None:
         """Complete; if the host ends in the middle of it, once more by the next host."""
-        reason = await self._ask_host(anchor, is_invoked=is_invoked)
+        reason = await self._ask_host(anchor)
         if reason is Reason.HOST_UNREACHABLE and not self._is_outdated(anchor):
-            reason = await self._ask_host(anchor, is_invoked=is_invoked)
+            reason = await self._ask_host(anchor)
         return reason
 
-    async def _ask_host(self, anchor: Anchor, *, is_invoked: bool) -> Reason | None:
+    async def _ask_host(self, anchor: Anchor) -> Reason | None:
         """Wait for a host, then complete, in several ways if the user asked."""
         state = await self._link.ready(lambda: not self._is_outdated(anchor))
         if state != "ready":
             return Reason.SUPERSEDED if self._is_outdated(anchor) else host_reason(state)
         settings = self._settings()
-        if is_invoked:
+        if anchor.is_invoked:
             return await self._candidates(anchor, settings)
         if settings.debounce_ms:
             await asyncio.sleep(settings.debounce_ms / 1000)
@@ -158,7 +156,7 @@ class InlineCompleter:
         """Ask for several completions while that is quick; some turn out to be equal."""
         began = time.monotonic()
         first = Sampled(settings.temperature, settings.seed)
-        reason = await self._begin(anchor, first, is_invoked=True)
+        reason = await self._begin(anchor, first)
         best = self._cache.remainders(anchor)[:1]
         for number in range(1, 2 * settings.num_candidates - 1):
             count = len(self._cache.remainders(anchor))
@@ -167,7 +165,7 @@ class InlineCompleter:
             if is_over or is_late or count >= settings.num_candidates:
                 break
             varied = Sampled(_VARIETY, (settings.seed + number) % 2**63)
-            await self._begin(anchor, varied, is_invoked=True)
+            await self._begin(anchor, varied)
         for one in best:
             self._cache.prefer(one.completion_id)
         return reason
@@ -183,15 +181,12 @@ class InlineCompleter:
             # By now the user may have typed all of it, or something else.
             if running.anchor == anchor and reason is not Reason.SUPERSEDED:
                 return reason
-        return await self._begin(anchor, None, is_invoked=False)
+        return await self._begin(anchor)
 
-    async def _begin(
-        self, anchor: Anchor, sampling: Sampled | None, *, is_invoked: bool
-    ) -> Reason | None:
+    async def _begin(self, anchor: Anchor, sampling: Sampled | None = None) -> Reason | None:
         if self._is_outdated(anchor):
             return Reason.SUPERSEDED
-        running = self._host.begin(anchor, sampling, is_invoked=is_invoked)
-        return await self._outcome(running, anchor)
+        return await self._outcome(self._host.begin(anchor, sampling), anchor)
 
     async def _outcome(self, running: InFlightCompletion, anchor: Anchor) -> Reason | None:
         outcome = await running.outcome(anchor)
@@ -215,17 +210,10 @@ class InlineCompleter:
         settings, document = self._settings(), anchor.document
         edit = anchor.selected or LineEdit.at(anchor.position)
         edit = edit.followed_by(rest.text, rest.replaced_chars_after_cursor)
-        line = document.line(edit.line)
         if settings.range_from_line_start:
-            edit = edit.from_line_start(line)
-        return inline_item(
-            edit,
-            line_text=line,
-            to_client=lambda text, points: from_code_points(text, points, document.encoding),
-            completion_id=rest.completion_id,
-            line_end=self._line_end(document),
-            accept_command=settings.accept_command,
-        )
+            edit = edit.from_line_start(document.line(edit.line))
+        line_end, command = self._line_end(document), settings.accept_command
+        return inline_item(edit, document, rest.completion_id, line_end, command)
 
 
 def _is_long(snapshot: Snapshot, row: int) -> bool:

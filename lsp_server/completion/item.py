@@ -1,6 +1,5 @@
 """A completion as an editor wants it: ghost text, or an entry of the menu, in the client's units."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Self
@@ -11,9 +10,6 @@ from engine.host.protocol import Position
 from lsp_server.documents.document import Snapshot
 
 ACCEPT_COMMAND = "foregram.accept"
-
-ToClient = Callable[[str, int], int]
-"""Client units of the first so many code points of a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +43,18 @@ class LineEdit:
 
 def inline_item(
     edit: LineEdit,
-    *,
-    line_text: str,
-    to_client: ToClient,
+    document: Snapshot,
     completion_id: str,
     line_end: str = "\n",
     accept_command: str = ACCEPT_COMMAND,
 ) -> types.InlineCompletionItem:
     """Build the item; accepting it runs `accept_command`, if any, with the completion's id."""
-    start = to_client(line_text, edit.start)
-    end = to_client(line_text, min(edit.end, len(line_text)))
+    start = document.client_position(Position(edit.line, edit.start))
+    end = document.client_position(Position(edit.line, edit.end))
     command = types.Command("Accept completion", accept_command, arguments=[completion_id])
     return types.InlineCompletionItem(
         insert_text=edit.text.replace("\n", line_end),
-        range=types.Range(types.Position(edit.line, start), types.Position(edit.line, end)),
+        range=types.Range(start, end),
         command=command if accept_command else None,
     )
 
