@@ -1,15 +1,29 @@
 """One completion as it grows: tokens become text, rules end it, chunks leave when they are final."""
 
+import codecs
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from engine.decoding.decoder import Step
+from engine.drafting.drafter import VerifiedStep
 from engine.model.loading.loaded_model import LoadedModel
 from engine.model.prompt import Prompt
 from engine.request import CompletionChunk, CompletionResult, CompletionStats, FinishReason
 from engine.stopping import Stop, Stopper
-from engine.text_stream import TextStream
+
+
+class TextStream:
+    """Decodes UTF-8 that may be cut anywhere, and skips the first `owed` bytes."""
+
+    def __init__(self, owed: int) -> None:
+        self._owed = owed
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+
+    def push(self, token: bytes) -> str:
+        """Return the characters that `token` completes; none while it ends inside one."""
+        skipped = min(self._owed, len(token))
+        self._owed -= skipped
+        return self._decode(token[skipped:])
 
 
 @dataclass(slots=True)
@@ -28,13 +42,13 @@ class Completion:
     _text: str = ""
     _sent: int = 0
 
-    def take(self, step: Step) -> bool:
+    def take(self, step: VerifiedStep) -> bool:
         """Add a step's tokens up to the one that ends the completion; tell whether one did."""
         self.steps += 1
         self.rows += step.rows
         sources = [source.name.lower() for source in step.sources] + ["model"]
-        told = zip(step.token_ids, step.margins, sources, strict=True)
-        for token_id, margin, source in told:
+        written = zip(step.token_ids.tolist(), step.margins.tolist(), sources, strict=True)
+        for token_id, margin, source in written:
             if self._ends(token_id):
                 break
             self.accepted[source] += 1
@@ -61,7 +75,7 @@ class Completion:
         prefill_ms: float,
         decode_ms: float,
     ) -> CompletionResult:
-        """Return what has become of it. Raises ValueError before it ended."""
+        """Return what became of it. Raises ValueError before it ended."""
         if self.finish_reason is None:
             raise ValueError("the completion has not ended")
         stats = CompletionStats(

@@ -85,22 +85,11 @@ class Sampling:
     """How a token is drawn. Temperature 0 is greedy; the lowest id wins ties."""
 
     temperature: float = 0.0
-    top_k: int = 0  # 0: all
-    top_p: float = 1.0
     seed: int = 0
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.temperature <= 10.0:
             raise ConfigurationError(f"temperature {self.temperature} is not within 0 and 10")
-        if self.top_k < 0:
-            raise ConfigurationError(f"top_k {self.top_k} is negative")
-        if not 0.0 < self.top_p <= 1.0:
-            raise ConfigurationError(f"top_p {self.top_p} is not within 0 (excluded) and 1")
-
-    @property
-    def takes_all(self) -> bool:
-        """Whether a draw may fall on any id: neither top_k nor top_p cuts."""
-        return self.top_k == 0 and self.top_p == 1.0
 
 
 @dataclass(frozen=True, slots=True)

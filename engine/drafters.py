@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from engine.decoding.decoder import Drafter, NoDrafts
+from engine.drafting.drafter import Drafter, NoDrafts
 from engine.drafting.edited_file import EditedFile
 from engine.drafting.lookahead import Knowledge, LookaheadDrafter
 from engine.drafting.open_buffers import OpenBuffers

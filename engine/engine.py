@@ -1,40 +1,34 @@
-"""One loaded model and all that it has learned: a request in, a completion out."""
+"""One loaded model, all that it has learned, and the step loop that everything runs through."""
 
-import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Collection, Iterator
+from collections.abc import Sequence as Many
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Any, Protocol
 
 import torch
 
 from engine.completer import EngineInfo
-from engine.completion import Completion
-from engine.decoding.decoder import Decoder, Drafter
-from engine.decoding.stepping import stepper_of
+from engine.completion import Completion, TextStream
+from engine.decoder import Decoder
 from engine.drafters import Drafters
 from engine.drafting.budget import StepCost
 from engine.lanes import Lanes
 from engine.learning import Learning
-from engine.model.causal_lm import CacheSlot
+from engine.model.causal_lm import CausalModel
 from engine.model.constraint import healed_start
 from engine.model.loading.loaded_model import LoadedModel, LoadOptions, load_model
 from engine.model.prompt import Prompt, build_prompt
-from engine.model.step_order import Stepper
 from engine.model.token_tree import MAX_ROWS
 from engine.progress import NoProgress, Progress
-from engine.prompt_cache import Entered, PromptCache
-from engine.request import (
-    ClosedBuffers,
-    CompletionChunk,
-    CompletionRequest,
-    CompletionResult,
-    FinishReason,
-)
+from engine.prompt_cache import CacheLease, PromptCache
+from engine.request import ClosedBuffers, CompletionChunk, CompletionRequest, CompletionResult
+from engine.scheduler import Alone
+from engine.sequence import Sequence
 from engine.snippets import Neighbours
 from engine.stopping import Stopper
-from engine.text_stream import TextStream
-from engine.turns import Turns, run_to_end
 
 _ENTER_MS = 600.0  # to read what an Enter brings anew: the text behind the cursor
 _ENTER_PART = 4  # which is a quarter of a full prompt
@@ -55,20 +49,48 @@ class EngineOptions:
     kv_bytes: int | None = None  # of the prompts that stay cached
 
 
-class Engine:
-    """A loaded model, for one thread. Up to `num_lanes` completions may go on side by side."""
+class Admission(Protocol):
+    """Who says what runs."""
 
-    def __init__(
-        self,
-        model: LoadedModel,
-        learning: Learning,
-        options: EngineOptions,
-        make_stepper: Callable[[CacheSlot], Stepper] = stepper_of,
-    ) -> None:
-        """`make_stepper` lets a benchmark stand between the decoder and the model."""
+    def admit(self) -> Many[Any]:
+        """Sequences, or decoders alone, that run side by side; none at the end."""
+        ...
+
+
+def run(
+    model: CausalModel, admission: Admission, on_batch: Callable[[int], None] = lambda _: None
+) -> None:
+    """The step loop: draft, begin one forward for all, settle the last step meanwhile, accept.
+
+    `on_batch` hears how many go on side by side, before they draft.
+    """
+    while running := admission.admit():
+        on_batch(len(running))
+        steps = {one: step for one in running if (step := one.next_step())}
+        with _failing_together(steps):
+            flight = model.begin(list(steps.values()))
+            for one in running:
+                one.settle()
+            for one, output in zip(steps, flight.finish(), strict=True):
+                one.take(output)
+
+
+@contextmanager
+def _failing_together(sequences: Collection[Any]) -> Iterator[None]:
+    """A forward that fails ends those whose steps were in it."""
+    try:
+        yield
+    except Exception as error:  # noqa: BLE001 - each of them tells who waits for it
+        for one in sequences:
+            one.fail(error)
+
+
+class Engine:
+    """A loaded model, for one thread. Up to `max_sequences` completions go on side by side."""
+
+    def __init__(self, model: LoadedModel, learning: Learning, options: EngineOptions) -> None:
         self._model = model
         self._learning = learning
-        self._make_stepper = make_stepper
         budget = options.prompt_tokens or affordable_prompt(learning.budget.cost)
         self._prompt_tokens = min(budget, model.causal_lm.max_context // 2)
         kv_bytes = model.causal_lm.reserved_bytes or options.kv_bytes or _KV_BYTES
@@ -99,14 +121,9 @@ class Engine:
         return self._lanes.pool_tokens
 
     @property
-    def num_lanes(self) -> int:
+    def max_sequences(self) -> int:
         """Completions that one step can serve."""
-        return self._model.causal_lm.num_lanes
-
-    def expect(self, num_running: int) -> None:
-        """So many completions go on side by side from now on, and share each step."""
-        self._model.causal_lm.expect(num_running)
-        self._learning.budget.num_sequences = max(1, num_running)
+        return self._model.causal_lm.max_sequences
 
     @property
     def kv_bytes(self) -> int:
@@ -135,16 +152,26 @@ class Engine:
         cancelled: Callable[[], bool] = lambda: False,
     ) -> CompletionResult:
         """Complete; `on_chunk` hears of text once it is final, `cancelled` is asked at each step."""
-        return run_to_end(self.completing(request, on_chunk=on_chunk, cancelled=cancelled))
+        sequence = self.sequence(request, on_chunk=on_chunk, is_cancelled=cancelled)
+        try:
+            self.run(Alone(sequence))
+        finally:
+            sequence.close()
+        return sequence.result()
 
-    def completing(
+    def run(self, admission: Admission) -> None:
+        """Run the step loop until nothing is admitted any more."""
+        run(self._model.causal_lm, admission, self._learning.budget.share_among)
+
+    def sequence(
         self,
         request: CompletionRequest,
         *,
         on_chunk: Callable[[CompletionChunk], None],
-        cancelled: Callable[[], bool],
-    ) -> Turns[CompletionResult]:
-        """Complete in turns, one for each step and each piece of the prompt that is read."""
+        is_cancelled: Callable[[], bool],
+        on_end: Callable[[Sequence], None] = lambda _: None,
+    ) -> Sequence:
+        """A completion for the loop to run."""
         prompt = self.prompt(request)
         completion = Completion(
             model=self._model,
@@ -152,35 +179,32 @@ class Engine:
             stream=TextStream(owed=len(prompt.dropped)),
             on_chunk=on_chunk,
         )
-        began = time.perf_counter()
-        limit = min(request.stop.max_tokens, self._model.causal_lm.max_context - len(prompt.ids))
-        entered = yield from self._enter(request, prompt, limit, cancelled)
-        decoding = time.perf_counter()
-        if entered is not None:
-            with closing(entered), self._lanes.take(request.workspace) as lane:
-                with self._drafters.drafter(lane, request, prompt) as drafter:
-                    decoding = time.perf_counter()
-                    yield from self._decode(
-                        request, prompt, entered, limit, drafter, completion, cancelled
-                    )
-                self._drafters.remember(lane, request, prompt, completion.token_ids)
-        completion.finish(FinishReason.CANCELLED if cancelled() else FinishReason.CONTEXT_FULL)
-        return completion.result(
-            prompt,
+        max_tokens = min(
+            request.stop.max_tokens, self._model.causal_lm.max_context - len(prompt.ids)
+        )
+        return Sequence(
+            prompt=prompt,
+            completion=completion,
+            lease=partial(self._lease, request.cache_key, prompt, max_tokens),
+            decoding=partial(self._decoding, request, prompt, max_tokens, completion),
+            is_cancelled=is_cancelled,
+            on_end=on_end,
             num_open=len(request.open_buffers),
-            reused_tokens=0 if entered is None else entered.reused,
-            prefill_ms=1000 * (decoding - began),
-            decode_ms=1000 * (time.perf_counter() - decoding),
         )
 
-    def prefilling(
-        self, request: CompletionRequest, *, cancelled: Callable[[], bool]
-    ) -> Turns[None]:
-        """Read the request's prompt, so that completing it, or one like it, begins at once."""
-        prompt = self.prompt(request)
-        entered = yield from self._enter(request, prompt, 0, cancelled)
-        if entered is not None:
-            entered.leave(prompt.ids)
+    def prefill(
+        self,
+        request: CompletionRequest,
+        *,
+        is_cancelled: Callable[[], bool],
+        on_end: Callable[[Sequence], None] = lambda _: None,
+    ) -> Sequence:
+        """A sequence that reads the request's prompt, so that completing it, or one like it, begins at once."""
+        sequence = self.sequence(
+            request, on_chunk=lambda _: None, is_cancelled=is_cancelled, on_end=on_end
+        )
+        sequence.decoding = None
+        return sequence
 
     def forget(self, closed: ClosedBuffers) -> None:
         """Use no longer what was learned from these buffers."""
@@ -196,48 +220,36 @@ class Engine:
         """Keep what was learned for the next start."""
         self._learning.save()
 
-    def _enter(
-        self,
-        request: CompletionRequest,
-        prompt: Prompt,
-        max_tokens: int,
-        cancelled: Callable[[], bool],
-    ) -> Turns[Entered | None]:
-        """Read all of the prompt but its last token, which the first step takes."""
+    def _lease(self, key: str, prompt: Prompt, max_tokens: int) -> CacheLease | None:
+        """A slot for all of the prompt but its last token, which the first step takes."""
         room = max(max_tokens, _DECODED_TOKENS) + MAX_ROWS
         room = min(room, self._model.causal_lm.max_context - len(prompt.ids) + MAX_ROWS)
-        return self._prompts.enter(
-            request.cache_key, prompt.ids[:-1], room, cancelled, prompt.neighbours
-        )
+        return self._prompts.lease(key, prompt.ids[:-1], room, prompt.neighbours)
 
-    def _decode(
+    @contextmanager
+    def _decoding(
         self,
         request: CompletionRequest,
         prompt: Prompt,
-        entered: Entered,
         max_tokens: int,
-        drafter: Drafter,
         completion: Completion,
-        cancelled: Callable[[], bool],
-    ) -> Turns[None]:
+        lease: CacheLease,
+    ) -> Iterator[Decoder]:
+        """Draft from a lane while the completion goes on, and remember there what it wrote."""
         vocabulary = self._model.tokenizer.vocabulary
-        constraint = healed_start(prompt.dropped, self._model.trie, vocabulary)
-        stepper = self._make_stepper(entered.slot)
-        decoder = Decoder(stepper, drafter, request.sampling, constraint, cancelled)
-        steps = decoder.steps(prompt.ids[-1], self._drafters.context(prompt), max_tokens)
-        written = list(prompt.ids)
-        try:
-            for step in steps:
-                written += step.token_ids
-                if completion.take(step):
-                    break
-                yield
-        except Exception:
-            written = []  # what a step that failed was to move may not have been moved
-            raise
-        finally:
-            steps.close()
-            entered.leave(written)
+        with self._lanes.take(request.workspace) as lane:
+            with self._drafters.drafter(lane, request, prompt) as drafter:
+                yield Decoder(
+                    slot=lease.slot,
+                    drafter=drafter,
+                    sampling=request.sampling,
+                    constraint=healed_start(prompt.dropped, self._model.trie, vocabulary),
+                    current=prompt.ids[-1],
+                    context=self._drafters.context(prompt),
+                    max_tokens=max_tokens,
+                    on_step=completion.take,
+                )
+            self._drafters.remember(lane, request, prompt, completion.token_ids)
 
 
 def wanted_model(options: EngineOptions, progress: Progress) -> LoadedModel:

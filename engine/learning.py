@@ -10,15 +10,12 @@ from typing import Self
 import numpy as np
 
 from engine.atomic_write import atomic_write
-from engine.config import Sampling
-from engine.decoding.stepping import stepper_of
 from engine.drafting.acceptance import AcceptanceTable, AcceptanceTables
 from engine.drafting.budget import ROW_COUNTS, SWEEP_ROUNDS, Budget, StepCost, sweep
 from engine.drafting.pool.expansion import prior_acceptance
 from engine.drafting.recycler import RECYCLER_PRIOR
 from engine.drafting.window import WINDOW_PRIOR
-from engine.model.causal_lm import CausalModel
-from engine.model.step_order import StepOrder
+from engine.model.causal_lm import CausalModel, StepInput, prefill, run_step
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.progress import Progress
 
@@ -130,16 +127,15 @@ class _StepTimer:
     def __init__(self, model: CausalModel, context: int) -> None:
         context = min(context, model.max_context - MAX_ROWS)
         self._ids = np.arange(context + MAX_ROWS) % model.vocab_size
-        slot = model.new_slot(context + MAX_ROWS)
-        slot.prefill(self._ids[:context].tolist())
-        self._stepper = stepper_of(slot)
+        self._model, self._slot = model, model.new_slot(context + MAX_ROWS)
+        prefill(model, self._slot, self._ids[:context].tolist())
 
     def ms(self, rows: int) -> float:
         """Duration of one step of `rows` rows, in branches as drafts have them."""
         parents = np.arange(-1, rows - 1, dtype=np.int32)
         parents[_SWEPT_BRANCH::_SWEPT_BRANCH] = 0
-        self._stepper.begin(StepOrder(TokenTree(self._ids[:rows], parents), Sampling()))
-        return self._stepper.finish().ms
+        step = StepInput(self._slot, TokenTree(self._ids[:rows], parents))
+        return run_step(self._model, step).ms
 
 
 def _sweep(model: CausalModel, progress: Progress) -> Mapping[int, float]:

@@ -1,13 +1,12 @@
 """Slots that keep the keys and values of prompts, so that a similar prompt pays for its end."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 from engine.errors import NoSpaceError
 from engine.model.causal_lm import CacheSlot, CausalModel
 from engine.model.token_tree import MAX_ROWS
-from engine.turns import Turns
 
 _CAPACITY_STEP = 512  # slots grow in these steps, lest each longer prompt ask for a new one
 
@@ -17,31 +16,46 @@ class _Entry:
     slot: CacheSlot
     held: list[int] = field(default_factory=list)  # the tokens of its keys, perhaps fewer
     neighbours: frozenset[str] = frozenset()  # whose text is among them, by path
-    is_taken: bool = False
+    is_leased: bool = False
     is_unwanted: bool = False  # once it is idle, nothing that it holds is to be used
 
     def release(self) -> None:
         """It is idle from now on."""
-        self.is_taken = False
+        self.is_leased = False
         if self.is_unwanted:
             self.held, self.is_unwanted = [], False
 
 
 @dataclass(frozen=True, slots=True)
-class Entered:
-    """A slot that holds a prompt, and how many of its tokens did not have to be read.
+class CacheLease:
+    """A slot that is its user's alone until `close`; it holds the prompt's first `reused` tokens."""
 
-    It is its user's alone until `leave`.
-    """
-
-    slot: CacheSlot
+    token_ids: Sequence[int]
     reused: int
     _entry: _Entry
 
-    def leave(self, token_ids: Sequence[int]) -> None:
-        """Tell what the slot holds by now, as far as it is committed, and give it back."""
-        self._entry.held = list(token_ids[: self.slot.length])
-        self.close()
+    @property
+    def slot(self) -> CacheSlot:
+        """Where the keys and values are."""
+        return self._entry.slot
+
+    @property
+    def unread(self) -> Sequence[int]:
+        """The next piece of the prompt that is to be read; empty at its end."""
+        return self.token_ids[self.slot.length : self.slot.length + MAX_ROWS]
+
+    def commit_read(self, num_tokens: int) -> None:
+        """So many tokens of the prompt were read: the last step's rows."""
+        self._entry.held += self.token_ids[self.slot.length : self.slot.length + num_tokens]
+        self.slot.commit(range(num_tokens))
+
+    def commit_written(self, token_ids: Sequence[int]) -> None:
+        """The slot holds the prompt and what was written behind it, as far as that is committed."""
+        self._entry.held = [*self.token_ids, *token_ids][: self.slot.length]
+
+    def spoil(self) -> None:
+        """A step failed: nobody knows what the slot holds, and nobody is to build on it."""
+        self._entry.is_unwanted = True
 
     def close(self) -> None:
         """Let others have the slot."""
@@ -72,60 +86,32 @@ class PromptCache:
         """
         for key, entry in list(self._entries.items()):
             if key.startswith(scope) and (key in keys or not entry.neighbours.isdisjoint(paths)):
-                if entry.is_taken:
+                if entry.is_leased:
                     entry.is_unwanted = True
                 else:
                     del self._entries[key]
 
-    def enter(
+    def lease(
         self,
         key: str,
         token_ids: Sequence[int],
         room: int,
-        cancelled: Callable[[], bool],
         neighbours: Collection[str] = (),
-    ) -> Turns[Entered | None]:
-        """Commit `token_ids`, 128 a turn, and return their slot with space for `room` tokens more.
+    ) -> CacheLease | None:
+        """Lease a slot with space for `token_ids` and `room` tokens more.
 
-        Asks `cancelled` at each turn; None when it says so, and what was done stays. Waits where
-        memory is reserved ahead and slots in use have all of it; raises NoSpaceError where the
-        prompt is too long for all of it. `neighbours` are the paths whose text is in the prompt.
+        None while memory is reserved ahead and slots in use have all of it; raises NoSpaceError
+        where the prompt is too long for all of it. `neighbours` are the paths whose text is in the
+        prompt.
         """
-        begun = None
-        while begun is None:
-            try:
-                begun = self._begin(key, token_ids, len(token_ids) + room)
-            except NoSpaceError:
-                if not any(entry.is_taken for entry in self._entries.values()):
-                    raise
-                if cancelled():
-                    return None
-                yield
-        entry, kept = begun
-        entry.is_taken, entry.neighbours = True, frozenset(neighbours)
-        entered = None
         try:
-            for start in range(kept, len(token_ids), MAX_ROWS):
-                if cancelled():
-                    return None
-                piece = token_ids[start : start + MAX_ROWS]
-                self._prefill(key, entry, piece)
-                entry.held += piece
-                yield
-            entered = Entered(entry.slot, kept, entry)
-        finally:
-            if entered is None:
-                entry.release()
-        return entered
-
-    def _prefill(self, key: str, entry: _Entry, token_ids: Sequence[int]) -> None:
-        """Read a piece. Where that fails, nobody is to build on what the slot holds by then."""
-        try:
-            entry.slot.prefill(token_ids)
-        except BaseException:
-            if self._entries.get(key) is entry:  # who came meanwhile has another
-                del self._entries[key]
-            raise
+            entry, kept = self._begin(key, token_ids, len(token_ids) + room)
+        except NoSpaceError:
+            if not any(entry.is_leased for entry in self._entries.values()):
+                raise
+            return None
+        entry.is_leased, entry.neighbours = True, frozenset(neighbours)
+        return CacheLease(token_ids, kept, entry)
 
     def _begin(self, key: str, token_ids: Sequence[int], capacity: int) -> tuple[_Entry, int]:
         """Bring the longest beginning that is held into the key's slot."""
@@ -154,7 +140,7 @@ class PromptCache:
     def _fitting(self, key: str, capacity: int) -> _Entry | None:
         """The key's slot, where it is idle and large enough."""
         entry = self._entries.get(key)
-        is_fit = entry is not None and not entry.is_taken and entry.slot.capacity >= capacity
+        is_fit = entry is not None and not entry.is_leased and entry.slot.capacity >= capacity
         return entry if is_fit else None
 
     def _made(self, capacity: int, spared: str) -> _Entry:
@@ -167,7 +153,7 @@ class PromptCache:
             try:
                 return _Entry(self._model.new_slot(capacity))
             except NoSpaceError:
-                idle = [key for key, entry in self._entries.items() if not entry.is_taken]
+                idle = [key for key, entry in self._entries.items() if not entry.is_leased]
                 if not idle:
                     raise
                 del self._entries[next((key for key in idle if key != spared), idle[0])]
@@ -179,7 +165,7 @@ class PromptCache:
         for other in list(self._entries):
             if self.num_bytes <= self._max_bytes:
                 break
-            if other != key and not self._entries[other].is_taken:
+            if other != key and not self._entries[other].is_leased:
                 del self._entries[other]
 
 

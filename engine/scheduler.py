@@ -1,14 +1,13 @@
-"""One thread that runs the jobs of many clients, as many side by side as share a step, fairly.
+"""Which sequences the step loop runs: jobs of many clients in fair order, and none that is needless.
 
-It knows no model: a job is work in turns that asks, at each of them, whether it is still wanted.
+It knows no model: a job begins a sequence, and runs until that is done.
 """
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-
-_ENDED = object()
+from typing import Any, Protocol
 
 
 class Dropped(StrEnum):
@@ -19,42 +18,52 @@ class Dropped(StrEnum):
     STOPPED = "stopped"  # the scheduler ends
 
 
+class Running(Protocol):
+    """What a job has begun."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it needs no more steps."""
+        ...
+
+
 @dataclass(slots=True, eq=False)
 class Job:
-    """`turns(cancelled)` on the engine's thread, or else `dropped(reason)` on any.
+    """`begin(is_cancelled)` on the engine's thread, or else `dropped(reason)` on any.
 
-    Neither may raise. A speculative job waits for all others; it is ended by the next one of its
-    own client, and by any that is not speculative and would have to wait.
+    Neither may raise. None is begun where there is nothing to run any more. A prefetch waits for
+    all others; it is ended by the next job of its own client, and by any that is no prefetch and
+    would have to wait.
     """
 
     client: str
     buffer: str
-    turns: Callable[[Callable[[], bool]], Iterator[None]]
+    begin: Callable[[Callable[[], bool]], Running | None]
     dropped: Callable[[Dropped], None]
-    is_speculative: bool = False
+    is_prefetch: bool = False
     _cancelled: threading.Event = field(default_factory=threading.Event)
 
     def cancel(self) -> None:
         """End the run within one step."""
         self._cancelled.set()
 
-    @property
     def is_cancelled(self) -> bool:
         """Whether it is no longer wanted."""
         return self._cancelled.is_set()
 
 
 class Scheduler:
-    """Takes jobs from any thread; `work` is the loop of the one thread that runs them."""
+    """Takes jobs from any thread; `admit` is for the one thread that runs them."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_sequences: int = 1) -> None:
+        """`max_sequences` go on side by side."""
+        self.max_sequences = max_sequences
         self._changed = threading.Condition()
         self._waiting: list[Job] = []
-        self._running: dict[Job, Iterator[None]] = {}
-        self._num_lanes = 1
+        self._running: dict[Job, Any] = {}  # None until it has begun
         self._errands: list[Callable[[], None]] = []
-        self._turns: dict[str, int] = {}  # by client: the number of the turn it had last
-        self._turn = 0
+        self._last_admitted: dict[str, int] = {}  # by client: the number of its last job
+        self._num_admitted = 0
         self._is_stopped = False
 
     @property
@@ -97,13 +106,13 @@ class Scheduler:
             job.dropped(Dropped.CANCELLED)
 
     def run_between(self, errand: Callable[[], None]) -> None:
-        """Have the engine's thread run `errand` soon, between two turns. It may not raise."""
+        """Have the engine's thread run `errand` soon, between two steps. It may not raise."""
         with self._changed:
             self._errands.append(errand)
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Drop what waits, end what runs, and have `work` return."""
+        """Drop what waits, end what runs, and have `admit` return nothing."""
         with self._changed:
             self._is_stopped = True
             dropped, self._waiting = self._waiting, []
@@ -114,28 +123,28 @@ class Scheduler:
             job.dropped(Dropped.STOPPED)
 
     def forget(self, client: str) -> None:
-        """A client has left: its turns are not remembered."""
+        """A client has left: when it had its last job is not remembered."""
         with self._changed:
-            self._turns.pop(client, None)
+            self._last_admitted.pop(client, None)
 
-    def work(self, num_lanes: int = 1, expect: Callable[[int], None] = lambda _: None) -> None:
-        """Run jobs until `stop`, up to `num_lanes` side by side, a turn of each after the other.
+    def admit(self) -> Sequence[Any]:
+        """Wait until there is something to run, and return all of it; nothing after `stop`.
 
-        `expect` hears how many run whenever that changes.
+        Between two steps: those that are done leave, errands run, and waiting jobs begin.
         """
-        self._num_lanes = num_lanes
-        expected = 0
-        while self._has_work():
+        self._release()
+        while self._wait():
             self._run_errands()
-            running = self._admit()
-            if running and len(running) != expected:
-                expected = len(running)
-                expect(expected)
-            for job, turns in running:
-                if next(turns, _ENDED) is _ENDED:
-                    self._end(job)
+            self._begin()
+            if self._running:
+                return list(self._running.values())
+        return []
 
-    def _has_work(self) -> bool:
+    def _release(self) -> None:
+        with self._changed:
+            self._running = {job: one for job, one in self._running.items() if not one.is_done}
+
+    def _wait(self) -> bool:
         """Wait for a job or an errand; False where there is none, as all has stopped."""
         with self._changed:
             self._changed.wait_for(
@@ -149,30 +158,47 @@ class Scheduler:
         for errand in errands:
             errand()
 
-    def _admit(self) -> list[tuple[Job, Iterator[None]]]:
-        """Begin waiting jobs while there is room; all that run."""
-        with self._changed:
-            while self._waiting and len(self._running) < self._num_lanes:
-                job = min(self._waiting, key=self._urgency)
-                self._waiting.remove(job)
-                self._running[job] = job.turns(lambda job=job: job.is_cancelled)  # type: ignore[misc] # binds this job
-                self._turn += 1
-                self._turns[job.client] = self._turn
-            return list(self._running.items())
+    def _begin(self) -> None:
+        """Begin waiting jobs while there is room."""
+        while (job := self._next_job()) is not None:
+            sequence = job.begin(job.is_cancelled)
+            with self._changed:
+                if sequence is None:
+                    del self._running[job]
+                else:
+                    self._running[job] = sequence
 
-    def _end(self, job: Job) -> None:
+    def _next_job(self) -> Job | None:
         with self._changed:
-            del self._running[job]
+            if not self._waiting or len(self._running) >= self.max_sequences:
+                return None
+            job = min(self._waiting, key=self._urgency)
+            self._waiting.remove(job)
+            self._running[job] = None
+            self._num_admitted += 1
+            self._last_admitted[job.client] = self._num_admitted
+            return job
 
     def _urgency(self, job: Job) -> tuple[bool, int]:
-        return job.is_speculative, self._turns.get(job.client, 0)
+        return job.is_prefetch, self._last_admitted.get(job.client, 0)
 
     def _interrupts(self, job: Job, running: Job) -> bool:
-        would_wait = len(self._running) >= self._num_lanes and not job.is_speculative
-        return running.is_speculative and (would_wait or job.client == running.client)
+        would_wait = len(self._running) >= self.max_sequences and not job.is_prefetch
+        return running.is_prefetch and (would_wait or job.client == running.client)
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """Admits one sequence, or decoder, until it is done."""
+
+    sequence: Any
+
+    def admit(self) -> Sequence[Any]:
+        """It, or nothing."""
+        return [] if self.sequence.is_done else [self.sequence]
 
 
 def _replaces(job: Job, waiting: Job) -> bool:
-    """Whether nobody needs `waiting` any more; a guess never takes a user's own job away."""
+    """Whether nobody needs `waiting` any more; a prefetch never takes a user's own job away."""
     is_same_buffer = (job.client, job.buffer) == (waiting.client, waiting.buffer)
-    return is_same_buffer and (waiting.is_speculative or not job.is_speculative)
+    return is_same_buffer and (waiting.is_prefetch or not job.is_prefetch)

@@ -6,8 +6,9 @@ and acceptance are those of the set, also where the weights are random.
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numba
 import numpy as np
@@ -16,66 +17,67 @@ from engine.bench.decoding_options import DecodingOptions
 from engine.bench.measured import WARM_UP, Bench, Measured
 from engine.bench.replay import OnProgress, ReplayReport
 from engine.bench.task_sets import ReplayItem
-from engine.decoding.stepping import MendedAnswer, stepper_of
 from engine.engine import Engine, EngineOptions, wanted_model
 from engine.learning import Learning
-from engine.model.causal_lm import CacheSlot
+from engine.model.causal_lm import CausalModel, Flight, StepInput, StepOutput
 from engine.model.loading.loaded_model import LoadedModel
-from engine.model.step_order import StepAnswer, StepOrder, Stepper
+from engine.model.prompt import Prompt
 from engine.model.token_tree import TokenTree
 from engine.progress import Progress
-from engine.request import CompletionRequest
+from engine.request import CompletionRequest, CompletionResult
 
 
 @dataclass(slots=True)
-class ForcedStepper:
-    """A `Stepper` whose rows say `target`, int64, as long as they follow it.
+class Script:
+    """What the model is made to say: `target`, of which `said` tokens were said."""
 
-    Others, and those at its end, say what the model says.
-    """
+    target: Sequence[int] = ()
+    said: int = 0
 
-    inner: Stepper
-    target: np.ndarray
-    _order: StepOrder | None = field(default=None, init=False)
+    def spoken(self, step: StepInput, output: StepOutput) -> StepOutput:
+        """Let the target speak in a step, as far as its rows follow it.
 
-    @property
-    def length(self) -> int:
-        """Committed tokens."""
-        return self.inner.length
+        Others, and those at its end, say what the model says.
+        """
+        target = np.array(self.target[self.said :], np.int64)
+        if not len(target):
+            return output
+        path = followers(step.tree, target)
+        chosen = output.chosen.copy()
+        chosen[path[: len(target)]] = target[: len(path)]
+        self.said += len(path)
+        return replace(output, chosen=chosen, path=path)
 
-    @property
-    def capacity(self) -> int:
-        """Tokens that fit, committed and in flight."""
-        return self.inner.capacity
 
-    def begin(self, order: StepOrder) -> None:
-        """Start the step."""
-        self._order = order
-        self.inner.begin(order)
+@dataclass(frozen=True, slots=True)
+class ForcedModel:
+    """A `CausalModel` that says what `script` says."""
 
-    def finish(self) -> StepAnswer:
-        """Wait for the step, and let the target speak. Raises ValueError before `begin`."""
-        if self._order is None:
-            raise ValueError("no step was begun")
-        order, self._order = self._order, None
-        answer = self.inner.finish()
-        if not len(self.target):
-            return answer
-        path = followers(order.tree, self.target)
-        spoken = self.target[: len(path)]
-        chosen = answer.chosen.copy()
-        chosen[path[: len(spoken)]] = spoken
-        return MendedAnswer(chosen, path, answer)
+    model: CausalModel
+    script: Script
 
-    def commit(self, rows: Sequence[int]) -> None:
-        """Keep the path `rows` of the finished step."""
-        self.target = self.target[len(rows) :]
-        self.inner.commit(rows)
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever else a model says of itself
+        return getattr(self.model, name)
 
-    def abandon(self) -> None:
-        """Forget the step that was begun."""
-        self._order = None
-        self.inner.abandon()
+    def begin(self, steps: Sequence[StepInput]) -> "ForcedFlight":
+        """Start the steps."""
+        return ForcedFlight(self.model.begin(steps), steps, self.script)
+
+
+@dataclass(frozen=True, slots=True)
+class ForcedFlight:
+    """A `Flight` of a forced model."""
+
+    flight: Flight
+    steps: Sequence[StepInput]
+    script: Script
+
+    def finish(self) -> list[StepOutput | None]:
+        """Wait for the outputs, and let the target speak."""
+        return [
+            None if output is None else self.script.spoken(step, output)
+            for step, output in zip(self.steps, self.flight.finish(), strict=True)
+        ]
 
 
 def followers(tree: TokenTree, target: np.ndarray) -> np.ndarray:
@@ -94,17 +96,6 @@ def _followers(token_ids: np.ndarray, parents: np.ndarray, target: np.ndarray) -
             depth += 1
             path[depth] = row
     return path[: depth + 1]
-
-
-@dataclass(slots=True)
-class Script:
-    """What the model is made to say next; its `stepper` is for an engine's `make_stepper`."""
-
-    target: Sequence[int] = ()
-
-    def stepper(self, slot: CacheSlot) -> Stepper:
-        """Step `slot` by the target."""
-        return ForcedStepper(stepper_of(slot), np.array(self.target, np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +123,7 @@ class ForcedReplay:
     ) -> ForcedReport:
         """Measure items, off and on in alternating order, until there is no time for more."""
         self.warm_up()
-        bench = Bench(self.engine)
+        bench = Bench(self)
         runs: dict[str, list[Measured]] = {}
         inexact, end = [], time.monotonic() + seconds
         for number, item in enumerate(items):
@@ -149,7 +140,20 @@ class ForcedReplay:
     def warm_up(self) -> None:
         """Complete what is no item, so that the first one finds all code compiled."""
         self.script.target = ()
-        self.engine.complete(WARM_UP)
+        self.complete(WARM_UP)
+
+    def complete(self, request: CompletionRequest) -> CompletionResult:
+        """Complete, and let the script begin anew."""
+        self.script.said = 0
+        return self.engine.complete(request)
+
+    def forget_completions(self) -> None:
+        """Draft no longer from completions written before."""
+        self.engine.forget_completions()
+
+    def prompt(self, request: CompletionRequest) -> Prompt:
+        """Return the prompt that `complete` decodes from."""
+        return self.engine.prompt(request)
 
     def request(self, item: ReplayItem, options: DecodingOptions) -> CompletionRequest:
         """Make the item's target, behind what token healing took back, all that is said.
@@ -170,7 +174,9 @@ def forced_replay(
     """Make an engine around `model`. It learns in the folder `learned`, which should be empty."""
     script = Script()
     learning = Learning.load(learned, "forced", model.causal_lm, progress)
-    engine = Engine(model, learning, options, script.stepper)
+    engine = Engine(
+        replace(model, causal_lm=ForcedModel(model.causal_lm, script)), learning, options
+    )
     return ForcedReplay(engine, script, model.tokenizer.encode)
 
 

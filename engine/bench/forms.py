@@ -14,6 +14,7 @@ from rich.table import Table
 
 from engine.bench.task_sets import ReplayItem
 from engine.errors import ConfigurationError
+from engine.model.causal_lm import StepInput, run_step
 from engine.model.device import GPU_QUANTIZATIONS, Device
 from engine.model.gpu.loading import assemble, place_qwen2, require_triton
 from engine.model.gpu.memory_plan import weight_bytes
@@ -149,7 +150,10 @@ def _read(model: GpuQwen2, text: Sequence[int]) -> _Reading:
     losses, choices = [], []
     for start in range(0, len(text) - 1, MAX_ROWS):
         piece = text[start : min(start + MAX_ROWS, len(text) - 1)]
-        logits = slot.step(TokenTree.chain(piece))
+        step = StepInput(slot, TokenTree.chain(piece), wants_logits=True)
+        logits = run_step(model, step).logits
+        if logits is None:
+            raise ValueError("a step that was asked for its logits has them")
         slot.commit(range(len(piece)))
         following = torch.tensor(text[start + 1 : start + 1 + len(piece)])
         losses.append(torch.nn.functional.cross_entropy(logits, following, reduction="none"))

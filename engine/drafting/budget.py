@@ -107,6 +107,10 @@ class Budget:
         self.num_sequences = 1
         self._tokens = self._spent = 1.0  # one token for one step: plain decoding
 
+    def share_among(self, num_sequences: int) -> None:
+        """So many sequences share each step from now on."""
+        self.num_sequences = num_sequences
+
     @property
     def rate(self) -> float:
         """Running mean of tokens won per cost of a one-row step."""

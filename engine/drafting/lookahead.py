@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.config import Lookahead
-from engine.decoding.decoder import VerifiedStep
 from engine.drafting.acceptance import AcceptanceTables
 from engine.drafting.budget import Budget
+from engine.drafting.drafter import VerifiedStep
 from engine.drafting.pool import DocumentId, NgramPool
 from engine.drafting.recycler import Recycler
 from engine.drafting.tree import EMPTY_DRAFT, Draft, DraftTree, Source
@@ -70,22 +70,22 @@ class LookaheadDrafter:
         offered = allowed_part(tree.best(MAX_NODES), constraint, depth)
         return cut(offered, self._affordable(offered))
 
-    def hear(self, step: VerifiedStep) -> None:
+    def update(self, step: VerifiedStep) -> None:
         """Feed the drafters with a verified step."""
-        known = self._known
-        known.recycler.update(step.tree.token_ids, step.top_tokens())
+        known, output = self._known, step.output
+        known.recycler.update(step.tree.token_ids, output.top_tokens())
         if self._window is not None:
-            found = self._window.update(step.draft, step.chosen, step.verdict.num_accepted)
+            found = self._window.update(step.draft, output.chosen, len(output.path) - 1)
             for gram in found:
                 self._keep(gram)
-        known.pool.extend(self._document, step.verdict.token_ids)
+        known.pool.extend(self._document, step.token_ids)
 
-    def learn(self, step: VerifiedStep) -> None:
+    def calibrate(self, step: VerifiedStep) -> None:
         """Feed the tables and the budget."""
-        known = self._known
+        known, output = self._known, step.output
         known.tables.learn(step.draft, step.accepted)
-        known.budget.cost.observe(step.step_rows, step.ms)
-        known.budget.observe(step.step_rows, len(step.verdict.token_ids))
+        known.budget.cost.observe(output.step_rows, output.ms)
+        known.budget.observe(output.step_rows, len(output.path))
 
     def _affordable(self, draft: Draft) -> int:
         budget = self._known.budget

@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from engine.drafting.tree import Draft, Source
-from engine.model.step_order import NUM_TOP
+from engine.model.causal_lm import NUM_TOP
 
 RECYCLER_WIDTH = NUM_TOP
 _DEPTHS = 8

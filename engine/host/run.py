@@ -11,15 +11,14 @@ from engine.errors import DeviceLostError, ForegramError
 from engine.host.failures import log_failure
 from engine.host.metrics import Metrics
 from engine.host.protocol import Chunk, CompleteEvent, Done, Failed, Timings
-from engine.host.served_engine import ServedEngine
+from engine.host.served_engine import ServedEngine, ServedSequence
 from engine.request import CompletionRequest, CompletionResult
 from engine.scheduler import Dropped
-from engine.turns import Turns
 
 
 @dataclass(slots=True)
 class Run:
-    """Made on the event loop's thread; its turns are for the engine's.
+    """Made on the event loop's thread; `begin` is for the engine's.
 
     `lose` hears of the end of the engine's device, on the engine's thread.
     """
@@ -33,23 +32,27 @@ class Run:
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     events: asyncio.Queue[CompleteEvent] = field(default_factory=asyncio.Queue)
     queued_at: float = field(default_factory=time.perf_counter)
+    _began: float = 0.0
 
-    def turns(self, cancelled: Callable[[], bool]) -> Turns[None]:
-        """Complete, on the engine's thread."""
+    def begin(self, is_cancelled: Callable[[], bool]) -> ServedSequence | None:
+        """Begin to complete, on the engine's thread; None where nothing is to be run."""
+        self._began = time.perf_counter()
         try:
-            event = yield from self._completing(cancelled)
-            if event is None:
-                self.dropped(Dropped.CANCELLED)
-            else:
-                self._tell(event)
-        except DeviceLostError as error:
-            self.lose(error)  # first: who hears of the failure and asks again is to be refused
-            self._fail(error.code, str(error))
-        except ForegramError as error:
-            self._fail(error.code, str(error))
+            request = self.make_request()
+            if request is not None and self.is_prefill:
+                return self.engine.prefill(request, is_cancelled=is_cancelled, on_end=self._end)
+            if request is not None:
+                return self.engine.sequence(
+                    request,
+                    on_chunk=lambda chunk: self._tell(Chunk(chunk.text)),
+                    is_cancelled=is_cancelled,
+                    on_end=self._end,
+                )
         except Exception as error:  # noqa: BLE001 - whatever one completion meets, the next is served
-            log_failure(f"completion {self.id} failed", error)
-            self._fail("internal_error", f"the completion failed; the log names {self.id}")
+            self._fail(error)
+        else:
+            self.dropped(Dropped.CANCELLED)
+        return None
 
     def dropped(self, reason: Dropped) -> None:
         """Say why there is no completion."""
@@ -58,27 +61,33 @@ class Run:
             self.metrics.cancelled.inc()
         self._tell(Failed(reason.value, f"the request was {reason.value}"))
 
-    def _completing(self, cancelled: Callable[[], bool]) -> Turns[CompleteEvent | None]:
-        began = time.perf_counter()
-        queue_ms = 1000 * (began - self.queued_at)
-        request = self.make_request()
-        if request is None:
-            return None
-        if self.is_prefill:
-            yield from self.engine.prefilling(request, cancelled=cancelled)
-            self._count("prefilled")
-            prefill_ms = 1000 * (time.perf_counter() - began)
-            timings = Timings(queue_ms, prefill_ms, 0.0)
-            return Done(self.id, "", "prefilled", 0, 0, 0, 0, 0, {}, timings)
-        result = yield from self.engine.completing(
-            request, on_chunk=lambda chunk: self._tell(Chunk(chunk.text)), cancelled=cancelled
-        )
-        self.metrics.count(result, queue_ms)
+    def _end(self, sequence: ServedSequence) -> None:
+        """Say what became of it, on the engine's thread."""
+        try:
+            result = sequence.result()
+        except Exception as error:  # noqa: BLE001 - likewise
+            self._fail(error)
+            return
+        queue_ms = 1000 * (self._began - self.queued_at)
         # All that is not decoding brings the prompt in: to lay it out, too.
-        prefill_ms = 1000 * (time.perf_counter() - began) - result.stats.decode_ms
-        return _done(self.id, result, Timings(queue_ms, prefill_ms, result.stats.decode_ms))
+        decode_ms = 0.0 if self.is_prefill else result.stats.decode_ms
+        prefill_ms = 1000 * (time.perf_counter() - self._began) - decode_ms
+        timings = Timings(queue_ms, prefill_ms, decode_ms)
+        if self.is_prefill:
+            self._count("prefilled")
+            self._tell(Done(self.id, "", "prefilled", 0, 0, 0, 0, 0, {}, timings))
+            return
+        self.metrics.count(result, queue_ms)
+        self._tell(_done(self.id, result, timings))
 
-    def _fail(self, code: str, sentence: str) -> None:
+    def _fail(self, error: Exception) -> None:
+        if isinstance(error, DeviceLostError):
+            self.lose(error)  # first, so that a retry is refused
+        if isinstance(error, ForegramError):
+            code, sentence = error.code, str(error)
+        else:
+            log_failure(f"completion {self.id} failed", error)
+            code, sentence = "internal_error", f"the completion failed; the log names {self.id}"
         self._count("failed")
         self._tell(Failed(code, sentence))
 

@@ -5,11 +5,24 @@ from typing import Protocol
 
 from engine.completer import EngineInfo
 from engine.request import ClosedBuffers, CompletionChunk, CompletionRequest, CompletionResult
-from engine.turns import Turns
+from engine.scheduler import Scheduler
+
+
+class ServedSequence(Protocol):
+    """A completion that the engine's loop runs."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it needs no more steps."""
+        ...
+
+    def result(self) -> CompletionResult:
+        """Return what became of it. Raises the error that ended it."""
+        ...
 
 
 class ServedEngine(Protocol):
-    """A loaded engine that works in turns, for one thread."""
+    """A loaded engine that runs many completions side by side, for one thread."""
 
     @property
     def info(self) -> EngineInfo:
@@ -17,7 +30,7 @@ class ServedEngine(Protocol):
         ...
 
     @property
-    def num_lanes(self) -> int:
+    def max_sequences(self) -> int:
         """Completions that may go on side by side."""
         ...
 
@@ -31,24 +44,29 @@ class ServedEngine(Protocol):
         """Memory of the cached prompts."""
         ...
 
-    def expect(self, num_running: int) -> None:
-        """So many completions go on side by side from now on."""
+    def run(self, scheduler: Scheduler, /) -> None:
+        """Run what the scheduler admits until it admits nothing any more."""
         ...
 
-    def completing(
+    def sequence(
         self,
         request: CompletionRequest,
         *,
         on_chunk: Callable[[CompletionChunk], None],
-        cancelled: Callable[[], bool],
-    ) -> Turns[CompletionResult]:
-        """Complete; `cancelled` is asked before every step."""
+        is_cancelled: Callable[[], bool],
+        on_end: Callable[[ServedSequence], None],
+    ) -> ServedSequence:
+        """A completion; `is_cancelled` is asked before every step, `on_end` hears of the last."""
         ...
 
-    def prefilling(
-        self, request: CompletionRequest, *, cancelled: Callable[[], bool]
-    ) -> Turns[None]:
-        """Read a prompt for later."""
+    def prefill(
+        self,
+        request: CompletionRequest,
+        *,
+        is_cancelled: Callable[[], bool],
+        on_end: Callable[[ServedSequence], None],
+    ) -> ServedSequence:
+        """What reads a prompt for later."""
         ...
 
     def forget(self, closed: ClosedBuffers) -> None:

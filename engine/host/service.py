@@ -183,7 +183,7 @@ class CompletionService:
 
     async def _events(self, run: Run, message: CompleteRequest) -> AsyncIterator[CompleteEvent]:
         entry = self._registry.register(run.id)
-        job = Job(message.client, message.uri, run.turns, run.dropped, message.is_speculative)
+        job = Job(message.client, message.uri, run.begin, run.dropped, message.is_speculative)
         self.scheduler.submit(job)
         try:
             while True:
@@ -236,7 +236,8 @@ class CompletionService:
             _log.exception("the model cannot be loaded")
             return
         _log.info("%s is loaded", self._engine.info.model)
-        self.scheduler.work(self._engine.num_lanes, self._engine.expect)
+        self.scheduler.max_sequences = self._engine.max_sequences
+        self._engine.run(self.scheduler)
         self._engine.close()
 
     def _lose(self, error: DeviceLostError) -> None:

@@ -1,20 +1,28 @@
-"""The one interface between decoding and any causal language model: a token tree over a KV cache."""
+"""The one interface between decoding and any causal language model: steps over token trees.
 
-from collections.abc import Sequence
-from typing import Protocol, Self, runtime_checkable
+A step verifies the rows of a token tree behind what its slot holds, or, without a head, reads a
+piece of a prompt. `begin` takes the steps of all sequences at once, so that they share a forward.
+"""
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, Self
+
+import numpy as np
 import torch
 
-from engine.model.step_order import ScoredAnswer, StepOrder
-from engine.model.token_tree import TokenTree
+from engine.config import Sampling
+from engine.model.token_tree import MAX_ROWS, TokenTree
+from kernels.acceptance_walk import TOP
+
+NUM_TOP = TOP  # tokens of each verified row that are kept for later drafts
+
+# Per row the ids that a constraint leaves (ascending int64, not empty), or None for all.
+Allowed = Sequence[np.ndarray | None]
 
 
 class CacheSlot(Protocol):
-    """One sequence inside a model: its committed keys and values, and the forward over them.
-
-    The order of calls is `prefill`, then `step` and `commit` in turn; `truncate` at any time
-    between them.
-    """
+    """One sequence inside a model: its committed keys and values."""
 
     @property
     def length(self) -> int:
@@ -38,14 +46,6 @@ class CacheSlot(Protocol):
         """
         ...
 
-    def prefill(self, token_ids: Sequence[int]) -> object:
-        """Commit `token_ids` behind what is held."""
-        ...
-
-    def step(self, tree: TokenTree) -> torch.Tensor:
-        """Logits of every row, float32 [rows, vocab]; nothing is committed yet."""
-        ...
-
     def commit(self, rows: Sequence[int]) -> None:
         """Keep the path `rows` of the last step, row 0 first; its other rows are forgotten."""
         ...
@@ -55,20 +55,49 @@ class CacheSlot(Protocol):
         ...
 
 
-@runtime_checkable
-class SteppingSlot(CacheSlot, Protocol):
-    """A slot that chooses and walks by itself, as far as scores alone decide."""
+@dataclass(slots=True, eq=False)
+class StepInput:
+    """One sequence's part of a forward pass.
 
-    def begin(self, order: StepOrder) -> None:
-        """Ask for a step, one at a time."""
-        ...
+    Without a head the rows, a chain, are only read. `allowed` None leaves all ids to all rows.
+    """
 
-    def finish(self) -> ScoredAnswer:
-        """Wait for the step that was begun; nothing is committed yet."""
-        ...
+    slot: Any  # the model's own `CacheSlot`
+    tree: TokenTree
+    sampling: Sampling = field(default_factory=Sampling)
+    allowed: Allowed | None = None
+    has_head: bool = True
+    wants_logits: bool = False  # of all rows; a benchmark looks at them
+    is_dropped: bool = False  # nobody waits for its output any more
 
-    def abandon(self) -> None:
-        """Forget a step that was begun, if there is one."""
+
+@dataclass(frozen=True, slots=True)
+class StepOutput:
+    """What became of a step with a head; nothing of it is committed yet.
+
+    `chosen` int64 [rows]: what the model draws after each row, exactly as plain decoding would.
+    `path` int64 [accepted + 1]: the rows that agree, row 0 first, as `verify` finds them.
+    `margins_of` gives float32 [len(rows)]: the best score of each of these rows less the next best.
+    `top_tokens` gives int64 [rows, NUM_TOP]: likely ids after each row, best first, -1 where there
+    are fewer; a guess for drafts, as a GPU may miss one that stands close to a better one.
+    `step_rows` are the rows that the forward took `ms` for, those of other sequences included.
+    `logits` float32 [rows, vocab] on the CPU, where they were asked for.
+    """
+
+    chosen: np.ndarray
+    path: np.ndarray
+    margins_of: Callable[[np.ndarray], np.ndarray]
+    top_tokens: Callable[[], np.ndarray]
+    ms: float
+    step_rows: int
+    logits: torch.Tensor | None = None
+
+
+class Flight(Protocol):
+    """A forward that was begun."""
+
+    def finish(self) -> list[StepOutput | None]:
+        """Wait for it. None for a step without a head, and for one that was dropped meanwhile."""
         ...
 
 
@@ -101,8 +130,8 @@ class CausalModel(Protocol):
         ...
 
     @property
-    def num_lanes(self) -> int:
-        """Sequences that one step can serve."""
+    def max_sequences(self) -> int:
+        """Sequences that go on side by side, sharing each forward."""
         ...
 
     @property
@@ -110,10 +139,38 @@ class CausalModel(Protocol):
         """Memory that is reserved for slots ahead; 0 where each takes its own."""
         ...
 
-    def expect(self, num_running: int) -> None:
-        """So many sequences ask for steps side by side from now on."""
-        ...
-
     def new_slot(self, capacity: int) -> CacheSlot:
         """An empty slot for `capacity` tokens. Raises NoSpaceError where memory is reserved ahead."""
         ...
+
+    def begin(self, steps: Sequence[StepInput]) -> Flight:
+        """Start one forward for the steps of different slots, which have room for their rows.
+
+        A model that computes on the CPU may leave all work to `finish`. Raises ValueError where a
+        slot has no room.
+        """
+        ...
+
+
+def prefill(model: CausalModel, slot: CacheSlot, token_ids: Sequence[int]) -> None:
+    """Commit `token_ids` behind what the slot holds, while nothing else goes on."""
+    for start in range(0, len(token_ids), MAX_ROWS):
+        tree = TokenTree.chain(token_ids[start : start + MAX_ROWS])
+        model.begin([StepInput(slot, tree, has_head=False)]).finish()
+        slot.commit(range(tree.num_rows))
+
+
+def run_step(model: CausalModel, step: StepInput) -> StepOutput:
+    """Run a step with a head while nothing else goes on; nothing of it is committed."""
+    (output,) = model.begin([step]).finish()
+    if output is None:
+        raise ValueError("a step without a head has no output")
+    return output
+
+
+def check_room(steps: Sequence[StepInput]) -> None:
+    """Raise ValueError where the rows of a step do not fit behind what its slot holds."""
+    for step in steps:
+        length, capacity, rows = step.slot.length, step.slot.capacity, step.tree.num_rows
+        if length + rows > capacity:
+            raise ValueError(f"{length} + {rows} tokens exceed the slot's {capacity}")

@@ -1,8 +1,8 @@
 """Which token follows each row of logits: the largest, or a draw whose noise is keyed by position.
 
-A draw is `argmax(logits / T + Gumbel(seed, position, id))` over the ids that the constraint, top-k
-and top-p leave, in this order. The noise depends on nothing but its key, and a row is handled by
-itself, so the text of a seed is the same whatever was drafted (Gumbel-max: Maddison et al. 2014).
+A draw is `argmax(logits / T + Gumbel(seed, position, id))` over the ids that the constraint leaves.
+The noise depends on nothing but its key, and a row is handled by itself, so the text of a seed is
+the same whatever was drafted (Gumbel-max: Maddison et al. 2014).
 """
 
 import math
@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from engine.config import Sampling
-from engine.model.step_order import Allowed
+from engine.model.causal_lm import Allowed
 
 _BLOCK = 128  # ids that are tested together
 _MARGIN = 0.01  # of the test's exponent, for its rounding
@@ -47,10 +47,7 @@ def _choose_row(
     if sampling.temperature == 0.0:
         place = int(np.argmax(values))  # the first of equals: the lowest id
         return place if allowed is None else int(allowed[place])
-    kept = _nucleus(values, sampling)
     ids = _all_ids(len(row)) if allowed is None else allowed.astype(np.uint32)
-    if kept is not None:
-        values, ids = values[kept], ids[kept]
     key = _noise_key(np.uint64(sampling.seed % 2**64), position)
     return int(_draw(values, ids, int(np.argmax(values)), 1.0 / sampling.temperature, key))
 
@@ -58,39 +55,6 @@ def _choose_row(
 @lru_cache(maxsize=2)
 def _all_ids(vocab_size: int) -> np.ndarray:
     return np.arange(vocab_size, dtype=np.uint32)
-
-
-def _nucleus(values: np.ndarray, sampling: Sampling) -> np.ndarray | None:
-    """Ascending places that top-k, then top-p keep; None when both keep all."""
-    kept = None
-    if 0 < sampling.top_k < len(values):
-        kept = _top_k(values, sampling.top_k)
-    if sampling.top_p < 1.0:
-        pool = values if kept is None else values[kept]
-        best = _top_p(pool, sampling.temperature, sampling.top_p)
-        kept = best if kept is None else kept[best]
-    return kept
-
-
-def _top_k(values: np.ndarray, k: int) -> np.ndarray:
-    threshold = np.partition(values, -k)[-k]
-    places = np.flatnonzero(values >= threshold)
-    order = np.argsort(-values[places], kind="stable")[:k]  # of equals the lowest ids stay
-    return np.sort(places[order])
-
-
-def _top_p(values: np.ndarray, temperature: float, top_p: float) -> np.ndarray:
-    """The fewest most probable places that reach `top_p` together, and what equals the last."""
-    weights = np.exp((values - values.max()) / np.float32(temperature))
-    total = float(weights.sum(dtype=np.float64))
-    # Ids below (1 - p) / V hold less than 1 - p together, so the nucleus lies within the others.
-    places = np.flatnonzero(weights >= total * (1.0 - top_p) / len(values))
-    candidates = weights[places]
-    falling = np.sort(candidates)[::-1]
-    num_kept = int(np.searchsorted(np.cumsum(falling, dtype=np.float64), top_p * total)) + 1
-    least = falling[min(num_kept, len(falling)) - 1]
-    kept: np.ndarray = places[candidates >= least]
-    return kept
 
 
 @numba.njit("uint64(uint64)", cache=True, inline="always")

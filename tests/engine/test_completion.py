@@ -3,19 +3,21 @@
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.completion import Completion
+from engine.completion import Completion, TextStream
 from engine.config import StopRules
-from engine.decoding.decoder import Step
-from engine.drafting.tree import Source
+from engine.drafting.drafter import VerifiedStep
+from engine.drafting.tree import Draft, Source
+from engine.model.causal_lm import StepOutput
 from engine.model.prompt import Prompt
+from engine.model.token_tree import TokenTree
 from engine.model.tokenizer import Tokenizer
 from engine.request import FinishReason
 from engine.stopping import Stopper
-from engine.text_stream import TextStream
 from tests.support.byte_tokenizer import byte_tokenizer
 
 TOKENIZER = Tokenizer.from_json(byte_tokenizer().to_str())
@@ -32,8 +34,25 @@ def completion(chunks: list[Any], *, max_tokens=100, owed=0):
 
 
 def step(token_ids):
-    ids = tuple(token_ids)
-    return Step(ids, (1.0,) * len(ids), (Source.GENERATED,) * (len(ids) - 1), len(ids), 1.0)
+    """A step whose drafts, a chain, were all accepted."""
+    ids = np.array(token_ids, np.int64)
+    nodes = len(ids) - 1
+    draft = Draft(
+        tokens=ids[:-1].astype(np.int32),
+        parents=np.arange(-1, nodes - 1, dtype=np.int32),
+        probs=np.ones(nodes),
+        sources=np.full(nodes, Source.GENERATED, np.uint8),
+        cells=np.zeros(nodes, np.int32),
+    )
+    output = StepOutput(
+        chosen=ids,
+        path=np.arange(len(ids)),
+        margins_of=lambda rows: np.ones(len(rows), np.float32),
+        top_tokens=lambda: np.zeros((len(ids), 8), np.int64),
+        ms=1.0,
+        step_rows=len(ids),
+    )
+    return VerifiedStep(TokenTree.chain([0, *ids[:-1]]), draft, output)
 
 
 def result_of(one: Completion):

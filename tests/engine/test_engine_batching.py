@@ -1,5 +1,6 @@
 """Completions that go on side by side share steps, and each writes what it writes alone."""
 
+import itertools
 from dataclasses import replace
 
 import pytest
@@ -8,7 +9,7 @@ import torch
 from engine.config import Lookahead, Sampling, StopRules
 from engine.engine import Engine, EngineOptions
 from engine.learning import Learning
-from engine.model.gpu.step_queue import StepQueue
+from engine.model.gpu.flight import GpuFlight
 from engine.model.loading.loaded_model import LoadOptions, load_model
 from engine.progress import NoProgress
 from engine.request import Buffer, CompletionRequest, FinishReason
@@ -58,45 +59,48 @@ def request(path, *, lookahead="auto", sampling=None, key=None):
 
 
 def run_together(engine, requests, *, cancelled_after=None):
-    """The results, in order; the first job is cancelled after so many of its turns."""
-    scheduler, results = Scheduler(), {}
+    """The results, in order; the first job is cancelled when it was asked so often."""
+    scheduler, results = Scheduler(engine.max_sequences), {}
 
     def job(number, one):
-        def turns(cancelled):
-            taken = 0
-            work = engine.completing(one, on_chunk=lambda _: None, cancelled=cancelled)
-            while True:
-                try:
-                    next(work)
-                except StopIteration as end:
-                    results[number] = end.value
-                    break
-                taken += 1
-                if number == 0 and taken == cancelled_after:
+        asked = itertools.count(1)
+
+        def begin(is_cancelled):
+            def cancelled():
+                if number == 0 and next(asked) == cancelled_after:
                     jobs[0].cancel()
-                yield
+                return is_cancelled()
+
+            return engine.sequence(
+                one, on_chunk=lambda _: None, is_cancelled=cancelled, on_end=ended
+            )
+
+        def ended(sequence):
+            results[number] = sequence.result()
             if len(results) == len(requests):
                 scheduler.stop()
 
-        return Job(f"client {number}", "buffer", turns, lambda _: None)
+        return Job(f"client {number}", "buffer", begin, lambda _: None)
 
     jobs = [job(number, one) for number, one in enumerate(requests)]
     for one in jobs:
         scheduler.submit(one)
-    scheduler.work(engine.num_lanes, engine.expect)
+    engine.run(scheduler)
     return [results[number] for number in range(len(requests))]
 
 
 @pytest.fixture
 def num_launches(monkeypatch):
+    """Of each launch with a head, how many steps it was for."""
     launches: list[int] = []
-    launch = StepQueue._launch
+    launch = GpuFlight._launch
 
-    def counted(queue):
-        launches.append(len(queue._waiting))
-        launch(queue)
+    def counted(flight, steps):
+        if steps[0].has_head:
+            launches.append(len(steps))
+        launch(flight, steps)
 
-    monkeypatch.setattr(StepQueue, "_launch", counted)
+    monkeypatch.setattr(GpuFlight, "_launch", counted)
     return launches
 
 
@@ -118,7 +122,7 @@ def test_they_share_their_steps(engine, num_launches):
 
 
 def test_ways_of_drawing_may_meet_in_a_step(engine):
-    samplings = [Sampling(), Sampling(1.0, seed=7), Sampling(1.0, top_k=5, seed=7)]
+    samplings = [Sampling(), Sampling(1.0, seed=7), Sampling(0.6, seed=7)]
     requests = [
         request(path, sampling=sampling) for path, sampling in zip(FILES, samplings, strict=True)
     ]
@@ -144,7 +148,7 @@ def test_one_that_is_cancelled_leaves_the_others_alone(engine):
     assert engine.complete(requests[0]).text == alone[0]
 
 
-def test_more_than_there_are_lanes_wait_for_one(engine):
+def test_more_than_there_is_room_for_wait(engine):
     requests = [
         request("set.py", key=f"key {seed}", sampling=Sampling(0.9, seed=seed))
         for seed in range(17)
@@ -159,7 +163,7 @@ def test_a_completion_that_breaks_leaves_its_slot_and_lane_to_others(engine, mon
         for _ in range(20):
             with pytest.raises(ZeroDivisionError):
                 engine.complete(asked)
-    assert not any(entry.is_taken for entry in engine._prompts._entries.values())
+    assert not any(entry.is_leased for entry in engine._prompts._entries.values())
     assert len(engine._lanes._lanes) == 1
     assert engine.complete(asked).text
 
@@ -167,13 +171,13 @@ def test_a_completion_that_breaks_leaves_its_slot_and_lane_to_others(engine, mon
 def test_what_a_slot_holds_behind_a_step_that_failed_is_not_reused(engine, monkeypatch):
     asked = request("set.py", lookahead="off")
     text = engine.complete(asked).text
-    steps = [StepQueue.answer] * 3
+    steps = [GpuFlight.finish] * 3
 
-    def answer(queue, step):
-        return steps.pop()(queue, step)
+    def finish(flight):
+        return steps.pop()(flight)
 
     with monkeypatch.context() as patch:
-        patch.setattr(StepQueue, "answer", answer)
+        patch.setattr(GpuFlight, "finish", finish)
         with pytest.raises(IndexError, match="pop from empty list"):
             engine.complete(asked)
     again = engine.complete(asked)

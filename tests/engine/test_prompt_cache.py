@@ -4,11 +4,9 @@ import weakref
 from typing import Any
 
 import pytest
-import torch
 
 from engine.errors import NoSpaceError
 from engine.prompt_cache import PromptCache
-from engine.turns import run_to_end
 
 
 class CountingSlot:
@@ -33,10 +31,13 @@ class CountingSlot:
     def truncate(self, length):
         del self.held[length:]
 
-    def prefill(self, token_ids):
+    def read(self, token_ids):
+        """As a step does that reads a piece of a prompt."""
         self.pieces.append(list(token_ids))
-        self.held += token_ids
-        return torch.zeros(1, 4)
+        self.unread = list(token_ids)
+
+    def commit(self, rows):
+        self.held += self.unread[: len(rows)]
 
 
 class FailingSlot(CountingSlot):
@@ -44,9 +45,9 @@ class FailingSlot(CountingSlot):
 
     failing = ""
 
-    def prefill(self, token_ids):
-        self._fail_at("prefill", token_ids)
-        return super().prefill(token_ids)
+    def read(self, token_ids):
+        self._fail_at("read", token_ids)
+        super().read(token_ids)
 
     def copy_from(self, other, length):
         self._fail_at("copy", other.held[:length])
@@ -104,15 +105,40 @@ def never() -> bool:
     return False
 
 
-def enter(cache, key, token_ids, cancelled=never):
-    return run_to_end(cache.enter(key, token_ids, 10, cancelled))
+def read_on(lease, cancelled=never):
+    """Read what the prompt still lacks, as a sequence does; tell whether all of it is there."""
+    while len(unread := lease.unread):
+        if cancelled():
+            return False
+        try:
+            lease.slot.read(unread)
+        except RuntimeError:
+            lease.spoil()
+            lease.close()
+            raise
+        lease.commit_read(len(unread))
+    return True
+
+
+def enter(cache, key, token_ids, cancelled=never, neighbours=()):
+    """Lease a slot and read the prompt into it; None where that is cancelled."""
+    lease = cache.lease(key, token_ids, 10, neighbours)
+    if read_on(lease, cancelled):
+        return lease
+    lease.close()
+    return None
+
+
+def leave(lease, written=()):
+    lease.commit_written(written)
+    lease.close()
 
 
 def visit(cache, key, token_ids):
     """Enter and leave at once."""
-    entered = enter(cache, key, token_ids)
-    entered.leave(token_ids)
-    return entered.slot, entered.reused
+    lease = enter(cache, key, token_ids)
+    leave(lease)
+    return lease.slot, lease.reused
 
 
 def test_the_common_prefix_is_not_read_again(cache):
@@ -126,7 +152,7 @@ def test_the_common_prefix_is_not_read_again(cache):
 def test_a_prompt_that_goes_on_as_generated_is_not_read_again(cache):
     entered = enter(cache, "a", [1, 2])
     entered.slot.held.extend([7, 8])
-    entered.leave([1, 2, 7, 8, 9])  # the last token is not committed yet
+    leave(entered, [7, 8, 9])  # the last token is not committed yet
     slot, reused = visit(cache, "a", [1, 2, 7, 8, 9])
     assert slot.held == [1, 2, 7, 8, 9]
     assert reused == 4
@@ -135,7 +161,7 @@ def test_a_prompt_that_goes_on_as_generated_is_not_read_again(cache):
 def test_what_was_generated_is_forgotten_where_the_prompt_goes_on_otherwise(cache):
     entered = enter(cache, "a", [1, 2])
     entered.slot.held.extend([7, 8])
-    entered.leave([1, 2, 7, 8, 9])
+    leave(entered, [7, 8, 9])
     assert visit(cache, "a", [1, 2])[0].held == [1, 2]
 
 
@@ -196,14 +222,13 @@ def test_a_slot_in_use_stays_when_memory_is_short(cache):
     used = enter(cache, "a", [1])
     for key, token in (("b", 2), ("c", 3), ("d", 4)):
         visit(cache, key, [token])
-    used.leave([1])
+    leave(used)
     assert visit(cache, "a", [1])[1] == 1
 
 
 def test_a_reading_that_is_given_up_leaves_its_slot_to_others(cache):
-    reading = cache.enter("a", list(range(300)), 10, never)
-    next(reading)
-    reading.close()
+    answers = iter([False, True])
+    enter(cache, "a", list(range(300)), lambda: next(answers))
     slot, reused = visit(cache, "a", list(range(300)))
     assert reused == 128
     assert slot.held == list(range(300))
@@ -220,20 +245,12 @@ def test_where_memory_is_reserved_idle_slots_make_room_and_the_useful_one_goes_l
 def test_where_all_reserved_memory_is_in_use_a_prompt_waits_for_a_slot():
     cache = reserving_cache(1)
     used = enter(cache, "a", [1])
-    waiting = cache.enter("b", [2], 10, never)
     for _ in range(3):
-        next(waiting)
-    used.leave([1])
-    del used
-    assert run_to_end(waiting).slot.held == [2]
-
-
-def test_who_waits_for_a_slot_may_be_cancelled():
-    cache = reserving_cache(1)
-    used = enter(cache, "a", [1])
-    answers = iter([False, True])
-    assert enter(cache, "b", [2], lambda: next(answers)) is None
+        assert cache.lease("b", [2], 10) is None
     assert used.slot.held == [1]
+    leave(used)
+    del used
+    assert enter(cache, "b", [2]).slot.held == [2]
 
 
 def test_a_prompt_that_nothing_makes_room_for_is_refused():
@@ -250,22 +267,19 @@ def test_a_slot_that_is_closed_belongs_to_others_again(cache):
 
 def test_a_slot_whose_reading_failed_is_given_back_and_its_prompt_read_anew(cache, model):
     visit(cache, "a", [1, 2])
-    model.slots[0].failing = "prefill"
+    model.slots[0].failing = "read"
     with pytest.raises(RuntimeError):
         enter(cache, "a", [1, 2, 3])
-    assert cache.num_bytes == 0
     slot, reused = visit(cache, "a", [1, 2, 3])
-    assert slot is model.slots[1]
     assert (slot.held, reused) == ([1, 2, 3], 0)
 
 
 def test_a_reading_that_failed_leaves_the_slot_of_who_came_meanwhile(cache, model):
-    reading = cache.enter("a", list(range(300)), 10, never)
-    next(reading)
+    reading = cache.lease("a", list(range(300)), 10)
     visit(cache, "a", [1, 2])
-    model.slots[0].failing = "prefill"
+    model.slots[0].failing = "read"
     with pytest.raises(RuntimeError):
-        next(reading)
+        read_on(reading)
     assert visit(cache, "a", [1, 2]) == (model.slots[1], 2)
 
 
@@ -283,27 +297,27 @@ def test_what_a_copy_that_failed_has_written_over_is_not_built_on(cache, model):
 def test_what_a_key_held_is_forgotten_and_no_longer_copied_from(model):
     cache = PromptCache(model, 10_000)
     for key in ("shop\0a", "shop\0b", "mill\0a"):
-        run_to_end(cache.enter(key, [ord(key[0]), ord(key[-1])], 8, lambda: False)).close()
+        enter(cache, key, [ord(key[0]), ord(key[-1])]).close()
     cache.forget("shop\0", {"shop\0a", "mill\0a"}, ())
     for key, reused in (("shop\0a", 1), ("shop\0b", 2), ("mill\0a", 2)):
         tokens = [ord(key[0]), ord(key[-1])]
-        assert run_to_end(cache.enter(key, tokens, 8, lambda: False)).reused == reused
+        assert enter(cache, key, tokens).reused == reused
 
 
 def test_a_prompt_that_shows_a_forgotten_file_goes_with_it(model):
     cache = PromptCache(model, 10_000)
     for key, neighbours in (("shop\0a", ["b.py"]), ("shop\0c", []), ("mill\0a", ["b.py"])):
         tokens = [ord(key[0]), ord(key[-1]), 1, 2]
-        run_to_end(cache.enter(key, tokens, 8, lambda: False, neighbours)).close()
+        enter(cache, key, tokens, neighbours=neighbours).close()
     cache.forget("shop\0", ["shop\0b"], ["b.py"])
     for key, reused in (("shop\0a", 1), ("shop\0c", 4), ("mill\0a", 4)):
         tokens = [ord(key[0]), ord(key[-1]), 1, 2]
-        assert run_to_end(cache.enter(key, tokens, 8, lambda: False)).reused == reused
+        assert enter(cache, key, tokens).reused == reused
 
 
 def test_a_slot_in_use_is_forgotten_when_it_is_left(model):
     cache = PromptCache(model, 10_000)
-    entered = run_to_end(cache.enter("shop\0a", [1, 2, 3], 8, lambda: False))
+    entered = enter(cache, "shop\0a", [1, 2, 3])
     cache.forget("shop\0", {"shop\0a"}, ())
-    entered.leave([1, 2, 3])
-    assert run_to_end(cache.enter("shop\0a", [1, 2, 3], 8, lambda: False)).reused == 0
+    leave(entered)
+    assert enter(cache, "shop\0a", [1, 2, 3]).reused == 0

@@ -1,10 +1,31 @@
-"""Jobs of many clients run in fair turns, side by side where there are lanes; none is lost."""
+"""Jobs of many clients run in fair order, side by side where there is room; none is lost."""
 
 import threading
 
 import pytest
 
-from engine.scheduler import Dropped, Job, Scheduler
+from engine.scheduler import Alone, Dropped, Job, Scheduler
+
+
+class Walker:
+    """A sequence whose steps are those of a generator."""
+
+    is_done = False
+
+    def __init__(self, steps) -> None:
+        self._steps = steps
+
+    def advance(self):
+        self.is_done = next(self._steps, self) is self
+
+
+def run(scheduler, batches=None):
+    """The step loop, on the test's own thread; `batches` notes how many ran side by side."""
+    while running := scheduler.admit():
+        if batches is not None:
+            batches.append(len(running))
+        for one in running:
+            one.advance()
 
 
 class Recorder:
@@ -15,22 +36,25 @@ class Recorder:
         self.events: list[tuple[str, str]] = []
 
     def submit(self, name, *, client="one", buffer=None, during=lambda: None, **options):
-        def turns(cancelled):
+        def steps(is_cancelled):
             yield from ()
             during()
-            self.events.append((name, "cancelled" if cancelled() else "ran"))
+            self.events.append((name, "cancelled" if is_cancelled() else "ran"))
 
         def dropped(reason):
             self.events.append((name, reason.value))
 
-        job = Job(client, buffer or name, turns, dropped, **options)
+        def begin(is_cancelled):
+            return Walker(steps(is_cancelled))
+
+        job = Job(client, buffer or name, begin, dropped, **options)
         self.scheduler.submit(job)
         return job
 
     def work(self):
         """Run all that waits."""
-        self.submit("end", is_speculative=True, during=self.scheduler.stop)
-        self.scheduler.work()
+        self.submit("end", is_prefetch=True, during=self.scheduler.stop)
+        run(self.scheduler)
         return [event for event in self.events if event[0] != "end"]
 
 
@@ -69,29 +93,29 @@ def test_a_speculative_job_runs_last_and_ends_when_another_comes(recorder):
     def ask_for_more():
         recorder.submit("wanted", during=recorder.scheduler.stop)
 
-    recorder.submit("guess", is_speculative=True, during=ask_for_more)
+    recorder.submit("guess", is_prefetch=True, during=ask_for_more)
     recorder.submit("first", client="two")
-    recorder.scheduler.work()
+    run(recorder.scheduler)
     assert recorder.events == [("first", "ran"), ("guess", "cancelled"), ("wanted", "cancelled")]
 
 
 def test_a_guess_drops_older_guesses_of_its_buffer_and_never_a_wanted_job(recorder):
     recorder.submit("wanted", buffer="b")
-    recorder.submit("guess", buffer="b", is_speculative=True)
-    recorder.submit("newer guess", buffer="b", is_speculative=True)
+    recorder.submit("guess", buffer="b", is_prefetch=True)
+    recorder.submit("newer guess", buffer="b", is_prefetch=True)
     assert recorder.events == [("guess", Dropped.SUPERSEDED)]
     assert recorder.work()[1:] == [("wanted", "ran"), ("newer guess", "ran")]
 
 
 def test_a_wanted_job_drops_wanted_ones_and_guesses_of_its_buffer(recorder):
     recorder.submit("older", buffer="b")
-    recorder.submit("guess", buffer="b", is_speculative=True)
+    recorder.submit("guess", buffer="b", is_prefetch=True)
     recorder.submit("wanted", buffer="b")
     assert recorder.events == [("older", Dropped.SUPERSEDED), ("guess", Dropped.SUPERSEDED)]
 
 
 @pytest.mark.parametrize(
-    ("client", "is_speculative", "fate"),
+    ("client", "is_prefetch", "fate"),
     [
         ("two", True, "ran"),
         ("one", True, "cancelled"),
@@ -100,12 +124,12 @@ def test_a_wanted_job_drops_wanted_ones_and_guesses_of_its_buffer(recorder):
     ],
 )
 def test_a_running_guess_ends_for_wanted_jobs_and_for_guesses_of_its_client(
-    recorder, client, is_speculative, fate
+    recorder, client, is_prefetch, fate
 ):
     def submit_another():
-        recorder.submit("other", client=client, is_speculative=is_speculative)
+        recorder.submit("other", client=client, is_prefetch=is_prefetch)
 
-    recorder.submit("guess", is_speculative=True, during=submit_another)
+    recorder.submit("guess", is_prefetch=True, during=submit_another)
     assert recorder.work()[0] == ("guess", fate)
 
 
@@ -125,13 +149,13 @@ def test_what_waits_when_all_stops_is_told(recorder):
     recorder.submit("a")
     recorder.scheduler.stop()
     recorder.submit("b")
-    recorder.scheduler.work()
+    run(recorder.scheduler)
     assert recorder.events == [("a", "stopped"), ("b", "stopped")]
 
 
 def test_the_thread_waits_for_jobs():
     recorder = Recorder()
-    thread = threading.Thread(target=recorder.scheduler.work)
+    thread = threading.Thread(target=run, args=[recorder.scheduler])
     thread.start()
     ran = threading.Event()
     recorder.submit("a", during=ran.set)
@@ -142,81 +166,97 @@ def test_the_thread_waits_for_jobs():
 
 
 class Walkers:
-    """Jobs of several turns on a scheduler with lanes; `path` is who took a turn, in order."""
+    """Jobs of several steps, side by side; `path` is whose steps were run, in order."""
 
     def __init__(self) -> None:
         self.scheduler = Scheduler()
         self.path: list[str] = []
-        self.expected: list[int] = []
+        self.batches: list[int] = []
 
-    def submit(self, name, num_turns, *, client=None, is_speculative=False, last=lambda: None):
-        def turns(cancelled):
-            for _ in range(num_turns):
-                if cancelled():
+    def submit(self, name, num_steps, *, client=None, is_prefetch=False, last=lambda: None):
+        def steps(is_cancelled):
+            for _ in range(num_steps):
+                if is_cancelled():
                     self.path.append(f"{name} cancelled")
                     return
                 self.path.append(name)
                 yield
             last()
 
-        job = Job(client or name, name, turns, lambda _: None, is_speculative)
+        job = Job(client or name, name, lambda c: Walker(steps(c)), lambda _: None, is_prefetch)
         self.scheduler.submit(job)
 
-    def work(self, num_lanes):
-        self.scheduler.work(num_lanes, self.expected.append)
+    def work(self, max_sequences):
+        self.scheduler.max_sequences = max_sequences
+        run(self.scheduler, self.batches)
 
 
-def test_jobs_share_the_lanes_turn_by_turn_and_the_next_one_comes_in_when_one_ends():
+def test_jobs_go_on_step_by_step_and_the_next_one_comes_in_when_one_ends():
     walkers = Walkers()
     walkers.submit("a", 3)
     walkers.submit("b", 1)
     walkers.submit("c", 2, last=walkers.scheduler.stop)
-    walkers.work(num_lanes=2)
+    walkers.work(max_sequences=2)
     assert walkers.path == ["a", "b", "a", "a", "c", "c"]
-    assert walkers.expected == [2, 1]
+    assert walkers.batches == [2, 2, 2, 2, 1]
 
 
 @pytest.mark.parametrize(
-    ("num_lanes", "path"),
+    ("max_sequences", "path"),
     [
         (3, ["asker", "guess", "guess", "guess", "wanted", "guess", "guess cancelled"]),
         (2, ["asker", "guess", "guess cancelled", "wanted"]),
     ],
 )
-def test_a_guess_ends_for_a_wanted_job_only_where_that_would_wait(num_lanes, path):
+def test_a_guess_ends_for_a_wanted_job_only_where_that_would_wait(max_sequences, path):
     walkers = Walkers()
 
     def ask():
         walkers.submit("wanted", 1, last=walkers.scheduler.stop)
 
-    walkers.submit("guess", 9, is_speculative=True)
+    walkers.submit("guess", 9, is_prefetch=True)
     walkers.submit("asker", 1, last=ask)
-    walkers.work(num_lanes)
+    walkers.work(max_sequences)
     assert walkers.path == path
 
 
-def test_an_errand_runs_between_the_turns_of_a_job_and_where_no_job_is(recorder):
+def test_an_errand_runs_between_the_steps_of_a_job_and_where_no_job_is(recorder):
     scheduler, events = recorder.scheduler, recorder.events
-    expected: list[int] = []
+    batches: list[int] = []
 
-    def turns(_cancelled):
+    def steps():
         scheduler.run_between(lambda: events.append(("errand", "ran")))
         yield
         events.append(("job", "ran"))
 
     scheduler.run_between(lambda: events.append(("early errand", "ran")))
-    scheduler.submit(Job("one", "a", turns, lambda _: None))
-    recorder.submit("end", is_speculative=True, during=scheduler.stop)
-    scheduler.work(expect=expected.append)
+    scheduler.submit(Job("one", "a", lambda _: Walker(steps()), lambda _: None))
+    recorder.submit("end", is_prefetch=True, during=scheduler.stop)
+    run(scheduler, batches)
     assert [name for name, _ in events] == ["early errand", "errand", "job", "end"]
-    assert expected == [1]
+    assert set(batches) == {1}
 
 
 def test_an_errand_needs_no_job():
     scheduler, done = Scheduler(), threading.Event()
-    thread = threading.Thread(target=scheduler.work)
+    thread = threading.Thread(target=run, args=[scheduler])
     thread.start()
     scheduler.run_between(done.set)
     assert done.wait(10)
     scheduler.stop()
     thread.join()
+
+
+def test_a_job_that_begins_nothing_is_over():
+    scheduler = Scheduler()
+    scheduler.submit(Job("one", "a", lambda _: None, lambda _: None))
+    scheduler.run_between(scheduler.stop)
+    assert list(scheduler.admit()) == []
+    assert scheduler.num_running == 0
+
+
+def test_one_alone_is_admitted_until_it_is_done():
+    walker = Walker(iter([None, None]))
+    batches: list[int] = []
+    run(Alone(walker), batches)
+    assert batches == [1, 1, 1]

@@ -1,6 +1,6 @@
 """Token bytes become text only when their characters are whole, without what is owed."""
 
-from engine.text_stream import TextStream
+from engine.completion import TextStream
 
 
 def test_a_character_comes_when_its_last_byte_has_come():

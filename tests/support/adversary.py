@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.decoding.decoder import VerifiedStep
+from engine.drafting.drafter import VerifiedStep
 from engine.drafting.tree import Draft, Source
 from engine.model.constraint import Constraint
 
@@ -54,11 +54,11 @@ class Adversary:
         )
         return wrong[int(rng.integers(len(wrong)))]
 
-    def hear(self, step: VerifiedStep) -> None:
+    def update(self, step: VerifiedStep) -> None:
         """Remember the step for the test to look at."""
         self.heard.append(step)
 
-    def learn(self, step: VerifiedStep) -> None:
+    def calibrate(self, step: VerifiedStep) -> None:
         """Learn nothing: what it knows is true."""
 
 

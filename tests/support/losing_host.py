@@ -11,7 +11,6 @@ from typing import Any
 
 from engine.engine import Engine
 from engine.errors import DeviceLostError
-from engine.turns import Turns
 from lsp_server.cli.main import main
 from tests.support.running_host import HeldEngine
 
@@ -21,7 +20,7 @@ FAULT = "the device cuda:0 is lost: CUDA error: unknown error"
 class LosingEngine(HeldEngine):
     """Loses its device once it is asked for anything."""
 
-    def completing(self, *_: Any, **__: Any) -> Turns[Any]:
+    def completing(self, *_: Any, **__: Any) -> Any:
         raise DeviceLostError(FAULT)
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +29,7 @@ from engine.host.protocol import (
 from engine.host.server import HostOptions, HostServer
 from engine.host.service import CompletionService
 from engine.request import ClosedBuffers
-from engine.turns import Turns
+from engine.scheduler import Scheduler
 from tests.support.fake_engine import INFO
 
 
@@ -49,10 +49,18 @@ class HeldEngine:
     kv_bytes = 1024
     is_closed = False
 
-    num_lanes = 1
+    max_sequences = 1
 
-    def expect(self, num_running: int) -> None:
-        """One at a time."""
+    def run(self, scheduler: Scheduler) -> None:
+        while running := scheduler.admit():
+            for one in running:
+                one.advance()
+
+    def sequence(self, request: CompletionRequest, *, on_chunk, is_cancelled, on_end) -> "Told":
+        return Told(self.completing(request, on_chunk=on_chunk, cancelled=is_cancelled), on_end)
+
+    def prefill(self, request: CompletionRequest, *, is_cancelled, on_end) -> "Told":
+        return Told(self.prefilling(request, cancelled=is_cancelled), on_end)
 
     def completing(
         self,
@@ -60,7 +68,7 @@ class HeldEngine:
         *,
         on_chunk: Callable[[CompletionChunk], None],
         cancelled: Callable[[], bool],
-    ) -> Turns[CompletionResult]:
+    ) -> Generator[None, None, CompletionResult]:
         self.requests.append(request)
         self.began.release()
         said, reason = "", FinishReason.END_TOKEN
@@ -85,15 +93,46 @@ class HeldEngine:
 
     def prefilling(
         self, request: CompletionRequest, *, cancelled: Callable[[], bool]
-    ) -> Turns[None]:
+    ) -> Generator[None, None, CompletionResult]:
         self.requests.append(request)
         yield
+        stats = CompletionStats(0, 0, 0, 100, 90, 5.0, 0.0, {})
+        return CompletionResult("", (), FinishReason.CONTEXT_FULL, stats)
 
     def forget(self, closed: ClosedBuffers) -> None:
         self.forgotten.append(closed)
 
     def close(self) -> None:
         self.is_closed = True
+
+
+@dataclass(eq=False)
+class Told:
+    """A sequence of an engine without a model: a step of it is one turn of `work`."""
+
+    work: Generator[None, None, CompletionResult]
+    on_end: Callable[["Told"], None]
+    is_done: bool = False
+    ended: CompletionResult | None = None
+    error: Exception | None = None
+
+    def advance(self) -> None:
+        try:
+            next(self.work)
+        except StopIteration as end:
+            self._end(end.value, None)
+        except Exception as error:  # noqa: BLE001 - as the engine's own sequences do
+            self._end(None, error)
+
+    def result(self) -> CompletionResult:
+        if self.error is not None:
+            raise self.error
+        assert self.ended is not None
+        return self.ended
+
+    def _end(self, ended: CompletionResult | None, error: Exception | None) -> None:
+        self.is_done, self.ended, self.error = True, ended, error
+        self.on_end(self)
 
 
 @dataclass

@@ -11,8 +11,9 @@ from engine.bench.gpu.machine import Bandwidth, Machine, Work
 from engine.bench.gpu.products import us_per_launch
 from engine.bench.gpu.shapes import Shape, drafted_tree
 from engine.bench.gpu.stress import Stress, stressed
+from engine.model.causal_lm import StepInput
+from engine.model.gpu.batch_layout import SlotRange
 from engine.model.gpu.buffers import Inputs, StepShape
-from engine.model.gpu.planting import Seedling
 from engine.model.token_tree import TokenTree
 from engine.progress import Progress
 from kernels.batch_attention import scratch_size
@@ -61,7 +62,7 @@ class AttentionCase:
         self.queries = machine.random(rows, self.heads, self.dim)
         self.out = torch.empty_like(self.queries)
         inputs = Inputs(StepShape(rows, 1), self.group, machine.device)
-        inputs.plant([Seedling(self.tree, 0, context)])
+        inputs.pack([StepInput(SlotRange(0, context), self.tree)])
         inputs.upload()
         self.batch = inputs.batch
         size = scratch_size(self.batch.num_blocks, self.kv_heads, self.dim)

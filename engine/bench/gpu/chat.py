@@ -10,20 +10,22 @@ from pathlib import Path
 from engine.bench.figures import Speed
 from engine.bench.task_sets import FimTask
 from engine.config import Lookahead, Sampling
-from engine.decoding.decoder import Decoder, Drafter, NoDrafts
-from engine.decoding.stepping import stepper_of
+from engine.decoder import Decoder
+from engine.drafting.drafter import Drafter, NoDrafts, VerifiedStep
 from engine.drafting.lookahead import Knowledge, LookaheadDrafter
 from engine.drafting.pool import NgramPool
 from engine.drafting.recycler import Recycler
 from engine.drafting.tree import Source
+from engine.engine import run
 from engine.errors import UnsupportedModelError
 from engine.learning import Learning
-from engine.model.causal_lm import CacheSlot
+from engine.model.causal_lm import CacheSlot, prefill
 from engine.model.constraint import Unconstrained
 from engine.model.loading.loaded_model import LoadedModel
 from engine.model.token_tree import MAX_ROWS
 from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress
+from engine.scheduler import Alone
 
 LOOKAHEADS = ("off", "auto", "8,8,8", "15,15,15")
 _POOL_TOKENS = 1 << 18
@@ -97,7 +99,7 @@ def measure_chat(
         try:
             for number, prompt in enumerate(prompts):
                 slot = model.causal_lm.new_slot(len(prompt) + max_tokens + 2 * MAX_ROWS)
-                slot.prefill(prompt[:-1])
+                prefill(model.causal_lm, slot, prompt[:-1])
                 for lookahead in LOOKAHEADS[:: 1 if number % 2 else -1]:
                     answers[lookahead].append(speakers[lookahead].answer(slot, prompt, max_tokens))
                     slot.truncate(len(prompt) - 1)
@@ -113,7 +115,7 @@ class _Speaker:
     def __init__(
         self, model: LoadedModel, lookahead: str, learned: Path, progress: Progress
     ) -> None:
-        self._lookahead = Lookahead.parse(lookahead)
+        self._lookahead, self._model = Lookahead.parse(lookahead), model.causal_lm
         self._end_ids = model.tokenizer.vocabulary.end_ids
         learning = Learning.load(learned, "chat", model.causal_lm, progress)
         tables, vocab_size = learning.tables, model.causal_lm.vocab_size
@@ -129,16 +131,36 @@ class _Speaker:
         with self._known.pool.savepoint():
             drafter = self._drafter(prompt)
             began = time.perf_counter()
-            decoder = Decoder(stepper_of(slot), drafter, Sampling(), Unconstrained(), lambda: False)
-            token_ids: list[int] = []
-            steps = 0
-            for step in decoder.steps(prompt[-1], prompt, max_tokens):
-                steps += 1
-                token_ids += step.token_ids
-                if not self._end_ids.isdisjoint(step.token_ids):
-                    break
+            steps: list[VerifiedStep] = []
+            run(self._model, Alone(self._decoder(slot, prompt, drafter, max_tokens, steps)))
             took = 1000 * (time.perf_counter() - began)
-        return _Answer(self._cut(token_ids[:max_tokens]), steps, took)
+        token_ids = [int(token) for step in steps for token in step.token_ids]
+        return _Answer(self._cut(token_ids[:max_tokens]), len(steps), took)
+
+    def _decoder(
+        self,
+        slot: CacheSlot,
+        prompt: Sequence[int],
+        drafter: Drafter,
+        max_tokens: int,
+        steps: list[VerifiedStep],
+    ) -> Decoder:
+        """Decode until an end of text; each step is noted in `steps`."""
+
+        def ends(step: VerifiedStep) -> bool:
+            steps.append(step)
+            return not self._end_ids.isdisjoint(step.token_ids.tolist())
+
+        return Decoder(
+            slot=slot,
+            drafter=drafter,
+            sampling=Sampling(),
+            constraint=Unconstrained(),
+            current=prompt[-1],
+            context=list(prompt),
+            max_tokens=max_tokens,
+            on_step=ends,
+        )
 
     def _drafter(self, prompt: Sequence[int]) -> Drafter:
         if self._lookahead.mode == "off":

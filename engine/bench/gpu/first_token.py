@@ -9,11 +9,10 @@ import numpy as np
 
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.shapes import Shape, random_model
-from engine.config import Sampling
-from engine.decoding.stepping import stepper_of
+from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.gpu.arena import rounded
-from engine.model.gpu.qwen2 import GpuQwen2, GpuSlot
-from engine.model.step_order import StepOrder
+from engine.model.gpu.qwen2 import GpuQwen2
+from engine.model.gpu.slot import GpuSlot
 from engine.model.token_tree import MAX_ROWS, TokenTree
 
 _REPEATS = 5
@@ -46,20 +45,18 @@ def _time(shape: str, model: GpuQwen2, slot: GpuSlot, length: int) -> FirstToken
     return FirstToken(
         shape=shape,
         prompt_tokens=length,
-        nothing_cached_ms=_median_ms(slot, ids, 0),
-        all_but_64_cached_ms=_median_ms(slot, ids, kept),
+        nothing_cached_ms=_median_ms(model, slot, ids, 0),
+        all_but_64_cached_ms=_median_ms(model, slot, ids, kept),
     )
 
 
-def _median_ms(slot: GpuSlot, ids: Sequence[int], kept: int) -> float:
+def _median_ms(model: GpuQwen2, slot: GpuSlot, ids: Sequence[int], kept: int) -> float:
     """Read all behind the `kept` first tokens, and step."""
     times = []
     for _ in range(_REPEATS + 1):
         slot.truncate(min(kept, slot.length))
         began = time.perf_counter()
-        slot.prefill(ids[slot.length : -1])
-        stepper = stepper_of(slot)
-        stepper.begin(StepOrder(TokenTree.chain(ids[-1:]), Sampling()))
-        stepper.finish()
+        prefill(model, slot, ids[slot.length : -1])
+        run_step(model, StepInput(slot, TokenTree.chain(ids[-1:])))
         times.append(1000 * (time.perf_counter() - began))
     return statistics.median(times[1:])  # the first run may capture, and fills what is kept

@@ -10,10 +10,9 @@ from engine.bench.gpu.cases import Cases, Notes, measure_cases
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.shapes import Shape, quantization_name, random_model
 from engine.config import Sampling
-from engine.model.gpu.qwen2 import GpuQwen2, GpuSlot
+from engine.model.causal_lm import StepInput, StepOutput, prefill, run_step
+from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.step_graphs import ROW_BUCKETS
-from engine.model.gpu.step_queue import GpuAnswer
-from engine.model.step_order import FullOrder
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.progress import Progress
 from kernels.weight import Quantization
@@ -114,11 +113,11 @@ class _Company:
         counts = _shares(self._rng, bucket, len(self._slots))
         trees = [self._tree(count) for count in counts]
         slots = self._slots[: len(trees)]
-        self._model.expect(len(slots))
-        for slot, tree in zip(slots, trees, strict=True):
-            slot.begin(FullOrder(tree, sampling))
-        together, *_ = [slot.finish() for slot in slots]
-        self._model.expect(1)
+        steps = [
+            StepInput(slot, tree, sampling, wants_logits=True)
+            for slot, tree in zip(slots, trees, strict=True)
+        ]
+        together, *_ = self._model.begin(steps).finish()
         tree = trees[0]
         leaves = self._rng.permutation(tree.num_rows)[:_PATHS]
         return [
@@ -132,18 +131,19 @@ class _Company:
         for slot in self._slots:
             slot.truncate(0)
             count = int(self._rng.integers(*_CONTEXTS))
-            slot.prefill(self._tokens(count).tolist())
+            prefill(self._model, slot, self._tokens(count).tolist())
         self._alone.truncate(0)
         self._alone.copy_from(self._slots[0], self._slots[0].length)
 
     def _walk(
-        self, tree: TokenTree, path: Sequence[int], together: GpuAnswer, sampling: Sampling
+        self, tree: TokenTree, path: Sequence[int], together: StepOutput | None, sampling: Sampling
     ) -> list[_Compared]:
         """Read a path's tokens one by one, each behind those before it."""
         slot, start = self._alone, self._alone.length
         compared = []
         for row in path:
-            alone = _one_row(slot, int(tree.token_ids[row]), sampling)
+            one_row = TokenTree.chain([int(tree.token_ids[row])])
+            alone = run_step(self._model, StepInput(slot, one_row, sampling, wants_logits=True))
             compared.append(_compared(alone, together, row))
             slot.commit([0])
         slot.truncate(start)
@@ -173,15 +173,13 @@ def _path(tree: TokenTree, leaf: int) -> list[int]:
     return rows[::-1]
 
 
-def _one_row(slot: GpuSlot, token: int, sampling: Sampling) -> GpuAnswer:
-    slot.begin(FullOrder(TokenTree.chain([token]), sampling))
-    return slot.finish()
-
-
-def _compared(alone: GpuAnswer, together: GpuAnswer, row: int) -> _Compared:
+def _compared(alone: StepOutput, together: StepOutput | None, row: int) -> _Compared:
+    if together is None or alone.logits is None or together.logits is None:
+        raise ValueError("a step that was asked for its logits has them")
     one, many = alone.logits[0], together.logits[row]
     is_same_token = bool(alone.chosen[0] == together.chosen[row])
-    is_same_lead = bool(alone.margins[0] == together.margins[row])
+    first, same = np.zeros(1, np.int64), np.full(1, row)
+    is_same_lead = bool(alone.margins_of(first) == together.margins_of(same))
     return _Compared(
         is_same=is_same_token and is_same_lead and torch.equal(one, many),
         is_same_token=is_same_token,

@@ -6,9 +6,10 @@ import torch
 
 from engine.bench.gpu.machine import Machine, Work
 from engine.bench.gpu.shapes import drafted_tree
+from engine.model.causal_lm import StepInput
 from engine.model.gpu.activations import Activations
+from engine.model.gpu.batch_layout import SlotRange
 from engine.model.gpu.buffers import Inputs, StepShape
-from engine.model.gpu.planting import Seedling
 from engine.model.model_config import ModelConfig
 from kernels.operations import operations_for
 from kernels.product.tiles import scratch_size
@@ -33,7 +34,7 @@ class ProductRuns:
         self._inputs = Inputs(
             StepShape(rows, 1), config.num_heads // config.num_kv_heads, machine.device
         )
-        self._inputs.plant([Seedling(drafted_tree(rows), 0, 64)])
+        self._inputs.pack([StepInput(SlotRange(0, 64), drafted_tree(rows))])
         self._inputs.upload()
         size = scratch_size(weight.num_outputs, weight.num_inputs, rows, weight.quantization)
         self.scratch = Scratch.allocate(*size, machine.device)

@@ -177,7 +177,7 @@ class _Player:
     def _complete(self, item: ReplayItem, lookahead: str) -> CompletionResult:
         options = DecodingOptions(lookahead=Lookahead.parse(lookahead), stops_by_rules=False)
         self.replay.engine.forget_completions()
-        return self.replay.engine.complete(self.replay.request(item, options))
+        return self.replay.complete(self.replay.request(item, options))
 
 
 def _figures(

@@ -13,9 +13,10 @@ from engine.bench.gpu.shapes import (
     random_model,
     random_weights,
 )
+from engine.model.causal_lm import StepInput
+from engine.model.gpu.batch_layout import SlotRange
 from engine.model.gpu.buffers import StepShape
 from engine.model.gpu.loading import assemble
-from engine.model.gpu.planting import Seedling
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.step_graphs import Launch
 from engine.progress import Progress
@@ -139,7 +140,7 @@ def planted(model: GpuQwen2, rows: int, context: int) -> Launch:
     """A step that is ready to run at the beginning of the arena."""
     launch = model.graphs.launch(StepShape(rows, 1))
     inputs = launch.memory.inputs
-    inputs.plant([Seedling(drafted_tree(rows), base=0, length=context)])
+    inputs.pack([StepInput(SlotRange(base=0, length=context), drafted_tree(rows))])
     return launch
 
 

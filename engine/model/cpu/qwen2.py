@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Self
 
 import torch
 from torch.nn import functional
 
+from engine.model.causal_lm import StepInput, check_room
 from engine.model.cpu.kv_slot import KVSlot
 from engine.model.cpu.linear import Linear, make_linear
+from engine.model.eager import EagerFlight
 from engine.model.model_config import ModelConfig
-from engine.model.token_tree import MAX_ROWS, TokenTree
 from kernels.tree_attention import TreePlan, tree_attention
 
 # torch splits longer elementwise loops over its threads at places that depend on the length,
@@ -39,7 +39,7 @@ class Qwen2:
 
     device = "cpu"
     row_buckets: tuple[int, ...] = ()
-    num_lanes = 1
+    max_sequences = 1
     reserved_bytes = 0
 
     def __init__(
@@ -62,24 +62,28 @@ class Qwen2:
         steps = torch.arange(0, config.head_dim, 2, dtype=torch.float64) / config.head_dim
         self._frequencies = config.rope_theta**-steps
 
-    def expect(self, num_running: int) -> None:
-        """Each sequence has its steps for itself."""
-
-    def new_slot(self, capacity: int) -> "Qwen2Slot":
+    def new_slot(self, capacity: int) -> KVSlot:
         """Return an empty slot for `capacity` tokens."""
-        return Qwen2Slot(self, KVSlot(self.config, capacity, self._dtype))
+        return KVSlot(self.config, capacity, self._dtype)
+
+    def begin(self, steps: Sequence[StepInput]) -> EagerFlight:
+        """Check that the steps' rows have room; the work is done when their outputs are wanted."""
+        check_room(steps)
+        return EagerFlight(steps, self._forward)
 
     @torch.inference_mode()
-    def forward(self, tree: TokenTree, kv: KVSlot, *, head_rows: slice) -> torch.Tensor:
-        """Logits of `head_rows`, float32 [., vocab]; writes the rows' keys and values behind kv."""
+    def _forward(self, step: StepInput) -> torch.Tensor:
+        """Logits float32 [R, vocab], or nothing of use without a head; writes keys and values."""
+        tree, kv = step.tree, step.slot
         plan = TreePlan(tree.parents, kv.length)
-        positions = torch.from_numpy(tree.depths) + kv.length
-        turns = self._turns(positions)
+        rotary = self._rotary(torch.from_numpy(tree.depths) + kv.length)
         x = self._embedding[torch.from_numpy(tree.token_ids)].to(self._dtype)  # [R, H]
         for index, layer in enumerate(self._layers):
-            x = x + self._attend(self._norm(x, layer.qkv_gain), layer, index, kv, plan, turns)
+            x = x + self._attend(self._norm(x, layer.qkv_gain), layer, index, kv, plan, rotary)
             x = x + _swiglu(self._norm(x, layer.gate_up_gain), layer)
-        return self._head(self._norm(x[head_rows], self._head_gain)).float()
+        if not step.has_head:
+            return x
+        return self._head(self._norm(x, self._head_gain)).float()
 
     def _attend(
         self,
@@ -88,11 +92,11 @@ class Qwen2:
         index: int,
         kv: KVSlot,
         plan: TreePlan,
-        turns: tuple[torch.Tensor, torch.Tensor],
+        rotary: tuple[torch.Tensor, torch.Tensor],
     ) -> torch.Tensor:
         rows, c = x.shape[0], self.config
         heads = layer.qkv(x).view(rows, c.num_heads + 2 * c.num_kv_heads, c.head_dim)
-        rotated = _rotate(heads[:, : c.num_heads + c.num_kv_heads], *turns)
+        rotated = _rotate(heads[:, : c.num_heads + c.num_kv_heads], *rotary)
         flight = slice(kv.length, kv.length + rows)
         kv.keys[index, :, flight] = rotated[:, c.num_heads :].transpose(0, 1)
         kv.values[index, :, flight] = heads[:, c.num_heads + c.num_kv_heads :].transpose(0, 1)
@@ -103,59 +107,10 @@ class Qwen2:
     def _norm(self, x: torch.Tensor, gain: torch.Tensor | None) -> torch.Tensor:
         return functional.rms_norm(x, x.shape[-1:], gain, self.config.rms_norm_eps)
 
-    def _turns(self, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def _rotary(self, positions: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Cosines and sines of the rotary embedding, [R, 1, d / 2] each."""
         angles = torch.outer(positions.double(), self._frequencies)[:, None]
         return angles.cos().to(self._dtype), angles.sin().to(self._dtype)
-
-
-class Qwen2Slot:
-    """One sequence of a Qwen2 model; a `CacheSlot`."""
-
-    def __init__(self, model: Qwen2, kv: KVSlot) -> None:
-        self._model, self._kv = model, kv
-        self.commit, self.truncate = kv.commit, kv.truncate
-
-    @property
-    def length(self) -> int:
-        """Committed tokens."""
-        return self._kv.length
-
-    @property
-    def capacity(self) -> int:
-        """Tokens that fit, committed and in flight."""
-        return self._kv.capacity
-
-    @property
-    def num_bytes(self) -> int:
-        """Memory of its keys and values."""
-        return self._kv.num_bytes
-
-    def copy_from(self, other: Self, length: int) -> None:
-        """Hold the first `length` tokens of `other`."""
-        self._kv.copy_from(other._kv, length)
-
-    def prefill(self, token_ids: Sequence[int]) -> torch.Tensor:
-        """Commit `token_ids`, at most 128 in one pass; logits of the last, float32 [1, vocab]."""
-        for start in range(0, len(token_ids), MAX_ROWS):
-            logits = self._prefill_piece(token_ids[start : start + MAX_ROWS])
-        return logits
-
-    def step(self, tree: TokenTree) -> torch.Tensor:
-        """Logits of every row, float32 [rows, vocab]; nothing is committed yet."""
-        self._check_room(tree.num_rows)
-        return self._model.forward(tree, self._kv, head_rows=slice(None))
-
-    def _prefill_piece(self, token_ids: Sequence[int]) -> torch.Tensor:
-        self._check_room(len(token_ids))
-        tree = TokenTree.chain(token_ids)
-        logits = self._model.forward(tree, self._kv, head_rows=slice(-1, None))
-        self._kv.commit(range(len(token_ids)))
-        return logits
-
-    def _check_room(self, rows: int) -> None:
-        if self.length + rows > self.capacity:
-            raise ValueError(f"{self.length} + {rows} tokens exceed the slot's {self.capacity}")
 
 
 def _read_layer(tensors: Mapping[str, torch.Tensor], name: str) -> _Layer:

@@ -1,13 +1,15 @@
 """The fixed memory of one shape of a step: what goes in and what comes out."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from engine.model.gpu.planting import BatchLayout, Planted, Seedling, aligned
-from engine.model.step_order import NUM_TOP
+from engine.model.causal_lm import NUM_TOP, StepInput
+from engine.model.gpu.batch_layout import BatchLayout, PackedRows, aligned
+from engine.model.gpu.drawing import noise_keys
 from kernels.acceptance_walk import AcceptanceOutput
 from kernels.batch import BatchMetadata
 from kernels.lm_head import SamplingNoise
@@ -48,11 +50,23 @@ class Inputs:
         )
         self.keys: np.ndarray = places[2][: 2 * rows].reshape(rows, 2)
         self._arrays = self._layout.arrays(array)
-        self.plant([])
+        self.pack([])
 
-    def plant(self, seedlings: list[Seedling]) -> list[Planted]:
-        """Write the trees of a step. Raises ValueError where they do not fit."""
-        return self._layout.plant(self._arrays, seedlings)
+    def pack(self, steps: Sequence[StepInput]) -> list[PackedRows]:
+        """Write the trees of a forward and how their rows draw. Raises ValueError beyond its shape."""
+        packed = self._layout.pack(self._arrays, steps)
+        for step, (first_row, order) in zip(steps, packed, strict=True):
+            self._set_noise(step, slice(first_row, first_row + len(order)), order)
+        return packed
+
+    def _set_noise(self, step: StepInput, rows: slice, order: np.ndarray) -> None:
+        """A forward without noise does not look at it."""
+        temperature = step.sampling.temperature
+        self.logit_scales[rows] = 1.0 / temperature if temperature else 1.0
+        self.noise_scales[rows] = 1.0 if temperature else 0.0
+        if temperature:
+            positions = step.slot.length + 1 + step.tree.depths[order]
+            self.keys[rows] = noise_keys(step.sampling.seed, positions)
 
     def upload(self) -> None:
         """Copy to the device; a captured step does it itself."""

@@ -6,18 +6,18 @@ reason, not fast. transformers takes seconds to import, so load this module on d
 
 import inspect
 from collections.abc import Sequence
-from typing import Self
 
 import numpy as np
 import torch
 from transformers import PreTrainedModel
 
 from engine.errors import UnsupportedModelError
+from engine.model.causal_lm import StepInput, check_room, prefill
+from engine.model.eager import EagerFlight
 from engine.model.token_tree import TokenTree
 from engine.model.transformers.attention import ATTENTION, Rows, attending
 from engine.model.transformers.cache import SlotCache
 
-_PREFILL_ROWS = 512  # rows of one forward while a prompt is read; bounds its mask
 _ARGUMENTS = ("position_ids", "past_key_values", "logits_to_keep")
 _ATTENTION_LAYERS = {"full_attention", "sliding_attention", "chunked_attention"}
 
@@ -58,7 +58,7 @@ class TransformersModel:
         return ()
 
     @property
-    def num_lanes(self) -> int:
+    def max_sequences(self) -> int:
         """One."""
         return 1
 
@@ -66,9 +66,6 @@ class TransformersModel:
     def reserved_bytes(self) -> int:
         """None: each slot takes its own."""
         return 0
-
-    def expect(self, num_running: int) -> None:
-        """Each sequence has its steps for itself."""
 
     @property
     def device(self) -> str:
@@ -80,9 +77,14 @@ class TransformersModel:
         """How the weights are held."""
         return str(self._network.dtype).removeprefix("torch.")
 
-    def new_slot(self, capacity: int) -> "TransformersSlot":
+    def new_slot(self, capacity: int) -> SlotCache:
         """Make an empty slot for `capacity` tokens."""
-        return TransformersSlot(self._network, capacity)
+        return SlotCache(capacity)
+
+    def begin(self, steps: Sequence[StepInput]) -> EagerFlight:
+        """Check that the steps' rows have room; the work is done when their outputs are wanted."""
+        check_room(steps)
+        return EagerFlight(steps, self._forward)
 
     def _check_architecture(self) -> None:
         """Refuse what no mask can turn into a tree, and configurations that lack what we need."""
@@ -111,109 +113,33 @@ class TransformersModel:
         expected = self._network(torch.tensor([text], device=self._network.device)).logits[0, -1]
         self._network.set_attn_implementation(ATTENTION)
         slot = self.new_slot(len(text) + 1)
-        slot.prefill(text[:1])
+        prefill(self, slot, text[:1])
         tree = TokenTree(np.array([7, 3, 11, 13]), np.array([-1, 0, 0, 2], np.int32))
-        error = (slot.step(tree)[3] - expected).abs().max()
+        error = (self._forward(StepInput(slot, tree))[3] - expected).abs().max()
         if not error <= 0.25 * expected.float().std():
             raise UnsupportedModelError("a branch of its token tree does not read like plain text")
         return int(expected.shape[0])
 
-
-class TransformersSlot:
-    """One sequence in a `TransformersModel`; see `CacheSlot` for the contract."""
-
-    def __init__(self, network: PreTrainedModel, capacity: int) -> None:
-        self._network = network
-        self._cache = SlotCache(capacity)
-        self._tree: TokenTree | None = None
-
-    @property
-    def length(self) -> int:
-        """Committed tokens."""
-        return self._cache.length
-
-    @property
-    def capacity(self) -> int:
-        """Tokens that fit, committed and in flight."""
-        return self._cache.capacity
-
-    @property
-    def num_bytes(self) -> int:
-        """Memory of its keys and values."""
-        return self._cache.num_bytes
-
     @torch.inference_mode()
-    def copy_from(self, other: Self, length: int) -> None:
-        """Hold the first `length` tokens of `other`."""
-        self._cache.copy_from(other._cache, length)
-        self._tree = None
-
-    @torch.inference_mode()
-    def prefill(self, token_ids: Sequence[int]) -> torch.Tensor:
-        """Commit `token_ids`; logits of the last one, float32 [1, vocab]."""
-        if not token_ids:
-            raise ValueError("a prefill has at least one token")
-        self._tree = None
-        self._check_room(len(token_ids))
-        for start in range(0, len(token_ids), _PREFILL_ROWS):
-            chunk = np.asarray(token_ids[start : start + _PREFILL_ROWS], np.int64)
-            logits = self._forward(chunk, np.arange(len(chunk)), None, logits_to_keep=1)
-            self._cache.keep(range(len(chunk)))
-        return logits
-
-    @torch.inference_mode()
-    def step(self, tree: TokenTree) -> torch.Tensor:
-        """Logits of every row, float32 [rows, vocab]; nothing is committed yet."""
-        self._check_room(tree.num_rows)
-        self._tree = tree
-        return self._forward(tree.token_ids, tree.depths, tree.ancestors, logits_to_keep=0)
-
-    @torch.inference_mode()
-    def commit(self, rows: Sequence[int]) -> None:
-        """Keep the path `rows` of the last step, row 0 first."""
-        if self._tree is None:
-            raise ValueError("there is no step to commit")
-        if [int(self._tree.parents[row]) for row in rows] != [-1, *rows[:-1]]:
-            raise ValueError(f"rows {list(rows)} are no path from the root of the last step")
-        self._cache.keep(rows)
-        self._tree = None
-
-    def truncate(self, length: int) -> None:
-        """Forget everything from position `length` on."""
-        if not 0 <= length <= self.length:
-            raise ValueError(f"cannot truncate {self.length} tokens to {length}")
-        self._cache.length = length
-        self._tree = None
-
-    def _check_room(self, num_rows: int) -> None:
-        if self.length + num_rows > self.capacity:
-            raise ValueError(
-                f"{num_rows} tokens do not fit behind {self.length} of {self.capacity}"
-            )
-
-    def _forward(
-        self,
-        token_ids: np.ndarray,
-        depths: np.ndarray,
-        ancestors: np.ndarray | None,
-        logits_to_keep: int,
-    ) -> torch.Tensor:
-        device = self._network.device
-        positions = torch.from_numpy(self.length + depths).to(device)
+    def _forward(self, step: StepInput) -> torch.Tensor:
+        """Logits float32 [rows, vocab], without a head of the last row alone."""
+        tree, cache, device = step.tree, step.slot, self._network.device
+        cache.tree = tree
+        positions = torch.from_numpy(cache.length + tree.depths).to(device)
         rows = Rows(
             positions,
-            torch.cat([torch.arange(self.length, device=device), positions]),
-            None if ancestors is None else torch.from_numpy(ancestors).to(device),
+            torch.cat([torch.arange(cache.length, device=device), positions]),
+            torch.from_numpy(tree.ancestors).to(device) if step.has_head else None,
         )
         with attending(rows):
             output = self._network(
-                input_ids=torch.from_numpy(token_ids).to(device)[None],
+                input_ids=torch.from_numpy(tree.token_ids).to(device)[None],
                 position_ids=positions[None],
-                past_key_values=self._cache,
+                past_key_values=cache,
                 use_cache=True,
-                logits_to_keep=logits_to_keep,
+                logits_to_keep=0 if step.has_head else 1,
             )
-        if rows.num_masks == 0 or rows.num_attentions != self._cache.num_layers:
+        if rows.num_masks == 0 or rows.num_attentions != cache.num_layers:
             raise UnsupportedModelError("it does not attend through transformers' interface")
         logits: torch.Tensor = output.logits[0]
         return logits.float()

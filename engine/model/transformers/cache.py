@@ -6,6 +6,8 @@ from typing import Self
 import torch
 from transformers import Cache
 
+from engine.model.token_tree import TokenTree
+
 
 class SlotCache(Cache):
     """Keys and values of one sequence in buffers of fixed size, [1, kv heads, capacity, d] a layer.
@@ -18,6 +20,7 @@ class SlotCache(Cache):
         super().__init__(layers=[])
         self.capacity = capacity
         self.length = 0
+        self.tree: TokenTree | None = None  # of the step that was run last, until it is committed
         self._buffers: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
 
     def update(
@@ -40,8 +43,14 @@ class SlotCache(Cache):
     def _buffer(self, states: torch.Tensor) -> torch.Tensor:
         return states.new_zeros(*states.shape[:2], self.capacity, states.shape[3])
 
-    def keep(self, rows: Sequence[int]) -> None:
-        """Commit these rows of the last forward, in this order."""
+    @torch.inference_mode()
+    def commit(self, rows: Sequence[int]) -> None:
+        """Keep the path `rows` of the last step, row 0 first. Raises ValueError for anything else."""
+        if self.tree is None:
+            raise ValueError("there is no step to commit")
+        if [int(self.tree.parents[row]) for row in rows] != [-1, *list(rows)[:-1]]:
+            raise ValueError(f"rows {list(rows)} are no path from the root of the last step")
+        self.tree = None
         if list(rows) != list(range(len(rows))):
             source = torch.tensor([self.length + row for row in rows])
             for buffer in (half for pair in self._buffers.values() for half in pair):
@@ -54,6 +63,13 @@ class SlotCache(Cache):
         """Memory of the buffers."""
         return sum(half.nbytes for pair in self._buffers.values() for half in pair)
 
+    def truncate(self, length: int) -> None:
+        """Forget everything from position `length` on. Raises ValueError beyond `length`."""
+        if not 0 <= length <= self.length:
+            raise ValueError(f"cannot truncate {self.length} tokens to {length}")
+        self.length, self.tree = length, None
+
+    @torch.inference_mode()
     def copy_from(self, other: Self, length: int) -> None:
         """Hold the first `length` tokens of `other`. Raises ValueError where that cannot be."""
         if not 0 <= length <= min(other.length, self.capacity):
@@ -63,7 +79,7 @@ class SlotCache(Cache):
                 self._buffers[layer_idx] = (self._buffer(pair[0]), self._buffer(pair[1]))
             for own, half in zip(self._buffers[layer_idx], pair, strict=True):
                 own[:, :, :length] = half[:, :, :length]
-        self.length = length
+        self.length, self.tree = length, None
 
     @property
     def num_layers(self) -> int:

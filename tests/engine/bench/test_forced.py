@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 from engine.bench.decoding_options import DecodingOptions
-from engine.bench.forced import ForcedStepper, Script, followers, forced_replay, load_forced
+from engine.bench.forced import ForcedModel, Script, followers, forced_replay, load_forced
 from engine.bench.task_sets import ReplayItem
 from engine.config import Lookahead, Sampling
-from engine.decoding.stepping import stepper_of
 from engine.engine import EngineOptions
 from engine.model.byte_trie import ByteTrie
+from engine.model.causal_lm import StepInput, run_step
 from engine.model.fim import find_fim_format
 from engine.model.loading.loaded_model import LoadedModel
-from engine.model.step_order import StepOrder
 from engine.model.token_tree import TokenTree
 from engine.model.tokenizer import Tokenizer
 from engine.model.verify import verify
@@ -101,37 +100,33 @@ def test_the_path_is_the_one_that_verification_finds(seed):
     depths = tree.depths
     says = np.full(tree.num_rows, -1)
     says[path[:8]] = target[: len(path)]
-    assert path.tolist() == verify(tree.token_ids, tree.parents, says).rows.tolist()
+    assert path.tolist() == verify(tree.token_ids, tree.parents, says).tolist()
     assert depths[path].tolist() == list(range(len(path)))
 
 
 def test_rows_off_the_path_and_behind_its_end_say_what_the_model_says(causal_lm):
     tree = TokenTree(np.array([5, 6, 7, 8]), np.array([-1, 0, 1, 0], np.int32))
-    inner = stepper_of(causal_lm.new_slot(300))
-    inner.begin(StepOrder(tree, Sampling()))
-    own = inner.finish().chosen
-    forced = ForcedStepper(inner, np.array([6, 7]))
-    forced.begin(StepOrder(tree, Sampling()))
-    answer = forced.finish()
-    assert answer.rows.tolist() == [0, 1, 2]
-    assert answer.chosen.tolist() == [6, 7, own[2], own[3]]
-    assert answer.step_rows == 4
-    assert answer.top_tokens().shape == (4, 8)
-    forced.commit([0, 1, 2])
-    assert (forced.length, len(forced.target)) == (3, 0)
+    slot = causal_lm.new_slot(300)
+    own = run_step(causal_lm, StepInput(slot, tree)).chosen
+    script = Script([6, 7])
+    output = run_step(ForcedModel(causal_lm, script), StepInput(slot, tree))
+    assert output.path.tolist() == [0, 1, 2]
+    assert output.chosen.tolist() == [6, 7, own[2], own[3]]
+    assert output.step_rows == 4
+    assert output.top_tokens().shape == (4, 8)
+    slot.commit(output.path.tolist())
+    assert (slot.length, script.said) == (3, 3)
 
 
 def test_without_a_target_the_model_speaks_for_itself(causal_lm):
-    stepper = Script().stepper(causal_lm.new_slot(300))
-    with pytest.raises(ValueError, match="no step was begun"):
-        stepper.finish()
-    order = StepOrder(TokenTree.chain([5, 6]), Sampling())
-    stepper.begin(order)
-    stepper.abandon()
-    stepper.begin(order)
-    own = stepper_of(causal_lm.new_slot(300))
-    own.begin(order)
-    assert stepper.finish().chosen.tolist() == own.finish().chosen.tolist()
+    forced = ForcedModel(causal_lm, Script())
+    tree = TokenTree.chain([5, 6])
+    own = run_step(causal_lm, StepInput(causal_lm.new_slot(300), tree))
+    assert (
+        run_step(forced, StepInput(forced.new_slot(300), tree)).chosen.tolist()
+        == own.chosen.tolist()
+    )
+    assert (forced.vocab_size, forced.device) == (causal_lm.vocab_size, causal_lm.device)
 
 
 def test_a_model_is_loaded_by_its_name(tmp_path):

@@ -407,7 +407,7 @@ async def test_a_host_that_loads_its_model_is_not_idle(tmp_path):
 
 
 @pytest.mark.asyncio
-async def test_silent_clients_and_their_turns_are_forgotten(tmp_path, monkeypatch):
+async def test_silent_clients_and_their_jobs_are_forgotten(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.host.server._WATCH_S", 0.01)
     async with running_host(tmp_path, HeldEngine()) as host:
         async for _ in host.complete(ask(buffer("x"))):
@@ -415,7 +415,7 @@ async def test_silent_clients_and_their_turns_are_forgotten(tmp_path, monkeypatc
         monkeypatch.setattr("engine.host.server._SILENT_CLIENT_S", 0.0)
         while host.service.buffers.num_clients:
             await asyncio.sleep(0.005)
-        assert not host.service.scheduler._turns
+        assert not host.service.scheduler._last_admitted
 
 
 @pytest.mark.asyncio

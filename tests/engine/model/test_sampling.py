@@ -54,36 +54,13 @@ def test_draws_follow_the_softmax_of_the_temperature(temperature):
     assert chi_square(counts, law(SMALL, temperature, list(range(6)))) < 20.5
 
 
-def test_top_k_keeps_the_k_largest_and_their_proportions():
-    counts = draws(SMALL, Sampling(1.0, top_k=3))
-    assert chi_square(counts, law(SMALL, 1.0, [0, 2, 4])) < 13.8
-
-
-def test_top_p_keeps_the_fewest_ids_that_reach_p():
-    probabilities = law(SMALL, 1.0, list(range(6)))
-    p = float(probabilities[[0, 2]].sum() + 0.01)  # two do not suffice, three do
-    counts = draws(SMALL, Sampling(1.0, top_p=p))
-    assert chi_square(counts, law(SMALL, 1.0, [0, 2, 4])) < 13.8
-
-
-def test_a_tiny_top_p_or_a_top_k_of_one_is_greedy():
-    assert draws(SMALL, Sampling(2.0, top_p=1e-6))[0] == MANY
-    assert draws(SMALL, Sampling(2.0, top_k=1))[0] == MANY
-
-
-def test_top_k_with_equal_logits_keeps_the_lowest_ids():
-    counts = draws(torch.zeros(1, 6), Sampling(1.0, top_k=2))
-    assert counts[2:].sum() == 0
-    assert counts[:2].min() > 0
-
-
-def test_the_constraint_comes_before_top_k_and_top_p():
-    counts = draws(SMALL, Sampling(1.0, top_k=2), allowed=[1, 3, 5])
-    assert chi_square(counts, law(SMALL, 1.0, [1, 5])) < 10.9
+def test_a_constraint_leaves_its_ids_and_their_proportions():
+    counts = draws(SMALL, Sampling(1.0), allowed=[1, 3, 5])
+    assert chi_square(counts, law(SMALL, 1.0, [1, 3, 5])) < 13.8
 
 
 def test_a_constraint_that_leaves_one_id_decides():
-    assert draws(SMALL, Sampling(1.0, top_p=0.5), allowed=[3])[3] == MANY
+    assert draws(SMALL, Sampling(1.0), allowed=[3])[3] == MANY
 
 
 def test_what_cannot_come_is_never_drawn():
@@ -107,16 +84,14 @@ def test_seeds_and_positions_give_independent_noise():
     seed=st.integers(0, 2**62),
     vocab=st.integers(2, 400),
     temperature=st.floats(0.05, 5.0),
-    top_k=st.integers(0, 50),
-    top_p=st.floats(0.05, 1.0),
     data=st.data(),
 )
 @settings(max_examples=150, deadline=None)
-def test_a_row_draws_the_same_alone_and_among_others(seed, vocab, temperature, top_k, top_p, data):
+def test_a_row_draws_the_same_alone_and_among_others(seed, vocab, temperature, data):
     generator = torch.Generator().manual_seed(seed % 2**31)
     logits = 4 * torch.randn(7, vocab, generator=generator)
     positions = data.draw(st.lists(st.integers(0, 10**6), min_size=7, max_size=7))
-    sampling = Sampling(temperature, top_k, top_p, seed)
+    sampling = Sampling(temperature, seed)
     together = choose(logits, positions, sampling)
     for row, position in enumerate(positions):
         assert choose(logits[row : row + 1], [position], sampling)[0] == together[row]

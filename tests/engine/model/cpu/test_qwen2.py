@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.model.causal_lm import CacheSlot
+from engine.model.causal_lm import CacheSlot, prefill
 from engine.model.cpu.qwen2 import Qwen2
 from engine.model.loading.catalog import on_disk
 from engine.model.token_tree import MAX_ROWS, TokenTree
@@ -15,6 +15,7 @@ from engine.offline_parts import OFFLINE_MODELS
 from engine.progress import NoProgress
 from tests.support.greedy import reference_logits
 from tests.support.own_qwen2 import own_qwen2
+from tests.support.steps import logits_of, read
 from tests.support.tiny_models import assembled_qwen2, tiny_model
 from tests.support.trees import expected_logits, path_to, random_tree, tokens_to
 
@@ -52,7 +53,7 @@ def pair(request):
 
 def test_prompt_has_the_reference_logits(pair, one_thread):
     model, reference = pair
-    logits = model.new_slot(64).prefill(PROMPT)
+    logits = read(model, model.new_slot(64), PROMPT)
     assert logits.shape == (1, model.vocab_size)
     assert_close(logits[0], reference_logits(reference, PROMPT)[-1])
 
@@ -60,17 +61,17 @@ def test_prompt_has_the_reference_logits(pair, one_thread):
 def test_single_step_has_the_reference_logits(pair, one_thread):
     model, reference = pair
     slot = model.new_slot(64)
-    slot.prefill(PROMPT)
-    logits = slot.step(TokenTree.chain([17]))
+    prefill(model, slot, PROMPT)
+    logits = logits_of(model, slot, TokenTree.chain([17]))
     assert_close(logits[0], reference_logits(reference, [*PROMPT, 17])[-1])
 
 
 def test_each_row_of_a_tree_has_the_logits_of_its_own_text(pair, one_thread):
     model, reference = pair
     slot = model.new_slot(128)
-    slot.prefill(PROMPT)
+    prefill(model, slot, PROMPT)
     tree = random_tree(np.random.default_rng(2), 48, model.vocab_size)
-    logits = slot.step(tree)
+    logits = logits_of(model, slot, tree)
     assert logits.dtype == torch.float32
     assert_close(logits, expected_logits(reference, PROMPT, tree))
 
@@ -78,39 +79,41 @@ def test_each_row_of_a_tree_has_the_logits_of_its_own_text(pair, one_thread):
 def test_an_accepted_branch_reads_like_text_from_scratch(pair, one_thread):
     model, reference = pair
     slot = model.new_slot(128)
-    slot.prefill(PROMPT)
+    prefill(model, slot, PROMPT)
     rng = np.random.default_rng(3)
     text = list(PROMPT)
     for _ in range(3):
         tree = random_tree(rng, 16, model.vocab_size)
-        slot.step(tree)
+        logits_of(model, slot, tree)
         last = int(np.argmax(tree.depths + (np.arange(16) % 2)))
         slot.commit(path_to(tree, last))
         text += tokens_to(tree, last)
         assert slot.length == len(text)
     tree = random_tree(rng, 8, model.vocab_size)
-    assert_close(slot.step(tree), expected_logits(reference, text, tree))
+    assert_close(logits_of(model, slot, tree), expected_logits(reference, text, tree))
 
 
 def test_truncated_tokens_are_forgotten(pair, one_thread):
     model, reference = pair
     slot = model.new_slot(128)
-    slot.prefill(PROMPT)
-    slot.step(random_tree(np.random.default_rng(4), 16, model.vocab_size))
+    prefill(model, slot, PROMPT)
+    logits_of(model, slot, random_tree(np.random.default_rng(4), 16, model.vocab_size))
     slot.truncate(25)
     text = [*PROMPT[:25], 50, 60]
-    assert_close(slot.prefill([50, 60])[0], reference_logits(reference, text)[-1])
+    assert_close(read(model, slot, [50, 60])[0], reference_logits(reference, text)[-1])
     assert slot.length == 27
 
 
 def test_a_copied_beginning_reads_like_text_from_scratch(pair, one_thread):
     model, reference = pair
     source, slot = model.new_slot(64), model.new_slot(128)
-    source.prefill(PROMPT)
-    slot.prefill([9] * 30)
+    prefill(model, source, PROMPT)
+    prefill(model, slot, [9] * 30)
     slot.copy_from(source, 20)
     assert slot.length == 20
-    assert_close(slot.prefill([5, 6])[0], reference_logits(reference, [*PROMPT[:20], 5, 6])[-1])
+    assert_close(
+        read(model, slot, [5, 6])[0], reference_logits(reference, [*PROMPT[:20], 5, 6])[-1]
+    )
     assert source.length == len(PROMPT)
     assert slot.num_bytes >= source.num_bytes > 0
     with pytest.raises(ValueError, match="cannot copy"):
@@ -123,32 +126,33 @@ def test_reads_long_prompts_in_pieces():
     model = own_qwen2(reference, "float32")
     text = np.random.default_rng(5).integers(7, 290, size=700).tolist()
     slot = model.new_slot(800)
-    assert_close(slot.prefill(text)[0], reference_logits(reference, text)[-1])
+    assert_close(read(model, slot, text)[0], reference_logits(reference, text)[-1])
     tree = random_tree(np.random.default_rng(6), 6, model.vocab_size)
-    assert_close(slot.step(tree), expected_logits(reference, text, tree))
+    assert_close(logits_of(model, slot, tree), expected_logits(reference, text, tree))
 
 
 def test_runs_the_widest_tree(one_thread):
     model, reference = make_pair("14 of 2, tied")
     slot = model.new_slot(256)
-    slot.prefill(PROMPT)
+    prefill(model, slot, PROMPT)
     tree = random_tree(np.random.default_rng(7), MAX_ROWS, model.vocab_size)
-    assert_close(slot.step(tree), expected_logits(reference, PROMPT, tree))
+    assert_close(logits_of(model, slot, tree), expected_logits(reference, PROMPT, tree))
 
 
 def test_refuses_more_tokens_than_fit():
     model, _ = make_pair("14 of 2, tied")
     slot = model.new_slot(8)
-    slot.prefill([1, 2, 3, 4, 5, 6])
+    prefill(model, slot, [1, 2, 3, 4, 5, 6])
     with pytest.raises(ValueError, match="8"):
-        slot.step(TokenTree.chain([7, 8, 9]))
+        logits_of(model, slot, TokenTree.chain([7, 8, 9]))
     with pytest.raises(ValueError, match="8"):
-        slot.prefill([7, 8, 9])
+        prefill(model, slot, [7, 8, 9])
 
 
 def test_refuses_to_truncate_upwards():
-    slot = make_pair("14 of 2, tied")[0].new_slot(8)
-    slot.prefill([1, 2, 3])
+    model = make_pair("14 of 2, tied")[0]
+    slot = model.new_slot(8)
+    prefill(model, slot, [1, 2, 3])
     with pytest.raises(ValueError, match="cannot truncate 3 tokens to 4"):
         slot.truncate(4)
 
@@ -171,16 +175,16 @@ def packed():
 
 def test_eight_bits_stay_near_the_reference(packed):
     model, reference = packed
-    logits = model.new_slot(64).prefill(PROMPT)[0]
+    logits = read(model, model.new_slot(64), PROMPT)[0]
     expected = reference_logits(reference, PROMPT)[-1]
     assert torch.corrcoef(torch.stack([logits, expected]))[0, 1] > 0.99
 
 
-def decode(slot: CacheSlot, tokens: list[int]) -> torch.Tensor:
+def decode(model: Qwen2, slot: CacheSlot, tokens: list[int]) -> torch.Tensor:
     """Feed `tokens` as plain decoding does, one row a step. Logits [tokens, vocab]."""
     rows = []
     for token in tokens:
-        rows.append(slot.step(TokenTree.chain([token]))[0])
+        rows.append(logits_of(model, slot, TokenTree.chain([token]))[0])
         slot.commit([0])
     return torch.stack(rows)
 
@@ -192,12 +196,12 @@ def test_a_row_has_the_bits_of_plain_decoding(packed, prompt_len, num_rows):
     model, _ = packed
     rng = np.random.default_rng(num_rows)
     slot = model.new_slot(1024)
-    slot.prefill(rng.integers(7, 290, size=prompt_len).tolist())
+    prefill(model, slot, rng.integers(7, 290, size=prompt_len).tolist())
     tree = random_tree(rng, num_rows, model.vocab_size)
-    logits = slot.step(tree)
+    logits = logits_of(model, slot, tree)
     for row in {num_rows - 1, int(tree.depths.argmax()), int(rng.integers(num_rows))}:
         path = path_to(tree, row)
-        assert torch.equal(logits[path], decode(slot, tree.token_ids[path].tolist()))
+        assert torch.equal(logits[path], decode(model, slot, tree.token_ids[path].tolist()))
         slot.truncate(prompt_len)
 
 
@@ -206,14 +210,14 @@ def test_bits_stay_equal_step_after_step(packed):
     model, _ = packed
     rng = np.random.default_rng(9)
     slot, plain = model.new_slot(1024), model.new_slot(1024)
-    slot.prefill(PROMPT)
-    plain.prefill(PROMPT)
+    prefill(model, slot, PROMPT)
+    prefill(model, plain, PROMPT)
     for num_rows in (16, 33, 7, 64, 2, 20):
         tree = random_tree(rng, num_rows, model.vocab_size)
-        logits = slot.step(tree)
+        logits = logits_of(model, slot, tree)
         path = path_to(tree, int(tree.depths.argmax()))
         slot.commit(path)
-        assert torch.equal(logits[path], decode(plain, tree.token_ids[path].tolist()))
+        assert torch.equal(logits[path], decode(model, plain, tree.token_ids[path].tolist()))
 
 
 @pytest.fixture(scope="module")
@@ -232,6 +236,6 @@ def offline(tmp_path_factory):
 def test_the_offline_model_has_the_reference_logits(offline):
     model, reference, prompt = offline
     slot = model.new_slot(128)
-    assert_close(slot.prefill(prompt)[0], reference_logits(reference, prompt)[-1])
+    assert_close(read(model, slot, prompt)[0], reference_logits(reference, prompt)[-1])
     tree = random_tree(np.random.default_rng(8), 6, 2000)
-    assert_close(slot.step(tree), expected_logits(reference, prompt, tree))
+    assert_close(logits_of(model, slot, tree), expected_logits(reference, prompt, tree))

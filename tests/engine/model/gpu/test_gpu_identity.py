@@ -11,14 +11,15 @@ import torch
 from triton import knobs
 
 from engine.config import Sampling
-from engine.decoding.decoder import Decoder, NoDrafts
-from engine.decoding.stepping import stepper_of
+from engine.decoder import Decoder
+from engine.drafting.drafter import NoDrafts
+from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.constraint import Unconstrained
-from engine.model.step_order import StepOrder
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from tests.support.adversary import Adversary
 from tests.support.fixed_order import products_in_one_order
 from tests.support.gpu_models import gpu_qwen2
+from tests.support.steps import decoded
 from tests.support.tiny_models import tiny_model
 from tests.support.trees import path_to, random_tree
 
@@ -80,15 +81,22 @@ def _one_order():
 
 def prompted(model, length=HELD):
     slot = model.new_slot(length + COUNT + 2 * MAX_ROWS)
-    slot.prefill(PROMPT[:length])
+    prefill(model, slot, PROMPT[:length])
     return slot
 
 
 def decode(model, drafter, sampling):
     decoder = Decoder(
-        stepper_of(prompted(model)), drafter, sampling, Unconstrained(), lambda: False
+        slot=prompted(model),
+        drafter=drafter,
+        sampling=sampling,
+        constraint=Unconstrained(),
+        current=PROMPT[-1],
+        context=list(PROMPT),
+        max_tokens=COUNT,
+        on_step=lambda _: False,
     )
-    return [token for step in decoder.steps(PROMPT[-1], PROMPT, COUNT) for token in step.token_ids]
+    return [int(token) for step in decoded(model, decoder) for token in step.token_ids]
 
 
 @pytest.mark.parametrize(
@@ -102,47 +110,47 @@ def test_drafts_do_not_change_the_text(quantization, sampling):
     assert decode(model, adversary, sampling)[:COUNT] == plain
 
 
-def margins_of(slot, tree):
-    slot.begin(StepOrder(tree, Sampling()))
-    return slot.finish()
+def output_of(model, slot, tree):
+    return run_step(model, StepInput(slot, tree))
+
+
+def margins(output):
+    """Of all rows."""
+    return output.margins_of(np.arange(len(output.chosen))).tolist()
 
 
 @pytest.mark.parametrize("num_rows", [24, 70])
 def test_a_row_of_a_tree_has_the_bits_of_its_text_alone(model, num_rows):
     """The first place of a tile is crossed on the way: 60 tokens are there, and tiles hold 64."""
     tree = random_tree(np.random.default_rng(num_rows), num_rows, model.vocab_size)
-    together = margins_of(prompted(model), tree)
+    together = output_of(model, prompted(model), tree)
     for row in (num_rows // 2, num_rows - 1):
         alone = prompted(model)
         for ancestor in path_to(tree, row):
-            answer = margins_of(alone, TokenTree.chain([int(tree.token_ids[ancestor])]))
+            answer = output_of(model, alone, TokenTree.chain([int(tree.token_ids[ancestor])]))
             alone.commit([0])
         assert answer.chosen[0] == together.chosen[row]
-        assert answer.margins[0] == together.margins[row]
+        assert margins(answer)[0] == margins(together)[row]
 
 
 def test_a_row_has_the_same_bits_beside_other_sequences(model):
     tree = random_tree(np.random.default_rng(9), 9, model.vocab_size)
-    alone = margins_of(prompted(model), tree)
+    alone = output_of(model, prompted(model), tree)
     slots = [prompted(model, 17), prompted(model), prompted(model, 60)]
-    model.expect(3)
-    orders = [TokenTree.chain([3, 4]), tree, TokenTree.chain([8])]
-    for slot, order in zip(slots, orders, strict=True):
-        slot.begin(StepOrder(order, Sampling()))
-    beside = [slot.finish() for slot in slots][1]
-    model.expect(1)
+    trees = [TokenTree.chain([3, 4]), tree, TokenTree.chain([8])]
+    beside = model.begin(list(map(StepInput, slots, trees))).finish()[1]
     assert beside.chosen.tolist() == alone.chosen.tolist()
-    assert beside.margins.tolist() == alone.margins.tolist()
+    assert margins(beside) == margins(alone)
 
 
 def test_a_prompt_has_the_same_bits_however_it_was_read(model):
     """Read in one piece, in two, or token by token."""
     tail = TokenTree.chain([5])
     whole, halves, singly = prompted(model), prompted(model, 13), prompted(model, 56)
-    halves.prefill(PROMPT[13:HELD])
+    prefill(model, halves, PROMPT[13:HELD])
     for token in PROMPT[56:HELD]:
-        margins_of(singly, TokenTree.chain([token]))
+        output_of(model, singly, TokenTree.chain([token]))
         singly.commit([0])
-    told = [margins_of(slot, tail) for slot in (whole, halves, singly)]
-    assert len({float(answer.margins[0]) for answer in told}) == 1
-    assert len({int(answer.chosen[0]) for answer in told}) == 1
+    outputs = [output_of(model, slot, tail) for slot in (whole, halves, singly)]
+    assert len({margins(output)[0] for output in outputs}) == 1
+    assert len({int(output.chosen[0]) for output in outputs}) == 1

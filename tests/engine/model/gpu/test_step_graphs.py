@@ -12,15 +12,16 @@ import numpy as np
 import pytest
 
 from engine.config import Sampling
-from engine.decoding.decoder import Decoder, NoDrafts
-from engine.decoding.stepping import stepper_of
+from engine.decoder import Decoder
+from engine.drafting.drafter import NoDrafts
+from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.constraint import Unconstrained
 from engine.model.gpu.buffers import Inputs, Outputs, StepShape
 from engine.model.gpu.step_graphs import ROW_BUCKETS, SEQUENCE_BUCKETS, StepGraphs, bucket
-from engine.model.step_order import StepOrder
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from tests.support.adversary import Adversary
 from tests.support.gpu_models import gpu_qwen2
+from tests.support.steps import decoded
 from tests.support.trees import random_tree
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -94,15 +95,21 @@ def recorded(reference, monkeypatch):
 
 def decode(model, drafter, sampling, count=20):
     slot = model.new_slot(len(PROMPT) + count + MAX_ROWS)
-    slot.prefill(PROMPT[:-1])
-    decoder = Decoder(stepper_of(slot), drafter, sampling, Unconstrained(), lambda: False)
-    steps = decoder.steps(PROMPT[-1], PROMPT, count)
-    return [token for step in steps for token in step.token_ids]
+    prefill(model, slot, PROMPT[:-1])
+    decoder = Decoder(
+        slot=slot,
+        drafter=drafter,
+        sampling=sampling,
+        constraint=Unconstrained(),
+        current=PROMPT[-1],
+        context=list(PROMPT),
+        max_tokens=count,
+        on_step=lambda _: False,
+    )
+    return [int(token) for step in decoded(model, decoder) for token in step.token_ids]
 
 
-@pytest.mark.parametrize(
-    "sampling", [Sampling(), Sampling(0.8, seed=3), Sampling(0.8, top_k=4, seed=3)]
-)
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling(0.8, seed=3)])
 def test_replayed_steps_write_what_fresh_ones_write(eager, recorded, sampling):
     plain = decode(eager, NoDrafts(), sampling)
     assert decode(recorded, NoDrafts(), sampling) == plain
@@ -120,17 +127,11 @@ def test_a_shape_forgets_what_its_last_step_held(eager, recorded, rows):
     for model in (eager, recorded):
         slots = [model.new_slot(300) for _ in range(3)]
         for number, slot in enumerate(slots):
-            slot.prefill(PROMPT[: 10 + number])
-        if 3 * trees[0].num_rows <= MAX_ROWS:
-            model.expect(3)
-        for slot, tree in zip(slots, trees, strict=True):
-            slot.begin(StepOrder(tree, Sampling()))
-        answers = [slot.finish() for slot in slots]
-        slots[1].commit(answers[1].rows.tolist())
-        model.expect(1)
-        slots[1].begin(StepOrder(last, Sampling()))
-        answers.append(slots[1].finish())
-        told.append([(one.chosen.tolist(), one.rows.tolist()) for one in answers])
+            prefill(model, slot, PROMPT[: 10 + number])
+        outputs = model.begin(list(map(StepInput, slots, trees))).finish()
+        slots[1].commit(outputs[1].path.tolist())
+        outputs.append(run_step(model, StepInput(slots[1], last)))
+        told.append([(one.chosen.tolist(), one.path.tolist()) for one in outputs])
     assert told[0] == told[1]
 
 

@@ -6,9 +6,8 @@ import pytest
 import torch
 
 from engine.bench.forms import unpacked
-from engine.config import Sampling
+from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.gpu.weights import pair_gates
-from engine.model.step_order import StepOrder
 from engine.model.token_tree import TokenTree
 from tests.support.gpu_models import gpu_qwen2
 from tests.support.tiny_models import tiny_model
@@ -33,8 +32,9 @@ def test_gate_and_up_stand_in_turns():
 
 def logits_of(model):
     slot = model.new_slot(300)
-    slot.prefill(range(30, 60))
-    return slot.step(TokenTree.chain([7, 8, 9]))
+    prefill(model, slot, range(30, 60))
+    step = StepInput(slot, TokenTree.chain([7, 8, 9]), wants_logits=True)
+    return run_step(model, step).logits
 
 
 @pytest.mark.parametrize("quantization", ["fp8", "int4"])
@@ -61,12 +61,10 @@ def test_steps_say_the_same_with_drafts_and_without(reference, quantization):
     """The promise holds in every quantization."""
     model = gpu_qwen2(reference, quantization=quantization)
     slot = model.new_slot(300)
-    slot.prefill(range(30, 60))
-    slot.begin(StepOrder(TokenTree.chain([7, 8, 9]), Sampling()))
-    together = slot.finish().chosen.tolist()
+    prefill(model, slot, range(30, 60))
+    together = run_step(model, StepInput(slot, TokenTree.chain([7, 8, 9]))).chosen.tolist()
     alone = []
     for token in (7, 8, 9):
-        slot.begin(StepOrder(TokenTree.chain([token]), Sampling()))
-        alone += slot.finish().chosen.tolist()
+        alone += run_step(model, StepInput(slot, TokenTree.chain([token]))).chosen.tolist()
         slot.commit([0])
     assert together == alone

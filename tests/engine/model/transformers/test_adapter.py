@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import ConfigurationError, ModelCorruptError, UnsupportedModelError
+from engine.model.causal_lm import prefill
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.model.transformers.adapter import TransformersModel
 from engine.model.transformers.loading import load_transformers_model
 from tests.support.greedy import greedy, reference_logits
+from tests.support.steps import logits_of, read
 from tests.support.tiny_models import save_model, tiny_model
 from tests.support.trees import expected_logits, path_to, random_tree, tokens_to
 
@@ -45,58 +47,60 @@ def model(family: str) -> TransformersModel:
 
 
 def test_prompt_has_the_reference_logits(model, reference):
-    logits = model.new_slot(64).prefill(PROMPT)
+    logits = read(model, model.new_slot(64), PROMPT)
     assert logits.shape == (1, model.vocab_size)
     assert_close(logits[0], reference_logits(reference, PROMPT)[-1])
 
 
 def test_single_step_has_the_reference_logits(model, reference):
     slot = model.new_slot(64)
-    slot.prefill(PROMPT)
-    logits = slot.step(TokenTree.chain([17]))
+    prefill(model, slot, PROMPT)
+    logits = logits_of(model, slot, TokenTree.chain([17]))
     assert_close(logits[0], reference_logits(reference, [*PROMPT, 17])[-1])
 
 
 def test_each_row_of_a_tree_has_the_logits_of_its_own_text(model, reference):
     slot = model.new_slot(128)
-    slot.prefill(PROMPT)
+    prefill(model, slot, PROMPT)
     tree = random_tree(np.random.default_rng(2), 48, model.vocab_size)
-    logits = slot.step(tree)
+    logits = logits_of(model, slot, tree)
     assert logits.dtype == torch.float32
     assert_close(logits, expected_logits(reference, PROMPT, tree))
 
 
 def test_an_accepted_branch_reads_like_text_from_scratch(model, reference):
     slot = model.new_slot(128)
-    slot.prefill(PROMPT)
+    prefill(model, slot, PROMPT)
     rng = np.random.default_rng(3)
     text = list(PROMPT)
     for _ in range(3):
         tree = random_tree(rng, 16, model.vocab_size)
-        slot.step(tree)
+        logits_of(model, slot, tree)
         last = int(np.argmax(tree.depths + (np.arange(16) % 2)))
         slot.commit(path_to(tree, last))
         text += tokens_to(tree, last)
         assert slot.length == len(text)
     tree = random_tree(rng, 8, model.vocab_size)
-    assert_close(slot.step(tree), expected_logits(reference, text, tree))
+    assert_close(logits_of(model, slot, tree), expected_logits(reference, text, tree))
 
 
 def test_truncated_tokens_are_forgotten(model, reference):
     slot = model.new_slot(128)
-    slot.prefill(PROMPT)
-    slot.step(random_tree(np.random.default_rng(4), 16, model.vocab_size))
+    prefill(model, slot, PROMPT)
+    logits_of(model, slot, random_tree(np.random.default_rng(4), 16, model.vocab_size))
     slot.truncate(25)
     text = [*PROMPT[:25], 50, 60]
-    assert_close(slot.prefill([50, 60])[0], reference_logits(reference, text)[-1])
+    assert_close(read(model, slot, [50, 60])[0], reference_logits(reference, text)[-1])
     assert slot.length == 27
 
 
 def test_a_copied_beginning_reads_like_text_from_scratch(model, reference):
     source, slot = model.new_slot(64), model.new_slot(128)
-    source.prefill(PROMPT)
+    prefill(model, source, PROMPT)
     slot.copy_from(source, 20)
-    assert_close(slot.prefill([5, 6])[0], reference_logits(reference, [*PROMPT[:20], 5, 6])[-1])
+    assert_close(
+        read(model, slot, [5, 6])[0], reference_logits(reference, [*PROMPT[:20], 5, 6])[-1]
+    )
     assert slot.num_bytes > source.num_bytes > 0
     with pytest.raises(ValueError, match="cannot copy"):
         slot.copy_from(source, len(PROMPT) + 1)
@@ -106,7 +110,7 @@ def test_float64_is_rounded_once():
     """Identity tests need more digits inside than float32 has."""
     model = TransformersModel(tiny_model("llama", dtype=torch.float64))
     reference = tiny_model("llama", dtype=torch.float64)
-    logits = model.new_slot(64).prefill(PROMPT)[0]
+    logits = read(model, model.new_slot(64), PROMPT)[0]
     assert logits.dtype == torch.float32
     assert torch.equal(logits, reference_logits(reference, PROMPT)[-1].float())
 
@@ -114,7 +118,7 @@ def test_float64_is_rounded_once():
 def test_bfloat16_gives_float32_logits():
     model = TransformersModel(tiny_model("llama", dtype=torch.bfloat16))
     assert model.dtype_name == "bfloat16"
-    assert model.new_slot(64).prefill(PROMPT).dtype == torch.float32
+    assert read(model, model.new_slot(64), PROMPT).dtype == torch.float32
 
 
 @pytest.mark.parametrize("family", ["llama", "mistral"])
@@ -124,9 +128,9 @@ def test_long_prompts_are_read_in_pieces(family):
     model = TransformersModel(tiny_model(family, max_position_embeddings=1024))
     reference = tiny_model(family, max_position_embeddings=1024)
     slot = model.new_slot(800)
-    assert_close(slot.prefill(text)[0], reference_logits(reference, text)[-1])
+    assert_close(read(model, slot, text)[0], reference_logits(reference, text)[-1])
     tree = random_tree(np.random.default_rng(6), 6, model.vocab_size)
-    assert_close(slot.step(tree), expected_logits(reference, text, tree))
+    assert_close(logits_of(model, slot, tree), expected_logits(reference, text, tree))
 
 
 def test_runs_the_widest_tree():
@@ -134,10 +138,10 @@ def test_runs_the_widest_tree():
     shape: dict[str, Any] = {"num_attention_heads": 10, "hidden_size": 80}
     model = TransformersModel(tiny_model("llama", **shape))
     slot = model.new_slot(256)
-    slot.prefill(PROMPT)
+    prefill(model, slot, PROMPT)
     tree = random_tree(np.random.default_rng(7), MAX_ROWS, model.vocab_size)
     expected = expected_logits(tiny_model("llama", **shape), PROMPT, tree)
-    assert_close(slot.step(tree), expected)
+    assert_close(logits_of(model, slot, tree), expected)
 
 
 @pytest.mark.parametrize(
@@ -151,28 +155,28 @@ def test_runs_the_widest_tree():
 def test_runs_what_our_own_qwen2_refuses(deviation):
     model = TransformersModel(tiny_model("qwen2", **deviation))
     slot = model.new_slot(128)
-    slot.prefill(PROMPT)
+    prefill(model, slot, PROMPT)
     tree = random_tree(np.random.default_rng(10), 24, model.vocab_size)
     expected = expected_logits(tiny_model("qwen2", **deviation), PROMPT, tree)
-    assert_close(slot.step(tree), expected)
+    assert_close(logits_of(model, slot, tree), expected)
 
 
 def test_slots_do_not_disturb_each_other():
     model, reference = TransformersModel(tiny_model("llama")), tiny_model("llama")
     first, second = model.new_slot(64), model.new_slot(64)
-    first.prefill(PROMPT)
-    second.prefill(PROMPT[::-1])
-    logits = first.step(TokenTree.chain([9]))[0]
+    prefill(model, first, PROMPT)
+    prefill(model, second, PROMPT[::-1])
+    logits = logits_of(model, first, TokenTree.chain([9]))[0]
     assert_close(logits, reference_logits(reference, [*PROMPT, 9])[-1])
 
 
 def test_plain_decoding_writes_the_oracle_text():
     model, reference = TransformersModel(tiny_model("starcoder2")), tiny_model("starcoder2")
     slot = model.new_slot(64)
-    token = int(slot.prefill(PROMPT)[0].argmax())
+    token = int(read(model, slot, PROMPT)[0].argmax())
     text = [token]
     for _ in range(11):
-        token = int(slot.step(TokenTree.chain([token]))[0].argmax())
+        token = int(logits_of(model, slot, TokenTree.chain([token]))[0].argmax())
         slot.commit([0])
         text.append(token)
     assert text == greedy(reference, PROMPT, 12)
@@ -206,40 +210,40 @@ def test_any_sequence_of_calls_leaves_the_cache_of_its_text(windowed, sequence):
             slot.truncate(len(text))
         elif call == "prefill":
             tokens = rng.integers(model.vocab_size, size=size).tolist()
-            slot.prefill(tokens)
+            prefill(model, slot, tokens)
             text += tokens
         else:
             tree = random_tree(rng, size, model.vocab_size)
-            slot.step(tree)
+            logits_of(model, slot, tree)
             last = int(rng.integers(size))
             slot.commit(path_to(tree, last))
             text += tokens_to(tree, last)
-    logits = slot.step(TokenTree.chain([42]))[0]
+    logits = logits_of(model, slot, TokenTree.chain([42]))[0]
     assert_close(logits, reference_logits(reference, [*text, 42])[-1])
 
 
 @pytest.fixture
-def slot():
-    return TransformersModel(tiny_model("llama", num_hidden_layers=1)).new_slot(8)
+def small():
+    return TransformersModel(tiny_model("llama", num_hidden_layers=1))
 
 
-def test_refuses_more_tokens_than_fit(slot):
-    slot.prefill([1, 2, 3, 4, 5, 6])
-    with pytest.raises(ValueError, match="3 tokens do not fit behind 6 of 8"):
-        slot.step(TokenTree.chain([7, 8, 9]))
-    with pytest.raises(ValueError, match="do not fit"):
-        slot.prefill([7, 8, 9])
+@pytest.fixture
+def slot(small):
+    return small.new_slot(8)
 
 
-def test_refuses_an_empty_prompt(slot):
-    with pytest.raises(ValueError, match="at least one token"):
-        slot.prefill([])
+def test_refuses_more_tokens_than_fit(small, slot):
+    prefill(small, slot, [1, 2, 3, 4, 5, 6])
+    with pytest.raises(ValueError, match="6 \\+ 3 tokens exceed the slot's 8"):
+        logits_of(small, slot, TokenTree.chain([7, 8, 9]))
+    with pytest.raises(ValueError, match="exceed"):
+        prefill(small, slot, [7, 8, 9])
 
 
-def test_commits_paths_of_the_last_step_only(slot):
+def test_commits_paths_of_the_last_step_only(small, slot):
     with pytest.raises(ValueError, match="no step"):
         slot.commit([0])
-    slot.step(TokenTree(np.array([1, 2, 3]), np.array([-1, 0, 0], np.int32)))
+    logits_of(small, slot, TokenTree(np.array([1, 2, 3]), np.array([-1, 0, 0], np.int32)))
     for rows in ([1], [0, 1, 2], []):
         with pytest.raises(ValueError, match="no path"):
             slot.commit(rows)
@@ -248,8 +252,8 @@ def test_commits_paths_of_the_last_step_only(slot):
         slot.commit([0])
 
 
-def test_refuses_to_truncate_upwards(slot):
-    slot.prefill([1, 2, 3])
+def test_refuses_to_truncate_upwards(small, slot):
+    prefill(small, slot, [1, 2, 3])
     with pytest.raises(ValueError, match="cannot truncate 3 tokens to 4"):
         slot.truncate(4)
 
@@ -272,7 +276,7 @@ def test_says_why_a_model_cannot_run(family, reason):
 def test_loads_a_folder(tmp_path: Path) -> None:
     model = load_transformers_model(save_model(tiny_model("starcoder2"), tmp_path))
     assert (model.device, model.dtype_name, model.max_context) == ("cpu", "float32", 512)
-    logits = model.new_slot(64).prefill(PROMPT)
+    logits = read(model, model.new_slot(64), PROMPT)
     assert_close(logits[0], reference_logits(tiny_model("starcoder2"), PROMPT)[-1])
 
 

@@ -1,6 +1,7 @@
-"""Lays token trees out as the kernels read them: rows in preorder, cut into runs and row blocks."""
+"""Packs token trees as the kernels read them: rows in preorder, cut into runs and row blocks."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -8,6 +9,7 @@ import numba
 import numpy as np
 import torch
 
+from engine.model.causal_lm import StepInput
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from kernels.batch import ROW_TILE, BatchMetadata, max_blocks
 
@@ -23,20 +25,19 @@ class Kept(NamedTuple):
     offsets: np.ndarray  # int, ascending, behind the first row of the sequence
 
 
-@dataclass(frozen=True, slots=True)
-class Seedling:
-    """One sequence's part of a step: its tree, its slot, and what it keeps of the step before.
+@dataclass(slots=True)
+class SlotRange:
+    """Where a sequence's keys and values are, and what is to be moved before the next step.
 
-    `length` are the committed tokens, those kept included.
+    `length` are the committed tokens behind `base`, those kept included.
     """
 
-    tree: TokenTree
     base: int
     length: int
     kept: Kept | None = None
 
 
-class Planted(NamedTuple):
+class PackedRows(NamedTuple):
     """Where a sequence's rows went: `order[i]` is the tree's row at place i behind `first_row`."""
 
     first_row: int
@@ -76,24 +77,24 @@ class BatchLayout:
         """The same arrays by name, of a buffer on the host."""
         return {name: self._view(buffer, name) for name in self._shapes}
 
-    def plant(self, arrays: dict[str, np.ndarray], seedlings: list[Seedling]) -> list[Planted]:
+    def pack(self, arrays: dict[str, np.ndarray], steps: Sequence[StepInput]) -> list[PackedRows]:
         """Fill `arrays`, which are `arrays()`. Raises ValueError where the rows do not fit."""
-        total = sum(one.tree.num_rows for one in seedlings)
-        if total > self.rows or len(seedlings) > self.sequences:
-            raise ValueError(f"{total} rows of {len(seedlings)} sequences do not fit")
+        total = sum(step.tree.num_rows for step in steps)
+        if total > self.rows or len(steps) > self.sequences:
+            raise ValueError(f"{total} rows of {len(steps)} sequences do not fit")
         for name in ("num_rows", "commit_counts"):
             arrays[name][:] = 0
         arrays["block_sequences"][:] = -1
         _clear_rows(arrays, total)
-        planted, row, run, block = [], 0, 0, 0
-        for place, one in enumerate(seedlings):
-            count = one.tree.num_rows
-            order, runs = _plant_tree(arrays, one.tree, place, row, run)
-            _set_sequence(arrays, one, place, row)
+        packed, row, run, block = [], 0, 0, 0
+        for place, step in enumerate(steps):
+            count = step.tree.num_rows
+            order, runs = _pack_tree(arrays, step.tree, place, row, run)
+            _set_sequence(arrays, step, place, row)
             block = _add_blocks(arrays, place, row, count, self._group, block)
-            planted.append(Planted(row, order))
+            packed.append(PackedRows(row, order))
             row, run = row + count, run + runs
-        return planted
+        return packed
 
     def _view(self, buffer: _Buffer, name: str) -> _Buffer:
         return buffer[self._places[name]].reshape(self._shapes[name])
@@ -112,7 +113,7 @@ def _clear_rows(arrays: dict[str, np.ndarray], start: int) -> None:
         arrays[name][start:] = -1
 
 
-def _plant_tree(
+def _pack_tree(
     arrays: dict[str, np.ndarray], tree: TokenTree, place: int, row: int, run: int
 ) -> tuple[np.ndarray, int]:
     """Fill a sequence's rows; return their order and the number of runs."""
@@ -133,16 +134,17 @@ def _plant_tree(
     return order, num_runs
 
 
-def _set_sequence(arrays: dict[str, np.ndarray], one: Seedling, place: int, row: int) -> None:
-    arrays["bases"][place] = one.base
-    arrays["lengths"][place] = one.length
+def _set_sequence(arrays: dict[str, np.ndarray], step: StepInput, place: int, row: int) -> None:
+    slot: SlotRange = step.slot
+    arrays["bases"][place] = slot.base
+    arrays["lengths"][place] = slot.length
     arrays["first_rows"][place] = row
-    arrays["num_rows"][place] = one.tree.num_rows
-    if one.kept is not None:
-        count = len(one.kept.offsets)
+    arrays["num_rows"][place] = step.tree.num_rows
+    if slot.kept is not None:
+        count = len(slot.kept.offsets)
         arrays["commit_counts"][place] = count
-        arrays["commit_lengths"][place] = one.kept.length
-        arrays["commit_rows"][place, :count] = one.kept.offsets
+        arrays["commit_lengths"][place] = slot.kept.length
+        arrays["commit_rows"][place, :count] = slot.kept.offsets
 
 
 def _add_blocks(

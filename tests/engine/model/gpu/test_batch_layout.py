@@ -8,17 +8,18 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.model.gpu.planting import BatchLayout, Kept, Seedling
+from engine.model.causal_lm import StepInput
+from engine.model.gpu.batch_layout import BatchLayout, Kept, SlotRange
 from engine.model.token_tree import TokenTree
 from kernels.batch import ROW_TILE
 from tests.support.trees import path_to, random_tree
 
 
-def planted(trees, *, rows, sequences, group=7):
+def packed(trees, *, rows, sequences, group=7):
     layout = BatchLayout(rows, sequences, group)
     buffer = np.full(layout.size, -7, np.int32)  # what an earlier step left
-    seedlings = [Seedling(tree, 1000 * n, 50 + n) for n, tree in enumerate(trees)]
-    places = layout.plant(layout.arrays(buffer), seedlings)
+    steps = [StepInput(SlotRange(1000 * n, 50 + n), tree) for n, tree in enumerate(trees)]
+    places = layout.pack(layout.arrays(buffer), steps)
     return layout.batch(torch.from_numpy(buffer)), places
 
 
@@ -31,7 +32,7 @@ def some_trees(draw):
 
 @given(some_trees(), st.sampled_from([1, 5, 7]))
 def test_every_row_finds_its_path_by_its_run(trees, group):
-    batch, places = planted(trees, rows=128, sequences=4, group=group)
+    batch, places = packed(trees, rows=128, sequences=4, group=group)
     for number, (tree, (first_row, order)) in enumerate(zip(trees, places, strict=True)):
         assert sorted(order.tolist()) == list(range(tree.num_rows))
         for place, row in enumerate(order.tolist()):
@@ -47,7 +48,7 @@ def test_every_row_finds_its_path_by_its_run(trees, group):
 
 @given(some_trees())
 def test_runs_never_fall_and_each_is_a_range_of_rows(trees):
-    batch, places = planted(trees, rows=128, sequences=4)
+    batch, places = packed(trees, rows=128, sequences=4)
     runs = batch.runs[: sum(len(order) for _, order in places)].tolist()
     assert runs[0] == 0
     assert all(later - run in (0, 1) for run, later in pairwise(runs))
@@ -55,7 +56,7 @@ def test_runs_never_fall_and_each_is_a_range_of_rows(trees):
 
 @given(some_trees(), st.sampled_from([1, 5, 7]))
 def test_blocks_cover_each_packed_row_once_and_know_its_runs(trees, group):
-    batch, places = planted(trees, rows=128, sequences=4, group=group)
+    batch, places = packed(trees, rows=128, sequences=4, group=group)
     covered = []
     for block, sequence in enumerate(batch.block_sequences.tolist()):
         if sequence < 0:
@@ -75,12 +76,12 @@ def test_blocks_cover_each_packed_row_once_and_know_its_runs(trees, group):
 
 def test_the_likeliest_branch_stands_first_so_that_keeping_it_moves_nothing():
     tree = TokenTree(np.array([9, 1, 2, 3, 4]), np.array([-1, 0, 0, 1, 3], np.int32))
-    _, [place] = planted([tree], rows=8, sequences=1)
+    _, [place] = packed([tree], rows=8, sequences=1)
     assert place.order.tolist() == [0, 1, 3, 4, 2]
 
 
 def test_what_holds_nothing_says_so_whatever_stood_there():
-    batch, _ = planted([TokenTree.chain([5, 6])], rows=8, sequences=4)
+    batch, _ = packed([TokenTree.chain([5, 6])], rows=8, sequences=4)
     assert batch.sequences.tolist() == [0, 0, *[-1] * 6]
     assert batch.tokens.tolist() == [5, 6, *[0] * 6]
     assert batch.parents[2:].tolist() == [-1] * 6
@@ -93,7 +94,8 @@ def test_what_a_step_keeps_goes_along():
     layout = BatchLayout(8, 1, 7)
     buffer = np.zeros(layout.size, np.int32)
     kept = Kept(40, np.array([0, 3, 5]))
-    layout.plant(layout.arrays(buffer), [Seedling(TokenTree.chain([1]), 64, 43, kept)])
+    step = StepInput(SlotRange(64, 43, kept), TokenTree.chain([1]))
+    layout.pack(layout.arrays(buffer), [step])
     batch = layout.batch(torch.from_numpy(buffer))
     assert (int(batch.commit_counts[0]), int(batch.commit_lengths[0])) == (3, 40)
     assert batch.commit_rows[0, :3].tolist() == [0, 3, 5]
@@ -105,8 +107,9 @@ def test_rows_that_do_not_fit_are_refused(count):
     layout = BatchLayout(4, 1, 7)
     trees = [TokenTree.chain([1, 2, 3, 4, 5][: 6 - 3 * (count - 1)])] * count
     with pytest.raises(ValueError, match="do not fit"):
-        layout.plant(
-            layout.arrays(np.zeros(layout.size, np.int32)), [Seedling(tree, 0, 0) for tree in trees]
+        layout.pack(
+            layout.arrays(np.zeros(layout.size, np.int32)),
+            [StepInput(SlotRange(0, 0), tree) for tree in trees],
         )
 
 

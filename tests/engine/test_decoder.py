@@ -11,12 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.config import Sampling
-from engine.decoding.decoder import Decoder, Drafter, NoDrafts, Step
-from engine.decoding.stepping import stepper_of
+from engine.decoder import Decoder
+from engine.drafting.drafter import Drafter, NoDrafts, VerifiedStep
 from engine.model.byte_trie import ByteTrie
-from engine.model.causal_lm import CausalModel
+from engine.model.causal_lm import NUM_TOP, CausalModel, prefill
 from engine.model.constraint import Constraint, Unconstrained, healed_start
-from engine.model.step_order import NUM_TOP
 from engine.model.token_tree import MAX_ROWS
 from engine.model.tokenizer import Tokenizer
 from engine.model.transformers.adapter import TransformersModel
@@ -25,6 +24,7 @@ from tests.support.adversary import Adversary
 from tests.support.byte_tokenizer import byte_tokenizer
 from tests.support.greedy import greedy
 from tests.support.own_qwen2 import own_qwen2
+from tests.support.steps import decoded
 from tests.support.tiny_models import tiny_model
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -78,19 +78,31 @@ class Case:
 
     def decode(
         self, drafter: Drafter, constraint: Constraint | None = None, count: int = NUM_TOKENS
-    ) -> list[Step]:
+    ) -> list[VerifiedStep]:
         slot = self.model.new_slot(len(self.prompt) + count + MAX_ROWS)
-        if len(self.prompt) > 1:
-            slot.prefill(self.prompt[:-1])
-        start = constraint or Unconstrained()
-        decoder = Decoder(stepper_of(slot), drafter, self.sampling, start, lambda: False)
-        steps = list(decoder.steps(self.prompt[-1], self.prompt, count))
+        steps = decoded(self.model, self.decoder(slot, drafter, constraint, count))
         assert slot.length == len(self.prompt) - 1 + len(text_of(steps))
         return steps
 
+    def decoder(
+        self, slot: Any, drafter: Drafter, constraint: Constraint | None, count: int
+    ) -> Decoder:
+        """What decodes behind the prompt, which it reads into the slot."""
+        prefill(self.model, slot, self.prompt[:-1])
+        return Decoder(
+            slot=slot,
+            drafter=drafter,
+            sampling=self.sampling,
+            constraint=constraint or Unconstrained(),
+            current=self.prompt[-1],
+            context=list(self.prompt),
+            max_tokens=count,
+            on_step=lambda _: False,
+        )
 
-def text_of(steps: list[Step]) -> list[int]:
-    return [token for step in steps for token in step.token_ids]
+
+def text_of(steps: list[VerifiedStep]) -> list[int]:
+    return [int(token) for step in steps for token in step.token_ids]
 
 
 GREEDY = Sampling()
@@ -99,8 +111,6 @@ SAMPLINGS = st.one_of(
     st.builds(
         Sampling,
         temperature=st.sampled_from([0.2, 0.8, 1.5]),
-        top_k=st.sampled_from([0, 5, 50]),
-        top_p=st.sampled_from([0.5, 0.95, 1.0]),
         seed=st.integers(0, 2**31),
     ),
 )
@@ -163,10 +173,10 @@ def test_tells_the_drafter_what_became_of_its_draft(case, nodes):
     steps = case.decode(adversary)
     assert len(adversary.heard) == len(steps)
     for heard, step in zip(adversary.heard, steps, strict=True):
-        assert heard.draft.tokens[heard.accepted].tolist() == list(step.token_ids[:-1])
-        assert step.rows == len(heard.draft.tokens) + 1 == len(heard.chosen)
+        assert heard.draft.tokens[heard.accepted].tolist() == step.token_ids[:-1].tolist()
+        assert step.rows == len(heard.draft.tokens) + 1 == len(heard.output.chosen)
         assert len(step.sources) == len(step.token_ids) - 1
-        assert heard.top_tokens().shape == (step.rows, NUM_TOP)
+        assert heard.output.top_tokens().shape == (step.rows, NUM_TOP)
 
 
 @settings(max_examples=40, deadline=None)
@@ -185,12 +195,15 @@ def test_keeps_to_the_bytes_that_the_cursor_cut_off(case, owed, nodes, truth):
     assert text_of(steps)[:NUM_TOKENS] == plain
 
 
-def test_ends_within_a_step_of_being_cancelled():
+def test_ends_with_the_step_that_ends_its_text():
+    """The step that is under way by then is dropped, and nothing of it is committed."""
     case = Case("llama", 1, GREEDY)
     slot = case.model.new_slot(100 + MAX_ROWS)
-    answers = iter([False, False, False, True])
-    decoder = Decoder(stepper_of(slot), NoDrafts(), GREEDY, Unconstrained(), lambda: next(answers))
-    assert len(list(decoder.steps(case.prompt[-1], case.prompt, NUM_TOKENS))) == 3
+    decoder = case.decoder(slot, NoDrafts(), None, NUM_TOKENS)
+    answers = iter([False, False, True])
+    decoder.on_step = lambda _: next(answers)
+    assert len(decoded(case.model, decoder)) == 3
+    assert slot.length == len(case.prompt) + 2
 
 
 @pytest.mark.parametrize("nodes", [1, 12, MAX_ROWS - 1])
@@ -199,10 +212,7 @@ def test_ends_where_the_slot_is_full(nodes):
     case = Case("qwen2 float64", 2, GREEDY)
     plain = text_of(case.decode(NoDrafts()))
     slot = case.model.new_slot(len(case.prompt) + 19 + MAX_ROWS)
-    slot.prefill(case.prompt[:-1])
-    decoder = Decoder(
-        stepper_of(slot), case.adversary(plain, nodes, 0.8), GREEDY, Unconstrained(), lambda: False
-    )
-    steps = list(decoder.steps(case.prompt[-1], case.prompt, 1000))
+    decoder = case.decoder(slot, case.adversary(plain, nodes, 0.8), None, 1000)
+    steps = decoded(case.model, decoder)
     assert text_of(steps) == plain[:20]
     assert slot.length == slot.capacity - MAX_ROWS

@@ -1,0 +1,107 @@
+"""The lookahead decoder: draft, verify, accept. It knows token ids, no text.
+
+What it writes is, token for token, what it writes with `NoDrafts`, which is plain decoding: a row's
+logits do not depend on the other rows, noise is keyed by position, and a drafted token stands only
+where the row before it chose the same token.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from engine.config import Sampling
+from engine.drafting.drafter import Drafter, VerifiedStep
+from engine.drafting.tree import Draft
+from engine.model.causal_lm import CacheSlot, StepInput, StepOutput
+from engine.model.constraint import Constraint, Unconstrained
+from engine.model.token_tree import MAX_ROWS, TokenTree
+
+
+@dataclass(slots=True, eq=False)
+class Decoder:
+    """One sequence's decoding behind a slot that holds all of the prompt but its last token.
+
+    `current` is the last token, which has no keys and values yet: the prompt's first. `context` are
+    the tokens that drafts continue, as the file reads up to the cursor; what is written follows
+    them. `on_step` hears of each step, once the next one is under way, and tells whether the text
+    ends with it.
+    """
+
+    slot: CacheSlot
+    drafter: Drafter
+    sampling: Sampling
+    constraint: Constraint
+    current: int
+    context: list[int]
+    max_tokens: int
+    on_step: Callable[[VerifiedStep], bool]
+    is_done: bool = False
+    written_ids: list[int] = field(default_factory=list, init=False)  # by steps that were taken
+    _draft: Draft | None = field(default=None, init=False)  # of the step under way
+    _step: StepInput | None = field(default=None, init=False)
+    _constraints: Sequence[Constraint] = field(default=(), init=False)  # of its rows
+    _verified: VerifiedStep | None = field(default=None, init=False)  # nobody has heard of it yet
+
+    def next_step(self) -> StepInput | None:
+        """Draft; None where there is to be no step, as `max_tokens` are there or the slot is full."""
+        end = self.slot.capacity - MAX_ROWS  # a step's rows fit behind every text, drafted or not
+        room = min(self.max_tokens, end - self.slot.length)
+        if room <= 0:
+            return None
+        self._draft = self.drafter.draft(self.context, self.constraint, room - 1)
+        tree = _tree(self.current, self._draft)
+        self._constraints = self._constraints_of(tree)
+        allowed = None
+        if not isinstance(self.constraint, Unconstrained):
+            allowed = [constraint.allowed_ids for constraint in self._constraints]
+        self._step = StepInput(self.slot, tree, self.sampling, allowed)
+        return self._step
+
+    def settle(self) -> None:
+        """Learn from the last step while the next one is under way; drop that where the text ends."""
+        verified, self._verified = self._verified, None
+        if verified is not None:
+            self.drafter.calibrate(verified)
+            self.is_done = self.on_step(verified)
+        if self._step is None:
+            self.is_done = True
+        elif self.is_done:
+            self._step.is_dropped = True
+
+    def take(self, output: StepOutput | None) -> None:
+        """Accept the path that agrees, and commit its keys and values; None is of a dropped step."""
+        if output is None or self._step is None or self._draft is None:
+            return
+        self.slot.commit(output.path.tolist())
+        self._verified = VerifiedStep(self._step.tree, self._draft, output)
+        token_ids = self._verified.token_ids.tolist()
+        self.constraint = self._constraints[output.path[-1]].after(token_ids[-1])
+        self.current = token_ids[-1]
+        self.context += token_ids
+        self.written_ids += token_ids
+        self.max_tokens -= len(token_ids)
+        self.drafter.update(self._verified)
+        self._step = self._draft = None
+
+    def fail(self, error: Exception) -> None:
+        """Raise the error of a forward that it was part of."""
+        raise error
+
+    def _constraints_of(self, tree: TokenTree) -> Sequence[Constraint]:
+        """What the choice of each row has to keep to."""
+        constraints = [self.constraint]
+        if isinstance(self.constraint, Unconstrained):
+            return constraints * tree.num_rows
+        for token, parent in zip(tree.token_ids[1:], tree.parents[1:], strict=True):
+            constraints.append(constraints[parent].after(int(token)))
+        return constraints
+
+
+def _tree(current: int, draft: Draft) -> TokenTree:
+    rows = 1 + len(draft.tokens)
+    token_ids, parents = np.empty(rows, np.int64), np.empty(rows, np.int32)
+    token_ids[0], token_ids[1:] = current, draft.tokens
+    parents[0], parents[1:] = -1, draft.parents
+    parents[1:] += 1
+    return TokenTree(token_ids, parents)

@@ -1,1 +1,0 @@
-"""Lookahead decoding: draft, forward, verify, commit. It knows tokens and tensors, no text model."""

@@ -1,0 +1,79 @@
+"""What every drafter is: it guesses what follows, and learns from what became of its guesses."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from engine.drafting.tree import EMPTY_DRAFT, Draft, Source
+from engine.model.causal_lm import StepOutput
+from engine.model.constraint import Constraint
+from engine.model.token_tree import TokenTree
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedStep:
+    """One forward pass: what was drafted, what the model said of it, and what was written."""
+
+    tree: TokenTree
+    draft: Draft
+    output: StepOutput
+
+    @property
+    def rows(self) -> int:
+        """Rows of this sequence: the current token and its drafts."""
+        return self.tree.num_rows
+
+    @property
+    def token_ids(self) -> np.ndarray:
+        """int64 [accepted + 1]: what was written; the last one is the model's own."""
+        written: np.ndarray = self.output.chosen[self.output.path]
+        return written
+
+    @property
+    def accepted(self) -> np.ndarray:
+        """bool [nodes]: which drafted nodes the model agreed to."""
+        accepted = np.zeros(len(self.draft.tokens), bool)
+        accepted[self.output.path[1:] - 1] = True
+        return accepted
+
+    @property
+    def sources(self) -> list[Source]:
+        """Who proposed each accepted token."""
+        return [Source(source) for source in self.draft.sources[self.output.path[1:] - 1]]
+
+    @property
+    def margins(self) -> np.ndarray:
+        """float32 [accepted + 1]: the model's score for each token less that for the next best."""
+        return self.output.margins_of(self.output.path)
+
+
+class Drafter(Protocol):
+    """Guesses what follows. It may be wrong, never harmful."""
+
+    def draft(self, context: Sequence[int], constraint: Constraint, depth: int) -> Draft:
+        """Draft at most `depth` tokens deep below the end of `context`, all within `constraint`."""
+        ...
+
+    def update(self, step: VerifiedStep) -> None:
+        """Take what the next draft needs from a step. Called once for each."""
+        ...
+
+    def calibrate(self, step: VerifiedStep) -> None:
+        """Take the rest, while the next step is under way. Called once for each, after `update`."""
+        ...
+
+
+class NoDrafts:
+    """Plain decoding."""
+
+    def draft(self, context: Sequence[int], constraint: Constraint, depth: int) -> Draft:  # noqa: ARG002 - it looks at nothing
+        """Draft nothing."""
+        return EMPTY_DRAFT
+
+    def update(self, step: VerifiedStep) -> None:
+        """Take nothing."""
+
+    def calibrate(self, step: VerifiedStep) -> None:
+        """Take nothing."""

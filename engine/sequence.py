@@ -1,0 +1,147 @@
+"""One completion from its prompt to its last chunk, as the step loop moves it."""
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
+
+from engine.completion import Completion
+from engine.decoder import Decoder
+from engine.model.causal_lm import StepInput, StepOutput
+from engine.model.prompt import Prompt
+from engine.model.token_tree import TokenTree
+from engine.prompt_cache import CacheLease
+from engine.request import CompletionResult, FinishReason
+
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
+
+def _contained(
+    method: Callable[Concatenate["Sequence", _Arguments], _Result],
+) -> Callable[Concatenate["Sequence", _Arguments], _Result | None]:
+    """Whatever a sequence meets ends that sequence, and nothing that goes on beside it."""
+
+    @wraps(method)
+    def contained(
+        self: "Sequence", /, *args: _Arguments.args, **kwargs: _Arguments.kwargs
+    ) -> _Result | None:
+        try:
+            return None if self.is_done else method(self, *args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - the loop goes on for others
+            self.fail(error)
+            return None
+
+    return contained
+
+
+@dataclass(slots=True, eq=False)
+class Sequence:
+    """Hands out its next step, and takes what became of it: first the prompt is read, then decoded.
+
+    `lease` gives it a slot, None while there is none. `decoding` is entered with the prompt in that
+    slot; None where the prompt is only read, for later. `on_end` hears when it is done, whatever
+    ended it.
+    """
+
+    prompt: Prompt
+    completion: Completion
+    lease: Callable[[], CacheLease | None]
+    decoding: Callable[[CacheLease], AbstractContextManager[Decoder]] | None
+    is_cancelled: Callable[[], bool]
+    on_end: Callable[["Sequence"], None] = lambda _: None
+    num_open: int = 0  # files open beside this one
+    is_done: bool = False
+    error: Exception | None = None
+    _lease: CacheLease | None = None
+    _decoder: Decoder | None = None
+    _step: StepInput | None = None
+    _held: ExitStack = field(default_factory=ExitStack)  # the lease, then what the decoder holds
+    _began: float = field(default_factory=time.perf_counter)
+    _read: float = 0.0  # when the prompt was
+    _ended: float = 0.0
+
+    @_contained
+    def next_step(self) -> StepInput | None:
+        """Return a piece of the prompt, or draft; None while there is no slot, and at the end."""
+        self._step = None if self.is_cancelled() else self._next_step()
+        return self._step
+
+    @_contained
+    def settle(self) -> None:
+        """Learn from the last step and stream its text, while the next one is under way.
+
+        A rule may end the completion here: the step under way is dropped.
+        """
+        if self._decoder is not None:
+            self._decoder.settle()
+            if self._decoder.is_done:
+                self._end()
+        elif self._step is None and (self._lease is not None or self.is_cancelled()):
+            self._end()
+
+    @_contained
+    def take(self, output: StepOutput | None) -> None:
+        """Commit what the step read, or the path that it accepted."""
+        if self._decoder is not None:
+            self._decoder.take(output)
+        elif self._lease is not None and self._step is not None:
+            self._lease.commit_read(self._step.tree.num_rows)
+
+    def fail(self, error: Exception) -> None:
+        """End with an error. Nobody builds on what the slot holds by then."""
+        self.error = error
+        if self._step is not None:
+            self._step.is_dropped = True
+        if self._lease is not None:
+            self._lease.spoil()
+        self._held.__exit__(type(error), error, error.__traceback__)
+        self._finish()
+
+    def close(self) -> None:
+        """Give back what it holds, wherever it stands."""
+        if not self.is_done:
+            self._end()
+
+    def result(self) -> CompletionResult:
+        """Return what became of it. Raises its error, and ValueError before it is done."""
+        if self.error is not None:
+            raise self.error
+        read = self._read or self._ended
+        return self.completion.result(
+            self.prompt,
+            num_open=self.num_open,
+            reused_tokens=0 if self._lease is None else self._lease.reused,
+            prefill_ms=1000 * (read - self._began),
+            decode_ms=1000 * (self._ended - read),
+        )
+
+    def _next_step(self) -> StepInput | None:
+        if self._lease is None:
+            self._lease = self.lease()
+            if self._lease is None:
+                return None
+            self._held.callback(self._lease.close)
+        if unread := self._lease.unread:
+            return StepInput(self._lease.slot, TokenTree.chain(unread), has_head=False)
+        if self.decoding is None:
+            return None
+        if self._decoder is None:
+            self._decoder = self._held.enter_context(self.decoding(self._lease))
+            self._read = time.perf_counter()
+        return self._decoder.next_step()
+
+    def _end(self) -> None:
+        """Let the text end where no rule ended it, and give back what is held."""
+        reason = FinishReason.CANCELLED if self.is_cancelled() else FinishReason.CONTEXT_FULL
+        self.completion.finish(reason)
+        if self._lease is not None and self._decoder is not None:
+            self._lease.commit_written([self.prompt.ids[-1], *self._decoder.written_ids])
+        self._held.close()
+        self._finish()
+
+    def _finish(self) -> None:
+        self.is_done, self._ended = True, time.perf_counter()
+        self.on_end(self)

@@ -1,0 +1,42 @@
+"""Steps of a model by themselves: what its rows say, and a prompt that is read."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from engine.decoder import Decoder
+from engine.drafting.drafter import VerifiedStep
+from engine.engine import run
+from engine.model.causal_lm import CausalModel, StepInput, prefill, run_step
+from engine.model.token_tree import TokenTree
+from engine.scheduler import Alone
+
+
+def logits_of(model: CausalModel, slot: Any, tree: TokenTree) -> torch.Tensor:
+    """Logits of every row, float32 [rows, vocab]; nothing is committed yet."""
+    logits = run_step(model, StepInput(slot, tree, wants_logits=True)).logits
+    assert logits is not None
+    return logits
+
+
+def read(model: CausalModel, slot: Any, token_ids: Sequence[int]) -> torch.Tensor:
+    """Commit tokens; logits of the last one, float32 [1, vocab]."""
+    prefill(model, slot, token_ids[:-1])
+    logits = logits_of(model, slot, TokenTree.chain(token_ids[-1:]))
+    slot.commit([0])
+    return logits
+
+
+def decoded(model: CausalModel, decoder: Decoder) -> list[VerifiedStep]:
+    """All steps of a decoder, from the loop that the product runs."""
+    steps: list[VerifiedStep] = []
+    on_step = decoder.on_step
+
+    def noted(step: VerifiedStep) -> bool:
+        steps.append(step)
+        return on_step(step)
+
+    decoder.on_step = noted
+    run(model, Alone(decoder))
+    return steps
