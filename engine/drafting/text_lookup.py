@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.drafting.pool import NgramPool
-from engine.drafting.pool.continuations import Continuation
+from engine.drafting.pool.token_log import Continuation
 from engine.drafting.tree import Draft
 
 BACK = 2  # last tokens of the context whose borders may differ elsewhere

@@ -1,8 +1,8 @@
-"""Documents in a token log, with an undo record of everything that is done to them."""
+"""Documents in a token log. While a savepoint is open, every change notes how it is undone."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 
 import numpy as np
@@ -13,18 +13,8 @@ from engine.drafting.pool.token_log import TokenLog
 from engine.drafting.tree import Source
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """One operation: what it found and overwrote, in order."""
-
-    length: int
-    slots: list[tuple[int, int]] = field(default_factory=list)  # slot, former content
-    sources: list[tuple[int, np.ndarray]] = field(default_factory=list)  # slot, former bytes
-    documents: list[tuple[DocumentId, Document | None]] = field(default_factory=list)
-
-
 class DocumentLog:
-    """Documents by id. Each public operation of the pool calls `begin` first."""
+    """Documents by id. Who changes the log does so by the methods here, or to slots just written."""
 
     def __init__(self, capacity: int, vocab_size: int) -> None:
         self.log = TokenLog(capacity, vocab_size)
@@ -32,58 +22,57 @@ class DocumentLog:
         self.live = np.zeros(len(Source), np.int64)  # tokens by source of their document
         self.num_savepoints = 0  # that are open
         self._ids = count(1)
-        self._changes: list[_Change] = []
-
-    def begin(self) -> None:
-        """Start an operation: it is rolled back whole."""
-        if not self.num_savepoints:
-            self._changes.clear()
-        self._changes.append(_Change(self.log.length))
-
-    def new_id(self) -> DocumentId:
-        """An id that was never used."""
-        return DocumentId(next(self._ids))
+        self._undos: list[Callable[[], object]] = []
 
     def oldest(self, source: Source) -> DocumentId | None:
         """The document of a source that was added first."""
         own = (key for key, document in self.documents.items() if document.source is source)
         return min(own, default=None)
 
+    def add(self, document: Document) -> DocumentId:
+        """Give a document an id that was never used."""
+        document_id = DocumentId(next(self._ids))
+        self.put(document_id, document)
+        return document_id
+
     def put(self, document_id: DocumentId, document: Document | None) -> None:
         """Set what an id stands for; None forgets it."""
-        self._changes[-1].documents.append((document_id, self.documents.get(document_id)))
+        self._note(self._place, document_id, self.documents.get(document_id))
         self._place(document_id, document)
+
+    def write(self, ids: np.ndarray | list[int], source: Source) -> int:
+        """Append tokens, separators or references; return the first one's slot."""
+        self._note(self.log.take_back, self.log.length)
+        return self.log.write(ids, source)
 
     def overwrite(self, slot: int, content: int) -> None:
         """Set the content of a slot that was written before."""
-        self._changes[-1].slots.append((slot, int(self.log.tokens[slot])))
+        self._note(self.log.tokens.__setitem__, slot, int(self.log.tokens[slot]))
         self.log.tokens[slot] = content
 
     def set_source(self, pieces: Sequence[Piece], source: Source) -> None:
         """Set the source of slots; DEAD ones are never drafted."""
+        sources = self.log.sources
         for low, high in pieces:
-            self._changes[-1].sources.append((low, self.log.sources[low:high].copy()))
-            self.log.sources[low:high] = source
+            self._note(sources.__setitem__, slice(low, high), sources[low:high].copy())
+            sources[low:high] = source
 
     @contextmanager
     def savepoint(self) -> Iterator[None]:
-        """Undo at the end, newest first, all operations that began meanwhile."""
-        if not self.num_savepoints:
-            self._changes.clear()
-        kept = len(self._changes)
+        """Undo at the end, newest first, all changes that were made meanwhile."""
+        kept = len(self._undos)
         self.num_savepoints += 1
         try:
             yield
         finally:
             self.num_savepoints -= 1
-            while len(self._changes) > kept:
-                self._undo(self._changes.pop())
+            while len(self._undos) > kept:
+                self._undos.pop()()
 
     def compact(self) -> None:
         """Write all documents anew, in the order of their last edit, without anything dead."""
         if self.num_savepoints:
             raise ValueError("a pool with an open savepoint cannot be compacted")
-        self._changes.clear()
         order = sorted(self.documents, key=lambda key: self.documents[key].newest_slot)
         texts = [self._content(self.documents[key]) for key in order]
         self.log.clear()
@@ -100,15 +89,6 @@ class DocumentLog:
         nothing = np.empty(0, np.uint8)
         return self.log.content(document.pieces), np.concatenate([nothing, *sources])
 
-    def _undo(self, change: _Change) -> None:
-        for document_id, document in reversed(change.documents):
-            self._place(document_id, document)
-        for slot, content in reversed(change.slots):
-            self.log.tokens[slot] = content
-        for low, former in reversed(change.sources):
-            self.log.sources[low : low + former.size] = former
-        self.log.take_back(change.length)
-
     def _place(self, document_id: DocumentId, document: Document | None) -> None:
         former = self.documents.pop(document_id, None)
         if former is not None:
@@ -116,3 +96,7 @@ class DocumentLog:
         if document is not None:
             self.documents[document_id] = document
             self.live[document.source] += document.length
+
+    def _note(self, undo: Callable[..., object], *arguments: object) -> None:
+        if self.num_savepoints:
+            self._undos.append(partial(undo, *arguments))

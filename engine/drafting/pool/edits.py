@@ -58,16 +58,16 @@ def _write(
     left = log.content(document.cut(wide.start, span.start))
     right = log.content(document.cut(span.end, wide.end))
     if log.tokens[log.length - 1] >= 0:
-        log.write([SEPARATOR], Source.DEAD)  # the document before ends here
+        held.write([SEPARATOR], Source.DEAD)  # the document before ends here
     if wide.start > 0:
-        log.write([reference(document.slot(wide.start - 1))], Source.DEAD)
+        held.write([reference(document.slot(wide.start - 1))], Source.DEAD)
     elif log.tokens[log.length - 1] != SEPARATOR:
-        log.write([SEPARATOR], Source.DEAD)
-    low = log.write(np.concatenate([left, ids, right]), document.source)
+        held.write([SEPARATOR], Source.DEAD)
+    low = held.write(np.concatenate([left, ids, right]), document.source)
     piece = Piece(low, log.length)
     log.sources[low + left.size : piece.high - right.size] = source
     if wide.end < document.length:
-        log.write([reference(document.slot(wide.end))], Source.DEAD)
+        held.write([reference(document.slot(wide.end))], Source.DEAD)
     return piece if piece.low < piece.high else None
 
 

@@ -7,11 +7,11 @@ import numpy as np
 
 from engine.drafting.acceptance import AcceptanceTable
 from engine.drafting.pool.chains import CONTEXT, SEPARATOR
-from engine.drafting.pool.continuations import Continuation
 from engine.drafting.pool.document_log import DocumentLog
 from engine.drafting.pool.documents import Document, DocumentId, Piece, Span
 from engine.drafting.pool.edits import REWRITTEN_MOST, replace
 from engine.drafting.pool.expansion import prior_acceptance
+from engine.drafting.pool.token_log import Continuation
 from engine.drafting.tree import Draft, Source
 from engine.errors import ForegramError
 
@@ -83,12 +83,10 @@ class NgramPool:
         content = self._checked(ids)
         self._make_room(content.size + 1)
         held = self._held
-        held.begin()
-        held.log.write([SEPARATOR], Source.DEAD)
-        low = held.log.write(content, source)
+        held.write([SEPARATOR], Source.DEAD)
+        low = held.write(content, source)
         pieces = (Piece(low, held.log.length),) if content.size else ()
-        document = held.new_id()
-        held.put(document, Document.of(name, source, pieces))
+        document = held.add(Document.of(name, source, pieces))
         most = self._budgets.get(source)
         while most is not None and held.live[source] > most:
             oldest = held.oldest(source)
@@ -107,20 +105,16 @@ class NgramPool:
         if start == end and not content.size:
             return
         self._make_room(content.size + REWRITTEN_MOST)
-        self._held.begin()
         replace(self._held, document, Span(start, end), content, source)
 
     def remove(self, document: DocumentId) -> None:
         """Forget a document. Raises ValueError for an unknown one."""
         self._document(document)
-        self._held.begin()
         self._drop(document)
 
     def remove_all(self, source: Source, names: Collection[str] | None = None) -> None:
         """Forget the documents of a source: those of these names, or all of them."""
-        documents = self._held.documents.items()
-        self._held.begin()
-        for document, held in list(documents):
+        for document, held in list(self._held.documents.items()):
             if held.source is source and (names is None or held.name in names):
                 self._drop(document)
 
@@ -132,13 +126,12 @@ class NgramPool:
         content, held, former = self._checked(ids), self._held, self._document(document)
         if held.log.free < content.size + REWRITTEN_MOST or not content.size:
             return
-        held.begin()
         if not former.pieces or former.newest_slot != held.log.length - 1:
             span = Span(former.length, former.length)
             replace(held, document, span, content, Source.GENERATED)
             return
         *pieces, last = former.pieces
-        held.log.write(content, Source.GENERATED)
+        held.write(content, Source.GENERATED)
         pieces.append(Piece(last.low, held.log.length))
         held.put(document, Document.of(former.name, former.source, tuple(pieces)))
 
@@ -195,7 +188,6 @@ class NgramPool:
             return
         if held.num_savepoints:
             raise PoolFullError("the pool is full while a completion is under way")
-        held.begin()
         wanted = num_slots + held.log.capacity // 8  # so that the next call finds room too
         while held.log.capacity - self._num_live < wanted:
             oldest = held.oldest(Source.REPOSITORY)  # what is least likely to be drafted

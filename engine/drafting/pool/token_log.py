@@ -4,12 +4,15 @@
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from engine.drafting.acceptance import AcceptanceTable
 from engine.drafting.pool.chains import (
+    BASE,
     FOUND,
+    MATCH,
     MAX_FOUND,
     SEPARATOR,
     SKIPPED,
@@ -18,13 +21,27 @@ from engine.drafting.pool.chains import (
     gather,
     pop,
 )
-from engine.drafting.pool.continuations import Continuation, lay_out
 from engine.drafting.pool.documents import Piece
 from engine.drafting.pool.expansion import MAX_NODES, NODE, PENDING, expand, read
 from engine.drafting.tree import Draft
 
 MIN_HEAD_BITS, MAX_HEAD_BITS = 12, 22
 _NOTHING = np.empty(0, np.int32)
+
+
+class Continuation(NamedTuple):
+    """Tokens int32 that follow an occurrence of a context, and how good the occurrence is."""
+
+    tokens: np.ndarray
+    match: int  # tokens of the context that agree
+    weight: float
+    source: int
+    kind: int  # EXACT, REALIGNED
+
+    def closer(self, num_tokens: int) -> Self:
+        """As if the match were longer by some tokens, which agree by their text."""
+        match = min(self.match + num_tokens, MATCH)
+        return self._replace(match=match, weight=self.weight * BASE**num_tokens)
 
 
 def reference(slot: int) -> int:
@@ -104,8 +121,13 @@ class TokenLog:
         self, paths: Sequence[Continuation], nodes: int, table: AcceptanceTable
     ) -> Draft:
         """Return the likeliest `nodes` tokens of some paths, at most MAX_FOUND, as a tree."""
-        tokens = lay_out(paths[:MAX_FOUND], self._found)
-        return self._expanded(tokens, len(tokens), len(paths[:MAX_FOUND]), nodes, table)
+        parts, slot = [np.array([SEPARATOR], np.int32)], 1  # a log of their own
+        for i, path in enumerate(paths[:MAX_FOUND]):
+            start = slot if path.tokens.size else -1
+            self._found[i] = path.weight, start, path.match, path.source, path.kind
+            parts += [path.tokens, parts[0]]
+            slot += path.tokens.size + 1
+        return self._expanded(np.concatenate(parts), slot, len(paths[:MAX_FOUND]), nodes, table)
 
     def continuations(self, found: int, num_tokens: int) -> list[Continuation]:
         """Return what stands at the places found last, without those that skip tokens."""
