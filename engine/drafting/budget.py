@@ -32,9 +32,9 @@ class StepCost:
         costs = np.maximum.accumulate([swept[count] for count in counts])
         rows = np.arange(1, ROW_COUNTS[-1] + 1)
         self._ms = np.interp(rows, counts, costs)
-        if counts[-1] < rows[-1]:  # beyond the sweep a row costs what the last ones did
-            slope = self._last_slope(counts, costs)
-            self._ms[counts[-1] :] = costs[-1] + slope * (rows[counts[-1] :] - counts[-1])
+        if len(counts) > 1:  # beyond the sweep a row costs what the last ones did
+            slope = (costs[-1] - costs[-2]) / (counts[-1] - counts[-2])
+            self._ms += slope * np.maximum(rows - counts[-1], 0)
         # Of each count the place of the one that it is padded to.
         padded = np.searchsorted(buckets, rows) if len(buckets) else rows - 1
         self._padded = np.asarray(buckets)[padded] - 1 if len(buckets) else padded
@@ -62,12 +62,6 @@ class StepCost:
         self._ms[:rows] = np.minimum.accumulate(np.minimum(self._ms[:rows], learned)[::-1])[::-1]
         self._ms[rows:] = np.maximum.accumulate(np.maximum(self._ms[rows:], learned))
         self._ms = self._ms[self._padded]
-
-    @staticmethod
-    def _last_slope(counts: list[int], costs: np.ndarray) -> float:
-        if len(counts) < 2:
-            return 0.0
-        return float(costs[-1] - costs[-2]) / (counts[-1] - counts[-2])
 
 
 def sweep(

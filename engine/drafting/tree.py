@@ -72,9 +72,6 @@ class DraftTree:
         self._newest = np.full(limit + 1, _NONE, np.int32)
         self._before = np.empty(limit, np.int32)
 
-    def __len__(self) -> int:
-        return self._num_nodes
-
     def add(self, draft: Draft) -> None:
         """Merge a draft."""
         self._num_nodes = _merge(*draft, *self._nodes, self._newest, self._before, self._num_nodes)
