@@ -20,8 +20,6 @@ from kernels.batch_attention import scratch_size
 from kernels.operations import operations_for
 from kernels.scratch import Scratch
 
-_ROTATED_BYTES = 300_000_000  # of the keys and values that take turns: five times the L2 cache
-_MOST_LAYERS = 64
 _ALIGNED = 16  # keys: torch's fast kernels want the mask so
 
 
@@ -56,8 +54,7 @@ class AttentionCase:
         positions = -(-(context + rows) // 64) * 64
         probe = machine.random(1).element_size()
         self.layer_bytes = 2 * self.kv_heads * (context + rows) * self.dim * probe
-        layers = min(_MOST_LAYERS, -(-_ROTATED_BYTES // self.layer_bytes)) if machine.is_gpu else 2
-        cache = (max(2, layers), self.kv_heads, positions, self.dim)
+        cache = (machine.copies(self.layer_bytes), self.kv_heads, positions, self.dim)
         self.keys, self.values = machine.random(*cache), machine.random(*cache)
         self.queries = machine.random(rows, self.heads, self.dim)
         self.out = torch.empty_like(self.queries)

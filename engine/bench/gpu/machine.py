@@ -17,6 +17,8 @@ from engine.model.gpu.loading import require_triton
 
 Work = Callable[[], object]
 _WARM_UPS = 3
+_ROTATED_BYTES = 300_000_000  # of buffers that take turns: five times the L2 cache
+_MOST_COPIES = 64
 _WIDTH = 4000  # of the matrix that the numbers make
 _KERNELS = 1000
 
@@ -84,6 +86,10 @@ class Machine:
     def captured_ms(self, work: Work) -> float:
         """Duration of `work` as one launch."""
         return self.timer.ms(self.captured(work))
+
+    def copies(self, num_bytes: int) -> int:
+        """How many buffers of this size have to take turns for none to be cached at its turn."""
+        return max(2, min(_MOST_COPIES, -(-_ROTATED_BYTES // num_bytes))) if self.is_gpu else 2
 
     def random(self, *shape: int, dtype: torch.dtype | None = None) -> torch.Tensor:
         """Draw normal numbers: zeros would run faster than what a model holds."""

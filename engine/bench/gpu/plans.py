@@ -11,7 +11,7 @@ from kernels.weight import QUANTIZATIONS, Quantization
 
 PRODUCT_ROWS = (1, 8, 16, 32, 64)
 COMPILED_ROWS = (1, 8, 16, 32, 64, 128)  # 4 rows take the code of 8
-_PROGRAMMATIC_ROWS = (1, 32)
+PROGRAMMATIC_ROWS = (1, 32)
 _LARGE = "32b"  # its passes get fewer items
 _SHORT = "1.5b"
 
@@ -45,11 +45,6 @@ def optional_replay(shapes: Sequence[Shape], sizes: Sizes) -> ReplayPlan:
     return ReplayPlan(full_shape(shapes), "fp8", sizes.items, sizes.pass_seconds)
 
 
-def programmatic_cases(context: int) -> list[tuple[int, int]]:
-    """Rows and contexts of steps that are launched in both ways."""
-    return [(rows, context) for rows in _PROGRAMMATIC_ROWS]
-
-
 def compile_jobs(shapes: Sequence[Shape]) -> list[CompileJob]:
     """Everything that the sections will launch, the widest first.
 
@@ -61,7 +56,7 @@ def compile_jobs(shapes: Sequence[Shape]) -> list[CompileJob]:
     jobs += jobs_of(shapes, "fp8", (1, 32))
     for quantization in QUANTIZATIONS[1:]:
         jobs += jobs_of(product_shapes(shapes), quantization, PRODUCT_ROWS)
-    jobs += jobs_of([short_shape(shapes)], "float", _PROGRAMMATIC_ROWS, is_programmatic=True)
+    jobs += jobs_of([short_shape(shapes)], "float", PROGRAMMATIC_ROWS, is_programmatic=True)
     unique = {
         (job.shape, job.quantization, job.rows, job.is_programmatic): job for job in reversed(jobs)
     }

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from engine.bench.gpu.cases import Cases, Notes, measure_cases
 from engine.bench.gpu.machine import Bandwidth, Machine
 from engine.bench.gpu.product_runs import ProductRuns
-from engine.bench.gpu.products import Product, products, rotated_weights, us_per_launch
-from engine.bench.gpu.shapes import Shape, quantization_name
+from engine.bench.gpu.products import rotated_weights, us_per_launch
+from engine.bench.gpu.shapes import Product, Shape, products, quantization_name
 from engine.progress import Progress
 from kernels.product.tiles import Tile, overridden, tile_for
 from kernels.weight import Quantization

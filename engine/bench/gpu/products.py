@@ -1,31 +1,18 @@
 """The products of a layer and the head, ours against others', at real shapes."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.bench.gpu.cases import Cases, Notes, measure_cases
 from engine.bench.gpu.machine import Bandwidth, Machine, Work
-from engine.bench.gpu.product_peers import PEERS, Inputs, ProductPeer
+from engine.bench.gpu.product_peers import PEERS, Peer
 from engine.bench.gpu.product_runs import ProductRuns
-from engine.bench.gpu.shapes import Shape, quantization_name
+from engine.bench.gpu.shapes import Product, Shape, products, quantization_name
 from engine.model.gpu.weights import head_quantization
-from engine.model.model_config import ModelConfig
 from engine.progress import Progress
 from kernels.weight import INT4_GROUP, Quantization, Weight, pack
 
-_ROTATED_BYTES = 300_000_000  # of the weights that take turns: five times the L2 cache
-_MOST_COPIES = 64
 _DEVIATION = 0.02
-
-
-@dataclass(frozen=True, slots=True)
-class Product:
-    """One product by its name, its outputs and its inputs."""
-
-    name: str
-    outputs: int
-    inputs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +29,6 @@ class ProductTime:
     peers_us: Mapping[str, float]
 
 
-def products(config: ModelConfig) -> tuple[Product, ...]:
-    """The five products of a model."""
-    hidden, inter = config.hidden_size, config.intermediate_size
-    heads = config.num_heads * config.head_dim
-    kv = config.num_kv_heads * config.head_dim
-    return (
-        Product("qkv", heads + 2 * kv, hidden),
-        Product("o", hidden, heads),
-        Product("gate_up", 2 * inter, hidden),
-        Product("down", hidden, inter),
-        Product("head", config.vocab_size, hidden),
-    )
-
-
 def is_held(product: Product, quantization: Quantization) -> bool:
     """Whether models of `quantization` hold this product's weights so."""
     if product.name == "head" and head_quantization(quantization) != quantization:
@@ -69,7 +42,7 @@ def measure_products(
     shapes: Sequence[Shape],
     rows: Sequence[int],
     progress: Progress,
-    peers: Mapping[Quantization, Sequence[ProductPeer]] = PEERS,
+    peers: Mapping[Quantization, Mapping[str, Peer]] = PEERS,
 ) -> Cases[ProductTime]:
     """Time every product of every shape in each quantization of `peers`, and these beside it."""
     notes = Notes()
@@ -93,7 +66,7 @@ def _time_rows(
     product: Product,
     quantization: Quantization,
     rows: Sequence[int],
-    peers: Sequence[ProductPeer],
+    peers: Mapping[str, Peer],
     notes: Notes,
 ) -> Iterator[ProductTime]:
     weights = rotated_weights(machine, product, quantization)
@@ -101,11 +74,10 @@ def _time_rows(
         ours = ProductRuns(machine, shape.config, weights[0], count).work(product.name, weights)
         ours_us = us_per_launch(machine, ours, len(weights))
         peers_us: dict[str, float] = {}
-        for peer in peers:
-            with notes.catching(f"{peer.name} cannot be timed"):
-                inputs = Inputs(machine.random(count, product.inputs), product.outputs)
-                work = peer.prepare(inputs, weights)
-                peers_us[peer.name] = us_per_launch(machine, work, len(weights))
+        for name, prepare in peers.items():
+            with notes.catching(f"{name} cannot be timed"):
+                work = prepare(machine.random(count, product.inputs), weights)
+                peers_us[name] = us_per_launch(machine, work, len(weights))
         num_bytes = weights[0].num_bytes
         yield ProductTime(
             shape=shape.name,
@@ -122,11 +94,8 @@ def _time_rows(
 def rotated_weights(machine: Machine, product: Product, quantization: Quantization) -> list[Weight]:
     """As many random matrices as it takes for none of them to be cached when its turn comes."""
     first = random_weight(machine, product, quantization)
-    copies = min(_MOST_COPIES, math.ceil(_ROTATED_BYTES / first.num_bytes)) if machine.is_gpu else 2
-    return [
-        first,
-        *(random_weight(machine, product, quantization) for _ in range(max(copies, 2) - 1)),
-    ]
+    others = range(machine.copies(first.num_bytes) - 1)
+    return [first, *(random_weight(machine, product, quantization) for _ in others)]
 
 
 def random_weight(machine: Machine, product: Product, quantization: Quantization) -> Weight:

@@ -17,11 +17,11 @@ from engine.bench.gpu.invariance import measure_invariance
 from engine.bench.gpu.machine import Bandwidth, Machine, measure_bandwidth
 from engine.bench.gpu.plans import (
     PRODUCT_ROWS,
+    PROGRAMMATIC_ROWS,
     compile_jobs,
     invariance_cases,
     optional_replay,
     product_shapes,
-    programmatic_cases,
     replay_plans,
     short_shape,
 )
@@ -162,7 +162,7 @@ class GpuBench:
         return measure_first_token(self._machine, shape, self._sizes.prompts)
 
     def _programmatic(self) -> tuple[Programmatic, ...]:
-        cases = programmatic_cases(self._sizes.contexts[1])
+        cases = [(rows, self._sizes.contexts[1]) for rows in PROGRAMMATIC_ROWS]
         shape = short_shape(self._inputs.shapes)
         return measure_programmatic(self._machine, shape, cases)
 

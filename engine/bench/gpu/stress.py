@@ -11,8 +11,8 @@ import torch
 
 from engine.bench.gpu.machine import Machine, Work
 from engine.bench.gpu.product_runs import ProductRuns
-from engine.bench.gpu.products import Product, products, random_weight
-from engine.bench.gpu.shapes import Shape
+from engine.bench.gpu.products import random_weight
+from engine.bench.gpu.shapes import Product, Shape, products
 from engine.model.model_config import ModelConfig
 from kernels.product.tiles import tile_for
 from kernels.weight import Quantization

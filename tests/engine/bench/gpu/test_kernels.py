@@ -3,9 +3,9 @@ import torch
 
 from engine.bench.gpu.attention import measure_attention, tree_mask
 from engine.bench.gpu.machine import measure_bandwidth
-from engine.bench.gpu.product_peers import Cublas, Inputs
-from engine.bench.gpu.products import measure_products, products, rotated_weights
-from engine.bench.gpu.shapes import SHAPES, drafted_tree
+from engine.bench.gpu.product_peers import cublas
+from engine.bench.gpu.products import measure_products, rotated_weights
+from engine.bench.gpu.shapes import SHAPES, drafted_tree, products
 from engine.progress import NoProgress
 from kernels.weight import QUANTIZATIONS
 
@@ -39,13 +39,10 @@ def test_every_product_is_timed_in_every_form(shape, machine, bandwidth):
 
 
 def test_a_peer_that_fails_is_a_note(shape, machine, bandwidth):
-    class Broken:
-        name = "broken"
+    def broken(rows, weights):
+        raise RuntimeError("no such kernel\nand a stack")
 
-        def prepare(self, inputs, weights):
-            raise RuntimeError("no such kernel\nand a stack")
-
-    peers = {quantization: (Broken(),) for quantization in QUANTIZATIONS}
+    peers = {quantization: {"broken": broken} for quantization in QUANTIZATIONS}
     found = measure_products(machine, bandwidth, [shape], (1,), NoProgress(), peers)
     assert found.notes == ("broken cannot be timed: RuntimeError: no such kernel and a stack",)
     assert all(not time.peers_us for time in found.cases)
@@ -59,10 +56,10 @@ def test_weights_take_turns_and_differ(shape, machine):
 def test_a_peer_multiplies_with_each_weight(shape, machine):
     product = products(shape.config)[0]
     weights = rotated_weights(machine, product, "float")
-    inputs = Inputs(machine.random(3, product.inputs), product.outputs)
-    written = Cublas().prepare(inputs, weights)()
+    rows = machine.random(3, product.inputs)
+    written = cublas(rows, weights)()
     assert isinstance(written, list)
-    assert torch.allclose(written[-1], inputs.rows @ weights[-1].values.T, atol=1e-5)
+    assert torch.allclose(written[-1], rows @ weights[-1].values.T, atol=1e-5)
 
 
 def test_attention_is_timed_beside_torch_and_stressed(shape, machine, bandwidth):

@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from engine.bench.gpu.product_cuts import measure_cuts, neighbours
-from engine.bench.gpu.products import Product
 from engine.bench.gpu.profile import GpuProfile, measure_attention_parts, measure_gaps
-from engine.bench.gpu.shapes import Shape
+from engine.bench.gpu.shapes import Product, Shape
 from engine.bench.gpu.tables import section_table
 from engine.progress import NoProgress
 from kernels.product.tiles import overridden, tile_for
