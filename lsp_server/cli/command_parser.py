@@ -1,10 +1,10 @@
-"""A parser of command lines whose complaints are one sentence, with the word that was meant."""
+"""A parser of command lines whose errors are one sentence, with the word that was meant."""
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 _WRONG = 2  # exit status of a command line that makes no sense
 
@@ -15,7 +15,7 @@ class CommandParser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]  # its overloads are of one function
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Refuse what is unknown here, where the options are known that may have been meant."""
+        """Reject an unknown word here, where the options are known that may have been meant."""
         words = sys.argv[1:] if args is None else args
         # Before a word that is missing is asked for: `foregram --vresion` lacks no command.
         self._refuse([word for word in takewhile(_is_long, words) if not self._begins(word)])
@@ -32,8 +32,8 @@ class CommandParser(argparse.ArgumentParser):
             return
         word = words[0].partition("=")[0]
         if not word.startswith("-"):
-            places = (action for action in self._actions if not action.option_strings)
-            expected = " ".join([self.prog, *(str(one.metavar) for one in places)])
+            words = (str(one.metavar) for one in self._actions if not one.option_strings)
+            expected = " ".join([self.prog, *words])
             self.error(f"`{word}` is one word too many: expected `{expected}`")
         self.error(f"there is no option `{word}`{_meant(word, self._option_string_actions)}")
 
@@ -50,17 +50,34 @@ class CommandParser(argparse.ArgumentParser):
         super()._check_value(action, value)
 
 
-def add_command(
-    commands: "argparse._SubParsersAction[CommandParser]", name: str, purpose: str, *, example: str
-) -> argparse.ArgumentParser:
-    """One more of the commands, with an example below its options."""
-    return commands.add_parser(
-        name,
-        help=purpose,
-        description=f"{purpose[0].upper()}{purpose[1:]}.",
-        epilog=f"example:\n  {example}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+class Command(NamedTuple):
+    """A command's name, its purpose, an example of its arguments, and what adds its options."""
+
+    name: str
+    purpose: str
+    example: str
+    add_options: Callable[[argparse.ArgumentParser], None]
+
+
+def add_commands(parser: argparse.ArgumentParser, noun: str, commands: Iterable[Command]) -> None:
+    """Have `parser` take one of these commands; the arguments' field `noun` says which one."""
+    group = parser.add_subparsers(
+        dest=noun, metavar=noun.upper(), required=True, parser_class=CommandParser
     )
+    for command in commands:
+        added = group.add_parser(
+            command.name,
+            help=command.purpose,
+            description=f"{command.purpose[0].upper()}{command.purpose[1:]}.",
+            epilog=f"example:\n  {parser.prog} {command.name} {command.example}".rstrip(),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.add_options(added)
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Let a command print what programs read."""
+    parser.add_argument("--json", action="store_true", help="print one line of JSON instead")
 
 
 def positive(text: str) -> int:

@@ -17,7 +17,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--dtype",
         choices=DTYPES,
-        help="how weights are held: int8 (default) or floats on a CPU; bfloat16 (default), fp8 or "
+        help="the weights' format: int8 (default) or floats on a CPU; bfloat16 (default), fp8 or "
         "int4 on a GPU",
     )
     add_device(group)
@@ -25,7 +25,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 def add_device(group: argparse._ActionsContainer) -> None:
     """Where it runs."""
-    group.add_argument("--device", help="where it runs: auto (default), cpu, cuda or cuda:N")
+    group.add_argument("--device", help="where the model runs: auto (default), cpu, cuda or cuda:N")
 
 
 def add_decoding(parser: argparse.ArgumentParser, max_tokens: int) -> None:
@@ -49,20 +49,20 @@ def add_decoding(parser: argparse.ArgumentParser, max_tokens: int) -> None:
         "--lookahead",
         metavar="MODE",
         default="auto",
-        help="how far a step drafts ahead, which changes the speed and not the text: auto, off, "
-        "a preset (coding, general, predictable, ...) or W,N,G",
+        help="how far a step drafts ahead, which changes the speed, not the text: auto, off, a "
+        "preset (coding, general, predictable, ...) or W,N,G",
     )
     group.add_argument(
         "--temperature",
         metavar="T",
         type=float,
         default=0.0,
-        help="0 (default) takes the likeliest token; up to 10, the higher, the more varied",
+        help="0 (default) takes the likeliest token; higher values, up to 10, vary more",
     )
     group.add_argument(
         "--seed",
         metavar="S",
         type=int,
         default=0,
-        help="with a temperature: each seed has its own text, the same in every run; 0 by default",
+        help="with a temperature, the same seed gives the same text in every run; 0 by default",
     )
