@@ -1,10 +1,10 @@
-"""What an editor asks beside completions: why there was nothing, and who else uses the host."""
+"""What an editor requests beside completions: why there are none, and who else uses the host."""
 
 import time
 from typing import Any
 
 from engine.model_names import title_of
-from lsp_server.feedback import AskedWhy
+from lsp_server.feedback import WhyParams
 from lsp_server.host.probe import host_status
 from lsp_server.reasons import HOST_TROUBLES, EmptyAnswer, shown_name
 from lsp_server.session import Session
@@ -18,7 +18,7 @@ def why(session: Session) -> list[dict[str, Any]]:
     return [answer.shown(now) for answer in session.reasons.answers]
 
 
-def why_here(session: Session, status: StatusLine, about: AskedWhy) -> dict[str, Any]:
+def why_here(session: Session, status: StatusLine, about: WhyParams) -> dict[str, Any]:
     """Those of one document, the newest first, and why nothing would be shown in it now."""
     now, uri, last = time.time(), about.text_document.uri, session.completer.last
     return {
@@ -29,7 +29,7 @@ def why_here(session: Session, status: StatusLine, about: AskedWhy) -> dict[str,
 
 
 def _hindrance(
-    session: Session, status: StatusLine, about: AskedWhy, now_s: float
+    session: Session, status: StatusLine, about: WhyParams, now_s: float
 ) -> dict[str, Any] | None:
     uri = about.text_document.uri
     reason = session.completer.hindrance(uri)
@@ -37,8 +37,8 @@ def _hindrance(
         return None
     line = about.position.line + 1 if about.position else None
     detail = session.detail(uri, reason)
-    told = EmptyAnswer(now_s, shown_name(uri), reason, uri, line, detail).shown(now_s)
-    return told | status.of_host if reason in HOST_TROUBLES else told
+    answer = EmptyAnswer(now_s, shown_name(uri), reason, uri, line, detail).shown(now_s)
+    return answer | status.of_host if reason in HOST_TROUBLES else answer
 
 
 async def host_use(session: Session) -> dict[str, Any]:

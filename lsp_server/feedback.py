@@ -1,4 +1,4 @@
-"""What an editor tells of completions beyond LSP, in the words of Copilot's clients."""
+"""Messages about completions that LSP lacks, as Copilot's clients send them."""
 
 from typing import Any, TypeVar
 
@@ -28,13 +28,13 @@ class Item(_Message, frozen=True):
         return first if isinstance(first, str) else None
 
 
-class Shown(_Message, frozen=True):
+class ShownParams(_Message, frozen=True):
     """`textDocument/didShowCompletion`."""
 
     item: Item
 
 
-class PartlyAccepted(_Message, frozen=True):
+class PartlyAcceptedParams(_Message, frozen=True):
     """`textDocument/didPartiallyAcceptCompletion`; UTF-16 units from the text's start."""
 
     item: Item
@@ -49,14 +49,14 @@ class _Position(_Message, frozen=True):
     line: int
 
 
-class AskedWhy(_Message, frozen=True):
+class WhyParams(_Message, frozen=True):
     """The argument of `foregram.why`."""
 
     text_document: _Document
     position: _Position | None = None
 
 
-class Focused(_Message, frozen=True):
+class FocusedParams(_Message, frozen=True):
     """`textDocument/didFocus`; no document: the user looks at something else."""
 
     text_document: _Document | None = None

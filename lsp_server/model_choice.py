@@ -1,4 +1,4 @@
-"""Whether a model's name that somebody types can be used, told before anything is loaded."""
+"""Whether a model's name can be used, checked before anything is loaded."""
 
 import reprlib
 from pathlib import Path
@@ -15,7 +15,7 @@ _TYPED = Layer("what was typed", {})
 
 
 class Check(msgspec.Struct, frozen=True):
-    """What was found, and what to do about it where it is not as it should be."""
+    """What was found, and what to do if something is wrong."""
 
     name: str
     state: Literal["ok", "warning", "failed"]
@@ -27,12 +27,12 @@ def failure(name: str, error: Exception, advice: str = "") -> Check:
     """A failed check. Unless there is `advice`, it is what an error says after its semicolon."""
     found, _, remedy = str(error).rpartition("; ")
     if advice or not found:
-        return Check(name, "failed", str(error), advice or "correct that and try again")
+        return Check(name, "failed", str(error), advice or "fix that and try again")
     return Check(name, "failed", found, remedy)
 
 
 class ModelCheck(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Whether it can be used, and if not, why, and what may have been meant."""
+    """Whether a name can be used; if not, why, and what may have been meant."""
 
     ok: bool
     near: list[str]
@@ -57,7 +57,7 @@ def check_name(typed: str) -> ModelCheck:
 
 
 def check_model(model: str | None) -> Check:
-    """Whether the model that the settings name is there, as far as that shows without loading it."""
+    """Whether the model that the settings name is there, as far as is known without loading it."""
     name = model or DEFAULT_MODEL
     kind = kind_of(name)
     if kind == "embedded":
@@ -69,7 +69,7 @@ def check_model(model: str | None) -> Check:
         advice = f"set model to a folder (./{name}), a .gguf file, an alias or a hub id"
         return Check("model", "failed", f"no model is called {name!r}", advice)
     what = f"{name} is looked up on the Hugging Face hub when the host loads it"
-    return Check("model", "warning", what, "`foregram doctor --start` loads it, now")
+    return Check("model", "warning", what, "`foregram doctor --start` loads it now")
 
 
 def _embedded(name: str) -> Check:
@@ -91,5 +91,5 @@ def _folder(path: Path) -> Check:
 def _file(path: Path) -> Check:
     if path.is_file() and path.suffix == ".gguf":
         return Check("model", "ok", f"{path}, {path.stat().st_size / 1e9:.1f} GB")
-    what = f"{path} is no .gguf file" if path.exists() else f"there is no {path}"
+    what = f"{path} is not a .gguf file" if path.exists() else f"there is no {path}"
     return Check("model", "failed", what, "set model to a folder, a .gguf file, or an alias")

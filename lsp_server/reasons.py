@@ -83,7 +83,7 @@ class Reason(StrEnum):
 HIDING = frozenset(
     {Reason.IGNORED_FILE, Reason.LINE_TOO_LONG, Reason.SECRET_FILE, Reason.UNCLEAR_IGNORE_FILE}
 )
-SILENCING = frozenset({Reason.EMPTY_FILE, Reason.PROSE})  # who asks gets something all the same
+SILENCING = frozenset({Reason.EMPTY_FILE, Reason.PROSE})  # an explicit request is answered
 HOST_TROUBLES = frozenset(
     {Reason.DEVICE_LOST, Reason.HOST_FAILED, Reason.HOST_LOADING, Reason.HOST_UNREACHABLE}
 )
@@ -116,7 +116,7 @@ def failure_reason(code: str) -> Reason:
 
 
 class EmptyAnswer(msgspec.Struct, frozen=True):
-    """One empty answer. Of the document it holds the place, never its text."""
+    """One empty answer. It holds where in the document, but never its text."""
 
     time_s: float  # since the epoch
     file: str  # its name, as people may see it
@@ -131,8 +131,8 @@ class EmptyAnswer(msgspec.Struct, frozen=True):
         return f"{self.reason.sentence} ({self.detail})" if self.detail else self.reason.sentence
 
     def shown(self, now_s: float) -> dict[str, Any]:
-        """As editors and `foregram why --json` tell it."""
-        told = {
+        """As editors and `foregram why --json` get it."""
+        known = {
             "file": self.file,
             "line": self.line,
             "reason": self.reason.value,
@@ -141,7 +141,7 @@ class EmptyAnswer(msgspec.Struct, frozen=True):
             "age_s": round(max(0.0, now_s - self.time_s), 1),
             "remedy": self.reason.remedy and msgspec.to_builtins(self.reason.remedy),
         }
-        return {key: value for key, value in told.items() if value is not None}
+        return {key: value for key, value in known.items() if value is not None}
 
 
 class ReasonLog:
@@ -166,20 +166,20 @@ class ReasonLog:
 
     def of(self, uri: str) -> list[EmptyAnswer]:
         """Those of one document, the newest first."""
-        return worth_telling([one for one in self._answers if one.uri == uri])[::-1]
+        return notable([one for one in self._answers if one.uri == uri])[::-1]
 
     def to_json(self) -> bytes:
         """The answers for another process, such as `foregram why`."""
         return msgspec.json.encode(self.answers)
 
 
-def worth_telling(answers: Sequence[EmptyAnswer]) -> list[EmptyAnswer]:
-    """Without those that a newer request took the place of, and what each key repeats.
+def notable(answers: Sequence[EmptyAnswer]) -> list[EmptyAnswer]:
+    """The answers without superseded ones and without repetitions of one reason on one line.
 
-    The oldest comes first. Where nothing else is known, those are told all the same.
+    The oldest comes first. If there are only superseded ones, those are kept.
     """
-    told = [one for one in answers if one.reason not in WITHDRAWN] or answers
-    repeats = groupby(told, key=lambda one: (one.uri, one.line, one.reason))
+    kept = [one for one in answers if one.reason not in WITHDRAWN] or answers
+    repeats = groupby(kept, key=lambda one: (one.uri, one.line, one.reason))
     return [list(same)[-1] for _, same in repeats]
 
 
@@ -198,10 +198,10 @@ def base_name(uri: str) -> str:
 
 
 def shown_name(uri: str) -> str:
-    """A file's name as it may be shown: a terminal obeys nothing in it."""
+    """A file's name that is safe to print."""
     return harmless(base_name(uri))
 
 
 def harmless(text: str) -> str:
-    """`text` on one line, without what a terminal would take for a command."""
+    """`text` on one line, without control characters, which a terminal would obey."""
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)

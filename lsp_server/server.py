@@ -1,4 +1,4 @@
-"""The language server: capabilities and handlers. Each takes a snapshot and calls the session."""
+"""The language server: its capabilities, and a thin handler for each message."""
 
 import asyncio
 import gc
@@ -18,10 +18,16 @@ from lsp_server.completion.item import ACCEPT_COMMAND, menu_entry
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.documents.encoding import to_code_points
-from lsp_server.feedback import AskedWhy, Focused, PartlyAccepted, Shown, read
+from lsp_server.feedback import (
+    FocusedParams,
+    PartlyAcceptedParams,
+    ShownParams,
+    WhyParams,
+    read,
+)
 from lsp_server.host.link import READY_S
 from lsp_server.model_choice import check_name
-from lsp_server.reasons import SILENCING, Reason
+from lsp_server.reasons import SILENCING
 from lsp_server.session import Session
 from lsp_server.setting_layers import Layer
 from lsp_server.status import StatusLine
@@ -57,14 +63,14 @@ class ForegramServer(DocumentServer):
         self._admission = admission
         self.status = StatusLine(self)
         self._is_initialized = False
-        self._asks_again = False
-        self._looked_at = ""  # the document that the user works in, as far as the client tells
+        self._can_retry = False  # the client knows `foregram/askAgain`
+        self._focused = ""  # the URI of the document that the user works in, as far as is known
         self._reported: set[str] = set()
         self.session = Session(self.documents, command_line, self.status.watch, self._ask_again)
         self.session.is_public = admission.is_public
 
     def refusal(self, params: types.InitializeParams) -> str | None:
-        """Why this client is not served."""
+        """Why this client is rejected."""
         return self._admission.refusal(_options(params))
 
     async def leave(self) -> None:
@@ -77,30 +83,30 @@ class ForegramServer(DocumentServer):
         given = _options(params)
         if isinstance(given, dict):
             self.status.knows_status = "editorInfo" in given
-            self._asks_again = self.status.knows_status and given.get(_ASKS_AGAIN) is True
+            self._can_retry = self.status.knows_status and given.get(_ASKS_AGAIN) is True
             self.configure(given.get(SECTION, given), "initializationOptions")
         if self.session.settings.completion_fallback:
             options = types.CompletionOptions(trigger_characters=[".", "(", " "])
             self.feature(types.TEXT_DOCUMENT_COMPLETION, options)(complete_in_menu)
         if self.session.settings.accept_command not in ("", *_COMMANDS):
             self.command(self.session.settings.accept_command)(accepted)
-        if self._asks_again:
+        if self._can_retry:
             self.session.link.patience_s = READY_S
         window = params.capabilities.window
-        # Who asks again draws the state that we tell: two bars for one load are one too many.
+        # A client that knows `askAgain` shows our status: a progress bar beside it is one too many.
         shows_progress = bool(window and window.work_done_progress)
-        self.status.progress.is_wanted = shows_progress and not self._asks_again
+        self.status.progress.is_wanted = shows_progress and not self._can_retry
         self.session.client_name = params.client_info.name if params.client_info else ""
         self.session.enter(_roots(params))
 
     def begin(self) -> None:
         """The client takes messages from now on."""
         self._is_initialized = True
-        self.look_at(self._looked_at)
+        self.focus(self._focused)
         self.report_problems()
 
     def configure(self, options: object, source: str) -> None:
-        """Take options over, and name those that are wrong."""
+        """Take over options, and report those that are wrong."""
         if not isinstance(options, Mapping):
             options = {}
         options = {key: value for key, value in options.items() if key not in _EDITOR_KEYS}
@@ -108,37 +114,40 @@ class ForegramServer(DocumentServer):
         wrong = (one.message for one in self.session.problems if one.key in _MODEL_KEYS)
         self.status.configure(self.session.settings, next(wrong, ""))
         if self._is_initialized:
-            self.look_at(self._looked_at)  # what was switched off may be on now
+            self.focus(self._focused)  # what was switched off may be on now
             self.report_problems()
 
-    def look_at(self, uri: str) -> None:
-        """The user works in this document; empty: in none that we know of."""
-        is_another, self._looked_at = uri != self._looked_at, uri
+    def focus(self, uri: str) -> None:
+        """The user works in this document; "" is none that we know of."""
+        is_another, self._focused = uri != self._focused, uri
         reason = self.session.completer.left_alone(uri) if uri else None
         self.status.looks_at(reason, is_another=is_another)
 
-    def begin_answer(self, uri: str) -> None:
-        """The user works where something is asked for; nothing of another document is shown."""
-        if uri != self._looked_at:
-            self.look_at(uri)
+    def refresh(self, uri: str) -> None:
+        """A document was opened or closed: it may be the one that the user works in."""
+        if uri == self._focused:
+            self.focus(uri)
 
-    def end_answer(self, params: types.InlineCompletionParams, reason: Reason | None) -> None:
-        """What was found out on the way need not be found out again."""
-        is_of_document = reason is not None or params.context.trigger_kind is not _KINDS.Invoked
-        if is_of_document and params.text_document.uri == self._looked_at:
-            self.status.looks_at(reason)
-
-    def opened_or_closed(self, uri: str) -> None:
-        """A document came or went: it may be the one that the user works in."""
-        if uri == self._looked_at:
-            self.look_at(uri)
+    async def complete(self, params: types.InlineCompletionParams) -> Answer:
+        """Answer a request; the user works in its document."""
+        uri = params.text_document.uri
+        if uri != self._focused:
+            self.focus(uri)
+        with self.status.working():
+            answer = await self.session.complete(params)
+        is_about_document = (
+            answer.reason is not None or params.context.trigger_kind is not _KINDS.Invoked
+        )
+        if is_about_document and uri == self._focused:
+            self.status.looks_at(answer.reason)
+        return answer
 
     def _ask_again(self) -> None:
-        if self._asks_again:
+        if self._can_retry:
             self.protocol.notify(ASK_AGAIN, {})
 
     def report_problems(self) -> None:
-        """Name what is wrong in the settings, once, also where a client sends it in two ways."""
+        """Report what is wrong in the settings, once, even if a client sends it in two ways."""
         problems = {one.message: one for one in self.session.problems}
         news = [str(one) for message, one in problems.items() if message not in self._reported]
         self._reported = set(problems)
@@ -176,7 +185,7 @@ def create_server(command_line: Layer, admission: Admission = OPEN) -> ForegramS
 
 async def initialized(server: ForegramServer, _params: types.InitializedParams) -> None:
     """The client is ready: look for the host, and for the client's settings."""
-    gc.freeze()  # what the start has made stays; nothing of it is looked through again
+    gc.freeze()  # what was created so far stays, so no collection needs to look through it
     gc.enable()
     server.begin()
     await _pull_settings(server)
@@ -187,17 +196,17 @@ async def complete_inline(
     server: ForegramServer, params: types.InlineCompletionParams
 ) -> types.InlineCompletionList:
     """Ghost text at a position."""
-    answer = await _answer(server, params)
+    answer = await server.complete(params)
     return types.InlineCompletionList(list(answer.items))
 
 
 async def complete_in_menu(
     server: ForegramServer, params: types.CompletionParams
 ) -> types.CompletionList:
-    """The same text as an entry of the menu, for clients without ghost text.
+    """The same text as an entry of the completion menu, for clients without ghost text.
 
-    They call it invoked when a word begins, too. Only where nothing is written by itself does that
-    count as asked for: nothing else would bring it there.
+    They send `Invoked` at the start of a word, too. It counts as an explicit request only where
+    nothing is suggested automatically: there is no other way to ask for a suggestion there.
     """
     uri = params.text_document.uri
     is_invoked = (
@@ -210,24 +219,16 @@ async def complete_in_menu(
     snapshot = server.documents.snapshot(uri)
     answer = Answer()
     with suppress(TimeoutError):
-        answer = await asyncio.wait_for(_answer(server, inline), _MENU_S)
+        answer = await asyncio.wait_for(server.complete(inline), _MENU_S)
     entries = []
     if isinstance(snapshot, Snapshot):
         entries = [menu_entry(item, snapshot, params.position) for item in answer.items]
     return types.CompletionList(is_incomplete=True, items=entries)
 
 
-async def _answer(server: ForegramServer, params: types.InlineCompletionParams) -> Answer:
-    server.begin_answer(params.text_document.uri)
-    with server.status.working():
-        answer = await server.session.complete(params)
-    server.end_answer(params, answer.reason)
-    return answer
-
-
 def opened(server: ForegramServer, params: types.DidOpenTextDocumentParams) -> None:
     """A document was opened."""
-    server.opened_or_closed(params.text_document.uri)
+    server.refresh(params.text_document.uri)
 
 
 def changed(server: ForegramServer, params: types.DidChangeTextDocumentParams) -> None:
@@ -237,7 +238,7 @@ def changed(server: ForegramServer, params: types.DidChangeTextDocumentParams) -
 
 async def closed(server: ForegramServer, params: types.DidCloseTextDocumentParams) -> None:
     """A document was closed."""
-    server.opened_or_closed(params.text_document.uri)
+    server.refresh(params.text_document.uri)
     await server.session.closed(params.text_document.uri)
 
 
@@ -266,53 +267,53 @@ async def leaves(server: ForegramServer, _params: None) -> None:
 
 async def shown(server: ForegramServer, params: object) -> None:
     """A completion is on the screen."""
-    if completion_id := read(params, Shown).item.completion_id:
+    if completion_id := read(params, ShownParams).item.completion_id:
         await server.session.shown(completion_id)
 
 
 async def partly_accepted(server: ForegramServer, params: object) -> None:
-    """A part of a completion was taken; the client counts UTF-16 units of its text."""
-    told = read(params, PartlyAccepted)
-    if completion_id := told.item.completion_id:
-        text, utf16 = str(told.item.insert_text), types.PositionEncodingKind.Utf16
-        length = to_code_points(text, told.accepted_length, utf16)
+    """A part of a completion was accepted; the client counts UTF-16 units of its text."""
+    message = read(params, PartlyAcceptedParams)
+    if completion_id := message.item.completion_id:
+        text, utf16 = str(message.item.insert_text), types.PositionEncodingKind.Utf16
+        length = to_code_points(text, message.accepted_length, utf16)
         await server.session.accepted(completion_id, length)
 
 
 async def focused(server: ForegramServer, params: object) -> None:
     """The user looks at a document, or at none."""
-    document = read(params, Focused).text_document
+    document = read(params, FocusedParams).text_document
     server.look_at("" if document is None else document.uri)
     if document is not None:
         await server.session.focused(document.uri)
 
 
 async def accepted(server: ForegramServer, completion_id: str) -> None:
-    """A completion was taken whole."""
+    """A whole completion was accepted."""
     await server.session.accepted(completion_id)
 
 
 def why(server: ForegramServer, *arguments: object) -> list[dict[str, Any]] | dict[str, Any]:
-    """The last empty answers and their reasons; with a document, its own and what holds now."""
+    """The last empty answers; with a document, those of it, and what holds now."""
     if not arguments:
         return editor_commands.why(server.session)
-    return editor_commands.why_here(server.session, server.status, read(arguments[0], AskedWhy))
+    return editor_commands.why_here(server.session, server.status, read(arguments[0], WhyParams))
 
 
 def cost(server: ForegramServer) -> dict[str, Any]:
-    """What the host said of its last completion, without the text."""
+    """What the host reported of its last completion, without the text."""
     last = server.session.completer.last
     return {} if last is None else {**msgspec.to_builtins(last[1]), "text": ""}
 
 
 def check_model(_server: ForegramServer, name: str) -> dict[str, Any]:
     """Whether a model's name can be used, and which may have been meant."""
-    told: dict[str, Any] = msgspec.to_builtins(check_name(name))
-    return told
+    check: dict[str, Any] = msgspec.to_builtins(check_name(name))
+    return check
 
 
 async def host_use(server: ForegramServer) -> dict[str, Any]:
-    """How many others a host serves, for who is about to end it."""
+    """How many others a host serves, before somebody stops it."""
     return await editor_commands.host_use(server.session)
 
 
@@ -325,7 +326,7 @@ async def _pull_settings(server: ForegramServer) -> None:
         async with asyncio.timeout(_SETTINGS_S):
             given = await server.workspace_configuration_async(params)
     except (TimeoutError, JsonRpcException) as error:  # a client may forget to answer, or fail
-        _LOG.warning("the client does not tell its settings: %r", error)
+        _LOG.warning("the client does not send its settings: %r", error)
         return
     server.configure(msgspec.to_builtins(given[0]) if given else {}, CONFIGURATION)
 

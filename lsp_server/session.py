@@ -1,4 +1,4 @@
-"""One editor's connection: its settings, its documents, its link to the host. No LSP wiring."""
+"""One editor's session: its settings, its documents, its link to the host. No LSP wiring."""
 
 import asyncio
 import re
@@ -13,10 +13,10 @@ from lsp_server.completion.inline_completer import Answer, InlineCompleter
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.host.address import HostAddress
-from lsp_server.host.ask_again import AskAgain
 from lsp_server.host.daemon import ensure_host
 from lsp_server.host.failures import boot_s
 from lsp_server.host.link import HostLink
+from lsp_server.host.retry import Retry
 from lsp_server.host.search import LinkReport, Watch
 from lsp_server.privacy.permissions import Permissions
 from lsp_server.reasons import HIDING, Reason, ReasonLog
@@ -30,9 +30,10 @@ _LF_CLIENTS = ("neovim", "nvim")  # they write the document's line ends themselv
 
 
 class Session:
-    """Everything that one client has, made before it initializes.
+    """All that belongs to one client, created before it initializes.
 
-    `watch` hears of the host; `ask_again` has the editor ask again for what found no host.
+    `watch` is called at each change of the host's state; `retry` has the editor repeat a request
+    that found no host.
     """
 
     def __init__(
@@ -40,18 +41,18 @@ class Session:
         documents: Documents,
         command_line: Layer,
         watch: Watch,
-        ask_again: Callable[[], None],
+        retry: Callable[[], None],
     ) -> None:
         self.documents = documents
         self.reasons = ReasonLog()
         self._show = watch
-        self._ask_again = AskAgain(ask_again)
+        self._retry = Retry(retry)
         self.client_name = ""
-        self.is_public = False  # others than its user reach it
-        self._host: tuple[object, ...] | None = None  # once it is looked for
+        self.is_public = False  # others than its user can reach it
+        self._host: tuple[object, ...] | None = None  # None until it is searched for
         self._options: dict[str, Layer] = {}  # by source
-        self._asked_at = boot_s()  # when a person last asked for a host, by a start or a setting
-        self._shown = ""  # the completion on the screen, as far as the client tells
+        self._wanted_at = boot_s()  # when a person last wanted a host, by a start or a setting
+        self._shown = ""  # the id of the completion on the screen, as far as the client reports it
         self._command_line = command_line
         self._pauses: dict[str, asyncio.TimerHandle] = {}  # by document
         self._tasks: set[asyncio.Future[None]] = set()  # asyncio itself holds them weakly
@@ -75,11 +76,11 @@ class Session:
         )
 
     def configure(self, options: Mapping[str, object], source: str) -> None:
-        """Take options over; those of the same source are replaced, those of others stay."""
+        """Take over options; they replace those of the same source, and no others."""
         self._options[source] = Layer(source, options, is_public=self.is_public)
         loaded = load_settings(self._command_line, *self._options.values())
         if loaded.settings != self.settings:
-            self._asked_at = boot_s()
+            self._wanted_at = boot_s()
         self.settings, self.problems = loaded.settings, loaded.problems
         self._permissions = Permissions(self._roots, self.settings)
         self._retract()
@@ -87,14 +88,14 @@ class Session:
     async def connect(self) -> None:
         """Go to the host that the settings name, unless it is that one already."""
         if not self.settings.enable:
-            return  # who has switched it off does not pay for a model
+            return  # nobody pays for a model that is switched off
         former, self._host = self._host, _host_of(self.settings)
         if former is None:
             self.link.connect()
         elif former != self._host:
             await self.link.reconnect()
         elif self.link.state != "ready":
-            self.link.connect()  # what was wrong may be right now
+            self.link.connect()  # what was wrong may be right by now
 
     def enter(self, roots: list[str]) -> None:
         """The workspace folders, by their URIs."""
@@ -110,9 +111,10 @@ class Session:
         self.enter([root for root in self._root_uris if root not in removed] + added)
 
     async def complete(self, params: types.InlineCompletionParams) -> Answer:
-        """Answer a request, and note the reason where the answer is empty."""
-        uri, waited, reason = params.text_document.uri, self.link.state != "ready", None
-        self._ask_again.opened()
+        """Answer a request, and note the reason if the answer is empty."""
+        uri = params.text_document.uri
+        waited, reason = self.link.state != "ready", None
+        self._retry.began()
         try:
             answer = self._explained(uri, await self.completer.answer(params))
             reason = answer.reason
@@ -121,29 +123,30 @@ class Session:
             raise
         finally:
             self._note_later()
-            self._ask_again.closed(reason, waited=waited, is_ready=self.link.state == "ready")
+            self._retry.ended(reason, waited=waited, is_ready=self.link.state == "ready")
             if reason is not None:
-                self._note(uri, params.position.line, reason)
+                detail = self.detail(uri, reason)
+                self.reasons.add(uri, reason, params.position.line + 1, detail)
             if reason in HIDING and self.link.knows(uri):
                 self._retract()
         return answer
 
     def _explained(self, uri: str, answer: Answer) -> Answer:
-        """A document that became hidden while its request waited was not sent, and says so."""
+        """A document that became hidden while its request waited was not sent: that is the reason."""
         snapshot = self.documents.snapshot(uri)
         if answer.reason is not Reason.HOST_FAILED or not isinstance(snapshot, Snapshot):
             return answer
         return Answer(reason=self._permissions.refusal(snapshot) or answer.reason)
 
     def changed(self, uri: str, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
-        """A document was edited: a new line moves the prompt, which is read before it is asked."""
-        self._ask_again.typed()
+        """A document was edited. A new line moves the prompt, so that is prefilled already."""
+        self._retry.typed()
         loop = asyncio.get_running_loop()
         if (pause := self._pauses.pop(uri, None)) is not None:
             pause.cancel()
         self._pauses[uri] = loop.call_later(_PAUSE_S, self._paused, uri)
         last = changes[-1] if changes else None
-        if not isinstance(last, types.TextDocumentContentChangePartial) or not self._reads_ahead:
+        if not isinstance(last, types.TextDocumentContentChangePartial) or not self._prefetches:
             return
         *above, line = re.split("\r\n|\r|\n", last.text)
         if above:
@@ -158,7 +161,7 @@ class Session:
         self._retract()
 
     def _retract(self) -> None:
-        """Have the host forget what it may not hold any more."""
+        """Have the host close documents that it may not hold any more."""
 
         async def retract() -> None:
             for uri in await self.link.retract():
@@ -172,7 +175,7 @@ class Session:
         task.add_done_callback(self._tasks.discard)
 
     @property
-    def _reads_ahead(self) -> bool:
+    def _prefetches(self) -> bool:
         return self.settings.speculate and self.link.state == "ready"
 
     async def closed(self, uri: str) -> None:
@@ -182,35 +185,35 @@ class Session:
         await self.link.close_document(uri)
 
     async def shown(self, completion_id: str) -> None:
-        """A completion is on the screen; one that it takes the place of was not wanted."""
+        """A completion is on the screen; the one that it replaces was rejected."""
         former, self._shown = self._shown, completion_id
         if former not in ("", completion_id):
-            await self._tell(former, "rejected")
+            await self._send(former, "rejected")
         if former != completion_id:
-            await self._tell(completion_id, "shown")
+            await self._send(completion_id, "shown")
 
     async def accepted(self, completion_id: str, length: int | None = None) -> None:
-        """A completion was taken: its first `length` code points, or all of it."""
+        """A completion was accepted: its first `length` code points, or all of it."""
         self._shown = ""
         kind: FeedbackKind = "accepted" if length is None else "partly_accepted"
-        await self._tell(completion_id, kind, length)
+        await self._send(completion_id, kind, length)
 
     async def focused(self, uri: str) -> None:
-        """The user looks at a document, and may go on where the cursor was asked for last."""
+        """The user looks at a document, and may continue where it was completed last."""
         await self._send_ahead(uri)
-        if self._reads_ahead:
+        if self._prefetches:
             self.completer.prefill_again(uri)
 
     async def _send_ahead(self, uri: str) -> None:
-        """The host should know a document's text before it is asked."""
+        """The host should hold a document before a request comes."""
         snapshot = self.documents.snapshot(uri)
         if isinstance(snapshot, Snapshot) and self.completer.left_alone(uri) is None:
             await self.link.sync(snapshot)
 
-    async def _tell(
+    async def _send(
         self, completion_id: str, kind: FeedbackKind, length: int | None = None
     ) -> None:
-        await self.link.tell(Feedback(self.link.client_id, completion_id, kind, length))
+        await self.link.send(Feedback(self.link.client_id, completion_id, kind, length))
 
     async def leave(self) -> None:
         """The client goes."""
@@ -223,10 +226,10 @@ class Session:
     def _watch(self, report: LinkReport) -> None:
         self._show(report)
         if report.state == "ready":
-            self._ask_again.host_is_ready()
+            self._retry.host_is_ready()
 
     async def _find_host(self) -> HostAddress:
-        return await ensure_host(self.settings, asked_at=self._asked_at)
+        return await ensure_host(self.settings, wanted_at=self._wanted_at)
 
     def _may_send(self, snapshot: Snapshot) -> bool:
         return self._permissions.may_send(snapshot)
@@ -242,18 +245,15 @@ class Session:
         return "\n" if wanted == "lf" else snapshot.line_end
 
     def detail(self, uri: str, reason: Reason) -> str:
-        """What a person needs beside the reason's sentence: where the secret stands."""
+        """What a person needs beside the reason's sentence: where the secret is."""
         snapshot = self.documents.snapshot(uri)
         if reason is not Reason.SECRET_FILE or not isinstance(snapshot, Snapshot):
             return ""
         found = self._permissions.secret(snapshot)
         return "" if found is None else found.sentence
 
-    def _note(self, uri: str, row: int, reason: Reason) -> None:
-        self.reasons.add(uri, reason, row + 1, self.detail(uri, reason))
-
     def _note_later(self) -> None:
-        """Keep reasons and the last prompt: not at every key, at which both may be new."""
+        """Write reasons and the last prompt soon: not at every key, which may change both."""
         if self._noting is None:
             loop = asyncio.get_running_loop()
             self._noting = loop.call_later(_NOTE_S, self._write_notes)
@@ -264,12 +264,12 @@ class Session:
         if self.reasons.answers:
             write_reasons(*notes, self.reasons)
         last = self.completer.last
-        if last is not None and last is not self._noted:  # or else it would seem to be new
+        if last is not None and last is not self._noted:  # else it would look new
             self._noted = last
             write_last_prompt(*notes, *last)
 
 
 def _host_of(settings: Settings) -> tuple[object, ...]:
-    """What decides which host is asked."""
+    """What decides which host is used."""
     remote = settings.host_url, settings.token, settings.token_file, settings.ca_file
     return *remote, settings.insecure_http, settings.runtime_folder

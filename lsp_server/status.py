@@ -12,7 +12,7 @@ from engine.host.protocol import Status
 from engine.model_names import is_same, title_of
 from lsp_server.host.search import LinkReport
 from lsp_server.loading_progress import LoadingProgress
-from lsp_server.reasons import Reason
+from lsp_server.reasons import Reason, host_reason
 from lsp_server.remedies import CHOOSE_MODEL, Remedy, host_remedy
 from lsp_server.settings import Settings
 from lsp_server.transport.protocol import DocumentServer
@@ -30,14 +30,14 @@ _INACTIVE = {
     Reason.SECRET_FILE,
     Reason.TOO_LARGE,
 }
-_SEARCHING = "the completion host is looked for"
-_STATES = {"searching": "starting"}  # the others are called as they are
+_SEARCHING = "searching for the completion host"
+_STATES = {"searching": "starting"}  # the others keep their names
 _LEVELS = {"Error": types.MessageType.Error, "Warning": types.MessageType.Warning}
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """A kind in Copilot's words, a sentence, and what an editor may make buttons and bars of."""
+    """Copilot's kind, a sentence, and what an editor makes buttons and progress bars of."""
 
     kind: str
     sentence: str
@@ -55,7 +55,7 @@ class _State:
 
     def params(self, *, is_busy: bool) -> dict[str, Any]:
         """The message `didChangeStatus`."""
-        told = {
+        known = {
             "state": self.state,
             "percentage": self.percentage,
             "model": self.model or None,
@@ -64,12 +64,12 @@ class _State:
             "remedy": self.remedy and msgspec.to_builtins(self.remedy),
         }
         always = {"busy": is_busy, "kind": self.kind, "message": self.message, "command": None}
-        return always | {key: value for key, value in told.items() if value is not None}
+        return always | {key: value for key, value in known.items() if value is not None}
 
 
 @dataclass(slots=True)
 class StatusLine:
-    """Tells a client once about each change. `knows_status`: it speaks Copilot's messages."""
+    """Notifies a client of each change. `knows_status`: it reads Copilot's messages."""
 
     server: DocumentServer
     progress: LoadingProgress = field(init=False)
@@ -77,10 +77,10 @@ class StatusLine:
     _is_enabled: bool = True
     _is_remote: bool = False
     _wanted: str = ""  # the model that the settings name
-    _unusable: str = ""  # why they name none, although they say something
+    _unusable: str = ""  # why the model that they name cannot be used
     _report: LinkReport = field(default_factory=LinkReport)
     _left_alone: Reason | None = None  # the document that the user works in, if any
-    _told: _State | None = None
+    _sent: _State | None = None
     _logged: dict[bool, str] = field(default_factory=lambda: {False: _SEARCHING})
     _num_working: int = 0
 
@@ -91,21 +91,21 @@ class StatusLine:
         """The host is in this state."""
         was_busy, self._report = self._is_busy, report
         self.progress.show(report)
-        self._tell(is_news=was_busy != self._is_busy)
+        self._update(is_news=was_busy != self._is_busy)
 
     def configure(self, settings: Settings, unusable_model: str) -> None:
-        """Take the settings over; `unusable_model` says what is wrong with the model's name."""
+        """Take over the settings; `unusable_model` says what is wrong with the model's name."""
         self._is_enabled = settings.enable
         self._is_remote = settings.host_url is not None
         self._wanted, self._unusable = settings.model or "", unusable_model
 
     def looks_at(self, reason: Reason | None, *, is_another: bool = False) -> None:
-        """The user works in a document that is left alone for this reason, or in another one.
+        """The user works in a document that is not completed for this reason, if there is one.
 
-        Of another document the same is told again: an editor drops what was said of the former.
+        For another document the same is sent again: an editor drops the status of the former.
         """
         self._left_alone = reason if reason in _INACTIVE else None
-        self._tell(is_news=is_another and self._left_alone is not None)
+        self._update(is_news=is_another and self._left_alone is not None)
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -118,14 +118,14 @@ class StatusLine:
 
     @property
     def of_host(self) -> dict[str, Any]:
-        """What is to be said of the host, and what helps where it is in trouble."""
-        host = self._of_host
-        told = {"sentence": host.message}
-        return told if host.remedy is None else told | {"remedy": msgspec.to_builtins(host.remedy)}
+        """The host's state in a sentence, and what helps if it is in trouble."""
+        host, remedy = self._of_host, self._of_host.remedy
+        sentence = {"sentence": host.message}
+        return sentence | {"remedy": msgspec.to_builtins(remedy)} if remedy else sentence
 
     @property
     def _state(self) -> _State:
-        """What matters most: a host in trouble, a document that is left alone, or the host."""
+        """What matters most: a host in trouble, a document that is not completed, or the host."""
         host = self._of_host
         reason = self._left_alone if self._is_enabled else Reason.DISABLED
         if reason is None or (host.kind == "Error" and self._is_enabled):
@@ -146,16 +146,16 @@ class StatusLine:
         state = _STATES.get(report.state, report.state)
         problem = report.problem.message if report.problem else ""
         if report.state in ("failed", "unreachable"):
-            return self._trouble(state, problem or "the completion host is not there")
+            return self._trouble(state, problem or "the completion host cannot be reached")
         if report.status is None or report.state == "searching":
-            again = f"{problem}; another one is looked for"
+            again = f"{problem}; searching for another one"
             return _State("Normal", again if problem else _SEARCHING, state)
         if report.state == "loading":
             return _State("Normal", _loading(report.status), state, report.percentage)
         return self._running(report.status)
 
     def _running(self, status: Status) -> _State:
-        """A model that serves; where it is not the one that is wanted, that is said."""
+        """A host that serves; with a warning if its model is not the one that the settings name."""
         if self._unusable:
             runs = f"{self._unusable} ({status.model} runs instead)"
             return _State("Warning", runs, "ready", model=status.model, remedy=CHOOSE_MODEL)
@@ -174,8 +174,7 @@ class StatusLine:
 
     def _trouble(self, state: str, sentence: str) -> _State:
         code = self._report.problem.code if self._report.problem else ""
-        reason = Reason.HOST_FAILED if state == "failed" else Reason.HOST_UNREACHABLE
-        reason = Reason.DEVICE_LOST if code == Reason.DEVICE_LOST else reason
+        reason = Reason.DEVICE_LOST if code == Reason.DEVICE_LOST else host_reason(state)
         remedy = host_remedy(code, is_remote=self._is_remote)
         return _State("Error", sentence, state, reason=reason, remedy=remedy)
 
@@ -190,17 +189,17 @@ class StatusLine:
         if was_busy != self._is_busy:
             self._notify(self._state)
 
-    def _tell(self, *, is_news: bool = False) -> None:
-        """Tell of the state if it is another one than before."""
-        state, told = self._state, self._told
-        if state == told and not is_news:
+    def _update(self, *, is_news: bool = False) -> None:
+        """Notify the client if the state has changed."""
+        state = self._state
+        if state == self._sent and not is_news:
             return
-        self._told = state
+        self._sent = state
         self._log(state)
         self._notify(state)
 
     def _log(self, state: _State) -> None:
-        """Leave the sentence in the client's log, once as long as it holds."""
+        """Write the sentence to the client's log, once for as long as it holds."""
         is_of_document = state.kind == "Inactive"
         if self._logged.get(is_of_document) != state.sentence:
             self._logged[is_of_document] = state.sentence

@@ -1,6 +1,6 @@
-"""What `foregram doctor` looks at on this machine, the GPU and the host aside.
+"""What `foregram doctor` checks on this machine, apart from the GPU and the host.
 
-One function for each check, and none loads torch.
+One function for each check; none loads torch.
 """
 
 import platform
@@ -19,7 +19,7 @@ MIN_FREE_BYTES = 2e9  # what the smallest model takes to convert, and some more
 
 
 def check_python() -> Check:
-    """Which Python runs us, and where; pip installs us into none that is too old."""
+    """Which Python runs, and where; pip installs nothing into one that is too old."""
     return Check("python", "ok", f"{platform.python_version()}, {sys.executable}")
 
 
@@ -29,7 +29,7 @@ def check_torch() -> Check:
         return Check("torch", "ok", version("torch"))
     except PackageNotFoundError:
         advice = f"run: {sys.executable} -m pip install --upgrade foregram"
-        return Check("torch", "failed", "is not installed, so no model can run here", advice)
+        return Check("torch", "failed", "not installed, so no model can run here", advice)
 
 
 def check_cache(folder: Path) -> Check:
@@ -40,7 +40,9 @@ def check_cache(folder: Path) -> Check:
             free = shutil.disk_usage(existing).free
     except OSError as error:
         what = f"{folder} cannot be written: {error.strerror}"
-        return Check("cache", "failed", what, "make it writable, or set FOREGRAM_CACHE to another")
+        return Check(
+            "cache", "failed", what, "make it writable, or set FOREGRAM_CACHE to another folder"
+        )
     what = f"{folder}, {free / 1e9:.1f} GB free"
     if free < MIN_FREE_BYTES:
         advice = "make room, or set FOREGRAM_CACHE to another folder"
@@ -50,12 +52,12 @@ def check_cache(folder: Path) -> Check:
 
 def check_settings(problems: Iterable[SettingsProblem]) -> list[Check]:
     """Each setting that is wrong, by its name."""
-    advice = "correct or remove it; commands other than lsp and serve refuse to run until then"
+    advice = "correct or remove it; until then only lsp and serve run"
     found = [Check("settings", "failed", str(problem), advice) for problem in problems]
-    return found or [Check("settings", "ok", "all are known and right")]
+    return found or [Check("settings", "ok", "all are known and valid")]
 
 
 def check_runtime_folder(path: Path) -> Check:
-    """Whether the folder of socket and token is the user's own."""
+    """Whether only the user can open the folder of socket and token."""
     RuntimeFolder.open(path)
-    return Check("runtime folder", "ok", f"{path}, open to you alone")
+    return Check("runtime folder", "ok", f"{path}, open only to you")

@@ -1,10 +1,9 @@
-"""`foregram complete`: a cursor in a file, in; its completion, out. It knows no torch."""
+"""`foregram complete`: from a cursor in a file to its completion. It knows no torch."""
 
 import json
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Protocol, TextIO
@@ -14,35 +13,10 @@ from engine.completer import Completer
 from engine.errors import InputError
 from engine.memory import peak_resident_bytes
 from lsp_server.cli.report import CompletionReport
-from lsp_server.cli.source_file import Location, SourceFile
+from lsp_server.cli.source_file import SourceFile
 from lsp_server.privacy.hidden_files import HiddenFiles
 from lsp_server.privacy.secret_texts import SecretLines
 from lsp_server.reasons import Reason
-
-
-@dataclass(frozen=True, slots=True)
-class Cursor:
-    """A place in a file: `offset` characters of `source.text` stand before it."""
-
-    source: SourceFile
-    offset: int
-
-    @classmethod
-    def at(cls, where: str) -> "Cursor":
-        """The cursor that FILE:LINE[:COL] names. Raises InputError."""
-        location = Location.parse(where)
-        source = SourceFile.read(location.path)
-        return cls(source, location.offset_in(source.text))
-
-    @property
-    def prefix(self) -> str:
-        """Text before the cursor."""
-        return self.source.text[: self.offset]
-
-    @property
-    def suffix(self) -> str:
-        """Text after the cursor."""
-        return self.source.text[self.offset :]
 
 
 class Output(Protocol):
@@ -79,7 +53,7 @@ class JsonObject:
 
 
 def refuse_hidden(source: SourceFile, allowed: Sequence[str]) -> None:
-    """Raise InputError for a file that is neither to be completed in nor read by a model."""
+    """Raise InputError for a file that must be neither completed nor sent."""
     path = source.path.absolute()
     marks = (".git", ".foregramignore")  # of a repository's top folder
     root = next((up for up in path.parents if any((up / mark).exists() for mark in marks)), None)
@@ -105,7 +79,7 @@ def _why_hidden(files: HiddenFiles, path: Path, text: str) -> str:
 def open_buffers(
     paths: Iterable[Path], edited: Path, allowed: Sequence[str] = ()
 ) -> tuple[Buffer, ...]:
-    """Read the other open files, each once; the edited one is known already."""
+    """Read the other open files, each once, and not the edited one again."""
     seen = {edited.resolve()}
     buffers = []
     for path in paths:
@@ -126,13 +100,10 @@ def complete(
         result = engine.complete(
             request, on_chunk=lambda chunk: output.write(chunk.text), cancelled=interrupted
         )
-    info = engine.info
     report = CompletionReport(
         text=source.with_line_ends(result.text),
         result=result,
-        model=info.model,
-        device=info.device,
-        dtype=info.dtype,
+        engine=engine.info,
         peak_memory_mb=peak_resident_bytes() / 2**20,
     )
     output.end(report)
@@ -141,7 +112,7 @@ def complete(
 
 @contextmanager
 def _interrupt_as_flag() -> Iterator[Callable[[], bool]]:
-    """Ask whether Ctrl-C came; a second one interrupts as usual."""
+    """A function that says whether Ctrl-C was pressed; a second one interrupts as usual."""
     is_interrupted = False
 
     def note(_signal: int, _frame: FrameType | None) -> None:
@@ -149,7 +120,7 @@ def _interrupt_as_flag() -> Iterator[Callable[[], bool]]:
         is_interrupted = True
         signal.signal(signal.SIGINT, previous)
 
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # nohup: Ctrl-C is meant for others
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # nohup: Ctrl-C is for others
         yield lambda: False
         return
     previous = signal.signal(signal.SIGINT, note)

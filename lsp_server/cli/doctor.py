@@ -1,4 +1,4 @@
-"""`foregram doctor`: every check in its order, as a table for people or a list for programs."""
+"""`foregram doctor`: all checks in order, as a table for people or a list for programs."""
 
 import argparse
 import asyncio
@@ -36,8 +36,8 @@ _STYLES = {"ok": "green", "warning": "yellow", "failed": "red"}
 
 
 def show_doctor(arguments: argparse.Namespace, loaded: LoadedSettings) -> int:
-    """Examine everything and print it; status 1 where something failed."""
-    with Console(stderr=True).status("examining"):
+    """Check everything and print it; status 1 if something failed."""
+    with Console(stderr=True).status("checking"):
         checks = examine(loaded, start=arguments.start)
     if arguments.json:
         sys.stdout.write(msgspec.json.encode(checks).decode() + "\n")
@@ -49,7 +49,7 @@ def show_doctor(arguments: argparse.Namespace, loaded: LoadedSettings) -> int:
 
 
 def examine(loaded: LoadedSettings, *, start: bool) -> list[Check]:
-    """All checks that fit the settings. It never raises what a user could act on."""
+    """All checks that apply. A failure that a user can fix is a check, not an exception."""
     settings = loaded.settings
     checks = [check_python(), *check_settings(loaded.problems)]
     if settings.host_url is None:  # a remote host has a torch and a model of its own
@@ -69,22 +69,22 @@ def examine(loaded: LoadedSettings, *, start: bool) -> list[Check]:
 async def _examine_host(settings: Settings, *, start: bool) -> list[Check]:
     try:
         address = (
-            await ensure_host(settings, asked_at=boot_s()) if start else host_address(settings)
+            await ensure_host(settings, wanted_at=boot_s()) if start else host_address(settings)
         )
-        way = _check_way(address)
+        connection = _check_connection(address)
         answer = await (_loaded(address) if start else probe(address))
         answer = explained(settings, answer)
     except HostError as error:
-        return [failure("host", error, "`foregram logs` tells more")]
-    except (ForegramError, OSError, ValueError) as error:  # ValueError: of no name for a machine
+        return [failure("host", error, "`foregram logs` says more")]
+    except (ForegramError, OSError, ValueError) as error:  # ValueError: an impossible host name
         return [failure("host", error)]
-    checks = [way, check_host(answer, is_remote=settings.host_url is not None)]
+    checks = [connection, check_host(answer, is_remote=settings.host_url is not None)]
     if checks[-1].state == "ok":
         checks.append(await check_latency(address))
     return checks
 
 
-def _check_way(address: HostAddress) -> Check:
+def _check_connection(address: HostAddress) -> Check:
     path = address.socket_path
     if path is not None:
         return _safely("socket", lambda: check_socket(path))
@@ -92,7 +92,7 @@ def _check_way(address: HostAddress) -> Check:
 
 
 async def _loaded(address: HostAddress) -> ProbeResult:
-    """The answer of a host once it does not load its model any more, or not in time."""
+    """The status of a host once it has loaded its model, or has taken too long."""
     deadline = time.monotonic() + LOAD_LIMIT_S
     while True:
         answer = await probe(address)
@@ -103,7 +103,7 @@ async def _loaded(address: HostAddress) -> ProbeResult:
 
 
 def _safely(name: str, check: Callable[[], Check]) -> Check:
-    """The check, or what kept it from coming to an end."""
+    """The check, or what kept it from finishing."""
     try:
         return check()
     except (ForegramError, OSError, RuntimeError, ValueError) as error:

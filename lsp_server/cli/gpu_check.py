@@ -1,6 +1,6 @@
-"""The check of the GPU: what the engine takes, or why it takes none.
+"""The check of the GPU: which one the engine uses, or why none.
 
-No torch is loaded here; another process asks the engine.
+It loads no torch: the engine chooses in a process of its own.
 """
 
 import importlib.util
@@ -24,7 +24,7 @@ _ASK_DRIVER = ("nvidia-smi", "--query-gpu=compute_cap,name", "--format=csv,nohea
 
 
 def check_gpu(device: str) -> Check:
-    """Which GPU the engine takes, or why it takes none; `device` is what the settings ask for."""
+    """Which GPU the engine uses, or why none; `device` is what the settings say."""
     if device == "cpu":
         return Check("gpu", "ok", "CPU, as device says")
     sign = "nvidia-smi" if shutil.which("nvidia-smi") else _gpu_node()
@@ -42,16 +42,16 @@ def check_gpu(device: str) -> Check:
 
 
 class _GpuChoice(msgspec.Struct, frozen=True):
-    """What the engine's own says; both are empty where torch sees no GPU."""
+    """As the engine's own; both are empty if torch sees no GPU."""
 
     gpu: str = ""
     problem: str = ""
 
 
 def _choice(device: str) -> _GpuChoice:
-    """Have the engine choose; it chooses nothing where torch fails, or takes too long."""
-    said = _said(sys.executable, *_PROBE, device)
-    try:  # what a library prints comes before
+    """What the engine chooses: nothing if torch fails, or takes too long."""
+    said = _output(sys.executable, *_PROBE, device)
+    try:  # the last line: libraries may print something before it
         return msgspec.json.decode(said.rpartition("\n")[2], type=_GpuChoice)
     except msgspec.MsgspecError:
         return _GpuChoice()
@@ -62,11 +62,11 @@ def _gpu_node() -> str:
 
 
 def _driver_lack() -> str:
-    """What our kernels miss on every GPU that the driver knows; empty where that is unclear."""
-    gpus = [line.partition(", ") for line in _said(*_ASK_DRIVER).splitlines()]
+    """Why our kernels run on no GPU that the driver knows; empty if that is unclear."""
+    gpus = [line.partition(", ") for line in _output(*_ASK_DRIVER).splitlines()]
     try:
         found = [(tuple(map(int, cap.split("."))), cap, name) for cap, _, name in gpus]
-    except ValueError:  # an old driver does not know what is asked
+    except ValueError:  # an old driver does not know the query
         return ""
     capability, cap, name = max(found, default=(LEAST_CAPABILITY, "", ""))
     if capability >= LEAST_CAPABILITY:
@@ -75,8 +75,8 @@ def _driver_lack() -> str:
     return f"{name} has compute capability {cap}, and our kernels need {least}"
 
 
-def _said(*command: str) -> str:
-    """What a command prints; nothing where it fails, or takes too long."""
+def _output(*command: str) -> str:
+    """What a command prints; nothing if it fails, or takes too long."""
     try:
         process = subprocess.run(
             command, capture_output=True, check=True, text=True, timeout=GPU_LIMIT_S
@@ -110,6 +110,8 @@ def _unseen_gpu(device: str, sign: str) -> Check:
         return Check("gpu", state, "CPU: there is a GPU, but torch cannot use it", advice)
     if device == "auto" and sign == WSL_NODE:
         state = "ok"
-    what = f"torch sees no GPU; {sign} may be one that it could use, which only nvidia-smi tells"
-    advice = "put nvidia-smi on the PATH (in WSL it is in /usr/lib/wsl/lib); device cpu needs none"
+    what = f"torch sees no GPU; {sign} may be one that it could use, which only nvidia-smi can tell"
+    advice = (
+        "put nvidia-smi on the PATH (in WSL it is in /usr/lib/wsl/lib); device cpu needs no GPU"
+    )
     return Check("gpu", state, f"CPU: {what}", advice)

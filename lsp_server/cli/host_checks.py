@@ -1,4 +1,4 @@
-"""What `foregram doctor` looks at between this machine and the host: one function for each check."""
+"""What `foregram doctor` checks of the host and the way to it: one function for each check."""
 
 import stat
 import time
@@ -31,38 +31,38 @@ _URI = "file:///doctor/probe.py"
 _LOCAL_ADVICE = {
     "": "`foregram logs` may say why; `foregram stop` ends it",
     "wrong_protocol": "run `foregram stop`: an editor then starts a host of this version",
-    "wrong_token": "run `foregram stop`: the next host takes the token that is there now",
+    "wrong_token": "run `foregram stop`: the next host uses the current token",
 }
 _REMOTE_ADVICE = {
-    "": "look at the machine it should run on, and at host_url",
+    "": "check the machine that it should run on, and host_url",
     "wrong_protocol": "install one version of foregram on both machines",
-    "wrong_token": "token_file has to be the file that the host names at its start, or token its text",
+    "wrong_token": "token_file has to be the file that the host names when it starts, or token its text",
 }
 
 
 def check_host(answer: ProbeResult, *, is_remote: bool) -> Check:
-    """Whether a host is there and serves."""
+    """Whether there is a host, and whether it serves."""
     if answer.status is not None:
         return _check_status(answer.status, is_remote=is_remote)
     if answer.kind == "absent" and not is_remote:
-        advice = "an editor starts one; so does `foregram doctor --start`, now"
+        advice = "editors start one; so does `foregram doctor --start`"
         return Check("host", "warning", answer.reason, advice)
     return Check("host", "failed", answer.reason, _advice(answer.code, is_remote=is_remote))
 
 
 def check_socket(path: Path) -> Check:
-    """Whether the local host's socket is for its user alone."""
+    """Whether only the user can open the local host's socket."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
-        return Check("socket", "ok", f"{path}, made when a host starts")
+        return Check("socket", "ok", f"{path}, created when a host starts")
     if not stat.S_ISSOCK(mode):
-        return Check("socket", "failed", f"{path} is no socket", f"run: rm {path}")
+        return Check("socket", "failed", f"{path} is not a socket", f"run: rm {path}")
     return _private("socket", path, mode)
 
 
 def check_token(settings: Settings) -> Check:
-    """Whether the token is there and secret. It is never shown."""
+    """Whether there is a token, and whether it is secret. It is never shown."""
     if settings.host_url is None:
         folder = RuntimeFolder.open(settings.runtime_folder)
         folder.token()
@@ -88,7 +88,7 @@ async def check_latency(address: HostAddress) -> Check:
         done = await _completed(host, _probe(client_id, name))
     except (HostConflictError, HostGoneError, HostRefusedError) as error:
         what = f"a completion of three lines failed: {error}"
-        return Check("latency", "failed", what, "the log of the host may say why")
+        return Check("latency", "failed", what, "the host's log may say why")
     finally:
         with suppress(HostGoneError, HostRefusedError):
             await host.close_buffers(CloseRequest(client_id))
@@ -105,13 +105,13 @@ def _check_status(status: Status, *, is_remote: bool) -> Check:
         what = f"ready: {model} on {status.device}, protocol {status.protocol}"
         return Check("host", "ok", what)
     if status.state == "failed":
-        reason = status.problem.message if status.problem else "it does not say why"
-        advice = "correct that, then `foregram stop`: the next host tries again"
+        reason = status.problem.message if status.problem else "for an unknown reason"
+        advice = "fix that, then run `foregram stop`: the next host tries again"
         return Check("host", "failed", f"the model cannot be loaded: {reason}", advice)
     if status.state == "stopping":
-        return Check("host", "warning", "is about to end", "run `foregram doctor` again")
+        return Check("host", "warning", "it is shutting down", "run `foregram doctor` again")
     task = f": {status.progress.task}" if status.progress else " its model"
-    return Check("host", "warning", f"loading{task}", "wait; `foregram status` says how far it is")
+    return Check("host", "warning", f"loading{task}", "wait; `foregram status` shows the progress")
 
 
 def _advice(code: str, *, is_remote: bool) -> str:
@@ -128,7 +128,7 @@ def _private(name: str, path: Path, mode: int) -> Check:
 
 
 def _probe(client_id: str, name: str) -> CompleteRequest:
-    # The name is another one each time: what the host remembers would be no measure of it.
+    # A new name each time: a text that the host remembers would measure nothing.
     lines = (f"def add_{name}(a, b):", "    ", "")
     return CompleteRequest(
         client_id,
@@ -148,7 +148,7 @@ async def _completed(host: HostClient, request: CompleteRequest) -> Done:
                 raise HostRefusedError(Problem(event.code, event.message))
             if isinstance(event, Done):
                 return event
-    raise HostGoneError("the answer has no end")
+    raise HostGoneError("the response was cut off")
 
 
 def _latency(total_ms: float, done: Done) -> Check:
@@ -158,6 +158,8 @@ def _latency(total_ms: float, done: Done) -> Check:
         f"prefill {times.prefill_ms:.0f}, decode {times.decode_ms:.0f}"
     )
     if total_ms > SLOW_MS:
-        advice = "choose a smaller model or a remote host; other programs may keep the cores busy"
+        advice = (
+            "choose a smaller model or a remote host, or see whether other programs use the CPU"
+        )
         return Check("latency", "warning", what, advice)
     return Check("latency", "ok", what)

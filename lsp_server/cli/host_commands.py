@@ -1,4 +1,4 @@
-"""`foregram status`, `stop` and `logs`: what a person asks of the host."""
+"""`foregram status`, `stop` and `logs`: what a person wants of the host."""
 
 import argparse
 import asyncio
@@ -17,7 +17,7 @@ from engine.host.protocol import Status
 from engine.host.runtime import RuntimeFolder
 from engine.model_names import is_same, title_of
 from lsp_server.host.address import HostError, host_address
-from lsp_server.host.daemon import explained, read_log, stop_host
+from lsp_server.host.daemon import explained, stop_host
 from lsp_server.host.probe import host_status
 from lsp_server.settings import Settings
 from lsp_server.why import prompt_summary
@@ -44,23 +44,23 @@ def stop(arguments: argparse.Namespace, settings: Settings) -> int:
     """Stop the local host and say whether there was one; ask where editors use it."""
     if settings.host_url is None and not arguments.force and not _may_stop(settings):
         return STILL_THERE
-    was_there = asyncio.run(stop_host(settings, _tell))
+    was_there = asyncio.run(stop_host(settings, _report))
     sys.stdout.write("stopped\n" if was_there else "there was no host to stop\n")
     return 0
 
 
-def _tell(sentence: str) -> None:
+def _report(sentence: str) -> None:
     sys.stderr.write(f"foregram: {sentence}\n")
 
 
 def _may_stop(settings: Settings) -> bool:
-    """Whether nobody uses the host, or who sits at the terminal agrees. Raises HostError."""
+    """Whether nobody uses the host, or the user agrees. Raises HostError."""
     status = asyncio.run(host_status(settings)).status
     if status is None or not status.num_clients:
         return True
     users = f"{_counted(status.num_clients, 'editor')} used this host within the last ten minutes"
     if not sys.stdin.isatty():
-        raise HostError(f"{users}; `foregram stop --force` stops it all the same")
+        raise HostError(f"{users}; `foregram stop --force` stops it anyway")
     sys.stderr.write(f"foregram: {users}. Stop it? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
@@ -69,10 +69,11 @@ def _may_stop(settings: Settings) -> bool:
 def show_logs(arguments: argparse.Namespace, settings: Settings) -> int:
     """Print the end of the local host's log and, if asked, what comes after it."""
     if settings.host_url is not None:
-        raise HostError(f"the log of the host at {settings.host_url} is where that runs")
-    path = RuntimeFolder.open(settings.runtime_folder).log_path
+        raise HostError(f"the log of the host at {settings.host_url} is on that machine")
+    folder = RuntimeFolder.open(settings.runtime_folder)
+    path = folder.log_path
     begin = path.stat().st_size if path.exists() else 0
-    sys.stdout.writelines(f"{line}\n" for line in read_log(settings, arguments.lines))
+    sys.stdout.writelines(f"{line}\n" for line in folder.read_log(arguments.lines))
     if arguments.follow:
         for text in _following(path, begin):
             sys.stdout.write(text)
@@ -113,13 +114,13 @@ def _table(status: Status, endpoint: str, settings: Settings) -> Table:
 
 
 def _model(status: Status, settings: Settings) -> str:
-    """What runs or is being loaded, and what the settings name where that is another one."""
-    asked = status.requested_model
-    running = " ".join(filter(None, (status.model or title_of(asked), status.dtype)))
+    """What runs or loads, and what the settings name if that is another model."""
+    requested = status.requested_model
+    running = " ".join(filter(None, (status.model or title_of(requested), status.dtype)))
     wanted = settings.model
-    if settings.host_url is not None or not (asked and wanted) or is_same(asked, wanted):
+    if settings.host_url is not None or not (requested and wanted) or is_same(requested, wanted):
         return running
-    return f"{running} (the settings name {title_of(wanted)}: `foregram stop` makes room for it)"
+    return f"{running} (the settings name {title_of(wanted)}; `foregram stop` makes room for it)"
 
 
 def _counted(number: int, noun: str) -> str:

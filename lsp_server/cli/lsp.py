@@ -48,8 +48,8 @@ async def _serve_all(listener: socket.socket, connections: Connections, shown: s
     """Serve each connection with a server of its own; `shown` is what clients need beside."""
     await asyncio.start_server(connections.serve, sock=listener, limit=connections.line_limit)
     name = listener.getsockname()
-    place = name if isinstance(name, str) else f"{name[0]}:{name[1]}"
-    sys.stderr.write(f"foregram: language server on {place}{shown}\n")
+    address = name if isinstance(name, str) else f"{name[0]}:{name[1]}"
+    sys.stderr.write(f"foregram: language server on {address}{shown}\n")
     # Not serve_forever: since Python 3.12 that ends with the last connection, whatever Ctrl-C says.
     await asyncio.get_running_loop().create_future()
 
@@ -60,4 +60,4 @@ def _listening_on(port: int) -> socket.socket:
     except OSError as error:
         raise ConfigurationError(f"cannot listen on port {port}: {error.strerror}") from error
     except OverflowError as error:
-        raise ConfigurationError(f"port {port} is not within 0 and 65535") from error
+        raise ConfigurationError(f"port {port} is not between 0 and 65535") from error

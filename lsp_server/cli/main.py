@@ -1,4 +1,4 @@
-"""The foregram command. What a command needs is imported when it runs: `--help` pays for no torch."""
+"""The foregram command. What a command needs is imported when it runs: `--help` loads no torch."""
 
 import argparse
 import errno
@@ -14,13 +14,13 @@ from engine import CompletionRequest, FinishReason, ForegramError, Lookahead, Sa
 from engine.completer import Completer
 from lsp_server.cli.arguments import build_parser
 from lsp_server.cli.complete import (
-    Cursor,
     JsonObject,
     Output,
     complete,
     open_buffers,
     refuse_hidden,
 )
+from lsp_server.cli.source_file import Location, SourceFile
 from lsp_server.settings import Settings, load_settings
 
 INTERRUPTED = 130  # as shells report a program that Ctrl-C ended
@@ -34,8 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = False
     sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115 - None where it was closed
     sys.stderr = sys.stderr or sys.stdout
-    # OpenMP's threads spin while they wait, unless told otherwise before torch is imported. Beside
-    # a compiler or a test run that made a step of ours thirty times slower.
+    # OpenMP's threads spin while they wait, unless this is set before torch is imported. Beside a
+    # compiler or a test run, spinning made our steps thirty times slower.
     os.environ.setdefault("GOMP_SPINCOUNT", "20000")
     try:
         words = sys.argv[1:] if argv is None else list(argv)
@@ -83,14 +83,15 @@ def _complete(arguments: argparse.Namespace, settings: Settings) -> int:
 
     from lsp_server.cli.terminal import CompletionView, PlainText
 
-    cursor = Cursor.at(arguments.where)
-    source = cursor.source
+    location = Location.parse(arguments.where)
+    source = SourceFile.read(location.path)
+    offset = location.offset_in(source.text)
     refuse_hidden(source, settings.allow_secret_files)
     if source.is_damaged:
-        _note(f"{source.path} is not all UTF-8; what is not was replaced")
+        _note(f"{source.path} is not all UTF-8; other bytes were replaced")
     request = CompletionRequest(
-        prefix=cursor.prefix,
-        suffix=cursor.suffix,
+        prefix=source.text[:offset],
+        suffix=source.text[offset:],
         path=str(source.path),
         open_buffers=open_buffers(arguments.open, source.path, settings.allow_secret_files),
         layout=arguments.layout,
@@ -102,7 +103,7 @@ def _complete(arguments: argparse.Namespace, settings: Settings) -> int:
     if arguments.json:
         output = JsonObject(sys.stdout)
     elif sys.stdout.isatty():
-        output = CompletionView(Console(), source, cursor.offset)
+        output = CompletionView(Console(), source, offset)
     with closing(_load_engine(arguments, settings)) as engine:
         report = complete(engine, request, source, output)
     is_cancelled = report.result.finish_reason is FinishReason.CANCELLED
@@ -110,7 +111,7 @@ def _complete(arguments: argparse.Namespace, settings: Settings) -> int:
 
 
 def _load_engine(arguments: argparse.Namespace, settings: Settings) -> Completer:
-    if sys.stderr.isatty():  # somebody waits, and torch alone may take half a minute
+    if sys.stderr.isatty():  # somebody is waiting, and torch alone may take half a minute
         is_first = not (settings.cache_folder / "models").exists()
         _note("loading the model" + ("; the first time takes a few minutes" if is_first else ""))
     from lsp_server.cli.engine_loading import load_engine
@@ -183,8 +184,11 @@ def _why(arguments: argparse.Namespace, settings: Settings) -> int:
     return show_why(arguments, settings)
 
 
-_GROUPS: tuple[list[str], ...] = ([], ["bench"])  # of commands: alone they show what there is
-_TOLERANT = ("doctor", "lsp", "serve")  # they tell of wrong settings, and use the rest
+_GROUPS: tuple[list[str], ...] = (
+    [],
+    ["bench"],
+)  # of commands: without one of them they show their help
+_TOLERANT = ("doctor", "lsp", "serve")  # they report wrong settings, and use the rest
 _COMMANDS = {
     "bench": _bench,
     "complete": _complete,

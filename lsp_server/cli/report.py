@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine import CompletionResult, FinishReason
+from engine.completer import EngineInfo
 
 _ENDINGS = {
     FinishReason.END_TOKEN: "the model ended its text",
@@ -23,13 +24,11 @@ _ENDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class CompletionReport:
-    """A completion, with the file's own line ends in `text`, and where it was computed."""
+    """A completion with the file's own line ends in `text`, and the engine that wrote it."""
 
     text: str
     result: CompletionResult
-    model: str
-    device: str
-    dtype: str
+    engine: EngineInfo
     peak_memory_mb: float
 
     @property
@@ -44,7 +43,7 @@ class CompletionReport:
         parts = (
             f"{stats.tokens} tokens in {stats.steps} runs of the model",
             f"{stats.tokens_per_second:.1f} tokens a second",
-            f"{self.model} ({self.dtype}) on {self.device}",
+            f"{self.engine.model} ({self.engine.dtype}) on {self.engine.device}",
             f"{self.peak_memory_mb:,.0f} MB of memory",
             self.ending if self.text else f"nothing to insert: {self.ending}",
         )
@@ -66,9 +65,9 @@ class CompletionReport:
             "decode_ms": round(stats.decode_ms, 2),
             "tokens_per_second": round(stats.tokens_per_second, 2),
             "accepted_by_source": dict(stats.accepted_by_source),
-            "model": self.model,
-            "device": self.device,
-            "dtype": self.dtype,
+            "model": self.engine.model,
+            "device": self.engine.device,
+            "dtype": self.engine.dtype,
             "peak_memory_mb": round(self.peak_memory_mb, 1),
             "finish_reason": self.result.finish_reason.value,
         }

@@ -1,4 +1,4 @@
-"""Files and cursors as the command line names them. The engine sees text with LF line ends only."""
+"""Files and cursors as the command line names them. The engine sees only LF line ends."""
 
 import re
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ class Location:
         """Read FILE:LINE[:COL]; a file's name may hold colons. Raises InputError."""
         match = _WHERE.fullmatch(text)
         if match is None:
-            raise InputError(f"{text!r} names no line; say FILE:LINE or FILE:LINE:COL")
+            raise InputError(f"{text!r} names no line; write FILE:LINE or FILE:LINE:COL")
         path, line, column = match["path"], int(match["line"]), match["column"]
         # `a:3:4` is line 3 of `a`, unless there is only a file `a:3`.
         if column is not None and not Path(path).exists() and Path(f"{path}:{line}").exists():
@@ -86,7 +86,7 @@ def _read_bytes(path: Path) -> bytes:
         if path.is_dir():
             raise InputError(f"{path} is a folder")
         if path.exists() and not path.is_file():
-            raise InputError(f"{path} is no regular file")
+            raise InputError(f"{path} is not a regular file")
         size = path.stat().st_size
         if size > MAX_BYTES:
             raise InputError(f"{path} has {size:,} bytes; at most {MAX_BYTES:,} are read")

@@ -34,7 +34,7 @@ class ProgressBars:
         self._task: TaskID | None = None
 
     def begin(self, task: str, total: int) -> None:
-        """Draw a bar for `total` pieces of work; where no terminal is, a line says what is done."""
+        """Draw a bar for `total` pieces of work; without a terminal a line says what is being done."""
         if not self._bars.console.is_terminal:
             self.tell(task)
             return
@@ -60,7 +60,7 @@ class ProgressBars:
 
 
 class ItemsBar:
-    """How many of a benchmark's items are done, on stderr; nothing where no terminal is."""
+    """How many of a benchmark's items are done, on stderr; nothing without a terminal."""
 
     def __init__(self, noun: str) -> None:
         columns = (BarColumn(), MofNCompleteColumn(), TextColumn(noun), TimeRemainingColumn())

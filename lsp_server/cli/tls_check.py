@@ -1,4 +1,4 @@
-"""What `foregram doctor` says of the way to a remote host: its encryption and certificate."""
+"""What `foregram doctor` says of the connection to a remote host: TLS and its certificate."""
 
 import socket
 import ssl
@@ -16,21 +16,21 @@ _RENEW = "renew it on the host's machine"
 
 
 def check_tls(address: HostAddress) -> Check:
-    """Whether the way to a remote host is encrypted, by a certificate that is trusted and valid."""
-    place = urlsplit(address.url)
+    """Whether a remote host is reached over TLS, with a certificate that is trusted and valid."""
+    url = urlsplit(address.url)
     if not address.is_encrypted:
         if address.is_local:
-            return Check("tls", "ok", f"none: {address.url} is on this machine")
-        advice = "start the host with --tls-cert and --tls-key, or go through an SSH tunnel"
+            return Check("tls", "ok", f"not needed: {address.url} is on this machine")
+        advice = "start the host with --tls-cert and --tls-key, or use an SSH tunnel"
         return Check("tls", "warning", f"{address.url} is not encrypted", advice)
     try:
-        until = _valid_until(address.tls_context(), str(place.hostname), place.port or 443)
+        until = _valid_until(address.tls_context(), str(url.hostname), url.port or 443)
     except ssl.SSLCertVerificationError as error:
         return _distrusted(error, address)
     except OSError as error:
-        # Not a failure of its own: there may be a proxy, and whether the host answers is seen next.
+        # Not a failure: there may be a proxy, and the next check is whether the host answers.
         what = f"no handshake with {address.url}: {error.strerror or error}"
-        return Check("tls", "warning", what, "look whether a host listens there, with --tls-cert")
+        return Check("tls", "warning", what, "check that a host listens there with --tls-cert")
     left = int((until - time.time()) / 86_400)
     what = f"the certificate is trusted, and valid for {left} more days"
     if left < DAYS_LEFT:
@@ -45,7 +45,7 @@ def _valid_until(context: ssl.SSLContext, host: str, port: int) -> float:
     ):
         certificate: dict[str, Any] = guarded.getpeercert() or {}
     if "notAfter" not in certificate:
-        raise ConfigurationError("the certificate does not say until when it is valid")
+        raise ConfigurationError("the certificate has no expiry date")
     return ssl.cert_time_to_seconds(certificate["notAfter"])
 
 
@@ -55,5 +55,5 @@ def _distrusted(error: ssl.SSLCertVerificationError, address: HostAddress) -> Ch
         return Check("tls", "failed", what, _RENEW)
     if address.ca_file is not None:
         what += f" (ca_file is {address.ca_file})"
-    advice = "set ca_file to the certificate that signed it, and host_url to a name that is in it"
+    advice = "set ca_file to the certificate that signed it, and host_url to a name that it is for"
     return Check("tls", "failed", what, advice)

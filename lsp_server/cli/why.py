@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from lsp_server.reasons import EmptyAnswer, harmless, worth_telling
+from lsp_server.reasons import EmptyAnswer, harmless, notable
 from lsp_server.settings import Settings
 from lsp_server.why import read_last_prompts, read_reasons
 
@@ -20,7 +20,7 @@ def show_why(arguments: argparse.Namespace, settings: Settings) -> int:
     """Print the last empty answers, the latest at the end."""
     answers = read_reasons(settings.runtime_folder)
     answers = [one for one in answers if _is_about(one.uri, arguments.file)]
-    answers, now = worth_telling(answers)[-arguments.lines :], time.time()
+    answers, now = notable(answers)[-arguments.lines :], time.time()
     if arguments.json:
         shown = [answer.shown(now) for answer in answers]
         sys.stdout.write(msgspec.json.encode(shown).decode() + "\n")

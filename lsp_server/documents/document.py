@@ -1,4 +1,4 @@
-"""An open document, and how handlers see it: as a snapshot that no later keystroke changes."""
+"""An open document, and its immutable snapshot, which handlers work on."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -36,16 +36,16 @@ class Snapshot:
         return to_client_position(self.lines, position, self.encoding)
 
     def prefix_of_line(self, position: Position) -> str:
-        """What stands before `position` in its line."""
+        """The text before `position` in its line."""
         return self.line(position.line)[: position.character]
 
     def rest_of_line(self, position: Position) -> str:
-        """What stands after `position` in its line."""
+        """The text after `position` in its line."""
         return self.line(position.line)[position.character :]
 
 
 class Document:
-    """A text that follows the editor's, and the way it came."""
+    """A text that follows the editor's, and its latest changes."""
 
     def __init__(
         self, item: types.TextDocumentItem, opening: int, encoding: types.PositionEncodingKind
@@ -66,7 +66,7 @@ class Document:
     def change(self, version: int, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
         """Apply `changes` in their order, each upon the one before.
 
-        Raises ValueError at one that makes no sense; the text is then not the editor's any more.
+        Raises ValueError if one makes no sense; the text then differs from the editor's.
         """
         splices = tuple(self._apply(change) for change in changes)
         self.version = version
@@ -85,7 +85,7 @@ class Document:
         )
 
     def splices_since(self, version: int) -> tuple[LineSplice, ...] | None:
-        """What turns the lines of `version` into the present ones; None where it is forgotten."""
+        """What turns the lines of `version` into the current ones; None if that is not known any more."""
         return self._log.since(version)
 
     def _apply(self, change: types.TextDocumentContentChangeEvent) -> LineSplice:

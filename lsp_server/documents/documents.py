@@ -1,4 +1,4 @@
-"""Every text that the editor has open, notebook cells too, or why we do not hold it."""
+"""All open documents, notebook cells too, or the reason why one is not held."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ MAX_DOCUMENT_BYTES = 20 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class DocumentRefused:
-    """Why there is no text for this URI, or why a change to it was not taken."""
+    """Why there is no text for this URI, or why a change to it was rejected."""
 
     uri: str
     reason: Reason
@@ -29,10 +29,10 @@ class DocumentRefused:
 
 
 class Documents:
-    """Documents by URI. Nothing here raises on what a client sends; it answers with a refusal."""
+    """Documents by URI. Nothing here raises because of what a client sends: it returns a refusal."""
 
     def __init__(self) -> None:
-        # Agreed upon when a client initializes, before it opens anything.
+        # Negotiated when a client initializes, before it opens anything.
         self.encoding = types.PositionEncodingKind.Utf16
         self._held: dict[str, Document | DocumentRefused] = {}
         self._cells: dict[str, list[str]] = {}  # URIs of the cells by that of their notebook
@@ -56,7 +56,7 @@ class Documents:
         return tuple(uri for uri, held in self._held.items() if isinstance(held, Document))
 
     def open(self, item: types.TextDocumentItem) -> DocumentRefused | None:
-        """Hold a document from now on; one that is open already starts anew."""
+        """Hold a document from now on; one that is open already is replaced."""
         reason = _reason_against(item.text)
         if reason is not None:
             return self._refuse(item.uri, reason, item.language_id)
@@ -71,13 +71,13 @@ class Documents:
     ) -> DocumentRefused | None:
         """Apply changes in their order.
 
-        Those of a version that is not greater are left out, and the text stays as it was.
+        Changes of a version that is not greater are rejected, and the text stays as it was.
         """
         held = self._held.get(uri)
         if held is None:
             return DocumentRefused(uri, Reason.UNKNOWN_DOCUMENT)
         if isinstance(held, DocumentRefused):
-            return self._start_anew(held, version, changes)
+            return self._restart(held, version, changes)
         if version <= held.version:
             return DocumentRefused(uri, Reason.STALE_CHANGE, held.language_id)
         return self._apply(held, version, changes)
@@ -87,7 +87,7 @@ class Documents:
         self._held.pop(uri, None)
 
     def lose_step(self, uri: str) -> None:
-        """A change to this document or notebook is lost, so its text is no longer the editor's."""
+        """A change to this document or notebook is lost, so its text differs from the editor's."""
         for each in (uri, *self._cells.get(uri, ())):
             held = self._held.get(each)
             if isinstance(held, Document):
@@ -136,16 +136,23 @@ class Documents:
         version: int,
         changes: Sequence[types.TextDocumentContentChangeEvent],
     ) -> DocumentRefused | None:
-        reason = _first_reason(changes) or _attempt(document, version, changes)
+        reason = next(filter(None, (_reason_against(change.text) for change in changes)), None)
+        if reason is None:
+            try:
+                document.change(version, changes)
+            except ValueError:
+                reason = Reason.OUT_OF_STEP
+        if document.num_bytes > MAX_DOCUMENT_BYTES:
+            reason = reason or Reason.TOO_LARGE
         return self._refuse(document.uri, reason, document.language_id) if reason else None
 
-    def _start_anew(
+    def _restart(
         self,
         refused: DocumentRefused,
         version: int,
         changes: Sequence[types.TextDocumentContentChangeEvent],
     ) -> DocumentRefused | None:
-        """Take a refused document back where a change brings its whole text."""
+        """Hold a refused document again if a change brings its whole text."""
         whole = types.TextDocumentContentChangeWholeDocument
         starts = [n for n, change in enumerate(changes) if isinstance(change, whole)]
         if not starts:
@@ -159,22 +166,6 @@ class Documents:
     def _refuse(self, uri: str, reason: Reason, language_id: str) -> DocumentRefused:
         self._held[uri] = refused = DocumentRefused(uri, reason, language_id)
         return refused
-
-
-def _attempt(
-    document: Document, version: int, changes: Sequence[types.TextDocumentContentChangeEvent]
-) -> Reason | None:
-    try:
-        document.change(version, changes)
-    except ValueError:
-        return Reason.OUT_OF_STEP
-    return Reason.TOO_LARGE if document.num_bytes > MAX_DOCUMENT_BYTES else None
-
-
-def _first_reason(
-    changes: Sequence[types.TextDocumentContentChangeEvent],
-) -> Reason | None:
-    return next(filter(None, (_reason_against(change.text) for change in changes)), None)
 
 
 def _reason_against(text: str) -> Reason | None:

@@ -64,10 +64,10 @@ class LineBuffer:
     def apply(
         self, where: types.Range | None, new_text: str, encoding: types.PositionEncodingKind
     ) -> LineSplice:
-        """Put `new_text` in place of a range, or of everything; says what became of `lines`.
+        """Replace a range, or everything, by `new_text`; the splice of `lines` that this is.
 
-        Positions outside the text are clamped as LSP has it. Raises ValueError, with nothing
-        changed, where the range ends before it starts.
+        Positions outside the text are clamped as LSP wants it. Raises ValueError, with nothing
+        changed, if the range ends before it starts.
         """
         start, end = self._bounds(where, encoding)
         head = self._lines[start.line][: start.character]

@@ -15,7 +15,7 @@ class _Change(NamedTuple):
 
     @property
     def num_splices(self) -> int:
-        return max(1, len(self.splices))  # that nothing changed takes a place too
+        return max(1, len(self.splices))  # an empty change counts too
 
     @property
     def num_chars(self) -> int:

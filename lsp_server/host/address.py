@@ -25,7 +25,7 @@ class HostError(ForegramError):
 
 @dataclass(frozen=True, slots=True)
 class HostAddress:
-    """Where a host listens, and the token that it asks for."""
+    """Where a host listens, and the token that it requires."""
 
     token: str = field(repr=False)
     socket_path: Path | None = None
@@ -35,7 +35,7 @@ class HostAddress:
     def __post_init__(self) -> None:
         if not (self.token.isascii() and self.token.isprintable()):
             raise ConfigurationError(
-                f"the token for {self.endpoint} is no line of ASCII characters"
+                f"the token for {self.endpoint} is not a line of ASCII characters"
             )
 
     @property
@@ -45,16 +45,16 @@ class HostAddress:
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether TLS guards the way there."""
+        """Whether the connection uses TLS."""
         return self.socket_path is None and self.url.startswith("https:")
 
     @property
     def is_local(self) -> bool:
-        """Whether what is sent there stays on this machine."""
+        """Whether the host is on this machine."""
         return self.socket_path is not None or is_loopback(self._parsed.host)
 
     def found_token(self, folder: RuntimeFolder) -> str:
-        """The token that a host on this machine has left for its user; empty where there is none."""
+        """The token that a host on this machine has left for its user; empty if there is none."""
         port = self._parsed.port or _PORTS[self._parsed.scheme]
         found = (folder.port_token(one, port) for one in loopback_addresses(self._parsed.host))
         return next(filter(None, found), "")
@@ -64,7 +64,7 @@ class HostAddress:
         try:
             return httpx2.URL(self.url)
         except httpx2.InvalidURL as error:
-            raise ConfigurationError(f"host_url {self.url} is no address: {error}") from error
+            raise ConfigurationError(f"host_url {self.url} is not an address: {error}") from error
 
     def client(self, timeout_s: float = 5.0) -> httpx2.AsyncClient:
         """A client of this host, which the caller closes. Raises ConfigurationError."""
@@ -73,7 +73,7 @@ class HostAddress:
             "content-type": "application/json",
             "accept-encoding": "identity",
         }
-        if self.token:  # a host on a socket may ask for none
+        if self.token:  # a host on a socket may require none
             headers["authorization"] = f"Bearer {self.token}"
         return httpx2.AsyncClient(
             base_url=self._parsed,
@@ -113,9 +113,9 @@ def host_address(settings: Settings) -> HostAddress:
     address = HostAddress(token, url=settings.host_url, ca_file=settings.ca_file)
     if not (address.is_encrypted or address.is_local or settings.insecure_http):
         raise ConfigurationError(
-            f"host_url {settings.host_url} is not encrypted, so that others could read your code and "
-            "the token on their way; use https://, an SSH tunnel to 127.0.0.1, or set insecure_http "
-            "where the network is guarded otherwise"
+            f"host_url {settings.host_url} is not encrypted, so others could read your code and the "
+            "token in transit; use https:// or an SSH tunnel to 127.0.0.1, or set insecure_http if "
+            "the network is protected otherwise"
         )
     if address.is_local and not token:
         token = address.found_token(RuntimeFolder.open(settings.runtime_folder))

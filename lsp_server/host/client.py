@@ -1,4 +1,4 @@
-"""What the editor's side asks of a host, and the ways in which a host can fail to answer."""
+"""The requests to a host, and the ways in which they can fail."""
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
@@ -18,8 +18,8 @@ from engine.host.protocol import (
     Status,
     SyncRequest,
 )
-from lsp_server.host.answer_body import body_of, lines_of
 from lsp_server.host.probe import why_unreachable
+from lsp_server.host.response_body import body_of, lines_of
 
 
 class HostGoneError(Exception):
@@ -27,7 +27,7 @@ class HostGoneError(Exception):
 
 
 class HostAbsentError(HostGoneError):
-    """The host was gone before it took a request."""
+    """The host was gone before it accepted a request."""
 
 
 class HostConflictError(Exception):
@@ -39,7 +39,7 @@ class HostConflictError(Exception):
 
 
 class HostRefusedError(Exception):
-    """The host answers, but not what was asked."""
+    """The host answers with an error."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.message)
@@ -50,7 +50,7 @@ class HostClient:
     """A host under one address. Every method raises the errors above."""
 
     def __init__(self, http: httpx2.AsyncClient, endpoint: str = "") -> None:
-        """Ask through `http`; `endpoint` is the host's address for people."""
+        """Send through `http`; `endpoint` is the host's address for people."""
         self._http = http
         self._endpoint = endpoint or str(http.base_url).rstrip("/")
         self._decode = msgspec.json.Decoder(CompleteEvent).decode
@@ -58,10 +58,10 @@ class HostClient:
     async def complete(
         self, request: CompleteRequest, on_accepted: Callable[[], None] = lambda: None
     ) -> AsyncGenerator[CompleteEvent]:
-        """The events of a completion; to stop listening is to cancel it.
+        """The events of a completion; closing the iterator cancels it.
 
-        `on_accepted` is called once the host has taken over what the request brings along. Before
-        that a host that is not there is a HostAbsentError.
+        `on_accepted` is called once the host has accepted the request with its documents. Before
+        that, a host that is not there is a HostAbsentError.
         """
         content = msgspec.json.encode(request)
         event: CompleteEvent | None = None
@@ -83,7 +83,7 @@ class HostClient:
 
     async def status(self) -> Status:
         """What the host is doing."""
-        content = await self._ask("GET", "/v1/status")
+        content = await self._request("GET", "/v1/status")
         try:
             return msgspec.json.decode(content, type=Status)
         except msgspec.MsgspecError as error:
@@ -91,15 +91,15 @@ class HostClient:
 
     async def sync(self, request: SyncRequest) -> None:
         """Have the host hold buffers."""
-        await self._ask("POST", "/v1/buffers", request)
+        await self._request("POST", "/v1/buffers", request)
 
     async def close_buffers(self, request: CloseRequest) -> None:
-        """Have the host forget buffers."""
-        await self._ask("POST", "/v1/buffers/close", request)
+        """Have the host close buffers."""
+        await self._request("POST", "/v1/buffers/close", request)
 
-    async def tell(self, feedback: Feedback) -> None:
-        """Tell what became of a completion."""
-        await self._ask("POST", "/v1/feedback", feedback)
+    async def send(self, feedback: Feedback) -> None:
+        """Report what became of a completion."""
+        await self._request("POST", "/v1/feedback", feedback)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -111,7 +111,9 @@ class HostClient:
         reason = f"{type(error).__name__}: {error}".removesuffix(": ")
         return f"the completion host on {self._endpoint} stopped answering ({reason})"
 
-    async def _ask(self, method: str, path: str, message: msgspec.Struct | None = None) -> bytes:
+    async def _request(
+        self, method: str, path: str, message: msgspec.Struct | None = None
+    ) -> bytes:
         content = None if message is None else msgspec.json.encode(message)
         try:
             async with self._http.stream(method, path, content=content) as response:
@@ -128,7 +130,7 @@ def _no_host(reason: str) -> Problem:
 
 
 def _refuse(status: int, content: bytes) -> NoReturn:
-    """Raise what the answer says."""
+    """Raise what the response says."""
     with suppress(msgspec.MsgspecError):
         if status == httpx2.codes.CONFLICT:
             raise HostConflictError(msgspec.json.decode(content, type=Conflict).uris)

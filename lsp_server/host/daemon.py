@@ -1,7 +1,7 @@
 """The local completion host as a daemon: found or started, and stopped. It loads no torch.
 
-Who starts a host holds the lock of the runtime folder, so ten windows that open at once get one
-host. Waiting leaves the event loop free.
+Whoever starts a host holds the lock of the runtime folder, so ten windows that open at once get
+one host. Waiting leaves the event loop free.
 """
 
 import asyncio
@@ -39,40 +39,35 @@ COLLECT_S = 1.0
 
 
 async def ensure_host(
-    settings: Settings, command: Sequence[str] | None = None, *, asked_at: float = 0.0
+    settings: Settings, command: Sequence[str] | None = None, *, wanted_at: float = 0.0
 ) -> HostAddress:
-    """A host to talk to: the remote one, or the local one, started where there is none.
+    """The address of a host: the remote one, or the local one, which is started if need be.
 
-    A local host answers, but its model may still be loading. One that ends by itself is started
-    once more, then after ever longer pauses, in which HostError tells the end of its log. Where a
-    person asked for it since, at `asked_at` of `boot_s`, it is tried at once.
+    A local host answers, but its model may still be loading. One that crashes is restarted at
+    once, then after ever longer pauses, in which HostError holds the end of its log. If a person
+    wanted it since, at `wanted_at` (of `boot_s`), there is no pause.
     """
     address = host_address(settings)
     if settings.host_url is None:
-        await LocalHost(settings, command).ensure(asked_at)
+        await LocalHost(settings, command).ensure(wanted_at)
     return address
 
 
-def explained(settings: Settings, answer: ProbeResult) -> ProbeResult:
-    """The answer; where the local host has ended by itself, with what is known of that."""
-    if answer.kind == "absent" and settings.host_url is None:
-        return replace(answer, reason=LocalHost(settings).failure() or answer.reason)
-    return answer
+def explained(settings: Settings, result: ProbeResult) -> ProbeResult:
+    """The result; where the local host has crashed, with what is known of that."""
+    if result.kind == "absent" and settings.host_url is None:
+        return replace(result, reason=LocalHost(settings).failure() or result.reason)
+    return result
 
 
-async def stop_host(settings: Settings, tell: Callable[[str], None] = lambda _: None) -> bool:
-    """Stop the local host; whether there was one. Raises HostError where it does not end.
+async def stop_host(settings: Settings, report: Callable[[str], None] = lambda _: None) -> bool:
+    """Stop the local host; whether there was one. Raises HostError if it does not end.
 
-    `tell` hears what is tried where that takes long.
+    `report` is called with each further attempt.
     """
     if settings.host_url is not None:
         raise HostError(f"the host at {settings.host_url} can only be stopped where it runs")
-    return await LocalHost(settings).stop(tell)
-
-
-def read_log(settings: Settings, lines: int) -> list[str]:
-    """The last lines that the local host printed."""
-    return RuntimeFolder.open(settings.runtime_folder).read_log(lines)
+    return await LocalHost(settings).stop(report)
 
 
 def serve_command(settings: Settings, folder: RuntimeFolder) -> list[str]:
@@ -107,14 +102,14 @@ class LocalHost:
         self._command = command or serve_command(settings, self._folder)
         self._reaper: threading.Thread | None = None
 
-    async def ensure(self, asked_at: float) -> None:
+    async def ensure(self, wanted_at: float) -> None:
         """Return when the host answers. Raises HostError."""
         if _is_up(await probe(self._address)):
             return
         async with self._lock():
             if await self._answers():
                 return
-            while (record := noted_end(self._folder)) is None or may_start(record, asked_at):
+            while (record := noted_end(self._folder)) is None or may_start(record, wanted_at):
                 self._start(0 if record is None else record.failures)
                 if await self._answers():
                     return
@@ -122,18 +117,18 @@ class LocalHost:
         raise HostError(failure_sentence(self._folder, record))
 
     def failure(self) -> str:
-        """Why the last host is gone, where it ended by itself; else empty."""
+        """Why the last host is gone, if it crashed; else empty."""
         record = self._folder.read_record()
         if record is None or self._folder.host_is_alive():
             return ""
         return failure_sentence(self._folder, counted(record))
 
-    async def stop(self, tell: Callable[[str], None]) -> bool:
-        """Ask the host to end, then tell it to; whether there was one. Raises HostError."""
+    async def stop(self, report: Callable[[str], None]) -> bool:
+        """Ask the host to end, then send signals; whether there was one. Raises HostError."""
         answer = await probe(self._address)
         was_there = answer.kind != "absent" or self._folder.host_is_alive()
         if was_there:
-            await self._end(self._process_id(answer), tell)
+            await self._end(self._process_id(answer), report)
         async with self._lock():
             if not self._folder.host_is_alive():
                 self._folder.forget_host()
@@ -143,19 +138,19 @@ class LocalHost:
         """Whether a host answers before its process ends, if there is one at all."""
         deadline = time.monotonic() + START_LIMIT_S
         while not _is_up(answer := await probe(self._address)):
-            # After the question: a process that is gone by now will not have listened since.
+            # Looked at after the probe: a process that is gone by now has not begun to listen since.
             if answer.kind == "absent" and not self._folder.host_is_alive():
                 return False
             if time.monotonic() > deadline:
                 raise HostError(
-                    f"the completion host has not answered for {START_LIMIT_S:.0f} s: `foregram "
+                    f"the completion host has not answered for {START_LIMIT_S:.0f} s; `foregram "
                     "logs` may say why, `foregram stop` ends it"
                 )
             await asyncio.sleep(POLL_S)
         return True
 
     def _start(self, failures: int) -> None:
-        # Not in a thread: who is cancelled would give the lock away while the process is started.
+        # Not in a thread: a cancelled caller would release the lock while the process is started.
         self._folder.socket_path.unlink(missing_ok=True)
         self._folder.rotate_log()
         with self._folder.claimed_record() as claim, self._folder.log_path.open("ab") as log:
@@ -181,18 +176,16 @@ class LocalHost:
                     failures=failures,
                 )
             )
-        # Collects the process when it ends, if this one lives so long.
+        # Reaps the process when it ends, if this one lives that long.
         self._reaper = threading.Thread(target=self._reap, args=(process,), daemon=True)
         self._reaper.start()
 
     def _reap(self, process: subprocess.Popen[bytes]) -> None:
-        with suppress(
-            OSError, ValueError
-        ):  # the folder may be gone by then; a signal without a name
+        with suppress(OSError, ValueError):  # the folder is gone by then; a signal without a name
             note_signal(self._folder, process.wait())
 
     async def _collect(self) -> None:
-        """Wait until the log has what is known of a host that has just ended."""
+        """Wait until the log says what is known of a host that has just ended."""
         if self._reaper is not None:
             await asyncio.to_thread(self._reaper.join, COLLECT_S)
 
@@ -202,14 +195,14 @@ class LocalHost:
         record = self._folder.read_record()
         return record.pid if record and self._folder.host_is_alive() else None
 
-    async def _end(self, pid: int | None, tell: Callable[[str], None]) -> None:
+    async def _end(self, pid: int | None, report: Callable[[str], None]) -> None:
         with suppress(httpx2.HTTPError):
             async with self._address.client() as client:
                 await client.post("/v1/stop")
         signals = () if pid is None else (signal.SIGTERM, signal.SIGKILL)
         for ending in (None, *signals):
             if ending is not None and pid is not None:
-                tell(f"the completion host (process {pid}) still runs: sending it {ending.name}")
+                report(f"the completion host (process {pid}) still runs: sending it {ending.name}")
                 with suppress(ProcessLookupError):
                     os.kill(pid, ending)
             if await self._is_gone(pid):
@@ -218,7 +211,7 @@ class LocalHost:
         raise HostError(f"{who} on {self._address.endpoint} does not end")
 
     async def _is_gone(self, pid: int | None) -> bool:
-        """Whether that process ends, though an editor may have started another one meanwhile."""
+        """Whether that process ends, although an editor may have started another one meanwhile."""
         deadline = time.monotonic() + STOP_LIMIT_S
         while True:
             answer = await probe(self._address)

@@ -1,8 +1,8 @@
-"""How often in a row the local host has ended by itself, and when it may be started again.
+"""How often in a row the local host has crashed, and when it may be started again.
 
-A host that ends as it should empties its record. One that is killed while it loads leaves it, after
-however long a load; only a host that has served for a while begins the count anew. All under the
-lock of who starts hosts.
+A host that ends as it should empties its record. One that is killed while it loads leaves it, however
+long it loaded; only a host that has served for a while resets the count. All of this happens under
+the lock for starting hosts.
 """
 
 import signal
@@ -12,7 +12,7 @@ import msgspec
 
 from engine.host.runtime import HostRecord, RuntimeFolder
 
-# Before the host is started again after so many ends: at once, then after ever longer pauses.
+# Before a restart, by the number of crashes: none, then ever longer ones.
 PAUSES_S = (0.0, 60.0, 300.0, 3600.0)
 _IN_WORDS = {60.0: "a minute", 300.0: "five minutes", 3600.0: "an hour"}
 _LAST_WORDS = 3  # lines of the log in a sentence
@@ -26,7 +26,7 @@ def boot_s() -> float:
 
 
 def noted_end(folder: RuntimeFolder) -> HostRecord | None:
-    """The record of a host that is gone and did not end well, its end counted once."""
+    """The record of a host that crashed, with the crash counted once."""
     record = folder.read_record()
     if record is not None and record.failed_at is None:
         record = counted(record)
@@ -35,19 +35,19 @@ def noted_end(folder: RuntimeFolder) -> HostRecord | None:
 
 
 def counted(record: HostRecord) -> HostRecord:
-    """What the record of a host that is gone says, its own end counted."""
+    """The record of a host that is gone, with its own crash counted."""
     if record.failed_at is not None:
         return record
     failures = 1 if record.has_served else record.failures + 1
     return msgspec.structs.replace(record, failures=failures, failed_at=boot_s())
 
 
-def may_start(record: HostRecord, asked_at: float) -> bool:
+def may_start(record: HostRecord, wanted_at: float) -> bool:
     """Whether a host may be started after the one of `record`, which was counted.
 
-    A person who asked for a host after that one was started need not wait.
+    A person who wanted a host after that one was started need not wait.
     """
-    if record.failed_at is None or record.started_at < asked_at:
+    if record.failed_at is None or record.started_at < wanted_at:
         return True
     since_s = boot_s() - record.failed_at
     return since_s < 0 or since_s >= _pause_s(record)  # below 0: the machine was started since
@@ -55,28 +55,24 @@ def may_start(record: HostRecord, asked_at: float) -> bool:
 
 def failure_sentence(folder: RuntimeFolder, record: HostRecord) -> str:
     """What happened, the host's last words, and what comes next."""
-    words = " | ".join(filter(str.strip, folder.read_log(_LAST_WORDS))) or "it said nothing"
-    ends = (
-        "has ended by itself"
-        if record.failures == 1
-        else f"has ended {record.failures} times in a row"
-    )
+    words = " | ".join(filter(str.strip, folder.read_log(_LAST_WORDS))) or "it printed nothing"
+    crashed = "crashed" if record.failures == 1 else f"crashed {record.failures} times in a row"
     pause_s = _pause_s(record)
-    again = f"is tried again after {_IN_WORDS[pause_s]}; " if pause_s else ""
+    again = f"it is restarted after {_IN_WORDS[pause_s]}; " if pause_s else ""
     return (
-        f"the completion host {ends}: {words} (log: {folder.log_path}; it {again}"
-        "`foregram stop` lets it be tried at once)"
+        f"the completion host {crashed}: {words} (log: {folder.log_path}; {again}`foregram stop` "
+        "allows a restart at once)"
     )
 
 
 def note_signal(folder: RuntimeFolder, exit_status: int) -> None:
-    """Add to the log what a host that was killed could not say itself."""
+    """Add to the log that a host was killed, which it could not write itself."""
     if exit_status >= 0:
         return
     name = signal.Signals(-exit_status).name
-    cause = ", as systems do where memory runs out" if -exit_status == signal.SIGKILL else ""
+    cause = ", as systems do when memory runs out" if -exit_status == signal.SIGKILL else ""
     with folder.log_path.open("a") as log:
-        log.write(f"the host was ended by {name}{cause}\n")
+        log.write(f"the host was killed by {name}{cause}\n")
 
 
 def _pause_s(record: HostRecord) -> float:

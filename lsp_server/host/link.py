@@ -31,22 +31,22 @@ from lsp_server.host.search import FindHost, HostSearch, LinkState, Watch
 from lsp_server.host.sync import HostSync
 
 _LOG = logging.getLogger(__name__)
-_ATTEMPTS = 3  # a host that forgot the documents, or was replaced, is asked again
-_FAREWELL_S = 1.0
-_JUDGE_S = 1.0  # after so long some of what the host holds is judged anew before a request
+_ATTEMPTS = 3  # a host may have forgotten the documents, or been replaced
+_CLOSE_S = 1.0
+_JUDGE_S = 1.0  # after this long, a request first judges some of what the host holds again
 _JUDGED_AT_ONCE = 8  # documents: each costs a look at its folders, and keys wait meanwhile
-_HIDDEN = Problem("hidden_document", "the document may not leave the editor any more")
+_HIDDEN = Problem("hidden_document", "the document may no longer leave the editor")
 # Refusals of a host that is about to be gone, or has been replaced by one with another token.
 _ENDINGS = ("device_lost", "stopping", "wrong_token")
-READY_S = 20.0  # a request waits for so long while a model is loaded, if it is asked again later
-STANDING_S = 900.0  # and for so long if it is not: nothing else would bring its answer
+READY_S = 20.0  # how long a request waits for a model to load, if the editor repeats it later
+STANDING_S = 900.0  # and if the editor does not: nothing else would bring its answer
 
 
 class HostLink:
     """Completions from the host, wherever it is, whenever it comes back.
 
-    `find` finds or starts it. `may_send` says which documents may leave the editor; `path_of` how
-    the host is to name them. `watch` hears of the host's status, or why there is none.
+    `find` finds or starts it. `may_send` says which documents may leave the editor; `path_of`
+    names them for the host. `watch` is called with each change of the host's state.
     """
 
     def __init__(
@@ -77,15 +77,15 @@ class HostLink:
 
     async def reconnect(self) -> None:
         """Leave the host for the one that is found now."""
-        await self._say(CloseRequest(self.client_id))
+        await self._close(CloseRequest(self.client_id))
         self._sync.leave()
         await self._search.restart()
 
     async def ready(self, stands: Callable[[], bool] = lambda: True) -> LinkState:
-        """Wait while a host is looked for or loads its model, and tell what came of it.
+        """Wait while a host is searched for or loads its model; the state in which that ends.
 
-        Who looks is `connect`: before it, the settings do not say yet which host. `stands` says
-        whether the request is still worth the wait.
+        `connect` begins the search: before it, the settings may still change. `stands` says whether
+        the request is still worth the wait.
         """
         return await self._search.ready(self.patience_s, stands)
 
@@ -105,7 +105,7 @@ class HostLink:
                 return
             except HostConflictError:
                 self._sync.forget_all()
-            except HostAbsentError:  # it ended while nobody asked: another one may take its place
+            except HostAbsentError:  # it ended between two requests: another may take its place
                 await self._lost(client)
             except HostGoneError:
                 await self._lost(client)
@@ -114,10 +114,10 @@ class HostLink:
                 if error.problem.code not in _ENDINGS:
                     raise
                 await self._lost(client)
-        raise HostGoneError("the host does not take the document over")
+        raise HostGoneError(f"the host rejected the document after {_ATTEMPTS} attempts")
 
     async def sync(self, snapshot: Snapshot) -> None:
-        """Bring the host up to date while nobody waits; where that fails, the next request does."""
+        """Bring the host up to date while nobody waits; if that fails, the next request does it."""
         client, syncs = self._search.client, self._sync.syncs(snapshot)
         if client is None or not syncs.buffers:
             return
@@ -129,11 +129,11 @@ class HostLink:
         except (HostGoneError, HostRefusedError) as error:
             _LOG.info("documents could not be sent ahead: %s", error)
 
-    async def tell(self, feedback: Feedback) -> None:
-        """Tell what became of a completion; a host that is not there misses it."""
+    async def send(self, feedback: Feedback) -> None:
+        """Report what became of a completion, if there is a host."""
         if self._search.client is not None:
             with suppress(HostGoneError, HostRefusedError):
-                await self._search.client.tell(feedback)
+                await self._search.client.send(feedback)
 
     async def close_document(self, uri: str) -> None:
         """The editor closed a document."""
@@ -145,11 +145,11 @@ class HostLink:
         return self._sync.knows(uri)
 
     async def retract(self) -> tuple[str, ...]:
-        """Have the host forget what it may not hold any more; which documents that are."""
+        """Have the host close what it may no longer hold; the URIs of those documents."""
         unwanted: list[str] = []
-        for _ in range(0, self._sync.num_told, _JUDGED_AT_ONCE):
+        for _ in range(0, self._sync.num_sent, _JUDGED_AT_ONCE):
             unwanted += await self._retract_some()
-            await asyncio.sleep(0)  # what came meanwhile goes before
+            await asyncio.sleep(0)  # what arrived meanwhile goes first
         return tuple(unwanted)
 
     async def _retract_some(self) -> tuple[str, ...]:
@@ -160,21 +160,21 @@ class HostLink:
         return unwanted
 
     async def _withdraw(self, uris: tuple[str, ...]) -> None:
-        self._sync.withdrawn(uris)
-        if not await self._say(CloseRequest(self.client_id, uris)):
-            self._sync.not_withdrawn(uris)
+        self._sync.closed(uris)
+        if not await self._close(CloseRequest(self.client_id, uris)):
+            self._sync.not_closed(uris)
 
     async def leave(self) -> None:
-        """The editor goes: the host may forget its documents."""
-        await self._say(CloseRequest(self.client_id))
+        """The editor exits: the host may close its documents."""
+        await self._close(CloseRequest(self.client_id))
         await self._search.leave()
 
     async def _events(
         self, client: HostClient, request: CompleteRequest, snapshot: Snapshot
     ) -> AsyncGenerator[CompleteEvent]:
-        """One attempt; what is sent along counts as held once the host answers.
+        """One attempt; what is sent with it counts as held once the host responds.
 
-        The request may have waited for long: its document is judged again.
+        The request may have waited for long, so its document is judged again.
         """
         if time.monotonic() - self._judged_at > _JUDGE_S:
             await self._retract_some()
@@ -205,10 +205,10 @@ class HostLink:
         self._sync.leave()
         await self._search.lost(client)
 
-    async def _say(self, request: CloseRequest) -> bool:
-        """Whether the host has heard it."""
+    async def _close(self, request: CloseRequest) -> bool:
+        """Have the host close documents; whether it received that."""
         if self._search.client is not None:
             with suppress(HostGoneError, HostRefusedError, TimeoutError):
-                await asyncio.wait_for(self._search.client.close_buffers(request), _FAREWELL_S)
+                await asyncio.wait_for(self._search.client.close_buffers(request), _CLOSE_S)
                 return True
         return False

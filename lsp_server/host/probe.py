@@ -10,7 +10,7 @@ import msgspec
 
 from engine.host.protocol import Problem, Status
 from lsp_server.host.address import HostAddress, host_address
-from lsp_server.host.answer_body import body_of
+from lsp_server.host.response_body import body_of
 from lsp_server.settings import Settings
 
 

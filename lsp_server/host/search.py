@@ -1,4 +1,4 @@
-"""The search for a host: found or started, followed while it loads, looked for again when lost."""
+"""The search for a host: found or started, followed while it loads, searched again when lost."""
 
 import asyncio
 import logging
@@ -15,7 +15,7 @@ from lsp_server.host.client import HostClient, HostRefusedError
 _LOG = logging.getLogger(__name__)
 _POLL_S = 0.1
 _RETRY_S = 2.0  # before a host that could not be reached is tried again
-_LONGEST_RETRY_S = 60.0  # where nobody asks for it
+_LONGEST_RETRY_S = 60.0  # while nobody needs it
 _REQUEST_S = 60.0
 _PASSING = ("searching", "loading")  # states that become others by themselves
 _STOPPED = Problem("", "the completion host stopped answering")
@@ -26,15 +26,15 @@ LinkState = Literal["searching", "loading", "ready", "failed", "unreachable"]
 
 @dataclass(frozen=True, slots=True)
 class LinkReport:
-    """What is known of the host: its status, where it told one, and what is wrong with it."""
+    """What is known of the host: its status, if it sent one, and what is wrong with it."""
 
     state: LinkState = "searching"
     status: Status | None = None
-    problem: Problem | None = None  # without a code where the host does not answer
+    problem: Problem | None = None  # without a code if the host does not answer
 
     @property
     def percentage(self) -> int | None:
-        """How much of what the host does before it is ready is done, where that is known."""
+        """How much of the loading is done, where that is known."""
         now = self.status.progress if self.status else None
         return min(100, 100 * now.done // now.total) if now and now.total else None
 
@@ -43,9 +43,9 @@ Watch = Callable[[LinkReport], None]
 
 
 class HostSearch:
-    """Keeps a client of a host that is ready, as far as there is one.
+    """Holds a client of a host that is ready, if there is one.
 
-    `find` finds or starts it; `watch` hears of each change. Nothing ends the search but `leave`.
+    `find` finds or starts it; `watch` is called at each change. Only `leave` ends the search.
     """
 
     def __init__(self, find: FindHost, watch: Watch) -> None:
@@ -63,7 +63,7 @@ class HostSearch:
         return self._report.state
 
     def begin(self) -> None:
-        """Search in the background; where that is under way, try soon."""
+        """Search in the background; if that is under way, try soon."""
         self._wanted.set()
         if self._task is None or self._task.done():
             if self.state not in _PASSING:
@@ -71,9 +71,9 @@ class HostSearch:
             self._task = asyncio.create_task(self._search())
 
     async def ready(self, limit_s: float, stands: Callable[[], bool] = lambda: True) -> LinkState:
-        """Wait while a host is looked for or loads its model, and tell what came of it.
+        """Wait while a host is searched for or loads its model; the state in which that ends.
 
-        `stands` is asked at each change whether it is still worth the wait.
+        `stands` is called at each change: whether it is still worth the wait.
         """
         self._wanted.set()
         with suppress(TimeoutError):
@@ -83,21 +83,21 @@ class HostSearch:
         return self.state
 
     async def lost(self, client: HostClient) -> None:
-        """A host stopped answering: look for another."""
+        """A host stopped answering: search for another."""
         if self.client is client:
             self.client = None
-            self._enter(LinkReport(problem=_STOPPED))
+            self._change(LinkReport(problem=_STOPPED))
             self.begin()
             await client.close()
 
     async def restart(self) -> None:
-        """Leave the host for the one that is found now; who waits goes on waiting."""
+        """Leave the host for the one that is found now; requests keep waiting."""
         await self._end()
         self._report = LinkReport()
         self.begin()
 
     async def leave(self) -> None:
-        """Search no longer; who waits hears that there is no host."""
+        """Stop the search; for waiting requests there is no host."""
         self._report = LinkReport("unreachable")
         self._wake()
         await self._end()
@@ -111,7 +111,7 @@ class HostSearch:
             await client.close()
 
     async def _search(self) -> None:
-        """Try until a host is ready, at growing intervals, but soon after it is asked for."""
+        """Try until a host is ready, at growing intervals, but soon when it is needed."""
         delay = _RETRY_S
         while not await self._attempt():
             await asyncio.sleep(_RETRY_S)
@@ -128,9 +128,9 @@ class HostSearch:
             if await self._becomes_ready(client):
                 client = None  # it is kept
                 return True
-        except Exception as error:  # noqa: BLE001 - full disks, odd files: all may pass
+        except Exception as error:  # noqa: BLE001 - full disks, odd files: all of it may pass
             _LOG.info("no host yet", exc_info=error)
-            self._enter(LinkReport("unreachable", problem=_problem(error)))
+            self._change(LinkReport("unreachable", problem=_problem(error)))
         finally:
             if client is not None:
                 await client.close()
@@ -143,13 +143,13 @@ class HostSearch:
             state: LinkState = "searching" if status.state == "stopping" else status.state
             if state == "ready":
                 self.client = client  # before those who wait are woken
-            self._enter(LinkReport(state, status, status.problem))
+            self._change(LinkReport(state, status, status.problem))
             if state != "loading":
                 return state == "ready"
             await asyncio.sleep(_POLL_S)
 
-    def _enter(self, report: LinkReport) -> None:
-        """Wake who waits for a change, and tell who watches."""
+    def _change(self, report: LinkReport) -> None:
+        """Wake the waiting requests, and call the watcher."""
         self._report = report
         self._wake()
         try:

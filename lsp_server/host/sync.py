@@ -1,4 +1,4 @@
-"""What a host has to be told before it completes, and what it holds already."""
+"""What to send a host before it completes, and what it holds already."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
@@ -23,7 +23,7 @@ class Syncs(NamedTuple):
 class HostSync:
     """Follows what one host holds of the documents.
 
-    Only what the host has answered to counts as held. Where that is wrong, it says so (409), and
+    Only what the host has acknowledged counts as held. If that is wrong, it says so (409), and
     everything is sent anew.
     """
 
@@ -37,58 +37,58 @@ class HostSync:
         self._may_send = may_send
         self._path_of = path_of
         self._held: dict[str, int] = {}
-        # What the host may hold at some version; what was judged longest ago comes first.
-        self._told: dict[str, None] = {}
+        # The documents that the host may hold; the one judged longest ago comes first.
+        self._sent: dict[str, None] = {}
 
     def syncs(self, snapshot: Snapshot) -> Syncs:
         """What brings the host to a snapshot, and to the present state of all other documents."""
         sent = [snapshot, *self._others(snapshot.uri)]
         buffers = [sync for one in sent if (sync := self._sync(one)) is not None]
         versions = {one.uri: _host_version(one) for one in sent}
-        self._told.update(dict.fromkeys(versions))
+        self._sent.update(dict.fromkeys(versions))
         return Syncs(_host_version(snapshot), tuple(buffers), versions)
 
     def taken(self, syncs: Syncs) -> None:
-        """The host has answered: it holds these versions."""
+        """The host has acknowledged them: it holds these versions."""
         self._held.update(syncs.versions)
 
     def knows(self, uri: str) -> bool:
         """Whether the host may hold a document."""
-        return uri in self._told
+        return uri in self._sent
 
     @property
-    def num_told(self) -> int:
+    def num_sent(self) -> int:
         """How many documents the host may hold."""
-        return len(self._told)
+        return len(self._sent)
 
     def unwanted(self, most: int | None = None) -> tuple[str, ...]:
-        """What the host may hold and is not to: closed documents, and those that are hidden now.
+        """What the host may hold but must not: closed documents, and those that are hidden now.
 
-        Only so many are judged, those first that have not been for the longest time.
+        At most `most` are judged, beginning with the one judged longest ago.
         """
-        judged = list(islice(self._told, most))
+        judged = list(islice(self._sent, most))
         for uri in judged:
-            self._told[uri] = self._told.pop(uri)
+            self._sent[uri] = self._sent.pop(uri)
         return tuple(uri for uri in judged if not self._is_wanted(uri))
 
-    def withdrawn(self, uris: Iterable[str]) -> None:
-        """The host is asked to forget documents."""
+    def closed(self, uris: Iterable[str]) -> None:
+        """The host is being asked to close documents."""
         for uri in uris:
-            self._told.pop(uri, None)
+            self._sent.pop(uri, None)
             self._held.pop(uri, None)
 
-    def not_withdrawn(self, uris: Iterable[str]) -> None:
-        """The host has not heard of it."""
-        self._told.update(dict.fromkeys(uris))
+    def not_closed(self, uris: Iterable[str]) -> None:
+        """The host did not receive that."""
+        self._sent.update(dict.fromkeys(uris))
 
     def forget_all(self) -> None:
-        """The host does not hold what we thought."""
+        """The host does not hold what it should."""
         self._held.clear()
 
     def leave(self) -> None:
-        """The host is another one from now on."""
+        """There will be another host."""
         self._held.clear()
-        self._told.clear()
+        self._sent.clear()
 
     def _is_wanted(self, uri: str) -> bool:
         snapshot = self._documents.snapshot(uri)
@@ -106,7 +106,7 @@ class HostSync:
                 yield snapshot
 
     def _sync(self, snapshot: Snapshot) -> BufferSync | None:
-        """What brings the host to a snapshot; None where it is there already."""
+        """What brings the host to a snapshot; None if it holds that already."""
         uri, held = snapshot.uri, self._held.get(snapshot.uri)
         version = _host_version(snapshot)
         if held == version:
@@ -119,7 +119,7 @@ class HostSync:
         return BufferSync(*about, lines=_sendable(snapshot.lines))
 
     def _splices(self, snapshot: Snapshot, base_version: int) -> tuple[LineSplice, ...] | None:
-        """What leads from a version to the snapshot, if that is still the present text."""
+        """What leads from a version to the snapshot, if that is still the current text."""
         now = self._documents.snapshot(snapshot.uri)
         if not isinstance(now, Snapshot) or _host_version(now) != _host_version(snapshot):
             return None

@@ -1,4 +1,4 @@
-"""A file that holds a token: read only where it is a secret that is worth the name."""
+"""A file that holds a token: read only if it is secret, and long enough to be one."""
 
 import os
 import stat
@@ -12,7 +12,7 @@ _MAKE = "python3 -c 'import secrets; print(secrets.token_urlsafe(32))' makes one
 
 
 def read_token(path: Path, name: str) -> str:
-    """The token in a file that people know as `name`. Raises ConfigurationError."""
+    """The token in the file that the option or setting `name` gives. Raises ConfigurationError."""
     try:
         content = _read(path, f"{name} {path}")
         token = content.decode().strip()
@@ -33,7 +33,7 @@ def _read(path: Path, called: str) -> bytes:
     with open(path, "rb", opener=_open_at_once) as file:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
-            raise ConfigurationError(f"{called} is no regular file")
+            raise ConfigurationError(f"{called} is not a regular file")
         if stat.S_IMODE(found.st_mode) & 0o077:
             mode = f"mode {stat.S_IMODE(found.st_mode):04o}"
             raise ConfigurationError(
@@ -46,5 +46,5 @@ def _read(path: Path, called: str) -> bytes:
 
 
 def _open_at_once(path: str, flags: int) -> int:
-    """Open without waiting, as for the other end of a pipe that stands in the file's place."""
+    """Open without waiting for the other end, if the file is a pipe."""
     return os.open(path, flags | os.O_NONBLOCK)

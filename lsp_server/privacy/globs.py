@@ -1,7 +1,7 @@
-"""Patterns of `.gitignore` as git reads them, with a bound to the work that they may ask for.
+"""Patterns of `.gitignore` as git reads them, with a bound to the budget that they may ask for.
 
 A pattern is a repository's word. Regular expressions made of it can take for ever, so it is
-matched with one place to return to, the last star: time grows with pattern times name at most.
+matched with one position to return to, the last star: time grows with pattern times name at most.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,21 +23,21 @@ _POSIX: dict[str, Callable[[str], bool]] = {
 }
 
 
-class TooMuchWorkError(Exception):
+class MatchBudgetError(Exception):
     """Patterns cannot be judged in the time that there is."""
 
 
-class Work:
+class MatchBudget:
     """Counts down what may still be done."""
 
     def __init__(self, steps: int = _WORK) -> None:
         self._left = steps
 
     def spend(self, steps: int) -> None:
-        """Raises TooMuchWorkError where that is too much."""
+        """Raises MatchBudgetError where that is too much."""
         self._left -= steps
         if self._left < 0:
-            raise TooMuchWorkError
+            raise MatchBudgetError
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,9 @@ class _Class:
     tests: tuple[Callable[[str], bool], ...] = ()
     is_negated: bool = True
 
-    def accepts(self, character: str, work: Work) -> bool:
+    def accepts(self, character: str, budget: MatchBudget) -> bool:
         """Whether it is of this class."""
-        work.spend(len(self.tests))
+        budget.spend(len(self.tests))
         return any(test(character) for test in self.tests) != self.is_negated
 
 
@@ -78,14 +78,14 @@ class Glob:
     is_of_folders: bool
     is_of_names: bool
 
-    def matches(self, parts: Sequence[str], work: Work, *, is_folder: bool) -> bool:
-        """Whether it names the path below its list's folder. Raises TooMuchWorkError."""
-        work.spend(1)
+    def matches(self, parts: Sequence[str], budget: MatchBudget, *, is_folder: bool) -> bool:
+        """Whether it names the path below its list's folder. Raises MatchBudgetError."""
+        budget.spend(1)
         if self.is_of_folders and not is_folder:
             return False
         if self.is_of_names:
-            return _is_name(self.segments[0], parts[-1], work)
-        return _follows(self.segments, parts, work, _is_name)
+            return _is_name(self.segments[0], parts[-1], budget)
+        return _follows(self.segments, parts, budget, _is_name)
 
 
 class GlobList:
@@ -95,21 +95,23 @@ class GlobList:
         self._globs = tuple(globs)[::-1]
 
     @classmethod
-    def of(cls, lines: Iterable[str], work: Work) -> "GlobList":
-        """Read the lines of a list. Raises TooMuchWorkError where they are too many or too long."""
+    def of(cls, lines: Iterable[str], budget: MatchBudget) -> "GlobList":
+        """Read the lines of a list. Raises MatchBudgetError where they are too many or too long."""
         globs = []
         for line in lines:
-            work.spend(len(line))
+            budget.spend(len(line))
             if (glob := _glob(line)) is not None:
                 globs.append(glob)
         if len(globs) > MAX_PATTERNS:
-            raise TooMuchWorkError
+            raise MatchBudgetError
         return cls(globs)
 
-    def decision(self, parts: Sequence[str], work: Work, *, is_folder: bool) -> bool | None:
+    def decision(
+        self, parts: Sequence[str], budget: MatchBudget, *, is_folder: bool
+    ) -> bool | None:
         """True names the path, False takes it back, None says nothing of it."""
         for glob in self._globs:
-            if glob.matches(parts, work, is_folder=is_folder):
+            if glob.matches(parts, budget, is_folder=is_folder):
                 return not glob.takes_back
         return None
 
@@ -146,9 +148,9 @@ def _segments(body: str) -> Iterator[_Segment]:
         yield from body.split("/")
         return
     tokens: list[_Token] = []
-    place = 0
-    while place < len(body):
-        token, place = _token(body, place)
+    index = 0
+    while index < len(body):
+        token, index = _token(body, index)
         if token == "/":
             yield _segment(tokens)
             tokens = []
@@ -164,57 +166,57 @@ def _segment(tokens: list[_Token]) -> _Segment:
     return "".join(plain) if len(plain) == len(tokens) else tuple(tokens)
 
 
-def _token(body: str, place: int) -> tuple[_Token, int]:
-    """The token at a place, and where the next one begins. Raises _NonsenseError."""
-    sign = body[place]
+def _token(body: str, index: int) -> tuple[_Token, int]:
+    """The token at an index, and where the next one begins. Raises _NonsenseError."""
+    sign = body[index]
     if sign == "*":
-        return _STAR, place + 1
+        return _STAR, index + 1
     if sign == "?":
-        return _ANY, place + 1
+        return _ANY, index + 1
     if sign == "[":
-        return _class(body, place + 1)
+        return _class(body, index + 1)
     if sign == "\\":
-        if place + 1 == len(body):
+        if index + 1 == len(body):
             raise _NonsenseError
-        return body[place + 1], place + 2
-    return sign, place + 1
+        return body[index + 1], index + 2
+    return sign, index + 1
 
 
-def _class(body: str, place: int) -> tuple[_Class, int]:
+def _class(body: str, index: int) -> tuple[_Class, int]:
     """What stands between brackets. Raises _NonsenseError."""
-    is_negated = body[place : place + 1] in ("!", "^")
-    place += is_negated
+    is_negated = body[index : index + 1] in ("!", "^")
+    index += is_negated
     tests: list[Callable[[str], bool]] = []
-    first = place
-    while place == first or body[place : place + 1] != "]":
-        test, place = _member(body, place)
+    first = index
+    while index == first or body[index : index + 1] != "]":
+        test, index = _member(body, index)
         tests.append(test)
-    return _Class(tuple(tests), is_negated), place + 1
+    return _Class(tuple(tests), is_negated), index + 1
 
 
-def _member(body: str, place: int) -> tuple[Callable[[str], bool], int]:
+def _member(body: str, index: int) -> tuple[Callable[[str], bool], int]:
     """A character, a range of them, or `[:alpha:]` and its kind. Raises _NonsenseError."""
-    if body.startswith("[:", place):
-        end = body.find(":]", place + 2)
-        test = _POSIX.get(body[place + 2 : max(end, place)])
+    if body.startswith("[:", index):
+        end = body.find(":]", index + 2)
+        test = _POSIX.get(body[index + 2 : max(end, index)])
         if test is None:
             raise _NonsenseError
         return test, end + 2
-    low, place = _literal(body, place)
-    if body[place : place + 1] != "-" or body[place + 1 : place + 2] in ("]", ""):
-        return low.__eq__, place
-    high, place = _literal(body, place + 1)
-    return lambda character: low <= character <= high, place
+    low, index = _literal(body, index)
+    if body[index : index + 1] != "-" or body[index + 1 : index + 2] in ("]", ""):
+        return low.__eq__, index
+    high, index = _literal(body, index + 1)
+    return lambda character: low <= character <= high, index
 
 
-def _literal(body: str, place: int) -> tuple[str, int]:
-    place += body.startswith("\\", place)
-    if place >= len(body):
+def _literal(body: str, index: int) -> tuple[str, int]:
+    index += body.startswith("\\", index)
+    if index >= len(body):
         raise _NonsenseError
-    return body[place], place + 1
+    return body[index], index + 1
 
 
-def _is_name(segment: _Segment, name: str, work: Work) -> bool:
+def _is_name(segment: _Segment, name: str, budget: MatchBudget) -> bool:
     if isinstance(segment, str):
         return segment == name
     if isinstance(segment, _Star):
@@ -224,35 +226,35 @@ def _is_name(segment: _Segment, name: str, work: Work) -> bool:
         return False
     if isinstance(last, str) and name[-1:] != last:
         return False
-    return _follows(segment, name, work, _is_character)
+    return _follows(segment, name, budget, _is_character)
 
 
-def _is_character(token: _Token, character: str, work: Work) -> bool:
+def _is_character(token: _Token, character: str, budget: MatchBudget) -> bool:
     if isinstance(token, _Class):
-        return token.accepts(character, work)
+        return token.accepts(character, budget)
     return token == character
 
 
 def _follows(
     pattern: Sequence[_Part],
     text: Sequence[str],
-    work: Work,
-    is_like: Callable[[_Part, str, Work], bool],
+    budget: MatchBudget,
+    is_like: Callable[[_Part, str, MatchBudget], bool],
 ) -> bool:
     """Match part by part; a star takes as little as it can, and the last one takes more."""
-    place = at = 0
+    part_index = index = 0
     star, resume = -1, 0
-    while at < len(text):
-        work.spend(1)
-        part = pattern[place] if place < len(pattern) else None
+    while index < len(text):
+        budget.spend(1)
+        part = pattern[part_index] if part_index < len(pattern) else None
         if part is _STAR:
-            star, resume = place, at
-            place += 1
-        elif part is not None and is_like(part, text[at], work):
-            place, at = place + 1, at + 1
+            star, resume = part_index, index
+            part_index += 1
+        elif part is not None and is_like(part, text[index], budget):
+            part_index, index = part_index + 1, index + 1
         elif star >= 0:
             resume += 1
-            place, at = star + 1, resume
+            part_index, index = star + 1, resume
         else:
             return False
-    return all(part is _STAR for part in pattern[place:])
+    return all(part is _STAR for part in pattern[part_index:])

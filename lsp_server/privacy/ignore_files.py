@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple, TypeVar
 
-from lsp_server.privacy.globs import GlobList, TooMuchWorkError, Work
+from lsp_server.privacy.globs import GlobList, MatchBudget, MatchBudgetError
 from lsp_server.reasons import Reason
 
 IGNORE_FILES = (".gitignore", ".foregramignore")  # in one folder the second has the last word
@@ -60,23 +60,23 @@ class IgnoreFiles:
         return known[1]
 
     def _judge(self, folders: list[Path], stamps: _Stamps, parts: tuple[str, ...]) -> Reason | None:
-        work, count = Work(), len(IGNORE_FILES)
+        budget, count = MatchBudget(), len(IGNORE_FILES)
         try:
             lists = [
-                self._patterns(folder, stamps[count * depth : count * (depth + 1)], work)
+                self._patterns(folder, stamps[count * depth : count * (depth + 1)], budget)
                 for depth, folder in enumerate(folders)
             ]
-            return Reason.IGNORED_FILE if is_ignored(lists, parts, work) else None
-        except (TooMuchWorkError, UnusableListError):
+            return Reason.IGNORED_FILE if is_ignored(lists, parts, budget) else None
+        except (MatchBudgetError, UnusableListError):
             return Reason.UNCLEAR_IGNORE_FILE
 
-    def _patterns(self, folder: Path, stamps: _Stamps, work: Work) -> GlobList | None:
+    def _patterns(self, folder: Path, stamps: _Stamps, budget: MatchBudget) -> GlobList | None:
         known = self._read.get(folder)
         if known is None or known[0] != stamps:
             files = zip(IGNORE_FILES, stamps, strict=True)
             texts = [_text(folder / name, at) for name, at in files if at is not None]
             lines = [line for text in texts for line in text.split("\n")]
-            known = stamps, GlobList.of(lines, work) if texts else None
+            known = stamps, GlobList.of(lines, budget) if texts else None
         _keep(self._read, folder, known, _MAX_FOLDERS)
         return known[1]
 
@@ -90,30 +90,30 @@ class SettingGlobs:
     def __init__(self, patterns: Iterable[str], *, unclear: bool) -> None:
         self._unclear = unclear
         self._globs: GlobList | None = None
-        with suppress(TooMuchWorkError):
-            self._globs = GlobList.of(patterns, Work())
+        with suppress(MatchBudgetError):
+            self._globs = GlobList.of(patterns, MatchBudget())
 
     def match(self, path: str) -> bool:
         """Whether they match a file's path."""
         if self._globs is None:
             return self._unclear
         try:
-            return is_ignored([self._globs], PurePosixPath(path).parts, Work())
-        except TooMuchWorkError:
+            return is_ignored([self._globs], PurePosixPath(path).parts, MatchBudget())
+        except MatchBudgetError:
             return self._unclear
 
 
-def is_ignored(lists: Sequence[GlobList | None], parts: Sequence[str], work: Work) -> bool:
+def is_ignored(lists: Sequence[GlobList | None], parts: Sequence[str], budget: MatchBudget) -> bool:
     """Whether lists, one for each folder from the first on, name a file.
 
     In an ignored folder no file can be taken back, so each folder on the way is asked first.
-    Raises TooMuchWorkError.
+    Raises MatchBudgetError.
     """
-    return any(_is_named(lists, parts, count, work) for count in range(1, len(parts) + 1))
+    return any(_is_named(lists, parts, count, budget) for count in range(1, len(parts) + 1))
 
 
 def _is_named(
-    lists: Sequence[GlobList | None], parts: Sequence[str], count: int, work: Work
+    lists: Sequence[GlobList | None], parts: Sequence[str], count: int, budget: MatchBudget
 ) -> bool:
     """The first `count` parts are ignored: the nearest list that says anything decides."""
     is_folder = count < len(parts)
@@ -121,7 +121,7 @@ def _is_named(
         patterns = lists[depth]
         if patterns is None:
             continue
-        decision = patterns.decision(parts[depth:count], work, is_folder=is_folder)
+        decision = patterns.decision(parts[depth:count], budget, is_folder=is_folder)
         if decision is not None:
             return decision
     return False

@@ -32,7 +32,7 @@ def test_of_a_name_without_end_a_piece_is_repeated(name):
         ("gpt", "known are 0.5b, 1.5b", []),
         ("./tiny", "write the whole path", []),
         ("FOLDER/nothing", "there is no", []),
-        ("FOLDER/notes.txt", "is no .gguf file", []),
+        ("FOLDER/notes.txt", "is not a .gguf file", []),
         ("FOLDER", "holds no config.json", []),
     ],
 )

@@ -16,8 +16,8 @@ def asked(monkeypatch, tmp_path):
         monkeypatch.setenv(name, str(tmp_path))
     times = []
 
-    async def ensure_host(_, *, asked_at):
-        times.append(asked_at)
+    async def ensure_host(_, *, wanted_at):
+        times.append(wanted_at)
 
     monkeypatch.setattr(module, "ensure_host", ensure_host)
     session = Session(Documents(), Layer("command line", {}), lambda _: None, lambda: None)

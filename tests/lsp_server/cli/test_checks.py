@@ -50,7 +50,7 @@ def test_a_model_on_disk_is_looked_at(tmp_path):
     assert check_model(str(weights)).what == f"there is no {weights}"
     weights.touch()
     assert check_model(str(weights)).state == "ok"
-    assert check_model(str(tmp_path / "config.json")).what.endswith("is no .gguf file")
+    assert check_model(str(tmp_path / "config.json")).what.endswith("is not a .gguf file")
 
 
 def test_a_folder_here_is_no_model_of_the_hub(tmp_path, monkeypatch):

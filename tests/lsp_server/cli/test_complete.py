@@ -11,8 +11,8 @@ import pytest
 
 from engine import CompletionRequest, FinishReason
 from engine.errors import InputError
-from lsp_server.cli.complete import Cursor, JsonObject, complete, open_buffers, refuse_hidden
-from lsp_server.cli.source_file import SourceFile
+from lsp_server.cli.complete import JsonObject, complete, open_buffers, refuse_hidden
+from lsp_server.cli.source_file import Location, SourceFile
 from lsp_server.cli.terminal import PlainText
 from lsp_server.privacy.hidden_files import HiddenFiles
 from lsp_server.reasons import HIDING, Reason
@@ -48,8 +48,10 @@ def source(line_end="\n"):
 def test_a_cursor_splits_the_file(tmp_path):
     path = tmp_path / "a.py"
     path.write_bytes(b"one\r\ntwo\r\n")
-    cursor = Cursor.at(f"{path}:2:2")
-    assert (cursor.prefix, cursor.suffix) == ("one\nt", "wo\n")
+    location = Location.parse(f"{path}:2:2")
+    text = SourceFile.read(location.path).text
+    offset = location.offset_in(text)
+    assert (text[:offset], text[offset:]) == ("one\nt", "wo\n")
 
 
 def test_open_buffers_keep_their_order_and_leave_the_edited_file_out(tmp_path):

@@ -140,7 +140,7 @@ def test_a_host_that_cannot_be_started_is_a_failure_with_its_last_words(
     found, status = examined(start=True)
     assert status == 1
     assert "the stub has no model" in found["host"]["what"]
-    assert found["host"]["advice"] == "`foregram logs` tells more"
+    assert found["host"]["advice"] == "`foregram logs` says more"
 
 
 def test_a_host_with_another_token_should_be_stopped(stub, examined):

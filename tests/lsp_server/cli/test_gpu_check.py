@@ -52,7 +52,7 @@ def test_the_least_capability_is_the_engines():
 
 def test_the_engine_is_asked_in_a_process_of_its_own():
     code = "import sys\nfrom lsp_server.cli import gpu_check\n"
-    code += "assert gpu_check._said(sys.executable, *gpu_check._PROBE, 'auto')\n"
+    code += "assert gpu_check._output(sys.executable, *gpu_check._PROBE, 'auto')\n"
     code += "assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -94,7 +94,7 @@ def test_without_nvidia_smi_a_gpu_that_the_engine_takes_is_found(node, monkeypat
 def test_without_nvidia_smi_it_says_what_it_cannot_tell(node, device, state):
     check = check_gpu(device)
     assert check.state == state
-    assert f"{node} may be one that it could use, which only nvidia-smi tells" in check.what
+    assert f"{node} may be one that it could use, which only nvidia-smi can tell" in check.what
 
 
 def test_in_wsl_a_node_alone_is_no_reason_for_a_warning(node, monkeypatch):

@@ -166,5 +166,5 @@ def test_logs_can_follow_what_is_printed_next(stub, capsys, monkeypatch):
 
 def test_the_log_of_a_remote_host_is_elsewhere(stub):
     settings = msgspec.structs.replace(stub.settings, host_url="https://gpu.example.org")
-    with pytest.raises(HostError, match="is where that runs"):
+    with pytest.raises(HostError, match="is on that machine"):
         show_logs(words(), settings)

@@ -73,7 +73,7 @@ def test_a_missing_file_a_folder_and_a_device_are_refused(tmp_path):
         SourceFile.read(tmp_path / "missing.py")
     with pytest.raises(InputError, match="is a folder"):
         SourceFile.read(tmp_path)
-    with pytest.raises(InputError, match="no regular file"):
+    with pytest.raises(InputError, match="not a regular file"):
         SourceFile.read(Path("/dev/null"))
 
 

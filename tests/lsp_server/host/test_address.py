@@ -40,7 +40,7 @@ def test_a_remote_host_that_is_not_there_is_named_by_its_url(stub):
 
 @pytest.mark.parametrize("token", ["zwölf", "one\ntwo"])
 def test_a_token_that_no_header_can_carry_is_refused_and_not_shown(token):
-    with pytest.raises(ConfigurationError, match="no line of ASCII") as error:
+    with pytest.raises(ConfigurationError, match="not a line of ASCII") as error:
         HostAddress(token)
     assert token not in str(error.value)
 
@@ -89,7 +89,7 @@ def test_a_token_that_others_could_read_is_not_used(stub):
 )
 def test_a_host_elsewhere_without_tls_is_refused_unless_the_settings_say_so(stub, url):
     settings = msgspec.structs.replace(stub.settings, host_url=url, token="secret")
-    with pytest.raises(ConfigurationError, match="is not encrypted, so that others could read"):
+    with pytest.raises(ConfigurationError, match="is not encrypted, so others could read"):
         host_address(settings)
     settings = msgspec.structs.replace(settings, insecure_http=True)
     assert host_address(settings).url == url
@@ -131,7 +131,7 @@ def test_without_a_host_there_is_a_reason(stub):
 
 def test_a_host_url_that_is_no_address_is_named(stub):
     settings = msgspec.structs.replace(stub.settings, host_url="http://a:port")
-    with pytest.raises(ConfigurationError, match="host_url http://a:port is no address"):
+    with pytest.raises(ConfigurationError, match="host_url http://a:port is not an address"):
         asyncio.run(host_status(settings))
 
 

@@ -21,7 +21,7 @@ from engine.host.protocol import (
     SyncRequest,
     Timings,
 )
-from lsp_server.host import answer_body
+from lsp_server.host import response_body
 from lsp_server.host.address import HostAddress
 from lsp_server.host.client import (
     HostClient,
@@ -126,7 +126,7 @@ async def test_buffers_status_and_feedback_go_their_way(tmp_path):
         await client.sync(SyncRequest("one", "/", (buffer("x"),)))
         assert (await client.status()).num_buffers == 1
         done = (await collected(client.complete(ask())))[-1]
-        await client.tell(Feedback("one", done.id, "accepted"))
+        await client.send(Feedback("one", done.id, "accepted"))
         await client.close_buffers(CloseRequest("one"))
         status = await client.status()
         assert (status.num_buffers, status.num_clients) == (0, 0)
@@ -142,7 +142,7 @@ async def test_a_refusal_comes_with_its_problem(tmp_path):
         with pytest.raises(HostRefusedError, match="there is no model 9000b") as refusal:
             await collected(client.complete(ask(buffer("x"))))
         with pytest.raises(HostRefusedError) as unknown:
-            await client.tell(Feedback("one", "nothing", "shown"))
+            await client.send(Feedback("one", "nothing", "shown"))
     assert refusal.value.problem.code == "model_not_found"
     assert unknown.value.problem.code == "unknown_completion"
 
@@ -260,13 +260,13 @@ async def told(said):
 
 
 async def test_an_answer_without_an_end_is_not_read_to_it(monkeypatch):
-    monkeypatch.setattr(answer_body, "MAX_ANSWER_BYTES", 100_000)
+    monkeypatch.setattr(response_body, "MAX_BODY_BYTES", 100_000)
     reasons = await told(b"\r\n" + b'{"type":"chunk","text":""}\n' * 100_000)
-    assert reasons.count("an answer of more than 100,000 bytes") == 2
+    assert reasons.count("a response of more than 100,000 bytes") == 2
 
 
 async def test_a_line_without_an_end_is_not_read_to_it(monkeypatch):
-    monkeypatch.setattr(answer_body, "MAX_LINE_BYTES", 100_000)
+    monkeypatch.setattr(response_body, "MAX_LINE_BYTES", 100_000)
     assert "a line of more than 100,000 bytes" in await told(b"\r\n" + b" " * 1_000_000)
 
 

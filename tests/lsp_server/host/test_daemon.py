@@ -22,7 +22,7 @@ from lsp_server.cli.doctor import _examine_host
 from lsp_server.cli.host_commands import show_status
 from lsp_server.host import daemon
 from lsp_server.host.address import HostError, host_address
-from lsp_server.host.daemon import ensure_host, read_log, serve_command, stop_host
+from lsp_server.host.daemon import ensure_host, serve_command, stop_host
 from lsp_server.host.failures import boot_s
 from lsp_server.host.probe import host_status
 from tests.support.local_host import stub_host
@@ -130,8 +130,8 @@ def test_a_stale_socket_is_no_obstacle(stub):
 def test_a_host_that_crashes_at_its_start_is_tried_twice_and_then_reported(stub):
     with pytest.raises(HostError) as error:
         ensure(stub, "--crash")
-    assert "has ended 2 times in a row: " in str(error.value)
-    assert "it is tried again after a minute" in str(error.value)
+    assert "crashed 2 times in a row: " in str(error.value)
+    assert "it is restarted after a minute" in str(error.value)
     assert "the stub has no model" in str(error.value)
     assert str(stub.folder.log_path) in str(error.value)
     assert len(stub.starts) == 2
@@ -158,7 +158,7 @@ def test_a_host_that_is_killed_again_and_again_is_started_after_ever_longer_paus
     for num_starts, pause_s in ((2, 60), (3, 300), (4, 3600), (5, 3600)):
         stub.folder.write_record(replace(stub.folder.read_record(), started_at=0.0))
         for _ in range(3):
-            with pytest.raises(HostError, match=f"has ended {num_starts} times in a row"):
+            with pytest.raises(HostError, match=f"crashed {num_starts} times in a row"):
                 ensure(stub)
         later(stub, pause_s - 5)
         with pytest.raises(HostError):
@@ -202,26 +202,26 @@ def test_a_person_who_asks_gets_one_more_start_at_once(stub):
     killed(stub)
     with pytest.raises(HostError):
         ensure(stub)
-    asked_at = boot_s()
-    asyncio.run(ensure_host(stub.settings, stub.command(), asked_at=asked_at))
+    wanted_at = boot_s()
+    asyncio.run(ensure_host(stub.settings, stub.command(), wanted_at=wanted_at))
     os.kill(answer(stub).status.pid, signal.SIGKILL)
     for _ in range(2):
         with pytest.raises(HostError, match="3 times in a row"):
-            asyncio.run(ensure_host(stub.settings, stub.command(), asked_at=asked_at))
+            asyncio.run(ensure_host(stub.settings, stub.command(), wanted_at=wanted_at))
     assert len(stub.starts) == 3
 
 
 def test_a_host_that_was_killed_cannot_say_so_and_its_log_does(stub):
-    with pytest.raises(HostError, match="ended by SIGKILL, as systems do where memory runs out"):
+    with pytest.raises(HostError, match="killed by SIGKILL, as systems do when memory runs out"):
         ensure(stub, "--kill")
 
 
 def test_status_says_why_there_is_no_host(stub, capsys):
     killed(stub)
     assert show_status(Namespace(json=False), stub.settings) == 1
-    assert "has ended by itself" in capsys.readouterr().err
+    assert "the completion host crashed" in capsys.readouterr().err
     [found] = asyncio.run(_examine_host(stub.settings, start=False))[1:]
-    assert "has ended by itself" in found.what
+    assert "the completion host crashed" in found.what
 
 
 def test_stopping_forgets_the_crashes(stub):
@@ -336,7 +336,7 @@ def test_a_host_that_listens_to_nothing_is_killed(stub, monkeypatch):
 
 def test_what_the_host_prints_is_in_the_log(stub):
     ensure(stub)
-    assert "GET /v1/status" in read_log(stub.settings, 1)[0]
+    assert "GET /v1/status" in stub.folder.read_log(1)[0]
 
 
 def test_a_remote_host_is_neither_started_nor_stopped(stub, tmp_path):

@@ -33,7 +33,7 @@ def test_what_was_sent_is_wanted_as_long_as_it_may_be_sent(documents):
     hidden.add(B)
     assert sync.unwanted() == (B,)
     assert sync.knows(B)
-    sync.withdrawn([B])
+    sync.closed([B])
     assert sync.unwanted() == ()
     assert not sync.knows(B)
     hidden.clear()
@@ -45,8 +45,8 @@ def test_a_document_that_is_closed_is_withdrawn_until_the_host_has_heard_it(docu
     sync = HostSync(documents, lambda _: True, str)
     sync.taken(sync.syncs(documents.snapshot(A)))
     documents.close(B)
-    sync.withdrawn([B])
-    sync.not_withdrawn([B])
+    sync.closed([B])
+    sync.not_closed([B])
     assert sync.unwanted() == (B,)
 
 

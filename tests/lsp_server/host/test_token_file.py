@@ -54,7 +54,7 @@ def test_what_is_no_token_is_refused_and_not_shown(path, content, reason):
 
 def test_a_pipe_or_a_folder_in_its_place_keeps_nobody_waiting(tmp_path):
     os.mkfifo(tmp_path / "pipe", 0o600)
-    with pytest.raises(ConfigurationError, match="is no regular file"):
+    with pytest.raises(ConfigurationError, match="is not a regular file"):
         read_token(tmp_path / "pipe", "token_file")
     with pytest.raises(ConfigurationError, match="cannot be read: Is a directory"):
         read_token(tmp_path, "token_file")

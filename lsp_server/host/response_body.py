@@ -1,15 +1,15 @@
-"""What a host answers, read within bounds: it may be anybody's machine."""
+"""The body of a host's response, read within bounds: it may be anybody's machine."""
 
 from collections.abc import AsyncIterator
 
 import httpx2
 
-MAX_ANSWER_BYTES = 16 * 2**20
+MAX_BODY_BYTES = 16 * 2**20
 MAX_LINE_BYTES = 2**20
 
 
-class AnswerTooLargeError(httpx2.HTTPError):
-    """More than a host has to say."""
+class ResponseTooLargeError(httpx2.HTTPError):
+    """More than a host of ours sends."""
 
 
 async def body_of(response: httpx2.Response) -> bytes:
@@ -23,7 +23,7 @@ async def lines_of(response: httpx2.Response) -> AsyncIterator[bytes]:
     async for part in _parts(response):
         *whole, rest = (rest + part).split(b"\n")
         if len(rest) > MAX_LINE_BYTES:
-            raise AnswerTooLargeError(f"a line of more than {MAX_LINE_BYTES:,} bytes")
+            raise ResponseTooLargeError(f"a line of more than {MAX_LINE_BYTES:,} bytes")
         for line in whole:
             yield line
     if rest:
@@ -31,10 +31,10 @@ async def lines_of(response: httpx2.Response) -> AsyncIterator[bytes]:
 
 
 async def _parts(response: httpx2.Response) -> AsyncIterator[bytes]:
-    """The body as it was sent: what is compressed, which we do not ask for, could be of any size."""
+    """The body as it was sent: a compressed one, which we do not accept, could be of any size."""
     num_bytes = 0
     async for part in response.aiter_raw():
         num_bytes += len(part)
-        if num_bytes > MAX_ANSWER_BYTES:
-            raise AnswerTooLargeError(f"an answer of more than {MAX_ANSWER_BYTES:,} bytes")
+        if num_bytes > MAX_BODY_BYTES:
+            raise ResponseTooLargeError(f"a response of more than {MAX_BODY_BYTES:,} bytes")
         yield part

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lsp_server.host.ask_again import AskAgain
+from lsp_server.host.retry import Retry
 from lsp_server.reasons import Reason
 
 
@@ -10,17 +10,17 @@ class Asking:
     """Counts how often the editor is told to ask again."""
 
     def __init__(self) -> None:
-        self.num_told = 0
-        self.ask_again = AskAgain(self._tell)
+        self.num_retries = 0
+        self.retry = Retry(self._count)
 
-    def _tell(self) -> None:
-        self.num_told += 1
+    def _count(self) -> None:
+        self.num_retries += 1
 
     def answered(
         self, reason: Reason | None, *, waited: bool = False, is_ready: bool = False
     ) -> None:
-        self.ask_again.opened()
-        self.ask_again.closed(reason, waited=waited, is_ready=is_ready)
+        self.retry.began()
+        self.retry.ended(reason, waited=waited, is_ready=is_ready)
 
 
 @pytest.mark.parametrize(
@@ -37,61 +37,61 @@ class Asking:
 def test_what_found_no_host_is_asked_again_once(reason):
     asking = Asking()
     asking.answered(reason)
-    assert asking.num_told == 0
-    asking.ask_again.host_is_ready()
-    asking.ask_again.host_is_ready()
-    assert asking.num_told == 1
+    assert asking.num_retries == 0
+    asking.retry.host_is_ready()
+    asking.retry.host_is_ready()
+    assert asking.num_retries == 1
 
 
 @pytest.mark.parametrize("reason", [Reason.DISABLED, Reason.SECRET_FILE, Reason.PROSE])
 def test_what_the_document_forbids_is_not_asked_again(reason):
     asking = Asking()
     asking.answered(reason)
-    asking.ask_again.host_is_ready()
-    assert asking.num_told == 0
+    asking.retry.host_is_ready()
+    assert asking.num_retries == 0
 
 
 @pytest.mark.parametrize("reason", [None, Reason.MODEL_SAID_NOTHING, Reason.CANCELLED])
 def test_what_a_host_answered_or_nobody_waits_for_is_not_asked_again(reason):
     asking = Asking()
     asking.answered(reason, is_ready=True)
-    asking.ask_again.host_is_ready()
-    assert asking.num_told == 0
+    asking.retry.host_is_ready()
+    assert asking.num_retries == 0
 
 
 def test_a_request_that_waits_brings_what_an_earlier_one_is_owed():
     asking = Asking()
-    asking.ask_again.opened()
+    asking.retry.began()
     asking.answered(Reason.CANCELLED)
-    asking.ask_again.host_is_ready()
-    asking.ask_again.closed(None, waited=True, is_ready=True)
-    asking.ask_again.host_is_ready()
-    assert asking.num_told == 0
+    asking.retry.host_is_ready()
+    asking.retry.ended(None, waited=True, is_ready=True)
+    asking.retry.host_is_ready()
+    assert asking.num_retries == 0
 
 
 def test_a_request_whose_text_changed_while_it_waited_is_asked_again_at_once():
     asking = Asking()
-    asking.ask_again.opened()
-    asking.ask_again.host_is_ready()
-    asking.ask_again.closed(Reason.SUPERSEDED, waited=True, is_ready=True)
-    assert asking.num_told == 1
+    asking.retry.began()
+    asking.retry.host_is_ready()
+    asking.retry.ended(Reason.SUPERSEDED, waited=True, is_ready=True)
+    assert asking.num_retries == 1
 
 
 def test_what_ends_every_host_is_not_asked_a_third_time_before_somebody_types():
     asking = Asking()
     for _ in range(3):
         asking.answered(Reason.HOST_UNREACHABLE)
-        asking.ask_again.host_is_ready()
-    assert asking.num_told == 1
-    asking.ask_again.typed()
-    asking.ask_again.host_is_ready()
-    assert asking.num_told == 2
+        asking.retry.host_is_ready()
+    assert asking.num_retries == 1
+    asking.retry.typed()
+    asking.retry.host_is_ready()
+    assert asking.num_retries == 2
 
 
 def test_after_a_suggestion_the_next_host_that_ends_is_asked_again():
     asking = Asking()
     for _ in range(2):
         asking.answered(Reason.HOST_UNREACHABLE)
-        asking.ask_again.host_is_ready()
+        asking.retry.host_is_ready()
         asking.answered(None, is_ready=True)
-    assert asking.num_told == 2
+    assert asking.num_retries == 2
