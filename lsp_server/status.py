@@ -151,7 +151,9 @@ class StatusLine:
             again = f"{problem}; searching for another one"
             return _State("Normal", again if problem else _SEARCHING, state)
         if report.state == "loading":
-            return _State("Normal", _loading(report.status), state, report.percentage)
+            name = report.status.requested_model
+            loading = f"loading {title_of(name) if name else 'the model'}"
+            return _State("Normal", loading, state, report.percentage)
         return self._running(report.status)
 
     def _running(self, status: Status) -> _State:
@@ -211,11 +213,6 @@ class StatusLine:
     def _notify(self, state: _State) -> None:
         if self.knows_status:
             self.server.protocol.notify("didChangeStatus", state.params(is_busy=self._is_busy))
-
-
-def _loading(status: Status) -> str:
-    name = status.requested_model
-    return f"loading {title_of(name) if name else 'the model'}"
 
 
 def _is_of(status: Status, wanted: str) -> bool:

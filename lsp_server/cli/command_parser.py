@@ -18,7 +18,8 @@ class CommandParser(argparse.ArgumentParser):
         """Reject an unknown word here, where the options are known that may have been meant."""
         words = sys.argv[1:] if args is None else args
         # Before a word that is missing is asked for: `foregram --vresion` lacks no command.
-        self._refuse([word for word in takewhile(_is_long, words) if not self._begins(word)])
+        options = takewhile(lambda word: word.startswith("--"), words)
+        self._refuse([word for word in options if not self._begins(word)])
         known, unknown = super().parse_known_args(words, namespace)
         self._refuse(unknown)
         return known, unknown
@@ -32,8 +33,8 @@ class CommandParser(argparse.ArgumentParser):
             return
         word = words[0].partition("=")[0]
         if not word.startswith("-"):
-            words = (str(one.metavar) for one in self._actions if not one.option_strings)
-            expected = " ".join([self.prog, *words])
+            names = (str(one.metavar) for one in self._actions if not one.option_strings)
+            expected = " ".join([self.prog, *names])
             self.error(f"`{word}` is one word too many: expected `{expected}`")
         self.error(f"there is no option `{word}`{_meant(word, self._option_string_actions)}")
 
@@ -85,10 +86,6 @@ def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
     return int(text)
-
-
-def _is_long(word: str) -> bool:
-    return word.startswith("--")
 
 
 def _meant(word: str, known: Iterable[str], *, listed: bool = False) -> str:

@@ -27,7 +27,8 @@ def check_gpu(device: str) -> Check:
     """Which GPU the engine uses, or why none; `device` is what the settings say."""
     if device == "cpu":
         return Check("gpu", "ok", "CPU, as device says")
-    sign = "nvidia-smi" if shutil.which("nvidia-smi") else _gpu_node()
+    node = next((node for node in GPU_NODES if Path(node).exists()), "")
+    sign = "nvidia-smi" if shutil.which("nvidia-smi") else node
     choice = _choice(device) if sign else _GpuChoice()
     if choice.gpu:
         return _chosen_gpu(choice.gpu)
@@ -55,10 +56,6 @@ def _choice(device: str) -> _GpuChoice:
         return msgspec.json.decode(said.rpartition("\n")[2], type=_GpuChoice)
     except msgspec.MsgspecError:
         return _GpuChoice()
-
-
-def _gpu_node() -> str:
-    return next((node for node in GPU_NODES if Path(node).exists()), "")
 
 
 def _driver_lack() -> str:

@@ -1,4 +1,4 @@
-"""`foregram bench lsp`: what an editor sees of the language server, measured from outside of it."""
+"""`foregram bench lsp`: the language server as an editor sees it, measured from outside."""
 
 import argparse
 import asyncio
@@ -65,7 +65,7 @@ _ROW = _SOURCE.split("\n").index("    {}")
 
 
 class BenchError(ForegramError):
-    """The language server did not do what the benchmark asks of it."""
+    """The language server did not do what the benchmark needs."""
 
     code = "bench_failed"
 
@@ -79,7 +79,7 @@ class Spread:
 
     @classmethod
     def of(cls, ms: list[float]) -> "Spread":
-        """Sum measurements up."""
+        """Summarize measurements."""
         cuts = quantiles(ms, n=100, method="inclusive")
         return cls(cuts[49], cuts[98])
 
@@ -117,13 +117,15 @@ class LspFigures:
 
 
 def bench_lsp(arguments: argparse.Namespace, settings: Settings, environ: Mapping[str, str]) -> int:
-    """Measure a server of one's own with a host of its own, or that of host_url, and print it."""
+    """Measure a new server with a new host, or that of host_url, and print the figures."""
     with TemporaryDirectory() as folder:
         own_host = msgspec.structs.replace(settings, runtime_folder=Path(folder) / "run")
         runtime = (own_host if settings.host_url is None else settings).runtime_folder
         own = {"FOREGRAM_RUNTIME": str(runtime), "FOREGRAM_NUM_CANDIDATES": "1"}
         if arguments.model:
-            own["FOREGRAM_MODEL"] = _whole(arguments.model)
+            is_path = kind_of(arguments.model) == "path"  # the server runs in another folder
+            path = path_of(arguments.model).absolute() if is_path else arguments.model
+            own["FOREGRAM_MODEL"] = str(path)
         command = [sys.executable, "-m", "lsp_server", "lsp", "--stdio"]
         try:
             figures = asyncio.run(measure_lsp(command, {**environ, **own}))
@@ -135,11 +137,6 @@ def bench_lsp(arguments: argparse.Namespace, settings: Settings, environ: Mappin
     else:
         Console().print(figures.table())
     return 0
-
-
-def _whole(model: str) -> str:
-    """A model's name; a path as the server wants it, which may stand in another folder."""
-    return str(path_of(model).absolute()) if kind_of(model) == "path" else model
 
 
 async def measure_lsp(command: list[str], environ: Mapping[str, str]) -> LspFigures:
@@ -176,8 +173,9 @@ class Editor:
         at_cursor = row is None
         row, column = (self.row, self.column) if row is None else (row, column)
         self._version += 1
-        place = types.Position(row, column)
-        change = types.TextDocumentContentChangePartial(types.Range(place, place), text)
+        position = types.Position(row, column)
+        where = types.Range(position, position)
+        change = types.TextDocumentContentChangePartial(where, text)
         document = types.VersionedTextDocumentIdentifier(self._version, uri)
         self._client.text_document_did_change(types.DidChangeTextDocumentParams(document, [change]))
         if at_cursor:
@@ -198,24 +196,24 @@ class Editor:
         return str(items[0].insert_text) if items else None
 
     async def last_cost(self) -> dict[str, Any]:
-        """What the host said of its last completion."""
+        """What the host reported of its last completion."""
         params = types.ExecuteCommandParams("foregram.cost")
         return dict(await self._client.workspace_execute_command_async(params) or {})
 
     async def ping(self) -> None:
-        """Wait until all that was said has been heard."""
+        """Wait until the server has handled all messages so far."""
         await self._client.workspace_execute_command_async(
             types.ExecuteCommandParams("foregram.why")
         )
 
     async def first_completion(self) -> str:
-        """Wait until the model is loaded and says something."""
+        """Wait until the model is loaded and completes something."""
         deadline = time.monotonic() + _READY_S
         while time.monotonic() < deadline:
             if text := await self.complete():
                 return text
             await asyncio.sleep(0.2)
-        raise BenchError("there is no completion; `foregram why` tells the reason")
+        raise BenchError("there is no completion; `foregram why` shows the reason")
 
 
 @asynccontextmanager
@@ -235,7 +233,7 @@ async def _editor(command: list[str], environ: Mapping[str, str]) -> AsyncIterat
 
 
 async def _initialize_ms(command: list[str], environ: Mapping[str, str]) -> float:
-    """From the start of a process to its answer; without the time that a client's types take."""
+    """From the start of a process to its response; without a client library's own time."""
     began = time.perf_counter()
     process = await asyncio.create_subprocess_exec(
         *command, env=dict(environ), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
@@ -264,7 +262,7 @@ async def _resident_mb(process_id: int) -> float:
 
 
 async def _type_along(editor: Editor, figures: LspFigures) -> None:
-    """Type what is shown, key by key; each answer should be the rest, at once."""
+    """Type what is shown, key by key; each response should be the rest, at once."""
     times: list[float] = []
     text = await editor.complete()
     while len(times) < _TYPED and text:
@@ -275,29 +273,29 @@ async def _type_along(editor: Editor, figures: LspFigures) -> None:
         if expected and text != expected:
             figures.num_flashes += 1
         if not expected:
-            times.pop()  # this one was not known before
+            times.pop()  # this one was not cached
     figures.type_through_ms = Spread.of(times)
 
 
 async def _overhead(editor: Editor, figures: LspFigures) -> None:
-    """What a request takes beyond the host's own time; each of another text."""
+    """What a request takes beyond the host's own time, for a new text each."""
     times: list[float] = []
     last = ""
     for number in range(_REQUESTS):
-        # No name that what runs ahead of the user could have guessed.
+        # A name that no prefetched completion could contain.
         editor.type(f"\n    {_NAMES[number % len(_NAMES)]}_{number * 37 % 101} = ")
         began = time.perf_counter()
         await editor.complete()
         whole = 1000 * (time.perf_counter() - began)
         cost = await editor.last_cost()
-        if cost["id"] != last:  # else it was known before
+        if cost["id"] != last:  # else it was cached
             times.append(whole - sum(cost["timings"].values()))
         last = cost["id"]
     figures.overhead_ms = Spread.of(times)
 
 
 async def _reuse(editor: Editor, figures: LspFigures) -> None:
-    """Tokens that are read again for a request like the last one."""
+    """Tokens that are prefilled again for a request like the last one."""
 
     async def prefilled() -> int:
         await editor.complete(invoked=True)
@@ -314,7 +312,7 @@ async def _reuse(editor: Editor, figures: LspFigures) -> None:
 
 
 async def _long_file(editor: Editor, figures: LspFigures) -> None:
-    """Edits of a long file; the answer to a command says when one is done."""
+    """Edits of a long file; the response to a command says when one is done."""
     await editor.open(_LONG_URI, "".join(f"value_{n} = {n}  # é\n" for n in range(_LONG_LINES)))
     await editor.ping()
     times = []

@@ -102,7 +102,7 @@ class HostSync:
                 continue
             if self._held.get(other) == _host_version(snapshot):
                 continue
-            if _num_chars(snapshot) <= _MOST_OTHER_CHARS and self._may_send(snapshot):
+            if sum(map(len, snapshot.lines)) <= _MOST_OTHER_CHARS and self._may_send(snapshot):
                 yield snapshot
 
     def _sync(self, snapshot: Snapshot) -> BufferSync | None:
@@ -132,10 +132,6 @@ class HostSync:
 def _host_version(snapshot: Snapshot) -> int:
     """Versions begin anew with each opening of a document; the host's do not."""
     return (snapshot.opening << _VERSION_BITS) + snapshot.version
-
-
-def _num_chars(snapshot: Snapshot) -> int:
-    return sum(map(len, snapshot.lines))
 
 
 def _sendable(lines: tuple[str, ...]) -> tuple[str, ...]:

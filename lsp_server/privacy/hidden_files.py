@@ -27,7 +27,8 @@ class _Path(NamedTuple):
     @classmethod
     def of(cls, path: Path, roots: list[Path]) -> "_Path":
         """Find the folder."""
-        root = max((one for one in roots if path.is_relative_to(one)), key=_depth, default=None)
+        around = [root for root in roots if path.is_relative_to(root)]
+        root = max(around, key=lambda root: len(root.parts), default=None)
         return cls(path, root, path.relative_to(root or path.anchor).as_posix())
 
 
@@ -79,7 +80,3 @@ def _real(path: Path) -> Path:
         return path.resolve()
     except (OSError, RuntimeError, ValueError):  # a circle of links, a name no system can hold
         return _plain(path)
-
-
-def _depth(path: Path) -> int:
-    return len(path.parts)

@@ -141,11 +141,9 @@ def _faults(root: Node) -> Iterator[Fault]:
     nodes = [root]
     while nodes:
         node = nodes.pop()
-        broken = [] if node.is_error or node.is_missing else _broken_children(node)
+        is_fault = node.is_error or node.is_missing
+        children = () if is_fault else node.children
+        broken = [child for child in children if child.has_error or child.is_missing]
         nodes += reversed(broken)
         if not broken and (node.is_missing or node.has_error):
             yield Fault(*node.start_point, node.type)
-
-
-def _broken_children(node: Node) -> list[Node]:
-    return [child for child in node.children if child.has_error or child.is_missing]

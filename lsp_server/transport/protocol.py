@@ -234,7 +234,11 @@ def tolerant_converter() -> cattrs.Converter:
     converter: cattrs.Converter = protocol.default_converter()  # type: ignore[no-untyped-call]
     # The inner one first: the outer one is compiled with what is registered by then.
     _register(converter, types.InlineCompletionContext, _with_trigger_kind)
-    _register(converter, types.InlineCompletionParams, _with_context)
+    _register(
+        converter,
+        types.InlineCompletionParams,
+        lambda params: {**params, "context": params.get("context") or {}},
+    )
     for message in (protocol.JsonRPCRequestMessage, JsonRPCNotification):
         converter.register_structure_hook(message, lambda value, cls: cls(**value))
     return converter
@@ -246,10 +250,6 @@ def _register(
     """Let `prepare` see the JSON object before `cls` is made of it."""
     structure = converter.get_structure_hook(cls)
     converter.register_structure_hook(cls, lambda value, cls: structure(prepare(value), cls))
-
-
-def _with_context(params: dict[str, Any]) -> dict[str, Any]:
-    return {**params, "context": params.get("context") or {}}
 
 
 def _with_trigger_kind(context: dict[str, Any]) -> dict[str, Any]:
