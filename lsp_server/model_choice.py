@@ -24,7 +24,7 @@ class Check(msgspec.Struct, frozen=True):
 
 
 def failure(name: str, error: Exception, advice: str = "") -> Check:
-    """A failed check. Unless there is `advice`, it is what an error says after its semicolon."""
+    """A failed check. Without `advice`, the advice is what the error says after its semicolon."""
     found, _, remedy = str(error).rpartition("; ")
     if advice or not found:
         return Check(name, "failed", str(error), advice or "fix that and try again")
@@ -40,9 +40,9 @@ class ModelCheck(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def check_name(typed: str) -> ModelCheck:
-    """Judge a name as the settings would, and whether what it names on this disk is there.
+    """Check a name as the settings would, and whether a local model exists.
 
-    A model of the hub may turn out not to exist: only its name is looked at.
+    A model of the hub may turn out not to exist: only the form of its name is checked.
     """
     name = typed.strip()
     if kind_of(name) == "unknown" and (near := near_names(name)):

@@ -243,7 +243,7 @@ async def closed(server: ForegramServer, params: types.DidCloseTextDocumentParam
 
 
 async def configured(server: ForegramServer, params: types.DidChangeConfigurationParams) -> None:
-    """The client's settings changed: take what it sends, or ask."""
+    """The client's settings changed: take those that it sends, or request them."""
     given = msgspec.to_builtins(params.settings) if params.settings is not None else None
     if isinstance(given, dict) and SECTION in given:
         server.configure(given[SECTION], CONFIGURATION)

@@ -1,6 +1,6 @@
-"""The layers that settings come from: read, named, checked. It does not know what settings there are.
+"""The layers that settings come from: read, named, checked. It knows no setting by name.
 
-A field's type says what its value has to be, its metadata what it means and how it is called.
+A field's type says what its value has to be, its metadata what it means and what it is called.
 """
 
 import difflib
@@ -26,9 +26,9 @@ _INSTEAD = "foregram.toml or the environment sets it"
 class Layer:
     """Settings of one source, by camelCase or snake_case keys.
 
-    None leaves a key to other layers; so does an empty text where a setting may be unset, which is
-    what editors send for a field that was not filled in. Relative paths are within `folder`; where
-    there is none they would mean another file wherever an editor is started, and are refused.
+    None leaves a key to other layers; so does an empty string where a setting may be unset, which
+    is what editors send for an empty field. Relative paths are relative to `folder`; without one
+    they would depend on where the editor was started, and are rejected.
     """
 
     source: str  # for people: a file's path, "command line", "initializationOptions"
@@ -40,7 +40,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class SettingsProblem:
-    """A key that could not be used, or a file, where `key` is empty."""
+    """A key that could not be used; if `key` is empty, a whole file."""
 
     source: str
     key: str
@@ -53,7 +53,7 @@ class SettingsProblem:
 def usable_values(
     layer: Layer, names: Mapping[str, FieldInfo], problems: list[SettingsProblem]
 ) -> Iterator[tuple[str, object]]:
-    """What `layer` says of the fields that `names` calls; what is wrong is added to `problems`."""
+    """The valid values of `layer`, by the fields in `names`; the others are added to `problems`."""
     for key, given in layer.values.items():
         try:
             if key not in names:
@@ -101,8 +101,8 @@ def _placed(path: Path, layer: Layer, key: str, given: object) -> Path:
         return layer.folder / path
     if not path.is_absolute():
         raise ConfigurationError(
-            f"{key} is {reprlib.repr(given)}, which is another file in every folder: write the "
-            "whole path, from / or ~"
+            f"{key} is {reprlib.repr(given)}, a different file in every folder: write the whole "
+            "path, from / or ~"
         )
     return path
 
@@ -152,7 +152,7 @@ _IN_WORDS: dict[type[inspect.Type], str] = {
 
 
 def file_layer(environ: Mapping[str, str], problems: list[SettingsProblem]) -> Layer:
-    """The user's `foregram.toml`; empty where there is none."""
+    """The user's `foregram.toml`; empty if there is none."""
     path = _settings_path(environ)
     if not path.is_absolute():  # that of whatever repository an editor is started in
         wrong = "FOREGRAM_CONFIG is a relative path: write the whole path, from / or ~"
@@ -188,13 +188,13 @@ def _settings_path(environ: Mapping[str, str]) -> Path:
 
 
 def default_cache_folder(environ: Mapping[str, str]) -> Path:
-    """Where the system keeps the caches of a user's programs."""
+    """The system's folder for a user's caches."""
     ours = _desktop_folder(environ, "XDG_CACHE_HOME")
     return (ours or _home(environ) / (_on_mac("Library/Caches") or ".cache")) / "foregram"
 
 
 def _desktop_folder(environ: Mapping[str, str], name: str) -> Path | None:
-    """What the desktop names, unless it is relative: its specification has that ignored."""
+    """The folder in a variable of the desktop; its specification says to ignore relative ones."""
     folder = Path(environ.get(name, ""))
     return folder if folder.is_absolute() else None
 
@@ -214,7 +214,7 @@ def variable_of(field: FieldInfo) -> str:
 
 
 def is_own(field: FieldInfo) -> bool:
-    """Whether the user alone sets it: it decides where text goes, or what is loaded."""
+    """Whether only the user may set it: it decides where text goes, or what is loaded."""
     return bool((metadata_of(field).extra or {}).get("own"))
 
 

@@ -80,7 +80,7 @@ def read_last_prompts(runtime_folder: Path) -> list[LastPrompt]:
 
 
 def _write(runtime_folder: Path, name: str, content: bytes) -> None:
-    """Write a file of the folder; where that fails, go without."""
+    """Write a file of the folder; if that fails, go without."""
     with suppress(OSError, ForegramError):
         folder = RuntimeFolder.open(runtime_folder).path / _FOLDER  # made private, or checked
         with atomic_write(folder / name) as file:

@@ -55,8 +55,8 @@ class JsonObject:
 def refuse_hidden(source: SourceFile, allowed: Sequence[str]) -> None:
     """Raise InputError for a file that must be neither completed nor sent."""
     path = source.path.absolute()
-    marks = (".git", ".foregramignore")  # of a repository's top folder
-    root = next((up for up in path.parents if any((up / mark).exists() for mark in marks)), None)
+    names = (".git", ".foregramignore")  # in a repository's top folder
+    root = next((up for up in path.parents if any((up / name).exists() for name in names)), None)
     files = HiddenFiles([root] if root else [], allowed=allowed)
     if not files.allows(path) and (why := _why_hidden(files, path, source.text)):
         raise InputError(

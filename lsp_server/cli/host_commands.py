@@ -28,7 +28,7 @@ FOLLOW_S = 0.2
 
 
 def show_status(arguments: argparse.Namespace, settings: Settings) -> int:
-    """Print what the host is doing; status 1 where there is none."""
+    """Print what the host is doing; status 1 if there is none."""
     answer = explained(settings, asyncio.run(host_status(settings)))
     if arguments.json:
         shown = answer.status or {"state": answer.kind, "reason": answer.reason}

@@ -32,7 +32,7 @@ IO_ERROR = 74  # EX_IOERR
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; its exit status. Failures are one sentence on stderr, never a stack."""
     debug = False
-    sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115 - None where it was closed
+    sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115 - None if it was closed
     sys.stderr = sys.stderr or sys.stdout
     # OpenMP's threads spin while they wait, unless this is set before torch is imported. Beside a
     # compiler or a test run, spinning made our steps thirty times slower.

@@ -27,7 +27,7 @@ _SWITCH_S = 0.0005
 
 
 def serve(arguments: argparse.Namespace, settings: Settings) -> int:
-    """Run the host until it is stopped. Raises ForegramError where it cannot begin."""
+    """Run the host until it is stopped. Raises ForegramError if it cannot begin."""
     logging.basicConfig(
         format="%(asctime)s %(levelname)s %(message)s",
         level=logging.DEBUG if settings.debug else logging.WARNING,  # torch is talkative

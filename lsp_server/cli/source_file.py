@@ -23,7 +23,7 @@ class SourceFile:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read UTF-8, with or without a mark. Raises InputError when it is no readable text."""
+        """Read UTF-8, with or without a byte order mark. Raises InputError if it is no such text."""
         content = _read_bytes(path)
         if content.startswith((b"\xff\xfe", b"\xfe\xff")):
             raise InputError(f"{path} is UTF-16; foregram reads UTF-8")

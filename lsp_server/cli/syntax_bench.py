@@ -18,7 +18,7 @@ from lsp_server.prompt.syntax import DocumentSyntax
 
 @dataclass(slots=True)
 class Tally:
-    """Suggestions that were shown; those that make the file what it was, or leave it broken."""
+    """Counts of suggestions: all, those that restore the file, and those that break it."""
 
     shown: int = 0
     right: int = 0
@@ -60,7 +60,7 @@ class SyntaxFigures:
 def measure_syntax(
     engine: Completer, places: Sequence[CodePlace], show: Callable[[int, int], None]
 ) -> SyntaxFigures:
-    """Complete at each place as for a typing user, greedily; `show` hears how many are done."""
+    """Complete at each place as for a typing user, greedily; `show` is called with how many are done."""
     figures = SyntaxFigures(len(places))
     for number, place in enumerate(places, 1):
         _complete(engine, place, figures)

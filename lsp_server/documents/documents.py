@@ -44,7 +44,7 @@ class Documents:
         return held.snapshot() if isinstance(held, Document) else held
 
     def splices_since(self, uri: str, version: int) -> tuple[LineSplice, ...] | None:
-        """What turns the lines of `version` into the present ones; None where it is not known.
+        """What turns the lines of `version` into the present ones; None if it is not known.
 
         `version` must be of the present opening, as `Snapshot.opening` tells.
         """

@@ -41,7 +41,7 @@ class SpliceLog:
             self._forget_oldest()
 
     def since(self, version: int) -> tuple[LineSplice, ...] | None:
-        """What leads from `version` to now; None where that version is not known (any more)."""
+        """What leads from `version` to now; None if that version is not known (any more)."""
         if version != self._base and all(change.version != version for change in self._changes):
             return None
         newer = (change for change in self._changes if change.version > version)

@@ -1,6 +1,6 @@
-"""Patterns of `.gitignore` as git reads them, with a bound to the budget that they may ask for.
+"""Patterns of `.gitignore` as git reads them, matched within a bounded number of steps.
 
-A pattern is a repository's word. Regular expressions made of it can take for ever, so it is
+Any repository can bring patterns. As regular expressions they could take for ever, so they are
 matched with one position to return to, the last star: time grows with pattern times name at most.
 """
 
@@ -24,17 +24,17 @@ _POSIX: dict[str, Callable[[str], bool]] = {
 
 
 class MatchBudgetError(Exception):
-    """Patterns cannot be judged in the time that there is."""
+    """Patterns take too many steps to match."""
 
 
 class MatchBudget:
-    """Counts down what may still be done."""
+    """Counts down the steps that are left."""
 
     def __init__(self, steps: int = _WORK) -> None:
         self._left = steps
 
     def spend(self, steps: int) -> None:
-        """Raises MatchBudgetError where that is too much."""
+        """Raises MatchBudgetError if that is too much."""
         self._left -= steps
         if self._left < 0:
             raise MatchBudgetError
@@ -71,7 +71,7 @@ class _NonsenseError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Glob:
-    """One pattern. Without a slash it is of names in any folder below its list's."""
+    """One pattern. Without a slash it matches names in any folder below its list's."""
 
     segments: tuple[_Segment, ...]
     takes_back: bool
@@ -96,7 +96,7 @@ class GlobList:
 
     @classmethod
     def of(cls, lines: Iterable[str], budget: MatchBudget) -> "GlobList":
-        """Read the lines of a list. Raises MatchBudgetError where they are too many or too long."""
+        """Read the lines of a list. Raises MatchBudgetError if they are too many or too long."""
         globs = []
         for line in lines:
             budget.spend(len(line))

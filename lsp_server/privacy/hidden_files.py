@@ -1,4 +1,4 @@
-"""Files that are neither completed in nor sent: secret ones, and those that a list ignores."""
+"""Files that are neither completed nor sent: secret ones, and ignored ones."""
 
 import os
 from collections.abc import Sequence
@@ -33,10 +33,10 @@ class _Path(NamedTuple):
 
 
 class HiddenFiles:
-    """Judges files by their names, those of what links lead to, and the workspace's ignore files.
+    """Judges files by their names, those of links' targets, and the workspace's ignore files.
 
-    `allowed` are patterns as in a `.gitignore`, which open what would be hidden. A link is judged
-    twice, and what is allowed by the link's name does not allow its target.
+    `allowed` are patterns as in a `.gitignore`, of files that are not hidden. A link is judged
+    twice: a pattern for the link's name does not allow its target.
     """
 
     def __init__(self, roots: Sequence[Path], *, allowed: Sequence[str] = ()) -> None:
@@ -45,11 +45,11 @@ class HiddenFiles:
         self._ignore_files = IgnoreFiles()
 
     def reason(self, path: Path) -> Reason | None:
-        """Why the file is hidden, if it is; outside the workspace only names tell."""
+        """Why the file is hidden, if it is; outside the workspace only its name decides."""
         return next(filter(None, map(self._judge, self._paths(path))), None)
 
     def allows(self, path: Path) -> bool:
-        """Whether the settings open the file, whatever its name and its text are like."""
+        """Whether the settings allow the file, whatever its name and text."""
         return all(self._allowed.match(one.inner) for one in self._paths(path))
 
     def _paths(self, path: Path) -> list[_Path]:

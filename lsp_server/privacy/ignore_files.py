@@ -27,7 +27,7 @@ class UnusableListError(Exception):
 
 
 class _Stamp(NamedTuple):
-    """What tells that a list has changed."""
+    """By this a changed list is noticed."""
 
     kind: int
     modified_ns: int

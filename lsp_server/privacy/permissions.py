@@ -1,4 +1,4 @@
-"""What may be completed, and what may leave the editor at all."""
+"""What may be completed, and what may leave the editor."""
 
 import posixpath
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from lsp_server.settings import Settings
 
 
 class Permissions:
-    """Judges documents by the settings, their names, the ignore files and what they hold."""
+    """Judges documents by the settings, the ignore files, their names and their text."""
 
     def __init__(self, roots: Sequence[Path], settings: Settings) -> None:
         self._roots = roots
@@ -25,7 +25,7 @@ class Permissions:
         self._secrets: dict[str, SecretLines] = {}  # by document
 
     def refusal(self, snapshot: Snapshot) -> Reason | None:
-        """Why nothing is completed in a document; None where something is."""
+        """Why a document is not completed; None if it is."""
         settings = self._settings
         if not settings.enable:
             return Reason.DISABLED
@@ -36,7 +36,7 @@ class Permissions:
         return self._hidden(snapshot)
 
     def silence(self, snapshot: Snapshot) -> Reason | None:
-        """Why nothing is written in a document by itself, though it is for who asks."""
+        """Why a document is completed only on explicit request; None if it always is."""
         language = snapshot.language_id
         if language in PROSE and not self._settings.languages.get(language):
             return Reason.PROSE
@@ -68,7 +68,7 @@ class Permissions:
         return None if secret is None else secret.reason
 
     def secret(self, snapshot: Snapshot) -> SecretText | None:
-        """The first secret that stands in a text, unless its file is allowed."""
+        """The first secret in a text, unless its file is allowed."""
         path = _path(snapshot.uri)
         known = self._secrets.setdefault(snapshot.uri, SecretLines())
         found = known.follow(snapshot.lines)
@@ -79,8 +79,8 @@ class Permissions:
 def _path(uri: str) -> Path | None:
     """The file that a URI names, if any, whatever the scheme.
 
-    Cells of notebooks are in theirs; a file's state in git, or one that is not saved yet, is as
-    secret as the file. What is not in a folder stands in none that has lists.
+    A notebook's cells are in its file; a version from git, or one that is not saved yet, is as
+    secret as the file. A document without a folder is subject to no ignore file.
     """
     try:
         name = unquote(urlsplit(uri).path)

@@ -1,10 +1,10 @@
-"""Files that hold secrets, by their names: the built-in list."""
+"""Names of files that hold secrets: the built-in list."""
 
 import re
 from fnmatch import translate
 from pathlib import PurePath
 
-# Each name without letter case, and without what marks a copy of it.
+# Matched in lower case, and without what is added to the names of copies.
 _NAMES = (
     # environments
     "*.env",
@@ -91,7 +91,7 @@ _NAMES = (
     ".viminfo",
     "*.shada",
 )
-# Words that tell of a secret in the name of a file that is data, not code.
+# Words that suggest a secret in the name of a data file; in that of code they do not.
 _WORDS = re.compile(
     r"(?:.*[-_.])?(?:credentials?|secrets?)|(?:credentials?|secrets?)[-_.].*"
     r"|passw(?:or)?ds?|kubeconfig(?:[-_.].*)?"
@@ -127,7 +127,7 @@ _NAME = re.compile("|".join(map(translate, _NAMES)))
 
 
 def is_secret_name(path: PurePath) -> bool:
-    """A file of this name holds secrets, most likely; letter case does not matter."""
+    """Whether a file of this name probably holds secrets; case does not matter."""
     *folders, name = (part.lower() for part in path.parts) if path.parts else ("",)
     if not _FOLDERS.isdisjoint(folders):
         return True
@@ -148,7 +148,7 @@ def _is_telling(name: str) -> bool:
 
 
 def _original(name: str) -> str:
-    """The file that an editor or a person has made this copy of."""
+    """The name of the file that this is a copy of, made by an editor or a person."""
     if name.startswith(("#", ".#")) or name.endswith((".swp", ".swo")):
         name = name.removeprefix(".").removeprefix("#").removesuffix("#")
     return _COPY.sub("", name)

@@ -1,7 +1,7 @@
-"""Secrets in a text, by the marks that those who issue them put into them.
+"""Secrets in a text, recognized by what their issuers put into them.
 
-Each kind has words that are looked for first, so that a text without them costs next to nothing,
-and an expression that takes time in proportion to the text, whatever that is.
+Each kind has words that are searched for first, so that a text without them costs next to nothing,
+and a regular expression that takes linear time in any text.
 """
 
 import re
@@ -20,12 +20,12 @@ _BASE64 = re.compile("[A-Za-z0-9+][A-Za-z0-9+/]{39,}={0,2}")  # it may hold slas
 _NO_HOSTS = re.compile(r"(?i)(?:localhost|127\.|\[|host\b|hostname|server\b|.*example|.*\.test\b)")
 
 
-LONGEST_LINE = 500_000  # characters; a longer one is looked at by nobody, and not sent
+LONGEST_LINE = 500_000  # characters; a longer one is not searched, and not sent
 UNJUDGED = "nothing that could be judged"
 
 
 class SecretText(NamedTuple):
-    """Where a secret stands, and what it looks like."""
+    """Where a secret is, and what it looks like."""
 
     row: int
     what: str
@@ -46,7 +46,7 @@ def _is_any(_found: re.Match[str]) -> bool:
 
 
 def _is_drawn(found: re.Match[str]) -> bool:
-    """It looks as if chance had chosen the characters; placeholders and names do not."""
+    """Whether the characters look random; those of placeholders and names do not."""
     body = found[1]
     return len(set(body)) > 8 and re.search(r"\d", body) is not None and "EXAMPLE" not in body
 
@@ -56,14 +56,14 @@ def _is_mixed(found: re.Match[str]) -> bool:
 
 
 def _is_value(found: re.Match[str]) -> bool:
-    """What stands there is meant itself: it names no file, no page and no variable."""
+    """Whether it is a value itself, not the name of a file, a page or a variable."""
     value = found[1]
     is_path = "/" in value and not _BASE64.fullmatch(value)
     return _is_drawn(found) and not is_path and not _DOTTED.fullmatch(value)
 
 
 def _is_login(found: re.Match[str]) -> bool:
-    """A password of somebody's, not one of a manual."""
+    """Whether it is a real password, not an example."""
     user, password, host = found.groups()
     is_word = len(password) < 6 and password.isalpha()
     is_made_up = is_word or password == user or _PLACEHOLDERS.fullmatch(password) is not None
@@ -156,7 +156,7 @@ _KINDS = (
 
 
 def secrets_in(text: str) -> Iterator[SecretText]:
-    """What `text` holds."""
+    """The secrets in `text`."""
     for kind in _KINDS:
         if any(word in text for word in kind.words):
             row = end = 0
@@ -167,7 +167,7 @@ def secrets_in(text: str) -> Iterator[SecretText]:
 
 
 def _judged(lines: Sequence[str]) -> Iterator[SecretText]:
-    """What lines hold; those that are too long are not looked through."""
+    """The secrets in lines; lines that are too long are not searched."""
     too_long = [row for row, line in enumerate(lines) if len(line) > LONGEST_LINE]
     yield from (SecretText(row, UNJUDGED) for row in too_long)
     yield from secrets_in(
@@ -177,7 +177,7 @@ def _judged(lines: Sequence[str]) -> Iterator[SecretText]:
 
 @dataclass(slots=True)
 class SecretLines:
-    """The secrets of a text that is edited: only lines that changed are looked at."""
+    """The secrets of a text that is being edited: only changed lines are searched."""
 
     _lines: Sequence[str] = ()
     _found: dict[int, str] = field(default_factory=dict)  # by row

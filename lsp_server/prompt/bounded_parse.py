@@ -18,7 +18,7 @@ def parsed_in_time(
     limit_s: float,
     clock: Callable[[], float],
 ) -> Tree | None:
-    """The tree of `rows`, or None where that takes longer: a hostile text takes minutes.
+    """The tree of `rows`, or None if that takes longer: a hostile text takes minutes.
 
     `old` is the tree of the text before its last edits, which it knows.
     """
@@ -47,9 +47,9 @@ def parsed_in_time(
 def is_ordinary(parser: Parser, source: bytes, limit_s: float, clock: Callable[[], float]) -> bool:
     """Whether the parser can come to the end of `source` without harm, and likely in time.
 
-    Through text that makes no sense it may take many ways at once. At its end it puts all of them
-    together, in one go that nothing can stop: seconds and gigabytes for 10,000 tokens, and four
-    times as much for twice as many. So each piece is tried on its own first.
+    Through text that makes no sense it may follow many paths at once. At its end it merges them
+    all, which nothing can stop: seconds and gigabytes for 10,000 tokens, and four times as much for
+    twice as many. So each piece is tried on its own first.
     """
     starts = [found.start() for found in islice(_TOKEN.finditer(source), 0, None, _PIECE)]
     if len(starts) < 2:

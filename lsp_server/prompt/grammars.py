@@ -21,7 +21,7 @@ GRAMMARS = {
 
 @cache
 def parser_for(language_id: str) -> Parser | None:
-    """The parser for a language; None where there is no grammar or it cannot be loaded."""
+    """The parser for a language; None if there is no grammar or it cannot be loaded."""
     if language_id not in GRAMMARS:
         return None
     module, function = GRAMMARS[language_id]

@@ -1,4 +1,4 @@
-"""A line within a parsed text: what the parser finds wrong where other text takes its place."""
+"""A line of a parsed text: what the parser finds wrong if other text replaces the line."""
 
 import ast
 import time
@@ -14,7 +14,7 @@ from tree_sitter import Node, Parser, Point, Tree
 
 from lsp_server.prompt.bounded_parse import parsed_in_time
 
-_MOST_FAULTS = 50  # so many say no more than that the text is broken
+_MOST_FAULTS = 50  # with so many, the text is broken, and more of them say nothing new
 _PATIENCE_S = 0.05  # of this thread, for one parse
 _CLOSING = (b")", b"]", b"}", b"<")
 _MOST_PYTHON = 60_000  # bytes of a statement that Python's own parser is asked about
@@ -75,9 +75,9 @@ class ParsedLine:
 
 @dataclass(frozen=True)
 class EditedText:
-    """A text of which the lines `new` took the place of `num_old` others.
+    """A text in which the lines `new` replaced `num_old` others.
 
-    `tree` is None where the text is one that cannot be parsed in time.
+    `tree` is None if the text cannot be parsed in time.
     """
 
     tree: Tree | None
@@ -110,7 +110,7 @@ class EditedText:
 
     @property
     def is_python(self) -> bool | None:
-        """Python reads the statements at the new lines; None: there are none, or it is not asked.
+        """Whether Python parses the statements at the new lines; None if there are none to parse.
 
         The grammar takes a header without a body for granted, and arguments in any order.
         """

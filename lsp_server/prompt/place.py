@@ -1,4 +1,4 @@
-"""The kinds of places that a cursor stands at, and what the lines around it tell about them."""
+"""The kinds of places in code that a cursor can be at, and how lines show them."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _NEAR = 50  # lines below it in which it may go on
 
 
 class Place(StrEnum):
-    """Where a cursor stands; the first that holds, in this order."""
+    """Where a cursor is; the first that applies, in this order."""
 
     COMMENT = "comment"
     STRING = "string"
@@ -27,7 +27,7 @@ class Place(StrEnum):
 
 
 class Opener(NamedTuple):
-    """The last character of code before the cursor, where it may open a block."""
+    """The last token before the cursor, if it may open a block."""
 
     row: int
     column: int
@@ -43,21 +43,22 @@ def find_opener(
     for distance, text in enumerate(texts):
         code = code_of(text, signs)
         if code:
-            token = code[-1] if code[-1] in "{:" else _last_word(code)
-            found = token in ("{", ":", *words)
-            return Opener(position.line - distance, len(code) - 1, token) if found else None
+            last_word = re.split(r"\W", code[-_WORD:])[-1]
+            token = code[-1] if code[-1] in "{:" else last_word
+            is_opener = token in ("{", ":", *words)
+            return Opener(position.line - distance, len(code) - 1, token) if is_opener else None
         if text.strip():
-            return None  # a comment stands between
+            return None  # there is a comment in between
     return None
 
 
 def is_trivial(rest: str) -> bool:
-    """The rest of a line holds closing characters and punctuation at most."""
+    """Whether the rest of a line is only closing characters and punctuation."""
     return _TRIVIAL_REST.fullmatch(rest) is not None
 
 
 def place_in_code(lines: Sequence[str], position: Position, block: tuple[str, int] | None) -> Place:
-    """The place where it is neither a comment nor a string.
+    """The place of a cursor that is in neither a comment nor a string.
 
     `block` is the token that opens a block right before the cursor, and the indentation of its
     statement.
@@ -71,15 +72,11 @@ def place_in_code(lines: Sequence[str], position: Position, block: tuple[str, in
     return Place.CODE if line.strip() else Place.BLANK_LINE
 
 
-def _is_empty(lines: Sequence[str], position: Position, token: str, indent: int) -> bool:
-    """Nothing deeper than the block's statement follows."""
+def _is_empty(lines: Sequence[str], position: Position, opener: str, indent: int) -> bool:
+    """Whether nothing follows that is indented deeper than the block's statement."""
     rest = lines[position.line][position.character :].strip()
     if rest:
-        return token == "{" and rest[0] in "})]"
+        return opener == "{" and rest[0] in "})]"
     below = lines[position.line + 1 : position.line + 1 + _NEAR]
     following = next(filter(str.strip, below), None)
     return following is None or indent_of(following) <= indent
-
-
-def _last_word(code: str) -> str:
-    return re.split(r"\W", code[-_WORD:])[-1]

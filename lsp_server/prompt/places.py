@@ -1,4 +1,4 @@
-"""Where cursors stand in all open documents: their trees follow their edits."""
+"""The places of cursors in all open documents, whose trees follow their edits."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,24 +23,24 @@ class _Followed:
 
 
 class Places:
-    """One tree for each document; `splices_since` tells how it came from one version to now."""
+    """One tree for each document; `splices_since` gives its changes since a version."""
 
     def __init__(self, splices_since: SplicesSince) -> None:
         self._splices_since = splices_since
         self._followed: dict[str, _Followed] = {}
 
     def place(self, snapshot: Snapshot, position: Position) -> Place:
-        """Where a position of the document's present text stands."""
+        """The place of a position in the document's current text."""
         with self._following(snapshot) as (syntax, splices):
             return syntax.place(snapshot.lines, position, splices)
 
     def parsed_line(self, snapshot: Snapshot, row: int) -> ParsedLine | None:
-        """A line of the document's present text within its tree, if one can be had in time."""
+        """A line of the document's current text within its tree, if there is one in time."""
         with self._following(snapshot) as (syntax, splices):
             return syntax.parsed_line(snapshot.lines, row, splices)
 
     def catch_up(self, uri: str) -> None:
-        """Parse what typing left unparsed; for a moment in which nobody waits."""
+        """Parse what was left unparsed while the user typed; for when nobody waits."""
         if (followed := self._followed.get(uri)) is not None:
             followed.syntax.catch_up()
 
@@ -52,7 +52,7 @@ class Places:
     def _following(
         self, snapshot: Snapshot
     ) -> Iterator[tuple[DocumentSyntax, tuple[LineSplice, ...] | None]]:
-        """The document's syntax, and what leads from its text to the snapshot's."""
+        """The document's syntax, and the changes from its text to the snapshot's."""
         # Out of the table meanwhile: a tree that was half edited must not be edited again.
         followed = self._followed.pop(snapshot.uri, None)
         splices = None

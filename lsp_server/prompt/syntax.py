@@ -1,4 +1,4 @@
-"""Where the cursor stands, by a syntax tree that follows the document edit by edit."""
+"""The cursor's place, from a syntax tree that is updated with each edit of the document."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -28,14 +28,14 @@ MAX_CHARS = 500_000  # likewise; few of a program's files are larger, few of tho
 MAX_ROW = 20_000  # characters of a line; longer ones are made by programs
 MAX_BRACKETS = 50_000  # that open; nested hundred thousand deep they end the parser's process
 _WHOLE_S = 0.5  # of this thread, for parsing a whole text: a hostile one takes minutes
-_PATIENCE_S = 0.005  # for following a keystroke: an open quote turns the whole file around
+_PATIENCE_S = 0.005  # for parsing after a keystroke: an open quote changes the whole file
 _TRIES = 3  # each with twice the patience; then only a pause helps
 
 
 class DocumentSyntax:
-    """One document's tree. Without a grammar, and in long documents, text rules answer.
+    """One document's tree. Without a grammar, and in long documents, text rules decide.
 
-    They also do while following the keystrokes takes too long, until `catch_up`.
+    They also do while parsing after a keystroke takes too long, until `catch_up`.
     """
 
     def __init__(self, language_id: str, *, clock: Callable[[], float] = time.perf_counter) -> None:
@@ -54,9 +54,9 @@ class DocumentSyntax:
         position: Position,
         splices: Sequence[LineSplice] | None = None,
     ) -> Place:
-        """Where `position` stands in `lines`.
+        """The place of `position` in `lines`.
 
-        `splices` lead from the lines of the last call to these; None where that is not known.
+        `splices` lead from the lines of the last call to these; None if that is not known.
         """
         parser = self._parser(lines)
         tree = None if parser is None else self._follow(parser, lines, splices)
@@ -68,7 +68,7 @@ class DocumentSyntax:
     def parsed_line(
         self, lines: Sequence[str], row: int, splices: Sequence[LineSplice] | None = None
     ) -> ParsedLine | None:
-        """The line `row` of `lines` within its tree; None where there is no tree to be had in time.
+        """The line `row` of `lines` within its tree; None if there is no tree in time.
 
         `splices` are as for `place`.
         """
@@ -79,13 +79,13 @@ class DocumentSyntax:
         return ParsedLine(parser, tree.copy(), self._language_id, row, tuple(self._rows))
 
     def catch_up(self) -> None:
-        """Parse what keystrokes had no time for: while nobody types."""
+        """Parse what there was no time for between keystrokes; for when nobody types."""
         parser = parser_for(self._language_id)
         if parser is not None and self._tree is not None and self._is_behind:
             self._parse_whole(parser, self._tree)
 
     def _parser(self, lines: Sequence[str]) -> Parser | None:
-        """The parser of the language, where it can take these lines."""
+        """The language's parser, if it can cope with these lines."""
         is_short = len(lines) < MAX_LINES and sum(map(len, lines)) <= MAX_CHARS
         is_fit = is_short and not self._is_hopeless and max(map(len, lines), default=0) <= MAX_ROW
         parser = parser_for(self._language_id) if is_fit else None
@@ -96,7 +96,7 @@ class DocumentSyntax:
     def _follow(
         self, parser: Parser, lines: Sequence[str], splices: Sequence[LineSplice] | None
     ) -> Tree | None:
-        """The tree of `lines`, or None where it would take too long."""
+        """The tree of `lines`, or None if it would take too long."""
         if self._tree is None or splices is None:
             return self._parse_anew(parser, lines)
         for splice in splices:
@@ -110,7 +110,7 @@ class DocumentSyntax:
         return self._parse_whole(parser, None)
 
     def _parse_whole(self, parser: Parser, old: Tree | None) -> Tree | None:
-        """The tree of all; None, from now on, where the text is not one that people write."""
+        """The whole text's tree; None, from now on, for a text that nobody would write by hand."""
         source = b"".join(self._rows)
         tree = None
         num_brackets = sum(map(source.count, (b"(", b"[", b"{")))
@@ -122,7 +122,7 @@ class DocumentSyntax:
         return tree
 
     def _parse_again(self, parser: Parser, old: Tree) -> Tree | None:
-        """The tree after edits. One that takes too long is dropped, and the old one kept for it."""
+        """The tree after edits. If parsing takes too long, the old one is kept to parse from later."""
         if self._num_failed >= _TRIES:
             self._is_behind = True
             return None
@@ -161,7 +161,7 @@ class DocumentSyntax:
             if node.type in STRINGS and self._in_string(node, cursor):
                 return Place.STRING
             if node.has_error and node.start_point.row == cursor.row:
-                # The grammar has given up here: an open quote is no string to it.
+                # The grammar has failed here: an open quote is not a string to it.
                 return inside_by_text(lines, position, self._language_id)
             node = node.parent
         return None
@@ -207,7 +207,7 @@ def _opens_block(opener: Opener, leaf: Node, parent: Node) -> bool:
 
 
 def _docstring_block(leaf: Node | None, lines: Sequence[str]) -> tuple[str, int] | None:
-    """The block of Python that holds nothing but the string at the cursor: as good as empty."""
+    """A Python block that holds only the string at the cursor, and so counts as empty."""
     node = leaf
     while node is not None and node.type != "block":
         node = node.parent

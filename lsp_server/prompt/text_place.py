@@ -1,6 +1,6 @@
 """The cursor's place without a grammar: by comment signs, indentation and brackets.
 
-Strings that span lines are not seen; a comment that does is, when it is near.
+Strings that span lines are not noticed; comments that do are, if they begin near by.
 """
 
 import re
@@ -33,7 +33,7 @@ def place_by_text(lines: Sequence[str], position: Position, language_id: str) ->
 
 
 def inside_by_text(lines: Sequence[str], position: Position, language_id: str) -> Place | None:
-    """The comment or string that the cursor stands in, as far as its line tells."""
+    """The comment or string that the cursor is in, as far as its line shows."""
     if language_id in PROSE:
         return None
     before = lines[position.line][: position.character]
@@ -56,7 +56,7 @@ def block_by_text(lines: Sequence[str], opener: Opener) -> tuple[str, int] | Non
 
 
 def is_header(line: str) -> bool:
-    """The line begins a block that later lines have to fill, as far as one line tells."""
+    """Whether the line is the head of a block, as far as one line shows."""
     code = line.rstrip()
     return code.endswith(":") and _HEAD.match(code) is not None
 

@@ -23,7 +23,7 @@ class Admission:
         return self.token is not None
 
     def refusal(self, options: object) -> str | None:
-        """Why a client with these options is turned away; None where it is not."""
+        """Why a client with these options is rejected; None if it is not."""
         if self.token is None:
             return None
         given = options.get(TOKEN_KEY) if isinstance(options, Mapping) else None

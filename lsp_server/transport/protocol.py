@@ -1,7 +1,7 @@
-"""LSP as pygls speaks it, where that falls short.
+"""LSP where pygls falls short of it.
 
-Every request is answered, one whose params cannot be read too; what editors of different ages send
-is read; open texts are kept in `Documents`, not in the workspace of pygls, which copies a text for
+Every request gets a response, even one with malformed params; messages of older editors are read,
+too; open texts are kept in `Documents`, not in the workspace of pygls, which copies a text for
 every keystroke and splits lines where LSP does not.
 """
 
@@ -54,7 +54,7 @@ class DocumentServer(LanguageServer):
         )
 
     def refusal(self, params: types.InitializeParams) -> str | None:
-        """Why a client is rejected; None where it is not."""
+        """Why a client is rejected; None if it is not."""
 
     def before_initialize(self, params: types.InitializeParams) -> None:
         """Called before a client is told what this server can do."""
@@ -65,7 +65,7 @@ class DocumentServer(LanguageServer):
     def report_server_error(
         self, error: Exception, source: type[PyglsError] | type[JsonRpcException]
     ) -> None:
-        """Tell the client's log what failed outside a request: a popup would steal the focus."""
+        """Log to the client what failed outside a request: a popup would steal the focus."""
         if source is not FeatureRequestError:
             params = types.LogMessageParams(types.MessageType.Error, _one_sentence(str(error)))
             self.window_log_message(params)
@@ -73,7 +73,7 @@ class DocumentServer(LanguageServer):
 
 @dataclass(frozen=True, slots=True)
 class UnreadableMessage:
-    """A request or, without an id, a notification whose params are not what LSP says."""
+    """A request or, without an id, a notification whose params are not what LSP specifies."""
 
     message_id: MessageId | None
     method: str
@@ -87,7 +87,7 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
     _server: DocumentServer
 
     def structure_message(self, data: dict[str, Any]) -> object:
-        """What a message says; an `UnreadableMessage` where it says nothing that we know."""
+        """The message; an `UnreadableMessage` if its params are malformed."""
         if "jsonrpc" not in data or "method" not in data:
             return super().structure_message(data)
         if data.get("params") is None:
@@ -221,7 +221,7 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
         yield from self._user_handler(types.NOTEBOOK_DOCUMENT_DID_CLOSE, params)
 
     def _user_handler(self, method: str, params: object) -> _Handler:
-        """The last step of a notification: our documents are up to date when it is taken."""
+        """The last step of a notification: our documents are up to date by then."""
         if (handler := self.fm.features.get(method)) is not None:
             yield handler, (params,), None
 
@@ -247,7 +247,7 @@ def tolerant_converter() -> cattrs.Converter:
 def _register(
     converter: cattrs.Converter, cls: type, prepare: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> None:
-    """Let `prepare` see the JSON object before `cls` is made of it."""
+    """Let `prepare` change the JSON object before it becomes a `cls`."""
     structure = converter.get_structure_hook(cls)
     converter.register_structure_hook(cls, lambda value, cls: structure(prepare(value), cls))
 
@@ -262,7 +262,7 @@ def _with_trigger_kind(context: dict[str, Any]) -> dict[str, Any]:
 
 
 def _uri(params: object) -> str | None:
-    """The document or notebook that malformed params are about, as far as one can tell."""
+    """The document or notebook that malformed params name, if they name one."""
     if not isinstance(params, dict):
         return None
     document = params.get("textDocument") or params.get("notebookDocument")
@@ -284,6 +284,6 @@ def _camel(path: str) -> str:
 
 
 def _one_sentence(message: str) -> str:
-    """The first line, not too long: no stack trace is a client's business."""
+    """The first line, not too long: a client needs no stack trace."""
     first = (message.strip().splitlines() or ["unknown failure"])[0]
     return first if len(first) <= _MAX_SENTENCE else f"{first[:_MAX_SENTENCE]}..."
