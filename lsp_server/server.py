@@ -283,7 +283,7 @@ async def partly_accepted(server: ForegramServer, params: object) -> None:
 async def focused(server: ForegramServer, params: object) -> None:
     """The user looks at a document, or at none."""
     document = read(params, FocusedParams).text_document
-    server.look_at("" if document is None else document.uri)
+    server.focus("" if document is None else document.uri)
     if document is not None:
         await server.session.focused(document.uri)
 
