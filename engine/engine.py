@@ -19,7 +19,7 @@ from engine.lanes import Lanes
 from engine.learning import Learning
 from engine.model.causal_lm import CausalModel
 from engine.model.constraint import healed_start
-from engine.model.loading.loaded_model import LoadedModel, LoadOptions, load_model
+from engine.model.loading.loaded_model import LoadedModel, load_model
 from engine.model.prompt import Prompt, build_prompt
 from engine.model.token_tree import MAX_ROWS
 from engine.progress import NoProgress, Progress
@@ -256,8 +256,14 @@ def wanted_model(options: EngineOptions, progress: Progress) -> LoadedModel:
     """Load the model that the options name. Raises ForegramError."""
     if options.threads is not None:
         torch.set_num_threads(options.threads)
-    wanted = LoadOptions(options.model, options.dtype, options.device, options.kv_bytes)
-    return load_model(wanted, options.cache_folder, progress)
+    return load_model(
+        options.model,
+        options.cache_folder,
+        progress,
+        quantization=options.dtype,
+        device_name=options.device,
+        kv_bytes=options.kv_bytes,
+    )
 
 
 def affordable_prompt(cost: StepCost) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Self
 
-from engine.model.anchors import steady_before, steady_behind
+from engine.model.prompt_window import STEADY_LINES
 
 _NEAR_LINES = 16  # before and behind the cursor
 _IMPORT_LINES = 200  # of a file's beginning that imports are looked for in
@@ -30,7 +30,7 @@ class CursorNames:
     @classmethod
     def around(cls, prefix: str, suffix: str) -> Self:
         """Names around a cursor; not those of its line and of the lines since the last anchor."""
-        before, behind = steady_before(prefix), steady_behind(suffix)
+        before, behind = _steady_before(prefix), _steady_behind(suffix)
         imported = names_in(_imports([*before, *behind][:_IMPORT_LINES]))
         near = names_in([*before[-_NEAR_LINES:], *behind[:_NEAR_LINES], *_headers(before)])
         return cls(near, imported)
@@ -76,3 +76,20 @@ def _headers(before: Sequence[str]) -> Iterator[str]:
             yield line
         if limit == 0:
             return
+
+
+def _steady_before(prefix: str) -> list[str]:
+    """Return the lines before the last anchor: a line whose number is a multiple of 16.
+
+    In the first lines of a file, where the next ones say most, one whose number is a power of two.
+    """
+    lines = prefix.split("\n")[:-1]
+    num_lines = len(lines)
+    anchor = num_lines // STEADY_LINES * STEADY_LINES or 1 << num_lines.bit_length() >> 1
+    return lines[:anchor]
+
+
+def _steady_behind(suffix: str) -> list[str]:
+    """Return the lines behind the cursor's, from an anchor on that is counted from the end."""
+    lines = suffix.split("\n")[1:]
+    return lines[len(lines) % STEADY_LINES :] if len(lines) > STEADY_LINES else lines

@@ -93,7 +93,7 @@ class _File:
 
     @property
     def name(self) -> str:
-        """What stands before it, as long as the mark that begins a file and its path."""
+        """What stands before it, as long as the token that begins a file and its path."""
         return f"{self.buffer.path}\n\n"
 
     @property

@@ -157,44 +157,41 @@ def _status(service: CompletionService, uptime_s: float, client: str) -> Status:
     )
 
 
-def _problem(status: int, problem: msgspec.Struct, **headers: str) -> Response[Any]:
-    return Response(problem, status_code=status, headers=headers)
+def _answer(
+    status: int, problem_of: Callable[[Any], msgspec.Struct], **headers: str
+) -> Callable[[_Request, Any], Response[Any]]:
+    """A handler that refuses with what `problem_of` makes of an error."""
 
+    def answer(_: _Request, error: Exception) -> Response[Any]:
+        return Response(problem_of(error), status_code=status, headers=headers)
 
-def _on_conflict(_: _Request, error: VersionConflictError) -> Response[Any]:
-    return _problem(409, Conflict("unknown_version", str(error), error.uris))
-
-
-def _on_not_ready(_: _Request, error: NotReadyError) -> Response[Any]:
-    return _problem(503, error.problem, **{"Retry-After": "1"})
-
-
-def _on_bad_value(_: _Request, error: Exception) -> Response[Any]:
-    return _problem(400, Problem("bad_request", str(error)))
-
-
-def _on_unknown(_: _Request, error: UnknownCompletionError) -> Response[Any]:
-    return _problem(404, Problem("unknown_completion", f"there is no completion {error}"))
+    return answer
 
 
 def _on_http(_: _Request, error: HTTPException) -> Response[Any]:
     status = error.status_code
-    return _problem(status, Problem(_CODES.get(status, "refused"), error.detail))
+    problem = Problem(_CODES.get(status, "refused"), error.detail)
+    return Response(problem, status_code=status)
 
 
 def _on_failure(request: _Request, error: Exception) -> Response[Any]:
     log_failure(f"{request.method} {request.url.path} failed", error)
-    sentence = "the host could not answer; its log names the place"
-    return _problem(500, Problem("internal_error", sentence))
+    problem = Problem("internal_error", "the host could not answer; its log says where it failed")
+    return Response(problem, status_code=500)
 
 
+_BAD_REQUEST = _answer(400, lambda error: Problem("bad_request", str(error)))
 _HANDLERS: Any = {
-    VersionConflictError: _on_conflict,
-    NotReadyError: _on_not_ready,
-    _BadMessageError: _on_bad_value,
-    BadRangeError: _on_bad_value,
-    ConfigurationError: _on_bad_value,
-    UnknownCompletionError: _on_unknown,
+    VersionConflictError: _answer(
+        409, lambda error: Conflict("unknown_version", str(error), error.uris)
+    ),
+    NotReadyError: _answer(503, lambda error: error.problem, **{"Retry-After": "1"}),
+    _BadMessageError: _BAD_REQUEST,
+    BadRangeError: _BAD_REQUEST,
+    ConfigurationError: _BAD_REQUEST,
+    UnknownCompletionError: _answer(
+        404, lambda error: Problem("unknown_completion", f"there is no completion {error}")
+    ),
     HTTPException: _on_http,
     Exception: _on_failure,
 }

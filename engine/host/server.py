@@ -33,13 +33,13 @@ _log = logging.getLogger("foregram.host")
 
 @dataclass(frozen=True, slots=True)
 class HostOptions:
-    """Where to listen, and who may speak. A socket, or else host and port.
+    """Where to listen, and who may speak. A socket, or else an address and a port.
 
     In `token_folder` those who run on this machine as its user find the token of a port.
     """
 
     socket: Path | None = None
-    host: str = "127.0.0.1"
+    address: str = "127.0.0.1"
     port: int = 8012
     token: str | None = None
     token_folder: RuntimeFolder | None = None
@@ -53,11 +53,11 @@ class HostOptions:
             raise ConfigurationError("--tls-cert and --tls-key come together")
         if not (self.socket or self.token):
             raise ConfigurationError(
-                f"the host listens on {self.host} only with a token: name a --token-file"
+                f"the host listens on {self.address} only with a token: name a --token-file"
             )
         if not (self.is_private or self.tls_cert or self.is_insecure):
             raise ConfigurationError(
-                f"on {self.host} without TLS others could read the token and all text on its way: "
+                f"on {self.address} without TLS others could read the token and all text on its way: "
                 "name --tls-cert and --tls-key, or listen on 127.0.0.1 behind an SSH tunnel; "
                 "--insecure is for networks that are guarded otherwise"
             )
@@ -70,7 +70,7 @@ class HostOptions:
     @property
     def is_loopback(self) -> bool:
         """Whether the address is one that no other machine can reach."""
-        return is_loopback(self.host)
+        return is_loopback(self.address)
 
     @property
     def is_private(self) -> bool:
@@ -148,7 +148,7 @@ class HostServer:
             if options.token and options.token_folder:
                 keeping = options.token_folder.kept_port_token(address, port, options.token)
                 kept = stack.enter_context(keeping)
-            _log.info("listening on %s:%s", options.host, port)
+            _log.info("listening on %s:%s", options.address, port)
             if kept is not None:
                 _log.info("clients need the token in %s; those of this user find it there", kept)
             yield
@@ -225,14 +225,13 @@ def _listener(options: HostOptions) -> Iterator[socket.socket]:
         with listening(options.socket) as listener:
             yield listener
         return
-    address = options.host, options.port
-    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    family = socket.AF_INET6 if ":" in options.address else socket.AF_INET
     try:
-        listener = socket.create_server(address, family=family)
+        listener = socket.create_server((options.address, options.port), family=family)
     except OSError as error:
         reason = error.strerror or error
-        place = f"{options.host}:{options.port}"
-        raise ConfigurationError(f"cannot listen on {place}: {reason}") from error
+        where = f"{options.address}:{options.port}"
+        raise ConfigurationError(f"cannot listen on {where}: {reason}") from error
     with listener:
         yield listener
 

@@ -73,8 +73,8 @@ def find_fim_format(vocabulary: Vocabulary, model_name: str) -> FimFormat:
         if prefix is None or suffix is None or (middle is None and family.middle is not None):
             continue
         others = (*_PAD_NAMES, *_REPOSITORY_NAMES, *_FILE_NAMES)
-        marks = {prefix, suffix, middle, *map(vocabulary.id_of, others)} - {None}
-        stops = frozenset(mark for mark in marks if mark is not None)
+        specials = (prefix, suffix, middle, *map(vocabulary.id_of, others))
+        stops = frozenset(token_id for token_id in specials if token_id is not None)
         repository, file = (
             None if name is None else vocabulary.id_of(name)
             for name in (family.repository, family.file)

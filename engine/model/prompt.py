@@ -22,7 +22,7 @@ _PIECE = re.compile(r"(?: ?\w{1,48}| ?[^\w\s]{1,48}|[ \t]+)\Z")
 _CONTEXT_CHARS = 1024
 _FEW_CHARS = 200  # so little text does not show the model its language
 _REPOSITORY = "repository\n"  # a name that says nothing; its tokens are part of the layout
-_FIM_MARKS = 4  # prefix, suffix and middle token, and a lead of the prefix
+_FIM_TOKENS = 4  # prefix, suffix and middle token, and a lead of the prefix
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ def build_prompt(
     header = _header(tokenizer, fim, path, neighbours, named=named)
     partial = cut_piece(prefix)
     kept = prefix.removesuffix(partial) if layout == "line" else prefix
-    marks = len(tokenizer.start_ids) + _FIM_MARKS
-    window = cut_window(tokenizer, kept, suffix, budget_tokens - marks - len(header))
+    specials = len(tokenizer.start_ids) + _FIM_TOKENS
+    window = cut_window(tokenizer, kept, suffix, budget_tokens - specials - len(header))
     return Prompt(
         ids=(*tokenizer.start_ids, *header, *_lay_out(tokenizer, fim, window, layout)),
         dropped=_bytes(prefix[len(kept) :]),

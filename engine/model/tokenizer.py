@@ -28,8 +28,8 @@ class Tokenizer:
             self._backend = Backend.from_str(document.plain)
         except Exception as error:  # tokenizers raises it bare
             raise UnsupportedModelError(f"tokenizer.json cannot be used: {error}") from error
-        ids = self._backend.get_vocab() | document.marks
-        specials = document.marks.values()
+        ids = self._backend.get_vocab() | document.specials
+        specials = document.specials.values()
         self.vocabulary = Vocabulary(ids, specials, end_ids, byte_level=document.byte_level)
         self.start_ids = document.start_ids
 

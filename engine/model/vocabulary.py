@@ -22,7 +22,7 @@ _END_NAMES = (
 
 
 class Vocabulary:
-    """Token ids, their bytes, and which of them are marks rather than text.
+    """Token ids, their bytes, and which of them are special tokens rather than text.
 
     `special_ids` are never part of a text; `end_ids` end one.
     """
@@ -37,7 +37,7 @@ class Vocabulary:
     ) -> None:
         self._ids = ids
         self.special_ids = frozenset(specials)
-        # Only marks: in Qwen's vocabulary `</s>` is a common piece of HTML.
+        # Only special ones: in Qwen's vocabulary `</s>` is a common piece of HTML.
         known = {ids[name] for name in _END_NAMES if name in ids}
         self.end_ids = frozenset(ends) | (known & self.special_ids)
         decode = _byte_level_bytes if byte_level else _sentencepiece_bytes

@@ -87,7 +87,7 @@ def _host_options(arguments: argparse.Namespace, settings: Settings) -> HostOpti
         token, folder = new_secret(), RuntimeFolder.open(settings.runtime_folder)
     return HostOptions(
         socket=arguments.socket,
-        host=arguments.host,
+        address=arguments.host,
         port=arguments.port,
         token=token,
         token_folder=folder,

@@ -10,7 +10,7 @@ from engine.config import Lookahead, Sampling, StopRules
 from engine.engine import Engine, EngineOptions
 from engine.learning import Learning
 from engine.model.gpu.flight import GpuFlight
-from engine.model.loading.loaded_model import LoadOptions, load_model
+from engine.model.loading.loaded_model import load_model
 from engine.progress import NoProgress
 from engine.request import Buffer, CompletionRequest, FinishReason
 from engine.scheduler import Job, Scheduler
@@ -36,8 +36,8 @@ def reference():
 
 @pytest.fixture
 def engine(reference, tmp_path):
-    options = LoadOptions(str(save_model(reference, tmp_path / "model")), device="cpu")
-    model = load_model(options, tmp_path / "cache", NoProgress())
+    folder = save_model(reference, tmp_path / "model")
+    model = load_model(str(folder), tmp_path / "cache", NoProgress(), device_name="cpu")
     model = replace(model, causal_lm=gpu_qwen2(reference, positions=8192))
     learning = Learning.load(tmp_path / "learned", "key", model.causal_lm, NoProgress())
     return Engine(model, learning, EngineOptions(tmp_path, prompt_tokens=256))

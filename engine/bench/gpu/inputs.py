@@ -8,10 +8,9 @@ from engine.bench.gpu.findings import THRESHOLD_CONTEXT
 from engine.bench.gpu.shapes import SHAPES, Shape
 from engine.bench.oracle import load_tokenizer
 from engine.bench.task_sets import FimTask, ReplayItem
-from engine.model.loading.conversion import MARKS_FILE
-from engine.model.loading.converted_model import ConvertedModel
+from engine.model.loading.converted_model import SPECIALS_FILE, ConvertedModel
 from engine.model.loading.folder_model import FolderModel
-from engine.model.loading.loaded_model import LoadedModel, LoadOptions, load_model
+from engine.model.loading.loaded_model import LoadedModel, load_model
 from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress
 
@@ -53,8 +52,7 @@ class Sources:
 
     def load_model(self, progress: Progress) -> LoadedModel:
         """Load the model that speaks for itself. Raises ForegramError."""
-        wanted = LoadOptions(spec=self.model, quantization=self.dtype)
-        return load_model(wanted, self.cache_folder, progress)
+        return load_model(self.model, self.cache_folder, progress, quantization=self.dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +67,7 @@ class Inputs:
 
 def read_tokenizer(folder: Path) -> Tokenizer:
     """Read a folder's, with or without the model it belongs to. Raises ForegramError."""
-    if (folder / MARKS_FILE).exists():
+    if (folder / SPECIALS_FILE).exists():
         any_config = next(iter(SHAPES.values()))  # the tokenizer does not look at it
         return ConvertedModel(folder, folder.name, "", "", any_config).tokenizer()
     return FolderModel(folder, folder.name).tokenizer()

@@ -1,8 +1,8 @@
-"""A converted model on disk, and the manifest that says whether it is whole.
+"""A model as it lies on disk for our own forward: quantized once, mapped at each start.
 
-Each start compares sizes and times of the files with the manifest. Only when they differ, as after
-a copy of the folder, are the files read and summed: reading a gigabyte at each start would cost
-more than mapping it.
+The manifest says whether it is whole. Each start compares sizes and times of the files with it.
+Only when they differ, as after a copy of the folder, are the files read and summed: reading a
+gigabyte at each start would cost more than mapping it.
 """
 
 import hashlib
@@ -15,15 +15,22 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from engine.errors import ModelCorruptError
-from engine.model.loading.conversion import CONFIG_FILE, MARKS_FILE, TOKENIZER_FILE, WEIGHTS_FILE
+from engine.model.loading.catalog import FilesModel, LocatedModel
 from engine.model.loading.folder_model import read_json
-from engine.model.loading.safetensors_writer import PADDING
+from engine.model.loading.packing import QUANTIZATIONS
+from engine.model.loading.safetensors_writer import PADDING, SafetensorsWriter
 from engine.model.loading.tokenizer_document import TokenizerDocument
 from engine.model.model_config import ModelConfig
 from engine.model.tokenizer import Tokenizer
+from engine.progress import Progress
 
+SPECIALS_FILE = "marks.json"
+_WEIGHTS_FILE = "model.safetensors"
+_CONFIG_FILE = "config.json"
+_TOKENIZER_FILE = "tokenizer.json"  # without specials, which would cost half a second at each start
 _MANIFEST = "manifest.json"
-_FILES = (WEIGHTS_FILE, CONFIG_FILE, TOKENIZER_FILE, MARKS_FILE)
+_FILES = (_WEIGHTS_FILE, _CONFIG_FILE, _TOKENIZER_FILE, SPECIALS_FILE)
+_FLOAT_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +54,14 @@ class ConvertedModel:
                 name=manifest["name"],
                 fingerprint=manifest["fingerprint"],
                 quantization=manifest["variant"],
-                config=ModelConfig.from_hugging_face(read_json(folder / CONFIG_FILE)),
+                config=ModelConfig.from_hugging_face(read_json(folder / _CONFIG_FILE)),
             )
         except (KeyError, TypeError, OSError) as error:
             raise ModelCorruptError(f"{folder} is no whole converted model: {error}") from error
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """Map the weights. They are read when touched and must not be written."""
-        path = self.folder / WEIGHTS_FILE
+        path = self.folder / _WEIGHTS_FILE
         try:
             with safe_open(path, framework="pt") as stored:
                 names = [name for name in stored.keys() if not name.startswith(PADDING)]  # noqa: SIM118 - it is no dictionary
@@ -64,27 +71,67 @@ class ConvertedModel:
 
     def tokenizer(self) -> Tokenizer:
         """Load the tokenizer."""
-        marks = read_json(self.folder / MARKS_FILE)
+        stored = read_json(self.folder / SPECIALS_FILE)
         document = TokenizerDocument(
-            plain=(self.folder / TOKENIZER_FILE).read_text("utf-8"),
-            marks=marks["marks"],
-            start_ids=tuple(marks["start_ids"]),
-            byte_level=marks["byte_level"],
+            plain=(self.folder / _TOKENIZER_FILE).read_text("utf-8"),
+            specials=stored["marks"],
+            start_ids=tuple(stored["start_ids"]),
+            byte_level=stored["byte_level"],
         )
-        return Tokenizer(document, marks["end_ids"])
+        return Tokenizer(document, stored["end_ids"])
 
 
-def write_manifest(folder: Path, *, name: str, fingerprint: str, quantization: str) -> None:
-    """Make a folder of converted files a whole model, as the last act of a conversion."""
+def convert(
+    located: LocatedModel, source: FilesModel, quantization: str, folder: Path, progress: Progress
+) -> None:
+    """Write the files of `located`, which are `source`, into `folder`; the manifest comes last.
+
+    One weight is in memory at a time, besides what packing makes of it. `quantization` is a key of
+    `packing.QUANTIZATIONS`.
+    """
+    config = source.config
+    (folder / _CONFIG_FILE).write_text(json.dumps(config.to_hugging_face(), indent=1), "utf-8")
+    write_tokenizer(source, folder)
+
+    def read(tensor_name: str) -> torch.Tensor:
+        tensor = source.read(tensor_name)
+        progress.advance(tensor.numel() * _FLOAT_BYTES)
+        return tensor
+
+    progress.begin(
+        f"converting {located.name} to {quantization}, once on this machine",
+        config.num_parameters * _FLOAT_BYTES,
+    )
+    try:
+        with (folder / _WEIGHTS_FILE).open("wb") as file, torch.inference_mode():
+            writer = SafetensorsWriter(file)
+            for tensor_name, tensor in QUANTIZATIONS[quantization](config, read):
+                writer.write(tensor_name, tensor)
+            writer.close()
+    finally:
+        progress.end()
     manifest = {
-        "name": name,
-        "fingerprint": fingerprint,
+        "name": located.name,
+        "fingerprint": located.fingerprint,
         "variant": quantization,
         "files": {
             file: _stamp(folder / file) | {"blake2b": _sum(folder / file)} for file in _FILES
         },
     }
     (folder / _MANIFEST).write_text(json.dumps(manifest, indent=1), "utf-8")
+
+
+def write_tokenizer(source: FilesModel, folder: Path) -> None:
+    """Write what `ConvertedModel.tokenizer` reads."""
+    document = TokenizerDocument.read(source.tokenizer_json())
+    (folder / _TOKENIZER_FILE).write_text(document.plain, "utf-8")
+    specials = {
+        "marks": document.specials,
+        "start_ids": document.start_ids,
+        "end_ids": source.end_ids,
+        "byte_level": document.byte_level,
+    }
+    (folder / SPECIALS_FILE).write_text(json.dumps(specials, indent=1), "utf-8")
 
 
 def _check(folder: Path, files: dict[str, dict[str, Any]]) -> None:

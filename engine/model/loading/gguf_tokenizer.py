@@ -45,14 +45,16 @@ def end_ids(metadata: Mapping[str, Any]) -> list[int]:
 
 
 def _document(typed: list[tuple[str, int]], merges: list[list[str]], split: str) -> dict[str, Any]:
-    marks = (_CONTROL, _USER_DEFINED)
+    added_kinds = (_CONTROL, _USER_DEFINED)
     vocabulary = {
-        token: index for index, (token, kind) in enumerate(typed) if kind not in (*marks, _UNUSED)
+        token: index
+        for index, (token, kind) in enumerate(typed)
+        if kind not in (*added_kinds, _UNUSED)
     }
     added = [
         _added_token(token, index, special=kind == _CONTROL)
         for index, (token, kind) in enumerate(typed)
-        if kind in marks
+        if kind in added_kinds
     ]
     byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False}
     pieces = {"type": "Split", "pattern": {"Regex": split}, "behavior": "Isolated", "invert": False}

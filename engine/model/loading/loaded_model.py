@@ -23,21 +23,8 @@ _STORED_FOR_GPU = "bfloat16"  # fp8 and int4 are made of it on the GPU, in secon
 
 
 @dataclass(frozen=True, slots=True)
-class LoadOptions:
-    """Which model, where it runs, how its weights are held. None: what is fastest there.
-
-    `kv_bytes` are reserved for keys and values on a GPU; None leaves that to its memory.
-    """
-
-    spec: str | None = None
-    quantization: str | None = None  # a value of the setting `dtype`
-    device: str = "auto"
-    kv_bytes: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """Ready to run. `end_ids` end an answer; those of `fim.stop_ids` do so too."""
+    """Ready to run. `fingerprint` changes whenever the model's files do."""
 
     name: str
     fingerprint: str
@@ -47,13 +34,26 @@ class LoadedModel:
     trie: ByteTrie
 
 
-def load_model(options: LoadOptions, cache_folder: Path, progress: Progress) -> LoadedModel:
-    """Find, convert and load a model, the embedded one unless named. Raises ForegramError."""
-    device = Device.choose(options.device)
-    stored_as = _stored_quantization(options.quantization, device)
-    model = prepare(options.spec or DEFAULT_MODEL, stored_as, cache_folder, progress)
+def load_model(
+    spec: str | None,
+    cache_folder: Path,
+    progress: Progress,
+    *,
+    quantization: str | None = None,
+    device_name: str = "auto",
+    kv_bytes: int | None = None,
+) -> LoadedModel:
+    """Find, convert and load a model. Raises ForegramError.
+
+    `spec` None is the embedded model; `quantization`, a value of the setting `dtype`, None is what
+    is fastest on the device. `kv_bytes` are reserved for keys and values on a GPU; None leaves that
+    to its memory.
+    """
+    device = Device.choose(device_name)
+    stored_as = _stored_quantization(quantization, device)
+    model = prepare(spec or DEFAULT_MODEL, stored_as, cache_folder, progress)
     with ThreadPoolExecutor(max_workers=1) as beside:  # torch lets other threads run meanwhile
-        causal_lm = beside.submit(_causal_lm, model, options, device, progress)
+        causal_lm = beside.submit(_causal_lm, model, quantization, device, kv_bytes, progress)
         tokenizer = model.tokenizer()
         trie = ByteTrie(tokenizer.vocabulary)
     return LoadedModel(
@@ -96,13 +96,16 @@ def _stored_quantization(wanted: str | None, device: Device) -> str:
 
 
 def _causal_lm(
-    model: ConvertedModel | FolderModel, options: LoadOptions, device: Device, progress: Progress
+    model: ConvertedModel | FolderModel,
+    quantization: str | None,
+    device: Device,
+    kv_bytes: int | None,
+    progress: Progress,
 ) -> CausalModel:
     if isinstance(model, ConvertedModel) and device.is_gpu:
         from engine.model.gpu.loading import load_qwen2  # noqa: PLC0415 - Triton, on GPUs only
 
-        quantization = device.quantization(options.quantization)
-        return load_qwen2(model, device, quantization, options.kv_bytes, progress)
+        return load_qwen2(model, device, device.quantization(quantization), kv_bytes, progress)
     if isinstance(model, ConvertedModel):
         return Qwen2(model.config, model.tensors(), model.quantization)
     from engine.model.transformers.loading import load_transformers_model  # noqa: PLC0415 - seconds
@@ -110,6 +113,6 @@ def _causal_lm(
     default = _STORED_FOR_GPU if device.is_gpu else _TRANSFORMERS_DEFAULT
     return load_transformers_model(
         model.folder,
-        dtype_name=options.quantization or default,
+        dtype_name=quantization or default,
         device=str(device.torch_device),
     )

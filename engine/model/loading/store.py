@@ -13,16 +13,19 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from engine.errors import CacheError, ModelCorruptError
+from engine.errors import CacheError, ConfigurationError, ModelCorruptError
 from engine.model.loading.catalog import LocatedModel, on_disk
-from engine.model.loading.conversion import check_quantization, convert, converted_bytes
-from engine.model.loading.converted_model import ConvertedModel, write_manifest
+from engine.model.loading.converted_model import ConvertedModel, convert
+from engine.model.loading.packing import QUANTIZATIONS
+from engine.model.model_config import ModelConfig
 from engine.offline_parts import EmbeddedModel
 from engine.progress import Progress
 
 # Another one whenever a conversion writes something else, so that older folders are not mistaken.
 _VERSION = "v2"
 _GIGABYTE = 1e9
+_BYTES_PER_WEIGHT = {"int8": 1, "bfloat16": 2, "float32": 4}
+_SLACK_BYTES = 64 << 20  # tokenizer, scales, header
 
 
 def free_bytes(folder: Path) -> int:
@@ -42,10 +45,12 @@ class ModelStore:
     ) -> ConvertedModel:
         """Return the model in this quantization, converted now if it was not.
 
-        Raises CacheError where the folder cannot take it, ModelCorruptError and
-        UnsupportedModelError for a source that cannot be converted.
+        Raises ConfigurationError for an unknown quantization, CacheError where the folder cannot
+        take it, ModelCorruptError and UnsupportedModelError for files that cannot be converted.
         """
-        check_quantization(quantization)
+        if quantization not in QUANTIZATIONS:
+            known = ", ".join(sorted(QUANTIZATIONS))
+            raise ConfigurationError(f"dtype {quantization!r} is none of {known}")
         entry = self._folder / _entry_name(located, quantization)
         if model := _load(entry):
             return model
@@ -64,15 +69,9 @@ class ModelStore:
             scratch = draft / "scratch"
             scratch.mkdir()
             source = on_disk(located, scratch, progress)
-            self._check_space(located.name, converted_bytes(source.config, quantization))
-            convert(source, located.name, quantization, draft, progress)
+            self._check_space(located.name, _converted_bytes(source.config, quantization))
+            convert(located, source, quantization, draft, progress)
             shutil.rmtree(scratch)
-            write_manifest(
-                draft,
-                name=located.name,
-                fingerprint=located.fingerprint,
-                quantization=quantization,
-            )
             _flush(draft)
             for outdated in self._folder.glob(_entry_name(located, quantization, "*")):
                 shutil.rmtree(outdated, ignore_errors=True)
@@ -86,6 +85,13 @@ class ModelStore:
                 f"{self._folder}, where {free / _GIGABYTE:.1f} GB are free; make room, or "
                 "name another cache folder in FOREGRAM_CACHE"
             )
+
+
+def _converted_bytes(config: ModelConfig, quantization: str) -> int:
+    """Estimate the disk space of a converted model, rather too much than too little."""
+    # Beside an int8 head, the embedding stays in 16 bits.
+    embedding = 2 * config.vocab_size * config.hidden_size if quantization == "int8" else 0
+    return _BYTES_PER_WEIGHT[quantization] * config.num_parameters + embedding + _SLACK_BYTES
 
 
 def _entry_name(located: LocatedModel, quantization: str, version: str = _VERSION) -> str:

@@ -1,4 +1,4 @@
-"""What we use of a tokenizer.json: the plain tokenizer, and the marks that are no text."""
+"""What we use of a tokenizer.json: the plain tokenizer, and the special tokens, which are no text."""
 
 import json
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from engine.errors import ModelCorruptError
 
 @dataclass(frozen=True, slots=True)
 class TokenizerDocument:
-    """`plain` is a tokenizer.json that knows no marks; `marks` are their ids by name.
+    """`plain` is a tokenizer.json that knows no special tokens; `specials` are their ids by name.
 
     `start_ids` are what the model expects before any text; `byte_level` tells how the vocabulary
     writes bytes.
     """
 
     plain: str
-    marks: dict[str, int]
+    specials: dict[str, int]
     start_ids: tuple[int, ...]
     byte_level: bool
 
@@ -28,7 +28,7 @@ class TokenizerDocument:
             added = content["added_tokens"]
             return cls(
                 plain=json.dumps(_plain(content), ensure_ascii=False),
-                marks={token["content"]: token["id"] for token in added if not _is_text(token)},
+                specials={token["content"]: token["id"] for token in added if not _is_text(token)},
                 start_ids=_start_ids(content),
                 byte_level=_has_step(content, "ByteLevel"),
             )
@@ -42,7 +42,7 @@ def _is_text(token: dict[str, Any]) -> bool:
 
 
 def _plain(content: dict[str, Any]) -> dict[str, Any]:
-    """Return the tokenizer without what would read marks into a text, or change a text.
+    """Return the tokenizer without what would read special tokens into a text, or change a text.
 
     Blanks put before the text belong to whole documents, but we encode pieces of one. Unicode
     normalisation would give the editor another text than the user's.

@@ -66,7 +66,7 @@ async def serving(options: HostOptions):
     if options.token:
         headers["authorization"] = f"Bearer {options.token}"
     async with httpx2.AsyncClient(
-        base_url=f"{scheme}://{options.host}:{options.port}",
+        base_url=f"{scheme}://{options.address}:{options.port}",
         verify=verify,
         transport=transport,
         headers=headers,
@@ -92,7 +92,7 @@ TOKEN = "a token of a test"
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "localhost", "::1"])
 def test_this_machine_alone_needs_no_tls(host):
-    options = HostOptions(host=host, token=TOKEN)
+    options = HostOptions(address=host, token=TOKEN)
     assert options.is_loopback
     assert options.is_private
 
@@ -101,20 +101,20 @@ def test_this_machine_alone_needs_no_tls(host):
 def test_no_port_is_open_without_a_token(host):
     """Web pages and other users reach the loopback, too."""
     with pytest.raises(ConfigurationError, match="only with a token: name a --token-file"):
-        HostOptions(host=host)
+        HostOptions(address=host)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "192.168.0.7", "models.example"])
 def test_what_other_machines_reach_needs_tls_or_the_word_that_it_need_not(host, certificate):
     cert, key = certificate
     with pytest.raises(ConfigurationError, match="could read the token and all text on its way"):
-        HostOptions(host=host, token=TOKEN)
-    assert not HostOptions(host=host, token=TOKEN, tls_cert=cert, tls_key=key).is_private
-    assert not HostOptions(host=host, token=TOKEN, is_insecure=True).is_private
+        HostOptions(address=host, token=TOKEN)
+    assert not HostOptions(address=host, token=TOKEN, tls_cert=cert, tls_key=key).is_private
+    assert not HostOptions(address=host, token=TOKEN, is_insecure=True).is_private
 
 
 def test_a_socket_needs_no_token_whatever_the_address(tmp_path):
-    assert HostOptions(socket=tmp_path / "host.sock", host="0.0.0.0").token is None
+    assert HostOptions(socket=tmp_path / "host.sock", address="0.0.0.0").token is None
 
 
 @pytest.mark.parametrize("port", [-1, 65536])
@@ -223,7 +223,7 @@ async def test_a_client_on_this_machine_may_stop_a_host_of_this_machine():
 @pytest.mark.asyncio
 @pytest.mark.parametrize("path", ["/v1/stop", "/v1/stop/"])
 async def test_one_client_of_many_cannot_stop_the_host_of_a_network(path):
-    options = HostOptions(host="0.0.0.0", port=free_port(), token=TOKEN, is_insecure=True)
+    options = HostOptions(address="0.0.0.0", port=free_port(), token=TOKEN, is_insecure=True)
     async with serving(options) as client:
         response = await client.post(path)
         assert (response.status_code, response.json()["code"]) == (403, "not_allowed")
@@ -232,9 +232,9 @@ async def test_one_client_of_many_cannot_stop_the_host_of_a_network(path):
 
 @pytest.mark.asyncio
 async def test_every_loopback_address_is_served_under_its_own_name():
-    options = HostOptions(host="127.0.0.2", port=free_port(), token=TOKEN)
+    options = HostOptions(address="127.0.0.2", port=free_port(), token=TOKEN)
     try:
-        socket.create_server((options.host, 0)).close()
+        socket.create_server((options.address, 0)).close()
     except OSError:
         pytest.skip("this system has one loopback address")
     async with serving(options) as client:

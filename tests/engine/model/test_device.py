@@ -7,7 +7,7 @@ import torch
 
 from engine.errors import ConfigurationError
 from engine.model.device import Device, GpuChoice
-from engine.model.loading.loaded_model import LoadOptions, load_model
+from engine.model.loading.loaded_model import load_model
 from engine.progress import NoProgress
 
 
@@ -134,6 +134,6 @@ def test_a_gpu_holds_weights_in_three_forms(gpus, dtype, form):
 def test_a_form_of_the_other_kind_of_machine_is_refused(gpus, tmp_path):
     gpus(1)
     with pytest.raises(ConfigurationError, match="int8 is for the CPU; a GPU holds bfloat16, fp8"):
-        load_model(LoadOptions(None, "int8", "cuda"), tmp_path, NoProgress())
+        load_model(None, tmp_path, NoProgress(), quantization="int8", device_name="cuda")
     with pytest.raises(ConfigurationError, match="int4 is for a GPU, and the model runs on the"):
-        load_model(LoadOptions(None, "int4", "cpu"), tmp_path, NoProgress())
+        load_model(None, tmp_path, NoProgress(), quantization="int4", device_name="cpu")

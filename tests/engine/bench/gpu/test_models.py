@@ -11,7 +11,7 @@ from engine.bench.gpu.inputs import read_tokenizer
 from engine.bench.gpu.real_model import measure_own_text
 from engine.bench.gpu.replays import ReplayPlan, measure_replays
 from engine.errors import UnsupportedModelError
-from engine.model.loading.conversion import MARKS_FILE, _write_tokenizer
+from engine.model.loading.converted_model import SPECIALS_FILE, write_tokenizer
 from engine.model.loading.folder_model import FolderModel
 from engine.model.tokenizer import Tokenizer
 from engine.progress import NoProgress
@@ -121,8 +121,8 @@ def test_answers_are_the_same_with_every_lookahead(model, tasks):
 
 def test_a_tokenizer_is_read_from_a_converted_models_folder(tmp_path):
     source = FolderModel(save_model(tiny_model("qwen2"), tmp_path / "model"), "model")
-    _write_tokenizer(source, tmp_path)
-    assert (tmp_path / MARKS_FILE).exists()
+    write_tokenizer(source, tmp_path)
+    assert (tmp_path / SPECIALS_FILE).exists()
     whole, converted = read_tokenizer(tmp_path / "model"), read_tokenizer(tmp_path)
     assert converted.encode("return self") == whole.encode("return self")
     assert converted.vocabulary.end_ids == whole.vocabulary.end_ids

@@ -202,7 +202,7 @@ def test_a_disk_that_fills_up_on_the_way_leaves_nothing(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(
-        "engine.model.loading.conversion.SafetensorsWriter.write", lambda self, *a: full(*a)
+        "engine.model.loading.converted_model.SafetensorsWriter.write", lambda self, *a: full(*a)
     )
     with pytest.raises(CacheError, match="No space left on device"):
         ModelStore(cache).obtain(gguf, "int8", told)
