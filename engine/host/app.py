@@ -1,4 +1,4 @@
-"""The host's HTTP routes: each takes a message, calls the service, and answers with a message."""
+"""The host's HTTP routes: each decodes a message, calls the service, and answers with one."""
 
 import asyncio
 import os
@@ -44,11 +44,11 @@ _CODES = {
 
 
 class _BadMessageError(Exception):
-    """A body is no message of the kind that a route takes."""
+    """The body is not a message of the kind that the route takes."""
 
 
 async def _message(request: _Request, kind: type[_Kind]) -> _Kind:
-    """The body as a message, read in one place that foresees whatever a body may be."""
+    """Decode the body. Raises _BadMessageError, whatever the body may be."""
     body = await request.body()
     try:
         return msgspec.json.decode(body, type=kind)
@@ -89,19 +89,19 @@ def create_app(service: CompletionService, stop: Callable[[], None] | None) -> L
 
     @get("/v1/status")
     async def status(client: FromQuery[str] = "") -> Status:
-        """Say what the host is doing, and to how many others than `client` it matters."""
+        """Report what the host is doing, and how many clients besides `client` it has."""
         return _status(service, time.monotonic() - began, client)
 
     @post("/v1/stop", status_code=202)
     async def stop_host() -> None:
-        """End what runs, then the process."""
+        """Finish what is running, then exit."""
         if stop is None:
             raise PermissionDeniedException("this host can be stopped on its own machine only")
         asyncio.get_running_loop().call_soon(stop)
 
     @get("/health")
     async def health() -> Response[dict[str, str]]:
-        """Say whether completions are served; open to all."""
+        """Say whether completions are served; needs no token."""
         is_ready = service.state == "ready"
         return Response(
             {"status": "ok" if is_ready else service.state}, status_code=200 if is_ready else 503

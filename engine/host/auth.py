@@ -1,4 +1,4 @@
-"""Authentication before all routes, by a request's headers: plain ASGI, and never a web page."""
+"""Authentication by a request's headers, before all routes. Plain ASGI. Web pages are refused."""
 
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
@@ -18,7 +18,7 @@ Application = Callable[[Event, Receive, Send], Awaitable[None]]  # as ASGI has i
 
 _OPEN_PATHS = ("/health",)
 _PLAIN_PATHS = ("/metrics",)  # Prometheus sends a token, and no header of ours
-_ASKED_BY_NO_PAGE = (b"", b"none")  # of Sec-Fetch-Site: no browser, or a person who typed it
+_NOT_FROM_A_PAGE = (b"", b"none")  # of Sec-Fetch-Site: no browser, or a person typed the URL
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class AuthMiddleware:
     is_loopback: bool  # over TCP on this machine, where a web page must not get in by name
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
-        """Serve one connection of the ASGI server."""
+        """Handle one connection of the ASGI server."""
         refusal = self._refusal(scope) if scope["type"] == "http" else None
         if refusal is None:
             await self.app(scope, receive, send)
@@ -62,12 +62,12 @@ class AuthMiddleware:
 
 
 def _is_of_a_page(headers: Headers) -> bool:
-    """Whether a browser sends the request for a page, from wherever that came."""
-    return "origin" in headers or headers.get("sec-fetch-site", b"") not in _ASKED_BY_NO_PAGE
+    """Whether a browser sends the request on behalf of a page, wherever that came from."""
+    return "origin" in headers or headers.get("sec-fetch-site", b"") not in _NOT_FROM_A_PAGE
 
 
 def _wrong_protocol(path: str, headers: Headers) -> tuple[int, Problem] | None:
-    """The header has to be there: no page can send it unless this host agrees, and it does not."""
+    """The header is required: a page could send it only if this host agreed, which it never does."""
     version = headers.get(PROTOCOL_HEADER, b"").decode("latin-1")
     if version == str(PROTOCOL_VERSION) or path in _PLAIN_PATHS:
         return None

@@ -38,9 +38,9 @@ class HeldBuffer:
 
 @dataclass(slots=True)
 class Client:
-    """What one LSP server has open, the buffer synced last at the end.
+    """What one LSP server has open; the buffer synced last comes last.
 
-    `buffers` is never changed, only replaced: other threads look into it.
+    `buffers` is never changed, only replaced, because other threads read it.
     """
 
     workspace: str = ""
@@ -60,7 +60,7 @@ class ClientBuffers:
         return len(self._clients)
 
     def num_others(self, client_id: str) -> int:
-        """Clients that have not left, but this one."""
+        """Clients that have not left, without this one."""
         return len(self._clients.keys() - {client_id})
 
     @property
@@ -69,7 +69,7 @@ class ClientBuffers:
         return sum(len(client.buffers) for client in self._clients.values())
 
     def sync(self, client_id: str, workspace: str, buffers: Iterable[BufferSync]) -> None:
-        """Bring buffers to their versions; those in conflict stay, all others are taken over.
+        """Bring buffers to their new versions. Those in conflict stay, all others are updated.
 
         Raises VersionConflictError and BadRangeError.
         """
@@ -107,7 +107,7 @@ class ClientBuffers:
         return tuple(held for one, held in reversed(client.buffers.items()) if one != uri)
 
     def close(self, client_id: str, uris: Iterable[str] | None) -> Client:
-        """Forget buffers that a client closed; None is all: it leaves. What was forgotten."""
+        """Forget the buffers that a client closed, None being all. Returns what was forgotten."""
         client = self._clients.get(client_id) or Client()
         if uris is None:
             self._clients.pop(client_id, None)
@@ -118,7 +118,7 @@ class ClientBuffers:
         return Client(client.workspace, closed)
 
     def silent(self, for_s: float) -> list[str]:
-        """The clients that have said nothing for so long."""
+        """The clients that have been silent for so long."""
         oldest = time.monotonic() - for_s
         return [name for name, client in self._clients.items() if client.seen_at < oldest]
 

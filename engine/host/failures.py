@@ -1,4 +1,4 @@
-"""What the log keeps of an unexpected failure: where it happened, and nothing of anybody's text."""
+"""Logs an unexpected failure by its place, without anything of a user's text."""
 
 import logging
 import traceback
@@ -9,8 +9,8 @@ _FRAMES = 12
 
 
 def log_failure(what: str, error: Exception) -> None:
-    """Log the kind and the place of `error`; its message may quote a text, so that is for debugging."""
+    """Log the kind and the place of `error`. Its message may quote text, so only debugging shows it."""
     frames = traceback.extract_tb(error.__traceback__)[-_FRAMES:]
-    places = " > ".join(f"{Path(one.filename).name}:{one.lineno} {one.name}" for one in frames)
-    _log.error("%s: %s at %s", what, type(error).__name__, places)
+    stack = " > ".join(f"{Path(one.filename).name}:{one.lineno} {one.name}" for one in frames)
+    _log.error("%s: %s at %s", what, type(error).__name__, stack)
     _log.debug("%s", what, exc_info=error)

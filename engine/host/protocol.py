@@ -16,7 +16,7 @@ client sends the whole buffer.
 
 Every failure is a `Problem` with a fitting HTTP status. All but /health ask for the token and the
 header `foregram-protocol`, /metrics for the token alone; bodies are of the type application/json.
-What a browser sends for a web page is refused.
+Requests that a browser sends for a web page are refused.
 """
 
 from typing import Annotated, Literal, Self
@@ -28,9 +28,9 @@ PROTOCOL_VERSION = 2
 PROTOCOL_HEADER = "foregram-protocol"  # another number, or none, is answered with 426
 MAX_BODY_BYTES = 32 * 1024 * 1024
 
-MAX_TOKENS = 1024  # of a completion: nobody reads a longer one, and it holds its lane for so long
+MAX_TOKENS = 1024  # of a completion: nobody reads a longer one, and it keeps others waiting
 
-# What no int64 holds would fail somewhere behind the door: in a float, a printed number, an array.
+# Numbers beyond int64 would fail later: in a float, a printed number, an array.
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 NotNegative = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 FeedbackKind = Literal["shown", "accepted", "partly_accepted", "rejected"]
@@ -81,7 +81,7 @@ class SyncRequest(Message, frozen=True):
 
 
 class CloseRequest(Message, frozen=True):
-    """Buffers to be forgotten; None is all of them: the client leaves."""
+    """Buffers to forget; None is all of them: the client leaves."""
 
     client: str
     uris: tuple[str, ...] | None = None
@@ -122,7 +122,8 @@ class CompleteRequest(Message, frozen=True):
     lookahead: Annotated[str, Meta(max_length=64)] = "auto"
     sampling: Sampled = Sampled()
     bounds: Bounds = Bounds()
-    is_speculative: bool = False  # nobody waits: any other request goes first, and ends this one
+    # Nobody waits for a prefetch: any other request goes first, and ends this one.
+    is_prefetch: bool = msgspec.field(default=False, name="isSpeculative")
 
 
 class Chunk(Message, frozen=True, tag="chunk"):
@@ -203,7 +204,7 @@ class LoadProgress(Message, frozen=True):
 
 
 class PromptUse(Message, frozen=True):
-    """What the last prompt was made of. It names no file: the client may be another one."""
+    """What the last prompt was made of. It names no file, as it may be another client's."""
 
     tokens: int
     reused_tokens: int

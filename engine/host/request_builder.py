@@ -1,4 +1,4 @@
-"""From a message and the buffers that are held to the request that an engine completes."""
+"""Turns a message and the held buffers into the request that the engine completes."""
 
 from collections.abc import Callable, Collection
 
@@ -16,10 +16,10 @@ def request_builder(
     others: tuple[HeldBuffer, ...],
     is_open: Callable[[str], bool],
 ) -> Callable[[], CompletionRequest | None]:
-    """Check what was asked now; join the other buffers' texts on the engine's thread.
+    """Check the message now; build the request later, on the engine's thread.
 
-    Of what is closed by then nothing may be learned again; None where it is the document itself.
-    Raises ConfigurationError.
+    Buffers that are closed by then are left out, as nothing may be learned from them again. Where
+    the document itself was closed, None is built. Raises ConfigurationError.
     """
     bounds = message.bounds
     lookahead = Lookahead.parse(message.lookahead)
@@ -72,5 +72,5 @@ def _workspace(client: str, workspace: str) -> str:
 
 
 def _cache_key(workspace: str, uri: str, *, is_next: bool) -> str:
-    """The state after an accept has a slot of its own, lest it spoil that of the state before."""
+    """What follows an accept is cached under a key of its own, and leaves the text before alone."""
     return "\0".join([workspace, uri, "next" if is_next else ""])

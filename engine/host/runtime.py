@@ -32,13 +32,13 @@ class HostRecord(msgspec.Struct, frozen=True, rename="camel"):
     protocol: int
     socket: str
     started_at: float  # this and the next in seconds since the machine was started
-    failed_at: float | None = None  # when it was noticed that it had ended by itself
-    failures: int = 0  # hosts in a row that ended so, with this one once that is noticed
-    has_served: bool = False  # for long enough that it was no failure to start it
+    failed_at: float | None = None  # when it was noticed to have died
+    failures: int = 0  # hosts in a row that died, this one included once that is noticed
+    has_served: bool = False  # for long enough not to count as a failed start
 
 
 def new_secret() -> str:
-    """A token that nobody guesses."""
+    """A random token."""
     return secrets.token_urlsafe(32)
 
 
@@ -47,7 +47,7 @@ def default_runtime_folder(environ: Mapping[str, str]) -> Path:
     session = environ.get("XDG_RUNTIME_DIR")
     if session and Path(session).is_absolute() and Path(session).is_dir():
         return Path(session) / "foregram"
-    # Not TMPDIR: shells that set one of their own would each start a host.
+    # Not TMPDIR: each shell with a TMPDIR of its own would start a host.
     return Path("/tmp") / f"foregram-{os.getuid()}"  # noqa: S108 - checked to be ours when opened
 
 
@@ -85,7 +85,7 @@ class RuntimeFolder:
 
     @property
     def lock_path(self) -> Path:
-        """Who holds this file's lock may start a host."""
+        """Whoever holds this file's lock may start a host."""
         return self.path / "host.lock"
 
     @property
@@ -95,16 +95,16 @@ class RuntimeFolder:
 
     @property
     def token_path(self) -> Path:
-        """The secret of host and clients."""
+        """The token of the local host and its clients."""
         return self.path / "token"
 
     @property
     def lsp_token_path(self) -> Path:
-        """The secret of language servers that listen on a port, and of their clients."""
+        """The token of language servers that listen on a port, and of their clients."""
         return self.path / "lsp-token"
 
     def port_token(self, address: str, port: int) -> str | None:
-        """The secret that the user's host on a port of this machine has made, if there is one."""
+        """The token of the user's host on a port of this machine, if there is one."""
         path = self._port_token_path(address, port)
         try:
             _check_private(path, stat.S_ISREG)
@@ -114,9 +114,9 @@ class RuntimeFolder:
 
     @contextmanager
     def kept_port_token(self, address: str, port: int, token: str) -> Iterator[Path]:
-        """Keep the secret of who has the port, for as long as that is so; the file that has it."""
+        """Keep the token of a port in a file while the block runs; yields that file."""
         path = self._port_token_path(address, port)
-        self._draft(path, token).replace(path)  # over what a host left that was killed
+        self._draft(path, token).replace(path)  # over what a killed host left
         try:
             yield path
         finally:
@@ -127,15 +127,15 @@ class RuntimeFolder:
 
     @property
     def log_path(self) -> Path:
-        """What the host prints."""
+        """The host's output."""
         return self.path / "host.log"
 
     def token(self) -> str:
-        """The secret, made at the first call."""
+        """The token, made at the first call."""
         return self._secret(self.token_path)
 
     def lsp_token(self) -> str:
-        """The secret of language servers that listen on a port, made at the first call."""
+        """The token of language servers that listen on a port, made at the first call."""
         return self._secret(self.lsp_token_path)
 
     def _secret(self, path: Path) -> str:
@@ -162,8 +162,8 @@ class RuntimeFolder:
     def claimed_record(self) -> Iterator[int]:
         """A descriptor of the locked record: a process that inherits it is the host.
 
-        The lock ends with the last process that has the descriptor, however that dies; so it says
-        what a process number, which the system may give to another, cannot say.
+        The lock ends with the last process that has the descriptor, however that dies. A process
+        number would not do, because the system may give it to another process.
         """
         descriptor = os.open(self.record_path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
@@ -199,7 +199,7 @@ class RuntimeFolder:
         self.record_path.unlink(missing_ok=True)
 
     def rotate_log(self) -> None:
-        """Put a log that has grown long aside, over the one before."""
+        """Set a long log aside, over the previous one."""
         with suppress(FileNotFoundError):
             if self.log_path.stat().st_size > MAX_LOG_BYTES:
                 self.log_path.replace(self.log_path.with_suffix(".log.1"))

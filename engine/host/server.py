@@ -1,4 +1,4 @@
-"""The host as a process: sockets, TLS, signals, and an end when nobody needs it any more."""
+"""The host as a process: sockets, TLS, signals, and an exit when nobody needs it any more."""
 
 import asyncio
 import logging
@@ -26,8 +26,8 @@ from engine.host.socket_file import listening
 _SILENT_CLIENT_S = 600.0  # a client that lives speaks more often than this
 _WATCH_S = 5.0
 _DRAIN_S = 10
-_RUNS_END_S = 8.0  # of them; then what still runs ends at its next step
-_SERVED_S = 60.0  # who has served for so long did not fail at its start
+_RUNS_END_S = 8.0  # of these; then whatever still runs ends at its next step
+_SERVED_S = 60.0  # a host that has served for so long did not fail at its start
 _log = logging.getLogger("foregram.host")
 
 
@@ -35,7 +35,7 @@ _log = logging.getLogger("foregram.host")
 class HostOptions:
     """Where to listen, and who may speak. A socket, or else an address and a port.
 
-    In `token_folder` those who run on this machine as its user find the token of a port.
+    Programs of the same user on this machine find the token of a port in `token_folder`.
     """
 
     socket: Path | None = None
@@ -46,7 +46,7 @@ class HostOptions:
     tls_cert: Path | None = None
     tls_key: Path | None = None
     idle_exit_s: float | None = None
-    is_insecure: bool = False  # text and token may cross a network as they are
+    is_insecure: bool = False  # text and token may cross a network unencrypted
 
     def __post_init__(self) -> None:
         if (self.tls_cert is None) != (self.tls_key is None):
@@ -103,19 +103,19 @@ class HostServer:
         options: HostOptions,
         on_served: Callable[[], None] = lambda: None,
     ) -> None:
-        """Serve by `options`; `on_served` hears once that the host has served for a while."""
+        """Serve by `options`; `on_served` is called once, when the host has served for a while."""
         self._service = service
         self._options = options
         self._on_served: Callable[[], None] | None = on_served
         self._used_at = time.monotonic()
-        stop = self.stop if options.is_private else None  # a client elsewhere is one of many
+        stop = self.stop if options.is_private else None  # a remote client is one of many
         app: Any = create_app(service, stop)  # its own types are narrower than ASGI's
         is_local = options.socket is None and options.is_loopback
         guarded = AuthMiddleware(self._noting_use(app), options.token, is_local)
         self._server = _Draining(_config(guarded, options), service.end_runs)
 
     def stop(self) -> None:
-        """Answer what is under way, then return from `run`."""
+        """Finish what is running, then return from `run`."""
         self._server.should_exit = True
 
     async def run(self) -> None:
@@ -136,7 +136,7 @@ class HostServer:
 
     @contextmanager
     def _announced(self, listener: socket.socket) -> Iterator[None]:
-        """Say where the host listens once its token lies where its clients look."""
+        """Log where the host listens, once its token is where clients look for it."""
         options = self._options
         if options.socket is not None:
             _log.info("listening on %s", options.socket)
@@ -155,7 +155,7 @@ class HostServer:
 
     def _noting_use(self, app: Application) -> Application:
         async def noting(scope: Event, receive: Receive, send: Send) -> None:
-            # Who looks at status, health or metrics does not need the host.
+            # Reading status, health or metrics is no use of the host.
             is_use = scope["type"] == "http" and scope["method"] == "POST"
             if is_use:
                 self._used_at = time.monotonic()
@@ -170,7 +170,7 @@ class HostServer:
     async def _watch(self) -> None:
         """Forget silent clients; end once nobody has asked for anything for the idle time."""
         limit = self._options.idle_exit_s
-        # Often enough that little of the idle time is lost when the model has been loaded.
+        # Often, so that the idle time begins soon after the model is loaded.
         pause_s = _WATCH_S if limit is None else min(_WATCH_S, limit / 4)
         while True:
             await asyncio.sleep(pause_s)
@@ -185,14 +185,14 @@ class HostServer:
 
 
 class _Draining(uvicorn.Server):
-    """Calls `end_runs` before its patience is over: what it cancels itself it logs with a stack."""
+    """Calls `end_runs` before its timeout: what uvicorn cancels itself it logs with a stack trace."""
 
     def __init__(self, config: uvicorn.Config, end_runs: Callable[[], None]) -> None:
         super().__init__(config)
         self._end_runs = end_runs
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Answer what is under way, for so long as that may take."""
+        """Finish what is running, within the time that it may take."""
         timer = asyncio.get_running_loop().call_later(_RUNS_END_S, self._end_runs)
         try:
             await super().shutdown(sockets)
@@ -202,9 +202,9 @@ class _Draining(uvicorn.Server):
 
 @contextmanager
 def _signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Have signals end the host as `stop` does, to the last line that keeps what was learned.
+    """Let signals end the host as `stop` does, so that what was learned is saved.
 
-    uvicorn drains by itself; then it raises the signal anew, which here does nothing more.
+    uvicorn drains by itself; then it raises the signal again, which does nothing more here.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

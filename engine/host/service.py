@@ -183,7 +183,7 @@ class CompletionService:
 
     async def _events(self, run: Run, message: CompleteRequest) -> AsyncIterator[CompleteEvent]:
         entry = self._registry.register(run.id)
-        job = Job(message.client, message.uri, run.begin, run.dropped, message.is_speculative)
+        job = Job(message.client, message.uri, run.begin, run.dropped, message.is_prefetch)
         self.scheduler.submit(job)
         try:
             while True:

@@ -1,4 +1,4 @@
-"""A socket file on which only its user can connect: made, and removed in the end."""
+"""A socket file that only its user can connect to; it is removed in the end."""
 
 import os
 import socket
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine.errors import ConfigurationError
 
-_PROBE_S = 1.0  # for whoever may listen on a file that is there
+_PROBE_S = 1.0  # for a server that may listen on an existing file
 
 
 @contextmanager
@@ -33,7 +33,7 @@ def listening(path: Path) -> Iterator[socket.socket]:
 
 
 def _bind(listener: socket.socket, path: Path) -> None:
-    """From its first moment the file is its user's alone."""
+    """The file is private from the moment it exists."""
     former = os.umask(0o177)
     try:
         listener.bind(str(path))

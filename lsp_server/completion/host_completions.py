@@ -153,7 +153,7 @@ class HostCompletions:
                 max_tokens=min(bounds.max_tokens, settings.max_tokens),
                 time_limit_ms=settings.time_limit_ms or bounds.time_limit_ms,
             ),
-            is_speculative=is_ahead,
+            is_prefetch=is_ahead,
         )
 
     def _place(self, anchor: Anchor) -> Place:

@@ -289,7 +289,7 @@ async def test_a_speculative_request_gives_way(tmp_path):
     engine = HeldEngine(is_held=True)
     async with running_host(tmp_path, engine) as host:
         task = asyncio.create_task(
-            collected(host.complete(ask(buffer("x"), is_speculative=True, client="two")))
+            collected(host.complete(ask(buffer("x"), is_prefetch=True, client="two")))
         )
         await begun(engine)
         second = asyncio.create_task(collected(host.complete(ask(buffer("x")))))
