@@ -6,9 +6,9 @@ from typing import Any
 
 from rich.console import Group
 
-from engine.bench.crossfile_scoring import CrossfileScore, crossfile_score, cut
 from engine.bench.decoding_options import DecodingOptions
 from engine.bench.report import Setting, figure_table, plain
+from engine.bench.scoring import CrossfileScore, crossfile_score, cut
 from engine.bench.task_sets import CrossfileTask
 from engine.completer import Completer
 from engine.request import CompletionChunk, CompletionResult

@@ -6,7 +6,6 @@ from typing import Protocol, Self
 import numpy as np
 
 from engine.model.byte_trie import ByteTrie
-from engine.model.healing import Healing
 from engine.model.vocabulary import Vocabulary
 
 
@@ -47,29 +46,34 @@ class Unconstrained:
 
 @dataclass(frozen=True, slots=True)
 class HealedStart:
-    """The text has to begin with the bytes that were cut off at the cursor."""
+    """Token healing: the text has to begin with `owed`, the bytes that were cut off at the cursor."""
 
-    healing: Healing
+    owed: bytes
     trie: ByteTrie
     vocabulary: Vocabulary
 
     @property
     def allowed_ids(self) -> np.ndarray | None:
-        """Ids of the tokens that keep to the owed bytes."""
-        return self.healing.allowed(self.trie)
+        """Ids of the tokens that begin with the owed bytes, or that these begin with."""
+        return self.trie.ids_completing(self.owed)
 
     def allows(self, token_id: int) -> bool:
-        """Tell whether the token keeps to the owed bytes."""
-        return token_id not in self.vocabulary.special_ids and self.healing.allows(
+        """Tell whether the token is among them."""
+        return token_id not in self.vocabulary.special_ids and self._fits(
             self.vocabulary.bytes_of(token_id)
         )
 
     def after(self, token_id: int) -> Constraint:
         """Owe less, or nothing any more."""
-        rest = self.healing.after(self.vocabulary.bytes_of(token_id))
-        return Unconstrained() if rest.done else HealedStart(rest, self.trie, self.vocabulary)
+        token = self.vocabulary.bytes_of(token_id)
+        if not self._fits(token):
+            raise ValueError(f"{token!r} does not keep to {self.owed!r}")
+        return healed_start(self.owed[len(token) :], self.trie, self.vocabulary)
+
+    def _fits(self, token: bytes) -> bool:
+        return bool(token) and (token.startswith(self.owed) or self.owed.startswith(token))
 
 
 def healed_start(owed: bytes, trie: ByteTrie, vocabulary: Vocabulary) -> Constraint:
     """Return the constraint of a prompt that `owed` was dropped from."""
-    return HealedStart(Healing(owed), trie, vocabulary) if owed else Unconstrained()
+    return HealedStart(owed, trie, vocabulary) if owed else Unconstrained()

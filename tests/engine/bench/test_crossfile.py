@@ -5,8 +5,8 @@ import json
 import pytest
 
 from engine.bench.crossfile import crossfile_figures, run_crossfile
-from engine.bench.crossfile_scoring import crossfile_score, first_statement
 from engine.bench.decoding_options import DecodingOptions
+from engine.bench.scoring import crossfile_score, first_statement
 from engine.bench.task_sets import CrossfileTask, load_crossfile_tasks
 from engine.errors import InputError
 from engine.request import CompletionChunk

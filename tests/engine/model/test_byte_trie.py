@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.model.byte_trie import ByteTrie
-from engine.model.healing import Healing
+from engine.model.constraint import healed_start
 from engine.model.tokenizer import Tokenizer
 from engine.model.vocabulary import Vocabulary
 from tests.support.byte_tokenizer import byte_tokenizer
@@ -47,10 +47,9 @@ def test_tokens_of_equal_bytes_are_all_found_and_empty_ones_never() -> None:
 def test_any_walk_along_allowed_tokens_pays_what_is_owed(
     remaining: bytes, data: st.DataObject
 ) -> None:
-    healing, text = Healing(remaining), b""
-    while not healing.done:
-        token_id = data.draw(st.sampled_from(healing.allowed(_TRIE).tolist()))
-        token = _VOCABULARY.bytes_of(token_id)
-        assert healing.allows(token)
-        healing, text = healing.after(token), text + token
+    constraint, text = healed_start(remaining, _TRIE, _VOCABULARY), b""
+    while constraint.allowed_ids is not None:
+        token_id = data.draw(st.sampled_from(constraint.allowed_ids.tolist()))
+        assert constraint.allows(token_id)
+        constraint, text = constraint.after(token_id), text + _VOCABULARY.bytes_of(token_id)
     assert text.startswith(remaining)

@@ -5,11 +5,14 @@ import pytest
 from engine.model.byte_trie import ByteTrie
 from engine.model.constraint import Unconstrained, healed_start
 from engine.model.tokenizer import Tokenizer
+from engine.model.vocabulary import Vocabulary
 from tests.support.byte_tokenizer import byte_tokenizer
 
 TOKENIZER = Tokenizer.from_json(byte_tokenizer().to_str())
 VOCABULARY = TOKENIZER.vocabulary
 TRIE = ByteTrie(VOCABULARY)
+WORDS = Vocabulary({" re": 0, " return": 1, " raise": 2, "": 3}, [], [], byte_level=False)
+WORD_TRIE = ByteTrie(WORDS)
 
 
 def owing(owed: bytes):
@@ -51,3 +54,20 @@ def test_a_token_beside_the_owed_bytes_is_refused():
     (wrong,) = TOKENIZER.encode("z")
     with pytest.raises(ValueError, match="does not keep to"):
         owing(b"import").after(wrong)
+
+
+def test_owes_what_a_shorter_token_leaves():
+    retu = healed_start(b" retu", WORD_TRIE, WORDS)
+    assert retu.after(0) == healed_start(b"tu", WORD_TRIE, WORDS)
+
+
+def test_a_longer_token_pays_all():
+    assert healed_start(b" retu", WORD_TRIE, WORDS).after(1) == Unconstrained()
+
+
+def test_another_word_is_not_allowed():
+    retu = healed_start(b" retu", WORD_TRIE, WORDS)
+    assert not retu.allows(2)
+    assert not retu.allows(3)
+    with pytest.raises(ValueError, match=r"b' raise' does not keep to b' retu'"):
+        retu.after(2)
