@@ -10,9 +10,9 @@ from typing import BinaryIO
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[BinaryIO]:
-    """Yield a file that takes `path`'s place where the block ends without an error.
+    """Yield a file that replaces `path` when the block ends without an error.
 
-    Makes the folder. Who reads `path` meanwhile, in this process or another, reads the old file.
+    Makes the folder. Whoever reads `path` meanwhile, in any process, reads the old file.
     Raises OSError.
     """
     path.parent.mkdir(parents=True, exist_ok=True)

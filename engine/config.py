@@ -1,4 +1,4 @@
-"""What a caller may ask of the engine: lookahead, sampling, stop rules. Plain data, no torch."""
+"""What a caller may choose: lookahead, sampling, stop rules. Plain data, no torch."""
 
 import re
 import reprlib
@@ -22,7 +22,7 @@ PRESETS: dict[str, tuple[int, int, int]] = {
 }
 
 
-MAX_DRAFT_LEN = 512  # the largest preset asks for 419; a step takes the likeliest 127 of them
+MAX_DRAFT_LEN = 512  # the largest preset drafts 419, of which a step verifies the likeliest 127
 
 
 @dataclass(frozen=True, slots=True)

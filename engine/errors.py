@@ -37,7 +37,7 @@ class ModelCorruptError(ForegramError):
 
 
 class UnsupportedModelError(ForegramError):
-    """The model is whole, but not one that we can run or ask for fill-in-the-middle."""
+    """The model is whole, but we cannot run it, or it knows no fill-in-the-middle."""
 
     code = "model_unsupported"
     exit_status = 3
@@ -51,14 +51,14 @@ class CacheError(ForegramError):
 
 
 class NoSpaceError(ForegramError):
-    """The device's memory does not hold it; the message has the numbers."""
+    """The model does not fit the device's memory; the message has the numbers."""
 
     code = "no_space"
     exit_status = 6
 
 
 class DeviceLostError(ForegramError):
-    """The device answers this process no more, and never will; another process may have it."""
+    """The device is unusable until this process restarts; another process may still use it."""
 
     code = "device_lost"
     exit_status = 7

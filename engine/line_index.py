@@ -1,4 +1,4 @@
-"""The lines of a text by the names that stand on them, and in whose block each stands."""
+"""An index of a text's lines: the names on each, and the block that it stands in."""
 
 import re
 from array import array
@@ -17,11 +17,11 @@ _LINE = re.compile(r"[^\n]*\n|[^\n]+")  # a form feed or U+2028 ends no line of 
 
 @dataclass(frozen=True, slots=True)
 class LineIndex:
-    """It takes a few bytes for each character of the text, which it does not hold."""
+    """Takes a few bytes per character of the text, which it does not hold."""
 
     # In quotes, as arrays are generic only from Python 3.12 on.
     cuts: "array[int]"  # where lines begin, and the end of the text
-    headers: "array[int]"  # of each line the last one before that is less indented; -1: none
+    headers: "array[int]"  # for each line, the last line before it that is less indented; -1: none
     of_name: "dict[str, array[int]]"  # lines that hold a name, ascending
 
     @property
@@ -30,11 +30,11 @@ class LineIndex:
         return len(self.headers)
 
     def line(self, number: int, text: str) -> str:
-        """A line with its end; `text` is that of all."""
+        """A line with its line end; `text` is the whole text."""
         return text[self.cuts[number] : self.cuts[number + 1]]
 
     def block_of(self, number: int) -> list[int]:
-        """A line and those in whose blocks it stands, outwards."""
+        """A line and the lines that open its blocks, outwards."""
         lines = []
         while number >= 0:
             lines.append(number)
@@ -42,7 +42,7 @@ class LineIndex:
         return lines
 
     def worths(self, names: Iterable[str]) -> list[float]:
-        """Of each line what it says of `names`, and half of what the line says that it is under."""
+        """For each line what it says about `names`, plus half of the worth of the line that opens its block."""
         worths = [0.0] * self.num_lines
         for name in names:
             lines = self.of_name.get(name, ())
@@ -55,7 +55,7 @@ class LineIndex:
 
 
 def line_index(text: str) -> LineIndex:
-    """Look through a text."""
+    """Index a text."""
     lines = _LINE.findall(text)
     of_name: dict[str, array[int]] = {}
     headers, open_blocks = array("l"), list[tuple[int, int]]()
@@ -75,10 +75,10 @@ _kept = lru_cache(maxsize=_MOST_CACHED)(line_index)
 
 
 def cached_line_index(text: str) -> LineIndex:
-    """Look through a text once: a buffer's is one object from one edit to the next."""
+    """Index a text once: a buffer's text is one object from one edit to the next."""
     return line_index(text) if len(text) > _MOST_CACHED_CHARS else _kept(text)
 
 
 def forget_line_indexes() -> None:
-    """Keep none of the texts."""
+    """Drop the cached indexes."""
     _kept.cache_clear()

@@ -1,7 +1,7 @@
-"""What a model's name can mean, by the name alone: neither a disk nor the network is asked.
+"""What a model's name can mean, judged by the name alone, without disk or network.
 
-A folder that lies where a program was started must not take the place of a model of the hub, so
-what is a path shows in how it is written.
+A folder in the current directory must not take the place of a model of the hub, so a path is
+recognised by how it is written.
 """
 
 import difflib
@@ -63,7 +63,7 @@ def title_of(name: str) -> str:
 
 
 def near_names(name: str) -> list[str]:
-    """Known names that may have been meant: those spelt alike, then those of about that size."""
+    """Known names that may have been meant: first those spelt alike, then those of a similar size."""
     near = difflib.get_close_matches(name.lower(), _KNOWN, n=2)
     if sizes := _SIZE.findall(name):
         near += sorted(HUB_ALIASES, key=lambda one: abs(float(one[:-1]) - float(sizes[-1])))[:2]
@@ -72,7 +72,7 @@ def near_names(name: str) -> list[str]:
 
 
 def why_unknown(name: str) -> str:
-    """A sentence about a name of the kind `unknown`, with those that may have been meant."""
+    """A sentence about a name of the kind `unknown`, suggesting near names."""
     near = " or ".join(f"`{one}`" for one in near_names(name))
     hint = f"did you mean {near}?" if near else f"known are {', '.join(_KNOWN)}."
     return (

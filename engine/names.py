@@ -1,6 +1,7 @@
-"""The names that a cursor stands among: near it, of its blocks, and of what its file imports.
+"""The names around a cursor: near it, in the heads of its blocks, and imported by its file.
 
-They change at anchors only, so the snippets that they choose stay while the user types.
+They are taken up to an anchor line only, so the snippets that they choose stay while the user types
+a few lines, and the cached keys of the prompt, which begins with these, stay valid.
 """
 
 import re
@@ -29,7 +30,7 @@ class CursorNames:
 
     @classmethod
     def around(cls, prefix: str, suffix: str) -> Self:
-        """Names around a cursor; not those of its line and of the lines since the last anchor."""
+        """Names around a cursor, without those of its line and of the lines since the last anchor."""
         before, behind = _steady_before(prefix), _steady_behind(suffix)
         imported = names_in(_imports([*before, *behind][:_IMPORT_LINES]))
         near = names_in([*before[-_NEAR_LINES:], *behind[:_NEAR_LINES], *_headers(before)])

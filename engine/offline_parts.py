@@ -1,6 +1,7 @@
-"""The embedded models: GGUF files cut into data packages of PyPI. Nothing of them is imported.
+"""The embedded models: GGUF files that come in parts, as data packages from PyPI.
 
-The packages are of third parties; the sum of the joined file says that it is what we know.
+The packages are third parties'. None of their code is imported, and the checksum of the joined file
+has to be the known one.
 """
 
 import hashlib
@@ -17,7 +18,7 @@ _CHUNK = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedModel:
-    """One embedded model: where its parts are and what they must join to."""
+    """One embedded model: where its parts are, and what the joined file must be."""
 
     name: str
     extra: str
@@ -29,7 +30,7 @@ class EmbeddedModel:
 
     @property
     def fingerprint(self) -> str:
-        """The known sum of the joined file: it is there even where the parts are not."""
+        """The joined file's checksum, known even where the parts are not installed."""
         return self.sha256
 
     @property
@@ -92,7 +93,7 @@ def _find_part(model: EmbeddedModel, number: int) -> Path | None:
 def join_parts(
     model: EmbeddedModel, parts: list[Path], target: BinaryIO, progress: Progress
 ) -> None:
-    """Write the parts one behind the other. Raises ModelCorruptError unless they are as known."""
+    """Write the parts one after the other. Raises ModelCorruptError unless the sum is the known one."""
     total = hashlib.sha256()
     num_bytes = 0
     progress.begin(f"joining {model.name}", model.num_bytes)

@@ -1,13 +1,13 @@
-"""How long tasks tell how far they are. The terminal draws it; the engine knows no terminal."""
+"""How far long tasks are. The terminal draws it; the engine knows no terminal."""
 
 from typing import Protocol
 
 
 class Progress(Protocol):
-    """Hears of one task after the other. Amounts are bytes."""
+    """Is told of one task after the other. Amounts are bytes."""
 
     def begin(self, task: str, total: int) -> None:
-        """Start a task; `task` is a phrase for the user, as in `converting the model`; `total` 0 is unknown."""
+        """Start a task, named for the user as in `converting the model`; `total` 0 is unknown."""
         ...
 
     def advance(self, amount: int) -> None:
@@ -19,12 +19,12 @@ class Progress(Protocol):
         ...
 
     def tell(self, sentence: str) -> None:
-        """Leave a sentence that is to be found afterwards, when no task is shown any more."""
+        """Leave a sentence that stays when no task is shown any more."""
         ...
 
 
 class NoProgress:
-    """Tells nobody."""
+    """Shows nothing."""
 
     def begin(self, task: str, total: int) -> None:
         """Ignore the task."""

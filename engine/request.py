@@ -30,17 +30,17 @@ class Buffer:
 
     path: str
     text: str
-    key: str = ""  # what tells buffers of one path apart; the path itself where empty
+    key: str = ""  # tells buffers of one path apart; empty: the path does
 
 
 @dataclass(frozen=True, slots=True)
 class ClosedBuffers:
-    """Buffers that are open no more: what was learned from their texts is not to be used."""
+    """Buffers that were closed: what was learned from their texts must not be used any more."""
 
-    workspace: str  # as in the requests that they came with
+    workspace: str  # of the requests that they came with
     keys: frozenset[str]
     paths: frozenset[str]
-    cache_scope: str  # the beginning of the cache keys of all requests that may show them
+    cache_scope: str  # prefix of the cache keys of all requests whose prompts may show them
     cache_keys: frozenset[str]  # of their own requests
 
 
@@ -60,8 +60,8 @@ class CompletionRequest:
     suffix: str
     path: str = ""
     open_buffers: tuple[Buffer, ...] = ()  # most related first
-    workspace: str = ""  # whose open buffers these are; those of others stay as they are
-    cache_key: str = ""  # requests under one key, as of one document, keep one cached prompt
+    workspace: str = ""  # whose open buffers these are; buffers of other workspaces stay
+    cache_key: str = ""  # requests with one key, usually of one document, share one cached prompt
     layout: Layout = "line"
     lookahead: Lookahead = field(default_factory=Lookahead)
     sampling: Sampling = field(default_factory=Sampling)

@@ -1,7 +1,7 @@
-"""What the open buffers say of the names around the cursor: lines that the model reads first.
+"""Picks lines of the open buffers about the names around the cursor; the model reads them first.
 
-A line is worth what it says of those names, a rare one counting more than one that stands on many
-lines, and half of what the line is worth in whose block it stands: a class that is named near the
+A line is worth what it says about those names; a rare name counts more than a frequent one. It is
+also worth half of what the line is worth that opens its block: a class that is named near the
 cursor brings its fields and the heads of its methods along.
 """
 
@@ -17,7 +17,7 @@ from engine.request import Buffer, CompletionRequest, Snippet
 _MOST_CHOICES = 16  # that are kept from one request to the next
 _IMPORTED = 2.0  # times the worth of what the file at the cursor imports
 _WHOLE_PART = 0.5  # of the room left, that a file may take as a whole
-_CHARS_PER_TOKEN = 6  # more than code has on average: what can hardly fit is not encoded at all
+_CHARS_PER_TOKEN = 6  # above the average of code: what can hardly fit is not encoded at all
 _MOST_MISSES = 32  # lines that do not fit, before no further one is tried
 
 Count = Callable[[str], int]
@@ -31,7 +31,7 @@ class Neighbours:
         self._chosen = lru_cache(maxsize=_MOST_CHOICES)(self._choose)
 
     def forget(self) -> None:
-        """Keep no text that was looked through before."""
+        """Drop all cached texts."""
         self._chosen.cache_clear()
         forget_line_indexes()
 
@@ -93,7 +93,7 @@ class _File:
 
     @property
     def name(self) -> str:
-        """What stands before it, as long as the token that begins a file and its path."""
+        """What stands before it, of the length of its path and the token that begins a file."""
         return f"{self.buffer.path}\n\n"
 
     @property

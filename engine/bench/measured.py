@@ -11,7 +11,7 @@ from engine.request import CompletionRequest, CompletionResult
 OFF = Lookahead(mode="off")
 _MIN_PEER_TOKENS = 2  # a peer's first token belongs to its prefill
 
-# Not an item of the set: what a drafter remembers of it must not help where it is measured.
+# Not an item of the set: what a drafter remembers of it must not help a measured one.
 WARM_UP = CompletionRequest(
     prefix="def mean(values):\n    total = sum(values)\n",
     suffix="\n",
@@ -23,11 +23,11 @@ class BenchedEngine(Protocol):
     """The engine, as far as a benchmark needs it."""
 
     def complete(self, request: CompletionRequest) -> CompletionResult:
-        """Complete, drafting from what was completed before too."""
+        """Complete, drafting from earlier completions too."""
         ...
 
     def forget_completions(self) -> None:
-        """Draft no longer from completions written before."""
+        """Stop drafting from earlier completions."""
         ...
 
     def prompt(self, request: CompletionRequest) -> Prompt:

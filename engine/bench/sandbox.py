@@ -1,6 +1,6 @@
 """Runs a program that a model wrote, in a process of its own with limits.
 
-It guards against accidents - endless loops, memory, stray files - and is no prison.
+It guards against accidents (endless loops, memory, stray files); it is no security boundary.
 """
 
 import os

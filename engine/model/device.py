@@ -16,15 +16,15 @@ GPU_QUANTIZATIONS: dict[str, Quantization] = {"bfloat16": "float", "fp8": "fp8",
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A device that is there."""
+    """A device of this machine."""
 
     torch_device: torch.device
 
     @classmethod
     def choose(cls, name: str) -> Self:
-        """Read `auto`, `cpu`, `cuda` or `cuda:N`; `auto` takes the first GPU for our kernels.
+        """Read `auto`, `cpu`, `cuda` or `cuda:N`; `auto` takes the first GPU that our kernels run on.
 
-        Raises ConfigurationError for another name, and for a GPU that is not there or not for them.
+        Raises ConfigurationError for any other name, and for a GPU that is missing or unfit.
         """
         check_device_name(name)
         if name == "auto":
@@ -42,7 +42,7 @@ class Device:
 
     @property
     def free_bytes(self) -> int:
-        """Memory of the GPU that nobody has."""
+        """Free memory of the GPU."""
         free: int = torch.cuda.mem_get_info(self.torch_device)[0]
         return free
 
@@ -57,7 +57,7 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class GpuChoice:
-    """The GPU that a device's name comes to, or why none of those that are here."""
+    """The GPU that a device name selects, or why it selects none of those in this machine."""
 
     gpu: str = ""
     problem: str = ""
@@ -77,7 +77,7 @@ class GpuChoice:
 
 
 def gpu_lack(index: int) -> str:
-    """What our kernels miss on a GPU, in words with its name; empty where they run."""
+    """What a GPU lacks for our kernels, in a sentence with its name; empty where they run."""
     gpu = torch.cuda.get_device_properties(index)
     if (gpu.major, gpu.minor) < LEAST_CAPABILITY:
         least = ".".join(map(str, LEAST_CAPABILITY))

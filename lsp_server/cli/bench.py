@@ -17,7 +17,7 @@ from engine.bench.crossfile import crossfile_json, crossfile_table, run_crossfil
 from engine.bench.decoding_options import DecodingOptions
 from engine.bench.fim import fim_json, fim_tables, run_fim
 from engine.bench.forced import load_forced
-from engine.bench.forms import forms_json, forms_table, measure_forms
+from engine.bench.quantization import quantization_json, quantization_table, measure_quantizations
 from engine.bench.gpu.inputs import QUICK, Inputs, Sizes, Sources
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.picture import draw, plots_are_possible
@@ -123,7 +123,7 @@ def bench_forms(arguments: argparse.Namespace, settings: Settings) -> None:
     """Measure what weights of fewer bits cost in quality."""
     items = load_replay_items(arguments.file, arguments.count)
     with ItemsBar("items") as bar:
-        figures = measure_forms(
+        figures = measure_quantizations(
             arguments.model or settings.model or DEFAULT_MODEL,
             items,
             Device.choose(arguments.device or settings.device),
@@ -131,7 +131,7 @@ def bench_forms(arguments: argparse.Namespace, settings: Settings) -> None:
             ProgressBars(),
             bar.show,
         )
-    _print(arguments, forms_json(figures), forms_table(figures))
+    _print(arguments, quantization_json(figures), quantization_table(figures))
 
 
 def _bench_oracle(

@@ -19,7 +19,7 @@ from engine.model.tokenizer import Tokenizer
 class FolderModel:
     """Nothing is read before it is asked for; each property raises ModelCorruptError.
 
-    A snapshot of the hub is such a folder, too. Transformers runs what our own forward cannot.
+    A snapshot of the hub is such a folder too. transformers runs what our own forward cannot.
     """
 
     folder: Path

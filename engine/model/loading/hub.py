@@ -14,7 +14,7 @@ def hub_folder(repository: str, hub_cache: Path | None = None) -> Path:
 
     `hub_cache` None is the hub's usual cache folder.
     """
-    # A quarter of a second to import, which starts with other models do not pay.
+    # Takes a quarter of a second to import, which other models are spared.
     from huggingface_hub.errors import (  # noqa: PLC0415 - see above
         HFValidationError,
         LocalEntryNotFoundError,

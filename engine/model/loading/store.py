@@ -1,7 +1,7 @@
 """The cache of converted models: one folder per model and quantization.
 
-A conversion happens in a folder beside, which is renamed when whole, under a lock that a second
-process waits for. A damaged folder is converted again.
+A conversion writes to a folder beside it, which is renamed when it is whole, under a lock that a
+second process waits for. A damaged folder is converted again.
 """
 
 import os
@@ -21,7 +21,7 @@ from engine.model.model_config import ModelConfig
 from engine.offline_parts import EmbeddedModel
 from engine.progress import Progress
 
-# Another one whenever a conversion writes something else, so that older folders are not mistaken.
+# Changes with what a conversion writes, so that older folders are not taken for today's.
 _VERSION = "v2"
 _GIGABYTE = 1e9
 _BYTES_PER_WEIGHT = {"int8": 1, "bfloat16": 2, "float32": 4}
@@ -29,12 +29,12 @@ _SLACK_BYTES = 64 << 20  # tokenizer, scales, header
 
 
 def free_bytes(folder: Path) -> int:
-    """Disk space that is left where `folder` lies."""
+    """Free disk space where `folder` lies."""
     return shutil.disk_usage(folder).free
 
 
 class ModelStore:
-    """Converted models under `folder`. `free` tells the space left there."""
+    """Converted models under `folder`; `free` returns the space left there."""
 
     def __init__(self, folder: Path, free: Callable[[Path], int] = free_bytes) -> None:
         self._folder = folder
@@ -109,7 +109,7 @@ def _load(entry: Path) -> ConvertedModel | None:
 
 @contextmanager
 def _writing(folder: Path) -> Iterator[None]:
-    """Make the folder; whatever the system refuses inside becomes a CacheError."""
+    """Make the folder; any error of the system inside the block becomes a CacheError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         yield
@@ -137,7 +137,7 @@ def _locked(entry: Path, progress: Progress) -> Iterator[None]:
 
 @contextmanager
 def _draft_folder(entry: Path) -> Iterator[Path]:
-    """Make an empty folder beside `entry`; what is left of it is removed, now or the next time."""
+    """Make an empty folder beside `entry`; leftovers are removed, now or the next time."""
     draft = entry.with_name(f".{entry.name}.partial")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir()
@@ -148,7 +148,7 @@ def _draft_folder(entry: Path) -> Iterator[Path]:
 
 
 def _flush(folder: Path) -> None:
-    """Bring the files to the disk, so that the rename cannot come before them."""
+    """Flush the files to disk, so that the rename cannot precede them."""
     for path in folder.iterdir():
         with path.open("rb") as file:
             os.fsync(file.fileno())

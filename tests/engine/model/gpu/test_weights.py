@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from engine.bench.forms import unpacked
+from engine.bench.quantization import unpacked
 from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.gpu.weights import pair_gates
 from engine.model.token_tree import TokenTree

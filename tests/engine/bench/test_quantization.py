@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.bench.forms import forms_json, forms_table, measure_forms
+from engine.bench.quantization import measure_quantizations, quantization_json, quantization_table
 from engine.bench.task_sets import ReplayItem
 from engine.errors import ConfigurationError
 from engine.model.device import Device
@@ -20,7 +20,7 @@ ITEMS = [
 def measure(model, tmp_path, items=ITEMS):
     device = Device.choose("cpu")
     folder = str(save_model(model, tmp_path / "model"))
-    return measure_forms(folder, items, device, tmp_path, NoProgress(), lambda *_: None)
+    return measure_quantizations(folder, items, device, tmp_path, NoProgress(), lambda *_: None)
 
 
 def test_each_form_reads_the_same_tokens_and_the_whole_one_agrees_with_itself(tmp_path):
@@ -30,8 +30,12 @@ def test_each_form_reads_the_same_tokens_and_the_whole_one_agrees_with_itself(tm
     assert figures[0].agreement == 1.0
     assert 0 < figures[2].agreement < 1.0
     assert all(one.nats_per_token > 0 for one in figures)
-    assert [row["dtype"] for row in forms_json(figures)["forms"]] == ["bfloat16", "fp8", "int4"]
-    assert forms_table(figures).row_count == 3
+    assert [row["dtype"] for row in quantization_json(figures)["forms"]] == [
+        "bfloat16",
+        "fp8",
+        "int4",
+    ]
+    assert quantization_table(figures).row_count == 3
 
 
 def test_a_model_of_another_kind_has_no_such_forms(tmp_path):

@@ -1,7 +1,7 @@
-"""What weights of fewer bits cost: how well they foretell real code, beside the whole ones.
+"""What quantization costs: how well quantized weights predict real code, next to the whole ones.
 
-No drafts and no sampling: the model reads the items' text, and each token is asked how likely it
-was. The whole weights are bfloat16.
+No drafts and no sampling: the model reads the items' text and says how likely each token was. The
+whole weights are bfloat16.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,8 +31,8 @@ _POSITIONS = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class FormFigures:
-    """One form over all tokens read. `agreement` is the share whose likeliest token is bfloat16's."""
+class QuantizationFigures:
+    """One quantization over all tokens read. `agreement` is the share whose likeliest token is bfloat16's."""
 
     dtype: str
     weights_mb: float
@@ -49,15 +49,15 @@ class _Reading:
     choices: torch.Tensor
 
 
-def measure_forms(
+def measure_quantizations(
     model: str,
     items: Sequence[ReplayItem],
     device: Device,
     cache_folder: Path,
     progress: Progress,
     on_progress: Callable[[int, int], None],
-) -> list[FormFigures]:
-    """Read the items with the weights in each form. Raises ForegramError."""
+) -> list[QuantizationFigures]:
+    """Read the items with the weights in each quantization. Raises ForegramError."""
     if device.is_gpu:
         require_triton()
     source = prepare(model, "bfloat16", cache_folder, progress)
@@ -67,18 +67,24 @@ def measure_forms(
     dtype = torch.bfloat16 if device.is_gpu else torch.float32
     whole: _Reading | None = None
     figures = []
-    for name, form in GPU_QUANTIZATIONS.items():
+    for name, quantization in GPU_QUANTIZATIONS.items():
         placed = place_qwen2(
-            source.config, source.tensors(), form, _POSITIONS, device.torch_device, progress, dtype
+            source.config,
+            source.tensors(),
+            quantization,
+            _POSITIONS,
+            device.torch_device,
+            progress,
+            dtype,
         )
         if not device.is_gpu:
             placed = unpacked(placed)
         reading = _read_all(placed, texts, on_progress)
         whole = whole or reading
         figures.append(
-            FormFigures(
+            QuantizationFigures(
                 dtype=name,
-                weights_mb=weight_bytes(source.config, form) / 1e6,
+                weights_mb=weight_bytes(source.config, quantization) / 1e6,
                 tokens=len(reading.losses),
                 nats_per_token=float(reading.losses.mean()),
                 agreement=float((reading.choices == whole.choices).float().mean()),
@@ -87,13 +93,13 @@ def measure_forms(
     return figures
 
 
-def forms_json(figures: Sequence[FormFigures]) -> Mapping[str, Any]:
+def quantization_json(figures: Sequence[QuantizationFigures]) -> Mapping[str, Any]:
     """The figures as one object."""
     return {"forms": [asdict(one) for one in figures]}
 
 
-def forms_table(figures: Sequence[FormFigures]) -> Table:
-    """The figures, and what each form loses."""
+def quantization_table(figures: Sequence[QuantizationFigures]) -> Table:
+    """The figures, and what each quantization loses."""
     table = Table("dtype", "weights, MB", "tokens", "nats per token", "loss", "same choice")
     for one in figures:
         table.add_row(
