@@ -67,27 +67,16 @@ class FimFormat:
 def find_fim_format(vocabulary: Vocabulary, model_name: str) -> FimFormat:
     """Return the format of the vocabulary. Raises UnsupportedModelError when it has none."""
     for family in _FAMILIES:
-        prefix = vocabulary.id_of(family.prefix)
-        suffix = vocabulary.id_of(family.suffix)
-        middle = None if family.middle is None else vocabulary.id_of(family.middle)
+        names = (family.prefix, family.suffix, family.middle, family.repository, family.file)
+        prefix, suffix, middle, repository, file = (
+            None if name is None else vocabulary.id_of(name) for name in names
+        )
         if prefix is None or suffix is None or (middle is None and family.middle is not None):
             continue
         others = (*_PAD_NAMES, *_REPOSITORY_NAMES, *_FILE_NAMES)
         specials = (prefix, suffix, middle, *map(vocabulary.id_of, others))
         stops = frozenset(token_id for token_id in specials if token_id is not None)
-        repository, file = (
-            None if name is None else vocabulary.id_of(name)
-            for name in (family.repository, family.file)
-        )
-        return FimFormat(
-            prefix,
-            suffix,
-            middle,
-            family.prefix_lead,
-            stops,
-            repository_id=repository,
-            file_id=file,
-        )
+        return FimFormat(prefix, suffix, middle, family.prefix_lead, stops, repository, file)
     raise UnsupportedModelError(
         f"{model_name} has no fill-in-the-middle tokens, so it cannot complete inside a file; "
         "Qwen2.5-Coder can: `0.5b` is the smallest"

@@ -9,7 +9,7 @@ from engine.model.gpu.arena import KVArena
 from engine.model.gpu.loading import assemble
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.weights import GpuWeights
-from engine.model.loading.packing import _pack_floats
+from engine.model.loading.packing import pack_floats
 from engine.model.model_config import QWEN2, ModelConfig
 from kernels.operations import REFERENCE, Operations
 from kernels.weight import Quantization
@@ -28,7 +28,7 @@ def gpu_qwen2(
     described: dict[str, Any] = reference.config.to_dict() | {"architectures": [QWEN2]}
     config = ModelConfig.from_hugging_face(described)
     state = {name: tensor.to(dtype) for name, tensor in reference.state_dict().items()}
-    tensors = dict(_pack_floats(config, state.__getitem__, dtype))
+    tensors = dict(pack_floats(config, state.__getitem__, dtype))
     place = torch.device(device)
     weights = GpuWeights.place(config, tensors, quantization, dtype, place)
     arena = KVArena.allocate(config, positions, dtype, place)

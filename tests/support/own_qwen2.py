@@ -4,7 +4,7 @@ import torch
 import transformers
 
 from engine.model.cpu.qwen2 import Qwen2
-from engine.model.loading.packing import QUANTIZATIONS, _pack_floats
+from engine.model.loading.packing import PACKERS, pack_floats
 from engine.model.model_config import QWEN2, ModelConfig
 
 
@@ -16,8 +16,6 @@ def own_qwen2(reference: transformers.PreTrainedModel, quantization: str) -> Qwe
     if quantization == "float64":
         exact = {name: weight.double() for name, weight in weights.items()}
         return Qwen2(
-            config, dict(_pack_floats(config, exact.__getitem__, torch.float64)), quantization
+            config, dict(pack_floats(config, exact.__getitem__, torch.float64)), quantization
         )
-    return Qwen2(
-        config, dict(QUANTIZATIONS[quantization](config, weights.__getitem__)), quantization
-    )
+    return Qwen2(config, dict(PACKERS[quantization](config, weights.__getitem__)), quantization)

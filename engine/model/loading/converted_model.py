@@ -17,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 from engine.errors import ModelCorruptError
 from engine.model.loading.catalog import FilesModel, LocatedModel
 from engine.model.loading.folder_model import read_json
-from engine.model.loading.packing import QUANTIZATIONS
+from engine.model.loading.packing import PACKERS
 from engine.model.loading.safetensors_writer import PADDING, SafetensorsWriter
 from engine.model.loading.tokenizer_document import TokenizerDocument
 from engine.model.model_config import ModelConfig
@@ -87,7 +87,7 @@ def convert(
     """Write the files of `located`, which are `source`, into `folder`; the manifest comes last.
 
     One weight is in memory at a time, besides what packing makes of it. `quantization` is a key of
-    `packing.QUANTIZATIONS`.
+    `packing.PACKERS`.
     """
     config = source.config
     (folder / _CONFIG_FILE).write_text(json.dumps(config.to_hugging_face(), indent=1), "utf-8")
@@ -105,7 +105,7 @@ def convert(
     try:
         with (folder / _WEIGHTS_FILE).open("wb") as file, torch.inference_mode():
             writer = SafetensorsWriter(file)
-            for tensor_name, tensor in QUANTIZATIONS[quantization](config, read):
+            for tensor_name, tensor in PACKERS[quantization](config, read):
                 writer.write(tensor_name, tensor)
             writer.close()
     finally:

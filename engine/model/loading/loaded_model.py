@@ -75,7 +75,7 @@ def prepare(
 ) -> ConvertedModel | FolderModel:
     """Find the model that `spec` names and convert it unless that was done before.
 
-    `quantization` is a key of `packing.QUANTIZATIONS`; a model that is no plain Qwen2 stays the
+    `quantization` is a key of `packing.PACKERS`; a model that is no plain Qwen2 stays the
     folder that it is, for transformers. `hub_cache` None is the hub's usual folder. Raises
     ForegramError of every kind: not found, damaged, unsupported, no space.
     """

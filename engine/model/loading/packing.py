@@ -1,15 +1,16 @@
 """How a model's weights are laid out for one way of computing, from their Hugging Face names.
 
-`int8` is the CPU's quantization. Symmetric 8-bit weights, one scale per output channel, meet activations
-of 7 bits with one scale per row, so the sums are exact integers and a row's result cannot depend
-on the rows beside it. Activations of Qwen2 have channels a hundred times larger than the rest,
-which 7 bits would drown; hence the residual stream and the heads' values are turned by fixed
-orthogonal matrices first, which spreads such channels and changes nothing else: the norms' gains
-are folded into the weights behind them, and a norm without gain commutes with a rotation
+`int8` is the CPU's quantization. Symmetric 8-bit weights, one scale per output channel, meet
+activations of 7 bits with one scale per row, so the sums are exact integers and a row's result
+cannot depend on the rows beside it. Activations of Qwen2 have channels a hundred times larger than
+the rest, which 7 bits would drown; hence the residual stream and the heads' values are rotated by
+fixed orthogonal matrices first, which spreads such channels and changes nothing else: the norms'
+weights are folded into the matrices behind them, and a norm without weight commutes with a rotation
 (QuaRot, arXiv 2404.00456).
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import torch
 
@@ -20,7 +21,7 @@ NamedTensor = tuple[str, torch.Tensor]
 Packer = Callable[[ModelConfig, Read], Iterator[NamedTensor]]
 
 WEIGHT_LEVELS = 127
-_ROWS = 16384  # of a matrix turned at a time: bounds the memory of a conversion
+_ROWS = 16384  # of a matrix rotated at a time: bounds the memory of a conversion
 _RESIDUAL_SEED, _HEAD_SEED = 1, 2
 
 
@@ -29,46 +30,30 @@ def pack_int8(config: ModelConfig, read: Read) -> Iterator[NamedTensor]:
 
     The query, key and value projections are one linear, gate and up are one.
     """
-    turn = _orthogonal(config.hidden_size, _RESIDUAL_SEED)
-    turn_head = _orthogonal(config.head_dim, _HEAD_SEED)
-    yield "embedding", _turn_inputs(read("model.embed_tokens.weight"), turn).half()
+    rotation = _orthogonal(config.hidden_size, _RESIDUAL_SEED)
+    head_rotation = _orthogonal(config.head_dim, _HEAD_SEED)
+    yield "embedding", _rotate_inputs(read("model.embed_tokens.weight"), rotation).half()
     for layer in range(config.num_layers):
         hf, own = f"model.layers.{layer}", f"layers.{layer}"
-        gain = read(f"{hf}.input_layernorm.weight")
-        parts = [read(f"{hf}.self_attn.{part}_proj.weight") * gain for part in "qkv"]
+        norm = read(f"{hf}.input_layernorm.weight")
+        parts = [read(f"{hf}.self_attn.{part}_proj.weight") * norm for part in "qkv"]
         biases = [read(f"{hf}.self_attn.{part}_proj.bias") for part in "qkv"]
-        parts[2] = _turn_head_outputs(parts[2], turn_head)
-        biases[2] = _turn_head_outputs(biases[2][:, None], turn_head)[:, 0]
-        yield from _quantised(f"{own}.qkv", _turn_inputs(torch.cat(parts), turn))
+        parts[2] = _rotate_head_outputs(parts[2], head_rotation)
+        biases[2] = _rotate_head_outputs(biases[2][:, None], head_rotation)[:, 0]
+        yield from _quantized(f"{own}.qkv", _rotate_inputs(torch.cat(parts), rotation))
         yield f"{own}.qkv.bias", torch.cat(biases)
-        out = _turn_head_inputs(read(f"{hf}.self_attn.o_proj.weight"), turn_head)
-        yield from _quantised(f"{own}.o", turn.T @ out)
-        gain = read(f"{hf}.post_attention_layernorm.weight")
+        out = _rotate_head_inputs(read(f"{hf}.self_attn.o_proj.weight"), head_rotation)
+        yield from _quantized(f"{own}.o", rotation.T @ out)
+        norm = read(f"{hf}.post_attention_layernorm.weight")
         gate_up = torch.cat([read(f"{hf}.mlp.{part}_proj.weight") for part in ("gate", "up")])
-        yield from _quantised(f"{own}.gate_up", _turn_inputs(gate_up * gain, turn))
-        yield from _quantised(f"{own}.down", turn.T @ read(f"{hf}.mlp.down_proj.weight"))
+        yield from _quantized(f"{own}.gate_up", _rotate_inputs(gate_up * norm, rotation))
+        yield from _quantized(f"{own}.down", rotation.T @ read(f"{hf}.mlp.down_proj.weight"))
     head = read(_head_name(config)) * read("model.norm.weight")
-    yield from _quantised("head", _turn_inputs(head, turn))
+    yield from _quantized("head", _rotate_inputs(head, rotation))
 
 
-def pack_float32(config: ModelConfig, read: Read) -> Iterator[NamedTensor]:
-    """Yield the same linears in float32, with the norms' gains, nothing turned or folded."""
-    yield from _pack_floats(config, read, torch.float32)
-
-
-def pack_bfloat16(config: ModelConfig, read: Read) -> Iterator[NamedTensor]:
-    """Yield the same as `pack_float32` in bfloat16."""
-    yield from _pack_floats(config, read, torch.bfloat16)
-
-
-QUANTIZATIONS: dict[str, Packer] = {
-    "int8": pack_int8,
-    "float32": pack_float32,
-    "bfloat16": pack_bfloat16,
-}
-
-
-def _pack_floats(config: ModelConfig, read: Read, dtype: torch.dtype) -> Iterator[NamedTensor]:
+def pack_floats(config: ModelConfig, read: Read, dtype: torch.dtype) -> Iterator[NamedTensor]:
+    """Yield the same linears in `dtype`, with the norms' weights, nothing rotated or folded."""
     yield "embedding", read("model.embed_tokens.weight").to(dtype)
     for layer in range(config.num_layers):
         hf, own = f"model.layers.{layer}", f"layers.{layer}"
@@ -86,6 +71,13 @@ def _pack_floats(config: ModelConfig, read: Read, dtype: torch.dtype) -> Iterato
         yield "head.weight", read("lm_head.weight").to(dtype)
 
 
+PACKERS: dict[str, Packer] = {
+    "int8": pack_int8,
+    "float32": partial(pack_floats, dtype=torch.float32),
+    "bfloat16": partial(pack_floats, dtype=torch.bfloat16),
+}
+
+
 def _head_name(config: ModelConfig) -> str:
     return "model.embed_tokens.weight" if config.tie_word_embeddings else "lm_head.weight"
 
@@ -98,20 +90,20 @@ def _orthogonal(size: int, seed: int) -> torch.Tensor:
     return orthogonal.float()
 
 
-def _turn_inputs(weight: torch.Tensor, turn: torch.Tensor) -> torch.Tensor:
-    return torch.cat([rows @ turn for rows in weight.split(_ROWS)])
+def _rotate_inputs(weight: torch.Tensor, rotation: torch.Tensor) -> torch.Tensor:
+    return torch.cat([rows @ rotation for rows in weight.split(_ROWS)])
 
 
-def _turn_head_outputs(weight: torch.Tensor, turn: torch.Tensor) -> torch.Tensor:
-    heads = weight.view(-1, turn.shape[0], weight.shape[1])  # [heads, d, in]
-    return (turn.T @ heads).reshape(weight.shape)
+def _rotate_head_outputs(weight: torch.Tensor, rotation: torch.Tensor) -> torch.Tensor:
+    heads = weight.view(-1, rotation.shape[0], weight.shape[1])  # [heads, d, in]
+    return (rotation.T @ heads).reshape(weight.shape)
 
 
-def _turn_head_inputs(weight: torch.Tensor, turn: torch.Tensor) -> torch.Tensor:
-    return (weight.view(weight.shape[0], -1, turn.shape[0]) @ turn).reshape(weight.shape)
+def _rotate_head_inputs(weight: torch.Tensor, rotation: torch.Tensor) -> torch.Tensor:
+    return (weight.view(weight.shape[0], -1, rotation.shape[0]) @ rotation).reshape(weight.shape)
 
 
-def _quantised(name: str, weight: torch.Tensor) -> Iterator[NamedTensor]:
+def _quantized(name: str, weight: torch.Tensor) -> Iterator[NamedTensor]:
     """Quantise `weight`, which is overwritten: a copy of a head of 150,000 rows is half a GB."""
     scale = torch.maximum(weight.amax(dim=1), -weight.amin(dim=1)).clamp_min(1e-12) / WEIGHT_LEVELS
     yield f"{name}.weight", weight.div_(scale[:, None]).round_().to(torch.int8)

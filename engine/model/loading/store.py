@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 from engine.errors import CacheError, ConfigurationError, ModelCorruptError
 from engine.model.loading.catalog import LocatedModel, on_disk
 from engine.model.loading.converted_model import ConvertedModel, convert
-from engine.model.loading.packing import QUANTIZATIONS
+from engine.model.loading.packing import PACKERS
 from engine.model.model_config import ModelConfig
 from engine.offline_parts import EmbeddedModel
 from engine.progress import Progress
@@ -48,8 +48,8 @@ class ModelStore:
         Raises ConfigurationError for an unknown quantization, CacheError where the folder cannot
         take it, ModelCorruptError and UnsupportedModelError for files that cannot be converted.
         """
-        if quantization not in QUANTIZATIONS:
-            known = ", ".join(sorted(QUANTIZATIONS))
+        if quantization not in PACKERS:
+            known = ", ".join(sorted(PACKERS))
             raise ConfigurationError(f"dtype {quantization!r} is none of {known}")
         entry = self._folder / _entry_name(located, quantization)
         if model := _load(entry):

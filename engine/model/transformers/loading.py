@@ -1,4 +1,4 @@
-"""Loads a folder in Hugging Face's layout for `transformers_adapter`."""
+"""Loads a folder in Hugging Face's layout for `adapter`."""
 
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,7 @@ from transformers.utils import logging
 from engine.errors import ConfigurationError, ModelCorruptError, UnsupportedModelError
 from engine.model.transformers.adapter import TransformersModel
 
-_DTYPES = {
-    "float32": torch.float32,
-    "bfloat16": torch.bfloat16,
-    "float16": torch.float16,
-    "float64": torch.float64,
-}
+_DTYPES = ("float32", "bfloat16", "float16", "float64")
 
 
 def load_transformers_model(
@@ -31,7 +26,7 @@ def load_transformers_model(
         raise ConfigurationError(f"dtype {dtype_name!r} is none of {', '.join(_DTYPES)}")
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     try:
-        model = _from_pretrained(folder, _DTYPES[dtype_name])
+        model = _from_pretrained(folder, getattr(torch, dtype_name))
     except (OSError, SafetensorError) as error:
         raise ModelCorruptError(f"{folder} holds no whole model: {error}") from error
     except ValueError as error:

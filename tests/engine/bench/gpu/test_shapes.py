@@ -10,7 +10,7 @@ from engine.bench.gpu.shapes import (
     random_weights,
 )
 from engine.errors import ConfigurationError
-from engine.model.loading.packing import pack_float32
+from engine.model.loading.packing import PACKERS
 from kernels.weight import QUANTIZATIONS
 
 
@@ -44,7 +44,7 @@ def test_random_tensors_are_those_of_a_converted_model(shape, machine):
             torch.zeros(hidden, inter) if part == "down_proj" else torch.zeros(sizes[part], hidden)
         )
 
-    packed = dict(pack_float32(shape.config, read))
+    packed = dict(PACKERS["float32"](shape.config, read))
     assert {name: tuple(tensors[name].shape) for name in tensors} == {
         name: tuple(tensor.shape) for name, tensor in packed.items()
     }

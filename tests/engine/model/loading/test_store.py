@@ -17,7 +17,7 @@ from engine.errors import CacheError, ConfigurationError, ModelCorruptError
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.gguf_model import GgufModel
-from engine.model.loading.packing import QUANTIZATIONS
+from engine.model.loading.packing import PACKERS
 from engine.model.loading.store import ModelStore
 from engine.offline_parts import OFFLINE_MODELS
 from engine.progress import NoProgress
@@ -75,13 +75,13 @@ def _entries(cache: Path) -> list[str]:
     return sorted(path.name for path in cache.iterdir() if path.suffix != ".lock")
 
 
-@pytest.mark.parametrize("quantization", QUANTIZATIONS)
+@pytest.mark.parametrize("quantization", PACKERS)
 def test_a_converted_model_holds_what_packing_makes(
     cache: Path, gguf: GgufModel, quantization: str
 ) -> None:
     model = _obtain(cache, gguf, quantization)
     source = GgufModel(gguf.path)
-    packed = dict(QUANTIZATIONS[quantization](source.config, source.read))
+    packed = dict(PACKERS[quantization](source.config, source.read))
     loaded = model.tensors()
     assert loaded.keys() == packed.keys()
     assert all(torch.equal(loaded[name], tensor) for name, tensor in packed.items())
