@@ -15,7 +15,7 @@ FilesModel = GgufModel | FolderModel
 LocatedModel = EmbeddedModel | FilesModel
 
 
-def locate(spec: str, hub_cache: Path | None = None) -> LocatedModel:
+def locate(spec: str) -> LocatedModel:
     """Find the model that `spec` names; a hub id may be downloaded. Raises ModelNotFoundError."""
     kind = kind_of(spec)
     if kind == "embedded":
@@ -30,7 +30,7 @@ def locate(spec: str, hub_cache: Path | None = None) -> LocatedModel:
             f"{_as_folder(spec)}), and no hub id (owner/name)"
         )
     repository = HUB_ALIASES.get(spec, spec)
-    return FolderModel(_from_hub(repository, hub_cache), repository)
+    return FolderModel(_from_hub(repository), repository)
 
 
 def on_disk(located: LocatedModel, scratch: Path, progress: Progress) -> FilesModel:
@@ -47,9 +47,9 @@ def on_disk(located: LocatedModel, scratch: Path, progress: Progress) -> FilesMo
     return GgufModel(joined)
 
 
-def _from_hub(repository: str, hub_cache: Path | None) -> Path:
+def _from_hub(repository: str) -> Path:
     try:
-        return hub_folder(repository, hub_cache)
+        return hub_folder(repository)
     except ModelNotFoundError as error:
         if not Path(repository).is_dir():
             raise

@@ -9,11 +9,8 @@ _FILES = ["*.json", "*.safetensors"]
 _INDEX = "model.safetensors.index.json"
 
 
-def hub_folder(repository: str, hub_cache: Path | None = None) -> Path:
-    """Return the local snapshot of `owner/name`. Raises ModelNotFoundError.
-
-    `hub_cache` None is the hub's usual cache folder.
-    """
+def hub_folder(repository: str) -> Path:
+    """Return the local snapshot of `owner/name`. Raises ModelNotFoundError."""
     # Takes a quarter of a second to import, which other models are spared.
     from huggingface_hub.errors import (  # noqa: PLC0415 - see above
         HFValidationError,
@@ -21,7 +18,7 @@ def hub_folder(repository: str, hub_cache: Path | None = None) -> Path:
     )
 
     try:
-        local = _snapshot(repository, hub_cache, local_only=True)
+        local = _snapshot(repository, local_only=True)
         if _is_whole(local):
             return local
     except LocalEntryNotFoundError:
@@ -29,7 +26,7 @@ def hub_folder(repository: str, hub_cache: Path | None = None) -> Path:
     except HFValidationError as error:
         raise ModelNotFoundError(f"{repository} is no name of the hub: {error}") from error
     try:
-        return _snapshot(repository, hub_cache, local_only=False)
+        return _snapshot(repository, local_only=False)
     except Exception as error:  # the errors of its HTTP library come through as they are
         raise ModelNotFoundError(
             f"{repository} is not in the local Hugging Face cache, and downloading it failed "
@@ -46,14 +43,8 @@ def _is_whole(folder: Path) -> bool:
     return all((folder / file).exists() for file in files)
 
 
-def _snapshot(repository: str, hub_cache: Path | None, *, local_only: bool) -> Path:
+def _snapshot(repository: str, *, local_only: bool) -> Path:
     from huggingface_hub import snapshot_download  # noqa: PLC0415 - as above
 
-    return Path(
-        snapshot_download(
-            repository,
-            cache_dir=hub_cache,
-            allow_patterns=_FILES,
-            local_files_only=local_only,
-        )
-    )
+    folder = snapshot_download(repository, allow_patterns=_FILES, local_files_only=local_only)
+    return Path(folder)

@@ -67,19 +67,15 @@ def load_model(
 
 
 def prepare(
-    spec: str,
-    quantization: str,
-    cache_folder: Path,
-    progress: Progress,
-    hub_cache: Path | None = None,
+    spec: str, quantization: str, cache_folder: Path, progress: Progress
 ) -> ConvertedModel | FolderModel:
     """Find the model that `spec` names and convert it unless that was done before.
 
-    `quantization` is a key of `packing.PACKERS`; a model that is no plain Qwen2 stays the
-    folder that it is, for transformers. `hub_cache` None is the hub's usual folder. Raises
-    ForegramError of every kind: not found, damaged, unsupported, no space.
+    `quantization` is a key of `packing.PACKERS`; a model that is no plain Qwen2 stays the folder
+    that it is, for transformers. Raises ForegramError of every kind: not found, damaged,
+    unsupported, no space.
     """
-    located = locate(spec, hub_cache)
+    located = locate(spec)
     if isinstance(located, FolderModel) and not located.is_plain_qwen2:
         return located
     return ModelStore(cache_folder / "models").obtain(located, quantization, progress)

@@ -27,7 +27,7 @@ def hub_requests(monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[str]:
     """The repositories asked for, all of which are the tiny folder."""
     requests: list[str] = []
 
-    def hub_folder(repository: str, hub_cache: Path | None) -> Path:
+    def hub_folder(repository: str) -> Path:
         requests.append(repository)
         return folder
 
@@ -82,7 +82,7 @@ def test_a_folder_is_written_as_a_path(
 def test_a_hub_id_that_is_not_found_tells_how_the_folder_of_that_name_is_written(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def hub_folder(repository: str, _: Path | None) -> Path:
+    def hub_folder(repository: str) -> Path:
         raise ModelNotFoundError(f"{repository} is not there")
 
     monkeypatch.setattr(catalog, "hub_folder", hub_folder)

@@ -11,14 +11,14 @@ from tests.support.tiny_hub import cache_model
 
 
 @pytest.fixture(autouse=True)
-def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the cache lacks fails as it does on a machine without network."""
+def _no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whatever the cache, a folder of the test's, lacks fails as without network."""
     download = huggingface_hub.snapshot_download
 
-    def snapshot(repository: str, *, local_files_only: bool, cache_dir: Path, **options: object):
+    def snapshot(repository: str, *, local_files_only: bool, **options: object):
         if not local_files_only:
             raise ConnectionError("no network")
-        return download(repository, cache_dir=cache_dir, local_files_only=True)
+        return download(repository, cache_dir=tmp_path / "hub", local_files_only=True)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
 
@@ -34,7 +34,7 @@ def _model(folder: Path, **files: str) -> Path:
 def test_a_whole_snapshot_is_taken_as_it_is(tmp_path: Path) -> None:
     folder = _model(tmp_path / "files", config="{}", tokenizer="{}", weights="")
     snapshot = cache_model(tmp_path / "hub", "owner/model", folder)
-    assert hub.hub_folder("owner/model", tmp_path / "hub") == snapshot
+    assert hub.hub_folder("owner/model") == snapshot
 
 
 @pytest.mark.parametrize("missing", ["config", "tokenizer", "weights"])
@@ -42,7 +42,7 @@ def test_an_interrupted_download_is_not_taken(tmp_path: Path, missing: str) -> N
     files = dict.fromkeys({"config", "tokenizer", "weights"} - {missing}, "{}")
     cache_model(tmp_path / "hub", "owner/model", _model(tmp_path / "files", **files))
     with pytest.raises(ModelNotFoundError, match=r"owner/model .* downloading it failed"):
-        hub.hub_folder("owner/model", tmp_path / "hub")
+        hub.hub_folder("owner/model")
 
 
 def test_all_files_of_an_index_have_to_be_there(tmp_path: Path) -> None:
@@ -52,14 +52,14 @@ def test_all_files_of_an_index_have_to_be_there(tmp_path: Path) -> None:
     (folder / "one.safetensors").write_text("")
     cache_model(tmp_path / "hub", "owner/model", folder)
     with pytest.raises(ModelNotFoundError):
-        hub.hub_folder("owner/model", tmp_path / "hub")
+        hub.hub_folder("owner/model")
 
 
-def test_a_model_that_is_nowhere_says_what_else_there_is(tmp_path: Path) -> None:
+def test_a_model_that_is_nowhere_says_what_else_there_is() -> None:
     with pytest.raises(ModelNotFoundError, match=r"owner/model is not in the local.*`offline`"):
-        hub.hub_folder("owner/model", tmp_path / "hub")
+        hub.hub_folder("owner/model")
 
 
-def test_an_impossible_name_is_refused(tmp_path: Path) -> None:
+def test_an_impossible_name_is_refused() -> None:
     with pytest.raises(ModelNotFoundError, match="is no name of the hub"):
-        hub.hub_folder("owner/a--b", tmp_path / "hub")
+        hub.hub_folder("owner/a--b")
