@@ -17,7 +17,6 @@ from engine.bench.crossfile import crossfile_json, crossfile_table, run_crossfil
 from engine.bench.decoding_options import DecodingOptions
 from engine.bench.fim import fim_json, fim_tables, run_fim
 from engine.bench.forced import load_forced
-from engine.bench.quantization import quantization_json, quantization_table, measure_quantizations
 from engine.bench.gpu.inputs import QUICK, Inputs, Sizes, Sources
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.picture import draw, plots_are_possible
@@ -31,6 +30,7 @@ from engine.bench.oracle_score import oracle_json, oracle_table
 from engine.bench.peers import PeerOptions, opened_peers
 from engine.bench.plots import ReplayPicture
 from engine.bench.pool import measure_pool
+from engine.bench.quantization import measure_quantizations, quantization_json, quantization_table
 from engine.bench.replay import ReplayReport, replay_json, replay_tables, run_replay
 from engine.bench.report import Setting
 from engine.bench.task_sets import (
