@@ -12,7 +12,7 @@ from lsp_server.cli.code_places import CodePlace, is_broken
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.postprocess import Processed, process, trimmed
 from lsp_server.completion.syntax_judge import SyntaxJudge
-from lsp_server.prompt.scope import bounds_of, scope_at
+from lsp_server.prompt.scope import BOUNDS, scope_at
 from lsp_server.prompt.syntax import DocumentSyntax
 
 
@@ -75,7 +75,7 @@ def _complete(engine: Completer, place: CodePlace, figures: SyntaxFigures) -> No
     line = syntax.parsed_line(lines, position.line, ())
     scope = scope_at(kind)
     context = CursorContext.of(lines, position, scope=scope, language_id=place.language_id)
-    bounds = bounds_of(scope)
+    bounds = BOUNDS[scope]
     result = engine.complete(
         CompletionRequest(
             prefix=place.prefix,

@@ -11,10 +11,6 @@ from engine.host.protocol import Position
 from lsp_server.completion.anchor import Anchor
 from lsp_server.prompt.brackets import balance
 
-MAX_ITEMS = 250
-MAX_CHARS = 1_000_000
-LIFETIME_S = 300.0
-
 
 class CachedCompletion(NamedTuple):
     """What is still to be typed of a completion."""
@@ -115,9 +111,9 @@ class CompletionCache:
     def __init__(
         self,
         *,
-        max_items: int = MAX_ITEMS,
-        max_chars: int = MAX_CHARS,
-        lifetime_s: float = LIFETIME_S,
+        max_items: int = 250,
+        max_chars: int = 1_000_000,
+        lifetime_s: float = 300.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._max_items = max_items

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from engine import FinishReason
 from engine.host.protocol import Bounds, CompleteRequest, Done, Position, Sampled
 from lsp_server.completion.anchor import Anchor
 from lsp_server.completion.completion_cache import CachedCompletion, CompletionCache
@@ -17,12 +18,10 @@ from lsp_server.documents.documents import Documents
 from lsp_server.host.link import HostLink
 from lsp_server.prompt.place import Place
 from lsp_server.prompt.places import Places
-from lsp_server.prompt.scope import bounds_of, scope_at
+from lsp_server.prompt.scope import BOUNDS, scope_at
 from lsp_server.prompt.text_place import place_by_text
 from lsp_server.reasons import Reason
 from lsp_server.settings import Settings
-
-CANCELLED = "cancelled"  # the finish reason where another request took the place
 
 
 class HostCompletions:
@@ -121,7 +120,7 @@ class HostCompletions:
             anchor.snapshot.lines, anchor.position, scope=scope, language_id=language_id
         )
         judge = self._judge(anchor, context)
-        request = self._request(anchor, bounds_of(scope), sampling, is_ahead=is_ahead)
+        request = self._request(anchor, BOUNDS[scope], sampling, is_ahead=is_ahead)
         return InFlightCompletion(
             anchor,
             self._link.complete(request, anchor.document),
@@ -176,7 +175,7 @@ class HostCompletions:
     ) -> Reason | None:
         """Put what was written into the cache, or tell why it is nothing."""
         self.last = anchor.document.uri, done
-        if done.finish_reason == CANCELLED:
+        if done.finish_reason == FinishReason.CANCELLED:  # another request took the place
             return Reason.SUPERSEDED
         if not done.text:
             return Reason.MODEL_SAID_NOTHING

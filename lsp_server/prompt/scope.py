@@ -18,7 +18,7 @@ class Scope(StrEnum):
 
 
 # A line has 19 characters in the median, 73 at most in 95 %.
-_BOUNDS = {
+BOUNDS = {
     Scope.ONE_LINE: Bounds(max_tokens=64, single_line=True),
     Scope.DEEPER: Bounds(max_tokens=128, time_limit_ms=300, min_margin=_MIN_MARGIN),
     Scope.SEVERAL: Bounds(max_tokens=192, time_limit_ms=1_500, min_margin=_MIN_MARGIN),
@@ -40,8 +40,3 @@ def scope_at(place: Place, *, is_invoked: bool = False, after_accept: bool = Fal
         return Scope.INVOKED
     scope = _AUTOMATIC[place]
     return Scope.SEVERAL if after_accept and scope is Scope.DEEPER else scope
-
-
-def bounds_of(scope: Scope) -> Bounds:
-    """The host's bounds for a scope."""
-    return _BOUNDS[scope]

@@ -3,12 +3,12 @@
 import pytest
 
 from lsp_server.prompt.place import Place
-from lsp_server.prompt.scope import Scope, bounds_of, scope_at
+from lsp_server.prompt.scope import BOUNDS, Scope, scope_at
 
 
 @pytest.mark.parametrize("place", Place)
 def test_who_asks_gets_several_lines_without_a_time_limit(place):
-    bounds = bounds_of(scope_at(place, is_invoked=True))
+    bounds = BOUNDS[scope_at(place, is_invoked=True)]
     assert not bounds.single_line
     assert bounds.time_limit_ms is None
 
@@ -34,8 +34,8 @@ def test_after_an_accept_the_user_wants_to_go_on():
 
 
 def test_what_nobody_asked_for_ends_with_its_line_or_in_time():
-    assert bounds_of(Scope.ONE_LINE).max_tokens < bounds_of(Scope.SEVERAL).max_tokens
-    assert bounds_of(Scope.ONE_LINE).single_line
-    deeper, several = bounds_of(Scope.DEEPER), bounds_of(Scope.SEVERAL)
+    assert BOUNDS[Scope.ONE_LINE].max_tokens < BOUNDS[Scope.SEVERAL].max_tokens
+    assert BOUNDS[Scope.ONE_LINE].single_line
+    deeper, several = BOUNDS[Scope.DEEPER], BOUNDS[Scope.SEVERAL]
     assert not deeper.single_line
     assert (deeper.time_limit_ms, several.time_limit_ms) == (300, 1_500)
