@@ -31,7 +31,7 @@ from lsp_server.reasons import SILENCING
 from lsp_server.session import Session
 from lsp_server.setting_layers import Layer
 from lsp_server.status import StatusLine
-from lsp_server.transport.admission import OPEN, TOKEN_KEY, Admission
+from lsp_server.transport.authentication import OPEN, TOKEN_KEY, Authentication
 from lsp_server.transport.protocol import DocumentServer
 
 _LOG = logging.getLogger(__name__)
@@ -58,20 +58,20 @@ _EDITOR_KEYS = ("editorInfo", "editorPluginInfo", _ASKS_AGAIN, TOKEN_KEY)  # not
 class ForegramServer(DocumentServer):
     """One connection's server: a pygls server with a session."""
 
-    def __init__(self, command_line: Layer, admission: Admission = OPEN) -> None:
+    def __init__(self, command_line: Layer, authentication: Authentication = OPEN) -> None:
         super().__init__("foregram", version("foregram"), Documents())
-        self._admission = admission
+        self._authentication = authentication
         self.status = StatusLine(self)
         self._is_initialized = False
         self._can_retry = False  # the client knows `foregram/askAgain`
         self._focused = ""  # the URI of the document that the user works in, as far as is known
         self._reported: set[str] = set()
         self.session = Session(self.documents, command_line, self.status.watch, self._ask_again)
-        self.session.is_public = admission.is_public
+        self.session.is_public = authentication.is_public
 
     def refusal(self, params: types.InitializeParams) -> str | None:
         """Why this client is rejected."""
-        return self._admission.refusal(_options(params))
+        return self._authentication.refusal(_options(params))
 
     async def leave(self) -> None:
         """End the session."""
@@ -79,7 +79,7 @@ class ForegramServer(DocumentServer):
 
     def before_initialize(self, params: types.InitializeParams) -> None:
         """Read the client's options: they decide which capabilities there are."""
-        self._admission.admitted()
+        self._authentication.succeeded()
         given = _options(params)
         if isinstance(given, dict):
             self.status.knows_status = "editorInfo" in given
@@ -157,11 +157,11 @@ class ForegramServer(DocumentServer):
             self.window_show_message(params)
 
 
-def create_server(command_line: Layer, admission: Admission = OPEN) -> ForegramServer:
+def create_server(command_line: Layer, authentication: Authentication = OPEN) -> ForegramServer:
     """Build the server of one connection."""
     # pygls' own log holds whole messages, and with them the user's text.
     logging.getLogger("pygls").setLevel(logging.CRITICAL)
-    server = ForegramServer(command_line, admission)
+    server = ForegramServer(command_line, authentication)
     server.feature(types.INITIALIZED)(initialized)
     server.feature(types.TEXT_DOCUMENT_INLINE_COMPLETION, types.InlineCompletionOptions())(
         complete_inline

@@ -15,7 +15,7 @@ from engine.host.socket_file import listening
 from lsp_server.server import ForegramServer, create_server
 from lsp_server.setting_layers import Layer
 from lsp_server.settings import Settings
-from lsp_server.transport.admission import TOKEN_KEY
+from lsp_server.transport.authentication import TOKEN_KEY
 from lsp_server.transport.connections import Connections, serve
 
 

@@ -22,11 +22,6 @@ class DocumentRefused:
     reason: Reason
     language_id: str = ""
 
-    @property
-    def sentence(self) -> str:
-        """The reason for people."""
-        return f"{self.uri}: {self.reason.sentence}"
-
 
 class Documents:
     """Documents by URI. Nothing here raises because of what a client sends: it returns a refusal."""

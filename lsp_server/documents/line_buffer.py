@@ -7,7 +7,6 @@ An edit costs the lines that it touches and a `memmove` of the list: far below a
 import re
 from collections import Counter
 from collections.abc import Sequence
-from itertools import chain
 from typing import Literal, NamedTuple, Self
 
 from lsprotocol import types
@@ -37,11 +36,6 @@ class LineBuffer:
         """Hold `text`."""
         split = _split(_paired(text))
         return cls(split.lines, split.ends)
-
-    @property
-    def text(self) -> str:
-        """The very text, line ends included."""
-        return "".join(chain.from_iterable(zip(self._lines, self._ends, strict=True)))
 
     @property
     def lines(self) -> tuple[str, ...]:

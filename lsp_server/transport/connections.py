@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from pygls.io_ import StdinAsyncReader, run_async
 
-from lsp_server.transport.admission import Admission
+from lsp_server.transport.authentication import Authentication
 from lsp_server.transport.framing import HEADER_BYTES, MessageReader
 from lsp_server.transport.protocol import DocumentServer
 
@@ -20,7 +20,7 @@ MAX_FIRST_BYTES = 2**20  # of `initialize`, and of what comes before it
 MAX_MESSAGE_BYTES = 2**27  # of the largest document, six bytes for each character
 
 
-CreateServer = Callable[[Admission], DocumentServer]
+CreateServer = Callable[[Authentication], DocumentServer]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Connections:
     ) -> None:
         reader = MessageReader(stream, MAX_FIRST_BYTES)
 
-        def admitted() -> None:
+        def succeeded() -> None:
             if timeout in self._uninitialized and not timeout.expired():
                 del self._uninitialized[timeout]
                 self._clients.add(timeout)
@@ -83,7 +83,7 @@ class Connections:
 
         try:
             if len(self._clients) < self._limits.max_clients:
-                server = self._create_server(Admission(self._token, admitted))
+                server = self._create_server(Authentication(self._token, succeeded))
                 server.protocol.set_writer(writer)
                 await serve(server, reader)
         finally:

@@ -187,7 +187,7 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
             document.uri, document.version, params.content_changes
         )
         if refusal is not None:
-            _LOG.info("change rejected: %s", refusal.sentence)
+            _LOG.info("change rejected: %s: %s", refusal.uri, refusal.reason.sentence)
         yield from self._user_handler(types.TEXT_DOCUMENT_DID_CHANGE, params)
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)

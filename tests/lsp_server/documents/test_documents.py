@@ -81,7 +81,7 @@ def test_an_unknown_document_is_a_refusal_not_a_failure():
     assert documents.change(URI, 2, [whole("x")]) == unknown
     assert documents.splices_since(URI, 1) is None
     documents.close(URI)
-    assert "not opened" in unknown.sentence
+    assert "not opened" in unknown.reason.sentence
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,14 @@ TOKEN_KEY = "connectionToken"  # in initializationOptions
 
 
 @dataclass(frozen=True, slots=True)
-class Admission:
-    """The token that a client has to send in `initialize`; `admitted` is called when it did.
+class Authentication:
+    """The token that a client has to send in `initialize`; `succeeded` is called when it did.
 
     Without a token only the user can connect, as it is with pipes and socket files.
     """
 
     token: str | None = None
-    admitted: Callable[[], None] = lambda: None
+    succeeded: Callable[[], None] = lambda: None
 
     @property
     def is_public(self) -> bool:
@@ -35,4 +35,4 @@ class Admission:
         return None
 
 
-OPEN = Admission()
+OPEN = Authentication()
