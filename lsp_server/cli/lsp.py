@@ -60,4 +60,4 @@ def _listening_on(port: int) -> socket.socket:
     except OSError as error:
         raise ConfigurationError(f"cannot listen on port {port}: {error.strerror}") from error
     except OverflowError as error:
-        raise ConfigurationError(f"port {port} is not between 0 and 65535") from error
+        raise ConfigurationError(f"port {port} is not within 0 and 65535") from error

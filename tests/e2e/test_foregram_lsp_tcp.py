@@ -194,7 +194,7 @@ async def _gone(_params: None) -> None:
 async def test_a_port_out_of_range_is_one_sentence_and_status_2(port):
     result = await asyncio.to_thread(run, "--port", port)
     assert result.returncode == 2
-    assert result.stderr == f"foregram: port {port} is not between 0 and 65535\n".encode()
+    assert result.stderr == f"foregram: port {port} is not within 0 and 65535\n".encode()
 
 
 async def test_a_port_in_use_is_one_sentence_and_status_2(served):
