@@ -1,9 +1,11 @@
-"""What the documents promise: their length, files and links that are there, code as it stands."""
+"""What the documents promise: their length; files, links and commands that are there; code as it is."""
 
 import re
 from pathlib import Path
 
 import pytest
+
+from lsp_server.cli.arguments import build_parser
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -32,6 +34,17 @@ def found(page, name):
 def test_the_files_and_folders_that_a_page_names_are_there(page):
     names = re.findall(rf"`({OURS}|[\w*][\w./*-]*(?:\.(?:lua|md|py|ts)|/))`", page.read_text())
     assert [name for name in set(names) - MADE if not found(page, name)] == []
+
+
+@EVERY_PAGE
+def test_the_commands_that_a_page_names_are_there_with_their_options(page, capsys):
+    calls = re.findall(r"(?:`|^    )foregram ((?:bench )?[a-z]+)([^`\n]*)", page.read_text(), re.M)
+    for command, rest in calls:
+        with pytest.raises(SystemExit):
+            build_parser().parse_args([*command.split(), "--help"])
+        told = capsys.readouterr()
+        assert not told.err, command
+        assert [one for one in re.findall(r"--[a-z-]+", rest) if one not in told.out] == []
 
 
 def anchors(page):
