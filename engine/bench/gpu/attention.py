@@ -9,11 +9,8 @@ from torch.nn.functional import scaled_dot_product_attention
 from engine.bench.gpu.cases import Cases, Notes, measure_cases
 from engine.bench.gpu.machine import Bandwidth, Machine, Work
 from engine.bench.gpu.products import us_per_launch
-from engine.bench.gpu.shapes import Shape, drafted_tree
+from engine.bench.gpu.shapes import Shape, drafted_tree, packed_tree
 from engine.bench.gpu.stress import Stress, stressed
-from engine.model.causal_lm import StepInput
-from engine.model.gpu.batch_layout import SlotRange
-from engine.model.gpu.buffers import Inputs, StepShape
 from engine.model.token_tree import TokenTree
 from engine.progress import Progress
 from kernels.batch_attention import scratch_size
@@ -58,10 +55,7 @@ class AttentionCase:
         self.keys, self.values = machine.random(*cache), machine.random(*cache)
         self.queries = machine.random(rows, self.heads, self.dim)
         self.out = torch.empty_like(self.queries)
-        inputs = Inputs(StepShape(rows, 1), self.group, machine.device)
-        inputs.pack([StepInput(SlotRange(0, context), self.tree)])
-        inputs.upload()
-        self.batch = inputs.batch
+        self.batch = packed_tree(config, rows, context, machine).batch
         size = scratch_size(self.batch.num_blocks, self.kv_heads, self.dim)
         self.scratch = Scratch.allocate(*size, machine.device)
         self.attend = operations_for(machine.device).batch_attention

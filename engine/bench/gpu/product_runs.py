@@ -5,11 +5,8 @@ from collections.abc import Callable, Sequence
 import torch
 
 from engine.bench.gpu.machine import Machine, Work
-from engine.bench.gpu.shapes import drafted_tree
-from engine.model.causal_lm import StepInput
+from engine.bench.gpu.shapes import packed_tree
 from engine.model.gpu.activations import Activations
-from engine.model.gpu.batch_layout import SlotRange
-from engine.model.gpu.buffers import Inputs, StepShape
 from engine.model.model_config import ModelConfig
 from kernels.operations import operations_for
 from kernels.product.tiles import scratch_size
@@ -31,11 +28,7 @@ class ProductRuns:
         for held in (self.stream.normed, self.activations.attended, self.activations.mlp_hidden):
             held.normal_()
         self.stream.squares.fill_(64.0)  # of numbers of unit variance
-        self._inputs = Inputs(
-            StepShape(rows, 1), config.num_heads // config.num_kv_heads, machine.device
-        )
-        self._inputs.pack([StepInput(SlotRange(0, 64), drafted_tree(rows))])
-        self._inputs.upload()
+        self._batch = packed_tree(config, rows, 64, machine).batch
         size = scratch_size(weight.num_outputs, weight.num_inputs, rows, weight.quantization)
         self.scratch = Scratch.allocate(*size, machine.device)
         cache = (config.num_kv_heads, _POSITIONS, config.head_dim)
@@ -75,7 +68,7 @@ class ProductRuns:
             weight,
             self._ones,
             self._cos_sin,
-            self._inputs.batch,
+            self._batch,
             self.activations.queries,
             self._keys,
             self._values,

@@ -130,13 +130,13 @@ def step_bytes(model: GpuQwen2, context: int) -> int:
 
 def step_ms(machine: Machine, model: GpuQwen2, rows: int, context: int) -> float:
     """Duration of a step of `rows` rows behind `context` tokens, both copies included."""
-    launch = planted(model, rows, context)
+    launch = packed_launch(model, rows, context)
     times: list[float] = []
     model.graphs.on_stream(lambda: times.append(machine.timer.ms(launch.start)))
     return times[0]
 
 
-def planted(model: GpuQwen2, rows: int, context: int) -> Launch:
+def packed_launch(model: GpuQwen2, rows: int, context: int) -> Launch:
     """A step that is ready to run at the beginning of the arena."""
     launch = model.graphs.launch(StepShape(rows, 1))
     inputs = launch.memory.inputs
@@ -178,7 +178,7 @@ def _replays_different(off: GpuQwen2, on: GpuQwen2, rows: int, context: int) -> 
     """Replays of `on`, of 200, whose outputs have other bits than those of `off`."""
     found = []
     for model, replays in ((off, 1), (on, 200)):
-        launch = planted(model, rows, context)
+        launch = packed_launch(model, rows, context)
         for _ in range(replays):
             launch.start()
             launch.wait()
