@@ -1,17 +1,17 @@
-"""From a lane and a request to the completion's drafter: what it may draft from, and for how long."""
+"""From a request to its completion's drafter: what it may draft from, and for how long."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
+from engine.drafting.draft_state import DraftState
 from engine.drafting.drafter import Drafter, NoDrafts
 from engine.drafting.edited_file import EditedFile
-from engine.drafting.lookahead import Knowledge, LookaheadDrafter
+from engine.drafting.lookahead import LearnedState, LookaheadDrafter
 from engine.drafting.open_buffers import OpenBuffers
 from engine.drafting.pool import NgramPool, PoolFullError
 from engine.drafting.recycler import Recycler
 from engine.drafting.text_lookup import TextLookup
 from engine.drafting.tree import Source
-from engine.lanes import Lane
 from engine.learning import Learning
 from engine.model.prompt import Prompt
 from engine.model.token_tree import MAX_ROWS
@@ -23,46 +23,52 @@ _REMEMBERED_CONTEXT = 16  # tokens before a completion that are remembered with 
 
 
 class Drafters:
-    """Makes drafters that share what the engine has learned, each with the pool of its lane."""
+    """Makes drafters that share what the engine has learned, each with a pool of its own."""
 
     def __init__(self, tokenizer: Tokenizer, vocab_size: int, learning: Learning) -> None:
         self._tokenizer, self._vocab_size, self._learning = tokenizer, vocab_size, learning
         self._recycler = Recycler(vocab_size, learning.tables["recycler"].probs)
 
-    def make_lane(self) -> Lane:
-        """An empty pool that learns with all others."""
+    def make_state(self) -> DraftState:
+        """An empty pool; what is learned from it is shared by all."""
         acceptance, encode = self._learning.tables["pool"], self._tokenizer.encode
         pool = NgramPool(POOL_TOKENS, self._vocab_size, acceptance=acceptance)
-        return Lane(pool, OpenBuffers(pool, encode), EditedFile(pool, encode))
+        return DraftState(pool, OpenBuffers(pool, encode), EditedFile(pool, encode))
 
     @contextmanager
-    def drafter(self, lane: Lane, request: CompletionRequest, prompt: Prompt) -> Iterator[Drafter]:
+    def drafter(
+        self, state: DraftState, request: CompletionRequest, prompt: Prompt
+    ) -> Iterator[Drafter]:
         """Let the pool know the request's buffers, and its file for as long as it is completed."""
         if request.lookahead.mode == "off":
             yield NoDrafts()
             return
-        pool, encode = lane.pool, self._tokenizer.encode
-        if lane.buffers.sync(request.workspace, request.open_buffers):
-            lane.edited.close()  # it comes again, behind them: the newest document is met first
+        pool, encode = state.pool, self._tokenizer.encode
+        if state.buffers.sync(request.workspace, request.open_buffers):
+            state.edited.close()  # it comes again, behind them: the newest document is met first
         partial = prompt.partial.decode("utf-8", "replace")
-        with lane.edited.completed(request, partial) as document:
+        with state.edited.completed(request, partial) as document:
             lookup = TextLookup(pool, self._tokenizer.vocabulary.bytes_of, encode)
             first_draft = lookup.draft(
                 prompt.context_ids, prompt.partial, MAX_ROWS // 2, owed=bool(prompt.dropped)
             )
             learning = self._learning
-            known = Knowledge(pool, self._recycler, learning.tables, learning.budget)
+            learned = LearnedState(pool, self._recycler, learning.tables, learning.budget)
             context = self.context(prompt)
-            yield LookaheadDrafter(request.lookahead, known, context, document, first_draft)
+            yield LookaheadDrafter(request.lookahead, learned, context, document, first_draft)
 
     def remember(
-        self, lane: Lane, request: CompletionRequest, prompt: Prompt, token_ids: Sequence[int]
+        self,
+        state: DraftState,
+        request: CompletionRequest,
+        prompt: Prompt,
+        token_ids: Sequence[int],
     ) -> None:
         """Keep what was written: who asks again, or types on as predicted, gets it in few steps."""
         if request.lookahead.mode != "off" and token_ids:
             content = [*self.context(prompt)[-_REMEMBERED_CONTEXT:], *token_ids]
             with suppress(PoolFullError):
-                lane.pool.add(content, Source.PREVIOUS_COMPLETION, request.path)
+                state.pool.add(content, Source.PREVIOUS_COMPLETION, request.path)
 
     def context(self, prompt: Prompt) -> list[int]:
         """Tokens that the answer follows in the file; they hold what is not to be healed.

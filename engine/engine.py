@@ -15,7 +15,7 @@ from engine.completion import Completion, TextStream
 from engine.decoder import Decoder
 from engine.drafters import Drafters
 from engine.drafting.budget import StepCost
-from engine.lanes import Lanes
+from engine.drafting.draft_state import DraftStates
 from engine.learning import Learning
 from engine.model.causal_lm import CausalModel
 from engine.model.constraint import healed_start
@@ -97,7 +97,7 @@ class Engine:
         self._neighbours = Neighbours(lambda text: len(model.tokenizer.encode(text)))
         self._prompts = PromptCache(model.causal_lm, kv_bytes)
         self._drafters = Drafters(model.tokenizer, model.causal_lm.vocab_size, learning)
-        self._lanes = Lanes(self._drafters.make_lane)
+        self._draft_states = DraftStates(self._drafters.make_state)
 
     @classmethod
     def load(cls, options: EngineOptions, progress: Progress | None = None) -> "Engine":
@@ -118,7 +118,7 @@ class Engine:
     @property
     def pool_tokens(self) -> int:
         """Tokens that drafts are found in."""
-        return self._lanes.pool_tokens
+        return self._draft_states.pool_tokens
 
     @property
     def max_sequences(self) -> int:
@@ -210,11 +210,11 @@ class Engine:
         """Use no longer what was learned from these buffers."""
         self._prompts.forget(closed.cache_scope, closed.cache_keys, closed.paths)
         self._neighbours.forget()
-        self._lanes.forget(closed)
+        self._draft_states.forget(closed)
 
     def forget_completions(self) -> None:
         """Draft no longer from completions written before."""
-        self._lanes.forget_completions()
+        self._draft_states.forget_completions()
 
     def close(self) -> None:
         """Keep what was learned for the next start."""
@@ -235,10 +235,10 @@ class Engine:
         completion: Completion,
         lease: CacheLease,
     ) -> Iterator[Decoder]:
-        """Draft from a lane while the completion goes on, and remember there what it wrote."""
+        """Draft from a draft state while the completion goes on, and remember there what it wrote."""
         vocabulary = self._model.tokenizer.vocabulary
-        with self._lanes.take(request.workspace) as lane:
-            with self._drafters.drafter(lane, request, prompt) as drafter:
+        with self._draft_states.take(request.workspace) as state:
+            with self._drafters.drafter(state, request, prompt) as drafter:
                 yield Decoder(
                     slot=lease.slot,
                     drafter=drafter,
@@ -249,7 +249,7 @@ class Engine:
                     max_tokens=max_tokens,
                     on_step=completion.take,
                 )
-            self._drafters.remember(lane, request, prompt, completion.token_ids)
+            self._drafters.remember(state, request, prompt, completion.token_ids)
 
 
 def wanted_model(options: EngineOptions, progress: Progress) -> LoadedModel:

@@ -95,7 +95,7 @@ class Oracle:
             micros = 1e6 * (time.perf_counter() - began)
             accepted = agreeing(draft, item.target[played:])
             emitted = item.target[played : played + int(accepted.sum()) + 1]
-            tables.learn(draft, accepted)
+            tables.update(draft, accepted)
             grown = emitted if played else self._resewn(item, emitted)
             self._pool.extend(document, grown)
             written += grown

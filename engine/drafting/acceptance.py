@@ -34,12 +34,12 @@ class AcceptanceTable:
         self.counts = np.zeros((2, prior.size))  # hits and trials, fading
         self.probs = self._prior.copy()  # that a node is accepted, given that its parent is
 
-    def learn(self, cells: np.ndarray, accepted: np.ndarray) -> None:
+    def update(self, cells: np.ndarray, accepted: np.ndarray) -> None:
         """Count one trial per cell, accepted or not (bool), after fading by one step."""
         self.counts *= DECAY
         np.add.at(self.counts[0], cells, accepted)
         np.add.at(self.counts[1], cells, 1)
-        self._update()
+        self._refresh()
 
     def restore(self, counts: np.ndarray) -> None:
         """Take counts that were saved. Raises ValueError when they fit no table of this shape."""
@@ -49,9 +49,9 @@ class AcceptanceTable:
         if not np.all((hits >= 0) & (hits <= trials) & np.isfinite(trials)):
             raise ValueError("these are no counts of hits and trials")
         self.counts = counts.astype(np.float64)
-        self._update()
+        self._refresh()
 
-    def _update(self) -> None:
+    def _refresh(self) -> None:
         hits, trials = self.counts
         # In place: the pool's kernel holds this array.
         self.probs[:] = (hits + PRIOR_TRIALS * self._prior) / (trials + PRIOR_TRIALS)
@@ -67,14 +67,14 @@ class AcceptanceTables:
     def __getitem__(self, drafter: str) -> AcceptanceTable:
         return self._tables[drafter]
 
-    def learn(self, draft: Draft, accepted: np.ndarray) -> None:
+    def update(self, draft: Draft, accepted: np.ndarray) -> None:
         """Learn from a verified draft; `accepted` bool [nodes]."""
         tried = (draft.parents < 0) | accepted[draft.parents]
         drafters = _DRAFTER_OF[draft.sources]
         for drafter, table in self._tables.items():
             own = tried & (drafters == _DRAFTER_NAMES.index(drafter))
             if own.any():
-                table.learn(draft.cells[own], accepted[own])
+                table.update(draft.cells[own], accepted[own])
 
     def save(self, path: Path) -> None:
         """Write the file whole or not at all. Raises OSError."""

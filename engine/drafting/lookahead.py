@@ -24,8 +24,8 @@ _GRAM_TOKENS = 8192  # n-grams that the window finds in one completion
 
 
 @dataclass(frozen=True, slots=True)
-class Knowledge:
-    """What stays from one completion to the next."""
+class LearnedState:
+    """What drafts come from and steps update; it stays from one completion to the next."""
 
     pool: NgramPool
     recycler: Recycler
@@ -36,34 +36,35 @@ class Knowledge:
 class LookaheadDrafter:
     """Drafts for one completion from all that the engine knows.
 
-    `document` of the pool ends where the completion begins, and grows with it. `first_draft` is the text lookup of the first step, where the cursor may stand inside a token.
+    `document` of the pool ends where the completion begins, and grows with it. `first_draft` is the
+    text lookup of the first step, where the cursor may stand inside a token.
     """
 
     def __init__(
         self,
         lookahead: Lookahead,
-        knowledge: Knowledge,
+        learned: LearnedState,
         context: Sequence[int],
         document: DocumentId,
         first_draft: Draft = EMPTY_DRAFT,
     ) -> None:
         self._lookahead = lookahead
-        self._known = knowledge
+        self._learned = learned
         self._document = document
         self._limits = _limits(lookahead)
         self._first_draft = first_draft
-        self._window = _window(lookahead, knowledge, context)
+        self._window = _window(lookahead, learned, context)
         if self._window is not None:
-            self._grams = NgramPool(_GRAM_TOKENS, knowledge.recycler.vocab_size)
+            self._grams = NgramPool(_GRAM_TOKENS, learned.recycler.vocab_size)
 
     def draft(self, context: Sequence[int], constraint: Constraint, depth: int) -> Draft:
         """Merge what the drafters offer, keep what may stand, cut it to the budget."""
         tree = DraftTree(2 * MAX_NODES)
         tree.add(prune(self._first_draft, self._limits))
         self._first_draft = EMPTY_DRAFT
-        tree.add(prune(self._known.pool.draft(context[-_CONTEXT:], _OFFERED_NODES), self._limits))
+        tree.add(prune(self._learned.pool.draft(context[-_CONTEXT:], _OFFERED_NODES), self._limits))
         if self._lookahead.mode == "auto":
-            tree.add(self._known.recycler.draft(context[-1], _RECYCLED_NODES))
+            tree.add(self._learned.recycler.draft(context[-1], _RECYCLED_NODES))
         if self._window is not None:
             tree.add(prune(self._grams.draft(context[-_CONTEXT:], _OFFERED_NODES), self._limits))
             tree.add(self._window.draft(MAX_NODES))
@@ -72,23 +73,23 @@ class LookaheadDrafter:
 
     def update(self, step: VerifiedStep) -> None:
         """Feed the drafters with a verified step."""
-        known, output = self._known, step.output
-        known.recycler.update(step.tree.token_ids, output.top_tokens())
+        learned, output = self._learned, step.output
+        learned.recycler.update(step.tree.token_ids, output.top_tokens())
         if self._window is not None:
             found = self._window.update(step.draft, output.chosen, len(output.path) - 1)
             for gram in found:
                 self._keep(gram)
-        known.pool.extend(self._document, step.token_ids)
+        learned.pool.extend(self._document, step.token_ids)
 
     def calibrate(self, step: VerifiedStep) -> None:
         """Feed the tables and the budget."""
-        known, output = self._known, step.output
-        known.tables.learn(step.draft, step.accepted)
-        known.budget.cost.observe(output.step_rows, output.ms)
-        known.budget.observe(output.step_rows, len(output.path))
+        learned, output = self._learned, step.output
+        learned.tables.update(step.draft, step.accepted)
+        learned.budget.cost.observe(output.step_rows, output.ms)
+        learned.budget.observe(output.step_rows, len(output.path))
 
     def _affordable(self, draft: Draft) -> int:
-        budget = self._known.budget
+        budget = self._learned.budget
         if self._lookahead.mode == "fixed":
             return min(self._lookahead.draft_len, budget.most_nodes)
         return budget.affordable(draft.probs)
@@ -111,7 +112,9 @@ class Limits:
         return min(MAX_NODES, self.depth * self.branches)
 
 
-def _window(lookahead: Lookahead, known: Knowledge, context: Sequence[int]) -> JacobiWindow | None:
+def _window(
+    lookahead: Lookahead, learned: LearnedState, context: Sequence[int]
+) -> JacobiWindow | None:
     """Return the window that W and N ask for.
 
     `auto` opens none: beside the pool and the recycler one of 4 to 12 columns won under 1 % of
@@ -119,7 +122,7 @@ def _window(lookahead: Lookahead, known: Knowledge, context: Sequence[int]) -> J
     """
     if lookahead.mode != "fixed":
         return None
-    probs = known.tables["window"].probs
+    probs = learned.tables["window"].probs
     return JacobiWindow(lookahead.window_size, lookahead.ngram_size, context, probs)
 
 

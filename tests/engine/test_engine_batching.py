@@ -156,7 +156,7 @@ def test_more_than_there_is_room_for_wait(engine):
     assert len(run_together(engine, requests)) == 17
 
 
-def test_a_completion_that_breaks_leaves_its_slot_and_lane_to_others(engine, monkeypatch):
+def test_a_completion_that_breaks_leaves_its_slot_and_draft_state_to_others(engine, monkeypatch):
     asked = request("set.py")
     with monkeypatch.context() as patch:
         patch.setattr("engine.engine.healed_start", lambda *_: 1 / 0)
@@ -164,7 +164,7 @@ def test_a_completion_that_breaks_leaves_its_slot_and_lane_to_others(engine, mon
             with pytest.raises(ZeroDivisionError):
                 engine.complete(asked)
     assert not any(entry.is_leased for entry in engine._prompts._entries.values())
-    assert len(engine._lanes._lanes) == 1
+    assert len(engine._draft_states._states) == 1
     assert engine.complete(asked).text
 
 
@@ -185,7 +185,7 @@ def test_what_a_slot_holds_behind_a_step_that_failed_is_not_reused(engine, monke
     assert engine.complete(asked).stats.reused_tokens > 0
 
 
-def test_workspaces_come_back_to_their_lanes(engine):
+def test_workspaces_come_back_to_their_draft_states(engine):
     run_together(engine, [request(path) for path in FILES])
     held = engine.pool_tokens
     run_together(engine, [request(path) for path in FILES])

@@ -12,7 +12,7 @@ from engine.bench.task_sets import FimTask
 from engine.config import Lookahead, Sampling
 from engine.decoder import Decoder
 from engine.drafting.drafter import Drafter, NoDrafts, VerifiedStep
-from engine.drafting.lookahead import Knowledge, LookaheadDrafter
+from engine.drafting.lookahead import LearnedState, LookaheadDrafter
 from engine.drafting.pool import NgramPool
 from engine.drafting.recycler import Recycler
 from engine.drafting.tree import Source
@@ -119,7 +119,7 @@ class _Speaker:
         self._end_ids = model.tokenizer.vocabulary.end_ids
         learning = Learning.load(learned, "chat", model.causal_lm, progress)
         tables, vocab_size = learning.tables, model.causal_lm.vocab_size
-        self._known = Knowledge(
+        self._learned = LearnedState(
             pool=NgramPool(_POOL_TOKENS, vocab_size, acceptance=tables["pool"]),
             recycler=Recycler(vocab_size, tables["recycler"].probs),
             tables=tables,
@@ -128,7 +128,7 @@ class _Speaker:
 
     def answer(self, slot: CacheSlot, prompt: Sequence[int], max_tokens: int) -> _Answer:
         """Decode behind a slot that holds the prompt but for its last token."""
-        with self._known.pool.savepoint():
+        with self._learned.pool.savepoint():
             drafter = self._drafter(prompt)
             began = time.perf_counter()
             steps: list[VerifiedStep] = []
@@ -165,8 +165,8 @@ class _Speaker:
     def _drafter(self, prompt: Sequence[int]) -> Drafter:
         if self._lookahead.mode == "off":
             return NoDrafts()
-        document = self._known.pool.add(prompt, Source.EDITED_FILE)
-        return LookaheadDrafter(self._lookahead, self._known, prompt, document)
+        document = self._learned.pool.add(prompt, Source.EDITED_FILE)
+        return LookaheadDrafter(self._lookahead, self._learned, prompt, document)
 
     def _cut(self, token_ids: Sequence[int]) -> tuple[int, ...]:
         """Leave out what a step wrote behind an end of text."""

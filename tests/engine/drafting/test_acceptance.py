@@ -28,16 +28,16 @@ def test_a_fresh_table_believes_its_prior():
 
 def test_trials_move_the_prior_which_weighs_four_of_them():
     table = AcceptanceTable(np.array([0.5]))
-    table.learn(np.zeros(4, np.int64), np.ones(4, bool))
+    table.update(np.zeros(4, np.int64), np.ones(4, bool))
     assert table.probs[0] == pytest.approx((4 + 4 * 0.5) / 8)
 
 
 def test_evidence_fades_and_leaves_the_prior():
     table = AcceptanceTable(np.array([0.5, 0.5]))
-    table.learn(np.zeros(50, np.int64), np.ones(50, bool))
+    table.update(np.zeros(50, np.int64), np.ones(50, bool))
     sure = table.probs[0]
     for _ in range(10_000):
-        table.learn(np.array([1]), np.array([True]))
+        table.update(np.array([1]), np.array([True]))
     assert sure > 0.9
     assert table.probs[0] == pytest.approx(0.5, abs=0.01)
 
@@ -46,13 +46,13 @@ def test_a_table_learns_the_true_rate_of_a_cell():
     rng = np.random.default_rng(0)
     table = AcceptanceTable(np.array([0.9]))
     for _ in range(3000):
-        table.learn(np.array([0]), rng.random(1) < 0.3)
+        table.update(np.array([0]), rng.random(1) < 0.3)
     assert table.probs[0] == pytest.approx(0.3, abs=0.05)
 
 
 def test_only_nodes_below_an_accepted_one_are_trials():
     both = tables()
-    both.learn(
+    both.update(
         draft([-1, 0, -1, 2], [Source.SUFFIX] * 4, [0, 1, 2, 3]),
         np.array([True, True, False, False]),
     )
@@ -61,7 +61,7 @@ def test_only_nodes_below_an_accepted_one_are_trials():
 
 def test_each_drafter_learns_from_its_own_nodes():
     known = tables()
-    known.learn(
+    known.update(
         draft([-1, -1, -1], [Source.OPEN_BUFFER, Source.WINDOW, Source.RECYCLER], [0, 1, 2]),
         np.array([True, False, True]),
     )
@@ -73,7 +73,7 @@ def test_each_drafter_learns_from_its_own_nodes():
 
 def test_what_was_learned_survives_a_restart(tmp_path):
     known, file = tables(), tmp_path / "new" / "tables.npz"
-    known.learn(draft([-1], [Source.WINDOW], [3]), np.array([True]))
+    known.update(draft([-1], [Source.WINDOW], [3]), np.array([True]))
     known.save(file)
     restored = tables()
     assert restored.load(file)

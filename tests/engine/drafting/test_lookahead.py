@@ -8,7 +8,7 @@ from engine.config import Lookahead
 from engine.drafting.acceptance import AcceptanceTable, AcceptanceTables
 from engine.drafting.budget import Budget, StepCost
 from engine.drafting.lookahead import (
-    Knowledge,
+    LearnedState,
     Limits,
     LookaheadDrafter,
     allowed_part,
@@ -88,7 +88,7 @@ def test_dropping_a_node_moves_the_places_of_its_followers():
 def test_a_window_opens_only_where_w_n_and_g_ask_for_it():
     priors = {"window": WINDOW_PRIOR, "recycler": RECYCLER_PRIOR}
     pool = NgramPool(1000, 50)
-    known = Knowledge(
+    learned = LearnedState(
         pool,
         Recycler(50),
         AcceptanceTables({name: AcceptanceTable(prior) for name, prior in priors.items()}),
@@ -97,7 +97,7 @@ def test_a_window_opens_only_where_w_n_and_g_ask_for_it():
     document = pool.add([5, 6, 7, 5], Source.EDITED_FILE)
 
     def sources(lookahead):
-        drafter = LookaheadDrafter(Lookahead.parse(lookahead), known, [5, 6, 7, 5], document)
+        drafter = LookaheadDrafter(Lookahead.parse(lookahead), learned, [5, 6, 7, 5], document)
         return set(drafter.draft([5, 6, 7, 5], Unconstrained(), 20).sources.tolist())
 
     assert sources("auto") == {Source.EDITED_FILE}

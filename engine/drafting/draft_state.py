@@ -1,4 +1,4 @@
-"""Places for completions that run side by side, each with a pool of the texts that it drafts from."""
+"""What completions that run side by side draft from: each has a pool of texts for itself."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from engine.request import ClosedBuffers
 
 
 @dataclass(slots=True, eq=False)
-class Lane:
+class DraftState:
     """A pool, and what it holds of the workspace that was completed here last."""
 
     pool: NgramPool
@@ -29,7 +29,7 @@ class Lane:
         self.pool.remove_all(Source.PREVIOUS_COMPLETION, closed.paths)
 
     def leave(self) -> None:
-        """It is idle from now on: nobody waits for what takes its time."""
+        """It is idle from now on: the text is written, and what was put off may be done."""
         self.is_taken = False
         while self.closed:
             self.forget(self.closed.pop())
@@ -37,47 +37,47 @@ class Lane:
             self.pool.compact()
 
 
-class Lanes:
-    """Made as they are needed. A workspace comes back to the lane that knows its buffers."""
+class DraftStates:
+    """One for each completion under way, made as they are needed. A workspace comes back to the state that knows its buffers."""
 
-    def __init__(self, make: Callable[[], Lane]) -> None:
+    def __init__(self, make: Callable[[], DraftState]) -> None:
         self._make = make
-        self._lanes: list[Lane] = []  # the one that was left last comes last
+        self._states: list[DraftState] = []  # the one that was left last comes last
 
     @property
     def pool_tokens(self) -> int:
         """Tokens that drafts are found in."""
-        return sum(len(lane.pool) for lane in self._lanes)
+        return sum(len(state.pool) for state in self._states)
 
     @contextmanager
-    def take(self, workspace: str) -> Iterator[Lane]:
-        """Have a lane for oneself: the workspace's own, or the one that was left longest ago."""
-        lane = self._idle(workspace)
-        lane.workspace, lane.is_taken = workspace, True
+    def take(self, workspace: str) -> Iterator[DraftState]:
+        """Have a state for oneself: the workspace's own, or the one that was left longest ago."""
+        state = self._idle(workspace)
+        state.workspace, state.is_taken = workspace, True
         try:
-            yield lane
+            yield state
         finally:
-            lane.leave()
-            self._lanes.remove(lane)
-            self._lanes.append(lane)
+            state.leave()
+            self._states.remove(state)
+            self._states.append(state)
 
     def forget(self, closed: ClosedBuffers) -> None:
         """Draft no longer from buffers; where a completion is under way, as soon as it is over."""
-        for lane in self._lanes:
-            if lane.is_taken:
-                lane.closed.append(closed)
+        for state in self._states:
+            if state.is_taken:
+                state.closed.append(closed)
             else:
-                lane.forget(closed)
+                state.forget(closed)
 
     def forget_completions(self) -> None:
         """Draft no longer from completions written before."""
-        for lane in self._lanes:
-            lane.pool.remove_all(Source.PREVIOUS_COMPLETION)
+        for state in self._states:
+            state.pool.remove_all(Source.PREVIOUS_COMPLETION)
 
-    def _idle(self, workspace: str) -> Lane:
-        idle = [lane for lane in self._lanes if not lane.is_taken]
-        known = [lane for lane in idle if lane.workspace == workspace]
+    def _idle(self, workspace: str) -> DraftState:
+        idle = [state for state in self._states if not state.is_taken]
+        known = [state for state in idle if state.workspace == workspace]
         if not idle:
-            self._lanes.append(self._make())
-            return self._lanes[-1]
+            self._states.append(self._make())
+            return self._states[-1]
         return (known or idle)[0]

@@ -1,0 +1,115 @@
+"""Each completion has a draft state for itself; a workspace comes back to the one it knows."""
+
+from engine.drafting.draft_state import DraftState, DraftStates
+from engine.drafting.edited_file import EditedFile
+from engine.drafting.open_buffers import OpenBuffers
+from engine.drafting.pool import NgramPool
+from engine.drafting.tree import Source
+from engine.request import Buffer, ClosedBuffers, CompletionRequest
+
+
+def make_states() -> DraftStates:
+    def make() -> DraftState:
+        pool = NgramPool(1000, 300)
+
+        def encode(text: str) -> list[int]:
+            return [ord(character) for character in text]
+
+        return DraftState(pool, OpenBuffers(pool, encode), EditedFile(pool, encode))
+
+    return DraftStates(make)
+
+
+def test_states_are_made_as_they_are_needed():
+    states = make_states()
+    with states.take("a") as first, states.take("b") as second:
+        assert first is not second
+    with states.take("c") as third:
+        assert third in (first, second)
+
+
+def test_a_workspace_comes_back_to_its_state():
+    states = make_states()
+    with states.take("a") as first, states.take("b") as second:
+        pass
+    with states.take("b") as again:
+        assert again is second
+    with states.take("a") as again:
+        assert again is first
+
+
+def test_a_new_workspace_gets_the_state_that_was_left_longest_ago():
+    states = make_states()
+    with states.take("a") as first, states.take("b"):
+        pass
+    with states.take("b"):
+        pass
+    with states.take("c") as third:
+        assert third is first
+
+
+def test_a_second_completion_of_a_workspace_gets_another_state():
+    states = make_states()
+    with states.take("a") as first, states.take("a") as second:
+        assert first is not second
+
+
+def test_tokens_are_those_of_all_states_and_completions_are_forgotten_in_all():
+    states = make_states()
+    with states.take("a") as first, states.take("b") as second:
+        first.pool.add([1, 2, 3], Source.OPEN_BUFFER)
+        second.pool.add([4, 5], Source.PREVIOUS_COMPLETION)
+    assert states.pool_tokens == len(first.pool) + len(second.pool)
+    states.forget_completions()
+    assert first.pool.draft([1, 2], 8).tokens.tolist() == [3]
+    assert not len(second.pool.draft([4], 8).tokens)
+
+
+CLOSED = ClosedBuffers("a", frozenset({"1"}), frozenset({"a.py"}), "", frozenset())
+
+
+def test_closed_buffers_and_what_was_written_in_them_are_forgotten():
+    states = make_states()
+    with states.take("a") as state:
+        state.buffers.sync("a", [Buffer("a.py", "\1\2\3", key="1")])  # characters are the tokens
+        state.pool.add([4, 5], Source.PREVIOUS_COMPLETION, "a.py")
+        state.pool.add([6, 7], Source.PREVIOUS_COMPLETION, "b.py")
+    states.forget(CLOSED)
+    assert [follows(state.pool, token) for token in (1, 4, 6)] == [[], [], [7]]
+
+
+def test_the_file_that_was_edited_last_is_forgotten_when_it_is_closed():
+    states = make_states()
+    with states.take("a") as state, state.edited.completed(edited("a", "a.py"), ""):
+        assert follows(state.pool, 1) == [2]
+    states.forget(CLOSED)
+    assert follows(state.pool, 1) == []
+
+
+def test_an_edited_file_stays_where_another_is_closed():
+    states = make_states()
+    with states.take("a") as state, state.edited.completed(edited("a", "b.py"), ""):
+        pass
+    states.forget(CLOSED)
+    assert follows(state.pool, 1) == [2]
+    with states.take("b") as state, state.edited.completed(edited("b", "a.py"), ""):
+        pass
+    states.forget(CLOSED)
+    assert follows(state.pool, 1) == [2]
+
+
+def edited(workspace, path):
+    return CompletionRequest("\1\2\n", "\1\2", path=path, workspace=workspace)
+
+
+def test_a_state_in_use_forgets_when_it_is_left():
+    states = make_states()
+    with states.take("a") as state:
+        with state.pool.savepoint():
+            states.forget(CLOSED)
+        state.pool.add([4, 5], Source.PREVIOUS_COMPLETION, "a.py")  # what was under way
+    assert follows(state.pool, 4) == []
+
+
+def follows(pool, token):
+    return pool.draft([token], 1).tokens.tolist()
