@@ -1,7 +1,7 @@
 """Size and speed of the n-gram pool, with the standard library's source as text and no model.
 
 A byte-pair vocabulary is trained on a part of it. The pool is filled with its lines in random
-order, asked for what follows pieces of code in their true order, and then a document is edited.
+order, asked for what follows pieces of code in their true order, and then a file is typed in.
 """
 
 import sysconfig
@@ -17,14 +17,15 @@ from rich.table import Table
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 
 from engine.bench.figures import percentile
+from engine.drafting.edited_file import EditedFile
 from engine.drafting.pool import NgramPool
 from engine.drafting.pool.chains import CONTEXT
-from engine.drafting.tokenised_text import TokenisedText
 from engine.drafting.tree import Source
+from engine.request import CompletionRequest
 
 POOL_TOKENS = 10_000_000
 TREE_NODES = 63  # with the current token's row, 64 rows
-DRAFTS, EDITS = 4000, 400
+DRAFTS, KEYS = 4000, 400
 EDITED_LINES = 5000
 _VOCABULARY = 152_064  # Qwen's: the pool keeps an entry for each token that exists
 _TRAINED_VOCABULARY = 8192
@@ -37,15 +38,15 @@ _SPLIT = r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\
 
 @dataclass(frozen=True, slots=True)
 class PoolFigures:
-    """What a pool of `tokens` costs. An edit replaces a word of a 5,000-line text."""
+    """What a pool of `tokens` costs. A key is typed into a file of 5,000 lines."""
 
     tokens: int
     bytes_per_token: float
     build_tokens_per_second: float
     tree_us_p50: float  # one tree of 64 rows, the call from Python included
     tree_us_p99: float
-    edit_ms_p50: float  # with re-tokenising
-    edit_ms_p99: float
+    key_ms_p50: float  # with re-tokenising
+    key_ms_p99: float
 
     def as_json(self) -> dict[str, Any]:
         """The fields."""
@@ -60,7 +61,7 @@ class PoolFigures:
             "tree of 64 rows, us p50 / p99", f"{self.tree_us_p50:.1f} / {self.tree_us_p99:.1f}"
         )
         table.add_row(
-            "edit in 5,000 lines, ms p50 / p99", f"{self.edit_ms_p50:.2f} / {self.edit_ms_p99:.2f}"
+            "key in 5,000 lines, ms p50 / p99", f"{self.key_ms_p50:.2f} / {self.key_ms_p99:.2f}"
         )
         return table
 
@@ -78,15 +79,15 @@ def measure_pool(num_tokens: int = POOL_TOKENS) -> PoolFigures:
     tokens, build_s = _fill(pool, ids, num_tokens, rng)
     size = pool.memory_bytes
     trees = _time(_drafts(pool, np.concatenate(ids), rng))
-    edits = _time(_edits(pool, encode, lines[:EDITED_LINES], rng))
+    keys = _time(_keys(pool, encode, lines[:EDITED_LINES]))
     return PoolFigures(
         tokens=tokens,
         bytes_per_token=size / tokens,
         build_tokens_per_second=tokens / build_s,
         tree_us_p50=1e6 * percentile(trees, 50),
         tree_us_p99=1e6 * percentile(trees, 99),
-        edit_ms_p50=1e3 * percentile(edits, 50),
-        edit_ms_p99=1e3 * percentile(edits, 99),
+        key_ms_p50=1e3 * percentile(keys, 50),
+        key_ms_p99=1e3 * percentile(keys, 99),
     )
 
 
@@ -140,22 +141,19 @@ def _drafts(
     return [partial(pool.draft, context, TREE_NODES) for context in contexts]
 
 
-def _edits(
-    pool: NgramPool,
-    encode: Callable[[str], Sequence[int]],
-    lines: Sequence[str],
-    rng: np.random.Generator,
+def _keys(
+    pool: NgramPool, encode: Callable[[str], Sequence[int]], lines: Sequence[str]
 ) -> list[Callable[[], object]]:
-    """Edits of a few characters at random places of one text."""
-    text = TokenisedText("".join(lines), encode)
-    document = pool.add(text.token_ids, Source.EDITED_FILE)
+    """Requests of which each has one more key typed in the middle of a text."""
+    file, middle = EditedFile(pool, encode), len(lines) // 2
+    before, typed, behind = "".join(lines[:middle]), "".join(lines), "".join(lines[middle:])
 
-    def edit(start: int) -> None:
-        edited = f"{text.text[:start]}value{text.text[start + 4 :]}"
-        pool.edit(document, *text.become(edited))
+    def request(num_keys: int) -> None:
+        with file.completed(CompletionRequest(before + typed[:num_keys], behind), unsettled=""):
+            pass
 
-    starts = rng.integers(0, len(text.text) // 2, EDITS).tolist()
-    return [partial(edit, start) for start in starts]
+    request(0)
+    return [partial(request, num_keys) for num_keys in range(1, KEYS + 1)]
 
 
 def _time(calls: Sequence[Callable[[], object]]) -> list[float]:
