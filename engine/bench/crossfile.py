@@ -1,4 +1,4 @@
-"""What open files are worth to a completion: the same tasks with none and with those open."""
+"""How much open files help: each task without any, and with those that a person would have open."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace

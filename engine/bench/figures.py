@@ -1,4 +1,4 @@
-"""What many measured requests add up to: tokens per step, speed, identity.
+"""Sums over many measured requests: tokens per step, speed, identity.
 
 Ratios are of speeds, on over off and ours over a peer's, so above 1 we are faster. The ratio of
 totals weighs every token alike, that of medians every item.

@@ -20,7 +20,7 @@ WARM_UP = CompletionRequest(
 
 
 class BenchedEngine(Protocol):
-    """The engine, as far as a benchmark needs it."""
+    """What a benchmark needs of an engine."""
 
     def complete(self, request: CompletionRequest) -> CompletionResult:
         """Complete, drafting from earlier completions too."""

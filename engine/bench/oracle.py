@@ -1,4 +1,4 @@
-"""Scores drafting alone: the target text plays a model that always says what was written.
+"""Scores drafting alone: the target text plays a model that always chooses what was written.
 
 No model runs. Prefix, target and suffix are encoded apart, as a fill-in-the-middle prompt has
 them; a step emits the drafted tokens that agree with the target, and one more.

@@ -13,10 +13,10 @@ _COLOURS = ("#2a6fbb", "#d1662b", "#3a8f5c", "#8a4fa3")
 
 
 class ReplayPicture:
-    """A picture to be, at a path whose ending chooses the format."""
+    """A picture to draw; the ending of its path chooses the format."""
 
     def __init__(self, path: Path) -> None:
-        """Look ahead of a long measurement whether the picture can be drawn.
+        """Check before a long measurement that the picture can be drawn.
 
         Raises ConfigurationError without matplotlib, without the folder, for an unknown format.
         """

@@ -1,4 +1,4 @@
-"""Size and speed of the n-gram pool, with the standard library's source as text and no model.
+"""Size and speed of the n-gram pool, on the source of the standard library, without a model.
 
 A byte-pair vocabulary is trained on a part of it. The pool is filled with its lines in random
 order, asked for what follows pieces of code in their true order, and then a file is typed in.

@@ -13,12 +13,12 @@ from rich.table import Table
 from engine.bench.figures import Ratio, Speed, SpeedFigures
 from engine.bench.measured import Measured
 
-_BUSY = 1.25  # runnable threads per core from which on programs wait for each other
+_BUSY = 1.25  # runnable threads per core above which programs wait for each other
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Where and how figures were taken: figures of two settings are not to be compared."""
+    """Where and how figures were taken. Figures of two settings must not be compared."""
 
     model: str
     device: str
@@ -40,7 +40,7 @@ class Setting:
 
     @property
     def _caveat(self) -> str:
-        """Say that times are unsteady where other programs ran as well."""
+        """A warning where other programs ran as well."""
         cores, load = os.cpu_count() or 1, _load()
         if load < _BUSY * cores:
             return ""
