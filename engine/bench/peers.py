@@ -12,7 +12,7 @@ import torch
 
 from engine.bench.measured import Peer, PeerRun
 from engine.errors import ConfigurationError
-from engine.model.loading.catalog import FilesModel, locate, on_disk
+from engine.model.loading.catalog import ModelFiles, locate, on_disk
 from engine.model.loading.folder_model import FolderModel
 from engine.model.transformers.peer import GreedyTransformers
 from engine.model_names import DEFAULT_MODEL
@@ -115,7 +115,7 @@ def opened_peers(options: PeerOptions, progress: Progress) -> Iterator[list[Peer
         yield peers
 
 
-def _gguf_path(located: FilesModel) -> Path:
+def _gguf_path(located: ModelFiles) -> Path:
     if isinstance(located, FolderModel):
         raise ConfigurationError(f"llama.cpp reads .gguf files; the model {located.name} is none")
     return located.path

@@ -11,8 +11,8 @@ from engine.offline_parts import OFFLINE_MODELS, EmbeddedModel, find_parts, join
 from engine.progress import Progress
 
 # Each has a name for reports and a fingerprint, hexadecimal, that changes when its files do.
-FilesModel = GgufModel | FolderModel
-LocatedModel = EmbeddedModel | FilesModel
+ModelFiles = GgufModel | FolderModel
+LocatedModel = EmbeddedModel | ModelFiles
 
 
 def locate(spec: str) -> LocatedModel:
@@ -33,7 +33,7 @@ def locate(spec: str) -> LocatedModel:
     return FolderModel(_from_hub(repository), repository)
 
 
-def on_disk(located: LocatedModel, scratch: Path, progress: Progress) -> FilesModel:
+def on_disk(located: LocatedModel, scratch: Path, progress: Progress) -> ModelFiles:
     """Join the parts of an embedded model inside the folder `scratch`.
 
     Raises ModelNotFoundError where a part is missing and ModelCorruptError where one is damaged.

@@ -15,7 +15,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from engine.errors import ModelCorruptError
-from engine.model.loading.catalog import FilesModel, LocatedModel
+from engine.model.loading.catalog import LocatedModel, ModelFiles
 from engine.model.loading.folder_model import read_json
 from engine.model.loading.packing import PACKERS
 from engine.model.loading.safetensors_writer import PADDING, SafetensorsWriter
@@ -82,7 +82,7 @@ class ConvertedModel:
 
 
 def convert(
-    located: LocatedModel, source: FilesModel, quantization: str, folder: Path, progress: Progress
+    located: LocatedModel, source: ModelFiles, quantization: str, folder: Path, progress: Progress
 ) -> None:
     """Write the files of `located`, which are `source`, into `folder`; the manifest comes last.
 
@@ -121,7 +121,7 @@ def convert(
     (folder / _MANIFEST).write_text(json.dumps(manifest, indent=1), "utf-8")
 
 
-def write_tokenizer(source: FilesModel, folder: Path) -> None:
+def write_tokenizer(source: ModelFiles, folder: Path) -> None:
     """Write what `ConvertedModel.tokenizer` reads."""
     document = TokenizerDocument.read(source.tokenizer_json())
     (folder / _TOKENIZER_FILE).write_text(document.plain, "utf-8")
