@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import torch
 
@@ -17,7 +17,7 @@ from engine.drafters import Drafters
 from engine.drafting.budget import StepCost
 from engine.drafting.draft_state import DraftStates
 from engine.learning import Learning
-from engine.model.causal_lm import CausalModel
+from engine.model.causal_lm import CausalModel, StepInput, StepOutput
 from engine.model.constraint import healed_start
 from engine.model.loading.loaded_model import LoadedModel, load_model
 from engine.model.prompt import Prompt, build_prompt
@@ -49,11 +49,36 @@ class EngineOptions:
     kv_bytes: int | None = None  # of the prompts that stay cached
 
 
+class Steps(Protocol):
+    """What the loop runs: a sequence, or a decoder alone."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it needs no more steps."""
+        ...
+
+    def next_step(self) -> StepInput | None:
+        """Draft; None where it has no step now."""
+        ...
+
+    def settle(self) -> None:
+        """Do what the last step left to do, while the next one is under way."""
+        ...
+
+    def take(self, output: StepOutput | None, /) -> None:
+        """Accept what became of the step; None where it had no head, or was dropped."""
+        ...
+
+    def fail(self, error: Exception, /) -> None:
+        """End with the error of the forward that its step was in."""
+        ...
+
+
 class Admission(Protocol):
     """Who says what runs."""
 
-    def admit(self) -> Many[Any]:
-        """Sequences, or decoders alone, that run side by side; none at the end."""
+    def admit(self) -> Many[Steps]:
+        """All that runs side by side from now on; nothing at the end."""
         ...
 
 
@@ -76,13 +101,14 @@ def run(
 
 
 @contextmanager
-def _failing_together(sequences: Collection[Any]) -> Iterator[None]:
+def _failing_together(running: Collection[Steps]) -> Iterator[None]:
     """A forward that fails ends those whose steps were in it."""
     try:
         yield
     except Exception as error:  # noqa: BLE001 - each of them tells who waits for it
-        for one in sequences:
-            one.fail(error)
+        for one in running:
+            if not one.is_done:
+                one.fail(error)
 
 
 class Engine:
@@ -199,7 +225,7 @@ class Engine:
         is_cancelled: Callable[[], bool],
         on_end: Callable[[Sequence], None] = lambda _: None,
     ) -> Sequence:
-        """A sequence that reads the request's prompt, so that completing it, or one like it, begins at once."""
+        """What reads the request's prompt, so that completing it, or one like it, begins at once."""
         sequence = self.sequence(
             request, on_chunk=lambda _: None, is_cancelled=is_cancelled, on_end=on_end
         )

@@ -1,11 +1,9 @@
 """One completion from its prompt to its last chunk, as the step loop moves it."""
 
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import wraps
-from typing import Concatenate, ParamSpec, TypeVar
 
 from engine.completion import Completion
 from engine.decoder import Decoder
@@ -14,27 +12,6 @@ from engine.model.prompt import Prompt
 from engine.model.token_tree import TokenTree
 from engine.prompt_cache import CacheLease
 from engine.request import CompletionResult, FinishReason
-
-_Arguments = ParamSpec("_Arguments")
-_Result = TypeVar("_Result")
-
-
-def _contained(
-    method: Callable[Concatenate["Sequence", _Arguments], _Result],
-) -> Callable[Concatenate["Sequence", _Arguments], _Result | None]:
-    """Whatever a sequence meets ends that sequence, and nothing that goes on beside it."""
-
-    @wraps(method)
-    def contained(
-        self: "Sequence", /, *args: _Arguments.args, **kwargs: _Arguments.kwargs
-    ) -> _Result | None:
-        try:
-            return None if self.is_done else method(self, *args, **kwargs)
-        except Exception as error:  # noqa: BLE001 - the loop goes on for others
-            self.fail(error)
-            return None
-
-    return contained
 
 
 @dataclass(slots=True, eq=False)
@@ -63,32 +40,33 @@ class Sequence:
     _read: float = 0.0  # when the prompt was
     _ended: float = 0.0
 
-    @_contained
     def next_step(self) -> StepInput | None:
         """Return a piece of the prompt, or draft; None while there is no slot, and at the end."""
-        self._step = None if self.is_cancelled() else self._next_step()
+        self._step = None
+        with self._contained():
+            self._step = None if self.is_cancelled() else self._next_step()
         return self._step
 
-    @_contained
     def settle(self) -> None:
         """Learn from the last step and stream its text, while the next one is under way.
 
         A rule may end the completion here: the step under way is dropped.
         """
-        if self._decoder is not None:
-            self._decoder.settle()
-            if self._decoder.is_done:
+        with self._contained():
+            if self._decoder is not None and not self.is_done:
+                self._decoder.settle()
+            if self._is_over:
                 self._end()
-        elif self._step is None and (self._lease is not None or self.is_cancelled()):
-            self._end()
 
-    @_contained
     def take(self, output: StepOutput | None) -> None:
         """Commit what the step read, or the path that it accepted."""
-        if self._decoder is not None:
-            self._decoder.take(output)
-        elif self._lease is not None and self._step is not None:
-            self._lease.commit_read(self._step.tree.num_rows)
+        with self._contained():
+            if self.is_done or self._lease is None or self._step is None:
+                return
+            if self._decoder is not None:
+                self._decoder.take(output)
+            else:
+                self._lease.commit_read(self._step.tree.num_rows)
 
     def fail(self, error: Exception) -> None:
         """End with an error. Nobody builds on what the slot holds by then."""
@@ -117,6 +95,23 @@ class Sequence:
             prefill_ms=1000 * (read - self._began),
             decode_ms=1000 * (self._ended - read),
         )
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether no step follows; one that waits for a slot goes on unless it is cancelled."""
+        if self.is_done:
+            return False
+        if self._decoder is not None:
+            return self._decoder.is_done
+        return self._step is None and (self._lease is not None or self.is_cancelled())
+
+    @contextmanager
+    def _contained(self) -> Iterator[None]:
+        """Whatever this sequence meets ends it, and nothing that goes on beside it."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - the loop goes on for others
+            self.fail(error)
 
     def _next_step(self) -> StepInput | None:
         if self._lease is None:
