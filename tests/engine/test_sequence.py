@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager
 from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -33,7 +34,8 @@ class Slot:
 
 @pytest.fixture
 def cache():
-    return PromptCache(SimpleNamespace(new_slot=Slot), 1000)  # type: ignore[arg-type] # all it asks for
+    model: Any = SimpleNamespace(new_slot=Slot)  # all that it asks for
+    return PromptCache(model, 1000)
 
 
 class Watched:
@@ -41,8 +43,8 @@ class Watched:
 
     def __init__(self, cache, *, num_refused=0, decoding=None) -> None:
         self.is_cancelled, self.ends, self.refused = False, 0, num_refused
-        stopper = Stopper(StopRules(), "", "")
-        completion = Completion(SimpleNamespace(), stopper, TextStream(0), lambda _: None)  # type: ignore[arg-type] # it writes nothing
+        stopper, model = Stopper(StopRules(), "", ""), cast(Any, None)  # it writes nothing
+        completion = Completion(model, stopper, TextStream(0), lambda _: None)
 
         def lease():
             if self.refused:
@@ -98,12 +100,7 @@ def test_a_cancel_keeps_the_pieces_that_were_read(cache):
 
 
 def test_an_error_ends_it_once_and_its_slot_is_built_on_by_nobody(cache):
-    @contextmanager
-    def breaking(_lease):
-        raise ZeroDivisionError("broken")
-        yield
-
-    one = Watched(cache, decoding=breaking)
+    one = Watched(cache, decoding=lambda _lease: 1 / 0)
     assert [one.step() for _ in range(4)] == [128, 128, 43, None]
     assert one.ends == 1
     with pytest.raises(ZeroDivisionError):
