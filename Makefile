@@ -59,9 +59,11 @@ demo: $(READY)
 	$(say) "and with it"
 	$(BIN)/foregram complete $(DEMO)/inventory.py:57 --open $(DEMO)/orders.py
 
-# Two processes, a file each: more of them would hold the model more often.
+# Two processes, a file each: more of them would hold the model more often. tests/conftest.py orders.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
 test: $(READY)
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(PYTEST)
 
 check: $(READY)
 	$(BIN)/ruff check .
@@ -90,7 +92,7 @@ check-vscode: $(VSCODE)/node_modules/.package-lock.json
 # A part that cannot be had, as npm or an editor, skips its tests with the reason.
 test-editors: $(READY)
 	$(BIN)/python -m tests.support.editor_parts
-	$(BIN)/python -m pytest -m editors
+	$(PYTEST) -m editors
 
 # From a key to ghost text, in both editors.
 latency: $(READY)

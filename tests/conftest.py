@@ -70,6 +70,22 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with the files of the most patient tests, then the larger ones: two end together."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    items.sort(key=lambda item: _weight(files[item.path]), reverse=True)
+
+
+def _weight(tests: list[pytest.Item]) -> tuple[float, int]:
+    """How long the longest of a file's tests may take, and how many there are."""
+    marks = [test.get_closest_marker("timeout") for test in tests]
+    return max((float(mark.args[0]) for mark in marks if mark), default=0), len(tests)
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip what this machine cannot run, with the reason."""
     if item.get_closest_marker("model"):

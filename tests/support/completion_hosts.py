@@ -14,7 +14,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.e2e.editors.conftest import COMMAND
+from tests.support.editor_home import COMMAND
 from tests.support.polling import until
 
 _LOAD_S = 300.0  # on a machine that does much else

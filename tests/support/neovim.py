@@ -1,9 +1,7 @@
 """A real Neovim without a terminal, driven through its socket as a person would type."""
 
 import json
-import os
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -156,19 +154,6 @@ class Neovim:
     def until_ready(self) -> None:
         """Wait until the server has a host that has a model."""
         self.until(lambda: " on " in self.state()["message"], "a ready host", 2 * LIMIT_S)
-
-
-@contextmanager
-def own_home() -> Iterator[dict[str, str]]:
-    """An environment with nothing of the user's own, and without a host."""
-    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as home:  # short: it holds sockets
-        kept = {
-            name: text
-            for name, text in os.environ.items()
-            if not name.startswith(("FOREGRAM_", "XDG_"))
-        }
-        folders = {"FOREGRAM_CACHE": f"{home}/cache", "FOREGRAM_RUNTIME": f"{home}/run"}
-        yield kept | {"HOME": home, "LANG": "C.UTF-8"} | folders
 
 
 @contextmanager

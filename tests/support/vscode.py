@@ -1,12 +1,11 @@
 """VS Code for tests: the real workbench, as many windows as wanted.
 
-    with workbench(environ, settings, vsix) as code, code.window(folder) as window:
+    with workbench(browser, server, settings) as code, code.window(folder) as window:
         window.open("shop.py")
         window.type("def total")
         assert window.wait_for_ghost()
 
-What goes wrong inside `code.window` is told with a picture, the page's console and the server's
-log.
+`code.kept_window()` is the same window for one test after another.
 """
 
 import tempfile
@@ -16,13 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 from playwright.sync_api import Error as PageError
 from playwright.sync_api import TimeoutError as PageTimeout
 
 from tests.support.editor_parts import part
+from tests.support.scripted_server import ScriptedServer
 from tests.support.vscode_screen import prepare
-from tests.support.vscode_server import CodeServer, code_server
+from tests.support.vscode_server import CodeServer
 from tests.support.vscode_window import Window
 
 _START_S = 90.0
@@ -37,11 +37,12 @@ _CHROMIUM = [
 
 @dataclass
 class Workbench:
-    """A code-server and a browser: what all windows of a test share."""
+    """What the windows of a test share: their server, what their pages keep, their settings."""
 
     server: CodeServer
     browser: BrowserContext
     settings: Mapping[str, Any]
+    kept: Window | None = None
 
     @contextmanager
     def window(self, place: Path, settings: Mapping[str, Any] | None = None) -> Iterator[Window]:
@@ -49,39 +50,92 @@ class Workbench:
 
         These settings hold beside the workbench's.
         """
-        self.server.configure({**self.settings, **(settings or {})})
-        page = self.browser.new_page()
-        window = Window(page, self.server, place if place.is_dir() else place.parent)
-        page.on("console", lambda message: window.console.append(message.text))
-        page.on("pageerror", lambda error: window.console.append(str(error)))
-        try:
-            page.goto(self.server.address(place), wait_until="domcontentloaded")
-            _wait_for_files(page)
-            prepare(page)
+        if self.kept is not None:  # it would read these settings, and may miss the next ones
+            self.kept.page.close()
+            self.kept = None
+        window = self._opened(place, settings)
+        with _told(window):
             yield window
-        except BaseException as error:
-            if not getattr(error, "__notes__", None):  # of several windows the innermost tells
-                error.add_note(_keep_evidence(window))
-            raise
-        finally:
-            page.close()
+        window.page.close()
+
+    @contextmanager
+    def kept_window(self, settings: Mapping[str, Any] | None = None) -> Iterator[Window]:
+        """A window on an empty folder: the one before with all closed, unless a test failed in it.
+
+        A new one takes longer than most tests. Of the settings, those of a machine may differ from
+        the last ones: they reach it a while later, and a user's do not always.
+        """
+        window, self.kept = self.kept, None
+        if window is None:
+            folder = self.server.folder / "kept"
+            folder.mkdir(exist_ok=True)
+            window = self._opened(folder, settings)
+        with _told(window):
+            window.tidy()
+            self._configure(settings)
+            yield window
+        self.kept = window
+
+    def _opened(self, place: Path, settings: Mapping[str, Any] | None) -> Window:
+        self._configure(settings)
+        folder = place if place.is_dir() else place.parent
+        window = Window(self.browser.new_page(), self.server, folder)
+        window.page.on("console", lambda message: window.console.append(message.text))
+        window.page.on("pageerror", lambda error: window.console.append(str(error)))
+        with _told(window):
+            window.page.goto(self.server.address(place), wait_until="domcontentloaded")
+            _wait_for_files(window.page)
+            prepare(window.page)
+        return window
+
+    def _configure(self, settings: Mapping[str, Any] | None) -> None:
+        self.server.configure({**self.settings, **(settings or {})})
+
+
+@contextmanager
+def _told(window: Window) -> Iterator[None]:
+    """What goes wrong is told with a picture, the page's console and the server's log."""
+    try:
+        yield
+    except BaseException as error:
+        if not getattr(error, "__notes__", None):  # of several windows the innermost tells
+            error.add_note(_keep_evidence(window))
+        window.page.close()
+        raise
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """The browser of all windows. Skips the test where it is not there."""
+    with (
+        sync_playwright() as playwright,
+        playwright.chromium.launch(executable_path=part("chromium"), args=_CHROMIUM) as browser,
+    ):
+        yield browser
 
 
 @contextmanager
 def workbench(
-    environ: Mapping[str, str],
+    browser: Browser,
+    server: CodeServer,
     settings: Mapping[str, Any],
-    *extensions: Path,
+    *,
     size: tuple[int, int] = (1200, 760),
 ) -> Iterator[Workbench]:
-    """VS Code with these user settings and extensions."""
-    with (
-        code_server(environ, settings, *extensions) as server,
-        sync_playwright() as playwright,
-        playwright.chromium.launch(executable_path=part("chromium"), args=_CHROMIUM) as browser,
-        browser.new_context(viewport={"width": size[0], "height": size[1]}) as context,
-    ):
+    """A workbench with these user settings, whose windows know nothing of former ones."""
+    with browser.new_context(viewport={"width": size[0], "height": size[1]}) as context:
         yield Workbench(server, context, settings)
+
+
+@contextmanager
+def scripted_window(
+    code: Workbench, script: ScriptedServer, settings: Mapping[str, Any] | None = None
+) -> Iterator[Window]:
+    """A window with the script's server instead of ours; with settings, it is a new one."""
+    ours = {"foregram.server.command": script.command, **(settings or {})}
+    with code.window(script.folder, ours) if settings else code.kept_window(ours) as window:
+        window.until(lambda: script.heard("initialize"), "the server")
+        yield window
 
 
 def foregram_extension() -> Path:

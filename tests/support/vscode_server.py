@@ -16,7 +16,7 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from tests.e2e.editors.conftest import COMMAND
+from tests.support.editor_home import COMMAND
 from tests.support.editor_parts import part
 from tests.support.polling import until
 
@@ -38,9 +38,13 @@ _QUIET_SETTINGS: dict[str, Any] = {
     "update.mode": "none",
     "telemetry.telemetryLevel": "off",
     "files.autoSave": "off",
+    "files.restoreUndoStack": False,  # a next test may write a file of the same name
     "chat.disableAIFeatures": True,
     "git.enabled": False,
 }
+TIDY_KEY = "F9"
+_TIDY = ("notifications.clearAll", "workbench.action.revertAndCloseActiveEditor")
+_KEYS = [{"key": "f9", "command": "runCommands", "args": {"commands": _TIDY}}]
 
 
 @dataclass
@@ -77,9 +81,7 @@ class CodeServer:
 
 
 @contextmanager
-def code_server(
-    environ: Mapping[str, str], settings: Mapping[str, Any], *extensions: Path
-) -> Iterator[CodeServer]:
+def code_server(environ: Mapping[str, str], *extensions: Path) -> Iterator[CodeServer]:
     """A code-server with these extensions installed. Skips the test where a part is missing."""
     program, node = part("code-server"), part("node")
     ours = {
@@ -92,7 +94,8 @@ def code_server(
         # A missing one would be written with a password, below the home folder.
         config = folder / "config.yaml"
         config.write_text(f"bind-addr: 127.0.0.1:{port}\nauth: none\ncert: false\n")
-        _write_settings(folder, settings, extensions)
+        _write_settings(folder, {}, extensions)
+        _write(folder / "user/User/keybindings.json", _KEYS)
         base = [
             *(program, "--config", config, "--user-data-dir", folder / "user"),
             *("--extensions-dir", folder / "extensions"),
@@ -199,7 +202,7 @@ def _machine_keys(extension: Path) -> set[str]:
     return {key for key, one in declared if one.get("scope") == "machine"}
 
 
-def _write(path: Path, settings: Mapping[str, Any]) -> None:
+def _write(path: Path, settings: object) -> None:
     """Write them where they differ: each write is a change that windows have to take in."""
     text = json.dumps(settings, indent=2)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,5 +1,6 @@
 """A window of VS Code as a person uses it, with keys and eyes. Every wait is a poll with a deadline."""
 
+import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,10 +22,10 @@ from tests.support.vscode_screen import (
     read_screen,
     read_status,
 )
-from tests.support.vscode_server import CodeServer
+from tests.support.vscode_server import TIDY_KEY, CodeServer
 
 _Value = TypeVar("_Value")
-_ANSWER_S = 60.0  # a busy machine with two cores takes its time for a completion
+_ANSWER_S = 120.0  # a busy machine with two cores takes its time for a completion
 _STABLE_POLLS = 6
 _QUICK_INPUT = ".quick-input-widget .quick-input-box input:visible"  # of secrets, too
 _QUICK_ROWS = ".quick-input-widget .quick-input-list .monaco-list-row"
@@ -39,6 +40,13 @@ class Window:
     server: CodeServer
     folder: Path
     console: list[str] = field(default_factory=list)
+
+    def tidy(self) -> None:
+        """Close what is open, with all changes, and empty the folder."""
+        self.press("Escape", "Escape")
+        self.until(self._is_tidy, lambda: f"no document; there are {self.tabs()}")
+        for path in self.folder.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def open(self, name: str) -> None:
         """Open a file of the folder by its name, and put the caret into it."""
@@ -223,8 +231,7 @@ class Window:
 
     def tabs(self) -> list[str]:
         """The names of the open files."""
-        tabs = self.page.locator(".tabs-container .tab")
-        return [str(tab.get_attribute("data-resource-name")) for tab in tabs.all()]
+        return self._tabs(".tab")
 
     def is_dirty(self) -> bool:
         """Whether the active file has changes that are not saved."""
@@ -235,6 +242,11 @@ class Window:
     ) -> _Value:
         """The first true value of `condition`."""
         return until(condition, what, limit_s=limit_s, pause=self._pause)
+
+    def _is_tidy(self) -> bool:
+        """Whether no document is left and no message; what is on top is closed."""
+        self.press(TIDY_KEY)
+        return not self.tabs() and not self.messages()
 
     def _pause(self, seconds: float) -> None:
         """Wait as Playwright does, which goes on listening to the page."""
@@ -264,8 +276,12 @@ class Window:
         return f'{_QUICK_ROWS}[aria-label^="{name}"]'
 
     def _tab(self) -> str:
-        tab = self.page.locator(".tabs-container .tab.active")
-        return str(tab.first.get_attribute("data-resource-name")) if tab.count() else ""
+        return next(iter(self._tabs(".tab.active")), "")
+
+    def _tabs(self, kind: str) -> list[str]:
+        tabs = self.page.locator(f".tabs-container {kind}")
+        names = "(tabs) => tabs.map((tab) => tab.dataset.resourceName)"
+        return list(tabs.evaluate_all(names))  # all at once: one may be closing
 
     def _has_focus(self) -> bool:
         return bool(

@@ -1,41 +1,60 @@
-"""What all tests of real editors share: the command, and one warm host per file."""
+"""What the tests of real editors share: one home, one warm host and one VS Code per process."""
 
-import os
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
 
-COMMAND = Path(sys.executable).with_name("foregram")
+from tests.support.completion_hosts import RemoteHost, remote_host
+from tests.support.editor_home import COMMAND, own_home, ready_host
+from tests.support.scripted_server import ScriptedServer
+from tests.support.vscode import Workbench, chromium, foregram_extension, workbench
+from tests.support.vscode_server import CodeServer, code_server
+
+
+@pytest.fixture(scope="session")
+def environ(cache_folder: Path) -> Iterator[dict[str, str]]:
+    """The environment for editors: nothing of the user's own, and a ready host."""
+    with own_home(cache_folder) as ours, ready_host(ours):
+        yield ours
+
+
+@pytest.fixture(scope="session")
+def remote(tmp_path_factory: pytest.TempPathFactory, cache_folder: Path) -> Iterator[RemoteHost]:
+    """A second host, behind TLS with a self-signed certificate and a token."""
+    with (
+        own_home(cache_folder) as elsewhere,
+        remote_host(tmp_path_factory.mktemp("remote"), elsewhere) as started,
+    ):
+        yield started
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """The browser of all windows of VS Code."""
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def server(environ: dict[str, str]) -> Iterator[CodeServer]:
+    """A VS Code with our extension alone."""
+    with code_server(environ, foregram_extension()) as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
-def bare_environ(cache_folder: Path) -> Iterator[dict[str, str]]:
-    """The environment for editors: nothing of the user's own, and no host."""
-    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as home:  # short: it holds sockets
-        ours = {
-            name: text
-            for name, text in os.environ.items()
-            if not name.startswith(("FOREGRAM_", "XDG_"))
-        }
-        yield ours | {
-            "HOME": home,
-            "LANG": "C.UTF-8",
-            "FOREGRAM_CACHE": str(cache_folder),
-            "FOREGRAM_RUNTIME": f"{home}/run",
-        }
+def code(browser: Browser, server: CodeServer) -> Iterator[Workbench]:
+    """Windows with our server, which know nothing of those of other files."""
+    settings = {"foregram.server.command": [str(COMMAND)]}
+    with workbench(browser, server, settings) as opened:
+        yield opened
 
 
-@pytest.fixture(scope="module")
-def environ(bare_environ: dict[str, str]) -> Iterator[dict[str, str]]:
-    """The same with a ready host on the offline model."""
-    # It waits until the model is loaded, which is converted first on a new machine.
-    subprocess.run(
-        [COMMAND, "doctor", "--start"], env=bare_environ, stdout=subprocess.DEVNULL, check=False
-    )
-    yield bare_environ
-    stop: list[str | Path] = [COMMAND, "stop", "--force"]
-    subprocess.run(stop, env=bare_environ, stdout=subprocess.DEVNULL, check=True)
+@pytest.fixture
+def script(tmp_path: Path) -> ScriptedServer:
+    """A server that says what the test has it say."""
+    folder = tmp_path / "server"
+    folder.mkdir()
+    return ScriptedServer(folder)

@@ -12,7 +12,7 @@ import pytest
 from lsp_server.host.address import host_address
 from lsp_server.reasons import Reason
 from lsp_server.settings import load_settings
-from tests.e2e.editors.conftest import COMMAND
+from tests.support.editor_home import COMMAND
 from tests.support.editor_parts import part
 from tests.support.emacs import Programs, emacs
 from tests.support.emacs_lsp_mode import SHOP, GhostText, lsp_mode_init

@@ -4,6 +4,7 @@ The real virtual environment, pip and server; what the server depends on comes f
 environment, since a download of torch proves nothing of ours.
 """
 
+import shutil
 import sys
 import sysconfig
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.vscode import foregram_extension, workbench
+from tests.support.vscode_server import code_server
 
 SOURCE = "def total(items):\n    result = 0\n    for item in items:\n        result += \n"
 
@@ -22,23 +24,37 @@ pytestmark = [
 ]
 
 
-@pytest.fixture
-def bare(environ, tmp_path):
-    """A machine with Python and pip, and without foregram."""
-    tools = tmp_path / "tools"
-    tools.mkdir()
+@pytest.fixture(scope="module")
+def bare_server(environ, tmp_path_factory):
+    """VS Code on a machine with Python and pip, and without foregram."""
+    tools = tmp_path_factory.mktemp("tools")
     # A GPU saves the test from naming torch, whose dependencies are then left out with all others.
     (tools / "nvidia-smi").write_text("#!/bin/sh\n")
     (tools / "nvidia-smi").chmod(0o755)
     (tools / "python3.13").symlink_to(Path(sys.base_prefix, "bin", "python3"))
     folders = environ["PATH"].split(":")
     folders = [folder for folder in folders if not Path(folder, "foregram").exists()]
-    return environ | {
+    bare = environ | {
         "PATH": ":".join([str(tools), *folders]),
         "PIP_NO_DEPS": "1",
         "PIP_NO_INDEX": "1",
         "PYTHONPATH": sysconfig.get_path("purelib"),
     }
+    with code_server(bare, foregram_extension()) as started:
+        yield started
+
+
+def storage(server):
+    """Where the extension keeps what it installs."""
+    return server.folder / "user/User/globalStorage/foregram.foregram"
+
+
+@pytest.fixture
+def code(browser, bare_server):
+    """Windows that know nothing of former ones, where nothing is installed yet."""
+    shutil.rmtree(storage(bare_server), ignore_errors=True)
+    with workbench(browser, bare_server, {}) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -49,8 +65,8 @@ def shop(tmp_path):
     return folder
 
 
-def test_foregram_is_installed_with_consent_into_a_folder_of_the_extensions_own(bare, shop):
-    with workbench(bare, {}, foregram_extension()) as code, code.window(shop) as window:
+def test_foregram_is_installed_with_consent_into_a_folder_of_the_extensions_own(code, shop):
+    with code.window(shop) as window:
         window.wait_for_status("warning", saying="not installed")
         window.wait_for_message("not installed on this machine")
         window.page.click(".notification-list-item .monaco-button:has-text('Install…')")
@@ -69,8 +85,8 @@ def test_foregram_is_installed_with_consent_into_a_folder_of_the_extensions_own(
         assert "globalStorage/foregram.foregram" in str(command)
 
 
-def test_without_consent_nothing_is_installed(bare, shop):
-    with workbench(bare, {}, foregram_extension()) as code, code.window(shop) as window:
+def test_without_consent_nothing_is_installed(code, shop):
+    with code.window(shop) as window:
         window.wait_for_message("not installed on this machine")
         window.command("foregram: Install or Update the Server")
         dialog = window.page.locator(".monaco-dialog-box")
@@ -79,9 +95,9 @@ def test_without_consent_nothing_is_installed(bare, shop):
         assert not list(code.server.folder.rglob("server/bin/foregram"))
 
 
-def test_a_failed_installation_says_why_and_leaves_nothing_behind(bare, shop):
+def test_a_failed_installation_says_why_and_leaves_nothing_behind(code, shop):
     settings = {"foregram.server.package": "foregram-of-nobody"}
-    with workbench(bare, settings, foregram_extension()) as code, code.window(shop) as window:
+    with code.window(shop, settings) as window:
         window.wait_for_status("warning", saying="not installed")
         window.command("foregram: Install or Update the Server")
         window.page.locator(".monaco-dialog-box .monaco-button:has-text('Install')").click()
@@ -89,13 +105,12 @@ def test_a_failed_installation_says_why_and_leaves_nothing_behind(bare, shop):
         told = window.wait_for_message("could not be installed")
         assert reason in told
         window.wait_for_status("warning", saying="not installed")
-        storage = code.server.folder / "user/User/globalStorage/foregram.foregram"
-        assert not (storage / "server").exists()
+        assert not (storage(code.server) / "server").exists()
 
 
-def test_in_a_browser_without_a_machine_it_says_that_it_cannot_start_a_process(bare, shop):
+def test_in_a_browser_without_a_machine_it_says_that_it_cannot_start_a_process(code, shop):
     settings = {"remote.extensionKind": {"foregram.foregram": ["ui"]}}
-    with workbench(bare, settings, foregram_extension()) as code, code.window(shop) as window:
+    with code.window(shop, settings) as window:
         window.wait_for_status("circle-slash", saying="here is no machine to start it on")
         window.command("foregram: Suggest Now")
         window.wait_for_message("Remote-SSH")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.editors.conftest import COMMAND
+from tests.support.editor_home import COMMAND
 from tests.support.editor_parts import part
 from tests.support.emacs import Emacs, Programs, emacs
 from tests.support.emacs_lsp_mode import SHOP

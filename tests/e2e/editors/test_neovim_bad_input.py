@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.editors.conftest import COMMAND
 from tests.support import neovim_server
-from tests.support.neovim import PLUGIN, Neovim, neovim, own_home, setup_table, until
+from tests.support.editor_home import COMMAND, own_home
+from tests.support.neovim import PLUGIN, Neovim, neovim, setup_table, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.editors, pytest.mark.timeout(300)]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.e2e.editors.conftest import COMMAND
+from tests.support.editor_home import COMMAND
 from tests.support.neovim import neovim, setup_table
 
 pytestmark = [

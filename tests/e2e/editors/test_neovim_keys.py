@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.support import neovim_server
-from tests.support.neovim import Neovim, neovim, own_home, setup_table, until
+from tests.support.editor_home import own_home
+from tests.support.neovim import Neovim, neovim, setup_table, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.editors, pytest.mark.timeout(300)]
 

@@ -8,9 +8,7 @@ and typed along, where the key is the next character of what was shown. A key is
 text was not as expected within ten seconds; such keys are counted apart from the times.
 """
 
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,9 +18,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.editors.conftest import COMMAND
+from tests.support.editor_home import COMMAND, own_home, ready_host, user_cache
 from tests.support.editor_parts import FOLDER
-from tests.support.neovim import Neovim, neovim, own_home, setup_table
+from tests.support.neovim import Neovim, neovim, setup_table
 
 pytestmark = [
     pytest.mark.e2e,
@@ -187,12 +185,7 @@ def test_ghost_text_comes_and_follows_the_typed_text(version, ghost_text, enviro
 def main() -> None:
     """Print a table; an argument is the number of lines to type."""
     lines = LINES[: int(sys.argv[1])] if len(sys.argv) > 1 else LINES
-    with own_home() as environ:
-        cache = os.environ.get("FOREGRAM_CACHE", Path.home() / ".cache/foregram")
-        environ["FOREGRAM_CACHE"] = str(cache)
-        subprocess.run(
-            [COMMAND, "doctor", "--start"], env=environ, stdout=subprocess.DEVNULL, check=False
-        )
+    with own_home(user_cache()) as environ, ready_host(environ):
         sys.stdout.write("| Neovim, ghost text | | p50, ms | p90, ms | keys | missed |\n")
         sys.stdout.write("| --- | --- | --- | --- | --- | --- |\n")
         for version, ghost_text in WAYS:
@@ -202,9 +195,6 @@ def main() -> None:
                 for row in found.rows():
                     sys.stdout.write(f"| {version}, {ghost_text} | {row} |\n")
                 sys.stdout.flush()
-        subprocess.run(
-            [COMMAND, "stop", "--force"], env=environ, stdout=subprocess.DEVNULL, check=True
-        )
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.editors.conftest import COMMAND
+from tests.support.editor_home import COMMAND
 from tests.support.editor_parts import part
 from tests.support.neovim import PLUGIN, program, until
 from tests.support.terminal_picture import to_svg

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.e2e.editors.conftest import COMMAND
-from tests.support.completion_hosts import remote_host, secret_file
-from tests.support.neovim import neovim, own_home, setup_table
+from tests.support.completion_hosts import secret_file
+from tests.support.editor_home import COMMAND, own_home
+from tests.support.neovim import neovim, setup_table
 
 pytestmark = [
     pytest.mark.e2e,
@@ -14,15 +14,6 @@ pytestmark = [
 ]
 
 SOURCE = "def total_price(items):\n    total = 0\n"
-
-
-@pytest.fixture(scope="module")
-def remote(tmp_path_factory, cache_folder):
-    """A host with a self-signed certificate and a token."""
-    with own_home() as environ:
-        environ |= {"FOREGRAM_CACHE": str(cache_folder)}
-        with remote_host(tmp_path_factory.mktemp("remote"), environ) as host:
-            yield host
 
 
 @pytest.fixture(params=["0.11", "0.12"])

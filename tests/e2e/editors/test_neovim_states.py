@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.support import neovim_server
-from tests.support.neovim import PLUGIN, Neovim, neovim, own_home, setup_table, until
+from tests.support.editor_home import own_home
+from tests.support.neovim import PLUGIN, Neovim, neovim, setup_table, until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.editors, pytest.mark.timeout(300)]
 

@@ -5,9 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.e2e.editors.conftest import COMMAND
 from tests.support.completion_hosts import metric
-from tests.support.vscode import foregram_extension, workbench
 from tests.support.vscode_sources import BODY, LOOP, OPEN_ENDED, source
 
 pytestmark = [
@@ -17,32 +15,26 @@ pytestmark = [
     pytest.mark.timeout(400),  # the first start on a machine converts the model
 ]
 
-SETTINGS = {
-    "foregram.server.command": [str(COMMAND)],
-    "foregram.timeLimitMs": 20_000,  # a busy machine shortens no text
-}
-
-
-@pytest.fixture(scope="module")
-def code(environ):
-    with workbench(environ, SETTINGS, foregram_extension()) as started:
-        yield started
+SETTINGS = {"foregram.timeLimitMs": 20_000}  # a busy machine shortens no text
 
 
 @pytest.fixture
-def at(code, tmp_path):
+def at(code):
     """A window with a source's file open and the caret at its place, once the server is ready."""
 
     @contextmanager
-    def opened(place, settings=None):
-        name = place.write(tmp_path)
-        with code.window(tmp_path, settings) as window:
-            window.wait_until_ready()
-            window.open(name)
-            window.go_to(place.line, place.column)
+    def opened(place):
+        with code.kept_window(SETTINGS) as window:
+            go_to(place, window)
             yield window
 
     return opened
+
+
+def go_to(place, window):
+    window.wait_until_ready()
+    window.open(place.write(window.folder))
+    window.go_to(place.line, place.column)
 
 
 def test_tab_accepts_the_ghost_text_and_the_host_hears_of_it(at, environ):
@@ -185,10 +177,10 @@ def test_undo_takes_back_what_tab_has_inserted_and_nothing_else(at):
         assert window.save() == seen.document
 
 
-def test_the_line_ends_of_a_windows_file_stay(at, tmp_path):
+def test_the_line_ends_of_a_windows_file_stay(at):
     place = source(LOOP.text.replace("        \n", "        |\n"))
     with at(place) as window:
-        (tmp_path / "windows.py").write_bytes(BODY.text.replace("\n", "\r\n").encode())
+        (window.folder / "windows.py").write_bytes(BODY.text.replace("\n", "\r\n").encode())
         window.open("windows.py")
         window.go_to(BODY.line, BODY.column)
         window.press("Enter")
@@ -196,7 +188,7 @@ def test_the_line_ends_of_a_windows_file_stay(at, tmp_path):
         window.press("Tab")
         window.wait_for_document(seen.preview)
         window.save()
-        written = (tmp_path / "windows.py").read_bytes().decode()
+        written = (window.folder / "windows.py").read_bytes().decode()
         assert written == seen.preview.replace("\n", "\r\n")
 
 
@@ -226,12 +218,12 @@ def test_a_language_is_switched_off_and_on(at):
         assert window.wait_for_ghost().ghost
 
 
-def test_the_menu_switches_completion_off_for_this_workspace_alone(at, tmp_path):
+def test_the_menu_switches_completion_off_for_this_workspace_alone(at):
     with at(LOOP) as window:
         window.click_status()
         window.pick("Disable here")
         window.wait_for_status("circle-slash")
-        written = json.loads((tmp_path / ".vscode/settings.json").read_text())
+        written = json.loads((window.folder / ".vscode/settings.json").read_text())
         assert written == {"foregram.enable": False}
         window.click_status()
         window.pick("Enable here")
@@ -272,8 +264,10 @@ def test_the_doctor_works_in_the_background_and_its_findings_can_be_read(at):
         assert not window.messages()
 
 
-def test_ghost_text_and_the_menu_of_words_live_together(at):
-    with at(LOOP, {"editor.quickSuggestions": {"other": "on"}}) as window:
+def test_ghost_text_and_the_menu_of_words_live_together(code, tmp_path):
+    settings = {**SETTINGS, "editor.quickSuggestions": {"other": "on"}}
+    with code.window(tmp_path, settings) as window:
+        go_to(LOOP, window)
         window.type("tot")
         window.page.wait_for_selector(".suggest-widget.visible .monaco-list-row")
         seen = window.wait_for_ghost()

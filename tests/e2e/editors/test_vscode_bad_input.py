@@ -6,9 +6,8 @@ import subprocess
 import pytest
 
 from lsp_server.reasons import Reason
-from tests.e2e.editors.conftest import COMMAND
 from tests.support import vscode_servers
-from tests.support.vscode import foregram_extension, workbench
+from tests.support.editor_home import COMMAND
 from tests.support.vscode_sources import LOOP
 
 pytestmark = [
@@ -18,15 +17,8 @@ pytestmark = [
     pytest.mark.timeout(400),  # the first start on a machine converts the model
 ]
 
-SETTINGS = {"foregram.server.command": [str(COMMAND)]}
 START_LIMIT_S = 38.0  # the extension waits 30 s for a server's first answer
 MAX_BYTES = 20 * 2**20  # the server's limit for one document
-
-
-@pytest.fixture(scope="module")
-def code(environ):
-    with workbench(environ, SETTINGS, foregram_extension()) as started:
-        yield started
 
 
 @pytest.fixture
@@ -59,45 +51,37 @@ def reasons(environ):
     return [answer["reason"] for answer in json.loads(done.stdout)]
 
 
-def test_a_command_that_is_not_there_is_named(code, folder):
-    with code.window(folder, with_server(["/nowhere/foregram"])) as window:
+def test_a_command_that_is_not_there_is_named(code):
+    with code.kept_window(with_server(["/nowhere/foregram"])) as window:
         assert "/nowhere/foregram" in window.wait_for_message("foregram.server.command")
         window.wait_for_status("error", saying="/nowhere/foregram")
-        code.server.configure(SETTINGS)
+        code.server.configure(code.settings)
         window.wait_until_ready()
 
 
-def test_without_any_server_the_extension_offers_to_install_one(code, folder):
-    with code.window(folder, with_server([])) as window:
-        window.wait_for_message("not installed")
-        window.wait_for_status("warning", saying="not installed")
-
-
-def test_a_server_that_is_too_old_is_told_with_both_versions(code, folder, tmp_path):
+def test_a_server_that_is_too_old_is_told_with_both_versions(code, tmp_path):
     server = vscode_servers.old_server(tmp_path, "0.0.9")
-    with code.window(folder, with_server([server])) as window:
+    with code.kept_window(with_server([server])) as window:
         message = window.wait_for_message("0.0.9")
         assert "0.1.0 or newer" in message
         window.wait_for_status("error", saying="0.0.9")
 
 
-def test_a_server_that_ends_at_its_start_is_started_three_times_and_its_reason_told(
-    code, folder, tmp_path
-):
+def test_a_server_that_ends_at_its_start_is_started_three_times_and_its_reason_told(code, tmp_path):
     server = vscode_servers.crashing_server(tmp_path, "the disk is full of cats")
-    with code.window(folder, with_server([server])) as window:
+    with code.kept_window(with_server([server])) as window:
         message = window.wait_for_message("the disk is full of cats")
         assert "3 times" in message
         window.wait_for_status("error", saying="cats")
         assert vscode_servers.num_starts(tmp_path) == 3
-        code.server.configure(SETTINGS)
+        code.server.configure(code.settings)
         window.wait_until_ready()
         assert vscode_servers.num_starts(tmp_path) == 3
 
 
-def test_a_server_that_ends_again_and_again_is_stopped_after_three_times(code, folder, tmp_path):
+def test_a_server_that_ends_again_and_again_is_stopped_after_three_times(code, tmp_path):
     server = vscode_servers.looping_server(tmp_path, "it was the heat")
-    with code.window(folder, with_server([server])) as window:
+    with code.kept_window(with_server([server])) as window:
         message = window.wait_for_message("it was the heat")
         assert "3 times" in message
         assert vscode_servers.num_starts(tmp_path) == 3
@@ -105,14 +89,12 @@ def test_a_server_that_ends_again_and_again_is_stopped_after_three_times(code, f
         window.until(lambda: vscode_servers.num_starts(tmp_path) > 3, "a person may try again")
 
 
-def test_a_server_that_never_answers_is_ended_and_a_good_one_takes_its_place(
-    code, folder, tmp_path
-):
+def test_a_server_that_never_answers_is_ended_and_a_good_one_takes_its_place(code, tmp_path):
     server = vscode_servers.silent_server(tmp_path)
-    with code.window(folder, with_server([server])) as window:
+    with code.kept_window(with_server([server])) as window:
         window.until(lambda: vscode_servers.num_starts(tmp_path) == 1, "its start")
         window.wait_for_status("warning", "error", saying="did not answer", limit_s=START_LIMIT_S)
-        code.server.configure(SETTINGS)
+        code.server.configure(code.settings)
         window.command("foregram: Restart Server")
         window.wait_until_ready()
         type_total(window)
@@ -123,8 +105,8 @@ def test_a_server_that_never_answers_is_ended_and_a_good_one_takes_its_place(
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1:9", "http://completion.invalid"], ids=["wrong_url", "no_network"]
 )
-def test_a_host_that_cannot_be_reached_is_an_error_in_the_status(code, folder, url, environ):
-    with code.window(folder, {"foregram.hostUrl": url}) as window:
+def test_a_host_that_cannot_be_reached_is_an_error_in_the_status(code, url, environ):
+    with code.kept_window({"foregram.hostUrl": url}) as window:
         status = window.wait_for_status("error", saying=url.partition("//")[2])
         type_total(window)
         window.until(lambda: "host_unreachable" in reasons(environ), "the reason", limit_s=60)
@@ -133,11 +115,17 @@ def test_a_host_that_cannot_be_reached_is_an_error_in_the_status(code, folder, u
         assert window.ghost() == ""
 
 
-def test_what_is_no_address_is_named_and_the_rest_works(code, folder):
-    with code.window(folder, {"foregram.hostUrl": "gpu.example"}) as window:
+def test_what_is_no_address_is_named_and_the_rest_works(code):
+    with code.kept_window({"foregram.hostUrl": "gpu.example"}) as window:
         assert "an http:// or https:// address" in window.wait_for_message("hostUrl")
         type_total(window)
         assert window.wait_for_ghost().ghost
+
+
+def test_without_any_server_the_extension_offers_to_install_one(code, folder):
+    with code.window(folder, with_server([])) as window:
+        window.wait_for_message("not installed")
+        window.wait_for_status("warning", saying="not installed")
 
 
 @pytest.mark.parametrize(

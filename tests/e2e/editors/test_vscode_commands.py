@@ -4,9 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.e2e.editors.conftest import COMMAND
 from tests.support.completion_hosts import host_status
-from tests.support.vscode import foregram_extension, workbench
 from tests.support.vscode_sources import LOOP
 
 pytestmark = [
@@ -16,34 +14,25 @@ pytestmark = [
     pytest.mark.timeout(400),  # the first start on a machine converts the model
 ]
 
-SETTINGS = {"foregram.server.command": [str(COMMAND)]}
-
-
-@pytest.fixture(scope="module")
-def code(environ):
-    with workbench(environ, SETTINGS, foregram_extension()) as started:
-        yield started
-
 
 @contextmanager
-def window_at_loop(code, folder):
+def window_at_loop(code):
     """A window with the caret where the model surely answers, once the server is ready."""
-    name = LOOP.write(folder)
-    with code.window(folder) as window:
+    with code.kept_window() as window:
         window.wait_until_ready()
-        window.open(name)
+        window.open(LOOP.write(window.folder))
         window.go_to(LOOP.line, LOOP.column)
         yield window
 
 
-def test_completion_is_switched_off_and_on_everywhere(code, tmp_path):
-    with window_at_loop(code, tmp_path) as window:
+def test_completion_is_switched_off_and_on_everywhere(code):
+    with window_at_loop(code) as window:
         window.command("foregram: Enable or Disable Everywhere")
         window.wait_for_status("circle-slash", saying="switched off")
         watched = window.type_watched("tot")
         assert watched.gaps == watched.polls
         assert code.server.settings()["foregram.enable"] is False
-        assert not (tmp_path / ".vscode").exists()
+        assert not (window.folder / ".vscode").exists()
         window.command("foregram: Enable or Disable Everywhere")
         window.wait_until_ready()
         window.type("al")
@@ -51,8 +40,8 @@ def test_completion_is_switched_off_and_on_everywhere(code, tmp_path):
         assert code.server.settings()["foregram.enable"] is True
 
 
-def test_the_model_that_is_chosen_is_loaded_by_a_new_host(code, environ, tmp_path):
-    with window_at_loop(code, tmp_path) as window:
+def test_the_model_that_is_chosen_is_loaded_by_a_new_host(code, environ):
+    with window_at_loop(code) as window:
         before = host_status(environ)["pid"]
         window.command("foregram: Choose Model")
         choices = "; ".join(window.choices())
@@ -70,8 +59,8 @@ def test_the_model_that_is_chosen_is_loaded_by_a_new_host(code, environ, tmp_pat
         assert window.wait_for_ghost(limit_s=120).ghost
 
 
-def test_show_logs_opens_what_the_host_has_printed(code, tmp_path):
-    with window_at_loop(code, tmp_path) as window:
+def test_show_logs_opens_what_the_host_has_printed(code):
+    with window_at_loop(code) as window:
         window.command("foregram: Show Logs")
         report = window.wait_for_report("foregram logs", "is loaded")
         assert "This window" in report

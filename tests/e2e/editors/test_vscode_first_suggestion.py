@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.scripted_server import ScriptedServer
-from tests.support.vscode import foregram_extension, workbench
+from tests.support.vscode import scripted_window
 
 pytestmark = [pytest.mark.e2e, pytest.mark.editors, pytest.mark.timeout(300)]
 
@@ -18,38 +17,21 @@ ITEM = {"insertText": "+ 1", "command": {"title": "", "command": "foregram.accep
 LOADING: dict[str, Any] = {"state": "loading", "busy": True}
 
 
-@pytest.fixture(scope="module")
-def code(bare_environ):
-    with workbench(bare_environ, {}, foregram_extension()) as started:
-        yield started
-
-
 @pytest.fixture
-def script(tmp_path):
-    """A server whose model is loading, so that it answers nothing."""
-    folder = tmp_path / "server"
-    folder.mkdir()
-    scripted = ScriptedServer(folder)
-    scripted.status("loading Tiny, 42 %", percentage=42, **LOADING)
-    scripted.answers(INLINE, {"items": []})
-    return scripted
-
-
-@pytest.fixture
-def shop(tmp_path):
-    folder = tmp_path / "shop"
-    folder.mkdir()
-    (folder / "shop.py").write_text(TEXT)
-    return folder
+def script(script):
+    """The server's model is loading, so that it answers nothing."""
+    script.status("loading Tiny, 42 %", percentage=42, **LOADING)
+    script.answers(INLINE, {"items": []})
+    return script
 
 
 @contextmanager
-def window_at_end(code, script, shop, status, settings=None, *, said="42 %"):
+def window_at_end(code, script, status, settings=None, *, said="42 %"):
     """A window with the caret at the end of the file's first line, and the server running."""
-    ours = {"foregram.server.command": script.command, **(settings or {})}
-    with code.window(shop, ours) as opened:
+    with scripted_window(code, script, settings) as opened:
         # Once the server has spoken, the editor knows whom to ask.
         opened.wait_for_status("loading", "circle-slash", saying=said)
+        (opened.folder / "shop.py").write_text(TEXT)
         opened.open("shop.py")
         opened.wait_for_status(status)
         opened.press("End")
@@ -57,8 +39,8 @@ def window_at_end(code, script, shop, status, settings=None, *, said="42 %"):
 
 
 @pytest.fixture
-def window(code, script, shop):
-    with window_at_end(code, script, shop, "loading") as opened:
+def window(code, script):
+    with window_at_end(code, script, "loading") as opened:
         yield opened
 
 
@@ -149,8 +131,8 @@ def test_a_ghost_text_that_is_there_or_was_dismissed_is_not_asked_for_again(scri
 @pytest.mark.parametrize(
     "settings", [{"editor.inlineSuggest.enabled": False}, {"foregram.languages": {"python": False}}]
 )
-def test_where_ghost_text_is_switched_off_nothing_is_asked_again(code, script, shop, settings):
-    with window_at_end(code, script, shop, "circle-slash", settings, said="") as window:
+def test_where_ghost_text_is_switched_off_nothing_is_asked_again(code, script, settings):
+    with window_at_end(code, script, "circle-slash", settings, said="") as window:
         script.answers(INLINE, {"items": [ITEM]})
         script.says("foregram/askAgain")
         script.status("it was told to ask again", "Error")

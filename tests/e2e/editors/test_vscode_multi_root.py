@@ -5,9 +5,7 @@ import json
 import pytest
 
 from lsp_server.reasons import Reason
-from tests.e2e.editors.conftest import COMMAND
 from tests.support.completion_hosts import host_status
-from tests.support.vscode import foregram_extension, workbench
 from tests.support.vscode_sources import LOOP
 
 pytestmark = [
@@ -16,14 +14,6 @@ pytestmark = [
     pytest.mark.editors,
     pytest.mark.timeout(400),  # the first start on a machine converts the model
 ]
-
-SETTINGS = {"foregram.server.command": [str(COMMAND)]}
-
-
-@pytest.fixture(scope="module")
-def code(environ):
-    with workbench(environ, SETTINGS, foregram_extension()) as started:
-        yield started
 
 
 @pytest.fixture

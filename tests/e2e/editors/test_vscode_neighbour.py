@@ -2,9 +2,10 @@
 
 import pytest
 
-from tests.e2e.editors.conftest import COMMAND
 from tests.support import vscode_neighbour
+from tests.support.editor_home import COMMAND
 from tests.support.vscode import foregram_extension, workbench
+from tests.support.vscode_server import code_server
 from tests.support.vscode_sources import BODY
 
 pytestmark = [
@@ -14,17 +15,17 @@ pytestmark = [
     pytest.mark.timeout(400),  # the first start on a machine converts the model
 ]
 
-SETTINGS = {"foregram.server.command": [str(COMMAND)]}
-
 
 def test_with_a_second_provider_both_are_offered_and_tab_takes_the_one_that_is_shown(
-    environ, tmp_path
+    environ, browser, tmp_path
 ):
     neighbour = vscode_neighbour.neighbour_extension(tmp_path)
     folder = tmp_path / "shop"
     folder.mkdir()
+    settings = {"foregram.server.command": [str(COMMAND)]}
     with (
-        workbench(environ, SETTINGS, foregram_extension(), neighbour) as both,
+        code_server(environ, foregram_extension(), neighbour) as server,
+        workbench(browser, server, settings) as both,
         both.window(folder) as window,
     ):
         window.wait_until_ready()

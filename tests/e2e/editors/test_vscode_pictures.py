@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.e2e.editors.conftest import COMMAND
-from tests.support.vscode import foregram_extension, workbench
+from tests.support.editor_home import COMMAND
+from tests.support.vscode import workbench
 from tests.support.vscode_sources import source
 
 pytestmark = [
@@ -62,9 +62,9 @@ HEAD = ("def total_weight(items):", '"""The weight of all items."""')
 
 
 @pytest.fixture(scope="module")
-def code(environ):
-    with workbench(environ, SETTINGS, foregram_extension(), size=(760, 600)) as started:
-        yield started
+def code(browser, server):
+    with workbench(browser, server, SETTINGS, size=(760, 600)) as opened:
+        yield opened
 
 
 @pytest.fixture

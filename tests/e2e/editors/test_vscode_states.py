@@ -4,8 +4,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.support.scripted_server import ScriptedServer
-from tests.support.vscode import foregram_extension, workbench
+from tests.support.vscode import scripted_window
 
 pytestmark = [pytest.mark.e2e, pytest.mark.editors, pytest.mark.timeout(300)]
 
@@ -16,37 +15,25 @@ PROMPT = "45 tokens; no other file was open"
 SECRET = {**OLD, "reason": "secret_file", "sentence": "the file may hold secrets", "age_s": 0.0}
 
 
-@pytest.fixture(scope="module")
-def code(bare_environ):
-    with workbench(bare_environ, {}, foregram_extension()) as started:
-        yield started
+@pytest.fixture
+def script(script):
+    """The server is ready."""
+    script.status("Tiny on cpu", model="Tiny")
+    script.answers("foregram.hostUse", {"running": True, "model": "Tiny", "numOtherClients": 0})
+    return script
 
 
 @pytest.fixture
-def script(tmp_path):
-    """A server that is ready."""
-    folder = tmp_path / "server"
-    folder.mkdir()
-    scripted = ScriptedServer(folder)
-    scripted.status("Tiny on cpu", model="Tiny")
-    scripted.answers("foregram.hostUse", {"running": True, "model": "Tiny", "numOtherClients": 0})
-    return scripted
-
-
-@pytest.fixture
-def opened(code, script, tmp_path):
-    """Open a window on a folder with `shop.py` and `.env`, the first of them shown."""
-    folder = tmp_path / "shop"
-    folder.mkdir()
-    (folder / "shop.py").write_text("total = 0\n")
-    (folder / ".env").write_text("KEY=1\n")
+def opened(code, script):
+    """A window on a folder with `shop.py` and `.env`, the first of them shown."""
 
     @contextmanager
     def open_window(settings=None):
-        ours = {"foregram.server.command": script.command, **(settings or {})}
-        with code.window(folder, ours) as window:
+        with scripted_window(code, script, settings) as window:
+            (window.folder / "shop.py").write_text("total = 0\n")
+            (window.folder / ".env").write_text("KEY=1\n")
             window.open("shop.py")
-            window.until(lambda: script.heard("textDocument/didOpen"), "the server")
+            window.until(lambda: script.heard("textDocument/didOpen"), "the document")
             yield window
 
     return open_window
@@ -85,7 +72,7 @@ def test_why_speaks_of_this_file_and_place_with_the_age_and_all_of_it_on_demand(
         for one in script.heard("workspace/executeCommand")
         if one["command"] == "foregram.why"
     ]
-    assert asked[0]["textDocument"]["uri"].endswith("/shop/shop.py")
+    assert asked[0]["textDocument"]["uri"].endswith("/shop.py")
     assert asked[0]["position"] == {"line": 0, "character": 2}
     window.press_button("Show All")
     report = window.wait_for_report("why no suggestion in shop.py")

@@ -8,21 +8,18 @@ text on the screen. Times are read in the page, from the key's event to the fram
 
 import argparse
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import islice, takewhile
 from pathlib import Path
 
 from playwright.sync_api import Page
 
-from tests.e2e.editors.conftest import COMMAND
-from tests.support.vscode import foregram_extension, workbench
+from tests.support.editor_home import COMMAND, own_home, ready_host, user_cache
+from tests.support.vscode import chromium, foregram_extension, workbench
 from tests.support.vscode_screen import prepare
+from tests.support.vscode_server import code_server
 from tests.support.vscode_window import Window
 
 NUM_ALONG = 8  # keys of each ghost text, where it is as long
@@ -131,25 +128,6 @@ def table(found: dict[str, dict[str, float]]) -> str:
     )
 
 
-@contextmanager
-def warm_host() -> Iterator[dict[str, str]]:
-    """An environment of our own, with the user's models and a host that is ready."""
-    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as home:
-        ours = {name: text for name, text in os.environ.items() if not name.startswith("FOREGRAM_")}
-        default = Path.home() / ".cache/foregram"
-        cache = os.environ.get("FOREGRAM_CACHE", str(default))
-        ours |= {"HOME": home, "FOREGRAM_CACHE": cache, "FOREGRAM_RUNTIME": f"{home}/run"}
-        subprocess.run(
-            [COMMAND, "doctor", "--start"], env=ours, stdout=subprocess.DEVNULL, check=False
-        )
-        try:
-            yield ours
-        finally:
-            subprocess.run(
-                [COMMAND, "stop", "--force"], env=ours, stdout=subprocess.DEVNULL, check=True
-            )
-
-
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
@@ -158,8 +136,11 @@ def main() -> None:
     settings = {"foregram.server.command": [str(COMMAND)]}
     with (
         tempfile.TemporaryDirectory() as folder,
-        warm_host() as environ,
-        workbench(environ, settings, foregram_extension()) as code,
+        own_home(user_cache()) as environ,
+        ready_host(environ),
+        chromium() as browser,
+        code_server(environ, foregram_extension()) as server,
+        workbench(browser, server, settings) as code,
         code.window(Path(folder)) as window,
     ):
         window.wait_until_ready()

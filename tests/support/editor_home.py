@@ -1,0 +1,44 @@
+"""Where editors run: the command, an environment with nothing of the user's own, a ready host."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+COMMAND = Path(sys.executable).with_name("foregram")
+
+
+@contextmanager
+def own_home(cache_folder: Path | None = None) -> Iterator[dict[str, str]]:
+    """An environment without a host; without models, too, where no cache is given."""
+    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as home:  # short: it holds sockets
+        kept = {
+            name: text
+            for name, text in os.environ.items()
+            if not name.startswith(("FOREGRAM_", "XDG_"))
+        }
+        cache = str(cache_folder or f"{home}/cache")
+        folders = {"FOREGRAM_CACHE": cache, "FOREGRAM_RUNTIME": f"{home}/run"}
+        yield kept | {"HOME": home, "LANG": "C.UTF-8"} | folders
+
+
+@contextmanager
+def ready_host(environ: Mapping[str, str]) -> Iterator[None]:
+    """A host on the offline model: it waits for the model, which a new machine converts first."""
+    _run("doctor", "--start", environ=environ)
+    try:
+        yield
+    finally:
+        _run("stop", "--force", environ=environ).check_returncode()
+
+
+def user_cache() -> Path:
+    """Where the user's converted models are."""
+    return Path(os.environ.get("FOREGRAM_CACHE", Path.home() / ".cache/foregram"))
+
+
+def _run(*words: str, environ: Mapping[str, str]) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run([COMMAND, *words], env=environ, stdout=subprocess.DEVNULL, check=False)
