@@ -72,6 +72,20 @@ def _noise_key(seed: np.uint64, position: int) -> np.uint64:
     return key
 
 
+def noise_keys(seed: int, positions: np.ndarray) -> np.ndarray:
+    """int32 [rows, 2] for int64 `positions` [rows], as a GPU's kernels read them."""
+    keys: np.ndarray = _noise_keys(np.uint64(seed % 2**64), positions.astype(np.int64))
+    return keys.view(np.int32).reshape(-1, 2)
+
+
+@numba.njit("uint64[::1](uint64, int64[::1])", cache=True)
+def _noise_keys(seed: np.uint64, positions: np.ndarray) -> np.ndarray:
+    keys = np.empty(len(positions), np.uint64)
+    for row in range(len(positions)):
+        keys[row] = _noise_key(seed, positions[row])
+    return keys
+
+
 @numba.njit("int32(uint64, uint32)", cache=True, inline="always")
 def _head(key: np.uint64, token_id: np.uint32) -> np.int32:
     """31 random bits; arithmetic of 32 bits, so that many ids are hashed at once."""

@@ -24,7 +24,7 @@ _WORKERS = 12
 
 @dataclass(frozen=True, slots=True)
 class CompileJob:
-    """The steps of one row count. `is_full` also those that draw, and those that tell logits."""
+    """The steps of one row count. `is_full` also those that sample, and those that keep logits."""
 
     shape: Shape
     quantization: Quantization
@@ -41,8 +41,9 @@ class CompileJob:
     def steps(self) -> tuple[StepShape, ...]:
         """The steps whose kernels are to be there."""
         plain = StepShape(self.rows, 1)
-        drawn, told = replace(plain, is_sampled=True), replace(plain, has_logits=True)
-        return (plain, drawn, told, replace(drawn, has_logits=True)) if self.is_full else (plain,)
+        sampled, with_logits = replace(plain, is_sampled=True), replace(plain, has_logits=True)
+        both = replace(sampled, has_logits=True)
+        return (plain, sampled, with_logits, both) if self.is_full else (plain,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ _INNER_TILES = 8
 def cublas(rows: torch.Tensor, weights: Sequence[Weight]) -> Work:
     """torch.mm, into one output."""
     out = rows.new_empty(len(rows), weights[0].num_outputs)
-    turned = [weight.values.T for weight in weights]
-    return lambda: [torch.mm(rows, one, out=out) for one in turned]
+    transposed = [weight.values.T for weight in weights]
+    return lambda: [torch.mm(rows, one, out=out) for one in transposed]
 
 
 def scaled_mm(rows: torch.Tensor, weights: Sequence[Weight]) -> Work:
@@ -33,9 +33,9 @@ def scaled_mm(rows: torch.Tensor, weights: Sequence[Weight]) -> Work:
     pairs = [(w.values.T, w.scales[None, :]) for w in weights if w.scales is not None]
 
     def work() -> None:
-        for turned, scales in pairs:
+        for transposed, scales in pairs:
             torch._scaled_mm(  # noqa: SLF001 - torch has no other name for it
-                narrow, turned, scale_a=scale, scale_b=scales, out_dtype=torch.bfloat16
+                narrow, transposed, scale_a=scale, scale_b=scales, out_dtype=torch.bfloat16
             )
 
     return work

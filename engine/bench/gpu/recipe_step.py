@@ -60,8 +60,8 @@ class RecipeStep:
             attention_norm_weight, gate_norm_weight = self._norm_weights[index]
             attended = self._attend(index, layer, self._normed(residual, attention_norm_weight))
             residual.addmm_(attended, layer.o.values.T)
-            joined = linear(self._normed(residual, gate_norm_weight), layer.gate_up.values)
-            gate, up = joined.chunk(2, dim=-1)
+            hidden = linear(self._normed(residual, gate_norm_weight), layer.gate_up.values)
+            gate, up = hidden.chunk(2, dim=-1)
             residual.addmm_(silu(gate).mul_(up), layer.down.values.T)
         return linear(self._normed(residual, self._head_norm_weight), self._weights.head.values)
 
@@ -69,12 +69,12 @@ class RecipeStep:
         heads, kv_heads = self._config.num_heads, self._config.num_kv_heads
         qkv = linear(normed, layer.qkv.values, self._biases[index])
         parts = qkv.view(self._rows, heads + 2 * kv_heads, -1)
-        turned = self._turned(parts[:, : heads + kv_heads])
+        rotated = self._rotated(parts[:, : heads + kv_heads])
         keys, values = self._cache[index]
-        keys[:, :, self._place] = turned[:, heads:].transpose(0, 1)[:, None]
+        keys[:, :, self._place] = rotated[:, heads:].transpose(0, 1)[:, None]
         values[:, :, self._place] = parts[:, heads + kv_heads :].transpose(0, 1)[:, None]
         attended = scaled_dot_product_attention(
-            turned[:, :heads].transpose(0, 1)[None],
+            rotated[:, :heads].transpose(0, 1)[None],
             keys.flatten(0, 1)[None],
             values.flatten(0, 1)[None],
             attn_mask=self._mask,
@@ -82,7 +82,7 @@ class RecipeStep:
         )
         return attended[0].transpose(0, 1).reshape(self._rows, -1)
 
-    def _turned(self, heads: torch.Tensor) -> torch.Tensor:
+    def _rotated(self, heads: torch.Tensor) -> torch.Tensor:
         swapped = heads.roll(heads.shape[-1] // 2, dims=-1)
         return (heads * self._cos).addcmul_(swapped, self._sin)
 

@@ -9,7 +9,7 @@ import torch
 
 from engine.model.causal_lm import NUM_TOP, StepInput
 from engine.model.gpu.batch_layout import BatchLayout, PackedRows, aligned
-from engine.model.gpu.drawing import noise_keys
+from engine.model.sampling import noise_keys
 from kernels.acceptance_walk import AcceptanceOutput
 from kernels.batch import BatchMetadata
 from kernels.lm_head import SamplingNoise

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.config import Sampling
-from engine.model.sampling import choose
+from engine.model.sampling import choose, noise_keys
 
 SMALL = torch.tensor([[2.0, 0.5, 1.5, -1.0, 1.0, 0.0]])
 MANY = 10_000
@@ -127,3 +127,20 @@ def _noise_by_definition(seed: int, position: int, token_id: int) -> float:
     rest = _mix(key ^ (token_id << 32)) >> 43
     tail = (_head(key, token_id) * 2**21 + rest + 0.5) / 2**52
     return -math.log(-math.log1p(-tail))
+
+
+def test_a_place_has_one_key_of_noise_wherever_it_stands():
+    keys = noise_keys(3, np.arange(100))
+    assert keys.shape == (100, 2)
+    assert keys.dtype == np.int32
+    assert (noise_keys(3, np.array([42]))[0] == keys[42]).all()
+
+
+def test_seeds_and_places_have_keys_of_their_own():
+    keys = np.concatenate([noise_keys(seed, np.arange(1000)) for seed in (0, 1, -1, 2**63)])
+    assert len(np.unique(keys, axis=0)) == 4000
+
+
+def test_keys_are_even_bits():
+    bits = np.unpackbits(noise_keys(7, np.arange(4000)).view(np.uint8))
+    assert abs(bits.mean() - 0.5) < 0.005
