@@ -79,7 +79,7 @@ def _evidence(words: tuple[str, ...], around: str) -> int:
 
 def _stands_whole(line: Line, others: list[Line], later: list[Line]) -> bool:
     """The line is indented by full steps, and the next line fits to it."""
-    step = min((other.indent for other in others if other.indent > 1), default=0)
+    step = min((indent for other in others if (indent := other.indent) > 1), default=0)
     if not line.indent or not step or line.indent % step:
         return False
     if not later:
