@@ -129,3 +129,13 @@ def test_whatever_is_imported_is_declared_and_whatever_is_declared_is_imported()
 
 def _module_names(requirements: list[str]) -> set[str]:
     return {re.split(r"[^\w-]", name)[0].replace("-", "_") for name in requirements}
+
+
+def test_no_two_public_classes_share_a_name():
+    homes: dict[str, list[str]] = {}
+    for package in ("lsp_server", "engine", "kernels"):
+        for path in (ROOT / package).rglob("*.py"):
+            for node in ast.parse(path.read_text()).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    homes.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}

@@ -37,7 +37,7 @@ os._exit(passed)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SandboxLimits:
     """What a program may take."""
 
     wall_s: float = 10.0
@@ -46,12 +46,12 @@ class Limits:
     file_bytes: int = 1 << 20
 
 
-def runs_through(program: str, limits: Limits | None = None) -> bool:
+def runs_through(program: str, limits: SandboxLimits | None = None) -> bool:
     """Whether the Python program reaches its end, without an exception and within the limits.
 
     It runs isolated (`python -I`), in an empty folder, without input, output and environment.
     """
-    limits = limits or Limits()
+    limits = limits or SandboxLimits()
     with TemporaryDirectory(prefix="foregram-") as folder:
         text = program.encode("utf-8", "replace")
         (Path(folder) / "program.py").write_bytes(text)

@@ -17,7 +17,7 @@ from engine.bench.crossfile import crossfile_json, crossfile_table, run_crossfil
 from engine.bench.decoding_options import DecodingOptions
 from engine.bench.fim import fim_json, fim_tables, run_fim
 from engine.bench.forced import load_forced
-from engine.bench.gpu.inputs import QUICK, Inputs, Sizes, Sources
+from engine.bench.gpu.inputs import QUICK, BenchInputs, Sizes, Sources
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.picture import draw, plots_are_possible
 from engine.bench.gpu.profile import GpuProfile
@@ -199,13 +199,13 @@ def bench_gpu(arguments: argparse.Namespace, settings: Settings) -> None:
         draw(bench.findings.results, Path(f"{arguments.save}.png"))
 
 
-def _gpu_inputs(arguments: argparse.Namespace, settings: Settings) -> Inputs:
+def _gpu_inputs(arguments: argparse.Namespace, settings: Settings) -> BenchInputs:
     if arguments.chat and not arguments.model:
         raise ConfigurationError("--chat asks a real model: name one with --model")
     if arguments.profile and (arguments.sets or arguments.model):
         raise ConfigurationError("--profile measures kernels alone: no sets and no --model")
     every = PROFILE_SHAPES if arguments.profile else ALL_SHAPES
-    return Inputs(
+    return BenchInputs(
         shapes=parse_shapes(arguments.shapes or (QUICK_SHAPES if arguments.quick else every)),
         sources=Sources(
             cache_folder=settings.cache_folder,

@@ -56,7 +56,7 @@ class Sources:
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
+class BenchInputs:
     """What the caller brings: models, the items of all sets, and tasks to chat about."""
 
     shapes: tuple[Shape, ...]

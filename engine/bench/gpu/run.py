@@ -12,7 +12,7 @@ from engine.bench.gpu.chat import ChatSpeed, chat_prompts, measure_chat
 from engine.bench.gpu.compiling import compile_all
 from engine.bench.gpu.findings import Findings
 from engine.bench.gpu.first_token import FirstToken, measure_first_token
-from engine.bench.gpu.inputs import Inputs, Sizes
+from engine.bench.gpu.inputs import BenchInputs, Sizes
 from engine.bench.gpu.invariance import measure_invariance
 from engine.bench.gpu.machine import Bandwidth, Machine, measure_bandwidth
 from engine.bench.gpu.plans import (
@@ -58,7 +58,7 @@ class GpuBench:
     """The sections in their order, over one machine."""
 
     def __init__(
-        self, machine: Machine, inputs: Inputs, progress: Progress, sizes: Sizes | None = None
+        self, machine: Machine, inputs: BenchInputs, progress: Progress, sizes: Sizes | None = None
     ) -> None:
         self.findings = Findings(machine.facts())
         self._machine, self._inputs, self._progress = machine, inputs, progress

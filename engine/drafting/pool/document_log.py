@@ -8,7 +8,7 @@ from itertools import count
 import numpy as np
 
 from engine.drafting.pool.chains import SEPARATOR
-from engine.drafting.pool.documents import Document, DocumentId, Piece
+from engine.drafting.pool.documents import DocumentId, Piece, PoolDocument
 from engine.drafting.pool.token_log import TokenLog
 from engine.drafting.tree import Source
 
@@ -18,7 +18,7 @@ class DocumentLog:
 
     def __init__(self, capacity: int, vocab_size: int) -> None:
         self.log = TokenLog(capacity, vocab_size)
-        self.documents: dict[DocumentId, Document] = {}
+        self.documents: dict[DocumentId, PoolDocument] = {}
         self.live = np.zeros(len(Source), np.int64)  # tokens by source of their document
         self.num_savepoints = 0  # that are open
         self._ids = count(1)
@@ -29,13 +29,13 @@ class DocumentLog:
         own = (key for key, document in self.documents.items() if document.source is source)
         return min(own, default=None)
 
-    def add(self, document: Document) -> DocumentId:
+    def add(self, document: PoolDocument) -> DocumentId:
         """Give a document an id that was never used."""
         document_id = DocumentId(next(self._ids))
         self.put(document_id, document)
         return document_id
 
-    def put(self, document_id: DocumentId, document: Document | None) -> None:
+    def put(self, document_id: DocumentId, document: PoolDocument | None) -> None:
         """Set what an id stands for; None forgets it."""
         self._note(self._place, document_id, self.documents.get(document_id))
         self._place(document_id, document)
@@ -82,14 +82,14 @@ class DocumentLog:
             low = self.log.write(tokens, document.source)
             self.log.sources[low : self.log.length] = sources
             pieces = (Piece(low, self.log.length),) if tokens.size else ()
-            self.documents[key] = Document.of(document.name, document.source, pieces)
+            self.documents[key] = PoolDocument.of(document.name, document.source, pieces)
 
-    def _content(self, document: Document) -> tuple[np.ndarray, np.ndarray]:
+    def _content(self, document: PoolDocument) -> tuple[np.ndarray, np.ndarray]:
         sources = [self.log.sources[low:high] for low, high in document.pieces]
         nothing = np.empty(0, np.uint8)
         return self.log.content(document.pieces), np.concatenate([nothing, *sources])
 
-    def _place(self, document_id: DocumentId, document: Document | None) -> None:
+    def _place(self, document_id: DocumentId, document: PoolDocument | None) -> None:
         former = self.documents.pop(document_id, None)
         if former is not None:
             self.live[former.source] -= former.length

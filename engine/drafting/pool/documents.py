@@ -25,7 +25,7 @@ class Span(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class PoolDocument:
     """A document of one source; `name` is the caller's, for reports."""
 
     name: str
@@ -34,7 +34,7 @@ class Document:
     starts: tuple[int, ...]  # position of each piece's first token, and the length
 
     @classmethod
-    def of(cls, name: str, source: Source, pieces: tuple[Piece, ...]) -> "Document":
+    def of(cls, name: str, source: Source, pieces: tuple[Piece, ...]) -> "PoolDocument":
         """Make a document of pieces."""
         starts = accumulate((piece.high - piece.low for piece in pieces), initial=0)
         return cls(name, source, pieces, tuple(starts))
@@ -69,8 +69,8 @@ class Document:
         pieces[0] = Piece(pieces[0].low + start - self.starts[first], pieces[0].high)
         return tuple(pieces)
 
-    def replaced(self, span: Span, piece: Piece | None) -> "Document":
+    def replaced(self, span: Span, piece: Piece | None) -> "PoolDocument":
         """This document with `piece` (nothing for None) in the place of `span`."""
         middle = () if piece is None else (piece,)
         pieces = (*self.cut(0, span.start), *middle, *self.cut(span.end, self.length))
-        return Document.of(self.name, self.source, pieces)
+        return PoolDocument.of(self.name, self.source, pieces)

@@ -18,7 +18,7 @@ import numpy as np
 
 from engine.drafting.pool.chains import ORDER, SEPARATOR
 from engine.drafting.pool.document_log import DocumentLog
-from engine.drafting.pool.documents import Document, DocumentId, Piece, Span
+from engine.drafting.pool.documents import DocumentId, Piece, PoolDocument, Span
 from engine.drafting.pool.token_log import reference
 from engine.drafting.tree import Source
 
@@ -38,7 +38,7 @@ def replace(
     held.put(document_id, document.replaced(wide, new))
 
 
-def _widened(document: Document, span: Span) -> Span:
+def _widened(document: PoolDocument, span: Span) -> Span:
     """The span with the neighbours that must, or had better, be written again."""
     start, end = max(span.start - 1, 0), min(span.end + ORDER - 1, document.length)
     if span.start > 0:
@@ -51,7 +51,12 @@ def _widened(document: Document, span: Span) -> Span:
 
 
 def _write(
-    held: DocumentLog, document: Document, span: Span, wide: Span, ids: np.ndarray, source: Source
+    held: DocumentLog,
+    document: PoolDocument,
+    span: Span,
+    wide: Span,
+    ids: np.ndarray,
+    source: Source,
 ) -> Piece | None:
     """Append the new piece between references to what will be its neighbours."""
     log = held.log
@@ -71,7 +76,7 @@ def _write(
     return piece if piece.low < piece.high else None
 
 
-def _redirect(held: DocumentLog, document: Document, wide: Span, new: Piece | None) -> None:
+def _redirect(held: DocumentLog, document: PoolDocument, wide: Span, new: Piece | None) -> None:
     """Make the neighbours' walks enter the new piece; with a neighbour it is never empty."""
     if new is None:
         return

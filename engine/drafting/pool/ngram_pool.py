@@ -8,7 +8,7 @@ import numpy as np
 from engine.drafting.acceptance import AcceptanceTable
 from engine.drafting.pool.chains import CONTEXT, SEPARATOR
 from engine.drafting.pool.document_log import DocumentLog
-from engine.drafting.pool.documents import Document, DocumentId, Piece, Span
+from engine.drafting.pool.documents import DocumentId, Piece, PoolDocument, Span
 from engine.drafting.pool.edits import REWRITTEN_MOST, replace
 from engine.drafting.pool.expansion import prior_acceptance
 from engine.drafting.pool.token_log import Continuation
@@ -86,7 +86,7 @@ class NgramPool:
         held.write([SEPARATOR], Source.DEAD)
         low = held.write(content, source)
         pieces = (Piece(low, held.log.length),) if content.size else ()
-        document = held.add(Document.of(name, source, pieces))
+        document = held.add(PoolDocument.of(name, source, pieces))
         most = self._budgets.get(source)
         while most is not None and held.live[source] > most:
             oldest = held.oldest(source)
@@ -133,7 +133,7 @@ class NgramPool:
         *pieces, last = former.pieces
         held.write(content, Source.GENERATED)
         pieces.append(Piece(last.low, held.log.length))
-        held.put(document, Document.of(former.name, former.source, tuple(pieces)))
+        held.put(document, PoolDocument.of(former.name, former.source, tuple(pieces)))
 
     def draft(self, context_ids: Sequence[int] | np.ndarray, nodes: int) -> Draft:
         """The likeliest `nodes` tokens after a context, as a tree, best first."""
@@ -166,7 +166,7 @@ class NgramPool:
     def _find(self, context_ids: Sequence[int] | np.ndarray) -> int:
         return self._held.log.find(np.asarray(context_ids[-CONTEXT:], np.int32), self._priors)
 
-    def _document(self, document: DocumentId) -> Document:
+    def _document(self, document: DocumentId) -> PoolDocument:
         if document not in self._held.documents:
             raise ValueError(f"no document {document} is in the pool")
         return self._held.documents[document]

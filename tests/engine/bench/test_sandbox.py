@@ -3,9 +3,9 @@ import textwrap
 
 import pytest
 
-from engine.bench.sandbox import PASSED, Limits, runs_through
+from engine.bench.sandbox import PASSED, SandboxLimits, runs_through
 
-SHORT = Limits(wall_s=5.0, cpu_s=1, memory_bytes=256 << 20)
+SHORT = SandboxLimits(wall_s=5.0, cpu_s=1, memory_bytes=256 << 20)
 
 
 def test_a_program_that_reaches_its_end_runs_through():
@@ -39,7 +39,7 @@ def test_an_endless_loop_ends_by_its_processor_time():
 
 
 def test_a_sleeping_program_ends_by_the_clock():
-    assert not runs_through("import time; time.sleep(60)", Limits(wall_s=0.3))
+    assert not runs_through("import time; time.sleep(60)", SandboxLimits(wall_s=0.3))
 
 
 def test_memory_is_bounded():

@@ -6,7 +6,7 @@ import pytest
 import torch
 from tokenizers import AddedToken
 
-from engine.bench.gpu.inputs import Inputs, Sizes, Sources
+from engine.bench.gpu.inputs import BenchInputs, Sizes, Sources
 from engine.bench.gpu.machine import Bandwidth, Machine
 from engine.bench.gpu.replays import loaded
 from engine.bench.gpu.shapes import Shape, random_model
@@ -117,4 +117,4 @@ def sizes():
 @pytest.fixture(scope="session")
 def inputs(shape, tokenizer_folder, items, tasks, tmp_path_factory):
     sources = TinySources(tmp_path_factory.mktemp("cache"), tokenizer_folder, "tiny", None, shape)
-    return Inputs((shape,), sources, items, tasks)
+    return BenchInputs((shape,), sources, items, tasks)

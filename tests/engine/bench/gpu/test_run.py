@@ -11,7 +11,7 @@ from engine.bench.gpu.cases import Cases
 from engine.bench.gpu.chat import ChatSpeed
 from engine.bench.gpu.compiling import CompileJob, compile_all, jobs_of, run_job
 from engine.bench.gpu.findings import thresholds_of
-from engine.bench.gpu.inputs import Inputs
+from engine.bench.gpu.inputs import BenchInputs
 from engine.bench.gpu.machine import CudaTimer, Machine
 from engine.bench.gpu.picture import draw
 from engine.bench.gpu.plans import COMPILED_ROWS, compile_jobs
@@ -121,7 +121,10 @@ def test_a_section_that_fails_is_a_sentence_and_the_others_go_on(
 
     monkeypatch.setattr(run, "measure_bandwidth", broken)
     bench = GpuBench(
-        machine, Inputs(inputs.shapes, replace(inputs.sources, model=None)), NoProgress(), sizes
+        machine,
+        BenchInputs(inputs.shapes, replace(inputs.sources, model=None)),
+        NoProgress(),
+        sizes,
     )
     names = list(bench.run())
     failures = bench.findings.as_json()["failures"]
