@@ -1,27 +1,22 @@
 """One loaded model, all that it has learned, and the step loop that everything runs through."""
 
 from collections.abc import Callable, Collection, Iterator
-from collections.abc import Sequence as Many
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Protocol
-
-import torch
 
 from engine.completer import EngineInfo
 from engine.completion import Completion, TextStream
 from engine.decoder import Decoder
 from engine.drafters import Drafters
-from engine.drafting.budget import StepCost
 from engine.drafting.draft_state import DraftStates
 from engine.learning import Learning
 from engine.model.causal_lm import CausalModel, StepInput, StepOutput
 from engine.model.constraint import healed_start
-from engine.model.loading.loaded_model import LoadedModel, load_model
+from engine.model.loading.loaded_model import LoadedModel
 from engine.model.prompt import Prompt, build_prompt
 from engine.model.token_tree import MAX_ROWS
+from engine.options import EngineOptions, affordable_prompt, machine_key, wanted_model
 from engine.progress import NoProgress, Progress
 from engine.prompt_cache import CacheLease, PromptCache
 from engine.request import ClosedBuffers, CompletionChunk, CompletionRequest, CompletionResult
@@ -30,23 +25,8 @@ from engine.sequence import Sequence
 from engine.snippets import Neighbours
 from engine.stopping import Stopper
 
-_ENTER_MS = 600.0  # to read what an Enter brings anew: the text behind the cursor
-_ENTER_PART = 4  # which is a quarter of a full prompt
 _DECODED_TOKENS = 256  # that a slot has room for, even where a request asks for fewer
 _KV_BYTES = 512 * 1024 * 1024  # of cached prompts, where a model does not reserve them ahead
-
-
-@dataclass(frozen=True, slots=True)
-class EngineOptions:
-    """Which model to load and how. None leaves the choice to the machine."""
-
-    cache_folder: Path
-    model: str | None = None
-    dtype: str | None = None
-    device: str = "auto"
-    threads: int | None = None
-    prompt_tokens: int | None = 1024  # None: as many as are quickly typed along here
-    kv_bytes: int | None = None  # of the prompts that stay cached
 
 
 class Steps(Protocol):
@@ -77,7 +57,7 @@ class Steps(Protocol):
 class Admission(Protocol):
     """Who says what runs."""
 
-    def admit(self) -> Many[Steps]:
+    def admit(self) -> Collection[Steps]:
         """All that runs side by side from now on; nothing at the end."""
         ...
 
@@ -131,7 +111,7 @@ class Engine:
         progress = progress or NoProgress()
         model = wanted_model(options, progress)
         learning = Learning.load(
-            options.cache_folder / "learned", _machine_key(model), model.causal_lm, progress
+            options.cache_folder / "learned", machine_key(model), model.causal_lm, progress
         )
         return cls(model, learning, options)
 
@@ -276,35 +256,3 @@ class Engine:
                     on_step=completion.take,
                 )
             self._drafters.remember(state, request, prompt, completion.token_ids)
-
-
-def wanted_model(options: EngineOptions, progress: Progress) -> LoadedModel:
-    """Load the model that the options name. Raises ForegramError."""
-    if options.threads is not None:
-        torch.set_num_threads(options.threads)
-    return load_model(
-        options.model,
-        options.cache_folder,
-        progress,
-        quantization=options.dtype,
-        device_name=options.device,
-        kv_bytes=options.kv_bytes,
-    )
-
-
-def affordable_prompt(cost: StepCost) -> int:
-    """Return the tokens of a prompt that is quickly typed along: a power of two, 1024 to 8192.
-
-    It is read as a whole when the user comes to a file, and then only what is new: a few tokens at
-    a key, which cost the same behind a long prompt, and the text behind the cursor at an Enter.
-    A coarse figure: a prompt laid out with another budget shares no keys with those before.
-    """
-    affordable = _ENTER_PART * _ENTER_MS / cost.ms(MAX_ROWS) * MAX_ROWS
-    return int(2 ** min(13, max(10, int(affordable).bit_length() - 1)))
-
-
-def _machine_key(model: LoadedModel) -> str:
-    """What step costs and acceptance depend on, as a file name."""
-    causal_lm = model.causal_lm
-    parts = [causal_lm.device, causal_lm.dtype_name, f"{torch.get_num_threads()}-threads"]
-    return "-".join([model.fingerprint[:16], *parts]).replace(":", "-")

@@ -17,12 +17,13 @@ from engine.bench.decoding_options import DecodingOptions
 from engine.bench.measured import WARM_UP, Bench, Measured
 from engine.bench.replay import OnProgress, ReplayReport
 from engine.bench.task_sets import ReplayItem
-from engine.engine import Engine, EngineOptions, wanted_model
+from engine.engine import Engine
 from engine.learning import Learning
 from engine.model.causal_lm import CausalModel, Flight, StepInput, StepOutput
 from engine.model.loading.loaded_model import LoadedModel
 from engine.model.prompt import Prompt
 from engine.model.token_tree import TokenTree
+from engine.options import EngineOptions, wanted_model
 from engine.progress import Progress
 from engine.request import CompletionRequest, CompletionResult
 

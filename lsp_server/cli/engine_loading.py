@@ -4,7 +4,8 @@ import argparse
 from dataclasses import replace
 from typing import Any
 
-from engine.engine import Engine, EngineOptions
+from engine.engine import Engine
+from engine.options import EngineOptions
 from engine.progress import Progress
 from lsp_server.settings import Settings
 

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.drafting.budget import StepCost
-from engine.engine import affordable_prompt
+from engine.options import affordable_prompt
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from engine.config import Lookahead, Sampling, StopRules
-from engine.engine import Engine, EngineOptions
+from engine.engine import Engine
 from engine.learning import Learning
 from engine.model.gpu.flight import GpuFlight
 from engine.model.loading.loaded_model import load_model
+from engine.options import EngineOptions
 from engine.progress import NoProgress
 from engine.request import Buffer, CompletionRequest, FinishReason
 from engine.scheduler import Job, Scheduler

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from engine.config import StopRules
-from engine.engine import Engine, EngineOptions
+from engine.engine import Engine
+from engine.options import EngineOptions
 from engine.request import Buffer, ClosedBuffers, CompletionRequest
 from tests.support.tiny_models import save_model, tiny_model
 

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from engine.config import PRESETS, Layout, Lookahead, Sampling, StopRules
-from engine.engine import Engine, EngineOptions
+from engine.engine import Engine
+from engine.options import EngineOptions
 from engine.request import Buffer, CompletionRequest, CompletionResult, FinishReason
 from tests.support.tiny_models import save_model, tiny_model
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.engine import Engine, EngineOptions
+from engine.engine import Engine
+from engine.options import EngineOptions
 from lsp_server.cli import main as cli
 
 DEMO = Path(__file__).parents[1] / "data" / "demo"

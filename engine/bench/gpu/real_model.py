@@ -11,9 +11,10 @@ from engine.bench.measured import Bench
 from engine.bench.replay import ReplayReport, run_replay
 from engine.bench.task_sets import ReplayItem
 from engine.config import Sampling
-from engine.engine import Engine, EngineOptions
+from engine.engine import Engine
 from engine.learning import Learning
 from engine.model.loading.loaded_model import LoadedModel
+from engine.options import EngineOptions
 from engine.progress import Progress
 
 SAMPLINGS = (Sampling(), Sampling(temperature=0.8, seed=1))

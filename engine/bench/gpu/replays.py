@@ -14,13 +14,13 @@ from engine.bench.gpu.recipes import RECIPES
 from engine.bench.gpu.shapes import Shape, quantization_name, random_model
 from engine.bench.task_sets import ReplayItem
 from engine.config import Lookahead
-from engine.engine import EngineOptions
 from engine.model.byte_trie import ByteTrie
 from engine.model.fim import find_fim_format
 from engine.model.gpu.loading import warm_up
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.loading.loaded_model import LoadedModel
 from engine.model.tokenizer import Tokenizer
+from engine.options import EngineOptions
 from engine.progress import Progress
 from engine.request import CompletionResult
 from kernels.weight import Quantization

@@ -9,7 +9,6 @@ from engine.bench.decoding_options import DecodingOptions
 from engine.bench.forced import ForcedModel, Script, followers, forced_replay, load_forced
 from engine.bench.task_sets import ReplayItem
 from engine.config import Lookahead, Sampling
-from engine.engine import EngineOptions
 from engine.model.byte_trie import ByteTrie
 from engine.model.causal_lm import StepInput, run_step
 from engine.model.fim import find_fim_format
@@ -17,6 +16,7 @@ from engine.model.loading.loaded_model import LoadedModel
 from engine.model.token_tree import TokenTree
 from engine.model.tokenizer import Tokenizer
 from engine.model.verify import verify
+from engine.options import EngineOptions
 from engine.progress import NoProgress
 from engine.request import Buffer
 from tests.support.byte_tokenizer import byte_tokenizer
