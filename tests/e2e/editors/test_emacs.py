@@ -1,6 +1,5 @@
 """Emacs with lsp-mode and our package, driven in a terminal."""
 
-import asyncio
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -9,9 +8,8 @@ from tempfile import mkdtemp
 
 import pytest
 
-from lsp_server.host.address import host_address
 from lsp_server.reasons import Reason
-from lsp_server.settings import load_settings
+from tests.support.completion_hosts import metric
 from tests.support.editor_home import COMMAND
 from tests.support.editor_parts import part
 from tests.support.emacs import Programs, emacs
@@ -57,14 +55,7 @@ def opened(environ, shop) -> Iterator[Open]:
 
 def feedback(environ: dict[str, str], kind: str) -> float:
     """How often the host was told of this."""
-    settings = load_settings(environ=environ).settings
-
-    async def page() -> str:
-        async with host_address(settings).client() as client:
-            return str((await client.get("/metrics")).text)
-
-    counted = re.search(rf'foregram_feedback_total{{kind="{kind}"}} (\S+)', asyncio.run(page()))
-    return float(counted[1]) if counted else 0.0
+    return metric(environ, f'foregram_feedback_total{{kind="{kind}"}}')
 
 
 def run(ghost: GhostText, command: str) -> None:

@@ -1,6 +1,5 @@
 """The plugin in real Neovim, with the real server and the offline model."""
 
-import json
 import os
 import signal
 import subprocess
@@ -9,6 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
+from tests.support.completion_hosts import host_status
 from tests.support.editor_home import COMMAND
 from tests.support.neovim import Neovim, neovim, setup_table, until
 from tests.support.neovim_watch import watch, watched
@@ -65,14 +65,7 @@ def start(request, environ, tmp_path):
 
 def status(environ):
     """What the host says of itself; on a busy machine it may take its time."""
-    return until(lambda: asked_status(environ), "the host's status")
-
-
-def asked_status(environ):
-    done = subprocess.run(
-        [COMMAND, "status", "--json"], env=environ, capture_output=True, check=False
-    )
-    return json.loads(done.stdout) if done.returncode == 0 else None
+    return until(lambda: host_status(environ), "the host's status")
 
 
 def record_messages(editor):
