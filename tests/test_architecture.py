@@ -131,11 +131,22 @@ def _module_names(requirements: list[str]) -> set[str]:
     return {re.split(r"[^\w-]", name)[0].replace("-", "_") for name in requirements}
 
 
-def test_no_two_public_classes_share_a_name():
+def test_no_two_public_types_share_a_name():
+    """One word, one meaning: who reads a type's name knows which it is."""
     homes: dict[str, list[str]] = {}
-    for package in ("lsp_server", "engine", "kernels"):
+    for package in ("engine", "kernels", "lsp_server"):
         for path in (ROOT / package).rglob("*.py"):
-            for node in ast.parse(path.read_text()).body:
-                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                    homes.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
-    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
+            for name in _public_types(path):
+                homes.setdefault(name, []).append(str(path.relative_to(ROOT)))
+    assert {name: where for name, where in homes.items() if len(where) > 1} == {}
+
+
+def _public_types(path: Path) -> set[str]:
+    """Classes and type aliases that a module defines."""
+    names = set()
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            names.add(node.targets[0].id)
+    return {name for name in names if name[0].isupper() and not name.isupper()}

@@ -7,13 +7,12 @@ from typing import Any
 from rich.console import Group
 
 from engine.bench.decoding_options import DecodingOptions
+from engine.bench.measured import OnProgress
 from engine.bench.report import Setting, figure_table, plain
 from engine.bench.scoring import CrossfileScore, crossfile_score, cut
 from engine.bench.task_sets import CrossfileTask
 from engine.completer import Completer
 from engine.request import CompletionChunk, CompletionResult
-
-OnProgress = Callable[[int, int], None]  # completions done, completions in all
 
 ARMS = ("none", "open_files")
 _CAPTION = (

@@ -1,6 +1,6 @@
 """Scores fill-in-the-middle tasks, and measures their decoding on the way."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ from rich.table import Table
 
 from engine.bench.decoding_options import DecodingOptions
 from engine.bench.figures import SpeedFigures, speed_figures
-from engine.bench.measured import WARM_UP, Bench, Measured
+from engine.bench.measured import WARM_UP, Bench, Measured, OnProgress
 from engine.bench.report import (
     Setting,
     defects,
@@ -20,8 +20,6 @@ from engine.bench.report import (
 )
 from engine.bench.scoring import Score, score
 from engine.bench.task_sets import FimTask
-
-OnProgress = Callable[[int, int], None]  # tasks done, tasks in all
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ import numba
 import numpy as np
 
 from engine.bench.decoding_options import DecodingOptions
-from engine.bench.measured import WARM_UP, Bench, Measured
-from engine.bench.replay import OnProgress, ReplayReport
+from engine.bench.measured import WARM_UP, Bench, Measured, OnProgress
+from engine.bench.replay import ReplayReport
 from engine.bench.task_sets import ReplayItem
 from engine.engine import Engine
 from engine.learning import Learning

@@ -1,6 +1,6 @@
 """One request decoded with lookahead off, with lookahead on, and by the peers: what they took."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -8,6 +8,7 @@ from engine.config import Lookahead, StopRules
 from engine.model.prompt import Prompt
 from engine.request import CompletionRequest, CompletionResult
 
+OnProgress = Callable[[int, int], None]  # how many are done, and of how many
 OFF = Lookahead(mode="off")
 _MIN_PEER_TOKENS = 2  # a peer's first token belongs to its prefill
 

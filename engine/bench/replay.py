@@ -1,6 +1,6 @@
 """Replays real insertions and edits through the engine, lookahead off and on item by item."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +8,7 @@ from rich.console import Group
 
 from engine.bench.decoding_options import DecodingOptions
 from engine.bench.figures import SpeedFigures, speed_figures
-from engine.bench.measured import WARM_UP, Bench, Measured
+from engine.bench.measured import WARM_UP, Bench, Measured, OnProgress
 from engine.bench.report import (
     Setting,
     defects,
@@ -18,8 +18,6 @@ from engine.bench.report import (
     speed_table,
 )
 from engine.bench.task_sets import ReplayItem
-
-OnProgress = Callable[[int, int], None]  # items done, items in all
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from engine.model.top_tokens import margins, top_tokens
 from engine.model.verify import verify
 
 # Logits float32 [rows, vocab] of a step; of one without a head nothing that is looked at.
-Forward = Callable[[StepInput], torch.Tensor]
+LogitsOf = Callable[[StepInput], torch.Tensor]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class EagerFlight:
     """A `Flight` in which nothing goes on before `finish`."""
 
     steps: Sequence[StepInput]
-    forward: Forward
+    logits_of: LogitsOf
 
     def finish(self) -> list[StepOutput | None]:
         """Run the model, choose, and walk the path that agrees."""
@@ -28,7 +28,7 @@ class EagerFlight:
 
     def _output(self, step: StepInput) -> StepOutput | None:
         began = time.perf_counter()
-        logits = self.forward(step)
+        logits = self.logits_of(step)
         if not step.has_head:
             return None
         tree = step.tree

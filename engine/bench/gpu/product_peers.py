@@ -15,7 +15,7 @@ from kernels.weight import INT4_GROUP, Quantization, Weight
 
 # Of rows [R, K] and weights: what multiplies with each of the weights in turn. Raises whatever the
 # library does where it cannot.
-Peer = Callable[[torch.Tensor, Sequence[Weight]], Work]
+ProductPeer = Callable[[torch.Tensor, Sequence[Weight]], Work]
 _INNER_TILES = 8
 
 
@@ -81,7 +81,7 @@ def _linear(rows: torch.Tensor, like: Weight) -> torch.nn.Linear:
     ).requires_grad_(requires_grad=False)
 
 
-PEERS: dict[Quantization, dict[str, Peer]] = {
+PEERS: dict[Quantization, dict[str, ProductPeer]] = {
     "float": {"cuBLAS": cublas},
     "fp8": {
         "torch._scaled_mm (8-bit activations)": scaled_mm,

@@ -16,7 +16,7 @@ from kernels.weight import Weight
 
 _POSITIONS = 512  # of the cache that qkv writes to
 
-Run = Callable[[Weight], None]
+ProductRun = Callable[[Weight], None]
 
 
 class ProductRuns:
@@ -41,10 +41,10 @@ class ProductRuns:
         """What all products read or add to."""
         return self.activations.stream
 
-    def of(self, name: str) -> Run:
+    def of(self, name: str) -> ProductRun:
         """Return what runs the product of this name."""
         operations, activations, scratch = self._operations, self.activations, self.scratch
-        runs: dict[str, Run] = {
+        runs: dict[str, ProductRun] = {
             "qkv": self._qkv,
             "o": lambda weight: self._add(activations.attended.flatten(1), weight),
             "gate_up": lambda weight: operations.gate_up(

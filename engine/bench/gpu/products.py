@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from engine.bench.gpu.cases import Cases, Notes, measure_cases
 from engine.bench.gpu.machine import Bandwidth, Machine, Work
-from engine.bench.gpu.product_peers import PEERS, Peer
+from engine.bench.gpu.product_peers import PEERS, ProductPeer
 from engine.bench.gpu.product_runs import ProductRuns
 from engine.bench.gpu.shapes import Product, Shape, products, quantization_name
 from engine.model.gpu.weights import head_quantization
@@ -42,7 +42,7 @@ def measure_products(
     shapes: Sequence[Shape],
     rows: Sequence[int],
     progress: Progress,
-    peers: Mapping[Quantization, Mapping[str, Peer]] = PEERS,
+    peers: Mapping[Quantization, Mapping[str, ProductPeer]] = PEERS,
 ) -> Cases[ProductTime]:
     """Time every product of every shape in each quantization of `peers`, and these beside it."""
     notes = Notes()
@@ -66,7 +66,7 @@ def _time_rows(
     product: Product,
     quantization: Quantization,
     rows: Sequence[int],
-    peers: Mapping[str, Peer],
+    peers: Mapping[str, ProductPeer],
     notes: Notes,
 ) -> Iterator[ProductTime]:
     weights = rotated_weights(machine, product, quantization)

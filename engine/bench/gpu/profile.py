@@ -12,7 +12,7 @@ from engine.bench.gpu.cases import Cases
 from engine.bench.gpu.compiling import compile_all, jobs_of
 from engine.bench.gpu.machine import Bandwidth, Machine, measure_bandwidth
 from engine.bench.gpu.product_cuts import CutTime, measure_cuts
-from engine.bench.gpu.product_peers import Peer
+from engine.bench.gpu.product_peers import ProductPeer
 from engine.bench.gpu.products import ProductTime, measure_products, us_per_launch
 from engine.bench.gpu.run import GpuBench, Section
 from engine.bench.gpu.shapes import Shape, quantization_name
@@ -98,7 +98,7 @@ class GpuProfile(GpuBench):
         return [Section("compilation", lambda: compile_all(jobs, self._progress))]
 
     def _products(self, shape: Shape, quantization: Quantization) -> Cases[ProductTime]:
-        no_peers: dict[Quantization, dict[str, Peer]] = {quantization: {}}
+        no_peers: dict[Quantization, dict[str, ProductPeer]] = {quantization: {}}
         return measure_products(
             self._machine, self.bandwidth, [shape], self._rows, self._progress, no_peers
         )

@@ -9,7 +9,7 @@ import torch
 from engine.model.model_config import ModelConfig
 from kernels.weight import Quantization, Weight, pack
 
-Place = Callable[[torch.Tensor], torch.Tensor]  # brings a tensor to the device
+Arrange = Callable[[torch.Tensor], torch.Tensor]  # brings a tensor to the device
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def _place_layer(
     quantization: Quantization,
     dtype: torch.dtype,
 ) -> GpuLayer:
-    def packed(part: str, order: Place = lambda matrix: matrix) -> Weight:
+    def packed(part: str, order: Arrange = lambda matrix: matrix) -> Weight:
         return pack(order(placed(f"{name}.{part}.weight")).to(dtype), quantization)
 
     def paired(matrix: torch.Tensor) -> torch.Tensor:
