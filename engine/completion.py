@@ -1,4 +1,4 @@
-"""One completion as it grows: tokens become text, rules end it, chunks leave when they are final."""
+"""One completion as it grows: tokens become text, rules end it, final text leaves as chunks."""
 
 import codecs
 from collections import Counter

@@ -44,7 +44,7 @@ class Decoder:
     _verified: VerifiedStep | None = field(default=None, init=False)  # nobody has heard of it yet
 
     def next_step(self) -> StepInput | None:
-        """Draft; None where there is to be no step, as `max_tokens` are there or the slot is full."""
+        """Draft; None where no step is to follow: `max_tokens` are there, or the slot is full."""
         end = self.slot.capacity - MAX_ROWS  # a step's rows fit behind every text, drafted or not
         room = min(self.max_tokens, end - self.slot.length)
         if room <= 0:
@@ -59,7 +59,7 @@ class Decoder:
         return self._step
 
     def settle(self) -> None:
-        """Learn from the last step while the next one is under way; drop that where the text ends."""
+        """Learn from the last step while the next is under way; drop that where the text ends."""
         verified, self._verified = self._verified, None
         if verified is not None:
             self.drafter.calibrate(verified)
@@ -70,7 +70,7 @@ class Decoder:
             self._step.is_dropped = True
 
     def take(self, output: StepOutput | None) -> None:
-        """Accept the path that agrees, and commit its keys and values; None is of a dropped step."""
+        """Commit the path that agrees; None is what becomes of a dropped step."""
         if output is None or self._step is None or self._draft is None:
             return
         self.slot.commit(output.path.tolist())

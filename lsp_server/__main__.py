@@ -2,6 +2,6 @@
 
 import sys
 
-from lsp_server.cli.main import main
+from lsp_server.cli import main
 
 sys.exit(main())

@@ -154,7 +154,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         Literal["auto", "lf", "document"],
         _about("of items: by client, line feeds, or the document's"),
     ] = "auto"
-    accept_command: Annotated[str, _about("the command that tells of an accept; empty: none")] = (
+    accept_command: Annotated[str, _about("the command that reports an accept; empty: none")] = (
         "foregram.accept"
     )
     debug: Annotated[bool, _about("show the stack of an unexpected failure", own=True)] = False

@@ -34,7 +34,7 @@ def fresh_interpreter(code: str, folder: Path = ROOT) -> str:
         "engine.host.protocol",
         "engine.stopping",
         "lsp_server.cli.arguments",
-        "lsp_server.cli.main",
+        "lsp_server.cli.command_line",
         "lsp_server.cli.complete",
         "lsp_server.cli.doctor",
         "lsp_server.cli.host_commands",

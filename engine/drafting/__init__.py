@@ -1,1 +1,1 @@
-"""Drafting: what may come next, from all that is known, merged into one tree and cut to what pays."""
+"""Drafting: what may come next, merged into one tree and cut to what pays."""

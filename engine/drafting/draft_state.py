@@ -38,7 +38,7 @@ class DraftState:
 
 
 class DraftStates:
-    """One for each completion under way, made as they are needed. A workspace comes back to the state that knows its buffers."""
+    """One for each completion under way. A workspace comes back to the one that knows its buffers."""
 
     def __init__(self, make: Callable[[], DraftState]) -> None:
         self._make = make

@@ -53,8 +53,8 @@ def _add_complete(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         default=[],
-        help="other open files, most related first: the model reads excerpts of them, and their "
-        "text is drafted from",
+        help="other open files, most related first: the model reads excerpts of them, and "
+        "drafts come from their text",
     )
     add_model(parser)
     add_decoding(parser, max_tokens=256)

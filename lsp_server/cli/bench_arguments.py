@@ -63,7 +63,7 @@ def _add_gpu(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--profile",
         action="store_true",
-        help="instead: where a step's time goes, kernel by kernel, of 0.5b and 7b by default",
+        help="measure only where a step's time goes, kernel by kernel; models 0.5b and 7b by default",
     )
     parser.add_argument(
         "--tokenizer",

@@ -4,7 +4,7 @@ import re
 from itertools import takewhile
 
 from engine.stopping.lines import indent_of, squeeze
-from engine.stopping.suffix_head import LETTERS, num_letters
+from engine.stopping.suffix_head import LETTERS
 from lsp_server.completion.cursor_context import LONGEST_SIDE, CursorContext
 from lsp_server.prompt.brackets import CLOSERS, balance
 from lsp_server.reasons import Reason
@@ -117,7 +117,7 @@ def _repeat_start(text: str, context: CursorContext) -> int | None:
 
 
 def _is_evidence(same: list[tuple[str, str]], *, reaches_end: bool) -> bool:
-    letters = sum(num_letters(line) for line, _ in same)
+    letters = sum(len(_WORD.findall(line)) for line, _ in same)
     if not reaches_end:
         return len(same) > 1 and letters >= 2 * LETTERS
     is_aligned = all(indent_of(line) == indent_of(other) for line, other in same)

@@ -60,8 +60,8 @@ def failure_sentence(folder: RuntimeFolder, record: HostRecord) -> str:
     pause_s = _pause_s(record)
     again = f"it is restarted after {_IN_WORDS[pause_s]}; " if pause_s else ""
     return (
-        f"the completion host {crashed}: {words} (log: {folder.log_path}; {again}`foregram stop` "
-        "allows a restart at once)"
+        f"the completion host {crashed}: {words} (log: {folder.log_path}; {again}after "
+        "`foregram stop` it may restart at once)"
     )
 
 

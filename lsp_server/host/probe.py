@@ -73,5 +73,5 @@ def _refusal(address: HostAddress, body: bytes) -> ProbeResult:
         problem = msgspec.json.decode(body, type=Problem)
         reason = f"the completion host on {address.endpoint} refuses: {problem.message}"
         return ProbeResult("refused", reason=reason, code=problem.code)
-    reason = f"what listens on {address.endpoint} is no completion host of this version"
+    reason = f"what listens on {address.endpoint} is not a completion host of this version"
     return ProbeResult("refused", reason=reason)

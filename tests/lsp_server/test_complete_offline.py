@@ -7,7 +7,7 @@ import pytest
 
 from engine.engine import Engine
 from engine.options import EngineOptions
-from lsp_server.cli import main as cli
+from lsp_server.cli import command_line as cli
 
 DEMO = Path(__file__).parents[1] / "data" / "demo"
 HOLE = f"{DEMO / 'inventory.py'}:57"

@@ -15,7 +15,7 @@ from engine.bench.measured import OFF
 from engine.errors import ModelNotFoundError
 from engine.model.tokenizer import Tokenizer
 from lsp_server.cli import bench
-from lsp_server.cli import main as cli
+from lsp_server.cli import command_line as cli
 from tests.support.byte_tokenizer import byte_tokenizer
 from tests.support.fake_engine import INFO
 from tests.support.host_timer import HostTimer

@@ -21,8 +21,8 @@ from engine.host.protocol import (
     Status,
     Timings,
 )
+from lsp_server.cli import command_line as cli
 from lsp_server.cli import doctor, gpu_check
-from lsp_server.cli import main as cli
 from lsp_server.cli.doctor import show_doctor
 from lsp_server.settings import load_settings
 from tests.support.local_host import stub_host

@@ -3,7 +3,7 @@
 import json
 
 from lsp_server.cli import bench
-from lsp_server.cli import main as cli
+from lsp_server.cli import command_line as cli
 from lsp_server.cli.code_places import is_broken, mid_line_places
 from tests.support.code_places import ROOT
 from tests.support.fake_engine import INFO

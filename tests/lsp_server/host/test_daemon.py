@@ -262,7 +262,7 @@ def test_a_foreign_listener_is_neither_used_nor_replaced(stub, monkeypatch):
     monkeypatch.setattr(daemon, "STOP_LIMIT_S", 0.1)
     with socketserver.ThreadingUnixStreamServer(str(stub.folder.socket_path), Teapot) as server:
         threading.Thread(target=server.serve_forever).start()
-        with pytest.raises(HostError, match="is no completion host of this version"):
+        with pytest.raises(HostError, match="is not a completion host of this version"):
             ensure(stub)
         with pytest.raises(HostError, match=r"what listens on .* does not end"):
             asyncio.run(stop_host(stub.settings))

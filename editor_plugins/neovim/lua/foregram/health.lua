@@ -38,7 +38,7 @@ local function check_server()
   local info = running.server_info or {}
   health.ok(("server %s, positions in %s"):format(info.version or "?", running.offset_encoding))
   if now.kind == "Error" then
-    health.error(now.message, "`:Foregram doctor` examines everything.")
+    health.error(now.message, "`:Foregram doctor` checks everything.")
   elseif now.kind == "Warning" then
     health.warn(now.message, "`:Foregram status` says what helps.")
   else

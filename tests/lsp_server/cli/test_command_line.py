@@ -8,7 +8,7 @@ import types
 import pytest
 
 from engine.errors import CacheError
-from lsp_server.cli import main as cli
+from lsp_server.cli import command_line as cli
 from tests.support.fake_engine import FakeEngine
 
 
