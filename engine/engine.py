@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Protocol
+from weakref import WeakKeyDictionary
 
 from engine.completer import EngineInfo
 from engine.completion import Completion, TextStream
@@ -29,7 +30,7 @@ _DECODED_TOKENS = 256  # that a slot has room for, even where a request asks for
 _KV_BYTES = 512 * 1024 * 1024  # of cached prompts, where a model does not reserve them ahead
 
 
-class Steps(Protocol):
+class Steppable(Protocol):
     """What the loop runs: a sequence, or a decoder alone."""
 
     @property
@@ -57,7 +58,7 @@ class Steps(Protocol):
 class Admission(Protocol):
     """Who says what runs."""
 
-    def admit(self) -> Collection[Steps]:
+    def admit(self) -> Collection[Steppable]:
         """All that runs side by side from now on; nothing at the end."""
         ...
 
@@ -65,23 +66,28 @@ class Admission(Protocol):
 def run(
     model: CausalModel, admission: Admission, on_batch: Callable[[int], None] = lambda _: None
 ) -> None:
-    """The step loop: draft, begin one forward for all, settle the last step meanwhile, accept.
-
-    `on_batch` hears how many go on side by side, before they draft.
-    """
+    """The step loop. `on_batch` hears how many go on side by side, before they draft."""
     while running := admission.admit():
         on_batch(len(running))
-        steps = {one: step for one in running if (step := one.next_step())}
-        with _failing_together(steps):
-            flight = model.begin(list(steps.values()))
-            for one in running:
-                one.settle()
-            for one, output in zip(steps, flight.finish(), strict=True):
-                one.take(output)
+        _step(model, running)
+
+
+def _step(model: CausalModel, running: Collection[Steppable]) -> None:
+    """Draft, begin one forward for all, settle the step before meanwhile, accept.
+
+    Nothing of it is held once it is over: a slot's memory is free when nobody knows the slot.
+    """
+    steps = {one: step for one in running if (step := one.next_step())}
+    with _failing_together(steps):
+        flight = model.begin(list(steps.values()))
+        for one in running:
+            one.settle()
+        for one, output in zip(steps, flight.finish(), strict=True):
+            one.take(output)
 
 
 @contextmanager
-def _failing_together(running: Collection[Steps]) -> Iterator[None]:
+def _failing_together(running: Collection[Steppable]) -> Iterator[None]:
     """A forward that fails ends those whose steps were in it."""
     try:
         yield
@@ -104,6 +110,8 @@ class Engine:
         self._prompts = PromptCache(model.causal_lm, kv_bytes)
         self._drafters = Drafters(model.tokenizer, model.causal_lm.vocab_size, learning)
         self._draft_states = DraftStates(self._drafters.make_state)
+        # Of each sequence under way, what was closed since it began.
+        self._closed_meanwhile = WeakKeyDictionary[Sequence, list[ClosedBuffers]]()
 
     @classmethod
     def load(cls, options: EngineOptions, progress: Progress | None = None) -> "Engine":
@@ -188,15 +196,18 @@ class Engine:
         max_tokens = min(
             request.stop.max_tokens, self._model.causal_lm.max_context - len(prompt.ids)
         )
-        return Sequence(
+        closed: list[ClosedBuffers] = []
+        sequence = Sequence(
             prompt=prompt,
             completion=completion,
-            lease=partial(self._lease, request.cache_key, prompt, max_tokens),
-            decoding=partial(self._decoding, request, prompt, max_tokens, completion),
+            lease=partial(self._lease, request.cache_key, prompt, max_tokens, closed),
+            decoding=partial(self._decoding, request, prompt, max_tokens, completion, closed),
             is_cancelled=is_cancelled,
             on_end=on_end,
             num_open=len(request.open_buffers),
         )
+        self._closed_meanwhile[sequence] = closed
+        return sequence
 
     def prefill(
         self,
@@ -217,6 +228,8 @@ class Engine:
         self._prompts.forget(closed.cache_scope, closed.cache_keys, closed.paths)
         self._neighbours.forget()
         self._draft_states.forget(closed)
+        for meanwhile in self._closed_meanwhile.values():
+            meanwhile.append(closed)
 
     def forget_completions(self) -> None:
         """Draft no longer from completions written before."""
@@ -226,11 +239,19 @@ class Engine:
         """Keep what was learned for the next start."""
         self._learning.save()
 
-    def _lease(self, key: str, prompt: Prompt, max_tokens: int) -> CacheLease | None:
-        """A slot for all of the prompt but its last token, which the first step takes."""
+    def _lease(
+        self, key: str, prompt: Prompt, max_tokens: int, closed: Collection[ClosedBuffers]
+    ) -> CacheLease | None:
+        """A slot for all of the prompt but its last token, which the first step takes.
+
+        What it reads of buffers that were `closed` since the request is forgotten at its end.
+        """
         room = max(max_tokens, _DECODED_TOKENS) + MAX_ROWS
         room = min(room, self._model.causal_lm.max_context - len(prompt.ids) + MAX_ROWS)
-        return self._prompts.lease(key, prompt.ids[:-1], room, prompt.neighbours)
+        lease = self._prompts.lease(key, prompt.ids[:-1], room, prompt.neighbours)
+        for one in closed:
+            self._prompts.forget(one.cache_scope, one.cache_keys, one.paths)
+        return lease
 
     @contextmanager
     def _decoding(
@@ -239,11 +260,13 @@ class Engine:
         prompt: Prompt,
         max_tokens: int,
         completion: Completion,
+        closed: Collection[ClosedBuffers],
         lease: CacheLease,
     ) -> Iterator[Decoder]:
         """Draft from a draft state while the completion goes on, and remember there what it wrote."""
         vocabulary = self._model.tokenizer.vocabulary
         with self._draft_states.take(request.workspace) as state:
+            state.closed += closed  # while the prompt was read
             with self._drafters.drafter(state, request, prompt) as drafter:
                 yield Decoder(
                     slot=lease.slot,

@@ -14,7 +14,7 @@ from engine.prompt_cache import CacheLease
 from engine.request import CompletionResult, FinishReason
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Sequence:
     """Hands out its next step, and takes what became of it: first the prompt is read, then decoded.
 
@@ -35,6 +35,7 @@ class Sequence:
     _lease: CacheLease | None = None
     _decoder: Decoder | None = None
     _step: StepInput | None = None
+    _reused: int = 0  # of the prompt
     _held: ExitStack = field(default_factory=ExitStack)  # the lease, then what the decoder holds
     _began: float = field(default_factory=time.perf_counter)
     _read: float = 0.0  # when the prompt was
@@ -69,7 +70,9 @@ class Sequence:
                 self._lease.commit_read(self._step.tree.num_rows)
 
     def fail(self, error: Exception) -> None:
-        """End with an error. Nobody builds on what the slot holds by then."""
+        """End with an error, unless it is done. Nobody builds on what the slot holds by then."""
+        if self.is_done:
+            return
         self.error = error
         if self._step is not None:
             self._step.is_dropped = True
@@ -91,7 +94,7 @@ class Sequence:
         return self.completion.result(
             self.prompt,
             num_open=self.num_open,
-            reused_tokens=0 if self._lease is None else self._lease.reused,
+            reused_tokens=self._reused,
             prefill_ms=1000 * (read - self._began),
             decode_ms=1000 * (self._ended - read),
         )
@@ -118,6 +121,7 @@ class Sequence:
             self._lease = self.lease()
             if self._lease is None:
                 return None
+            self._reused = self._lease.reused
             self._held.callback(self._lease.close)
         if unread := self._lease.unread:
             return StepInput(self._lease.slot, TokenTree.chain(unread), has_head=False)
@@ -134,9 +138,11 @@ class Sequence:
         self.completion.finish(reason)
         if self._lease is not None and self._decoder is not None:
             self._lease.commit_written([self.prompt.ids[-1], *self._decoder.written_ids])
-        self._held.close()
         self._finish()
+        self._held.close()  # after the end was told: to put things in order may take a while
 
     def _finish(self) -> None:
+        """Tell the end, and know the slot no more: its memory is free once nobody does."""
         self.is_done, self._ended = True, time.perf_counter()
+        self._lease = self._decoder = self._step = None
         self.on_end(self)

@@ -40,7 +40,11 @@ class Reason(StrEnum):
         return member
 
     DISABLED = "disabled", "completion is switched off", ENABLE
-    DISABLED_LANGUAGE = "disabled_language", "completion is off for this language", ENABLE_LANGUAGE
+    DISABLED_LANGUAGE = (
+        "disabled_language",
+        "completion is switched off for this language",
+        ENABLE_LANGUAGE,
+    )
     DISABLED_FILE = "disabled_file", "`disabled_globs` matches the file", OPEN_SETTINGS
     PROSE = "prose", "prose gets suggestions only on request", ENABLE_LANGUAGE
     EMPTY_FILE = "empty_file", "an empty file gets suggestions only on request", TRIGGER

@@ -82,7 +82,7 @@ class EditedFile:
         if tokenised.text != text:
             try:
                 self._pool.edit(document, *tokenised.become(text))
-            except PoolFullError:
+            except Exception:
                 self.close()  # it is not what the text says
                 raise
 

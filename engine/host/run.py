@@ -88,6 +88,7 @@ class Run:
         else:
             log_failure(f"completion {self.id} failed", error)
             code, sentence = "internal_error", f"the completion failed; the log names {self.id}"
+        error.__traceback__ = None  # its frames know the sequence, and so the memory of its slot
         self._count("failed")
         self._tell(Failed(code, sentence))
 

@@ -237,7 +237,12 @@ class CompletionService:
             return
         _log.info("%s is loaded", self._engine.info.model)
         self.scheduler.max_sequences = self._engine.max_sequences
-        self._engine.run(self.scheduler)
+        try:
+            self._engine.run(self.scheduler)
+        except Exception as error:  # noqa: BLE001 - who asks would wait for ever
+            _log.exception("the engine's loop broke")
+            self._fail(Problem("internal_error", f"the engine broke: {error}"))
+            return
         self._engine.close()
 
     def _lose(self, error: DeviceLostError) -> None:
@@ -248,8 +253,12 @@ class CompletionService:
         if self._lost is not None:
             return  # completions that go on side by side each hear of it
         _log.error("the host ends: %s", error)
-        self._lost, self._problem = error, Problem(error.code, str(error))
-        self._is_stopping = True
+        self._lost = error
+        self._fail(Problem(error.code, str(error)))
+
+    def _fail(self, problem: Problem) -> None:
+        """End the host; the next request starts another."""
+        self._problem, self._is_stopping = problem, True
         self.scheduler.stop()
         self._end()
 

@@ -102,7 +102,7 @@ class Flight(Protocol):
 
 
 class CausalModel(Protocol):
-    """A causal language model that verifies token trees. All rooms above know only this."""
+    """A causal language model that verifies token trees. All rooms above know models by this alone."""
 
     @property
     def vocab_size(self) -> int:

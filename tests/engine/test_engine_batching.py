@@ -35,13 +35,21 @@ def reference():
     return tiny_model("qwen2", 4, num_attention_heads=7, num_key_value_heads=1, hidden_size=56)
 
 
+def engine_of(reference, folder, positions):
+    model = load_model(
+        str(save_model(reference, folder / "model")),
+        folder / "cache",
+        NoProgress(),
+        device_name="cpu",
+    )
+    model = replace(model, causal_lm=gpu_qwen2(reference, positions=positions))
+    learning = Learning.load(folder / "learned", "key", model.causal_lm, NoProgress())
+    return Engine(model, learning, EngineOptions(folder, prompt_tokens=256))
+
+
 @pytest.fixture
 def engine(reference, tmp_path):
-    folder = save_model(reference, tmp_path / "model")
-    model = load_model(str(folder), tmp_path / "cache", NoProgress(), device_name="cpu")
-    model = replace(model, causal_lm=gpu_qwen2(reference, positions=8192))
-    learning = Learning.load(tmp_path / "learned", "key", model.causal_lm, NoProgress())
-    return Engine(model, learning, EngineOptions(tmp_path, prompt_tokens=256))
+    return engine_of(reference, tmp_path, positions=8192)
 
 
 def request(path, *, lookahead="auto", sampling=None, key=None):
@@ -192,3 +200,13 @@ def test_workspaces_come_back_to_their_draft_states(engine):
     run_together(engine, [request(path) for path in FILES])
     assert engine.pool_tokens <= 2 * held
     assert torch.isfinite(engine._model.causal_lm.arena.keys).all()
+
+
+@pytest.mark.parametrize("lookahead", ["auto", "off"])
+def test_a_completion_that_is_over_leaves_its_memory_to_the_next(reference, tmp_path, lookahead):
+    """The arena has room for one slot, so the second prompt takes the place of the first."""
+    engine = engine_of(reference, tmp_path, positions=1024)
+    for path in FILES:
+        assert engine.complete(request(path, lookahead=lookahead)).text
+    results = run_together(engine, [request(path, lookahead=lookahead) for path in FILES])
+    assert all(result.text for result in results)

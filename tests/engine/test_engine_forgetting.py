@@ -28,11 +28,15 @@ ASKED = CompletionRequest(
 OTHER = replace(ASKED, path="c.py", open_buffers=(), cache_key="shop\0file:///c.py\0")
 
 
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory):
+def loaded(tmp_path_factory):
     folder = save_model(tiny_model("qwen2", seed=4), tmp_path_factory.mktemp("model"))
     cache = tmp_path_factory.mktemp("cache")
     return Engine.load(EngineOptions(cache_folder=cache, model=str(folder), threads=1))
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory):
+    return loaded(tmp_path_factory)
 
 
 def closed(name):
@@ -59,3 +63,30 @@ def test_a_prompt_that_shows_a_closed_neighbour_is_gone_and_others_stay(engine):
     engine.forget(closed("b.py"))
     assert engine.complete(OTHER).stats.reused_tokens == alone.reused_tokens > 0
     assert engine.complete(ASKED).stats.reused_tokens < with_neighbour.reused_tokens // 2
+
+
+class ClosingOnceRead:
+    """Admits a sequence, and closes its files when a piece of its prompt was read."""
+
+    def __init__(self, engine, sequence) -> None:
+        self.engine, self.sequence, self.num_asked = engine, sequence, 0
+
+    def admit(self):
+        self.num_asked += 1
+        if self.num_asked == 2:
+            self.engine.forget(closed("a.py"))
+            self.engine.forget(closed("b.py"))
+        return [] if self.sequence.is_done else [self.sequence]
+
+
+def test_files_that_are_closed_while_a_prompt_is_read_are_gone_when_it_is_completed(
+    tmp_path_factory,
+):
+    engine = loaded(tmp_path_factory)
+    sequence = engine.sequence(ASKED, on_chunk=lambda _: None, is_cancelled=lambda: False)
+    engine.run(ClosingOnceRead(engine, sequence))
+    assert sequence.result().stats.tokens
+    (state,) = engine._draft_states._states
+    context = engine._model.tokenizer.encode(SHARED)[:16]
+    assert not len(state.pool.draft(context, 8).tokens)
+    assert engine.complete(ASKED).stats.reused_tokens == 0

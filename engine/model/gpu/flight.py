@@ -48,9 +48,13 @@ class GpuFlight:
 
     def finish(self) -> list[StepOutput | None]:
         """Wait for the outputs that somebody waits for; what was dropped runs on by itself."""
-        if not all(step.is_dropped for step in self.steps):
+        if all(step.is_dropped for step in self.steps):
+            self._launched = [one._replace(steps=(), packed=()) for one in self._launched]
+        else:
             self.wait()
-        return [None if step.is_dropped else self._outputs.get(step) for step in self.steps]
+        outputs = [None if step.is_dropped else self._outputs.get(step) for step in self.steps]
+        self.steps, self._outputs = (), {}  # a slot's memory is free when nobody knows the slot
+        return outputs
 
     def wait(self) -> None:
         """Return when the device is done with all of it."""
@@ -60,7 +64,7 @@ class GpuFlight:
 
     def _launch(self, steps: Sequence[StepInput]) -> None:
         launch = self.graphs.launch(_shape(steps))
-        if any(launched.launch is launch for launched in self._launched):
+        if any(_share_memory(launched.launch, launch) for launched in self._launched):
             self.wait()
         packed = launch.memory.inputs.pack(steps)
         began = time.perf_counter()
@@ -75,6 +79,12 @@ class GpuFlight:
         for index, step in enumerate(launched.steps):
             if step.has_head and not step.is_dropped:
                 self._outputs[step] = _output(launched, index, ms)
+
+
+def _share_memory(one: Launch, other: Launch) -> bool:
+    """Whether the second may start only when the first's outputs were fetched."""
+    both_have_logits = one.memory.logits is not None and other.memory.logits is not None
+    return one is other or both_have_logits
 
 
 def _launches(steps: Sequence[StepInput]) -> Iterator[Sequence[StepInput]]:

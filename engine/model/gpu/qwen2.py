@@ -37,7 +37,7 @@ class GpuQwen2:
         return GpuSlot(self.arena, self.graphs, capacity)
 
     def begin(self, steps: Sequence[StepInput]) -> GpuFlight:
-        """Launch the steps. Where that fails, none of their slots has changed."""
+        """Launch the steps. Where a launch fails, the slots of its steps have not changed."""
         check_room(steps)
         self._flight.wait()  # of a flight that was dropped nobody did
         self._flight = GpuFlight(self.graphs, steps)

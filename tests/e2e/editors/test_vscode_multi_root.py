@@ -37,13 +37,14 @@ def put_caret(window, name):
 def test_one_server_completes_in_files_of_all_folders(code, workspace, environ):
     with code.window(workspace) as window:
         window.wait_until_ready()
+        others = host_status(environ)["numClients"]  # windows of other tests
         for name in ("books.py", "toys.py"):
             put_caret(window, name)
             window.type("total")
             seen = window.wait_for_ghost()
             window.press("Tab")
             window.wait_for_document(seen.preview)
-        assert host_status(environ)["numClients"] == 1
+        assert host_status(environ)["numClients"] <= others + 1
 
 
 def test_the_ignore_file_of_one_folder_holds_for_this_folder_alone(code, workspace):
