@@ -76,11 +76,14 @@ def test_a_pattern_of_folders_names_no_file():
     ],
 )
 def test_no_pattern_takes_for_ever(patterns, name):
-    """The first of these took longer than anybody waited."""
-    began = time.process_time()
-    with suppress(MatchBudgetError):
-        decision(patterns, name)
-    assert time.process_time() - began < 1.0
+    """The first of these took longer than anybody waited. Noise only ever adds: the best of three."""
+    took = []
+    for _ in range(3):
+        began = time.process_time()
+        with suppress(MatchBudgetError):
+            decision(patterns, name)
+        took.append(time.process_time() - began)
+    assert min(took) < 1.0
 
 
 def test_more_patterns_than_people_write_are_too_much():
