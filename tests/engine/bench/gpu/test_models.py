@@ -11,6 +11,7 @@ from engine.bench.gpu.inputs import read_tokenizer
 from engine.bench.gpu.real_model import measure_own_text
 from engine.bench.gpu.replays import ReplayPlan, measure_replays
 from engine.errors import UnsupportedModelError
+from engine.model.gpu.step_graphs import ROW_BUCKETS
 from engine.model.loading.converted_model import SPECIALS_FILE, write_tokenizer
 from engine.model.loading.folder_model import FolderModel
 from engine.model.tokenizer import Tokenizer
@@ -25,8 +26,11 @@ def model(inputs):
 
 
 def test_a_forced_replay_writes_the_target_with_every_lookahead(
-    shape, machine, items, tokenizer_folder
+    shape, machine, items, tokenizer_folder, monkeypatch
 ):
+    """What a row costs is set: `auto` would draft nothing where a busy machine makes rows dear."""
+    costs = {rows: 1.0 + rows / 1000 for rows in ROW_BUCKETS}
+    monkeypatch.setattr("engine.learning._sweep", lambda *_: costs)
     plan = ReplayPlan(shape, "float", items=1, seconds=30.0)
     tokenizer = read_tokenizer(tokenizer_folder)
     sets = measure_replays(machine, plan, items, tokenizer, NoProgress())
