@@ -18,7 +18,10 @@ from engine.scheduler import Job, Scheduler
 from tests.support.gpu_models import gpu_qwen2
 from tests.support.tiny_models import save_model, tiny_model
 
-pytestmark = pytest.mark.usefixtures("one_thread")
+pytestmark = [
+    pytest.mark.usefixtures("one_thread"),
+    pytest.mark.timeout(300),  # the first one compiles what drafts
+]
 
 FILES = {
     "stack.py": "class Stack:\n    def push(self, item):\n        self.items.append(item)\n    def ",

@@ -79,6 +79,7 @@ def shown(renderable):
     return captured.get()
 
 
+@pytest.mark.timeout(300)  # all sections, and what they compile
 def test_every_section_is_measured_saved_shown_and_drawn(machine, inputs, sizes, tmp_path):
     bench = GpuBench(machine, inputs, NoProgress(), sizes)
     path = tmp_path / "gpu.json"
