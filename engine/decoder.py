@@ -22,7 +22,7 @@ from engine.model.token_tree import MAX_ROWS, TokenTree
 class Decoder:
     """One sequence's decoding behind a slot that holds all of the prompt but its last token.
 
-    `current` is the last token, which has no keys and values yet: the prompt's first. `context` are
+    `current` is the last token, at first the prompt's; it has no keys and values yet. `context` are
     the tokens that drafts continue, as the file reads up to the cursor; what is written follows
     them. `on_step` hears of each step, once the next one is under way, and tells whether the text
     ends with it.

@@ -5,16 +5,11 @@ from typing import Protocol
 
 from engine.completer import EngineInfo
 from engine.request import ClosedBuffers, CompletionChunk, CompletionRequest, CompletionResult
-from engine.scheduler import Scheduler
+from engine.scheduler import Running, Scheduler
 
 
-class ServedSequence(Protocol):
+class ServedSequence(Running, Protocol):
     """A completion that the engine's loop runs."""
-
-    @property
-    def is_done(self) -> bool:
-        """Whether it needs no more steps."""
-        ...
 
     def result(self) -> CompletionResult:
         """Return what became of it. Raises the error that ended it."""

@@ -15,7 +15,7 @@ from engine.decoder import Decoder
 from engine.drafting.drafter import Drafter, NoDrafts, VerifiedStep
 from engine.model.byte_trie import ByteTrie
 from engine.model.causal_lm import NUM_TOP, CausalModel, prefill
-from engine.model.constraint import Constraint, Unconstrained, healed_start
+from engine.model.constraint import Constraint, healed_start
 from engine.model.token_tree import MAX_ROWS
 from engine.model.tokenizer import Tokenizer
 from engine.model.transformers.adapter import TransformersModel
@@ -24,7 +24,7 @@ from tests.support.adversary import Adversary
 from tests.support.byte_tokenizer import byte_tokenizer
 from tests.support.greedy import greedy
 from tests.support.own_qwen2 import own_qwen2
-from tests.support.steps import decoded
+from tests.support.steps import decoded, decoder_behind, text_of
 from tests.support.tiny_models import tiny_model
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -89,20 +89,7 @@ class Case:
     ) -> Decoder:
         """What decodes behind the prompt, which it reads into the slot."""
         prefill(self.model, slot, self.prompt[:-1])
-        return Decoder(
-            slot=slot,
-            drafter=drafter,
-            sampling=self.sampling,
-            constraint=constraint or Unconstrained(),
-            current=self.prompt[-1],
-            context=list(self.prompt),
-            max_tokens=count,
-            on_step=lambda _: False,
-        )
-
-
-def text_of(steps: list[VerifiedStep]) -> list[int]:
-    return [int(token) for step in steps for token in step.token_ids]
+        return decoder_behind(slot, drafter, self.sampling, self.prompt, count, constraint)
 
 
 GREEDY = Sampling()

@@ -1,11 +1,22 @@
 """Our own Qwen2 around the weights of transformers'."""
 
+from typing import Any
+
 import torch
 import transformers
 
 from engine.model.cpu.qwen2 import Qwen2
 from engine.model.loading.packing import PACKERS, pack_floats
 from engine.model.model_config import QWEN2, ModelConfig
+from tests.support.tiny_models import tiny_model
+
+# As in the Qwen2.5-Coder models of 0.5B, 1.5B, 7B and 14B, with smaller heads.
+SHAPES = {
+    "14 of 2, tied": (14, 2, True),
+    "12 of 2, tied": (12, 2, True),
+    "28 of 4, untied": (28, 4, False),
+    "10 of 2, untied": (10, 2, False),
+}
 
 
 def own_qwen2(reference: transformers.PreTrainedModel, quantization: str) -> Qwen2:
@@ -19,3 +30,16 @@ def own_qwen2(reference: transformers.PreTrainedModel, quantization: str) -> Qwe
             config, dict(pack_floats(config, exact.__getitem__, torch.float64)), quantization
         )
     return Qwen2(config, dict(PACKERS[quantization](config, weights.__getitem__)), quantization)
+
+
+def qwen2_pair(shape: str) -> tuple[Qwen2, Any]:
+    """Return our model and transformers' with the same weights."""
+    num_heads, num_kv_heads, tied = SHAPES[shape]
+    overrides: dict[str, Any] = {
+        "num_attention_heads": num_heads,
+        "num_key_value_heads": num_kv_heads,
+        "hidden_size": 8 * num_heads,
+        "tie_word_embeddings": tied,
+    }
+    reference = tiny_model("qwen2", **overrides)
+    return own_qwen2(reference, "float32"), reference

@@ -1,14 +1,16 @@
 """Steps of a model by themselves: what its rows say, and a prompt that is read."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
 
+from engine.config import Sampling
 from engine.decoder import Decoder
-from engine.drafting.drafter import VerifiedStep
+from engine.drafting.drafter import Drafter, VerifiedStep
 from engine.engine import run
 from engine.model.causal_lm import CausalModel, StepInput, prefill, run_step
+from engine.model.constraint import Constraint, Unconstrained
 from engine.model.token_tree import TokenTree
 from engine.scheduler import Alone
 
@@ -26,6 +28,32 @@ def read(model: CausalModel, slot: Any, token_ids: Sequence[int]) -> torch.Tenso
     logits = logits_of(model, slot, TokenTree.chain(token_ids[-1:]))
     slot.commit([0])
     return logits
+
+
+def decoder_behind(
+    slot: Any,
+    drafter: Drafter,
+    sampling: Sampling,
+    prompt: Sequence[int],
+    count: int,
+    constraint: Constraint | None = None,
+) -> Decoder:
+    """What writes `count` tokens behind a prompt of which the slot holds all but the last one."""
+    return Decoder(
+        slot=slot,
+        drafter=drafter,
+        sampling=sampling,
+        constraint=constraint or Unconstrained(),
+        current=prompt[-1],
+        context=list(prompt),
+        max_tokens=count,
+        on_step=lambda _: False,
+    )
+
+
+def text_of(steps: Iterable[VerifiedStep]) -> list[int]:
+    """The tokens that steps wrote."""
+    return [int(token) for step in steps for token in step.token_ids]
 
 
 def decoded(model: CausalModel, decoder: Decoder) -> list[VerifiedStep]:

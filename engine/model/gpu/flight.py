@@ -129,9 +129,7 @@ def _output(launched: _Launched, index: int, ms: float) -> StepOutput:
     """Copy a sequence's part out of the shared memory, its rows in the order of its tree."""
     step, (first_row, order) = launched.steps[index], launched.packed[index]
     host = launched.launch.memory.outputs.host
-    places = np.empty_like(order)  # where each row of the tree stands
-    places[order] = np.arange(len(order))
-    rows = first_row + places
+    rows = first_row + step.slot.places
     chosen, margins = host.chosen[rows].astype(np.int64), host.margins[rows]
     top = host.top[rows].astype(np.int64)
     path = order[host.path[index, : int(host.accepted[index])]]

@@ -25,7 +25,7 @@ class GpuSlot:
         weakref.finalize(self, arena.give_back, self.base, capacity)
         self.length = 0
         self.kept: Kept | None = None
-        self._places = np.zeros(0, np.int64)  # of the last step's rows, behind its first one
+        self.places = np.zeros(0, np.int64)  # of the last step's rows, behind its first one
 
     @property
     def num_bytes(self) -> int:
@@ -35,12 +35,12 @@ class GpuSlot:
     def launched(self, order: np.ndarray) -> None:
         """A step moves what was kept, and puts its tree's rows down in this order."""
         self.kept = None
-        self._places = np.empty_like(order)
-        self._places[order] = np.arange(len(order))
+        self.places = np.empty_like(order)
+        self.places[order] = np.arange(len(order))
 
     def commit(self, rows: Sequence[int]) -> None:
         """Keep the path `rows` of the last step; what stands in its place already stays."""
-        offsets = self._places[np.asarray(rows, np.int64)]
+        offsets = self.places[np.asarray(rows, np.int64)]
         is_moved = (offsets != np.arange(len(offsets))).any()
         self.kept = Kept(self.length, offsets) if is_moved else None
         self.length += len(rows)

@@ -1,7 +1,5 @@
 """Our own Qwen2 forward: the reference's logits, and one row's bits whatever rides beside it."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -14,110 +12,16 @@ from engine.model.tokenizer import Tokenizer
 from engine.offline_parts import OFFLINE_MODELS
 from engine.progress import NoProgress
 from tests.support.greedy import reference_logits
-from tests.support.own_qwen2 import own_qwen2
+from tests.support.own_qwen2 import own_qwen2, qwen2_pair
 from tests.support.steps import logits_of, read
 from tests.support.tiny_models import assembled_qwen2, tiny_model
-from tests.support.trees import expected_logits, path_to, random_tree, tokens_to
+from tests.support.trees import expected_logits, path_to, random_tree
 
-# As in the Qwen2.5-Coder models of 0.5B, 1.5B, 7B and 14B, with smaller heads.
-SHAPES = {
-    "14 of 2, tied": (14, 2, True),
-    "12 of 2, tied": (12, 2, True),
-    "28 of 4, untied": (28, 4, False),
-    "10 of 2, untied": (10, 2, False),
-}
 PROMPT = np.random.default_rng(1).integers(7, 290, size=40).tolist()
 
 
 def assert_close(actual: torch.Tensor, expected: torch.Tensor) -> None:
     torch.testing.assert_close(actual, expected, rtol=0.0, atol=1e-4)
-
-
-def make_pair(shape: str) -> tuple[Qwen2, Any]:
-    """Return our model and transformers' with the same weights."""
-    num_heads, num_kv_heads, tied = SHAPES[shape]
-    overrides: dict[str, Any] = {
-        "num_attention_heads": num_heads,
-        "num_key_value_heads": num_kv_heads,
-        "hidden_size": 8 * num_heads,
-        "tie_word_embeddings": tied,
-    }
-    reference = tiny_model("qwen2", **overrides)
-    return own_qwen2(reference, "float32"), reference
-
-
-@pytest.fixture(scope="module", params=SHAPES)
-def pair(request):
-    return make_pair(request.param)
-
-
-def test_prompt_has_the_reference_logits(pair, one_thread):
-    model, reference = pair
-    logits = read(model, model.new_slot(64), PROMPT)
-    assert logits.shape == (1, model.vocab_size)
-    assert_close(logits[0], reference_logits(reference, PROMPT)[-1])
-
-
-def test_single_step_has_the_reference_logits(pair, one_thread):
-    model, reference = pair
-    slot = model.new_slot(64)
-    prefill(model, slot, PROMPT)
-    logits = logits_of(model, slot, TokenTree.chain([17]))
-    assert_close(logits[0], reference_logits(reference, [*PROMPT, 17])[-1])
-
-
-def test_each_row_of_a_tree_has_the_logits_of_its_own_text(pair, one_thread):
-    model, reference = pair
-    slot = model.new_slot(128)
-    prefill(model, slot, PROMPT)
-    tree = random_tree(np.random.default_rng(2), 48, model.vocab_size)
-    logits = logits_of(model, slot, tree)
-    assert logits.dtype == torch.float32
-    assert_close(logits, expected_logits(reference, PROMPT, tree))
-
-
-def test_an_accepted_branch_reads_like_text_from_scratch(pair, one_thread):
-    model, reference = pair
-    slot = model.new_slot(128)
-    prefill(model, slot, PROMPT)
-    rng = np.random.default_rng(3)
-    text = list(PROMPT)
-    for _ in range(3):
-        tree = random_tree(rng, 16, model.vocab_size)
-        logits_of(model, slot, tree)
-        last = int(np.argmax(tree.depths + (np.arange(16) % 2)))
-        slot.commit(path_to(tree, last))
-        text += tokens_to(tree, last)
-        assert slot.length == len(text)
-    tree = random_tree(rng, 8, model.vocab_size)
-    assert_close(logits_of(model, slot, tree), expected_logits(reference, text, tree))
-
-
-def test_truncated_tokens_are_forgotten(pair, one_thread):
-    model, reference = pair
-    slot = model.new_slot(128)
-    prefill(model, slot, PROMPT)
-    logits_of(model, slot, random_tree(np.random.default_rng(4), 16, model.vocab_size))
-    slot.truncate(25)
-    text = [*PROMPT[:25], 50, 60]
-    assert_close(read(model, slot, [50, 60])[0], reference_logits(reference, text)[-1])
-    assert slot.length == 27
-
-
-def test_a_copied_beginning_reads_like_text_from_scratch(pair, one_thread):
-    model, reference = pair
-    source, slot = model.new_slot(64), model.new_slot(128)
-    prefill(model, source, PROMPT)
-    prefill(model, slot, [9] * 30)
-    slot.copy_from(source, 20)
-    assert slot.length == 20
-    assert_close(
-        read(model, slot, [5, 6])[0], reference_logits(reference, [*PROMPT[:20], 5, 6])[-1]
-    )
-    assert source.length == len(PROMPT)
-    assert slot.num_bytes >= source.num_bytes > 0
-    with pytest.raises(ValueError, match="cannot copy"):
-        slot.copy_from(source, len(PROMPT) + 1)
 
 
 def test_reads_long_prompts_in_pieces():
@@ -132,7 +36,7 @@ def test_reads_long_prompts_in_pieces():
 
 
 def test_runs_the_widest_tree(one_thread):
-    model, reference = make_pair("14 of 2, tied")
+    model, reference = qwen2_pair("14 of 2, tied")
     slot = model.new_slot(256)
     prefill(model, slot, PROMPT)
     tree = random_tree(np.random.default_rng(7), MAX_ROWS, model.vocab_size)
@@ -140,7 +44,7 @@ def test_runs_the_widest_tree(one_thread):
 
 
 def test_refuses_more_tokens_than_fit():
-    model, _ = make_pair("14 of 2, tied")
+    model, _ = qwen2_pair("14 of 2, tied")
     slot = model.new_slot(8)
     prefill(model, slot, [1, 2, 3, 4, 5, 6])
     with pytest.raises(ValueError, match="8"):
@@ -150,7 +54,7 @@ def test_refuses_more_tokens_than_fit():
 
 
 def test_refuses_to_truncate_upwards():
-    model = make_pair("14 of 2, tied")[0]
+    model = qwen2_pair("14 of 2, tied")[0]
     slot = model.new_slot(8)
     prefill(model, slot, [1, 2, 3])
     with pytest.raises(ValueError, match="cannot truncate 3 tokens to 4"):

@@ -11,15 +11,13 @@ import torch
 from triton import knobs
 
 from engine.config import Sampling
-from engine.decoder import Decoder
 from engine.drafting.drafter import NoDrafts
 from engine.model.causal_lm import StepInput, prefill, run_step
-from engine.model.constraint import Unconstrained
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from tests.support.adversary import Adversary
 from tests.support.fixed_order import products_in_one_order
 from tests.support.gpu_models import gpu_qwen2
-from tests.support.steps import decoded
+from tests.support.steps import decoded, decoder_behind, text_of
 from tests.support.tiny_models import tiny_model
 from tests.support.trees import path_to, random_tree
 
@@ -86,17 +84,9 @@ def prompted(model, length=HELD):
 
 
 def decode(model, drafter, sampling):
-    decoder = Decoder(
-        slot=prompted(model),
-        drafter=drafter,
-        sampling=sampling,
-        constraint=Unconstrained(),
-        current=PROMPT[-1],
-        context=list(PROMPT),
-        max_tokens=COUNT,
-        on_step=lambda _: False,
+    return text_of(
+        decoded(model, decoder_behind(prompted(model), drafter, sampling, PROMPT, COUNT))
     )
-    return [int(token) for step in decoded(model, decoder) for token in step.token_ids]
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,9 @@ import pytest
 import torch
 
 from engine.config import Sampling
-from engine.decoder import Decoder
 from engine.drafting.drafter import NoDrafts
 from engine.errors import NoSpaceError
 from engine.model.causal_lm import StepInput, prefill, run_step
-from engine.model.constraint import Unconstrained
 from engine.model.gpu.step_graphs import EagerLaunch, StepGraphs
 from engine.model.sampling import choose
 from engine.model.token_tree import MAX_ROWS, TokenTree
@@ -17,7 +15,7 @@ from engine.model.verify import verify
 from engine.prompt_cache import PromptCache
 from tests.support.adversary import Adversary
 from tests.support.greedy import greedy
-from tests.support.steps import decoded, logits_of
+from tests.support.steps import decoded, decoder_behind, logits_of, text_of
 from tests.support.trees import expected_logits, random_tree
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -274,20 +272,8 @@ def decode(model, drafter, sampling, count=24):
 
 def written(model, slot, drafter, sampling, prompt, count=24):
     """What follows a prompt of which the slot holds all but the last token, and the steps."""
-    steps = decoded(
-        model,
-        Decoder(
-            slot=slot,
-            drafter=drafter,
-            sampling=sampling,
-            constraint=Unconstrained(),
-            current=prompt[-1],
-            context=list(prompt),
-            max_tokens=count,
-            on_step=lambda _: False,
-        ),
-    )
-    return [int(token) for step in steps for token in step.token_ids], steps
+    steps = decoded(model, decoder_behind(slot, drafter, sampling, prompt, count))
+    return text_of(steps), steps
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS.values(), ids=SAMPLINGS)

@@ -12,16 +12,14 @@ import numpy as np
 import pytest
 
 from engine.config import Sampling
-from engine.decoder import Decoder
 from engine.drafting.drafter import NoDrafts
 from engine.model.causal_lm import StepInput, prefill, run_step
-from engine.model.constraint import Unconstrained
 from engine.model.gpu.buffers import Inputs, Outputs, StepShape
 from engine.model.gpu.step_graphs import ROW_BUCKETS, SEQUENCE_BUCKETS, StepGraphs, bucket
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from tests.support.adversary import Adversary
 from tests.support.gpu_models import gpu_qwen2
-from tests.support.steps import decoded
+from tests.support.steps import decoded, decoder_behind, text_of
 from tests.support.trees import random_tree
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -96,17 +94,7 @@ def recorded(reference, monkeypatch):
 def decode(model, drafter, sampling, count=20):
     slot = model.new_slot(len(PROMPT) + count + MAX_ROWS)
     prefill(model, slot, PROMPT[:-1])
-    decoder = Decoder(
-        slot=slot,
-        drafter=drafter,
-        sampling=sampling,
-        constraint=Unconstrained(),
-        current=PROMPT[-1],
-        context=list(PROMPT),
-        max_tokens=count,
-        on_step=lambda _: False,
-    )
-    return [int(token) for step in decoded(model, decoder) for token in step.token_ids]
+    return text_of(decoded(model, decoder_behind(slot, drafter, sampling, PROMPT, count)))
 
 
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(0.8, seed=3)])

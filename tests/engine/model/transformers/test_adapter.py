@@ -22,8 +22,6 @@ from tests.support.trees import expected_logits, path_to, random_tree, tokens_to
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-# gemma2, gemma3 and mistral have sliding windows of 16 tokens, gemma2 bends its scores as well.
-FAMILIES = ["qwen2", "llama", "starcoder2", "gemma", "gemma2", "gemma3", "mistral", "qwen3_moe"]
 PROMPT = np.random.default_rng(1).integers(7, 290, size=40).tolist()
 
 
@@ -31,79 +29,12 @@ def assert_close(actual: torch.Tensor, expected: torch.Tensor) -> None:
     torch.testing.assert_close(actual, expected, rtol=0.0, atol=1e-4)
 
 
-@pytest.fixture(scope="module", params=FAMILIES)
-def family(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(scope="module")
-def reference(family):
-    return tiny_model(family)
-
-
-@pytest.fixture(scope="module")
-def model(family: str) -> TransformersModel:
-    return TransformersModel(tiny_model(family))
-
-
-def test_prompt_has_the_reference_logits(model, reference):
-    logits = read(model, model.new_slot(64), PROMPT)
-    assert logits.shape == (1, model.vocab_size)
-    assert_close(logits[0], reference_logits(reference, PROMPT)[-1])
-
-
-def test_single_step_has_the_reference_logits(model, reference):
-    slot = model.new_slot(64)
-    prefill(model, slot, PROMPT)
-    logits = logits_of(model, slot, TokenTree.chain([17]))
-    assert_close(logits[0], reference_logits(reference, [*PROMPT, 17])[-1])
-
-
-def test_each_row_of_a_tree_has_the_logits_of_its_own_text(model, reference):
-    slot = model.new_slot(128)
-    prefill(model, slot, PROMPT)
-    tree = random_tree(np.random.default_rng(2), 48, model.vocab_size)
-    logits = logits_of(model, slot, tree)
-    assert logits.dtype == torch.float32
-    assert_close(logits, expected_logits(reference, PROMPT, tree))
-
-
-def test_an_accepted_branch_reads_like_text_from_scratch(model, reference):
-    slot = model.new_slot(128)
-    prefill(model, slot, PROMPT)
-    rng = np.random.default_rng(3)
-    text = list(PROMPT)
-    for _ in range(3):
-        tree = random_tree(rng, 16, model.vocab_size)
-        logits_of(model, slot, tree)
-        last = int(np.argmax(tree.depths + (np.arange(16) % 2)))
-        slot.commit(path_to(tree, last))
-        text += tokens_to(tree, last)
-        assert slot.length == len(text)
-    tree = random_tree(rng, 8, model.vocab_size)
-    assert_close(logits_of(model, slot, tree), expected_logits(reference, text, tree))
-
-
-def test_truncated_tokens_are_forgotten(model, reference):
-    slot = model.new_slot(128)
-    prefill(model, slot, PROMPT)
-    logits_of(model, slot, random_tree(np.random.default_rng(4), 16, model.vocab_size))
-    slot.truncate(25)
-    text = [*PROMPT[:25], 50, 60]
-    assert_close(read(model, slot, [50, 60])[0], reference_logits(reference, text)[-1])
-    assert slot.length == 27
-
-
-def test_a_copied_beginning_reads_like_text_from_scratch(model, reference):
+def test_a_larger_slot_takes_more_memory():
+    model = TransformersModel(tiny_model("llama"))
     source, slot = model.new_slot(64), model.new_slot(128)
     prefill(model, source, PROMPT)
     slot.copy_from(source, 20)
-    assert_close(
-        read(model, slot, [5, 6])[0], reference_logits(reference, [*PROMPT[:20], 5, 6])[-1]
-    )
     assert slot.num_bytes > source.num_bytes > 0
-    with pytest.raises(ValueError, match="cannot copy"):
-        slot.copy_from(source, len(PROMPT) + 1)
 
 
 def test_float64_is_rounded_once():

@@ -1,0 +1,104 @@
+"""What every causal model promises: each row of a step reads as its own text does from scratch."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from engine.model.causal_lm import CausalModel, prefill
+from engine.model.token_tree import TokenTree
+from engine.model.transformers.adapter import TransformersModel
+from tests.support.greedy import reference_logits
+from tests.support.own_qwen2 import SHAPES, qwen2_pair
+from tests.support.steps import logits_of, read
+from tests.support.tiny_models import tiny_model
+from tests.support.trees import expected_logits, path_to, random_tree, tokens_to
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+# gemma2, gemma3 and mistral have sliding windows of 16 tokens, gemma2 bends its scores as well.
+FAMILIES = ["qwen2", "llama", "starcoder2", "gemma", "gemma2", "gemma3", "mistral", "qwen3_moe"]
+PROMPT = np.random.default_rng(1).integers(7, 290, size=40).tolist()
+
+
+def assert_close(actual: torch.Tensor, expected: torch.Tensor) -> None:
+    torch.testing.assert_close(actual, expected, rtol=0.0, atol=1e-4)
+
+
+@pytest.fixture(scope="module", params=[*SHAPES, *FAMILIES])
+def pair(request: pytest.FixtureRequest) -> tuple[CausalModel, Any]:
+    """Our own model or the adapter's, and transformers' with the same weights."""
+    if request.param in SHAPES:
+        return qwen2_pair(request.param)
+    return TransformersModel(tiny_model(request.param)), tiny_model(request.param)
+
+
+def test_prompt_has_the_reference_logits(pair):
+    model, reference = pair
+    logits = read(model, model.new_slot(64), PROMPT)
+    assert logits.shape == (1, model.vocab_size)
+    assert_close(logits[0], reference_logits(reference, PROMPT)[-1])
+
+
+def test_single_step_has_the_reference_logits(pair):
+    model, reference = pair
+    slot = model.new_slot(64)
+    prefill(model, slot, PROMPT)
+    logits = logits_of(model, slot, TokenTree.chain([17]))
+    assert_close(logits[0], reference_logits(reference, [*PROMPT, 17])[-1])
+
+
+def test_each_row_of_a_tree_has_the_logits_of_its_own_text(pair):
+    model, reference = pair
+    slot = model.new_slot(128)
+    prefill(model, slot, PROMPT)
+    tree = random_tree(np.random.default_rng(2), 48, model.vocab_size)
+    logits = logits_of(model, slot, tree)
+    assert logits.dtype == torch.float32
+    assert_close(logits, expected_logits(reference, PROMPT, tree))
+
+
+def test_an_accepted_branch_reads_like_text_from_scratch(pair):
+    model, reference = pair
+    slot = model.new_slot(128)
+    prefill(model, slot, PROMPT)
+    rng = np.random.default_rng(3)
+    text = list(PROMPT)
+    for _ in range(3):
+        tree = random_tree(rng, 16, model.vocab_size)
+        logits_of(model, slot, tree)
+        last = int(np.argmax(tree.depths + (np.arange(16) % 2)))
+        slot.commit(path_to(tree, last))
+        text += tokens_to(tree, last)
+        assert slot.length == len(text)
+    tree = random_tree(rng, 8, model.vocab_size)
+    assert_close(logits_of(model, slot, tree), expected_logits(reference, text, tree))
+
+
+def test_truncated_tokens_are_forgotten(pair):
+    model, reference = pair
+    slot = model.new_slot(128)
+    prefill(model, slot, PROMPT)
+    logits_of(model, slot, random_tree(np.random.default_rng(4), 16, model.vocab_size))
+    slot.truncate(25)
+    text = [*PROMPT[:25], 50, 60]
+    assert_close(read(model, slot, [50, 60])[0], reference_logits(reference, text)[-1])
+    assert slot.length == 27
+
+
+@pytest.mark.parametrize("held", [0, 30])
+def test_a_copied_beginning_reads_like_text_from_scratch(pair, held):
+    model, reference = pair
+    source, slot = model.new_slot(64), model.new_slot(128)
+    prefill(model, source, PROMPT)
+    prefill(model, slot, [9] * held)
+    slot.copy_from(source, 20)
+    assert slot.length == 20
+    assert_close(
+        read(model, slot, [5, 6])[0], reference_logits(reference, [*PROMPT[:20], 5, 6])[-1]
+    )
+    assert source.length == len(PROMPT)
+    assert slot.num_bytes >= source.num_bytes > 0
+    with pytest.raises(ValueError, match="cannot copy"):
+        slot.copy_from(source, len(PROMPT) + 1)
