@@ -24,15 +24,8 @@ Allowed = Sequence[np.ndarray | None]
 class CacheSlot(Protocol):
     """One sequence inside a model: its committed keys and values."""
 
-    @property
-    def length(self) -> int:
-        """Committed tokens."""
-        ...
-
-    @property
-    def capacity(self) -> int:
-        """Tokens that fit, committed and in flight."""
-        ...
+    length: int  # committed tokens
+    capacity: int  # tokens that fit, committed and in flight
 
     @property
     def num_bytes(self) -> int:
@@ -104,40 +97,14 @@ class Flight(Protocol):
 class CausalModel(Protocol):
     """A causal language model that verifies token trees. All rooms above know models by this alone."""
 
-    @property
-    def vocab_size(self) -> int:
-        """Columns of the logits."""
-        ...
-
-    @property
-    def max_context(self) -> int:
-        """Positions that the model was made for."""
-        ...
-
-    @property
-    def device(self) -> str:
-        """Where it runs, for reports: `cpu`, `cuda:0`."""
-        ...
-
-    @property
-    def dtype_name(self) -> str:
-        """How the weights are held, for reports: `int8`, `float32`, `bfloat16`."""
-        ...
-
-    @property
-    def row_buckets(self) -> tuple[int, ...]:
-        """Row counts that steps are padded to, ascending; empty where each count has its cost."""
-        ...
-
-    @property
-    def max_sequences(self) -> int:
-        """Sequences that go on side by side, sharing each forward."""
-        ...
-
-    @property
-    def reserved_bytes(self) -> int:
-        """Memory that is reserved for slots ahead; 0 where each takes its own."""
-        ...
+    vocab_size: int  # columns of the logits
+    max_context: int  # positions that the model was made for
+    device: str  # where it runs, for reports: `cpu`, `cuda:0`
+    dtype_name: str  # how the weights are held, for reports: `int8`, `float32`, `bfloat16`
+    # Row counts that steps are padded to, ascending; empty where each count has its cost.
+    row_buckets: tuple[int, ...]
+    max_sequences: int  # that go on side by side, sharing each forward
+    reserved_bytes: int  # memory that is reserved for slots ahead; 0 where each takes its own
 
     def new_slot(self, capacity: int) -> CacheSlot:
         """An empty slot for `capacity` tokens. Raises NoSpaceError where memory is reserved ahead."""

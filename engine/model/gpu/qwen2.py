@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from engine.model.causal_lm import StepInput, check_room
-from engine.model.gpu.arena import KVArena
 from engine.model.gpu.flight import GpuFlight
 from engine.model.gpu.slot import GpuSlot
 from engine.model.gpu.step_graphs import ROW_BUCKETS, SEQUENCE_BUCKETS, StepGraphs
@@ -12,25 +11,16 @@ from engine.model.gpu.step_graphs import ROW_BUCKETS, SEQUENCE_BUCKETS, StepGrap
 class GpuQwen2:
     """The model. Make one with `engine.model.gpu.loading`."""
 
-    row_buckets = ROW_BUCKETS
+    row_buckets: tuple[int, ...] = ROW_BUCKETS
     max_sequences = SEQUENCE_BUCKETS[-1]
 
     def __init__(self, graphs: StepGraphs, dtype_name: str) -> None:
         config = graphs.forward.config
         self.vocab_size, self.max_context = config.vocab_size, config.max_position
         self.device, self.dtype_name = str(graphs.device), dtype_name
-        self.graphs = graphs
+        self.graphs, self.arena = graphs, graphs.forward.arena
+        self.reserved_bytes = self.arena.keys.nbytes + self.arena.values.nbytes
         self._flight = GpuFlight(graphs, ())
-
-    @property
-    def arena(self) -> KVArena:
-        """Where all slots lie."""
-        return self.graphs.forward.arena
-
-    @property
-    def reserved_bytes(self) -> int:
-        """Memory of the arena."""
-        return self.arena.keys.nbytes + self.arena.values.nbytes
 
     def new_slot(self, capacity: int) -> GpuSlot:
         """Reserve room for `capacity` tokens. Raises NoSpaceError."""

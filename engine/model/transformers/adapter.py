@@ -32,50 +32,22 @@ class TransformersModel:
     Raises UnsupportedModelError if the network cannot run a tree, which a few rows prove.
     """
 
+    row_buckets: tuple[int, ...] = ()
+    max_sequences = 1
+    reserved_bytes = 0
+
     def __init__(self, network: PreTrainedModel) -> None:
         self._network = network
         self._config = network.config.get_text_config(decoder=True)
+        self.device = str(network.device)
+        self.dtype_name = str(network.dtype).removeprefix("torch.")
         try:
             self._check_architecture()
-            self._vocab_size = self._check_branch()
+            self.max_context = int(self._config.max_position_embeddings)
+            self.vocab_size = self._check_branch()
         except (UnsupportedModelError, *_MISFITS) as error:
             kind = network.config.model_type
             raise UnsupportedModelError(f"cannot run a model of type {kind!r}: {error}") from error
-
-    @property
-    def vocab_size(self) -> int:
-        """Columns of the logits."""
-        return self._vocab_size
-
-    @property
-    def max_context(self) -> int:
-        """Positions that the model was made for."""
-        return int(self._config.max_position_embeddings)
-
-    @property
-    def row_buckets(self) -> tuple[int, ...]:
-        """None: each row counts."""
-        return ()
-
-    @property
-    def max_sequences(self) -> int:
-        """One."""
-        return 1
-
-    @property
-    def reserved_bytes(self) -> int:
-        """None: each slot takes its own."""
-        return 0
-
-    @property
-    def device(self) -> str:
-        """Where it runs."""
-        return str(self._network.device)
-
-    @property
-    def dtype_name(self) -> str:
-        """How the weights are held."""
-        return str(self._network.dtype).removeprefix("torch.")
 
     def new_slot(self, capacity: int) -> SlotCache:
         """Make an empty slot for `capacity` tokens."""
