@@ -17,7 +17,7 @@ from engine.drafting.recycler import RECYCLER_PRIOR
 from engine.drafting.window import WINDOW_PRIOR
 from engine.model.causal_lm import CausalModel, StepInput, prefill, run_step
 from engine.model.token_tree import MAX_ROWS, TokenTree
-from engine.progress import Progress
+from engine.progress import Progress, shown
 
 _SWEPT_CONTEXT = 512  # tokens behind which steps are timed; prompts hold up to 1024
 _SWEPT_BRANCH = 4  # rows of a branch: real drafts have about four
@@ -140,8 +140,7 @@ class _StepTimer:
 
 def _sweep(model: CausalModel, progress: Progress) -> Mapping[int, float]:
     counts = model.row_buckets or ROW_COUNTS
-    progress.begin("timing this machine's decoding steps", SWEEP_ROUNDS * len(counts))
-    try:
+    with shown(progress, "timing this machine's decoding steps", SWEEP_ROUNDS * len(counts)):
         timer = _StepTimer(model, _SWEPT_CONTEXT)
 
         def timed(rows: int) -> float:
@@ -149,8 +148,6 @@ def _sweep(model: CausalModel, progress: Progress) -> Mapping[int, float]:
             return timer.ms(rows)
 
         return sweep(timed, counts, limit_factor=_SWEEP_LIMIT)
-    finally:
-        progress.end()
 
 
 def _read_costs(path: Path) -> SweptCosts | None:

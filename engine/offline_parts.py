@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from engine.errors import ModelCorruptError, ModelNotFoundError
-from engine.progress import Progress
+from engine.progress import Progress, shown
 
 _CHUNK = 1 << 22
 
@@ -96,8 +96,7 @@ def join_parts(
     """Write the parts one after the other. Raises ModelCorruptError unless the sum is the known one."""
     total = hashlib.sha256()
     num_bytes = 0
-    progress.begin(f"joining {model.name}", model.num_bytes)
-    try:
+    with shown(progress, f"joining {model.name}", model.num_bytes):
         for part in parts:
             with part.open("rb") as source:
                 while chunk := source.read(_CHUNK):
@@ -105,8 +104,6 @@ def join_parts(
                     total.update(chunk)
                     num_bytes += len(chunk)
                     progress.advance(len(chunk))
-    finally:
-        progress.end()
     _check(model, num_bytes, total.hexdigest())
 
 

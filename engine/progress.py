@@ -1,5 +1,7 @@
 """How far long tasks are. The terminal draws it; the engine knows no terminal."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Protocol
 
 
@@ -37,3 +39,13 @@ class NoProgress:
 
     def tell(self, sentence: str) -> None:
         """Ignore the sentence."""
+
+
+@contextmanager
+def shown(progress: Progress, task: str, total: int) -> Iterator[None]:
+    """Show what the block does as a task, which ends with it, done or failed."""
+    progress.begin(task, total)
+    try:
+        yield
+    finally:
+        progress.end()

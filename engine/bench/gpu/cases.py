@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from engine.bench.gpu.machine import Machine
 from engine.errors import ForegramError
-from engine.progress import Progress
+from engine.progress import Progress, shown
 
 _MOST_CHARS = 300
 Case = TypeVar("Case")
@@ -56,14 +56,11 @@ def measure_cases(
 ) -> Cases[Case]:
     """Collect from named generators, one after the other; one that fails keeps what it had found."""
     found = list[Case]()
-    progress.begin(title, total)
-    try:
+    with shown(progress, title, total):
         for name, measured in measures:
             with notes.catching(name):
                 for case in measured:
                     found.append(case)
                     progress.advance(1)
             machine.release()
-    finally:
-        progress.end()
     return Cases(tuple(found), tuple(notes))

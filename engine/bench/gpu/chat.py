@@ -24,7 +24,7 @@ from engine.model.constraint import Unconstrained
 from engine.model.loading.loaded_model import LoadedModel
 from engine.model.token_tree import MAX_ROWS
 from engine.model.tokenizer import Tokenizer
-from engine.progress import Progress
+from engine.progress import Progress, shown
 from engine.scheduler import Alone
 
 LOOKAHEADS = ("off", "auto", "8,8,8", "15,15,15")
@@ -95,8 +95,7 @@ def measure_chat(
             lookahead: _Speaker(model, lookahead, Path(folder) / lookahead, progress)
             for lookahead in LOOKAHEADS
         }
-        progress.begin("answering chat prompts", len(prompts))
-        try:
+        with shown(progress, "answering chat prompts", len(prompts)):
             for number, prompt in enumerate(prompts):
                 slot = model.causal_lm.new_slot(len(prompt) + max_tokens + 2 * MAX_ROWS)
                 prefill(model.causal_lm, slot, prompt[:-1])
@@ -104,8 +103,6 @@ def measure_chat(
                     answers[lookahead].append(speakers[lookahead].answer(slot, prompt, max_tokens))
                     slot.truncate(len(prompt) - 1)
                 progress.advance(1)
-        finally:
-            progress.end()
     return tuple(_figures(lookahead, answers) for lookahead in LOOKAHEADS)
 
 

@@ -13,7 +13,7 @@ from engine.bench.gpu.cases import Notes, sentence
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.shapes import Shape, quantization_name, random_model
 from engine.model.gpu.buffers import StepShape
-from engine.progress import Progress
+from engine.progress import Progress, shown
 from kernels.operations import operations_for
 from kernels.weight import Quantization
 
@@ -61,15 +61,12 @@ def compile_all(
     """Compile every job's kernels. The processes are new ones: CUDA does not survive a fork."""
     workers = min(workers, len(jobs))
     notes = Notes()
-    progress.begin("compiling kernels", len(jobs))
-    try:
+    with shown(progress, "compiling kernels", len(jobs)):
         left = _compile_beside(jobs, workers, notes, progress)
         if left:  # one process that dies takes all others along
             left = _compile_beside(left, -(-workers // 2), notes, progress)
         for job in left:
             notes[f"{job.name}: a process died over this job or another"] = None
-    finally:
-        progress.end()
     return Compiled(len(jobs), workers, tuple(notes))
 
 

@@ -15,7 +15,7 @@ from engine.engine import Engine
 from engine.learning import Learning
 from engine.model.loading.loaded_model import LoadedModel
 from engine.options import EngineOptions
-from engine.progress import Progress
+from engine.progress import Progress, shown
 
 SAMPLINGS = (Sampling(), Sampling(temperature=0.8, seed=1))
 
@@ -47,12 +47,10 @@ def measure_own_text(
         learning = Learning.load(Path(folder) / "learned", "own", model.causal_lm, progress)
         bench = Bench(Engine(model, learning, EngineOptions(Path(folder))))
         for sampling in SAMPLINGS:
-            progress.begin(f"{model.name}, temperature {sampling.temperature:g}", len(items))
-            try:
+            task = f"{model.name}, temperature {sampling.temperature:g}"
+            with shown(progress, task, len(items)):
                 options = DecodingOptions(sampling=sampling)
                 report = run_replay(bench, items, options, lambda _done, _all: progress.advance(1))
-            finally:
-                progress.end()
             found += [
                 _figures(model, sampling, kind, report, figures)
                 for kind, figures in report.sets.items()

@@ -21,7 +21,7 @@ from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.loading.loaded_model import LoadedModel
 from engine.model.tokenizer import Tokenizer
 from engine.options import EngineOptions
-from engine.progress import Progress
+from engine.progress import Progress, shown
 from engine.request import CompletionResult
 from kernels.weight import Quantization
 
@@ -109,14 +109,12 @@ def measure_replays(
     model = loaded(causal_lm, tokenizer, plan.shape.name)
     kinds = by_kind(items, plan.items)
     total = len(LOOKAHEADS) * sum(map(len, kinds.values()))
-    progress.begin(f"replaying on {plan.shape.name} {quantization_name(plan.quantization)}", total)
+    task = f"replaying on {plan.shape.name} {quantization_name(plan.quantization)}"
     played: dict[tuple[str, str], list[_Played]] = {}
-    try:
+    with shown(progress, task, total):
         for lookahead in LOOKAHEADS:
             for kind, found in _pass(machine, model, plan, kinds, lookahead, progress).items():
                 played[kind, lookahead] = found
-    finally:
-        progress.end()
     return tuple(_figures(plan, kind, played) for kind in kinds)
 
 

@@ -18,7 +18,7 @@ from engine.model.gpu.step_graphs import ROW_BUCKETS, SEQUENCE_BUCKETS, StepGrap
 from engine.model.gpu.weights import GpuWeights
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.model_config import ModelConfig
-from engine.progress import Progress
+from engine.progress import Progress, shown
 from kernels.batch import max_blocks
 from kernels.batch_attention import scratch_size as attention_scratch
 from kernels.operations import Operations, operations_for
@@ -75,13 +75,10 @@ def place_qwen2(
     dtype: torch.dtype = torch.bfloat16,
 ) -> GpuQwen2:
     """Hold the tensors of `packing`'s float variants in `quantization`, with a cache of `positions`."""
-    progress.begin("placing the weights", config.num_layers)
-    try:
+    with shown(progress, "placing the weights", config.num_layers):
         weights = GpuWeights.place(
             config, tensors, quantization, dtype, device, lambda: progress.advance(1)
         )
-    finally:
-        progress.end()
     arena = KVArena.allocate(config, positions, dtype, device)
     return assemble(config, weights, arena, dtype)
 
@@ -122,13 +119,10 @@ def warm_up(model: GpuQwen2, progress: Progress) -> None:
     ]
     # Two sequences have two rows at least.
     shapes += [StepShape(rows, SEQUENCE_BUCKETS[1]) for rows in ROW_BUCKETS[1:]]
-    progress.begin("compiling the GPU's steps", len(shapes))
-    try:
+    with shown(progress, "compiling the GPU's steps", len(shapes)):
         for shape in shapes:
             model.graphs.launch(shape)
             progress.advance(1)
-    finally:
-        progress.end()
 
 
 @contextmanager

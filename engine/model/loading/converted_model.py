@@ -22,7 +22,7 @@ from engine.model.loading.safetensors_writer import PADDING, SafetensorsWriter
 from engine.model.loading.tokenizer_document import TokenizerDocument
 from engine.model.model_config import ModelConfig
 from engine.model.tokenizer import Tokenizer
-from engine.progress import Progress
+from engine.progress import Progress, shown
 
 SPECIALS_FILE = "marks.json"
 _WEIGHTS_FILE = "model.safetensors"
@@ -98,18 +98,17 @@ def convert(
         progress.advance(tensor.numel() * _FLOAT_BYTES)
         return tensor
 
-    progress.begin(
-        f"converting {located.name} to {quantization}, once on this machine",
-        config.num_parameters * _FLOAT_BYTES,
-    )
-    try:
-        with (folder / _WEIGHTS_FILE).open("wb") as file, torch.inference_mode():
-            writer = SafetensorsWriter(file)
-            for tensor_name, tensor in PACKERS[quantization](config, read):
-                writer.write(tensor_name, tensor)
-            writer.close()
-    finally:
-        progress.end()
+    task = f"converting {located.name} to {quantization}, once on this machine"
+    total = config.num_parameters * _FLOAT_BYTES
+    with (
+        shown(progress, task, total),
+        (folder / _WEIGHTS_FILE).open("wb") as file,
+        torch.inference_mode(),
+    ):
+        writer = SafetensorsWriter(file)
+        for tensor_name, tensor in PACKERS[quantization](config, read):
+            writer.write(tensor_name, tensor)
+        writer.close()
     manifest = {
         "name": located.name,
         "fingerprint": located.fingerprint,

@@ -19,7 +19,7 @@ from engine.model.loading.converted_model import ConvertedModel, convert
 from engine.model.loading.packing import PACKERS
 from engine.model.model_config import ModelConfig
 from engine.offline_parts import EmbeddedModel
-from engine.progress import Progress
+from engine.progress import Progress, shown
 
 # Changes with what a conversion writes, so that older folders are not taken for today's.
 _VERSION = "v2"
@@ -124,11 +124,8 @@ def _locked(entry: Path, progress: Progress) -> Iterator[None]:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        progress.begin("waiting for another process that converts the model", 0)
-        try:
+        with shown(progress, "waiting for another process that converts the model", 0):
             lock.acquire()
-        finally:
-            progress.end()
     try:
         yield
     finally:
