@@ -14,7 +14,7 @@ from engine.config import Sampling
 from engine.drafting.drafter import Drafter, VerifiedStep
 from engine.drafting.tree import Draft
 from engine.model.causal_lm import CacheSlot, StepInput, StepOutput
-from engine.model.constraint import Constraint, Unconstrained
+from engine.model.constraint import UNCONSTRAINED, Constraint
 from engine.model.token_tree import MAX_ROWS, TokenTree
 
 
@@ -53,7 +53,7 @@ class Decoder:
         tree = _tree(self.current, self._draft)
         self._constraints = self._constraints_of(tree)
         allowed = None
-        if not isinstance(self.constraint, Unconstrained):
+        if self.constraint is not UNCONSTRAINED:
             allowed = [constraint.allowed_ids for constraint in self._constraints]
         self._step = StepInput(self.slot, tree, self.sampling, allowed)
         return self._step
@@ -91,7 +91,7 @@ class Decoder:
     def _constraints_of(self, tree: TokenTree) -> Sequence[Constraint]:
         """What the choice of each row has to keep to."""
         constraints = [self.constraint]
-        if isinstance(self.constraint, Unconstrained):
+        if self.constraint is UNCONSTRAINED:
             return constraints * tree.num_rows
         for token, parent in zip(tree.token_ids[1:], tree.parents[1:], strict=True):
             constraints.append(constraints[parent].after(int(token)))

@@ -264,7 +264,6 @@ class Engine:
         lease: CacheLease,
     ) -> Iterator[Decoder]:
         """Draft from a draft state while the completion goes on, and remember there what it wrote."""
-        vocabulary = self._model.tokenizer.vocabulary
         with self._draft_states.take(request.workspace) as state:
             state.closed += closed  # while the prompt was read
             with self._drafters.drafter(state, request, prompt) as drafter:
@@ -272,7 +271,7 @@ class Engine:
                     slot=lease.slot,
                     drafter=drafter,
                     sampling=request.sampling,
-                    constraint=healed_start(prompt.dropped, self._model.trie, vocabulary),
+                    constraint=healed_start(prompt.dropped, self._model.trie),
                     current=prompt.ids[-1],
                     context=self._drafters.context(prompt),
                     max_tokens=max_tokens,

@@ -13,7 +13,7 @@ from engine.drafting.pool import DocumentId, NgramPool
 from engine.drafting.recycler import Recycler
 from engine.drafting.tree import EMPTY_DRAFT, Draft, DraftTree, Source
 from engine.drafting.window import JacobiWindow
-from engine.model.constraint import Constraint, Unconstrained
+from engine.model.constraint import UNCONSTRAINED, Constraint
 from engine.model.token_tree import MAX_ROWS, depths_of
 
 MAX_NODES = MAX_ROWS - 1
@@ -152,7 +152,7 @@ def prune(draft: Draft, limits: Limits) -> Draft:
 
 def allowed_part(draft: Draft, constraint: Constraint, depth: int) -> Draft:
     """Keep the nodes that the constraint allows, at most `depth` tokens deep."""
-    if type(constraint) is Unconstrained:
+    if constraint is UNCONSTRAINED:
         return select(draft, depths_of(draft.parents) < depth)
     states: list[Constraint | None] = []
     depths: list[int] = []

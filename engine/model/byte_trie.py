@@ -14,6 +14,7 @@ class ByteTrie:
     """The vocabulary's texts in the order of their bytes; special tokens are no texts."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
+        self.vocabulary = vocabulary
         texts = [vocabulary.bytes_of(token_id) for token_id in range(len(vocabulary))]
         for token_id in vocabulary.special_ids:
             texts[token_id] = b""

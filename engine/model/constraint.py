@@ -1,56 +1,40 @@
 """What the next token has to keep to. Plain and lookahead decoding apply the same constraint."""
 
 from dataclasses import dataclass
-from typing import Protocol, Self
 
 import numpy as np
 
 from engine.model.byte_trie import ByteTrie
-from engine.model.vocabulary import Vocabulary
 
 
-class Constraint(Protocol):
-    """A state of what may come next."""
+class Constraint:
+    """A state of what may come next: any token, where a subclass does not say less."""
+
+    __slots__ = ()
 
     @property
     def allowed_ids(self) -> np.ndarray | None:
         """Ascending int64 ids of the tokens that may come next; None: all."""
-        ...
-
-    def allows(self, token_id: int) -> bool:
-        """Tell whether this token may come next."""
-        ...
-
-    def after(self, token_id: int) -> "Constraint":
-        """Return the state behind a token. Raises ValueError for one that is not allowed."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Unconstrained:
-    """Any token may come next."""
-
-    @property
-    def allowed_ids(self) -> np.ndarray | None:
-        """All."""
         return None
 
     def allows(self, token_id: int) -> bool:  # noqa: ARG002 - any will do
-        """Tell that it may."""
+        """Tell whether this token may come next."""
         return True
 
-    def after(self, token_id: int) -> Self:  # noqa: ARG002 - any will do
-        """Stay free."""
+    def after(self, token_id: int) -> "Constraint":  # noqa: ARG002 - any will do
+        """Return the state behind a token. Raises ValueError for one that is not allowed."""
         return self
 
 
+UNCONSTRAINED = Constraint()
+
+
 @dataclass(frozen=True, slots=True)
-class HealedStart:
+class HealedStart(Constraint):
     """Token healing: the text has to begin with `owed`, the bytes that were cut off at the cursor."""
 
     owed: bytes
     trie: ByteTrie
-    vocabulary: Vocabulary
 
     @property
     def allowed_ids(self) -> np.ndarray | None:
@@ -59,21 +43,21 @@ class HealedStart:
 
     def allows(self, token_id: int) -> bool:
         """Tell whether the token is among them."""
-        return token_id not in self.vocabulary.special_ids and self._fits(
-            self.vocabulary.bytes_of(token_id)
-        )
+        vocabulary = self.trie.vocabulary
+        is_text = token_id not in vocabulary.special_ids
+        return is_text and self._fits(vocabulary.bytes_of(token_id))
 
     def after(self, token_id: int) -> Constraint:
         """Owe less, or nothing any more."""
-        token = self.vocabulary.bytes_of(token_id)
+        token = self.trie.vocabulary.bytes_of(token_id)
         if not self._fits(token):
             raise ValueError(f"{token!r} does not keep to {self.owed!r}")
-        return healed_start(self.owed[len(token) :], self.trie, self.vocabulary)
+        return healed_start(self.owed[len(token) :], self.trie)
 
     def _fits(self, token: bytes) -> bool:
         return bool(token) and (token.startswith(self.owed) or self.owed.startswith(token))
 
 
-def healed_start(owed: bytes, trie: ByteTrie, vocabulary: Vocabulary) -> Constraint:
+def healed_start(owed: bytes, trie: ByteTrie) -> Constraint:
     """Return the constraint of a prompt that `owed` was dropped from."""
-    return HealedStart(owed, trie, vocabulary) if owed else Unconstrained()
+    return HealedStart(owed, trie) if owed else UNCONSTRAINED

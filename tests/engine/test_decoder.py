@@ -175,7 +175,7 @@ def test_tells_the_drafter_what_became_of_its_draft(case, nodes):
 )
 def test_keeps_to_the_bytes_that_the_cursor_cut_off(case, owed, nodes, truth):
     """Healing masks drafted rows as it masks plain ones."""
-    start = healed_start(owed, ByteTrie(vocabulary()), vocabulary())
+    start = healed_start(owed, ByteTrie(vocabulary()))
     plain = text_of(case.decode(NoDrafts(), start))
     assert b"".join(map(vocabulary().bytes_of, plain)).startswith(owed)
     steps = case.decode(case.adversary(plain, nodes, truth), start)

@@ -10,7 +10,7 @@ from engine.decoder import Decoder
 from engine.drafting.drafter import Drafter, VerifiedStep
 from engine.engine import run
 from engine.model.causal_lm import CausalModel, StepInput, prefill, run_step
-from engine.model.constraint import Constraint, Unconstrained
+from engine.model.constraint import UNCONSTRAINED, Constraint
 from engine.model.token_tree import TokenTree
 from engine.scheduler import Alone
 
@@ -36,14 +36,14 @@ def decoder_behind(
     sampling: Sampling,
     prompt: Sequence[int],
     count: int,
-    constraint: Constraint | None = None,
+    constraint: Constraint = UNCONSTRAINED,
 ) -> Decoder:
     """What writes `count` tokens behind a prompt of which the slot holds all but the last one."""
     return Decoder(
         slot=slot,
         drafter=drafter,
         sampling=sampling,
-        constraint=constraint or Unconstrained(),
+        constraint=constraint,
         current=prompt[-1],
         context=list(prompt),
         max_tokens=count,

@@ -20,7 +20,7 @@ from engine.engine import run
 from engine.errors import UnsupportedModelError
 from engine.learning import Learning
 from engine.model.causal_lm import CacheSlot, prefill
-from engine.model.constraint import Unconstrained
+from engine.model.constraint import UNCONSTRAINED
 from engine.model.loading.loaded_model import LoadedModel
 from engine.model.token_tree import MAX_ROWS
 from engine.model.tokenizer import Tokenizer
@@ -152,7 +152,7 @@ class _Speaker:
             slot=slot,
             drafter=drafter,
             sampling=Sampling(),
-            constraint=Unconstrained(),
+            constraint=UNCONSTRAINED,
             current=prompt[-1],
             context=list(prompt),
             max_tokens=max_tokens,

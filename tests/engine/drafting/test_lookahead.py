@@ -20,10 +20,10 @@ from engine.drafting.pool import NgramPool
 from engine.drafting.recycler import RECYCLER_PRIOR, Recycler
 from engine.drafting.tree import Draft, Source
 from engine.drafting.window import WINDOW_PRIOR
-from engine.model.constraint import Unconstrained
+from engine.model.constraint import UNCONSTRAINED, Constraint
 
 
-class EvenOnly(Unconstrained):
+class EvenOnly(Constraint):
     """Lets even tokens pass."""
 
     def allows(self, token_id):
@@ -98,7 +98,7 @@ def test_a_window_opens_only_where_w_n_and_g_ask_for_it():
 
     def sources(lookahead):
         drafter = LookaheadDrafter(Lookahead.parse(lookahead), learned, [5, 6, 7, 5], document)
-        return set(drafter.draft([5, 6, 7, 5], Unconstrained(), 20).sources.tolist())
+        return set(drafter.draft([5, 6, 7, 5], UNCONSTRAINED, 20).sources.tolist())
 
     assert sources("auto") == {Source.EDITED_FILE}
     assert sources("4,3,4") == {Source.EDITED_FILE, Source.WINDOW}

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.model.byte_trie import ByteTrie
-from engine.model.constraint import Unconstrained, healed_start
+from engine.model.constraint import UNCONSTRAINED, healed_start
 from engine.model.tokenizer import Tokenizer
 from engine.model.vocabulary import Vocabulary
 from tests.support.byte_tokenizer import byte_tokenizer
@@ -16,12 +16,12 @@ WORD_TRIE = ByteTrie(WORDS)
 
 
 def owing(owed: bytes):
-    return healed_start(owed, TRIE, VOCABULARY)
+    return healed_start(owed, TRIE)
 
 
 def test_nothing_owed_is_no_constraint():
     free = owing(b"")
-    assert free == Unconstrained()
+    assert free is UNCONSTRAINED
     assert free.allowed_ids is None
     assert all(free.allows(token_id) for token_id in range(len(VOCABULARY)))
     assert free.after(0) is free
@@ -57,16 +57,16 @@ def test_a_token_beside_the_owed_bytes_is_refused():
 
 
 def test_owes_what_a_shorter_token_leaves():
-    retu = healed_start(b" retu", WORD_TRIE, WORDS)
-    assert retu.after(0) == healed_start(b"tu", WORD_TRIE, WORDS)
+    retu = healed_start(b" retu", WORD_TRIE)
+    assert retu.after(0) == healed_start(b"tu", WORD_TRIE)
 
 
 def test_a_longer_token_pays_all():
-    assert healed_start(b" retu", WORD_TRIE, WORDS).after(1) == Unconstrained()
+    assert healed_start(b" retu", WORD_TRIE).after(1) is UNCONSTRAINED
 
 
 def test_another_word_is_not_allowed():
-    retu = healed_start(b" retu", WORD_TRIE, WORDS)
+    retu = healed_start(b" retu", WORD_TRIE)
     assert not retu.allows(2)
     assert not retu.allows(3)
     with pytest.raises(ValueError, match=r"b' raise' does not keep to b' retu'"):
