@@ -15,7 +15,7 @@ from rich.table import Table
 from engine.bench.task_sets import ReplayItem
 from engine.errors import ConfigurationError
 from engine.model.causal_lm import StepInput, run_step
-from engine.model.device import GPU_QUANTIZATIONS, Device
+from engine.model.device import GPU_QUANTIZATIONS
 from engine.model.gpu.loading import assemble, place_qwen2, require_triton
 from engine.model.gpu.memory_plan import weight_bytes
 from engine.model.gpu.qwen2 import GpuQwen2
@@ -52,19 +52,19 @@ class _Reading:
 def measure_quantizations(
     model: str,
     items: Sequence[ReplayItem],
-    device: Device,
+    device: torch.device,
     cache_folder: Path,
     progress: Progress,
     on_progress: Callable[[int, int], None],
 ) -> list[QuantizationFigures]:
     """Read the items with the weights in each quantization. Raises ForegramError."""
-    if device.is_gpu:
+    if is_gpu := device.type == "cuda":
         require_triton()
     source = prepare(model, "bfloat16", cache_folder, progress)
     if isinstance(source, FolderModel):
         raise ConfigurationError(f"{source.name} is no Qwen2: its weights are held as they are")
     texts = [_text(source.tokenizer(), item) for item in items]
-    dtype = torch.bfloat16 if device.is_gpu else torch.float32
+    dtype = torch.bfloat16 if is_gpu else torch.float32
     whole: _Reading | None = None
     figures = []
     for name, quantization in GPU_QUANTIZATIONS.items():
@@ -73,11 +73,11 @@ def measure_quantizations(
             source.tensors(),
             quantization,
             _POSITIONS,
-            device.torch_device,
+            device,
             progress,
             dtype,
         )
-        if not device.is_gpu:
+        if not is_gpu:
             placed = unpacked(placed)
         reading = _read_all(placed, texts, on_progress)
         whole = whole or reading

@@ -14,45 +14,28 @@ SHARED_BYTES = 196_608  # of the shared memory, what a block of our greediest ke
 GPU_QUANTIZATIONS: dict[str, Quantization] = {"bfloat16": "float", "fp8": "fp8", "int4": "int4"}
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
-    """A device of this machine."""
+def choose_device(name: str) -> torch.device:
+    """Read `auto`, `cpu`, `cuda` or `cuda:N`; `auto` takes the first GPU that our kernels run on.
 
-    torch_device: torch.device
+    Raises ConfigurationError for any other name, and for a GPU that is missing or unfit.
+    """
+    check_device_name(name)
+    if name == "auto":
+        fit = (f"cuda:{index}" for index in range(_num_gpus()) if not gpu_lack(index))
+        return torch.device(next(fit, "cpu"))
+    device = torch.device("cuda:0" if name == "cuda" else name)
+    if device.type == "cuda":
+        _check_gpu(name, device.index)
+    return device
 
-    @classmethod
-    def choose(cls, name: str) -> Self:
-        """Read `auto`, `cpu`, `cuda` or `cuda:N`; `auto` takes the first GPU that our kernels run on.
 
-        Raises ConfigurationError for any other name, and for a GPU that is missing or unfit.
-        """
-        check_device_name(name)
-        if name == "auto":
-            fit = (f"cuda:{index}" for index in range(_num_gpus()) if not gpu_lack(index))
-            return cls(torch.device(next(fit, "cpu")))
-        device = torch.device("cuda:0" if name == "cuda" else name)
-        if device.type == "cuda":
-            _check_gpu(name, device.index)
-        return cls(device)
-
-    @property
-    def is_gpu(self) -> bool:
-        """Whether our kernels run there."""
-        return self.torch_device.type == "cuda"
-
-    @property
-    def free_bytes(self) -> int:
-        """Free memory of the GPU."""
-        free: int = torch.cuda.mem_get_info(self.torch_device)[0]
-        return free
-
-    def quantization(self, wanted: str | None) -> Quantization:
-        """How a GPU holds weights; None is bfloat16. Raises ConfigurationError."""
-        if wanted is not None and wanted not in GPU_QUANTIZATIONS:
-            raise ConfigurationError(
-                f"dtype {wanted} is for the CPU; a GPU holds {', '.join(GPU_QUANTIZATIONS)}"
-            )
-        return GPU_QUANTIZATIONS[wanted or "bfloat16"]
+def gpu_quantization(wanted: str | None) -> Quantization:
+    """How a GPU holds weights; None is bfloat16. Raises ConfigurationError."""
+    if wanted is not None and wanted not in GPU_QUANTIZATIONS:
+        raise ConfigurationError(
+            f"dtype {wanted} is for the CPU; a GPU holds {', '.join(GPU_QUANTIZATIONS)}"
+        )
+    return GPU_QUANTIZATIONS[wanted or "bfloat16"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +47,15 @@ class GpuChoice:
 
     @classmethod
     def of(cls, name: str) -> Self:
-        """Choose as `Device.choose` does; a process that loads no torch has another one ask."""
+        """Choose as `choose_device` does; a process that loads no torch has another one ask."""
         if not _num_gpus():
             return cls()
         try:
-            device = Device.choose(name)
+            device = choose_device(name)
         except ConfigurationError as error:
             return cls(problem=str(error))
-        if device.is_gpu:
-            return cls(gpu=torch.cuda.get_device_name(device.torch_device))
+        if device.type == "cuda":
+            return cls(gpu=torch.cuda.get_device_name(device))
         return cls(problem=gpu_lack(0))
 
 

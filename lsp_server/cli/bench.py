@@ -41,7 +41,7 @@ from engine.bench.task_sets import (
 )
 from engine.engine import Engine
 from engine.errors import ConfigurationError
-from engine.model.device import Device
+from engine.model.device import choose_device
 from engine.model_names import DEFAULT_MODEL
 from lsp_server.cli.code_places import mid_line_places
 from lsp_server.cli.engine_loading import engine_options, load_engine
@@ -126,7 +126,7 @@ def bench_forms(arguments: argparse.Namespace, settings: Settings) -> None:
         figures = measure_quantizations(
             arguments.model or settings.model or DEFAULT_MODEL,
             items,
-            Device.choose(arguments.device or settings.device),
+            choose_device(arguments.device or settings.device),
             settings.cache_folder,
             ProgressBars(),
             bar.show,

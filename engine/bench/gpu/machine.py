@@ -12,7 +12,7 @@ from typing import Protocol, Self
 
 import torch
 
-from engine.model.device import Device
+from engine.model.device import choose_device
 from engine.model.gpu.loading import require_triton
 
 Work = Callable[[], object]
@@ -62,7 +62,7 @@ class Machine:
     @classmethod
     def gpu(cls, repeats: int = 30) -> Self:
         """Take the first GPU. Raises ConfigurationError where torch or Triton have none for us."""
-        device = Device.choose("cuda").torch_device
+        device = choose_device("cuda")
         require_triton()
         return cls(device, torch.bfloat16, CudaTimer(repeats))
 

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 import torch
 
 from engine.errors import ConfigurationError, NoSpaceError
-from engine.model.device import Device
 from engine.model.gpu.arena import KVArena
 from engine.model.gpu.buffers import StepShape
 from engine.model.gpu.forward import Forward
@@ -29,7 +28,7 @@ from kernels.weight import Quantization
 
 def load_qwen2(
     model: ConvertedModel,
-    device: Device,
+    device: torch.device,
     quantization: Quantization,
     kv_bytes: int | None,
     progress: Progress,
@@ -40,7 +39,8 @@ def load_qwen2(
     ConfigurationError where Triton is missing or what that needs.
     """
     require_triton()
-    plan = MemoryPlan.make(model.config, quantization, device.free_bytes, kv_bytes)
+    free = torch.cuda.mem_get_info(device)[0]
+    plan = MemoryPlan.make(model.config, quantization, free, kv_bytes)
     progress.tell(f"GPU memory: {plan}")
     with _within(plan):
         loaded = place_qwen2(
@@ -48,7 +48,7 @@ def load_qwen2(
             model.tensors(),
             quantization,
             plan.positions,
-            device.torch_device,
+            device,
             progress,
         )
         warm_up(loaded, progress)

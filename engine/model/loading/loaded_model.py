@@ -4,11 +4,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from engine.errors import ConfigurationError
 from engine.model.byte_trie import ByteTrie
 from engine.model.causal_lm import CausalModel
 from engine.model.cpu.qwen2 import Qwen2
-from engine.model.device import GPU_QUANTIZATIONS, Device
+from engine.model.device import GPU_QUANTIZATIONS, choose_device, gpu_quantization
 from engine.model.fim import FimFormat, find_fim_format
 from engine.model.loading.catalog import locate
 from engine.model.loading.converted_model import ConvertedModel
@@ -49,7 +51,7 @@ def load_model(
     is fastest on the device. `kv_bytes` are reserved for keys and values on a GPU; None leaves that
     to its memory.
     """
-    device = Device.choose(device_name)
+    device = choose_device(device_name)
     stored_as = _stored_quantization(quantization, device)
     model = prepare(spec or DEFAULT_MODEL, stored_as, cache_folder, progress)
     with ThreadPoolExecutor(max_workers=1) as beside:  # torch lets other threads run meanwhile
@@ -81,10 +83,10 @@ def prepare(
     return ModelStore(cache_folder / "models").obtain(located, quantization, progress)
 
 
-def _stored_quantization(wanted: str | None, device: Device) -> str:
+def _stored_quantization(wanted: str | None, device: torch.device) -> str:
     """What is kept on disk. Raises ConfigurationError for one of the other kind of device."""
-    if device.is_gpu:
-        device.quantization(wanted)
+    if device.type == "cuda":
+        gpu_quantization(wanted)
         return _STORED_FOR_GPU
     if wanted in GPU_QUANTIZATIONS and wanted != _STORED_FOR_GPU:
         raise ConfigurationError(f"dtype {wanted} is for a GPU, and the model runs on the CPU")
@@ -94,21 +96,22 @@ def _stored_quantization(wanted: str | None, device: Device) -> str:
 def _causal_lm(
     model: ConvertedModel | FolderModel,
     quantization: str | None,
-    device: Device,
+    device: torch.device,
     kv_bytes: int | None,
     progress: Progress,
 ) -> CausalModel:
-    if isinstance(model, ConvertedModel) and device.is_gpu:
+    is_gpu = device.type == "cuda"
+    if isinstance(model, ConvertedModel) and is_gpu:
         from engine.model.gpu.loading import load_qwen2  # noqa: PLC0415 - Triton, on GPUs only
 
-        return load_qwen2(model, device, device.quantization(quantization), kv_bytes, progress)
+        return load_qwen2(model, device, gpu_quantization(quantization), kv_bytes, progress)
     if isinstance(model, ConvertedModel):
         return Qwen2(model.config, model.tensors(), model.quantization)
     from engine.model.transformers.loading import load_transformers_model  # noqa: PLC0415 - seconds
 
-    default = _STORED_FOR_GPU if device.is_gpu else _TRANSFORMERS_DEFAULT
+    default = _STORED_FOR_GPU if is_gpu else _TRANSFORMERS_DEFAULT
     return load_transformers_model(
         model.folder,
         dtype_name=quantization or default,
-        device=str(device.torch_device),
+        device=str(device),
     )

@@ -1,11 +1,11 @@
 """Fewer bits are compared with whole weights on the same text."""
 
 import pytest
+import torch
 
 from engine.bench.quantization import measure_quantizations, quantization_json, quantization_table
 from engine.bench.task_sets import ReplayItem
 from engine.errors import ConfigurationError
-from engine.model.device import Device
 from engine.progress import NoProgress
 from tests.support.tiny_models import save_model, tiny_model
 
@@ -18,7 +18,7 @@ ITEMS = [
 
 
 def measure(model, tmp_path, items=ITEMS):
-    device = Device.choose("cpu")
+    device = torch.device("cpu")
     folder = str(save_model(model, tmp_path / "model"))
     return measure_quantizations(folder, items, device, tmp_path, NoProgress(), lambda *_: None)
 

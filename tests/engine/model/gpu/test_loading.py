@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from engine.errors import ConfigurationError, NoSpaceError
-from engine.model.device import Device
 from engine.model.gpu.buffers import StepShape
 from engine.model.gpu.loading import load_qwen2, warm_up
 from engine.model.gpu.step_graphs import StepGraphs
@@ -43,10 +42,15 @@ def model(tmp_path):
     return converted
 
 
-class SmallDevice(Device):
-    """The CPU in the place of a GPU with little memory."""
+@pytest.fixture(autouse=True)
+def free(monkeypatch):
+    """Have the CPU stand for a GPU with so much free memory: little, unless told."""
 
-    free_bytes = 1_000_000_000
+    def have(num_bytes):
+        monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _: (num_bytes, 0))
+
+    have(1_000_000_000)
+    return have
 
 
 def fail_with(error):
@@ -57,8 +61,7 @@ def fail_with(error):
 
 
 def load(model, said=None):
-    device = SmallDevice(torch.device("cpu"))
-    return load_qwen2(model, device, "float", None, said or Said())
+    return load_qwen2(model, torch.device("cpu"), "float", None, said or Said())
 
 
 def test_without_triton_it_says_what_to_install(model, monkeypatch):
@@ -79,8 +82,8 @@ def test_the_plan_is_made_before_anything_is_loaded(model, monkeypatch):
         load(model)
 
 
-def test_the_plan_is_told_and_then_the_model_is_there(model, monkeypatch):
-    monkeypatch.setattr(SmallDevice, "free_bytes", 3_000_000_000)
+def test_the_plan_is_told_and_then_the_model_is_there(model, free):
+    free(3_000_000_000)
     said = Said()
     loaded = load(model, said)
     [(num_tasks, sentence)] = said.sentences
@@ -95,16 +98,18 @@ def test_the_plan_is_told_and_then_the_model_is_there(model, monkeypatch):
     [torch.OutOfMemoryError("CUDA out of memory."), RuntimeError("CUDA error: out of memory")],
 )
 @pytest.mark.parametrize("place", [(GpuWeights, "place"), (StepGraphs, "launch")])
-def test_memory_that_runs_out_while_loading_is_told_with_the_plan(model, monkeypatch, place, error):
+def test_memory_that_runs_out_while_loading_is_told_with_the_plan(
+    model, free, monkeypatch, place, error
+):
     """Another process may have taken it since the plan was made."""
-    monkeypatch.setattr(SmallDevice, "free_bytes", 3_000_000_000)
+    free(3_000_000_000)
     monkeypatch.setattr(*place, fail_with(error))
     with pytest.raises(NoSpaceError, match=r"ran out while .* of 3\.0 GB free; see in nvidia-smi"):
         load(model)
 
 
-def test_another_failure_while_loading_stays_what_it_is(model, monkeypatch):
-    monkeypatch.setattr(SmallDevice, "free_bytes", 3_000_000_000)
+def test_another_failure_while_loading_stays_what_it_is(model, free, monkeypatch):
+    free(3_000_000_000)
     monkeypatch.setattr(GpuWeights, "place", fail_with(RuntimeError("illegal address")))
     with pytest.raises(RuntimeError, match=r"^illegal address$"):
         load(model)
