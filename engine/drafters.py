@@ -47,7 +47,7 @@ class Drafters:
         if state.buffers.sync(request.workspace, request.open_buffers):
             state.edited.close()  # it comes again, behind them: the newest document is met first
         partial = prompt.partial.decode("utf-8", "replace")
-        with state.edited.completed(request, partial) as document:
+        with state.edited.completed(request, partial):
             lookup = TextLookup(pool, self._tokenizer.vocabulary.bytes_of, encode)
             first_draft = lookup.draft(
                 prompt.context_ids, prompt.partial, MAX_ROWS // 2, owed=bool(prompt.dropped)
@@ -55,7 +55,7 @@ class Drafters:
             learning = self._learning
             learned = LearnedState(pool, self._recycler, learning.tables, learning.budget)
             context = self.context(prompt)
-            yield LookaheadDrafter(request.lookahead, learned, context, document, first_draft)
+            yield LookaheadDrafter(request.lookahead, learned, context, first_draft)
 
     def remember(
         self,

@@ -87,7 +87,7 @@ class Oracle:
 
     def _play(self, item: _Encoded, tables: AcceptanceTables, score: OracleScore) -> int:
         """Write the target step by step; return its tokens."""
-        document = self._pool.add(item.head, Source.EDITED_FILE)
+        self._pool.add(item.head, Source.EDITED_FILE)
         written, played = list(item.head), 0
         while played < len(item.target):
             began = time.perf_counter()
@@ -97,7 +97,7 @@ class Oracle:
             emitted = item.target[played : played + int(accepted.sum()) + 1]
             tables.update(draft, accepted)
             grown = emitted if played else self._resewn(item, emitted)
-            self._pool.extend(document, grown)
+            self._pool.extend(grown)
             written += grown
             score.count(draft, accepted, micros, is_first=played == 0)
             played += len(emitted)

@@ -31,7 +31,7 @@ _VOCABULARY = 152_064  # Qwen's: the pool keeps an entry for each token that exi
 _TRAINED_VOCABULARY = 8192
 _TRAINING_CHARS, _TEXT_CHARS = 1_000_000, 6_000_000
 _DOCUMENT_LINES = 400
-_SLACK = 1 << 16  # slots for separators and edits
+_SLACK = 1 << 16  # slots for separators and the file that is typed in
 # How Qwen's tokenizer splits text before it merges.
 _SPLIT = r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 
@@ -73,8 +73,8 @@ def measure_pool(num_tokens: int = POOL_TOKENS) -> PoolFigures:
     encode = _encoder(text[:_TRAINING_CHARS])
     lines = text.splitlines(keepends=True)
     ids = [np.array(encode(line), np.int32) for line in lines]
-    pool = NgramPool(num_tokens + num_tokens // 16 + _SLACK, _VOCABULARY, budgets={})
-    pool.add(ids[0], Source.REPOSITORY)
+    pool = NgramPool(num_tokens + num_tokens // 16 + _SLACK, _VOCABULARY)
+    pool.add(ids[0], Source.OPEN_BUFFER)
     pool.draft(ids[0], TREE_NODES)  # compiled by now
     tokens, build_s = _fill(pool, ids, num_tokens, rng)
     size = pool.memory_bytes
@@ -127,7 +127,7 @@ def _fill(
     while tokens < num_tokens:
         chosen = rng.integers(0, len(lines), _DOCUMENT_LINES)
         content = np.concatenate([lines[line] for line in chosen])[: num_tokens - tokens]
-        seconds += sum(_time([partial(pool.add, content, Source.REPOSITORY)]))
+        seconds += sum(_time([partial(pool.add, content, Source.OPEN_BUFFER)]))
         tokens += content.size
     return tokens, seconds
 

@@ -1,13 +1,13 @@
-"""The file that is typed in, as two documents of the pool: what stands before the cursor and behind.
+"""The file that is typed in, in the pool: what stands before the cursor and behind.
 
-They stay from one request to the next and are edited where their texts changed, so a key costs a
-few lines, however long the file. The line at the cursor, of which each key makes other tokens, is
-added for one completion at a time, as are the tokens that are generated behind it.
+It stays from one request to the next and is tokenised only where it changed, so a key costs a few
+lines, however long the file. The text near before the cursor, of which each key makes other tokens,
+is added for one completion at a time, as are the tokens that are generated behind it.
 """
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from typing import NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -18,15 +18,8 @@ from engine.request import CompletionRequest
 
 _BEFORE_CHARS, _BEHIND_CHARS = 1_000_000, 500_000  # of the file, around the cursor
 _STEP_CHARS = 100_000  # in which the beginning of what is held moves on in a larger file
-_LINE_CHARS = 4096  # of a line; what is before counts as finished
-_NEAR_TOKENS = 1024
-
-
-class _Side(NamedTuple):
-    """A text on one side of the cursor and its document."""
-
-    text: TokenisedText
-    document: DocumentId
+_NEAR_CHARS = 2048  # the near text has one to two times as many, wherever its lines end
+_Part = Literal["before", "near", "behind"]
 
 
 class EditedFile:
@@ -37,64 +30,54 @@ class EditedFile:
         self._pool = pool
         self._encode = encode
         self._workspace = self._path = ""
-        self._sides: dict[Source, _Side] = {}
+        self._texts: dict[_Part, TokenisedText] = {}
+        self._documents: dict[_Part, DocumentId] = {}
 
     @contextmanager
-    def completed(self, request: CompletionRequest, unsettled: str) -> Iterator[DocumentId]:
-        """Hold the file for a completion; generated tokens may follow the document.
+    def completed(self, request: CompletionRequest, unsettled: str) -> Iterator[None]:
+        """Hold the file for a completion; generated tokens may follow it.
 
-        It ends at the cursor, without `unsettled`, the text before the cursor whose tokens may
-        still change. All that is done to the pool meanwhile is undone at the end.
+        The newest document ends at the cursor, without `unsettled`, the text before the cursor
+        whose tokens may still change. All that is added to the pool meanwhile is taken back.
         """
         prefix = request.prefix
-        line_start = prefix.rfind("\n") + 1
-        line_start += (len(prefix) - line_start) // _LINE_CHARS * _LINE_CHARS
-        beyond = max(0, line_start - _BEFORE_CHARS)
+        near = max(0, len(prefix) // _NEAR_CHARS - 1) * _NEAR_CHARS
+        beyond = max(0, near - _BEFORE_CHARS)
         start = -(-beyond // _STEP_CHARS) * _STEP_CHARS
         if (request.workspace, request.path) != (self._workspace, self._path):
             self.close()
         self._workspace, self._path = request.workspace, request.path
-        self._hold(Source.SUFFIX, request.suffix[:_BEHIND_CHARS])
-        self._hold(Source.EDITED_FILE, prefix[start:line_start])
+        self._hold("behind", Source.SUFFIX, request.suffix[:_BEHIND_CHARS])
+        self._hold("before", Source.EDITED_FILE, prefix[start:near])
         with self._pool.savepoint():
-            self._append(prefix[line_start:].removesuffix(unsettled))
-            yield self._sides[Source.EDITED_FILE].document
+            tokens = self._tokens("near", prefix[near:].removesuffix(unsettled))
+            with suppress(PoolFullError):  # drafting loses a little, decoding nothing
+                self._pool.add(tokens, Source.EDITED_FILE, self._path)
+            yield
 
     def close(self) -> None:
         """Forget the file."""
-        for side in self._sides.values():
-            self._pool.remove(side.document)
-        self._sides.clear()
+        for document in self._documents.values():
+            self._pool.remove(document)
+        self._documents.clear()
+        self._texts.clear()
 
     def forget(self, workspace: str, paths: Collection[str]) -> None:
         """Forget the file if it is one of these."""
         if self._workspace == workspace and self._path in paths:
             self.close()
 
-    def _hold(self, source: Source, text: str) -> None:
-        """Make a document equal to a text."""
-        if source not in self._sides:
-            tokenised = TokenisedText(text, self._encode)
-            document = self._pool.add(tokenised.token_ids, source, self._path)
-            self._sides[source] = _Side(tokenised, document)
-            return
-        tokenised, document = self._sides[source]
-        if tokenised.text != text:
-            try:
-                self._pool.edit(document, *tokenised.become(text))
-            except Exception:
-                self.close()  # it is not what the text says
-                raise
+    def _hold(self, part: _Part, source: Source, text: str) -> None:
+        """Have a document of a text: the former one, or a new one where the text changed."""
+        if part in self._documents:
+            if self._texts[part].text == text:
+                return
+            self._pool.remove(self._documents.pop(part))
+        self._documents[part] = self._pool.add(self._tokens(part, text), source, self._path)
 
-    def _append(self, line: str) -> None:
-        """Let the line at the cursor follow the text before it.
-
-        What is near is written once more: the pool meets its newest text first. A full pool is
-        left as it is: drafting loses a little, decoding nothing.
-        """
-        document = self._sides[Source.EDITED_FILE].document
-        near = self._pool.tail(document, _NEAR_TOKENS)
-        ids = np.concatenate([near, np.array(self._encode(line), np.int32)])
-        end = self._pool.length_of(document)
-        with suppress(PoolFullError):
-            self._pool.edit(document, end - near.size, end, ids)
+    def _tokens(self, part: _Part, text: str) -> np.ndarray:
+        if part in self._texts:
+            self._texts[part].become(text)
+        else:
+            self._texts[part] = TokenisedText(text, self._encode)
+        return self._texts[part].token_ids

@@ -9,7 +9,7 @@ from engine.config import Lookahead
 from engine.drafting.acceptance import AcceptanceTables
 from engine.drafting.budget import Budget
 from engine.drafting.drafter import VerifiedStep
-from engine.drafting.pool import DocumentId, NgramPool
+from engine.drafting.pool import NgramPool
 from engine.drafting.recycler import Recycler
 from engine.drafting.tree import EMPTY_DRAFT, Draft, DraftTree, Source
 from engine.drafting.window import JacobiWindow
@@ -36,8 +36,9 @@ class LearnedState:
 class LookaheadDrafter:
     """Drafts for one completion from all that the engine knows.
 
-    `document` of the pool ends where the completion begins, and grows with it. `first_draft` is the
-    text lookup of the first step, where the cursor may stand inside a token.
+    The newest document of the pool ends where the completion begins; what is written follows it
+    until the savepoint ends. `first_draft` is the text lookup of the first step, where the cursor
+    may stand inside a token.
     """
 
     def __init__(
@@ -45,12 +46,10 @@ class LookaheadDrafter:
         lookahead: Lookahead,
         learned: LearnedState,
         context: Sequence[int],
-        document: DocumentId,
         first_draft: Draft = EMPTY_DRAFT,
     ) -> None:
         self._lookahead = lookahead
         self._learned = learned
-        self._document = document
         self._limits = _limits(lookahead)
         self._first_draft = first_draft
         self._window = _window(lookahead, learned, context)
@@ -79,7 +78,7 @@ class LookaheadDrafter:
             found = self._window.update(step.draft, output.chosen, len(output.path) - 1)
             for gram in found:
                 self._keep(gram)
-        learned.pool.extend(self._document, step.token_ids)
+        learned.pool.extend(step.token_ids)
 
     def calibrate(self, step: VerifiedStep) -> None:
         """Feed the tables and the budget."""

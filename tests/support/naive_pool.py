@@ -8,7 +8,7 @@ from engine.drafting.pool import DocumentId
 
 @dataclass
 class NaivePool:
-    """Documents by id. Only what drafting may see is kept, so an edit is a slice assignment."""
+    """Documents by id. Only what drafting may see is kept."""
 
     documents: dict[DocumentId, list[int]] = field(default_factory=dict)
 

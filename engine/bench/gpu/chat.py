@@ -162,8 +162,8 @@ class _Speaker:
     def _drafter(self, prompt: Sequence[int]) -> Drafter:
         if self._lookahead.mode == "off":
             return NoDrafts()
-        document = self._learned.pool.add(prompt, Source.EDITED_FILE)
-        return LookaheadDrafter(self._lookahead, self._learned, prompt, document)
+        self._learned.pool.add(prompt, Source.EDITED_FILE)
+        return LookaheadDrafter(self._lookahead, self._learned, prompt)
 
     def _cut(self, token_ids: Sequence[int]) -> tuple[int, ...]:
         """Leave out what a step wrote behind an end of text."""

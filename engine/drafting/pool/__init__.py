@@ -1,9 +1,8 @@
-"""An editable n-gram pool: all text known to the engine, indexed to draft what comes next.
+"""An n-gram pool: all text known to the engine, indexed to draft what comes next.
 
 It knows token ids and sources, nothing of text, files, models or torch.
 """
 
-from engine.drafting.pool.documents import DocumentId
-from engine.drafting.pool.ngram_pool import NgramPool, PoolFullError
+from engine.drafting.pool.ngram_pool import DocumentId, NgramPool, PoolFullError
 
 __all__ = ["DocumentId", "NgramPool", "PoolFullError"]

@@ -1,10 +1,7 @@
 """The log's kernels: tokens in a row, chained to the previous occurrence of the same n-gram.
 
-A slot of the log holds a token (0 and up), a separator (-1) that equals no token, or a reference
--(p + 2): the token of this place stands in slot p. References sew an edited document together, so
-a walk over its text forwards or backwards meets what a reader of the document would meet.
-
-Slot 0 is a separator and every document begins with one: walks need no other left edge.
+A slot of the log holds a token (0 and up) or a separator (-1) that equals no token. Slot 0 is a
+separator and every document begins with one: walks need no other left edge.
 """
 
 from typing import NamedTuple
@@ -18,7 +15,7 @@ SHORT_CHAIN = 24  # likewise, of matches shorter than ORDER
 PATIENCE = 512  # slots looked at per chain, dead ones included
 MATCH = 32  # longest match told apart
 CONTEXT = 64  # tokens of a context that are looked at
-BASE = 4.0  # an occurrence weighs BASE ** (length of its match) times its source's prior
+BASE = 4.0  # an occurrence weighs BASE ** (length of its match)
 SATURATED = 20  # longer matches weigh no more
 _POWERS = BASE ** np.arange(SATURATED + 1)
 CERTAIN = 8  # with an exact match this long, nothing else is looked for
@@ -54,14 +51,6 @@ class Links(NamedTuple):
 
 
 @njit(cache=True)
-def resolve(tokens, slot):
-    """Follow references to the slot that holds the token, or a separator."""
-    while tokens[slot] < SEPARATOR:
-        slot = -(tokens[slot] + 2)
-    return slot
-
-
-@njit(cache=True)
 def mix(h, token):
     """One more token into a hash."""
     h = (h ^ np.uint64(token + 1)) * np.uint64(0x9E3779B97F4A7C15)
@@ -73,24 +62,10 @@ def hash_before(tokens, slot, size):
     """Hash of the four tokens that end at `slot`, below `size`, a power of two; -1 if fewer."""
     h = np.uint64(0)
     for _ in range(ORDER):
-        slot = resolve(tokens, slot)
-        if tokens[slot] < 0:
+        if slot < 0 or tokens[slot] < 0:
             return np.int64(-1)
         h = mix(h, tokens[slot])
         slot -= 1
-    return np.int64(h & np.uint64(size - 1))
-
-
-@njit(cache=True)
-def hash_context(context, size):
-    """Hash of the last four tokens of a context, as `hash_before` has it; -1 if fewer."""
-    if context.size < ORDER:
-        return np.int64(-1)
-    h = np.uint64(0)
-    for k in range(ORDER):
-        if context[context.size - 1 - k] < 0:
-            return np.int64(-1)
-        h = mix(h, context[context.size - 1 - k])
     return np.int64(h & np.uint64(size - 1))
 
 
@@ -99,7 +74,7 @@ def append(tokens, sources, links, length, ids, source):
     """Write `ids` behind `length` and chain them; return the new length."""
     for token in ids:
         tokens[length] = token
-        sources[length] = source if token >= 0 else 0
+        sources[length] = source
         _chain(tokens, links, length)
         length += 1
     return length
@@ -108,7 +83,7 @@ def append(tokens, sources, links, length, ids, source):
 @njit(cache=True)
 def _chain(tokens, links, slot):
     links.before1[slot] = links.before4[slot] = -1
-    token = tokens[resolve(tokens, slot)]
+    token = tokens[slot]
     if token < 0:
         return
     links.before1[slot] = links.head1[token]
@@ -123,7 +98,7 @@ def _chain(tokens, links, slot):
 def pop(tokens, links, length, kept):
     """Unchain the slots from `kept` on, newest first: the heads are as they were at `kept`."""
     for slot in range(length - 1, kept - 1, -1):
-        token = tokens[resolve(tokens, slot)]
+        token = tokens[slot]
         if token < 0:
             continue
         links.head1[token] = links.before1[slot]
@@ -134,12 +109,9 @@ def pop(tokens, links, length, kept):
 
 @njit(cache=True)
 def step(tokens, length, slot):
-    """The slot behind `slot` as a reader of the document sees it, or -1 at its end."""
+    """The slot behind `slot`, or -1 at the document's end."""
     slot += 1
-    if slot >= length:
-        return -1
-    slot = resolve(tokens, slot)
-    return slot if tokens[slot] >= 0 else -1
+    return slot if slot < length and tokens[slot] >= 0 else -1
 
 
 @njit(cache=True)
@@ -147,10 +119,8 @@ def match_length(tokens, slot, context):
     """How many tokens before and at `slot` equal the end of `context`, at most MATCH."""
     most = min(MATCH, context.size)
     for match in range(most):
-        slot = resolve(tokens, slot)
-        if tokens[slot] != context[context.size - 1 - match]:
+        if tokens[slot - match] != context[context.size - 1 - match]:
             return match
-        slot -= 1
     return most
 
 
@@ -165,7 +135,7 @@ def keep(found, count, slot, length, weight, source, kind):
 
 @njit(cache=True)
 def follow(
-    tokens, sources, before, slot, length, context, least, most, priors, chain, found, count
+    tokens, sources, before, slot, length, context, least, most, chain, found, count
 ):  # fmt: skip
     """Walk one chain; keep the slots behind matches of `least` to `most` tokens that are alive.
 
@@ -178,29 +148,29 @@ def follow(
         if start < length and sources[start] > 0:
             match = match_length(tokens, slot, context)
             if least <= match <= most:
-                weight = _POWERS[min(match, SATURATED)] * priors[sources[start]]
+                weight = _POWERS[min(match, SATURATED)]
                 count = keep(found, count, start, match, weight, sources[start], EXACT)
         slot = before[slot]
     return count
 
 
 @njit(cache=True)
-def occurrences(tokens, sources, links, length, context, priors, found, count):
+def occurrences(tokens, sources, links, length, context, found, count):
     """Keep the slots that follow the end of `context` elsewhere, at most twice CHAIN.
 
     Matches of four tokens and more come first, then shorter ones, either newest first.
     """
     last, longest = context[context.size - 1], MATCH
-    h = hash_context(context, links.head4.size)
+    h = hash_before(context, context.size - 1, links.head4.size)
     if h >= 0:
         longest = ORDER - 1
         count = follow(
             tokens, sources, links.before4, links.head4[h], length, context, ORDER, MATCH,
-            priors, CHAIN, found, count,
+            CHAIN, found, count,
         )  # fmt: skip
     return follow(
         tokens, sources, links.before1, links.head1[last], length, context, 1, longest,
-        priors, SHORT_CHAIN, found, count,
+        SHORT_CHAIN, found, count,
     )  # fmt: skip
 
 
@@ -214,7 +184,7 @@ def find_anchors(tokens, sources, links, length, context, anchors):
     count = 0
     for gap in range(1, min(REACH, context.size - ORDER) + 1):
         followed, departed = context[: context.size - gap], context[context.size - gap]
-        slot = links.head4[hash_context(followed, links.head4.size)]
+        slot = links.head4[hash_before(followed, followed.size - 1, links.head4.size)]
         patience = ANCHOR_CHAIN
         while slot >= 0 and patience > 0:
             start = slot + 1
@@ -234,7 +204,7 @@ def find_anchors(tokens, sources, links, length, context, anchors):
 
 
 @njit(cache=True)
-def realign(tokens, sources, links, length, context, priors, found, count):
+def realign(tokens, sources, links, length, context, found, count):
     """Look for the context's last token where text that it followed until lately goes on.
 
     An edit replaces a few tokens and goes on as before; the place where it does counts as a longer
@@ -251,7 +221,7 @@ def realign(tokens, sources, links, length, context, priors, found, count):
             if tokens[slot] == last and start < length and sources[start] > 0:
                 match = match_length(tokens, slot, context)
                 merit = min(match + (before - abs(offset - gap)) / 2, SATURATED)
-                weight = BASE**merit * priors[sources[start]]
+                weight = BASE**merit
                 place = _place(found, count, start)
                 if place == count or weight > found[place].weight:
                     keep(found, place, start, match, weight, sources[start], REALIGNED)
@@ -270,35 +240,35 @@ def _place(found, count, slot):
 
 
 @njit(cache=True)
-def skip(tokens, sources, links, length, context, skipped, priors, found, count):
+def skip(tokens, sources, links, length, context, skipped, found, count):
     """Keep what follows the context without its last tokens, as if others stood in their place."""
     shorter = context[: context.size - skipped]
-    end = occurrences(tokens, sources, links, length, shorter, priors, found, count)
+    end = occurrences(tokens, sources, links, length, shorter, found, count)
     for i in range(count, end):
         slot = found[i].slot
         for _ in range(skipped):
             slot = step(tokens, length, slot) if slot >= 0 else -1
         if slot >= 0 and sources[slot] > 0:
             merit = min(found[i].length, SATURATED) - 2 * skipped
-            weight = BASE**merit * priors[sources[slot]]
+            weight = BASE**merit
             count = keep(found, count, slot, found[i].length, weight, sources[slot], SKIPPED)
     return count
 
 
 @njit(cache=True)
-def gather(tokens, sources, links, length, context, priors, found):
+def gather(tokens, sources, links, length, context, found):
     """Collect the slots that may continue `context` int32; return their number."""
     last = context.size - 1
     if last < 0 or not 0 <= context[last] < links.head1.size:
         return 0
-    count = occurrences(tokens, sources, links, length, context, priors, found, 0)
+    count = occurrences(tokens, sources, links, length, context, found, 0)
     longest = 0
     for i in range(count):
         longest = max(longest, found[i].length)
     if longest < CERTAIN:
-        count = realign(tokens, sources, links, length, context, priors, found, count)
+        count = realign(tokens, sources, links, length, context, found, count)
         for skipped in range(1, min(SKIPS, last) + 1):
             count = skip(
-                tokens, sources, links, length, context, skipped, priors, found, count
+                tokens, sources, links, length, context, skipped, found, count
             )  # fmt: skip
     return count

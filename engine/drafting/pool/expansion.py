@@ -59,19 +59,17 @@ def key_of(tokens, slot, occurrence):
 
 @njit(cache=True, inline="always")
 def step(tokens, length, slot):
-    """The slot behind `slot` as a reader of the document sees it, or -1 at its end.
+    """The slot behind `slot`, or -1 at the document's end.
 
     As chains.step, but numba's cache does not see changes of another file's kernels.
     """
     slot += 1
-    while 0 < slot < length and tokens[slot] < -1:
-        slot = -(tokens[slot] + 2)
     return slot if 0 < slot < length and tokens[slot] >= 0 else -1
 
 
 @njit(cache=True)
 def read(tokens, length, slots, out):
-    """Write the tokens from each slot on, as a reader sees them, into a row of `out`; -1 behind."""
+    """Write the tokens from each slot on into a row of `out`; -1 behind."""
     out[:] = -1
     for row in range(len(slots)):
         slot, column = slots[row], 0

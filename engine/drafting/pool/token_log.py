@@ -21,12 +21,10 @@ from engine.drafting.pool.chains import (
     gather,
     pop,
 )
-from engine.drafting.pool.documents import Piece
 from engine.drafting.pool.expansion import MAX_NODES, NODE, PENDING, expand, read
 from engine.drafting.tree import Draft
 
 MIN_HEAD_BITS, MAX_HEAD_BITS = 12, 22
-_NOTHING = np.empty(0, np.int32)
 
 
 class Continuation(NamedTuple):
@@ -42,11 +40,6 @@ class Continuation(NamedTuple):
         """As if the match were longer by some tokens, which agree by their text."""
         match = min(self.match + num_tokens, MATCH)
         return self._replace(match=match, weight=self.weight * BASE**num_tokens)
-
-
-def reference(slot: int) -> int:
-    """Content of a slot whose token stands in `slot`."""
-    return -(slot + 2)
 
 
 class TokenLog:
@@ -90,26 +83,22 @@ class TokenLog:
         self.write([SEPARATOR], 0)
 
     def write(self, ids: np.ndarray | list[int], source: int) -> int:
-        """Append tokens, separators or references; return the first one's slot."""
+        """Append tokens or separators; return the first one's slot."""
         start = self.length
         content = np.asarray(ids, np.int32)
         # A plain int: numba takes 0.3 ms to look at an enum.
         self.length = append(self.tokens, self.sources, self._links, start, content, int(source))
         return start
 
-    def content(self, pieces: Sequence[Piece]) -> np.ndarray:
-        """The tokens of pieces, int32."""
-        return np.concatenate([_NOTHING, *(self.tokens[low:high] for low, high in pieces)])
-
     def take_back(self, kept: int) -> None:
-        """Undo writes down to length `kept`; slots must hold what they held when written."""
+        """Undo writes down to length `kept`."""
         pop(self.tokens, self._links, self.length, kept)
         self.length = kept
 
-    def find(self, context: np.ndarray, priors: np.ndarray) -> int:
+    def find(self, context: np.ndarray) -> int:
         """Note where `context` int32 may continue; return the number of places."""
         count: int = gather(
-            self.tokens, self.sources, self._links, self.length, context, priors, self._found
+            self.tokens, self.sources, self._links, self.length, context, self._found
         )
         return count
 

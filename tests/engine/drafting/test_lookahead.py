@@ -94,10 +94,10 @@ def test_a_window_opens_only_where_w_n_and_g_ask_for_it():
         AcceptanceTables({name: AcceptanceTable(prior) for name, prior in priors.items()}),
         Budget(StepCost({1: 1.0, 128: 1.0})),  # rows are free
     )
-    document = pool.add([5, 6, 7, 5], Source.EDITED_FILE)
+    pool.add([5, 6, 7, 5], Source.EDITED_FILE)
 
     def sources(lookahead):
-        drafter = LookaheadDrafter(Lookahead.parse(lookahead), learned, [5, 6, 7, 5], document)
+        drafter = LookaheadDrafter(Lookahead.parse(lookahead), learned, [5, 6, 7, 5])
         return set(drafter.draft([5, 6, 7, 5], UNCONSTRAINED, 20).sources.tolist())
 
     assert sources("auto") == {Source.EDITED_FILE}

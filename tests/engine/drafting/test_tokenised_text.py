@@ -57,13 +57,10 @@ def edited(text, share, other, new):
 def test_tokens_after_any_edits_are_those_of_the_whole_text(splitting, text, changes):
     encode = encoder(splitting)
     tokenised = TokenisedText(text, encode)
-    tokens = tokenised.token_ids.tolist()
     for change in changes:
         text = edited(text, *change)
-        start, end, ids = tokenised.become(text)
-        tokens[start:end] = ids.tolist()
+        tokenised.become(text)
         assert tokenised.text == text
-        assert tokens == encode(text)
         assert tokenised.token_ids.tolist() == encode(text)
 
 
@@ -89,7 +86,7 @@ def test_blocks_are_the_text_cut_before_lines_that_are_not_blank(text):
     assert all(block.endswith("\n") for block in blocks[:-1])
 
 
-def test_a_keystroke_tokenises_few_lines_and_changes_few_tokens(splitting):
+def test_a_keystroke_tokenises_few_lines(splitting):
     asked = []
 
     def encode(text):
@@ -99,9 +96,7 @@ def test_a_keystroke_tokenises_few_lines_and_changes_few_tokens(splitting):
     text = "def f(x):\n    return x\n\n" * 200
     tokenised = TokenisedText(text, encode)
     asked.clear()
-    start, end, ids = tokenised.become(text[:2020] + "x" + text[2020:])
-    assert end - start <= 3
-    assert len(ids) <= 3
+    tokenised.become(text[:2020] + "x" + text[2020:])
     assert sum(asked) < 100
 
 

@@ -5,11 +5,12 @@ from contextlib import ExitStack
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.drafting.pool import NgramPool, PoolFullError
 from engine.drafting.pool.chains import SHORT_CHAIN
+from engine.drafting.pool.ngram_pool import MOST_REMEMBERED
 from engine.drafting.tree import Source
 from tests.support.naive_pool import NaivePool
 
@@ -19,9 +20,14 @@ texts = st.lists(st.integers(0, VOCABULARY - 1), max_size=12)
 operations = st.lists(
     st.one_of(
         st.tuples(st.just("add"), texts),
-        st.tuples(st.just("edit"), st.floats(0, 1), st.floats(0, 1), st.floats(0, 1), texts),
         st.tuples(st.just("remove"), st.floats(0, 1)),
-        st.tuples(st.just("extend"), st.floats(0, 1), texts),
+    ),
+    max_size=8,
+)
+additions = st.lists(
+    st.one_of(
+        st.tuples(st.just("add"), texts),
+        st.tuples(st.just("write"), texts, st.lists(texts, max_size=3)),
     ),
     max_size=8,
 )
@@ -39,28 +45,21 @@ class Twins:
         if name == "add":
             document = self.pool.add(arguments[0], Source.OPEN_BUFFER)
             self.naive.documents[document] = list(arguments[0])
-        elif name == "extend" and self.naive.documents:
-            document = self._document(arguments[0])
-            self.pool.extend(document, arguments[1])
-            self.naive.documents[document] += arguments[1]
+        elif name == "write":
+            document = self.pool.add(arguments[0], Source.EDITED_FILE)
+            self.naive.documents[document] = sum(arguments[1], arguments[0])
+            for generated in arguments[1]:
+                self.pool.extend(generated)
         elif name == "remove" and self.naive.documents:
             document = self._document(arguments[0])
             self.pool.remove(document)
             del self.naive.documents[document]
-        elif name == "edit" and self.naive.documents:
-            document = self._document(arguments[0])
-            tokens = self.naive.documents[document]
-            start, end = sorted(round(share * len(tokens)) for share in arguments[1:3])
-            self.pool.edit(document, start, end, arguments[3])
-            tokens[start:end] = arguments[3]
 
     def _document(self, share):
         documents = list(self.naive.documents)
         return documents[min(int(share * len(documents)), len(documents) - 1)]
 
     def agree(self, context):
-        for document, tokens in self.naive.documents.items():
-            assert self.pool.tail(document, self.pool.length_of(document)).tolist() == tokens
         followers = self.naive.followers(context)
         expected = Counter(
             (match, self.naive.continuation(*place, 20)) for place, match in followers.items()
@@ -89,7 +88,6 @@ def drafts(pool, contexts):
 
 @settings(deadline=None, max_examples=200)
 @given(operations, texts)
-@example([("add", [0] * 7), ("add", [0] * 10), ("edit", 0.0, 0.0, 0.0, [0] * 10)], [0])
 def test_any_sequence_of_operations_equals_a_dictionary_that_does_the_same(sequence, context):
     twins = Twins()
     for operation in sequence:
@@ -98,16 +96,17 @@ def test_any_sequence_of_operations_equals_a_dictionary_that_does_the_same(seque
 
 
 @settings(deadline=None, max_examples=200)
-@given(operations, operations, st.lists(texts, min_size=1, max_size=3))
-def test_a_savepoint_undoes_appends_edits_and_removals(before, after, contexts):
+@given(operations, additions, operations, st.lists(texts, min_size=1, max_size=3))
+def test_a_savepoint_takes_back_what_was_added(before, during, after, contexts):
     twins = Twins()
     for operation in before:
         twins.apply(operation)
     naive, expected, size = twins.naive.snapshot(), drafts(twins.pool, contexts), len(twins.pool)
     with ExitStack() as savepoints:
-        for operation in after:
+        for operation in during:
             savepoints.enter_context(twins.pool.savepoint())
             twins.apply(operation)
+            twins.agree(contexts[0])
     twins.naive = naive
     assert drafts(twins.pool, contexts) == expected
     assert len(twins.pool) == size
@@ -117,8 +116,8 @@ def test_a_savepoint_undoes_appends_edits_and_removals(before, after, contexts):
 
 
 @settings(deadline=None, max_examples=100)
-@given(operations, operations, operations, texts)
-def test_an_inner_savepoint_undoes_only_what_was_done_in_it(before, outer, inner, context):
+@given(operations, additions, additions, texts)
+def test_an_inner_savepoint_takes_back_only_what_was_added_in_it(before, outer, inner, context):
     twins = Twins()
     for operation in before:
         twins.apply(operation)
@@ -181,8 +180,7 @@ def test_the_same_calls_give_the_same_drafts():
     for _ in range(2):
         pool = NgramPool(1000, VOCABULARY)
         for ids in operations:
-            pool.add(ids, Source.REPOSITORY)
-        pool.edit(pool.add(operations[0], Source.EDITED_FILE), 3, 9, operations[1])
+            pool.add(ids, Source.OPEN_BUFFER)
         results.append(drafts(pool, operations))
     assert results[0] == results[1]
 
@@ -200,15 +198,6 @@ def test_the_longest_match_is_drafted_first():
     pool.add([1, 2, 3, 10], Source.OPEN_BUFFER)
     pool.add([9, 2, 3, 11], Source.OPEN_BUFFER)
     assert pool.draft([1, 2, 3], 1).tokens.tolist() == [10]
-
-
-def test_a_source_with_a_lower_prior_comes_second():
-    pool = NgramPool(100, 20)
-    pool.add([1, 2, 10], Source.REPOSITORY)
-    pool.add([1, 2, 11], Source.OPEN_BUFFER)
-    pool.add([1, 2, 12], Source.REPOSITORY)
-    draft = pool.draft([1, 2], 1)
-    assert (draft.tokens.tolist(), draft.sources.tolist()) == ([11], [Source.OPEN_BUFFER])
 
 
 def test_an_occurrence_that_the_chains_hash_alike_is_compared_token_by_token():
@@ -239,57 +228,11 @@ def test_a_new_token_is_passed_over():
     assert paths(pool.draft([1, 2, 40], 2)) == [(3,), (3, 4)]
 
 
-def test_deleted_text_is_not_drafted():
-    pool = NgramPool(300, 50)
-    document = pool.add(range(30), Source.OPEN_BUFFER)
-    pool.edit(document, 3, 6, [40])
-    assert (3,) not in paths(pool.draft([1, 2], 40))
-    assert pool.draft([1, 2], 1).tokens.tolist() == [40]
-
-
-def test_the_oldest_documents_of_a_source_go_when_its_budget_is_spent():
-    pool = NgramPool(300, 50, budgets={Source.REPOSITORY: 6})
-    for token in (10, 20, 30):
-        pool.add([1, token, token + 1], Source.REPOSITORY)
-    drafted = set(pool.draft([1], 9).tokens.tolist())
-    assert {20, 30} <= drafted
-    assert 10 not in drafted
-
-
-def test_a_full_pool_throws_out_what_is_drafted_least():
-    pool = NgramPool(100, 50)
-    keep = pool.add([1, 2, 3] * 10, Source.OPEN_BUFFER)
-    for _ in range(5):
-        pool.add([4, 5, 6] * 10, Source.REPOSITORY)
-    assert pool.length_of(keep) == 30
-    assert pool.draft([4], 1).tokens.tolist() == [5]
-
-
 def test_a_text_that_cannot_fit_is_refused():
     pool = NgramPool(100, 50)
     pool.add([1] * 60, Source.OPEN_BUFFER)
     with pytest.raises(PoolFullError, match="do not fit"):
         pool.add([1] * 60, Source.OPEN_BUFFER)
-
-
-def test_generated_tokens_beyond_the_capacity_are_ignored():
-    pool = NgramPool(100, 50)
-    document = pool.add([1] * 50, Source.EDITED_FILE)
-    with pool.savepoint():
-        for _ in range(10):
-            pool.extend(document, [2] * 20)
-    assert pool.tail(document, 3).tolist() == [1, 1, 1]
-
-
-def test_the_tail_is_the_end_of_a_document():
-    pool = NgramPool(100, 50)
-    first = pool.add([1, 2, 3], Source.OPEN_BUFFER)
-    second = pool.add([4, 5], Source.EDITED_FILE)
-    pool.edit(first, 0, 1, [9])
-    pool.extend(second, [6])
-    assert pool.tail(second, 2).tolist() == [5, 6]
-    assert pool.tail(second, 9).tolist() == [4, 5, 6]
-    assert pool.tail(first, 9).tolist() == [9, 2, 3]
 
 
 @pytest.mark.parametrize("ids", [[50], [-1]])
@@ -305,16 +248,6 @@ def test_a_context_of_unknown_tokens_drafts_nothing():
         assert len(pool.draft(context, 8).tokens) == 0
 
 
-def test_what_is_not_there_cannot_be_edited():
-    pool = NgramPool(100, 50)
-    document = pool.add([1, 2], Source.OPEN_BUFFER)
-    with pytest.raises(ValueError, match="1 to 3 is no range of 2 tokens"):
-        pool.edit(document, 1, 3, [])
-    pool.remove(document)
-    with pytest.raises(ValueError, match="no document"):
-        pool.edit(document, 0, 0, [1])
-
-
 def test_an_open_savepoint_holds_up_compaction():
     pool = NgramPool(100, 50)
     with pool.savepoint(), pytest.raises(ValueError, match="open savepoint"):
@@ -322,12 +255,61 @@ def test_an_open_savepoint_holds_up_compaction():
     pool.compact()
 
 
-def test_an_edited_pool_is_wasteful_until_it_is_compacted():
+def test_removed_text_is_not_drafted():
+    pool = NgramPool(300, 50)
+    pool.add([1, 2, 40], Source.OPEN_BUFFER)
+    pool.remove(pool.add(range(30), Source.OPEN_BUFFER))
+    assert paths(pool.draft([1, 2], 40)) == [(40,)]
+
+
+def test_what_is_removed_in_a_savepoint_stays_so():
+    pool = NgramPool(300, 50)
+    document = pool.add([1, 2, 3], Source.OPEN_BUFFER)
+    with pool.savepoint():
+        pool.add([1, 2, 4], Source.OPEN_BUFFER)
+        pool.remove(document)
+        assert paths(pool.draft([1, 2], 40)) == [(4,)]
+    assert not paths(pool.draft([1, 2], 40))
+
+
+def test_a_document_that_is_gone_cannot_be_removed():
+    pool = NgramPool(100, 50)
+    document = pool.add([1, 2], Source.OPEN_BUFFER)
+    pool.remove(document)
+    with pytest.raises(ValueError, match="no document"):
+        pool.remove(document)
+
+
+def test_the_oldest_completions_go_when_there_are_too_many():
+    pool = NgramPool(3 * MOST_REMEMBERED, 50)
+    for token in (10, 20, 30):
+        filling = [0] * (MOST_REMEMBERED // 2 - 3)
+        pool.add([1, token, token + 1, *filling], Source.PREVIOUS_COMPLETION)
+    drafted = set(pool.draft([1], 9).tokens.tolist())
+    assert {20, 30} <= drafted
+    assert 10 not in drafted
+
+
+def test_generated_tokens_beyond_the_capacity_are_ignored():
+    pool = NgramPool(100, 50)
+    with pool.savepoint():
+        pool.add([1] * 50, Source.EDITED_FILE)
+        for _ in range(10):
+            pool.extend([2] * 20)
+        assert len(pool) <= 100
+        assert paths(pool.draft([1, 2], 1)) == [(2,)]
+
+
+def test_generated_tokens_are_for_a_savepoint():
+    with pytest.raises(ValueError, match="savepoint"):
+        NgramPool(100, 50).extend([1])
+
+
+def test_a_pool_is_wasteful_until_it_is_compacted():
     pool = NgramPool(20_000, 50)
-    document = pool.add([1, 2, 3] * 10, Source.OPEN_BUFFER)
     found = [pool.wasteful]
-    for _ in range(600):
-        pool.edit(document, 10, 12, [4, 5])
+    for _ in range(200):
+        pool.remove(pool.add([1, 2, 3] * 10, Source.OPEN_BUFFER))
     found.append(pool.wasteful)
     pool.compact()
     found.append(pool.wasteful)
