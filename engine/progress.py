@@ -1,8 +1,10 @@
 """How far long tasks are. The terminal draws it; the engine knows no terminal."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
 
 
 class Progress(Protocol):
@@ -49,3 +51,11 @@ def shown(progress: Progress, task: str, total: int) -> Iterator[None]:
         yield
     finally:
         progress.end()
+
+
+def counted(progress: Progress, task: str, items: Sequence[T]) -> Iterator[T]:
+    """The items of a task, each counted as done once the next one is asked for."""
+    with shown(progress, task, len(items)):
+        for item in items:
+            yield item
+            progress.advance(1)

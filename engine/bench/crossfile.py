@@ -1,18 +1,17 @@
 """How much open files help: each task without any, and with those that a person would have open."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from rich.console import Group
 
-from engine.bench.decoding_options import DecodingOptions
-from engine.bench.measured import OnProgress
 from engine.bench.report import Setting, figure_table, plain
+from engine.bench.requests import request_for
 from engine.bench.scoring import CrossfileScore, crossfile_score, cut
-from engine.bench.task_sets import CrossfileTask
+from engine.bench.task_sets import CrossfileTask, grouped
 from engine.completer import Completer
-from engine.request import CompletionChunk, CompletionResult
+from engine.request import CompletionChunk, CompletionRequest, CompletionResult
 
 ARMS = ("none", "open_files")
 _CAPTION = (
@@ -63,26 +62,18 @@ class _Judged:
 
 
 def run_crossfile(
-    engine: Completer,
-    tasks: Sequence[CrossfileTask],
-    options: DecodingOptions,
-    on_progress: OnProgress,
+    engine: Completer, cases: Iterable[tuple[CrossfileTask, str]], decoding: CompletionRequest
 ) -> list[CrossfileRun]:
-    """Complete and score every task in both arms, one after the other."""
-    runs = []
-    for task in tasks:
-        for arm in ARMS:
-            runs.append(_run(engine, task, arm, options))
-            on_progress(len(runs), len(tasks) * len(ARMS))
-    return runs
+    """Complete and score tasks, each in an arm."""
+    return [_run(engine, task, arm, decoding) for task, arm in cases]
 
 
 def _run(
-    engine: Completer, task: CrossfileTask, arm: str, options: DecodingOptions
+    engine: Completer, task: CrossfileTask, arm: str, decoding: CompletionRequest
 ) -> CrossfileRun:
     judged = _Judged(task)
     shown = task if arm == "open_files" else replace(task, open_buffers=())
-    request = replace(options.request(shown), workspace=f"{task.id}\0{arm}")
+    request = replace(request_for(shown, decoding), workspace=f"{task.id}\0{arm}")
     result = engine.complete(request, on_chunk=judged.take, cancelled=lambda: judged.is_enough)
     score = crossfile_score(task, result.text)
     return CrossfileRun(task, arm, cut(task, result.text), result, score)
@@ -90,13 +81,10 @@ def _run(
 
 def crossfile_figures(runs: Sequence[CrossfileRun]) -> dict[str, dict[str, ArmFigures]]:
     """Figures by group, and within it by arm; a stratum of several kinds is also split by them."""
-    groups: dict[str, list[CrossfileRun]] = {}
-    for run in runs:
-        groups.setdefault(run.task.stratum, []).append(run)
-    for run in runs:
-        kinds = {one.task.kind for one in groups[run.task.stratum]}
-        if len(kinds) > 1:
-            groups.setdefault(f"- {run.task.kind}", []).append(run)
+    strata = grouped(runs, lambda run: run.task.stratum)
+    is_mixed = {name: len({run.task.kind for run in some}) > 1 for name, some in strata.items()}
+    mixed = [run for run in runs if is_mixed[run.task.stratum]]
+    groups = strata | grouped(mixed, lambda run: f"- {run.task.kind}")
     return {name: _by_arm(members) for name, members in groups.items()}
 
 

@@ -11,7 +11,8 @@ from typing import Self
 
 import numpy as np
 
-from engine.bench.measured import Measured
+from engine.bench.measured import Measured, PeerRun
+from engine.bench.task_sets import grouped
 from engine.request import CompletionStats
 
 
@@ -93,8 +94,11 @@ class SpeedFigures:
 def speed_figures(runs: Sequence[Measured]) -> SpeedFigures:
     """Sum up at least one run."""
     on = [run.on.stats for run in runs]
-    off = [run.off.stats for run in runs]
     steps = sum(stats.steps for stats in on)
+    accepted = Counter[str]()
+    for stats in on:
+        accepted.update(stats.accepted_by_source)
+    peers = dict.fromkeys(name for run in runs for name in run.peers)  # in their order
     return SpeedFigures(
         items=len(runs),
         identical=sum(run.is_identical for run in runs) / len(runs),
@@ -103,36 +107,31 @@ def speed_figures(runs: Sequence[Measured]) -> SpeedFigures:
         tokens_per_step=sum(stats.tokens for stats in on) / max(steps, 1),
         tokens_per_step_p50=percentile([s.tokens_per_step for s in on if s.steps], 50),
         rows_per_step=sum(stats.rows for stats in on) / max(steps, 1),
-        off=_speed(off),
+        off=_speed([run.off.stats for run in runs]),
         on=_speed(on),
         on_over_off=_on_over_off(runs),
         worst_group=_worst_group(runs),
-        accepted_by_source=_sum_of(stats.accepted_by_source for stats in on),
+        accepted_by_source=dict(accepted.most_common()),
         finish_reasons=dict(Counter(run.on.finish_reason.value for run in runs).most_common()),
         prompt_tokens_p50=percentile([stats.prompt_tokens for stats in on], 50),
-        prefill_ms_p50=_known_percentile([run.prefill_ms for run in runs], 50),
-        reading_ms_p50=_known_percentile([run.reading_ms for run in runs], 50),
-        peers={name: _peer_figures(runs, name) for name in _peer_names(runs)},
+        prefill_ms_p50=percentile([run.prefill_ms for run in runs], 50),
+        reading_ms_p50=percentile([run.reading_ms for run in runs], 50),
+        peers={name: _peer_figures(runs, name) for name in peers},
     )
 
 
-def percentile(values: Sequence[float], percent: float) -> float:
-    """Interpolated percentile; NaN of nothing."""
-    return float(np.percentile(values, percent)) if values else np.nan
+def percentile(values: Iterable[float | None], percent: float) -> float:
+    """Interpolated percentile of those that are known; NaN of nothing."""
+    known = [value for value in values if value is not None]
+    return float(np.percentile(known, percent)) if known else np.nan
 
 
-def _known_percentile(values: Sequence[float | None], percent: float) -> float:
-    return percentile([value for value in values if value is not None], percent)
-
-
-def _speed(stats: Sequence[CompletionStats]) -> Speed:
-    return Speed.of([one.tokens for one in stats], [one.decode_ms for one in stats])
+def _speed(runs: Sequence[CompletionStats] | Sequence[PeerRun]) -> Speed:
+    return Speed.of([run.tokens for run in runs], [run.decode_ms for run in runs])
 
 
 def _worst_group(runs: Sequence[Measured]) -> GroupRatio:
-    groups: dict[str, list[Measured]] = {}
-    for run in runs:
-        groups.setdefault(run.group, []).append(run)
+    groups = grouped(runs, lambda run: run.group)
     ratios = [GroupRatio(group, _on_over_off(some).of_totals) for group, some in groups.items()]
     return min(ratios, key=lambda worst: np.nan_to_num(worst.ratio, nan=np.inf))
 
@@ -145,21 +144,9 @@ def _on_over_off(runs: Sequence[Measured]) -> Ratio:
 def _peer_figures(runs: Sequence[Measured], name: str) -> PeerFigures:
     """Compare on the items that the peer was asked for."""
     asked = [run for run in runs if name in run.peers]
-    theirs = [run.peers[name] for run in asked]
-    speed = Speed.of([run.tokens for run in theirs], [run.decode_ms for run in theirs])
+    speed = _speed([run.peers[name] for run in asked])
     return PeerFigures(
         speed=speed,
         on_over_peer=_speed([run.on.stats for run in asked]).over(speed),
         off_over_peer=_speed([run.off.stats for run in asked]).over(speed),
     )
-
-
-def _peer_names(runs: Sequence[Measured]) -> list[str]:
-    return list(dict.fromkeys(name for run in runs for name in run.peers))
-
-
-def _sum_of(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for count in counts:
-        total.update(count)
-    return dict(total.most_common())

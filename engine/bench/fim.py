@@ -1,15 +1,15 @@
 """Scores fill-in-the-middle tasks, and measures their decoding on the way."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from rich.console import Group
 from rich.table import Table
 
-from engine.bench.decoding_options import DecodingOptions
 from engine.bench.figures import SpeedFigures, speed_figures
-from engine.bench.measured import WARM_UP, Bench, Measured, OnProgress
+from engine.bench.measured import Bench, Measured
 from engine.bench.report import (
     Setting,
     defects,
@@ -18,8 +18,10 @@ from engine.bench.report import (
     plain,
     speed_table,
 )
+from engine.bench.requests import request_for
 from engine.bench.scoring import Score, score
-from engine.bench.task_sets import FimTask
+from engine.bench.task_sets import FimTask, grouped
+from engine.request import CompletionRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,37 +44,22 @@ class FimFigures:
     speed: SpeedFigures
 
 
-@dataclass(frozen=True, slots=True)
-class FimReport:
-    """All runs, in the order of the tasks."""
-
-    runs: tuple[FimRun, ...]
-
-    @property
-    def languages(self) -> dict[str, FimFigures]:
-        """Figures by language."""
-        groups: dict[str, list[FimRun]] = {}
-        for run in self.runs:
-            groups.setdefault(run.task.language, []).append(run)
-        return {language: fim_figures(runs) for language, runs in groups.items()}
-
-
-def run_fim(
-    bench: Bench, tasks: Sequence[FimTask], options: DecodingOptions, on_progress: OnProgress
-) -> FimReport:
+def run_fim(bench: Bench, tasks: Iterable[FimTask], decoding: CompletionRequest) -> list[FimRun]:
     """Complete and score every task; the score is that of the text with lookahead."""
-    bench.engine.complete(WARM_UP)
-    runs = []
-    for number, task in enumerate(tasks):
-        measured = bench.measure(
-            task.id, task.language, options.request(task), off_first=number % 2 == 0
-        )
-        runs.append(FimRun(task, measured, score(task, measured.on.text)))
-        on_progress(number + 1, len(tasks))
-    return FimReport(tuple(runs))
+    ask = partial(request_for, decoding=decoding)
+    return [
+        FimRun(task, measured, score(task, measured.on.text))
+        for task, measured in bench.measure(tasks, ask, lambda task: task.language)
+    ]
 
 
-def fim_figures(runs: Sequence[FimRun]) -> FimFigures:
+def fim_figures(runs: Iterable[FimRun]) -> dict[str, FimFigures]:
+    """Figures by language."""
+    languages = grouped(runs, lambda run: run.task.language)
+    return {language: _figures(members) for language, members in languages.items()}
+
+
+def _figures(runs: Sequence[FimRun]) -> FimFigures:
     """Average at least one run."""
     scores = [run.score for run in runs]
     judged = [one.passed for one in scores if one.passed is not None]
@@ -85,20 +72,20 @@ def fim_figures(runs: Sequence[FimRun]) -> FimFigures:
     )
 
 
-def fim_json(report: FimReport, setting: Setting) -> dict[str, Any]:
+def fim_json(runs: Sequence[FimRun], setting: Setting) -> dict[str, Any]:
     """Figures by language, and what became of each task."""
-    tasks = [item_json(run.measured) | asdict(run.score) for run in report.runs]
-    return setting.as_json() | {"languages": plain(report.languages), "tasks": plain(tasks)}
+    tasks = [item_json(run.measured) | asdict(run.score) for run in runs]
+    return setting.as_json() | {"languages": plain(fim_figures(runs)), "tasks": plain(tasks)}
 
 
-def fim_tables(report: FimReport, setting: Setting) -> Group:
+def fim_tables(runs: Sequence[FimRun], setting: Setting) -> Group:
     """Scores by language, then speed and drafting."""
     scores = Table("language", "tasks", "pass@1", "exact match", "edit similarity", title="scores")
     parts: list[Table] = [scores]
-    for language, figures in report.languages.items():
+    for language, figures in fim_figures(runs).items():
         passed = "-" if figures.pass_at_1 is None else f"{figures.pass_at_1:.1%}"
         exact, similarity = f"{figures.exact_match:.1%}", f"{figures.edit_similarity:.1%}"
         scores.add_row(language, str(figures.tasks), passed, exact, similarity)
         parts += [speed_table(language, figures.speed), drafting_table(figures.speed)]
-    different = [run.measured.id for run in report.runs if not run.measured.is_identical]
+    different = [run.measured.id for run in runs if not run.measured.is_identical]
     return Group(*parts, setting.line, *defects(different))

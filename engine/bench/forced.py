@@ -4,49 +4,47 @@ Every step runs in full. Then rows that follow the target say what the target sa
 and acceptance are those of the set, also where the weights are random.
 """
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
 
-from engine.bench.decoding_options import DecodingOptions
-from engine.bench.measured import WARM_UP, Bench, Measured, OnProgress
+from engine.bench.measured import Bench, Measured
 from engine.bench.replay import ReplayReport
+from engine.bench.requests import request_for, without_rules
 from engine.bench.task_sets import ReplayItem
 from engine.engine import Engine
 from engine.learning import Learning
 from engine.model.causal_lm import CausalModel, Flight, StepInput, StepOutput
 from engine.model.loading.loaded_model import LoadedModel
-from engine.model.prompt import Prompt
 from engine.model.token_tree import TokenTree
 from engine.options import EngineOptions, wanted_model
 from engine.progress import Progress
-from engine.request import CompletionRequest, CompletionResult
+from engine.request import CompletionRequest
 
 
 @dataclass(slots=True)
 class Script:
-    """What the model is made to say: `target`, of which `said` tokens were said."""
+    """What the model is made to say: `target`, behind `start` tokens and one that is current."""
 
     target: Sequence[int] = ()
-    said: int = 0
+    start: int = 0
 
     def spoken(self, step: StepInput, output: StepOutput) -> StepOutput:
         """Let the target speak in a step, as far as its rows follow it.
 
         Others, and those at its end, say what the model says.
         """
-        target = np.array(self.target[self.said :], np.int64)
+        target = np.array(self.target[step.slot.length - self.start :], np.int64)
         if not len(target):
             return output
         path = followers(step.tree, target)
         chosen = output.chosen.copy()
         chosen[path[: len(target)]] = target[: len(path)]
-        self.said += len(path)
         return replace(output, chosen=chosen, path=path)
 
 
@@ -100,14 +98,6 @@ def _followers(token_ids: np.ndarray, parents: np.ndarray, target: np.ndarray) -
 
 
 @dataclass(frozen=True, slots=True)
-class ForcedReport:
-    """What became of the items, and those whose text is not the target's: each is a defect."""
-
-    replay: ReplayReport
-    inexact: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ForcedReplay:
     """An engine whose model says what `script` says. `encode` is its tokenizer's."""
 
@@ -115,58 +105,27 @@ class ForcedReplay:
     script: Script
     encode: Callable[[str], Sequence[int]]
 
-    def run(
-        self,
-        items: Sequence[ReplayItem],
-        options: DecodingOptions,
-        on_progress: OnProgress,
-        seconds: float = float("inf"),
-    ) -> ForcedReport:
-        """Measure items, off and on in alternating order, until there is no time for more."""
-        self.warm_up()
-        bench = Bench(self)
+    def run(self, items: Iterable[ReplayItem], decoding: CompletionRequest) -> ReplayReport:
+        """Measure items, off and on in alternating order; the report names inexact ones."""
         runs: dict[str, list[Measured]] = {}
-        inexact, end = [], time.monotonic() + seconds
-        for number, item in enumerate(items):
-            request = self.request(item, options)
-            run = bench.measure(item.id, item.package, request, off_first=number % 2 == 0)
+        inexact = []
+        ask = partial(self.request, decoding=decoding)
+        for item, run in Bench(self.engine).measure(items, ask, lambda item: item.package):
             runs.setdefault(item.kind, []).append(run)
             if not run.off.token_ids == run.on.token_ids == tuple(self.script.target):
                 inexact.append(item.id)
-            on_progress(number + 1, len(items))
-            if time.monotonic() > end:
-                break
-        return ForcedReport(ReplayReport(runs), tuple(inexact))
+        return ReplayReport(runs, inexact)
 
-    def warm_up(self) -> None:
-        """Complete what is no item, so that the first one finds all code compiled."""
-        self.script.target = ()
-        self.complete(WARM_UP)
-
-    def complete(self, request: CompletionRequest) -> CompletionResult:
-        """Complete, and let the script begin anew."""
-        self.script.said = 0
-        return self.engine.complete(request)
-
-    def forget_completions(self) -> None:
-        """Draft no longer from completions written before."""
-        self.engine.forget_completions()
-
-    def prompt(self, request: CompletionRequest) -> Prompt:
-        """Return the prompt that `complete` decodes from."""
-        return self.engine.prompt(request)
-
-    def request(self, item: ReplayItem, options: DecodingOptions) -> CompletionRequest:
+    def request(self, item: ReplayItem, decoding: CompletionRequest) -> CompletionRequest:
         """Make the item's target, behind what token healing took back, all that is said.
 
         No rule ends the completion before that.
         """
-        request = replace(options, stops_by_rules=False).request(item)
-        owed = self.engine.prompt(request).dropped.decode("utf-8", "replace")
-        self.script.target = self.encode(owed + item.target)
-        length = max(1, len(self.script.target))
-        stop = replace(request.stop, max_tokens=length, max_blank_lines=length)
-        return replace(request, stop=stop)
+        request = request_for(item, decoding)
+        prompt = self.engine.prompt(request)
+        self.script.start = len(prompt.ids) - 1
+        self.script.target = self.encode(prompt.dropped.decode("utf-8", "replace") + item.target)
+        return replace(request, stop=without_rules(max(1, len(self.script.target))))
 
 
 def forced_replay(

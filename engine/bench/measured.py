@@ -1,14 +1,16 @@
 """One request decoded with lookahead off, with lookahead on, and by the peers: what they took."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeVar
 
+from engine.bench.task_sets import FimTask, ReplayItem
 from engine.config import Lookahead, StopRules
 from engine.model.prompt import Prompt
 from engine.request import CompletionRequest, CompletionResult
 
-OnProgress = Callable[[int, int], None]  # how many are done, and of how many
+T = TypeVar("T", ReplayItem, FimTask)
+
 OFF = Lookahead(mode="off")
 _MIN_PEER_TOKENS = 2  # a peer's first token belongs to its prefill
 
@@ -50,17 +52,9 @@ class PeerRun:
         return self.decode_ms / self.tokens
 
 
-class Peer(Protocol):
-    """Another engine with the same weights."""
-
-    @property
-    def name(self) -> str:
-        """What to call it in reports."""
-        ...
-
-    def decode(self, prompt_ids: Sequence[int], num_tokens: int) -> PeerRun:
-        """Write `num_tokens` tokens greedily behind the prompt, whatever they are."""
-        ...
+# Another engine with the same weights: it writes so many tokens greedily behind the prompt's ids,
+# whatever they are.
+Peer = Callable[[Sequence[int], int], PeerRun]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,19 +104,22 @@ class Bench:
     """An engine and its peers, ready to be measured side by side."""
 
     engine: BenchedEngine
-    peers: Sequence[Peer] = ()
+    peers: Mapping[str, Peer] = field(default_factory=dict)  # by the names in reports
 
     def measure(
-        self, name: str, group: str, request: CompletionRequest, *, off_first: bool
-    ) -> Measured:
-        """Decode `request` with its lookahead, without, and by the peers.
+        self, items: Iterable[T], ask: Callable[[T], CompletionRequest], group: Callable[[T], str]
+    ) -> Iterator[tuple[T, Measured]]:
+        """Decode what `ask` wants of each item with its lookahead, without, and by the peers.
 
-        Callers alternate the order: the second of two runs finds warmer caches. A request whose
-        lookahead is off is decoded once.
+        The order alternates: the second of two runs finds warmer caches. A request whose lookahead
+        is off is decoded once.
         """
-        off, on = self._run_pair(request, off_first=off_first)
-        peers = self._ask_peers(request, on.stats.tokens)
-        return Measured(name, group, off, on, off_first, peers)
+        self.engine.complete(WARM_UP)
+        for number, item in enumerate(items):
+            request, off_first = ask(item), number % 2 == 0
+            off, on = self._run_pair(request, off_first=off_first)
+            peers = self._ask_peers(request, on.stats.tokens)
+            yield item, Measured(item.id, group(item), off, on, off_first, peers)
 
     def _run_pair(
         self, request: CompletionRequest, *, off_first: bool
@@ -142,4 +139,4 @@ class Bench:
         if not self.peers or num_tokens < _MIN_PEER_TOKENS:
             return {}
         prompt_ids = self.engine.prompt(request).ids
-        return {peer.name: peer.decode(prompt_ids, num_tokens) for peer in self.peers}
+        return {name: decode(prompt_ids, num_tokens) for name, decode in self.peers.items()}

@@ -5,7 +5,7 @@ them; a step emits the drafted tokens that agree with the target, and one more.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,18 +51,14 @@ class Oracle:
         self._pool = NgramPool(POOL_TOKENS, len(tokenizer.vocabulary))
         self._lookup = TextLookup(self._pool, tokenizer.vocabulary.bytes_of, tokenizer.encode)
 
-    def run(
-        self, items: Sequence[ReplayItem], on_progress: Callable[[int, int], None]
-    ) -> list[OracleScore]:
+    def run(self, items: Iterable[ReplayItem]) -> list[OracleScore]:
         """Score every item in every case; one score for each kind of item and case."""
         scores: dict[tuple[str, OracleCase], OracleScore] = {}
-        for done, item in enumerate(items):
-            on_progress(done, len(items))
+        for item in items:
             encoded = self._encoded(item)
             for case, tables in self._tables.items():
                 score = scores.setdefault((item.kind, case), OracleScore(item.kind, case))
                 self._replay(encoded, tables, score)
-        on_progress(len(items), len(items))
         return list(scores.values())
 
     def _encoded(self, item: ReplayItem) -> _Encoded:

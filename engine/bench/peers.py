@@ -1,8 +1,8 @@
 """Other engines that run the same weights on the same prompts: llama.cpp and transformers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,25 +15,10 @@ from engine.errors import ConfigurationError
 from engine.model.loading.catalog import ModelFiles, locate, on_disk
 from engine.model.loading.folder_model import FolderModel
 from engine.model.transformers.peer import GreedyTransformers
-from engine.model_names import DEFAULT_MODEL
 from engine.progress import Progress
 
-PEERS = ("llama-cpp", "transformers")
 TRANSFORMERS_DTYPES = ("float32", "bfloat16")
 _SILENT = -1  # the level of llama.cpp's log
-
-
-class Transformers:
-    """transformers' `generate`, without drafts."""
-
-    def __init__(self, model: GreedyTransformers, dtype: str) -> None:
-        self.name = f"transformers {dtype}"
-        self._model = model
-
-    def decode(self, prompt_ids: Sequence[int], num_tokens: int) -> PeerRun:
-        """Generate; the first token's time is prefill."""
-        generated = self._model.generate(prompt_ids, num_tokens)
-        return PeerRun(num_tokens - 1, generated.first_ms, generated.others_ms)
 
 
 class LlamaCpp:
@@ -42,9 +27,7 @@ class LlamaCpp:
     Its threads sleep between runs, so it does not disturb the others' times.
     """
 
-    name = "llama.cpp"
-
-    def __init__(self, model: Path, threads: int, context: int) -> None:
+    def __init__(self, model: Path, context: int) -> None:
         """Load a .gguf file for `context` tokens. Raises ConfigurationError without the wheel."""
         try:
             xllamacpp: Any = import_module("xllamacpp")
@@ -56,8 +39,8 @@ class LlamaCpp:
         parameters.model.path = str(model)
         parameters.n_ctx = context
         parameters.n_parallel = 1
-        parameters.cpuparams.n_threads = threads
-        parameters.cpuparams_batch.n_threads = threads
+        parameters.cpuparams.n_threads = torch.get_num_threads()  # as the engine has them
+        parameters.cpuparams_batch.n_threads = torch.get_num_threads()
         parameters.cache_ram_mib = 0
         parameters.verbosity = _SILENT
         self._server = xllamacpp.Server(parameters)
@@ -80,39 +63,30 @@ class LlamaCpp:
         return PeerRun(times["predicted_n"] - 1, times["prompt_ms"], times["predicted_ms"])
 
 
-@dataclass(frozen=True, slots=True)
-class PeerOptions:
-    """Which peers, and how they share the engine's conditions."""
-
-    names: tuple[str, ...]
-    model: str | None = None  # as the engine's
-    threads: int | None = None
-    context: int = 4096  # tokens of the longest prompt with its answer
-
-    def __post_init__(self) -> None:
-        for name in self.names:
-            if name not in PEERS:
-                raise ConfigurationError(f"no peer is called {name!r}: {', '.join(PEERS)}")
-
-
 @contextmanager
-def opened_peers(options: PeerOptions, progress: Progress) -> Iterator[list[Peer]]:
-    """Load the peers and keep them until the end of the block.
+def opened_peers(
+    names: Collection[str], model: str, progress: Progress, context: int = 4096
+) -> Iterator[dict[str, Peer]]:
+    """Load the peers `llama-cpp` and `transformers`, if named, and keep them until the block ends.
 
-    Raises ConfigurationError where one is not installed or cannot read such a model.
+    `context` are the tokens of the longest prompt with its answer. Raises ConfigurationError where
+    one is not installed or cannot read such a model.
     """
-    threads = options.threads or torch.get_num_threads()
-    peers: list[Peer] = []
+    peers: dict[str, Peer] = {}
     with TemporaryDirectory(prefix="foregram-") as folder:
-        located = on_disk(locate(options.model or DEFAULT_MODEL), Path(folder), progress)
-        if "llama-cpp" in options.names:
-            peers.append(LlamaCpp(_gguf_path(located), threads, options.context))
-        if "transformers" in options.names:
-            peers += [
-                Transformers(GreedyTransformers.load(located, dtype), dtype)
-                for dtype in TRANSFORMERS_DTYPES
-            ]
+        located = on_disk(locate(model), Path(folder), progress)
+        if "llama-cpp" in names:
+            peers["llama.cpp"] = LlamaCpp(_gguf_path(located), context).decode
+        for dtype in TRANSFORMERS_DTYPES if "transformers" in names else ():
+            model_of_dtype = GreedyTransformers.load(located, dtype)
+            peers[f"transformers {dtype}"] = partial(_generate, model_of_dtype)
         yield peers
+
+
+def _generate(model: GreedyTransformers, prompt_ids: Sequence[int], num_tokens: int) -> PeerRun:
+    """transformers' `generate`, without drafts; the first token's time is prefill."""
+    generated = model.generate(prompt_ids, num_tokens)
+    return PeerRun(num_tokens - 1, generated.first_ms, generated.others_ms)
 
 
 def _gguf_path(located: ModelFiles) -> Path:

@@ -7,10 +7,9 @@ order, asked for what follows pieces of code in their true order, and then a fil
 import sysconfig
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.table import Table
@@ -47,10 +46,6 @@ class PoolFigures:
     tree_us_p99: float
     key_ms_p50: float  # with re-tokenising
     key_ms_p99: float
-
-    def as_json(self) -> dict[str, Any]:
-        """The fields."""
-        return asdict(self)
 
     def table(self) -> Table:
         """A table for people."""

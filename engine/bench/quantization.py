@@ -4,7 +4,7 @@ No drafts and no sampling: the model reads the items' text and says how likely e
 whole weights are bfloat16.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -55,9 +55,12 @@ def measure_quantizations(
     device: torch.device,
     cache_folder: Path,
     progress: Progress,
-    on_progress: Callable[[int, int], None],
+    tracked: Callable[[Sequence[list[int]]], Iterable[list[int]]],
 ) -> list[QuantizationFigures]:
-    """Read the items with the weights in each quantization. Raises ForegramError."""
+    """Read the items with the weights in each quantization. Raises ForegramError.
+
+    `tracked` yields what it is given, and shows how much of it is done.
+    """
     if is_gpu := device.type == "cuda":
         require_triton()
     source = prepare(model, "bfloat16", cache_folder, progress)
@@ -79,7 +82,7 @@ def measure_quantizations(
         )
         if not is_gpu:
             placed = unpacked(placed)
-        reading = _read_all(placed, texts, on_progress)
+        reading = _read_all(placed, tracked(texts))
         whole = whole or reading
         figures.append(
             QuantizationFigures(
@@ -138,14 +141,8 @@ def _text(tokenizer: Tokenizer, item: ReplayItem) -> list[int]:
     return list(tokenizer.encode(item.prefix + item.target))[-_READ_TOKENS:]
 
 
-def _read_all(
-    model: GpuQwen2, texts: Sequence[Sequence[int]], on_progress: Callable[[int, int], None]
-) -> _Reading:
-    readings = []
-    for done, text in enumerate(texts):
-        on_progress(done, len(texts))
-        readings.append(_read(model, text))
-    on_progress(len(texts), len(texts))
+def _read_all(model: GpuQwen2, texts: Iterable[Sequence[int]]) -> _Reading:
+    readings = [_read(model, text) for text in texts]
     return _Reading(
         torch.cat([one.losses for one in readings]), torch.cat([one.choices for one in readings])
     )

@@ -1,14 +1,14 @@
 """Replays real insertions and edits through the engine, lookahead off and on item by item."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from rich.console import Group
 
-from engine.bench.decoding_options import DecodingOptions
 from engine.bench.figures import SpeedFigures, speed_figures
-from engine.bench.measured import WARM_UP, Bench, Measured, OnProgress
+from engine.bench.measured import Bench, Measured
 from engine.bench.report import (
     Setting,
     defects,
@@ -17,7 +17,9 @@ from engine.bench.report import (
     plain,
     speed_table,
 )
+from engine.bench.requests import request_for
 from engine.bench.task_sets import ReplayItem
+from engine.request import CompletionRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,7 @@ class ReplayReport:
     """What became of every item, by kind: completions, edits."""
 
     runs: dict[str, list[Measured]]
+    inexact: Sequence[str] | None = None  # items that were to write their target, and did not
 
     @property
     def sets(self) -> dict[str, SpeedFigures]:
@@ -38,15 +41,13 @@ class ReplayReport:
 
 
 def run_replay(
-    bench: Bench, items: Sequence[ReplayItem], options: DecodingOptions, on_progress: OnProgress
+    bench: Bench, items: Iterable[ReplayItem], decoding: CompletionRequest
 ) -> ReplayReport:
     """Measure every item, off and on in alternating order."""
-    bench.engine.complete(WARM_UP)
+    ask = partial(request_for, decoding=decoding)
     runs: dict[str, list[Measured]] = {}
-    for number, item in enumerate(items):
-        run = bench.measure(item.id, item.package, options.request(item), off_first=number % 2 == 0)
+    for item, run in bench.measure(items, ask, lambda item: item.package):
         runs.setdefault(item.kind, []).append(run)
-        on_progress(number + 1, len(items))
     return ReplayReport(runs)
 
 
@@ -57,6 +58,7 @@ def replay_json(report: ReplayReport, setting: Setting) -> dict[str, Any]:
         "sets": plain(report.sets),
         "different": report.different,
         "items": plain(items),
+        **({} if report.inexact is None else {"inexact": report.inexact}),
     }
 
 
@@ -70,4 +72,5 @@ def replay_tables(report: ReplayReport, setting: Setting) -> Group:
             drafting_table(figures),
         )
     ]
-    return Group(*parts, setting.line, *defects(report.different))
+    inexact = [f"not the target's text: {name}" for name in report.inexact or ()]
+    return Group(*parts, setting.line, *defects(report.different), *inexact)

@@ -9,7 +9,7 @@ import gzip
 import json
 import random
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -130,14 +130,20 @@ def load_crossfile_tasks(
 ) -> list[CrossfileTask]:
     """Read a set, or `count` tasks drawn from each stratum."""
     tasks = read_rows(path, lambda row: CrossfileTask.from_row(row, trees), "cross-file task")
-    strata: dict[str, list[CrossfileTask]] = {}
-    for task in tasks:
-        strata.setdefault(task.stratum, []).append(task)
+    strata = grouped(tasks, lambda task: task.stratum)
     if stratum is not None:
         if stratum not in strata:
             raise InputError(f"{path} holds no task of the stratum {stratum}")
         strata = {stratum: strata[stratum]}
     return [task for members in strata.values() for task in _drawn(members, count)]
+
+
+def grouped(items: Iterable[T], group: Callable[[T], str]) -> dict[str, list[T]]:
+    """Items by their group; groups and their items keep their order."""
+    groups: dict[str, list[T]] = {}
+    for item in items:
+        groups.setdefault(group(item), []).append(item)
+    return groups
 
 
 def read_rows(path: Path, read: Callable[[dict[str, Any]], T], wanted: str) -> list[T]:

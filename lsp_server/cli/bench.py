@@ -5,16 +5,16 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import partial
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, RenderableType
 
-from engine import Lookahead, Sampling
-from engine.bench.crossfile import crossfile_json, crossfile_table, run_crossfile
-from engine.bench.decoding_options import DecodingOptions
+from engine.bench.crossfile import ARMS, crossfile_json, crossfile_table, run_crossfile
 from engine.bench.fim import fim_json, fim_tables, run_fim
 from engine.bench.forced import load_forced
 from engine.bench.gpu.inputs import QUICK, BenchInputs, Sizes, Sources
@@ -27,12 +27,13 @@ from engine.bench.gpu.tables import failures_table, section_table, thresholds_ta
 from engine.bench.measured import Bench
 from engine.bench.oracle import Oracle, load_tokenizer
 from engine.bench.oracle_score import oracle_json, oracle_table
-from engine.bench.peers import PeerOptions, opened_peers
+from engine.bench.peers import opened_peers
 from engine.bench.plots import ReplayPicture
 from engine.bench.pool import measure_pool
 from engine.bench.quantization import measure_quantizations, quantization_json, quantization_table
 from engine.bench.replay import ReplayReport, replay_json, replay_tables, run_replay
 from engine.bench.report import Setting
+from engine.bench.requests import without_rules
 from engine.bench.task_sets import (
     ReplayItem,
     load_crossfile_tasks,
@@ -44,9 +45,10 @@ from engine.errors import ConfigurationError
 from engine.model.device import choose_device
 from engine.model_names import DEFAULT_MODEL
 from lsp_server.cli.code_places import mid_line_places
+from lsp_server.cli.engine_arguments import decoding
 from lsp_server.cli.engine_loading import engine_options, load_engine
 from lsp_server.cli.syntax_bench import measure_syntax
-from lsp_server.cli.terminal import ItemsBar, ProgressBars
+from lsp_server.cli.terminal import ProgressBars, tracked
 from lsp_server.settings import Settings
 
 _PIPED_COLUMNS = 180  # of the GPU's tables, where no terminal says how wide it is
@@ -58,20 +60,9 @@ def bench_replay(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.oracle:
         _bench_oracle(items, arguments, settings)
         return
-    options = replace(_decoding(arguments), stops_by_rules=arguments.stop_rules)
     picture = ReplayPicture(arguments.plot) if arguments.plot else None
-    if arguments.oracle_forced:
-        report = _bench_forced(items, options, arguments, settings)
-        if picture:
-            picture.draw(report)
-        return
-    with (
-        _engine(arguments, settings) as engine,
-        _bench(engine, arguments, settings) as bench,
-        ItemsBar("items") as bar,
-    ):
-        report = run_replay(bench, items, options, bar.show)
-    setting = _setting(engine, arguments)
+    replayed = _forced if arguments.oracle_forced else _replayed
+    report, setting = replayed(items, arguments, settings)
     _print(arguments, replay_json(report, setting), replay_tables(report, setting))
     if picture:
         picture.draw(report)
@@ -80,14 +71,10 @@ def bench_replay(arguments: argparse.Namespace, settings: Settings) -> None:
 def bench_fim(arguments: argparse.Namespace, settings: Settings) -> None:
     """Complete and score fill-in-the-middle tasks."""
     tasks = load_fim_tasks(arguments.file, arguments.count, mid_line_only=arguments.mid_line)
-    with (
-        _engine(arguments, settings) as engine,
-        _bench(engine, arguments, settings) as bench,
-        ItemsBar("tasks") as bar,
-    ):
-        report = run_fim(bench, tasks, _decoding(arguments), bar.show)
+    with _engine(arguments, settings) as engine, _bench(engine, arguments, settings) as bench:
+        runs = run_fim(bench, tracked(tasks, "tasks"), decoding(arguments))
     setting = _setting(engine, arguments)
-    _print(arguments, fim_json(report, setting), fim_tables(report, setting))
+    _print(arguments, fim_json(runs, setting), fim_tables(runs, setting))
 
 
 def bench_syntax(arguments: argparse.Namespace, settings: Settings) -> None:
@@ -95,9 +82,9 @@ def bench_syntax(arguments: argparse.Namespace, settings: Settings) -> None:
     places = mid_line_places(arguments.paths, arguments.count, arguments.seed)
     if not places:
         raise ConfigurationError("no file among these has a grammar and a call, list or signature")
-    with _engine(arguments, settings) as engine, ItemsBar("places") as bar:
-        figures = measure_syntax(engine, places, bar.show)
-    _print(arguments, figures.as_json(), figures.table())
+    with _engine(arguments, settings) as engine:
+        figures = measure_syntax(engine, tracked(places, "places"))
+    _print(arguments, asdict(figures), figures.table())
 
 
 def bench_crossfile(arguments: argparse.Namespace, settings: Settings) -> None:
@@ -107,8 +94,9 @@ def bench_crossfile(arguments: argparse.Namespace, settings: Settings) -> None:
     """
     trees = arguments.trees or arguments.file.parent / "trees"
     tasks = load_crossfile_tasks(arguments.file, trees, arguments.count, arguments.stratum)
-    with _engine(arguments, settings) as engine, ItemsBar("completions") as bar:
-        runs = run_crossfile(engine, tasks, _decoding(arguments), bar.show)
+    cases = tracked(list(product(tasks, ARMS)), "completions")
+    with _engine(arguments, settings) as engine:
+        runs = run_crossfile(engine, cases, decoding(arguments))
     setting = _setting(engine, arguments)
     _print(arguments, crossfile_json(runs, setting), crossfile_table(runs, setting))
 
@@ -116,21 +104,20 @@ def bench_crossfile(arguments: argparse.Namespace, settings: Settings) -> None:
 def bench_pool(arguments: argparse.Namespace, _settings: Settings) -> None:
     """Measure the n-gram pool alone."""
     figures = measure_pool(arguments.tokens)
-    _print(arguments, figures.as_json(), figures.table())
+    _print(arguments, asdict(figures), figures.table())
 
 
 def bench_forms(arguments: argparse.Namespace, settings: Settings) -> None:
     """Measure what weights of fewer bits cost in quality."""
     items = load_replay_items(arguments.file, arguments.count)
-    with ItemsBar("items") as bar:
-        figures = measure_quantizations(
-            arguments.model or settings.model or DEFAULT_MODEL,
-            items,
-            choose_device(arguments.device or settings.device),
-            settings.cache_folder,
-            ProgressBars(),
-            bar.show,
-        )
+    figures = measure_quantizations(
+        arguments.model or settings.model or DEFAULT_MODEL,
+        items,
+        choose_device(arguments.device or settings.device),
+        settings.cache_folder,
+        ProgressBars(),
+        partial(tracked, noun="items"),
+    )
     _print(arguments, quantization_json(figures), quantization_table(figures))
 
 
@@ -139,29 +126,32 @@ def _bench_oracle(
 ) -> None:
     model = arguments.model or settings.model
     oracle = Oracle(load_tokenizer(model, settings.cache_folder, ProgressBars()))
-    with ItemsBar("items") as bar:
-        scores = oracle.run(items, bar.show)
+    scores = oracle.run(tracked(items, "items"))
     _print(arguments, oracle_json(scores), oracle_table(scores))
 
 
-def _bench_forced(
-    items: Sequence[ReplayItem],
-    options: DecodingOptions,
-    arguments: argparse.Namespace,
-    settings: Settings,
-) -> ReplayReport:
+def _replayed(
+    items: Sequence[ReplayItem], arguments: argparse.Namespace, settings: Settings
+) -> tuple[ReplayReport, Setting]:
+    wanted = decoding(arguments)
+    if not arguments.stop_rules:
+        wanted = replace(wanted, stop=without_rules(arguments.max_tokens))
+    with _engine(arguments, settings) as engine, _bench(engine, arguments, settings) as bench:
+        report = run_replay(bench, tracked(items, "items"), wanted)
+    return report, _setting(engine, arguments)
+
+
+def _forced(
+    items: Sequence[ReplayItem], arguments: argparse.Namespace, settings: Settings
+) -> tuple[ReplayReport, Setting]:
     """Have the model say the targets. What it learns of them is no user's, and is forgotten."""
     if arguments.compare:
         raise ConfigurationError("--oracle-forced has no peers to --compare: they say their own")
-    wanted = engine_options(arguments, settings)
-    with TemporaryDirectory(prefix="foregram-") as folder, ItemsBar("items") as bar:
-        replay = load_forced(wanted, Path(folder), ProgressBars())
-        report = replay.run(items, options, bar.show)
-    setting = _setting(replay.engine, arguments)
-    answer = replay_json(report.replay, setting) | {"inexact": report.inexact}
-    lines = [f"not the target's text: {name}" for name in report.inexact]
-    _print(arguments, answer, Group(replay_tables(report.replay, setting), *lines))
-    return report.replay
+    wanted = decoding(arguments)
+    with TemporaryDirectory(prefix="foregram-") as folder:
+        replay = load_forced(engine_options(arguments, settings), Path(folder), ProgressBars())
+        report = replay.run(tracked(items, "items"), wanted)
+    return report, _setting(replay.engine, arguments)
 
 
 def bench_gpu(arguments: argparse.Namespace, settings: Settings) -> None:
@@ -228,36 +218,14 @@ def _bench(engine: Engine, arguments: argparse.Namespace, settings: Settings) ->
     if not arguments.compare:
         yield Bench(engine)
         return
-    options = PeerOptions(
-        names=tuple(dict.fromkeys(arguments.compare)),
-        model=arguments.model or settings.model,
-        threads=settings.threads,
-    )
-    with opened_peers(options, ProgressBars()) as peers:
+    model = arguments.model or settings.model or DEFAULT_MODEL
+    with opened_peers(arguments.compare, model, ProgressBars()) as peers:
         yield Bench(engine, peers)
 
 
-def _decoding(arguments: argparse.Namespace) -> DecodingOptions:
-    return DecodingOptions(
-        max_tokens=arguments.max_tokens,
-        layout=arguments.layout,
-        lookahead=Lookahead.parse(arguments.lookahead),
-        sampling=Sampling(temperature=arguments.temperature, seed=arguments.seed),
-    )
-
-
 def _setting(engine: Engine, arguments: argparse.Namespace) -> Setting:
-    info = engine.info
-    return Setting(
-        model=info.model,
-        device=info.device,
-        dtype=info.dtype,
-        max_tokens=arguments.max_tokens,
-        layout=arguments.layout,
-        lookahead=arguments.lookahead,
-        temperature=arguments.temperature,
-        seed=arguments.seed,
-    )
+    chosen = ("max_tokens", "layout", "lookahead", "temperature", "seed")
+    return Setting(**asdict(engine.info), **{name: getattr(arguments, name) for name in chosen})
 
 
 def _print(

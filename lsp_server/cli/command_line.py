@@ -8,9 +8,10 @@ import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
-from engine import CompletionRequest, FinishReason, ForegramError, Lookahead, Sampling, StopRules
+from engine import FinishReason, ForegramError, StopRules
 from engine.completer import Completer
 from lsp_server.cli.arguments import build_parser
 from lsp_server.cli.complete import (
@@ -20,6 +21,7 @@ from lsp_server.cli.complete import (
     open_buffers,
     refuse_hidden,
 )
+from lsp_server.cli.engine_arguments import decoding
 from lsp_server.cli.source_file import Location, SourceFile
 from lsp_server.settings import Settings, load_settings
 
@@ -89,14 +91,12 @@ def _complete(arguments: argparse.Namespace, settings: Settings) -> int:
     refuse_hidden(source, settings.allow_secret_files)
     if source.is_damaged:
         _note(f"{source.path} is not all UTF-8; other bytes were replaced")
-    request = CompletionRequest(
+    request = replace(
+        decoding(arguments),
         prefix=source.text[:offset],
         suffix=source.text[offset:],
         path=str(source.path),
         open_buffers=open_buffers(arguments.open, source.path, settings.allow_secret_files),
-        layout=arguments.layout,
-        lookahead=Lookahead.parse(arguments.lookahead),
-        sampling=Sampling(temperature=arguments.temperature, seed=arguments.seed),
         stop=StopRules(max_tokens=arguments.max_tokens, block=True),
     )
     output: Output = PlainText(sys.stdout, sys.stderr, source)

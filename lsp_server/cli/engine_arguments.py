@@ -2,6 +2,8 @@
 
 import argparse
 
+from engine import CompletionRequest, Lookahead, Sampling, StopRules
+
 DTYPES = ("int8", "float32", "bfloat16", "fp8", "int4")
 
 
@@ -65,4 +67,16 @@ def add_decoding(parser: argparse.ArgumentParser, max_tokens: int) -> None:
         type=int,
         default=0,
         help="with a temperature, the same seed gives the same text in every run; 0 by default",
+    )
+
+
+def decoding(arguments: argparse.Namespace) -> CompletionRequest:
+    """A request that lacks only the text, of the options that say how it is made."""
+    return CompletionRequest(
+        prefix="",
+        suffix="",
+        layout=arguments.layout,
+        lookahead=Lookahead.parse(arguments.lookahead),
+        sampling=Sampling(temperature=arguments.temperature, seed=arguments.seed),
+        stop=StopRules(max_tokens=arguments.max_tokens),
     )

@@ -1,8 +1,7 @@
 """`foregram bench syntax`: whether suggestions inside lines leave code whole, and stay right."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from rich.table import Table
 
@@ -35,17 +34,13 @@ class Tally:
         self.broken += is_broken(text, place.language_id)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SyntaxFigures:
     """The same answers of the model, only trimmed, and as they are shown."""
 
-    num_places: int
+    num_places: int = 0
     trimmed: Tally = field(default_factory=Tally)
     shown: Tally = field(default_factory=Tally)
-
-    def as_json(self) -> dict[str, Any]:
-        """All counts."""
-        return asdict(self)
 
     def table(self) -> Table:
         """The counts, and their shares."""
@@ -57,14 +52,12 @@ class SyntaxFigures:
         return table
 
 
-def measure_syntax(
-    engine: Completer, places: Sequence[CodePlace], show: Callable[[int, int], None]
-) -> SyntaxFigures:
-    """Complete at each place as for a typing user, greedily; `show` is called with how many are done."""
-    figures = SyntaxFigures(len(places))
-    for number, place in enumerate(places, 1):
+def measure_syntax(engine: Completer, places: Iterable[CodePlace]) -> SyntaxFigures:
+    """Complete at each place as for a typing user, greedily."""
+    figures = SyntaxFigures()
+    for place in places:
         _complete(engine, place, figures)
-        show(number, len(places))
+        figures.num_places += 1
     return figures
 
 

@@ -1,6 +1,7 @@
 """What a person sees: progress bars, and a completion growing between dimmed neighbours."""
 
-from typing import Self, TextIO
+from collections.abc import Iterator, Sequence
+from typing import TextIO, TypeVar
 
 from rich.console import Console
 from rich.progress import (
@@ -16,6 +17,8 @@ from rich.text import Text
 
 from lsp_server.cli.report import CompletionReport
 from lsp_server.cli.source_file import SourceFile
+
+T = TypeVar("T")
 
 CONTEXT_LINES = 5
 
@@ -59,27 +62,13 @@ class ProgressBars:
         self._bars.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-class ItemsBar:
-    """How many of a benchmark's items are done, on stderr; nothing without a terminal."""
-
-    def __init__(self, noun: str) -> None:
-        columns = (BarColumn(), MofNCompleteColumn(), TextColumn(noun), TimeRemainingColumn())
-        console = Console(stderr=True)
-        self._bar = Progress(
-            *columns, console=console, transient=True, disable=not console.is_terminal
-        )
-        self._task = self._bar.add_task(noun)
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
-
-    def show(self, done: int, total: int) -> None:
-        """`done` of `total` items are done."""
-        self._bar.update(self._task, completed=done, total=total)
+def tracked(items: Sequence[T], noun: str) -> Iterator[T]:
+    """The items, and on stderr how many of them are done; nothing there without a terminal."""
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn(noun), TimeRemainingColumn())
+    console = Console(stderr=True)
+    bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+    with bar:
+        yield from bar.track(items)
 
 
 class CompletionView:

@@ -24,7 +24,7 @@ from engine.model.constraint import UNCONSTRAINED
 from engine.model.loading.loaded_model import LoadedModel
 from engine.model.token_tree import MAX_ROWS
 from engine.model.tokenizer import Tokenizer
-from engine.progress import Progress, shown
+from engine.progress import Progress, counted
 from engine.scheduler import Alone
 
 LOOKAHEADS = ("off", "auto", "8,8,8", "15,15,15")
@@ -95,14 +95,12 @@ def measure_chat(
             lookahead: _Speaker(model, lookahead, Path(folder) / lookahead, progress)
             for lookahead in LOOKAHEADS
         }
-        with shown(progress, "answering chat prompts", len(prompts)):
-            for number, prompt in enumerate(prompts):
-                slot = model.causal_lm.new_slot(len(prompt) + max_tokens + 2 * MAX_ROWS)
-                prefill(model.causal_lm, slot, prompt[:-1])
-                for lookahead in LOOKAHEADS[:: 1 if number % 2 else -1]:
-                    answers[lookahead].append(speakers[lookahead].answer(slot, prompt, max_tokens))
-                    slot.truncate(len(prompt) - 1)
-                progress.advance(1)
+        for number, prompt in enumerate(counted(progress, "answering chat prompts", prompts)):
+            slot = model.causal_lm.new_slot(len(prompt) + max_tokens + 2 * MAX_ROWS)
+            prefill(model.causal_lm, slot, prompt[:-1])
+            for lookahead in LOOKAHEADS[:: 1 if number % 2 else -1]:
+                answers[lookahead].append(speakers[lookahead].answer(slot, prompt, max_tokens))
+                slot.truncate(len(prompt) - 1)
     return tuple(_figures(lookahead, answers) for lookahead in LOOKAHEADS)
 
 

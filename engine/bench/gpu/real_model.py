@@ -5,17 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.bench.decoding_options import DecodingOptions
 from engine.bench.figures import SpeedFigures
 from engine.bench.measured import Bench
 from engine.bench.replay import ReplayReport, run_replay
 from engine.bench.task_sets import ReplayItem
-from engine.config import Sampling
+from engine.config import Sampling, StopRules
 from engine.engine import Engine
 from engine.learning import Learning
 from engine.model.loading.loaded_model import LoadedModel
 from engine.options import EngineOptions
-from engine.progress import Progress, shown
+from engine.progress import Progress, counted
+from engine.request import CompletionRequest
 
 SAMPLINGS = (Sampling(), Sampling(temperature=0.8, seed=1))
 
@@ -47,10 +47,9 @@ def measure_own_text(
         learning = Learning.load(Path(folder) / "learned", "own", model.causal_lm, progress)
         bench = Bench(Engine(model, learning, EngineOptions(Path(folder))))
         for sampling in SAMPLINGS:
-            task = f"{model.name}, temperature {sampling.temperature:g}"
-            with shown(progress, task, len(items)):
-                options = DecodingOptions(sampling=sampling)
-                report = run_replay(bench, items, options, lambda _done, _all: progress.advance(1))
+            title = f"{model.name}, temperature {sampling.temperature:g}"
+            decoding = CompletionRequest("", "", sampling=sampling, stop=StopRules(max_tokens=64))
+            report = run_replay(bench, counted(progress, title, items), decoding)
             found += [
                 _figures(model, sampling, kind, report, figures)
                 for kind, figures in report.sets.items()

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.bench.decoding_options import DecodingOptions
 from engine.bench.figures import Speed
 from engine.bench.forced import ForcedReplay, forced_replay
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.recipes import RECIPES
 from engine.bench.gpu.shapes import Shape, quantization_name, random_model
+from engine.bench.measured import WARM_UP
 from engine.bench.task_sets import ReplayItem
 from engine.config import Lookahead
 from engine.model.byte_trie import ByteTrie
@@ -22,7 +22,7 @@ from engine.model.loading.loaded_model import LoadedModel
 from engine.model.tokenizer import Tokenizer
 from engine.options import EngineOptions
 from engine.progress import Progress, shown
-from engine.request import CompletionResult
+from engine.request import CompletionRequest, CompletionResult
 from kernels.weight import Quantization
 
 LOOKAHEADS = ("auto", *RECIPES)
@@ -139,7 +139,7 @@ def _pass(
         options = EngineOptions(Path(folder))
         replay = forced_replay(model, options, Path(folder) / "learned", progress)
         player = _Player(replay, lookahead, has_off=lookahead == LOOKAHEADS[0])
-        replay.warm_up()
+        replay.engine.complete(WARM_UP)
         played = {kind: player.play(items, plan.seconds, progress) for kind, items in kinds.items()}
     del replay, player  # the next engine wants their places in the cache
     machine.release()
@@ -173,9 +173,9 @@ class _Player:
         return _Played(target, on, first or last)
 
     def _complete(self, item: ReplayItem, lookahead: str) -> CompletionResult:
-        options = DecodingOptions(lookahead=Lookahead.parse(lookahead), stops_by_rules=False)
+        decoding = CompletionRequest("", "", lookahead=Lookahead.parse(lookahead))
         self.replay.engine.forget_completions()
-        return self.replay.complete(self.replay.request(item, options))
+        return self.replay.engine.complete(self.replay.request(item, decoding))
 
 
 def _figures(

@@ -1,15 +1,15 @@
 """Tasks whose answer stands in another file, completed without and with the files open."""
 
 import json
+from itertools import product
 
 import pytest
 
-from engine.bench.crossfile import crossfile_figures, run_crossfile
-from engine.bench.decoding_options import DecodingOptions
+from engine.bench.crossfile import ARMS, crossfile_figures, run_crossfile
 from engine.bench.scoring import crossfile_score, first_statement
 from engine.bench.task_sets import CrossfileTask, load_crossfile_tasks
 from engine.errors import InputError
-from engine.request import CompletionChunk
+from engine.request import CompletionChunk, CompletionRequest
 from tests.support.fake_engine import FakeEngine
 from tests.support.scripted_engine import result
 
@@ -123,11 +123,8 @@ class Guessing(FakeEngine):
 
 def test_the_arms_are_compared_task_by_task_and_end_when_all_that_counts_is_written(set_path):
     tasks = load_crossfile_tasks(set_path, set_path.parent / "trees", 2)
-    seen = []
-    runs = run_crossfile(
-        Guessing(), tasks, DecodingOptions(), lambda done, total: seen.append((done, total))
-    )
-    assert seen[-1] == (8, 8)
+    runs = run_crossfile(Guessing(), product(tasks, ARMS), CompletionRequest("", ""))
+    assert len(runs) == 8
     assert [run.text for run in runs[:2]] == ["cost(\nmore\n", "price(tax)"]
     assert runs[1].result.text == "price(tax)\n"
     figures = crossfile_figures(runs)["cross_file"]
@@ -139,7 +136,7 @@ def test_the_arms_are_compared_task_by_task_and_end_when_all_that_counts_is_writ
 def test_a_stratum_of_several_kinds_is_split_by_them():
     tasks = [task(), task(kind="module")]
     figures = crossfile_figures(
-        run_crossfile(Guessing(), tasks, DecodingOptions(), lambda *_: None)
+        run_crossfile(Guessing(), product(tasks, ARMS), CompletionRequest("", ""))
     )
     assert {name: arms["none"].tasks for name, arms in figures.items()} == {
         "cross_file": 2,

@@ -3,11 +3,11 @@ import json
 
 import pytest
 
-from engine.bench.decoding_options import DecodingOptions
-from engine.bench.fim import run_fim
+from engine.bench.fim import fim_figures, run_fim
 from engine.bench.measured import OFF, Bench
 from engine.bench.task_sets import FimTask, load_fim_tasks
 from engine.errors import InputError
+from engine.request import CompletionRequest
 from tests.support.scripted_engine import ScriptedEngine, result
 
 LINE_ROW = {
@@ -72,8 +72,7 @@ def test_scores_the_text_written_with_lookahead():
     engine = ScriptedEngine(
         lambda request: result("return 0" if request.lookahead == OFF else "return x + 1")
     )
-    report = run_fim(Bench(engine), [task, task], DecodingOptions(), lambda done, total: None)
-    figures = report.languages["py"]
+    figures = fim_figures(run_fim(Bench(engine), [task, task], CompletionRequest("", "")))["py"]
     assert (figures.tasks, figures.exact_match, figures.pass_at_1) == (2, 1.0, 1.0)
     assert figures.speed.identical == 0.0
 
@@ -81,7 +80,7 @@ def test_scores_the_text_written_with_lookahead():
 def test_languages_are_scored_apart():
     tasks = [FimTask.from_row(LINE_ROW), FimTask.from_row(BLOCK_ROW)]
     engine = ScriptedEngine(lambda request: result("x"))
-    report = run_fim(Bench(engine), tasks, DecodingOptions(), lambda done, total: None)
-    assert report.languages["js"].exact_match == 1.0
-    assert report.languages["js"].pass_at_1 is None
-    assert report.languages["py"].pass_at_1 == 0.0
+    figures = fim_figures(run_fim(Bench(engine), tasks, CompletionRequest("", "")))
+    assert figures["js"].exact_match == 1.0
+    assert figures["js"].pass_at_1 is None
+    assert figures["py"].pass_at_1 == 0.0

@@ -5,7 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 
-from engine.bench.decoding_options import DecodingOptions
 from engine.bench.forced import ForcedModel, Script, followers, forced_replay, load_forced
 from engine.bench.task_sets import ReplayItem
 from engine.config import Lookahead, Sampling
@@ -18,7 +17,7 @@ from engine.model.tokenizer import Tokenizer
 from engine.model.verify import verify
 from engine.options import EngineOptions
 from engine.progress import NoProgress
-from engine.request import Buffer
+from engine.request import Buffer, CompletionRequest
 from tests.support.byte_tokenizer import byte_tokenizer
 from tests.support.own_qwen2 import own_qwen2
 from tests.support.tiny_models import save_model, tiny_model
@@ -62,18 +61,12 @@ def replay(causal_lm, tmp_path):
     return forced_replay(model, EngineOptions(tmp_path), tmp_path / "learned", NoProgress())
 
 
-def nobody(done, total):
-    pass
-
-
 @pytest.mark.parametrize("lookahead", ["auto", "8,8,8", "15,15,15"])
 def test_the_target_is_written_token_for_token_on_and_off(replay, lookahead):
-    options = DecodingOptions(lookahead=Lookahead.parse(lookahead))
-    report = replay.run(ITEMS, options, nobody)
-    assert report.inexact == ()
-    assert report.replay.different == []
+    report = replay.run(ITEMS, CompletionRequest("", "", lookahead=Lookahead.parse(lookahead)))
+    assert report.inexact == report.different == []
     for item in ITEMS:
-        (run,) = report.replay.runs[item.kind]
+        (run,) = report.runs[item.kind]
         owed = "    " if item is ITEM else " to"
         assert run.on.text == item.target
         assert run.off.token_ids == run.on.token_ids == tuple(replay.encode(owed + item.target))
@@ -82,13 +75,8 @@ def test_the_target_is_written_token_for_token_on_and_off(replay, lookahead):
 
 
 def test_sampling_changes_nothing_of_it(replay):
-    options = DecodingOptions(sampling=Sampling(temperature=0.8, seed=3))
-    assert replay.run(ITEMS, options, nobody).inexact == ()
-
-
-def test_a_run_ends_when_its_time_is_up(replay):
-    report = replay.run(ITEMS, DecodingOptions(), nobody, seconds=0.0)
-    assert sum(map(len, report.replay.runs.values())) == 1
+    decoding = CompletionRequest("", "", sampling=Sampling(temperature=0.8, seed=3))
+    assert replay.run(ITEMS, decoding).inexact == []
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -115,7 +103,7 @@ def test_rows_off_the_path_and_behind_its_end_say_what_the_model_says(causal_lm)
     assert output.step_rows == 4
     assert output.top_tokens().shape == (4, 8)
     slot.commit(output.path.tolist())
-    assert (slot.length, script.said) == (3, 3)
+    assert slot.length == 3
 
 
 def test_without_a_target_the_model_speaks_for_itself(causal_lm):
@@ -133,4 +121,4 @@ def test_a_model_is_loaded_by_its_name(tmp_path):
     folder = save_model(tiny_model("qwen2", max_position_embeddings=2048), tmp_path / "model")
     options = EngineOptions(tmp_path / "cache", model=str(folder), dtype="float32", device="cpu")
     replay = load_forced(options, tmp_path / "learned", NoProgress())
-    assert replay.run([ITEM], DecodingOptions(), nobody).inexact == ()
+    assert replay.run([ITEM], CompletionRequest("", "")).inexact == []

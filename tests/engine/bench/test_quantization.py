@@ -20,7 +20,7 @@ ITEMS = [
 def measure(model, tmp_path, items=ITEMS):
     device = torch.device("cpu")
     folder = str(save_model(model, tmp_path / "model"))
-    return measure_quantizations(folder, items, device, tmp_path, NoProgress(), lambda *_: None)
+    return measure_quantizations(folder, items, device, tmp_path, NoProgress(), iter)
 
 
 def test_each_form_reads_the_same_tokens_and_the_whole_one_agrees_with_itself(tmp_path):

@@ -3,13 +3,13 @@ from dataclasses import replace
 
 import pytest
 
-from engine.bench.decoding_options import DecodingOptions
 from engine.bench.measured import OFF, WARM_UP, Bench, PeerRun
 from engine.bench.replay import run_replay
+from engine.bench.requests import request_for, without_rules
 from engine.bench.task_sets import ReplayItem, load_replay_items
-from engine.config import Lookahead, Sampling, StopRules
+from engine.config import Lookahead, Sampling
 from engine.errors import InputError
-from engine.request import Buffer, FinishReason
+from engine.request import Buffer, CompletionRequest, FinishReason
 from tests.support.scripted_engine import ScriptedEngine, result
 
 ITEM = ReplayItem(
@@ -26,8 +26,7 @@ FAST = result(tokens=8, steps=2, decode_ms=40.0, sources={"open_buffer": 6})
 SLOW = result(tokens=8, steps=8, decode_ms=80.0)
 
 
-def nobody(done, total):
-    pass
+DECODING = CompletionRequest("", "")
 
 
 def twice_as_fast(request):
@@ -36,8 +35,6 @@ def twice_as_fast(request):
 
 class Counter:
     """A peer that counts what it is asked for."""
-
-    name = "counter"
 
     def __init__(self):
         self.asked = []
@@ -64,51 +61,38 @@ def test_a_file_of_another_form_is_no_replay_set(tmp_path):
 
 
 def test_asks_as_an_editor_would():
-    options = DecodingOptions(sampling=Sampling(temperature=0.8, seed=3))
-    request = options.request(ITEM)
+    request = request_for(ITEM, replace(DECODING, sampling=Sampling(temperature=0.8, seed=3)))
     assert (request.prefix, request.suffix, request.path) == ("def f():\n    ", "\n", "p/a.py")
     assert request.open_buffers == ITEM.open_buffers
     assert request.sampling.seed == 3
-    assert request.stop == StopRules(max_tokens=64)
 
 
 def test_without_stop_rules_only_the_number_of_tokens_ends_a_completion():
-    stop = DecodingOptions(max_tokens=32, stops_by_rules=False).stop
+    stop = without_rules(32)
     assert not any((stop.suffix, stop.indentation, stop.repetition, stop.single_line))
     assert stop.max_blank_lines >= stop.max_tokens == 32
 
 
 def test_runs_off_and_on_in_alternating_order_after_a_warm_up_that_is_no_item():
     engine = ScriptedEngine(twice_as_fast)
-    options = DecodingOptions(lookahead=Lookahead.parse("coding"))
-    run_replay(Bench(engine), [ITEM] * 4, options, nobody)
+    decoding = replace(DECODING, lookahead=Lookahead.parse("coding"))
+    run_replay(Bench(engine), [ITEM] * 4, decoding)
     assert engine.requests[0] == WARM_UP
-    on = options.request(ITEM)
+    on = request_for(ITEM, decoding)
     off = replace(on, lookahead=OFF)
     assert engine.requests[1:] == [off, on, on, off, off, on, on, off]
 
 
 def test_a_request_without_lookahead_is_decoded_once():
     engine = ScriptedEngine(twice_as_fast)
-    report = run_replay(Bench(engine), [ITEM] * 2, DecodingOptions(lookahead=OFF), nobody)
+    report = run_replay(Bench(engine), [ITEM] * 2, replace(DECODING, lookahead=OFF))
     assert len(engine.requests) == 1 + 2
     assert report.sets["completion"].on_over_off.of_totals == 1.0
 
 
-def test_tells_how_far_it_is():
-    calls = []
-    run_replay(
-        Bench(ScriptedEngine(twice_as_fast)),
-        [ITEM] * 2,
-        DecodingOptions(),
-        lambda done, total: calls.append((done, total)),
-    )
-    assert calls == [(1, 2), (2, 2)]
-
-
 def test_sums_up_by_kind():
     items = [ITEM, replace(ITEM, kind="edit"), replace(ITEM, kind="edit")]
-    report = run_replay(Bench(ScriptedEngine(twice_as_fast)), items, DecodingOptions(), nobody)
+    report = run_replay(Bench(ScriptedEngine(twice_as_fast)), items, DECODING)
     assert {kind: figures.items for kind, figures in report.sets.items()} == {
         "completion": 1,
         "edit": 2,
@@ -129,15 +113,15 @@ def test_sums_up_by_kind():
 )
 def test_names_an_item_that_changed_with_lookahead(other):
     engine = ScriptedEngine(lambda request: SLOW if request.lookahead == OFF else other)
-    report = run_replay(Bench(engine), [ITEM], DecodingOptions(), nobody)
+    report = run_replay(Bench(engine), [ITEM], DECODING)
     assert report.different == [ITEM.id]
     assert report.sets["completion"].identical == 0.0
 
 
 def test_a_peer_writes_as_many_tokens_behind_the_same_prompt():
     engine, peer = ScriptedEngine(twice_as_fast), Counter()
-    report = run_replay(Bench(engine, [peer]), [ITEM], DecodingOptions(), nobody)
-    assert peer.asked == [(engine.prompt(DecodingOptions().request(ITEM)).ids, 8)]
+    report = run_replay(Bench(engine, {"counter": peer.decode}), [ITEM], DECODING)
+    assert peer.asked == [(engine.prompt(request_for(ITEM, DECODING)).ids, 8)]
     figures = report.sets["completion"].peers["counter"]
     assert figures.speed.ms_per_token_p50 == 20.0
     assert figures.on_over_peer.of_medians == pytest.approx(4.0)
@@ -146,6 +130,6 @@ def test_a_peer_writes_as_many_tokens_behind_the_same_prompt():
 
 def test_a_peer_is_not_asked_where_nothing_was_written():
     engine, peer = ScriptedEngine(lambda request: result("", tokens=0, steps=1)), Counter()
-    report = run_replay(Bench(engine, [peer]), [ITEM], DecodingOptions(), nobody)
+    report = run_replay(Bench(engine, {"counter": peer.decode}), [ITEM], DECODING)
     assert peer.asked == []
     assert report.sets["completion"].peers == {}

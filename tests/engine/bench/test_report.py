@@ -4,7 +4,7 @@ import json
 import pytest
 from rich.console import Console
 
-from engine.bench.fim import FimReport, FimRun, fim_json, fim_tables
+from engine.bench.fim import FimRun, fim_json, fim_tables
 from engine.bench.measured import Measured, PeerRun
 from engine.bench.replay import ReplayReport, replay_json, replay_tables
 from engine.bench.report import Setting
@@ -89,9 +89,9 @@ def test_says_that_times_are_unsteady_on_a_busy_machine(monkeypatch, load, is_sa
 def test_scores_are_shown_by_language(passed, shown_as):
     task = FimTask("t", "py", "", "", "x", None)
     run = FimRun(task, GOOD, Score(is_exact=False, edit_similarity=0.25, passed=passed))
-    text = shown(fim_tables(FimReport((run,)), SETTING))
+    text = shown(fim_tables([run], SETTING))
     assert "25.0%" in text
     assert shown_as in text
-    report = fim_json(FimReport((run,)), SETTING)
+    report = fim_json([run], SETTING)
     assert report["languages"]["py"]["pass_at_1"] == (None if passed is None else 1.0)
     assert report["tasks"][0]["edit_similarity"] == 0.25

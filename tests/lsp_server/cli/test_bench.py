@@ -174,6 +174,13 @@ def test_a_model_is_made_to_say_the_targets(replay_path, tmp_path, monkeypatch, 
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
+def test_an_unknown_peer_is_refused_with_the_known_ones(replay_path, capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["bench", "replay", str(replay_path), "--compare", "vllm"])
+    said = capsys.readouterr().err
+    assert all(word in said for word in ("vllm", "llama-cpp", "transformers"))
+
+
 def test_without_a_gpu_bench_gpu_is_refused(capsys):
     assert cli.main(["bench", "gpu"]) == 2
     assert "torch sees no GPU here" in capsys.readouterr().err

@@ -10,7 +10,7 @@ from rich.console import Console
 from engine import CompletionRequest
 from lsp_server.cli.complete import complete
 from lsp_server.cli.source_file import SourceFile
-from lsp_server.cli.terminal import CONTEXT_LINES, CompletionView, ProgressBars
+from lsp_server.cli.terminal import CONTEXT_LINES, CompletionView, ProgressBars, tracked
 from tests.support.fake_engine import FakeEngine
 
 DIM, RESET = "\x1b[2m", "\x1b[0m"
@@ -108,3 +108,12 @@ def test_on_a_terminal_a_bar_comes_and_goes():
         bars.end()
     assert "joining" in out.getvalue()
     assert "converting" in out.getvalue()
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_tracked_items_are_counted_where_there_is_a_terminal(is_terminal, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal)
+    assert list(tracked("abc", "letters")) == ["a", "b", "c"]
+    shown = capsys.readouterr().err
+    assert ("3/3" in shown) == ("letters" in shown) == is_terminal
+    assert is_terminal or not shown
