@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import cattrs
@@ -32,6 +33,7 @@ _LOG = logging.getLogger(__name__)
 _NOTEBOOKS = types.NotebookDocumentSyncOptions(
     [types.NotebookDocumentFilterWithNotebook(notebook="*")]
 )
+_CODES = types.ErrorCodes
 _EDITS = (types.TEXT_DOCUMENT_DID_CHANGE, types.NOTEBOOK_DOCUMENT_DID_CHANGE)
 _MAX_SENTENCE = 300  # characters
 _MAX_FAULTS = 3  # in one sentence
@@ -86,6 +88,20 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
 
     _server: DocumentServer
 
+    def __init__(self, server: DocumentServer, converter: cattrs.Converter) -> None:
+        super().__init__(server, converter)
+        documents = server.documents
+        keeping: dict[str, Callable[[Any], object]] = {
+            types.TEXT_DOCUMENT_DID_OPEN: lambda params: documents.open(params.text_document),
+            types.TEXT_DOCUMENT_DID_CHANGE: self._change,
+            types.TEXT_DOCUMENT_DID_CLOSE: lambda params: documents.close(params.text_document.uri),
+            types.NOTEBOOK_DOCUMENT_DID_OPEN: documents.open_notebook,
+            types.NOTEBOOK_DOCUMENT_DID_CHANGE: documents.change_notebook,
+            types.NOTEBOOK_DOCUMENT_DID_CLOSE: documents.close_notebook,
+        }
+        for method, keep in keeping.items():
+            self.fm.add_builtin_feature(method, partial(self._kept, method, keep))
+
     def structure_message(self, data: dict[str, Any]) -> object:
         """The message; an `UnreadableMessage` if its params are malformed."""
         if "jsonrpc" not in data or "method" not in data:
@@ -121,35 +137,29 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
 
     def _is_allowed_request(self, request: RPCRequest) -> bool:
         is_first = request.method == types.INITIALIZE
-        if error := self._error_of_state(is_first=is_first):
-            self._send_response(request.id, error=error)
-            return False
-        if is_first and (reason := self._server.refusal(request.params)):
-            error = types.ResponseError(types.ErrorCodes.InvalidRequest, reason)
-            self._send_response(request.id, error=error)
+        if self._shutdown:
+            self._refuse(request.id, _CODES.InvalidRequest, "the server is shutting down")
+        elif self._workspace is None and not is_first:
+            self._refuse(
+                request.id, _CODES.ServerNotInitialized, "the client must initialize first"
+            )
+        elif is_first and (reason := self._server.refusal(request.params)):
+            self._refuse(request.id, _CODES.InvalidRequest, reason)
             sys.exit(1)  # nothing that it sends after this is read
-        return True
+        else:
+            return True
+        return False
 
     def _refuse_unreadable(self, message: UnreadableMessage) -> None:
         if message.message_id is not None:
-            error = types.ResponseError(types.ErrorCodes.InvalidParams, message.problem)
-            self._send_response(message.message_id, error=error)
+            self._refuse(message.message_id, _CODES.InvalidParams, message.problem)
             return
         _LOG.warning("ignored: %s", message.problem)
         if message.method in _EDITS and message.uri is not None:
             self._server.documents.lose_step(message.uri)
 
-    def _error_of_state(self, *, is_first: bool) -> types.ResponseError | None:
-        """What is wrong with a request before `initialize` or after `shutdown`."""
-        if self._shutdown:
-            return types.ResponseError(
-                types.ErrorCodes.InvalidRequest, "the server is shutting down"
-            )
-        if self._workspace is None and not is_first:
-            return types.ResponseError(
-                types.ErrorCodes.ServerNotInitialized, "the client must initialize first"
-            )
-        return None
+    def _refuse(self, message_id: MessageId, code: types.ErrorCodes, reason: str) -> None:
+        self._send_response(message_id, error=types.ResponseError(code, reason))
 
     def _send_response(
         self,
@@ -173,55 +183,17 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
         self._server.before_initialize(params)
         return (yield from super().lsp_initialize(params))
 
-    @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
-    def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> _Handler:
-        """Hold a document."""
-        self._server.documents.open(params.text_document)
-        yield from self._user_handler(types.TEXT_DOCUMENT_DID_OPEN, params)
-
-    @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
-    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> _Handler:
-        """Edit a document."""
+    def _change(self, params: types.DidChangeTextDocumentParams) -> None:
         document = params.text_document
         refusal = self._server.documents.change(
             document.uri, document.version, params.content_changes
         )
         if refusal is not None:
             _LOG.info("change rejected: %s: %s", refusal.uri, refusal.reason.sentence)
-        yield from self._user_handler(types.TEXT_DOCUMENT_DID_CHANGE, params)
 
-    @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
-    def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> _Handler:
-        """Forget a document."""
-        self._server.documents.close(params.text_document.uri)
-        yield from self._user_handler(types.TEXT_DOCUMENT_DID_CLOSE, params)
-
-    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_OPEN)
-    def lsp_notebook_document__did_open(
-        self, params: types.DidOpenNotebookDocumentParams
-    ) -> _Handler:
-        """Hold the cells of a notebook."""
-        self._server.documents.open_notebook(params)
-        yield from self._user_handler(types.NOTEBOOK_DOCUMENT_DID_OPEN, params)
-
-    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CHANGE)
-    def lsp_notebook_document__did_change(
-        self, params: types.DidChangeNotebookDocumentParams
-    ) -> _Handler:
-        """Edit, add, remove or move cells."""
-        self._server.documents.change_notebook(params)
-        yield from self._user_handler(types.NOTEBOOK_DOCUMENT_DID_CHANGE, params)
-
-    @lsp_method(types.NOTEBOOK_DOCUMENT_DID_CLOSE)
-    def lsp_notebook_document__did_close(
-        self, params: types.DidCloseNotebookDocumentParams
-    ) -> _Handler:
-        """Forget the cells of a notebook."""
-        self._server.documents.close_notebook(params)
-        yield from self._user_handler(types.NOTEBOOK_DOCUMENT_DID_CLOSE, params)
-
-    def _user_handler(self, method: str, params: object) -> _Handler:
-        """The last step of a notification: our documents are up to date by then."""
+    def _kept(self, method: str, keep: Callable[[Any], object], params: object) -> _Handler:
+        """A built-in handler; the server's own, if any, finds our documents up to date."""
+        keep(params)
         if (handler := self.fm.features.get(method)) is not None:
             yield handler, (params,), None
 
