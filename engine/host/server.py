@@ -5,10 +5,9 @@ import logging
 import signal
 import socket
 import ssl
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -123,7 +122,7 @@ class HostServer:
 
         Raises DeviceLostError in the end where the engine's device was lost.
         """
-        with _signals(self.stop), _listener(self._options) as listener, self._announced(listener):
+        with self._server.capture_signals(), _listener(self._options) as listener:
             self._service.start(self.stop)
             watch = asyncio.create_task(self._watch())
             try:
@@ -133,25 +132,6 @@ class HostServer:
                 await self._service.stop()
         if self._service.lost is not None:
             raise self._service.lost
-
-    @contextmanager
-    def _announced(self, listener: socket.socket) -> Iterator[None]:
-        """Log where the host listens, once its token is where clients look for it."""
-        options = self._options
-        if options.socket is not None:
-            _log.info("listening on %s", options.socket)
-            yield
-            return
-        address, port = listener.getsockname()[:2]  # the port may have been the system's choice
-        with ExitStack() as stack:
-            kept = None
-            if options.token and options.token_folder:
-                keeping = options.token_folder.kept_port_token(address, port, options.token)
-                kept = stack.enter_context(keeping)
-            _log.info("listening on %s:%s", options.address, port)
-            if kept is not None:
-                _log.info("clients need the token in %s; those of this user find it there", kept)
-            yield
 
     def _noting_use(self, app: Application) -> Application:
         async def noting(scope: Event, receive: Receive, send: Send) -> None:
@@ -191,6 +171,14 @@ class _Draining(uvicorn.Server):
         super().__init__(config)
         self._end_runs = end_runs
 
+    def handle_exit(self, sig: int, _frame: object) -> None:
+        """End as `stop` does, so that what was learned is saved; a second Ctrl-C drains no longer.
+
+        uvicorn's own would raise the signal again in the end.
+        """
+        self.force_exit = self.force_exit or (self.should_exit and sig == signal.SIGINT)
+        self.should_exit = True
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Finish what is running, within the time that it may take."""
         timer = asyncio.get_running_loop().call_later(_RUNS_END_S, self._end_runs)
@@ -201,48 +189,43 @@ class _Draining(uvicorn.Server):
 
 
 @contextmanager
-def _signals(stop: Callable[[], None]) -> Iterator[None]:
-    """Let signals end the host as `stop` does, so that what was learned is saved.
-
-    uvicorn drains by itself; then it raises the signal again, which does nothing more here.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    ends = (signal.SIGINT, signal.SIGTERM)
-    former = {one: signal.signal(one, lambda *_: stop()) for one in ends}
-    try:
-        yield
-    finally:
-        for one, handler in former.items():
-            signal.signal(one, handler)
-
-
-@contextmanager
 def _listener(options: HostOptions) -> Iterator[socket.socket]:
-    """The port, or the socket that only its user may open. Raises ConfigurationError."""
+    """The socket, or the port with its token where clients look for it; logged once it is there.
+
+    Raises ConfigurationError.
+    """
     if options.socket is not None:
         with listening(options.socket) as listener:
+            _log.info("listening on %s", options.socket)
             yield listener
         return
+    with _port_listener(options) as listener:
+        address, port = listener.getsockname()[:2]  # the port may have been the system's choice
+        keeping: AbstractContextManager[Path | None] = nullcontext()
+        if options.token and options.token_folder:
+            keeping = options.token_folder.kept_port_token(address, port, options.token)
+        with keeping as kept:
+            _log.info("listening on %s:%s", options.address, port)
+            if kept is not None:
+                _log.info("clients need the token in %s; those of this user find it there", kept)
+            yield listener
+
+
+def _port_listener(options: HostOptions) -> socket.socket:
     family = socket.AF_INET6 if ":" in options.address else socket.AF_INET
     try:
-        listener = socket.create_server((options.address, options.port), family=family)
+        return socket.create_server((options.address, options.port), family=family)
     except OSError as error:
         reason = error.strerror or error
         where = f"{options.address}:{options.port}"
         raise ConfigurationError(f"cannot listen on {where}: {reason}") from error
-    with listener:
-        yield listener
 
 
 def _config(app: Application, options: HostOptions) -> uvicorn.Config:
-    tls: dict[str, Any] = {}
-    if options.tls_cert is not None and options.tls_key is not None:
-        tls = {"ssl_certfile": str(options.tls_cert), "ssl_keyfile": str(options.tls_key)}
     return uvicorn.Config(
         app,
-        **tls,
+        ssl_certfile=options.tls_cert,
+        ssl_keyfile=options.tls_key,
         log_level="warning",
         access_log=False,
         server_header=False,
