@@ -184,8 +184,12 @@ class Engine:
         on_chunk: Callable[[CompletionChunk], None],
         is_cancelled: Callable[[], bool],
         on_end: Callable[[Sequence], None] = lambda _: None,
+        is_prefill: bool = False,
     ) -> Sequence:
-        """A completion for the loop to run."""
+        """A completion for the loop to run.
+
+        `is_prefill`: only its prompt is read, so that completing it, or one like it, begins at once.
+        """
         prompt = self.prompt(request)
         completion = Completion(
             model=self._model,
@@ -197,30 +201,17 @@ class Engine:
             request.stop.max_tokens, self._model.causal_lm.max_context - len(prompt.ids)
         )
         closed: list[ClosedBuffers] = []
+        decoding = partial(self._decoding, request, prompt, max_tokens, completion, closed)
         sequence = Sequence(
             prompt=prompt,
             completion=completion,
             lease=partial(self._lease, request.cache_key, prompt, max_tokens, closed),
-            decoding=partial(self._decoding, request, prompt, max_tokens, completion, closed),
+            decoding=None if is_prefill else decoding,
             is_cancelled=is_cancelled,
             on_end=on_end,
             num_open=len(request.open_buffers),
         )
         self._closed_meanwhile[sequence] = closed
-        return sequence
-
-    def prefill(
-        self,
-        request: CompletionRequest,
-        *,
-        is_cancelled: Callable[[], bool],
-        on_end: Callable[[Sequence], None] = lambda _: None,
-    ) -> Sequence:
-        """What reads the request's prompt, so that completing it, or one like it, begins at once."""
-        sequence = self.sequence(
-            request, on_chunk=lambda _: None, is_cancelled=is_cancelled, on_end=on_end
-        )
-        sequence.decoding = None
         return sequence
 
     def forget(self, closed: ClosedBuffers) -> None:

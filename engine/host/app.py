@@ -132,14 +132,14 @@ async def _lines(events: AsyncIterator[CompleteEvent]) -> AsyncIterator[bytes]:
 
 
 def _status(service: CompletionService, uptime_s: float, client: str) -> Status:
-    info, gauges = service.info, service.gauges()
+    info, gauges = service.engine and service.engine.info, service.gauges()
     return Status(
         protocol=PROTOCOL_VERSION,
         version=version("foregram"),
         state=service.state,
         pid=os.getpid(),
         uptime_s=uptime_s,
-        progress=service.progress,
+        progress=service.loaded.now,
         problem=service.problem,
         requested_model=service.requested_model,
         model=info.model if info else "",

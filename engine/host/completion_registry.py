@@ -17,7 +17,7 @@ class UnknownCompletionError(Exception):
 class CompletionEntry:
     """A completion that feedback may name."""
 
-    text_len: int = 0  # known once it is done
+    text_len: int
     accepted_len: int = 0  # counted so far
 
     def accept(self, length: int | None) -> int:
@@ -35,12 +35,11 @@ class CompletionRegistry:
         self._metrics = metrics
         self._entries: OrderedDict[str, CompletionEntry] = OrderedDict()
 
-    def register(self, completion_id: str) -> CompletionEntry:
+    def add(self, completion_id: str, text_len: int) -> None:
         """Add a completion; the oldest one is dropped."""
-        entry = self._entries[completion_id] = CompletionEntry()
+        self._entries[completion_id] = CompletionEntry(text_len)
         if len(self._entries) > _MOST_ENTRIES:
             self._entries.popitem(last=False)
-        return entry
 
     def record(self, feedback: Feedback) -> None:
         """Count what became of a completion. Raises UnknownCompletionError.

@@ -39,14 +39,13 @@ class Run:
         self._began = time.perf_counter()
         try:
             request = self.make_request()
-            if request is not None and self.is_prefill:
-                return self.engine.prefill(request, is_cancelled=is_cancelled, on_end=self._end)
             if request is not None:
                 return self.engine.sequence(
                     request,
                     on_chunk=lambda chunk: self._tell(Chunk(chunk.text)),
                     is_cancelled=is_cancelled,
                     on_end=self._end,
+                    is_prefill=self.is_prefill,
                 )
         except Exception as error:  # noqa: BLE001 - whatever one completion meets, the next is served
             self._fail(error)

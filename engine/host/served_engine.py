@@ -50,18 +50,12 @@ class ServedEngine(Protocol):
         on_chunk: Callable[[CompletionChunk], None],
         is_cancelled: Callable[[], bool],
         on_end: Callable[[ServedSequence], None],
+        is_prefill: bool,
     ) -> ServedSequence:
-        """A completion; `is_cancelled` is asked before every step, `on_end` hears of the last."""
-        ...
+        """A completion; `is_cancelled` is asked before every step, `on_end` hears of the last.
 
-    def prefill(
-        self,
-        request: CompletionRequest,
-        *,
-        is_cancelled: Callable[[], bool],
-        on_end: Callable[[ServedSequence], None],
-    ) -> ServedSequence:
-        """What reads a prompt for later."""
+        `is_prefill`: only its prompt is read, for later.
+        """
         ...
 
     def forget(self, closed: ClosedBuffers) -> None:

@@ -11,7 +11,6 @@ import time
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 
-from engine.completer import EngineInfo
 from engine.errors import DeviceLostError, ForegramError
 from engine.host.buffers import ClientBuffers, spliced, split_at
 from engine.host.completion_registry import CompletionRegistry
@@ -77,32 +76,25 @@ class CompletionService:
         self.buffers = ClientBuffers()
         self.scheduler = Scheduler()
         self.last_prompt: PromptUse | None = None
+        self.loaded = _LoadedSoFar()
+        self.engine: ServedEngine | None = None  # None until it is loaded
+        self.problem: Problem | None = None  # why it could not be, or cannot run any more
+        self.lost: DeviceLostError | None = None  # what ended its device, for this process
         self._load = load
-        self._engine: ServedEngine | None = None
-        self._problem: Problem | None = None
-        self._lost: DeviceLostError | None = None
         self._end: Callable[[], None] = lambda: None
         self._served_since: float | None = None
-        self._loaded = _LoadedSoFar()
         self._is_stopping = False
         self._registry = CompletionRegistry(self.metrics)
         self._thread = threading.Thread(target=self._work, name="engine", daemon=True)
-
-    @property
-    def engine(self) -> ServedEngine:
-        """The loaded engine. Raises NotReadyError."""
-        if self._engine is None:
-            raise NotReadyError(self._not_ready())
-        return self._engine
 
     @property
     def state(self) -> HostState:
         """What the host is doing."""
         if self._is_stopping:
             return "stopping"
-        if self._problem is not None:
+        if self.problem is not None:
             return "failed"
-        return "loading" if self._engine is None else "ready"
+        return "loading" if self.engine is None else "ready"
 
     @property
     def is_busy(self) -> bool:
@@ -112,33 +104,13 @@ class CompletionService:
         )
 
     @property
-    def problem(self) -> Problem | None:
-        """Why the model could not be loaded, or cannot run any more."""
-        return self._problem
-
-    @property
-    def lost(self) -> DeviceLostError | None:
-        """What ended the engine's device, for this process; None while it has one."""
-        return self._lost
-
-    @property
     def served_s(self) -> float:
         """Seconds since the first completion was done; 0 before."""
         return 0.0 if self._served_since is None else time.monotonic() - self._served_since
 
-    @property
-    def progress(self) -> LoadProgress | None:
-        """How far the model is loaded."""
-        return self._loaded.now
-
-    @property
-    def info(self) -> EngineInfo | None:
-        """The engine's model and machine, once it is loaded."""
-        return None if self._engine is None else self._engine.info
-
     def gauges(self) -> dict[str, float]:
         """What is so now."""
-        engine = self._engine
+        engine = self.engine
         return {
             "running": self.scheduler.num_running,
             "waiting": self.scheduler.num_waiting,
@@ -161,7 +133,7 @@ class CompletionService:
     async def stop(self) -> None:
         """End what runs, and wait for the engine's thread."""
         self.end_runs()
-        if self._engine is not None:  # a model that still loads ends with the process
+        if self.engine is not None:  # a model that still loads ends with the process
             await asyncio.to_thread(self._thread.join)
 
     def complete(self, message: CompleteRequest) -> AsyncIterator[CompleteEvent]:
@@ -171,18 +143,18 @@ class CompletionService:
         """
         self.buffers.sync(message.client, message.workspace, message.sync)
         held = self.buffers.get(message.client, message.uri, message.version)
-        if self.state != "ready":
+        engine = self.engine
+        if engine is None or self.state != "ready":
             raise NotReadyError(self._not_ready())
         others = self.buffers.others(message.client, message.uri)
         is_open = partial(self.buffers.holds, message.client)
         prefix, suffix = split_at(spliced(held.lines, message.overlay), message.position)
         make = request_builder(message, prefix, suffix, held, others, is_open)
         is_prefill = message.bounds.max_tokens == 0
-        run = Run(self.engine, self.metrics, make, self._lose, is_prefill)
+        run = Run(engine, self.metrics, make, self._lose, is_prefill)
         return self._events(run, message)
 
     async def _events(self, run: Run, message: CompleteRequest) -> AsyncIterator[CompleteEvent]:
-        entry = self._registry.register(run.id)
         job = Job(message.client, message.uri, run.begin, run.dropped, message.is_prefetch)
         self.scheduler.submit(job)
         try:
@@ -192,7 +164,7 @@ class CompletionService:
                     event = Failed(_STOPPING.code, _STOPPING.message)
                 if isinstance(event, Done):
                     self._served_since = self._served_since or time.monotonic()
-                    entry.text_len = len(event.text)
+                    self._registry.add(event.id, len(event.text))
                     if event.prompt_tokens:  # what only read a prompt says nothing of it
                         self.last_prompt = PromptUse.of(event)
                 yield event
@@ -211,7 +183,7 @@ class CompletionService:
         gone = self.buffers.close(client, uris)
         if uris is None:
             self.scheduler.forget(client)
-        engine = self._engine
+        engine = self.engine
         if engine is not None and gone.buffers:
             closed = closed_buffers(client, gone.workspace, gone.buffers.values())
             self.scheduler.run_between(lambda: _forget(engine, closed))
@@ -223,51 +195,51 @@ class CompletionService:
 
     def _work(self) -> None:
         try:
-            self._engine = self._load(self._loaded)
+            self.engine = self._load(self.loaded)
         except DeviceLostError as error:
             self._lose(error)
             return
         except ForegramError as error:
-            self._problem = Problem(error.code, str(error))
+            self.problem = Problem(error.code, str(error))
             _log.error("the model cannot be loaded: %s", error)
             return
         except BaseException as error:  # noqa: BLE001 - the thread would end in silence
-            self._problem = Problem("internal_error", f"the model cannot be loaded: {error}")
+            self.problem = Problem("internal_error", f"the model cannot be loaded: {error}")
             _log.exception("the model cannot be loaded")
             return
-        _log.info("%s is loaded", self._engine.info.model)
-        self.scheduler.max_sequences = self._engine.max_sequences
+        _log.info("%s is loaded", self.engine.info.model)
+        self.scheduler.max_sequences = self.engine.max_sequences
         try:
-            self._engine.run(self.scheduler)
+            self.engine.run(self.scheduler)
         except Exception as error:  # noqa: BLE001 - who asks would wait for ever
             _log.exception("the engine's loop broke")
             self._fail(Problem("internal_error", f"the engine broke: {error}"))
             return
-        self._engine.close()
+        self.engine.close()
 
     def _lose(self, error: DeviceLostError) -> None:
         """Serve nobody any more: another process may have the device, this one never again.
 
         The state is `stopping`: who finds it waits for the end, and starts another host.
         """
-        if self._lost is not None:
+        if self.lost is not None:
             return  # completions that go on side by side each hear of it
         _log.error("the host ends: %s", error)
-        self._lost = error
+        self.lost = error
         self._fail(Problem(error.code, str(error)))
 
     def _fail(self, problem: Problem) -> None:
         """End the host; the next request starts another."""
-        self._problem, self._is_stopping = problem, True
+        self.problem, self._is_stopping = problem, True
         self.scheduler.stop()
         self._end()
 
     def _not_ready(self) -> Problem:
-        if self._problem is not None:
-            return self._problem
+        if self.problem is not None:
+            return self.problem
         if self._is_stopping:
             return _STOPPING
-        now = self._loaded.now
+        now = self.loaded.now
         share = f" ({now.task}, {now.done} of {now.total})" if now and now.total else ""
         return Problem("loading", f"the model is loading{share}")
 

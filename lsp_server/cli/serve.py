@@ -53,7 +53,7 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
         # may abort over it.
         _end_at_once(error.exit_status)
     _empty_record(arguments.record)
-    if service.info is None and service.problem is None:
+    if service.engine is None and service.problem is None:
         # The model still loads, on a thread that would trip over a Python that is taken down.
         _end_at_once(0)
     return 0

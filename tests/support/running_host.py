@@ -56,11 +56,12 @@ class HeldEngine:
             for one in running:
                 one.advance()
 
-    def sequence(self, request: CompletionRequest, *, on_chunk, is_cancelled, on_end) -> "Told":
+    def sequence(
+        self, request: CompletionRequest, *, on_chunk, is_cancelled, on_end, is_prefill
+    ) -> "Told":
+        if is_prefill:
+            return Told(self.prefilling(request, cancelled=is_cancelled), on_end)
         return Told(self.completing(request, on_chunk=on_chunk, cancelled=is_cancelled), on_end)
-
-    def prefill(self, request: CompletionRequest, *, is_cancelled, on_end) -> "Told":
-        return Told(self.prefilling(request, cancelled=is_cancelled), on_end)
 
     def completing(
         self,

@@ -342,7 +342,7 @@ async def test_while_the_model_loads_everyone_hears_how_far_it_is(tmp_path):
         return HeldEngine()
 
     async with running_host(tmp_path, None, load=load) as host:
-        while host.service.progress is None:
+        while host.service.loaded.now is None:
             await asyncio.sleep(0.001)
         response = await host.post("/v1/complete", ask(buffer("x")))
         gate.set()
