@@ -1,21 +1,15 @@
 """Packs token trees as the kernels read them: rows in preorder, cut into runs and row blocks."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numba
 import numpy as np
-import torch
 
 from engine.model.causal_lm import StepInput
 from engine.model.token_tree import MAX_ROWS, TokenTree
-from kernels.batch import ROW_TILE, BatchMetadata, max_blocks
-
-_Buffer = TypeVar("_Buffer", np.ndarray, torch.Tensor)
-
-_ALIGNED = 4  # numbers: kernels load 16 bytes at a time where a field starts so
+from kernels.batch import ROW_TILE, max_blocks
 
 
 class Kept(NamedTuple):
@@ -45,7 +39,7 @@ class PackedRows(NamedTuple):
 
 
 class BatchLayout:
-    """How the arrays of a `BatchMetadata` share one buffer of int32, for one shape of a step."""
+    """What a `BatchMetadata` holds for one shape of a step: `shapes` of its arrays by name."""
 
     def __init__(self, rows: int, sequences: int, group: int) -> None:
         """`rows` and `sequences` that there is room for; `group` query heads of a kv head."""
@@ -59,26 +53,10 @@ class BatchLayout:
         for name in ("sequences", "starts", "first_runs", "end_runs"):
             shapes[f"block_{name}"] = (blocks,)
         shapes |= {"commit_counts": (sequences,), "commit_lengths": (sequences,)}
-        shapes["commit_rows"] = (sequences, MAX_ROWS)
-        self._shapes = shapes
-        sizes = list(map(math.prod, shapes.values()))
-        starts = np.cumsum([0, *map(aligned, sizes)]).tolist()
-        self._places = {
-            name: slice(start, start + size)
-            for name, start, size in zip(shapes, starts, sizes, strict=False)
-        }
-        self.size = starts[-1]
-
-    def batch(self, buffer: torch.Tensor) -> BatchMetadata:
-        """The arrays as views of `buffer`, int32 [size]."""
-        return BatchMetadata(**{name: self._view(buffer, name) for name in self._shapes})
-
-    def arrays(self, buffer: np.ndarray) -> dict[str, np.ndarray]:
-        """The same arrays by name, of a buffer on the host."""
-        return {name: self._view(buffer, name) for name in self._shapes}
+        self.shapes = shapes | {"commit_rows": (sequences, MAX_ROWS)}
 
     def pack(self, arrays: dict[str, np.ndarray], steps: Sequence[StepInput]) -> list[PackedRows]:
-        """Fill `arrays`, which are `arrays()`. Raises ValueError where the rows do not fit."""
+        """Fill `arrays`, which have the layout's shapes. Raises ValueError where the rows do not fit."""
         total = sum(step.tree.num_rows for step in steps)
         if total > self.rows or len(steps) > self.sequences:
             raise ValueError(f"{total} rows of {len(steps)} sequences do not fit")
@@ -95,14 +73,6 @@ class BatchLayout:
             packed.append(PackedRows(row, order))
             row, run = row + count, run + runs
         return packed
-
-    def _view(self, buffer: _Buffer, name: str) -> _Buffer:
-        return buffer[self._places[name]].reshape(self._shapes[name])
-
-
-def aligned(size: int) -> int:
-    """`size` numbers, and those up to where kernels load 16 bytes at a time again."""
-    return -(-size // _ALIGNED) * _ALIGNED
 
 
 def _clear_rows(arrays: dict[str, np.ndarray], start: int) -> None:

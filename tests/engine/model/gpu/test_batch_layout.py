@@ -11,16 +11,24 @@ from hypothesis import strategies as st
 from engine.model.causal_lm import StepInput
 from engine.model.gpu.batch_layout import BatchLayout, Kept, SlotRange
 from engine.model.token_tree import TokenTree
-from kernels.batch import ROW_TILE
+from kernels.batch import ROW_TILE, BatchMetadata
 from tests.support.trees import path_to, random_tree
+
+
+def as_batch(arrays):
+    return BatchMetadata(**{name: torch.from_numpy(array) for name, array in arrays.items()})
+
+
+def filled(layout, value):
+    return {name: np.full(shape, value, np.int32) for name, shape in layout.shapes.items()}
 
 
 def packed(trees, *, rows, sequences, group=7):
     layout = BatchLayout(rows, sequences, group)
-    buffer = np.full(layout.size, -7, np.int32)  # what an earlier step left
+    arrays = filled(layout, -7)  # what an earlier step left
     steps = [StepInput(SlotRange(1000 * n, 50 + n), tree) for n, tree in enumerate(trees)]
-    places = layout.pack(layout.arrays(buffer), steps)
-    return layout.batch(torch.from_numpy(buffer)), places
+    places = layout.pack(arrays, steps)
+    return as_batch(arrays), places
 
 
 @st.composite
@@ -92,11 +100,11 @@ def test_what_holds_nothing_says_so_whatever_stood_there():
 
 def test_what_a_step_keeps_goes_along():
     layout = BatchLayout(8, 1, 7)
-    buffer = np.zeros(layout.size, np.int32)
+    arrays = filled(layout, 0)
     kept = Kept(40, np.array([0, 3, 5]))
     step = StepInput(SlotRange(64, 43, kept), TokenTree.chain([1]))
-    layout.pack(layout.arrays(buffer), [step])
-    batch = layout.batch(torch.from_numpy(buffer))
+    layout.pack(arrays, [step])
+    batch = as_batch(arrays)
     assert (int(batch.commit_counts[0]), int(batch.commit_lengths[0])) == (3, 40)
     assert batch.commit_rows[0, :3].tolist() == [0, 3, 5]
     assert (int(batch.bases[0]), int(batch.lengths[0])) == (64, 43)
@@ -108,14 +116,6 @@ def test_rows_that_do_not_fit_are_refused(count):
     trees = [TokenTree.chain([1, 2, 3, 4, 5][: 6 - 3 * (count - 1)])] * count
     with pytest.raises(ValueError, match="do not fit"):
         layout.pack(
-            layout.arrays(np.zeros(layout.size, np.int32)),
+            filled(layout, 0),
             [StepInput(SlotRange(0, 0), tree) for tree in trees],
         )
-
-
-@pytest.mark.parametrize(("rows", "sequences"), [(1, 1), (4, 4), (128, 16)])
-def test_every_array_starts_where_a_kernel_loads_16_bytes_at_a_time(rows, sequences):
-    layout = BatchLayout(rows, sequences, 7)
-    batch = layout.batch(torch.zeros(layout.size, dtype=torch.int32))
-    for name in type(batch).__slots__:
-        assert getattr(batch, name).storage_offset() % 4 == 0, name

@@ -16,7 +16,7 @@ def parts_of(dataclass):
 def test_every_part_is_aligned(shape):
     inputs = Inputs(shape, 7, torch.device("cpu"))
     acceptance = Outputs(shape, torch.device("cpu")).acceptance
-    for part in parts_of(inputs.noise) + parts_of(acceptance):
+    for part in parts_of(inputs.batch) + parts_of(inputs.noise) + parts_of(acceptance):
         assert part.storage_offset() % 4 == 0
 
 
@@ -36,7 +36,9 @@ def test_the_host_reads_what_the_device_wrote(shape):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_the_device_reads_the_noise_of_rows(shape):
     inputs = Inputs(shape, 7, torch.device("cpu"))
-    inputs.logit_scales[:], inputs.noise_scales[:], inputs.keys[:] = 0.5, 1.5, 7
+    values = {"logit_scales": 0.5, "noise_scales": 1.5, "keys": 7}
+    for name, value in values.items():
+        inputs.arrays[name][:] = value
     inputs.upload()
-    for part, value in zip(parts_of(inputs.noise), (0.5, 1.5, 7), strict=True):
+    for part, value in zip(parts_of(inputs.noise), values.values(), strict=True):
         assert (part == value).all()
