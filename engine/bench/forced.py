@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 
 from engine.bench.measured import Bench, Measured
@@ -22,6 +21,7 @@ from engine.learning import Learning
 from engine.model.causal_lm import CausalModel, Flight, StepInput, StepOutput
 from engine.model.loading.loaded_model import LoadedModel
 from engine.model.token_tree import TokenTree
+from engine.model.verify import verify
 from engine.options import EngineOptions, wanted_model
 from engine.progress import Progress
 from engine.request import CompletionRequest
@@ -81,20 +81,8 @@ class ForcedFlight:
 
 def followers(tree: TokenTree, target: np.ndarray) -> np.ndarray:
     """Rows, int64, from the root on, whose tokens are those that `target` begins with."""
-    rows: np.ndarray = _followers(tree.token_ids, tree.parents, target)
-    return rows
-
-
-@numba.njit("int64[::1](int64[::1], int32[::1], int64[::1])", cache=True)
-def _followers(token_ids: np.ndarray, parents: np.ndarray, target: np.ndarray) -> np.ndarray:
-    path, depth = np.zeros(len(token_ids), np.int64), 0
-    for row in range(1, len(token_ids)):  # parents come before their children
-        if depth == len(target):
-            break
-        if parents[row] == path[depth] and token_ids[row] == target[depth]:
-            depth += 1
-            path[depth] = row
-    return path[: depth + 1]
+    said = np.append(target, -1)  # at its end nothing follows
+    return verify(tree.token_ids, tree.parents, said[np.minimum(tree.depths, len(target))])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Verification: the longest path of a token tree that the model itself would have written."""
 
+import numba
 import numpy as np
 
 
@@ -11,9 +12,16 @@ def verify(token_ids: np.ndarray, parents: np.ndarray, chosen: np.ndarray) -> np
     Returns the rows that agree, int64 [accepted + 1], row 0 first. What they chose is one token
     more than was drafted: the last one, the bonus token, has no keys and values yet.
     """
-    rows = [0]
+    path: np.ndarray = _verify(token_ids, parents, chosen)
+    return path
+
+
+@numba.njit("int64[::1](int64[::1], int32[::1], int64[::1])", cache=True)
+def _verify(token_ids: np.ndarray, parents: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    path, depth = np.zeros(len(token_ids), np.int64), 0
+    # Parents come before children, so one pass meets the path in its order.
     for row in range(1, len(token_ids)):
-        # Parents come before children, so one pass meets the path in its order.
-        if parents[row] == rows[-1] and token_ids[row] == chosen[rows[-1]]:
-            rows.append(row)
-    return np.array(rows, np.int64)
+        if parents[row] == path[depth] and token_ids[row] == chosen[path[depth]]:
+            depth += 1
+            path[depth] = row
+    return path[: depth + 1]

@@ -3,6 +3,7 @@
 Captured steps know addresses, so slots may come and go, but the memory stays.
 """
 
+from bisect import insort
 from typing import Self
 
 import torch
@@ -18,7 +19,7 @@ class KVArena:
 
     def __init__(self, keys: torch.Tensor, values: torch.Tensor) -> None:
         self.keys, self.values = keys, values
-        self._free = [(0, keys.shape[2])]  # ranges, ascending, never side by side
+        self._taken: list[tuple[int, int]] = []  # ranges, ascending
 
     @classmethod
     def allocate(
@@ -36,17 +37,17 @@ class KVArena:
     @property
     def free_positions(self) -> int:
         """Positions that no slot has."""
-        return sum(end - start for start, end in self._free)
+        return self.keys.shape[2] - sum(end - start for start, end in self._taken)
 
     def take(self, count: int) -> int:
         """Reserve `count` positions side by side, and return the first. Raises NoSpaceError."""
-        count = rounded(count)
-        for index, (start, end) in enumerate(self._free):
-            if end - start >= count:
-                self._free[index : index + 1] = (
-                    [(start + count, end)] if end - start > count else []
-                )
+        count, end = rounded(count), self.keys.shape[2]
+        start = 0
+        for taken, behind in [*self._taken, (end, end)]:
+            if taken - start >= count:
+                insort(self._taken, (start, start + count))
                 return start
+            start = behind
         raise NoSpaceError(
             f"no room for the keys and values of {count:,} tokens: {self.free_positions:,} of "
             f"{self.keys.shape[2]:,} are free"
@@ -54,14 +55,7 @@ class KVArena:
 
     def give_back(self, start: int, count: int) -> None:
         """Free what `take` reserved."""
-        ranges = sorted([*self._free, (start, start + rounded(count))])
-        joined = ranges[:1]
-        for begin, end in ranges[1:]:
-            if begin == joined[-1][1]:
-                joined[-1] = (joined[-1][0], end)
-            else:
-                joined.append((begin, end))
-        self._free = joined
+        self._taken.remove((start, start + rounded(count)))
 
 
 def rounded(count: int) -> int:

@@ -109,20 +109,13 @@ def _shape(steps: Sequence[StepInput]) -> StepShape:
         sequences=bucket(SEQUENCE_BUCKETS, len(steps)),
         has_head=steps[0].has_head,
         is_sampled=any(step.has_head and step.sampling.temperature > 0 for step in steps),
-        has_logits=any(len(_logits_rows(step)) for step in steps),
+        has_logits=any(step.wants_logits or _allowed(step) for step in steps),
     )
 
 
-def _logits_rows(step: StepInput) -> np.ndarray:
-    """int64: rows whose choice takes more than the largest score; all where they were asked for."""
-    if step.wants_logits:
-        return np.arange(step.tree.num_rows)
-    return _constrained_rows(step)
-
-
-def _constrained_rows(step: StepInput) -> np.ndarray:
-    allowed = step.allowed or ()
-    return np.array([row for row, ids in enumerate(allowed) if ids is not None], np.int64)
+def _allowed(step: StepInput) -> dict[int, np.ndarray]:
+    """The ids that a constraint leaves, by row."""
+    return {row: ids for row, ids in enumerate(step.allowed or ()) if ids is not None}
 
 
 def _output(launched: _Launched, index: int, ms: float) -> StepOutput:
@@ -133,9 +126,9 @@ def _output(launched: _Launched, index: int, ms: float) -> StepOutput:
     chosen, margins = host.chosen[rows].astype(np.int64), host.margins[rows]
     top = host.top[rows].astype(np.int64)
     path = order[host.path[index, : int(host.accepted[index])]]
-    logits = _logits(launched, step, rows)
-    if len(constrained := _constrained_rows(step)):
-        chosen, path = _chosen_on_the_host(step, constrained, chosen, logits)
+    if _allowed(step):
+        _choose_constrained(launched, step, rows, chosen)
+        path = verify(step.tree.token_ids, step.tree.parents, chosen)
     return StepOutput(
         chosen=chosen,
         path=path,
@@ -143,25 +136,24 @@ def _output(launched: _Launched, index: int, ms: float) -> StepOutput:
         top_tokens=lambda: top,
         ms=ms,
         step_rows=sum(other.tree.num_rows for other in launched.steps),
-        logits=logits if step.wants_logits else None,
+        logits=_logits(launched, rows) if step.wants_logits else None,
     )
 
 
-def _logits(launched: _Launched, step: StepInput, rows: np.ndarray) -> torch.Tensor:
-    """float32 [len(_logits_rows), vocab], on the CPU."""
-    held, wanted = launched.launch.memory.logits, _logits_rows(step)
-    if held is None or not len(wanted):
-        return torch.empty(0, 0)
-    return held[torch.from_numpy(rows[wanted]).to(held.device)].cpu()
+def _choose_constrained(
+    launched: _Launched, step: StepInput, rows: np.ndarray, chosen: np.ndarray
+) -> None:
+    """Choose where a constraint decides, which the device does not know."""
+    allowed = _allowed(step)
+    constrained = np.array(list(allowed))
+    positions = step.slot.length + 1 + step.tree.depths[constrained]
+    logits = _logits(launched, rows[constrained])
+    chosen[constrained] = choose(logits, positions, step.sampling, list(allowed.values()))
 
 
-def _chosen_on_the_host(
-    step: StepInput, constrained: np.ndarray, chosen: np.ndarray, logits: torch.Tensor
-) -> tuple[np.ndarray, np.ndarray]:
-    """Choose where a constraint decides, which the device does not know, and walk anew."""
-    tree = step.tree
-    allowed = None if step.allowed is None else [step.allowed[row] for row in constrained]
-    positions = (step.slot.length + 1 + tree.depths)[constrained]
-    scores = logits[torch.from_numpy(constrained)] if step.wants_logits else logits
-    chosen[constrained] = choose(scores, positions, step.sampling, allowed)
-    return chosen, verify(tree.token_ids, tree.parents, chosen)
+def _logits(launched: _Launched, rows: np.ndarray) -> torch.Tensor:
+    """float32 [len(rows), vocab], on the CPU."""
+    held = launched.launch.memory.logits
+    if held is None:
+        raise ValueError("a step of this shape leaves no logits")
+    return held[torch.from_numpy(rows).to(held.device)].cpu()

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import torch
 
@@ -16,44 +15,26 @@ ROW_BUCKETS = (1, 4, 8, 16, 32, 64, 128)
 SEQUENCE_BUCKETS = (1, 4, 16)
 
 
-class Launch(Protocol):
-    """A step of one shape, ready to run on what its memory holds."""
+class Launch:
+    """A step of one shape, ready to run on what its memory holds: kernel by kernel."""
 
-    @property
-    def memory(self) -> StepMemory:
-        """What it reads and writes."""
-        ...
+    def __init__(self, memory: StepMemory, forward: Forward) -> None:
+        self.memory, self._forward = memory, forward
 
     def start(self) -> None:
         """Run it; on a GPU this returns at once."""
-        ...
+        self._forward.run(self.memory)
 
     def wait(self) -> None:
         """Return when its outputs are there."""
-        ...
 
 
-@dataclass(frozen=True, slots=True)
-class EagerLaunch:
-    """Runs the kernels one by one."""
-
-    memory: StepMemory
-    forward: Forward
-
-    def start(self) -> None:
-        """Run all of them."""
-        self.forward.run(self.memory)
-
-    def wait(self) -> None:
-        """They have run."""
-
-
-class GraphLaunch:
+class GraphLaunch(Launch):
     """A CUDA graph: one launch for all kernels and both copies."""
 
     def __init__(self, memory: StepMemory, forward: Forward, graphs: "GraphMemory") -> None:
         """Run once, which compiles what is not compiled, then capture."""
-        self.memory = memory
+        super().__init__(memory, forward)
         self._stream = graphs.stream
         self._done = torch.cuda.Event()
         self._graph = torch.cuda.CUDAGraph()
@@ -103,7 +84,10 @@ class StepGraphs:
         default_factory=dict
     )  # by rows: steps follow each other
     _logits: torch.Tensor | None = None
-    _graphs: GraphMemory | None = None
+    _graphs: GraphMemory | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._graphs = GraphMemory(self.device) if self.device.type == "cuda" else None
 
     def launch(self, shape: StepShape) -> Launch:
         """Return the launch of `shape`, made now if it is the first."""
@@ -114,13 +98,12 @@ class StepGraphs:
     def on_stream(self, work: Callable[[], None]) -> None:
         """Run `work` behind the steps started so far, and wait for it. Raises DeviceLostError."""
         with self.watched():
-            if self.device.type != "cuda":
+            if self._graphs is None:
                 work()
                 return
-            stream = self._shared.stream
-            with torch.cuda.stream(stream):
+            with torch.cuda.stream(self._graphs.stream):
                 work()
-            stream.synchronize()
+            self._graphs.stream.synchronize()
 
     @contextmanager
     def watched(self) -> Iterator[None]:
@@ -146,16 +129,10 @@ class StepGraphs:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
-    @property
-    def _shared(self) -> GraphMemory:
-        if self._graphs is None:
-            self._graphs = GraphMemory(self.device)
-        return self._graphs
-
     def _make(self, memory: StepMemory) -> Launch:
-        if self.device.type == "cuda":
-            return GraphLaunch(memory, self.forward, self._shared)
-        return EagerLaunch(memory, self.forward)
+        if self._graphs is None:
+            return Launch(memory, self.forward)
+        return GraphLaunch(memory, self.forward, self._graphs)
 
     def _memory(self, shape: StepShape) -> StepMemory:
         config = self.forward.config

@@ -5,7 +5,7 @@ import torch
 
 from engine.errors import DeviceLostError
 from engine.model.causal_lm import StepInput, prefill, run_step
-from engine.model.gpu.step_graphs import EagerLaunch, StepGraphs
+from engine.model.gpu.step_graphs import Launch, StepGraphs
 from engine.model.token_tree import TokenTree
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -33,7 +33,7 @@ def raising(error):
 @pytest.mark.usefixtures("lost")
 def test_all_whose_step_it_was_hear_that_the_device_is_lost(model, monkeypatch):
     slots = [model.new_slot(300), model.new_slot(300)]
-    monkeypatch.setattr(EagerLaunch, "wait", raising(FAULT))
+    monkeypatch.setattr(Launch, "wait", raising(FAULT))
     flight = model.begin(list(map(step_of, slots)))
     with pytest.raises(DeviceLostError) as error:
         flight.finish()
@@ -44,7 +44,7 @@ def test_all_whose_step_it_was_hear_that_the_device_is_lost(model, monkeypatch):
 @pytest.mark.usefixtures("lost")
 def test_whatever_is_asked_of_a_lost_device_is_answered_so(model, monkeypatch):
     slot = model.new_slot(300)
-    monkeypatch.setattr(EagerLaunch, "start", raising(FAULT))
+    monkeypatch.setattr(Launch, "start", raising(FAULT))
     for ask in (
         lambda: prefill(model, slot, [5]),
         lambda: model.begin([step_of(slot)]),
@@ -70,7 +70,7 @@ def test_a_device_that_is_full_is_not_lost(model):
 def test_an_error_that_the_device_survives_is_not_its_loss(model, monkeypatch):
     slot = model.new_slot(300)
     with monkeypatch.context() as patch:
-        patch.setattr(EagerLaunch, "start", raising(RuntimeError("an odd shape")))
+        patch.setattr(Launch, "start", raising(RuntimeError("an odd shape")))
         with pytest.raises(RuntimeError, match="an odd shape"):
             prefill(model, slot, [5])
     assert len(run_step(model, step_of(slot)).chosen) == 1

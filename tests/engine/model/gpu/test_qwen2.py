@@ -8,7 +8,7 @@ from engine.config import Sampling
 from engine.drafting.drafter import NoDrafts
 from engine.errors import NoSpaceError
 from engine.model.causal_lm import StepInput, prefill, run_step
-from engine.model.gpu.step_graphs import EagerLaunch, StepGraphs
+from engine.model.gpu.step_graphs import Launch, StepGraphs
 from engine.model.sampling import choose
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.model.verify import verify
@@ -193,7 +193,7 @@ def test_outputs_that_cannot_come_are_not_waited_for_again(model, monkeypatch):
     slots = [prompted(model), prompted(model)]
     flight = model.begin([StepInput(slot, TokenTree.chain([3])) for slot in slots])
     with monkeypatch.context() as patch:
-        patch.setattr(EagerLaunch, "wait", raising(RuntimeError("the device is gone")))
+        patch.setattr(Launch, "wait", raising(RuntimeError("the device is gone")))
         with pytest.raises(RuntimeError, match="gone"):
             flight.finish()
     flight.wait()
@@ -226,7 +226,7 @@ def test_after_a_reading_that_failed_the_same_prompt_is_continued_as_ever(
     entered.close()
     longer = [*PROMPT, 5, 7, 8, 10, 11]
     with monkeypatch.context() as patch:
-        patch.setattr(EagerLaunch, "start", raising(RuntimeError("the launch failed")))
+        patch.setattr(Launch, "start", raising(RuntimeError("the launch failed")))
         with pytest.raises(RuntimeError):
             lease(longer[:-1])
     slot = lease(longer[:-1]).slot
