@@ -7,27 +7,24 @@ from typing import Any
 
 import msgspec
 from lsprotocol import types
+from msgspec.structs import replace
 
 from engine.host.protocol import Status
 from engine.model_names import is_same, title_of
 from lsp_server.host.search import LinkReport
 from lsp_server.loading_progress import LoadingProgress
-from lsp_server.reasons import Reason, host_reason
+from lsp_server.reasons import HIDING, Reason, host_reason
 from lsp_server.remedies import CHOOSE_MODEL, Remedy, host_remedy
 from lsp_server.settings import Settings
 from lsp_server.transport.protocol import DocumentServer
 
-_INACTIVE = {
+_INACTIVE = HIDING | {
     Reason.BINARY,
     Reason.DISABLED,
     Reason.DISABLED_FILE,
     Reason.DISABLED_LANGUAGE,
-    Reason.IGNORED_FILE,
-    Reason.UNCLEAR_IGNORE_FILE,
-    Reason.LINE_TOO_LONG,
     Reason.OUT_OF_STEP,
     Reason.PROSE,
-    Reason.SECRET_FILE,
     Reason.TOO_LARGE,
 }
 _SEARCHING = "searching for the completion host"
@@ -35,13 +32,12 @@ _STATES = {"searching": "starting"}  # the others keep their names
 _LEVELS = {"Error": types.MessageType.Error, "Warning": types.MessageType.Warning}
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
+class _State(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
     """Copilot's kind, a sentence, and what an editor makes buttons and progress bars of."""
 
     kind: str
     sentence: str
-    state: str = "starting"
+    state: str
     percentage: int | None = None
     model: str = ""
     configured_model: str = ""
@@ -55,16 +51,9 @@ class _State:
 
     def params(self, *, is_busy: bool) -> dict[str, Any]:
         """The message `didChangeStatus`."""
-        known = {
-            "state": self.state,
-            "percentage": self.percentage,
-            "model": self.model or None,
-            "configuredModel": self.configured_model or None,
-            "reason": self.reason and self.reason.value,
-            "remedy": self.remedy and msgspec.to_builtins(self.remedy),
-        }
-        always = {"busy": is_busy, "kind": self.kind, "message": self.message, "command": None}
-        return always | {key: value for key, value in known.items() if value is not None}
+        known = msgspec.to_builtins(self)
+        del known["sentence"]
+        return {**known, "message": self.message, "busy": is_busy, "command": None}
 
 
 @dataclass(slots=True)
@@ -80,7 +69,7 @@ class StatusLine:
     _unusable: str = ""  # why the model that they name cannot be used
     _report: LinkReport = field(default_factory=LinkReport)
     _left_alone: Reason | None = None  # the document that the user works in, if any
-    _sent: _State | None = None
+    _sent: dict[str, Any] | None = None
     _logged: dict[bool, str] = field(default_factory=lambda: {False: _SEARCHING})
     _num_working: int = 0
 
@@ -89,9 +78,9 @@ class StatusLine:
 
     def watch(self, report: LinkReport) -> None:
         """The host is in this state."""
-        was_busy, self._report = self._is_busy, report
+        self._report = report
         self.progress.show(report)
-        self._update(is_news=was_busy != self._is_busy)
+        self._update()
 
     def configure(self, settings: Settings, unusable_model: str) -> None:
         """Take over the settings; `unusable_model` says what is wrong with the model's name."""
@@ -110,11 +99,13 @@ class StatusLine:
     @contextmanager
     def working(self) -> Iterator[None]:
         """A request is being answered."""
-        self._work(1)
+        self._num_working += 1
+        self._update()
         try:
             yield
         finally:
-            self._work(-1)
+            self._num_working -= 1
+            self._update()
 
     @property
     def of_host(self) -> dict[str, Any]:
@@ -130,15 +121,8 @@ class StatusLine:
         reason = self._left_alone if self._is_enabled else Reason.DISABLED
         if reason is None or (host.kind == "Error" and self._is_enabled):
             return host
-        return _State(
-            "Inactive",
-            reason.sentence,
-            host.state,
-            model=host.model,
-            configured_model=host.configured_model,
-            reason=reason,
-            remedy=reason.remedy,
-        )
+        inactive = replace(host, kind="Inactive", sentence=reason.sentence, percentage=None)
+        return replace(inactive, reason=reason, remedy=reason.remedy)
 
     @property
     def _of_host(self) -> _State:
@@ -185,20 +169,16 @@ class StatusLine:
         is_awaited = self._is_enabled and self._report.state in ("searching", "loading")
         return is_awaited or self._num_working > 0
 
-    def _work(self, change: int) -> None:
-        was_busy = self._is_busy
-        self._num_working += change
-        if was_busy != self._is_busy:
-            self._notify(self._state)
-
     def _update(self, *, is_news: bool = False) -> None:
-        """Notify the client if the state has changed."""
+        """Notify the client if anything has changed."""
         state = self._state
-        if state == self._sent and not is_news:
+        params = state.params(is_busy=self._is_busy)
+        if params == self._sent and not is_news:
             return
-        self._sent = state
+        self._sent = params
         self._log(state)
-        self._notify(state)
+        if self.knows_status:
+            self.server.protocol.notify("didChangeStatus", params)
 
     def _log(self, state: _State) -> None:
         """Write the sentence to the client's log, once for as long as it holds."""
@@ -209,10 +189,6 @@ class StatusLine:
             self.server.window_log_message(
                 types.LogMessageParams(level, f"foregram: {state.sentence}")
             )
-
-    def _notify(self, state: _State) -> None:
-        if self.knows_status:
-            self.server.protocol.notify("didChangeStatus", state.params(is_busy=self._is_busy))
 
 
 def _is_of(status: Status, wanted: str) -> bool:
