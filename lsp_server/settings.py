@@ -46,9 +46,14 @@ _Dtype = Annotated[
 ]
 
 
-def _about(description: str, *, own: bool = False, **extra: object) -> Meta:
-    """What a setting means; `own`: no client over TCP may change it."""
-    return Meta(description=description, extra={"own": own, **extra})
+def _about(description: str, **extra: object) -> Meta:
+    """What a setting means."""
+    return Meta(description=description, extra=extra)
+
+
+def _own(description: str, **extra: object) -> Meta:
+    """The same of a setting that no client over TCP may change."""
+    return _about(description, own=True, **extra)
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -56,58 +61,46 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     cache_folder: Annotated[
         Path,
-        _about(
+        _own(
             "converted models, learned acceptance",
-            own=True,
             variable="FOREGRAM_CACHE",
             default="`~/.cache/foregram`",
         ),
     ]
     runtime_folder: Annotated[
         Path,
-        _about(
+        _own(
             "socket, token and log of the local host",
-            own=True,
             variable="FOREGRAM_RUNTIME",
             default="`$XDG_RUNTIME_DIR/foregram`",
         ),
     ]
-    model: Annotated[
-        str | None, _about("an alias, a hub id, a local folder or a `.gguf` file", own=True)
-    ] = None
-    device: Annotated[_Device, _about("where the model runs", own=True)] = "auto"
-    dtype: Annotated[
-        _Dtype | None, _about("how weights are held; unset: `int8`, on a GPU `bfloat16`", own=True)
-    ] = None
-    threads: Annotated[_Positive | None, _about("threads that torch uses", own=True)] = None
-    kv_budget_mb: Annotated[
-        _Positive | None, _about("memory for keys and values of prompts", own=True)
-    ] = None
-    idle_exit_s: Annotated[
-        _NotNegative,
-        _about("the local host ends after so long without a client; 0: never", own=True),
-    ] = 1800
-    host_url: Annotated[_Url | None, _about("a remote host instead of a local one", own=True)] = (
+    model: Annotated[str | None, _own("an alias, a hub id, a local folder or a `.gguf` file")] = (
         None
     )
-    token_file: Annotated[Path | None, _about("holds the remote host's token", own=True)] = None
+    device: Annotated[_Device, _own("where the model runs")] = "auto"
+    dtype: Annotated[
+        _Dtype | None, _own("how weights are held; unset: `int8`, on a GPU `bfloat16`")
+    ] = None
+    threads: Annotated[_Positive | None, _own("threads that torch uses")] = None
+    kv_budget_mb: Annotated[_Positive | None, _own("memory for keys and values of prompts")] = None
+    idle_exit_s: Annotated[
+        _NotNegative, _own("the local host ends after so long without a client; 0: never")
+    ] = 1800
+    host_url: Annotated[_Url | None, _own("a remote host instead of a local one")] = None
+    token_file: Annotated[Path | None, _own("holds the remote host's token")] = None
     token: Annotated[
         str | None,
-        _about(
-            "the remote host's token itself, for editors that keep secrets", own=True, secret=True
-        ),
+        _own("the remote host's token itself, for editors that keep secrets", secret=True),
     ] = None
     insecure_http: Annotated[
         bool,
-        _about(
+        _own(
             "`host_url` may be plain http to another machine: others on the way can "
-            "read code and token",
-            own=True,
+            "read code and token"
         ),
     ] = False
-    ca_file: Annotated[
-        Path | None, _about("certificates to trust beside the system's own", own=True)
-    ] = None
+    ca_file: Annotated[Path | None, _own("certificates to trust beside the system's own")] = None
     enable: Annotated[bool, _about("complete at all")] = True
     languages: Annotated[
         dict[str, bool],
@@ -117,19 +110,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         ),
     ] = {}
     disabled_globs: Annotated[tuple[str, ...], _about("files in which nothing is completed")] = ()
-    allow_secret_files: Annotated[
-        tuple[str, ...], _about("files that look secret and are not", own=True)
-    ] = ()
+    allow_secret_files: Annotated[tuple[str, ...], _own("files that look secret and are not")] = ()
     layout: Annotated[
         Layout, _about("the cursor's line after the middle token, or in the prefix")
     ] = "line"
     lookahead: Annotated[
         str, _about("`auto`, `off`, a preset or `W,N,G`: how far a step drafts ahead")
     ] = "auto"
-    temperature: Annotated[
-        Annotated[float, Meta(ge=0, le=10)], _about("how tokens are drawn; 0: greedy")
-    ] = 0.0
-    seed: Annotated[Annotated[int, Meta(ge=0, le=2**63 - 1)], _about("of sampling")] = 0
+    temperature: Annotated[float, Meta(ge=0, le=10), _about("how tokens are drawn; 0: greedy")] = (
+        0.0
+    )
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1), _about("of sampling")] = 0
     max_tokens: Annotated[_Positive, _about("the longest completion")] = 128
     prompt_tokens: Annotated[
         _Positive | None, _about("the longest prompt; unset: what the machine reads in time")
@@ -137,12 +128,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     time_limit_ms: Annotated[
         _Positive | None, _about("a completion ends at the first line end after this")
     ] = None
-    debounce_ms: Annotated[
-        Annotated[int, Meta(ge=0, le=10_000)], _about("wait for so long after a key")
-    ] = 0
+    debounce_ms: Annotated[int, Meta(ge=0, le=10_000), _about("wait for so long after a key")] = 0
     speculate: Annotated[bool, _about("compute ahead what follows the completion shown")] = True
     num_candidates: Annotated[
-        Annotated[int, Meta(ge=1, le=10)], _about("completions of an explicit request")
+        int, Meta(ge=1, le=10), _about("completions of an explicit request")
     ] = 3
     completion_fallback: Annotated[
         bool, _about("answer `textDocument/completion` too, for clients without ghost text")
@@ -157,7 +146,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     accept_command: Annotated[str, _about("the command that reports an accept; empty: none")] = (
         "foregram.accept"
     )
-    debug: Annotated[bool, _about("show the stack of an unexpected failure", own=True)] = False
+    debug: Annotated[bool, _own("show the stack of an unexpected failure")] = False
 
     @staticmethod
     def from_environment(environ: Mapping[str, str] | None = None) -> "Settings":
