@@ -6,7 +6,7 @@ from typing import Any
 from engine.model_names import title_of
 from lsp_server.feedback import WhyParams
 from lsp_server.host.probe import host_status
-from lsp_server.reasons import HOST_TROUBLES, EmptyAnswer, shown_name
+from lsp_server.reasons import HOST_TROUBLES, host_reason, notable
 from lsp_server.session import Session
 from lsp_server.status import StatusLine
 from lsp_server.why import prompt_sentence
@@ -15,15 +15,16 @@ from lsp_server.why import prompt_sentence
 def why(session: Session) -> list[dict[str, Any]]:
     """The last empty answers in all documents, the oldest first."""
     now = time.time()
-    return [answer.shown(now) for answer in session.reasons.answers]
+    return [answer.shown(now) for answer in session.reasons]
 
 
 def why_here(session: Session, status: StatusLine, about: WhyParams) -> dict[str, Any]:
     """Those of one document, the newest first, and why nothing would be shown in it now."""
-    now, uri, last = time.time(), about.text_document.uri, session.completer.last
+    now, uri, last = time.time(), about.text_document.uri, session.completer.host.last
+    answers = notable([one for one in session.reasons if one.uri == uri])
     return {
         "now": _hindrance(session, status, about, now),
-        "answers": [answer.shown(now) for answer in session.reasons.of(uri)],
+        "answers": [answer.shown(now) for answer in reversed(answers)],
         "prompt": prompt_sentence(last[1]) if last is not None and last[0] == uri else None,
     }
 
@@ -32,12 +33,11 @@ def _hindrance(
     session: Session, status: StatusLine, about: WhyParams, now_s: float
 ) -> dict[str, Any] | None:
     uri = about.text_document.uri
-    reason = session.completer.hindrance(uri)
+    reason = session.completer.left_alone(uri) or host_reason(session.link.state)
     if reason is None:
         return None
     line = about.position.line + 1 if about.position else None
-    detail = session.detail(uri, reason)
-    answer = EmptyAnswer(now_s, shown_name(uri), reason, uri, line, detail).shown(now_s)
+    answer = session.explained(uri, reason, line).shown(now_s)
     return answer | status.of_host if reason in HOST_TROUBLES else answer
 
 

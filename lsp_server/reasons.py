@@ -1,8 +1,6 @@
-"""Why an answer is empty, in the one vocabulary that there is, and a log of the last ones."""
+"""Why an answer is empty, in the one vocabulary that there is."""
 
-import time
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from itertools import groupby
 from typing import Any, Self
@@ -148,35 +146,6 @@ class EmptyAnswer(msgspec.Struct, frozen=True):
         return {key: value for key, value in known.items() if value is not None}
 
 
-class ReasonLog:
-    """The last empty answers, the oldest first."""
-
-    def __init__(self, size: int = 100, *, clock: Callable[[], float] = time.time) -> None:
-        self._answers: deque[EmptyAnswer] = deque(maxlen=size)
-        self._clock = clock
-
-    def add(
-        self, uri: str, reason: Reason, line: int | None = None, detail: str = ""
-    ) -> EmptyAnswer:
-        """Note an empty answer for the document at `uri`; `line` counts from 1."""
-        answer = EmptyAnswer(self._clock(), shown_name(uri), reason, uri, line, detail)
-        self._answers.append(answer)
-        return answer
-
-    @property
-    def answers(self) -> tuple[EmptyAnswer, ...]:
-        """The answers noted."""
-        return tuple(self._answers)
-
-    def of(self, uri: str) -> list[EmptyAnswer]:
-        """Those of one document, the newest first."""
-        return notable([one for one in self._answers if one.uri == uri])[::-1]
-
-    def to_json(self) -> bytes:
-        """The answers for another process, such as `foregram why`."""
-        return msgspec.json.encode(self.answers)
-
-
 def notable(answers: Sequence[EmptyAnswer]) -> list[EmptyAnswer]:
     """The answers without superseded ones and without repetitions of one reason on one line.
 
@@ -185,11 +154,6 @@ def notable(answers: Sequence[EmptyAnswer]) -> list[EmptyAnswer]:
     kept = [one for one in answers if one.reason not in WITHDRAWN] or answers
     repeats = groupby(kept, key=lambda one: (one.uri, one.line, one.reason))
     return [list(same)[-1] for _, same in repeats]
-
-
-def answers_from_json(content: bytes) -> tuple[EmptyAnswer, ...]:
-    """What `ReasonLog.to_json` wrote. Raises msgspec.DecodeError."""
-    return msgspec.json.decode(content, type=tuple[EmptyAnswer, ...])
 
 
 def base_name(uri: str) -> str:

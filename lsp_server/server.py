@@ -302,7 +302,7 @@ def why(server: ForegramServer, *arguments: object) -> list[dict[str, Any]] | di
 
 def cost(server: ForegramServer) -> dict[str, Any]:
     """What the host reported of its last completion, without the text."""
-    last = server.session.completer.last
+    last = server.session.completer.host.last
     return {} if last is None else {**msgspec.to_builtins(last[1]), "text": ""}
 
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import re
+import time
+from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 
@@ -12,19 +14,19 @@ from engine.host.protocol import Done, Feedback, FeedbackKind, Position
 from lsp_server.completion.inline_completer import Answer, InlineCompleter
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
-from lsp_server.host.address import HostAddress
 from lsp_server.host.daemon import ensure_host
 from lsp_server.host.failures import boot_s
 from lsp_server.host.link import HostLink
 from lsp_server.host.retry import Retry
 from lsp_server.host.search import LinkReport, Watch
 from lsp_server.privacy.permissions import Permissions
-from lsp_server.reasons import HIDING, Reason, ReasonLog
+from lsp_server.reasons import HIDING, EmptyAnswer, Reason, shown_name
 from lsp_server.setting_layers import Layer, SettingsProblem
 from lsp_server.settings import Settings, load_settings
 from lsp_server.why import write_last_prompt, write_reasons
 
 _NOTE_S = 1.0
+_MOST_REASONS = 100
 _PAUSE_S = 0.3  # without a key: time for what was put off
 _LF_CLIENTS = ("neovim", "nvim")  # they write the document's line ends themselves
 
@@ -44,7 +46,7 @@ class Session:
         retry: Callable[[], None],
     ) -> None:
         self.documents = documents
-        self.reasons = ReasonLog()
+        self.reasons: deque[EmptyAnswer] = deque(maxlen=_MOST_REASONS)  # the oldest first
         self._show = watch
         self._retry = Retry(retry)
         self.client_name = ""
@@ -66,7 +68,7 @@ class Session:
         self._permissions = Permissions([], self.settings)
         self.link = HostLink(
             documents,
-            self._find_host,
+            lambda: ensure_host(self.settings, wanted_at=self._wanted_at),
             may_send=self._may_send,
             path_of=self._path_of,
             watch=self._watch,
@@ -116,7 +118,7 @@ class Session:
         waited, reason = self.link.state != "ready", None
         self._retry.began()
         try:
-            answer = self._explained(uri, await self.completer.answer(params))
+            answer = self._rejudged(uri, await self.completer.answer(params))
             reason = answer.reason
         except asyncio.CancelledError:
             reason = Reason.CANCELLED
@@ -125,13 +127,12 @@ class Session:
             self._note_later()
             self._retry.ended(reason, waited=waited, is_ready=self.link.state == "ready")
             if reason is not None:
-                detail = self.detail(uri, reason)
-                self.reasons.add(uri, reason, params.position.line + 1, detail)
+                self.reasons.append(self.explained(uri, reason, params.position.line + 1))
             if reason in HIDING and self.link.knows(uri):
                 self._retract()
         return answer
 
-    def _explained(self, uri: str, answer: Answer) -> Answer:
+    def _rejudged(self, uri: str, answer: Answer) -> Answer:
         """A document that became hidden while its request waited was not sent: that is the reason."""
         snapshot = self.documents.snapshot(uri)
         if answer.reason is not Reason.HOST_FAILED or not isinstance(snapshot, Snapshot):
@@ -156,7 +157,7 @@ class Session:
     def _paused(self, uri: str) -> None:
         """Nobody has typed for a moment."""
         self._pauses.pop(uri, None)
-        self.completer.catch_up(uri)
+        self.completer.host.catch_up(uri)
         self._begin(self._send_ahead(uri))
         self._retract()
 
@@ -220,16 +221,13 @@ class Session:
         if self._noting is not None:
             self._noting.cancel()
             self._write_notes()
-        self.completer.stop_all()
+        self.completer.host.stop_all()
         await self.link.leave()
 
     def _watch(self, report: LinkReport) -> None:
         self._show(report)
         if report.state == "ready":
             self._retry.host_is_ready()
-
-    async def _find_host(self) -> HostAddress:
-        return await ensure_host(self.settings, wanted_at=self._wanted_at)
 
     def _may_send(self, snapshot: Snapshot) -> bool:
         return self._permissions.may_send(snapshot)
@@ -244,13 +242,13 @@ class Session:
             wanted = "lf" if is_lf else "document"
         return "\n" if wanted == "lf" else snapshot.line_end
 
-    def detail(self, uri: str, reason: Reason) -> str:
-        """What a person needs beside the reason's sentence: where the secret is."""
-        snapshot = self.documents.snapshot(uri)
-        if reason is not Reason.SECRET_FILE or not isinstance(snapshot, Snapshot):
-            return ""
-        found = self._permissions.secret(snapshot)
-        return "" if found is None else found.sentence
+    def explained(self, uri: str, reason: Reason, line: int | None) -> EmptyAnswer:
+        """An empty answer of now, with what a person needs beside the reason: where the secret is."""
+        snapshot, secret = self.documents.snapshot(uri), None
+        if reason is Reason.SECRET_FILE and isinstance(snapshot, Snapshot):
+            secret = self._permissions.secret(snapshot)
+        detail = "" if secret is None else secret.sentence
+        return EmptyAnswer(time.time(), shown_name(uri), reason, uri, line, detail)
 
     def _note_later(self) -> None:
         """Write reasons and the last prompt soon: not at every key, which may change both."""
@@ -261,9 +259,9 @@ class Session:
     def _write_notes(self) -> None:
         self._noting = None
         notes = self.settings.runtime_folder, self.link.client_id
-        if self.reasons.answers:
+        if self.reasons:
             write_reasons(*notes, self.reasons)
-        last = self.completer.last
+        last = self.completer.host.last
         if last is not None and last is not self._noted:  # else it would look new
             self._noted = last
             write_last_prompt(*notes, *last)

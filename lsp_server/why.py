@@ -1,7 +1,7 @@
 """What `foregram why` shows: kept by each language server in files of its own, without any text."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -12,7 +12,7 @@ from engine.atomic_write import atomic_write
 from engine.errors import ForegramError
 from engine.host.protocol import Done, PromptUse
 from engine.host.runtime import RuntimeFolder
-from lsp_server.reasons import EmptyAnswer, ReasonLog, answers_from_json, harmless, shown_name
+from lsp_server.reasons import EmptyAnswer, harmless, shown_name
 
 _FOLDER = "why"
 _KEPT_S = 24 * 3600.0
@@ -47,9 +47,9 @@ def prompt_summary(use: PromptUse, names: Sequence[str] = ()) -> str:
     return f"{reused}; {use.neighbour_tokens:,} from {files}{listed}"
 
 
-def write_reasons(runtime_folder: Path, client_id: str, reasons: ReasonLog) -> None:
+def write_reasons(runtime_folder: Path, client_id: str, answers: Collection[EmptyAnswer]) -> None:
     """Keep a server's last empty answers."""
-    _write(runtime_folder, f"{client_id}.json", reasons.to_json())
+    _write(runtime_folder, f"{client_id}.json", msgspec.json.encode(answers))
 
 
 def write_last_prompt(runtime_folder: Path, client_id: str, uri: str, done: Done) -> None:
@@ -66,7 +66,7 @@ def read_reasons(runtime_folder: Path) -> list[EmptyAnswer]:
             if path.stat().st_mtime < time.time() - _KEPT_S:
                 path.unlink()
             elif path.suffix == ".json":
-                answers += answers_from_json(path.read_bytes())
+                answers += msgspec.json.decode(path.read_bytes(), type=list[EmptyAnswer])
     return sorted(answers, key=lambda answer: answer.time_s)
 
 

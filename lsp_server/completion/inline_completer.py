@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lsprotocol import types
 
-from engine.host.protocol import Done, Failed, Position, Sampled
+from engine.host.protocol import Failed, Position, Sampled
 from lsp_server.completion.anchor import Anchor
 from lsp_server.completion.completion_cache import CachedCompletion, CompletionCache
 from lsp_server.completion.host_completions import HostCompletions
@@ -52,12 +52,7 @@ class InlineCompleter:
         self._line_end = line_end
         self._cache = CompletionCache()
         self._last_positions: dict[str, Position] = {}  # by document
-        self._host = HostCompletions(documents, link, self._cache, settings)
-
-    @property
-    def last(self) -> tuple[str, Done] | None:
-        """Which document the host's last completion was of, and what it said of it."""
-        return self._host.last
+        self.host = HostCompletions(documents, link, self._cache, settings)
 
     async def answer(self, params: types.InlineCompletionParams) -> Answer:
         """Answer from memory at once, else share what runs, else ask the host."""
@@ -85,7 +80,7 @@ class InlineCompleter:
         if not isinstance(snapshot, Snapshot) or _is_long(snapshot, position.line):
             return
         if self.left_alone(uri) is None:
-            self._host.prefill(snapshot, position)
+            self.host.prefill(snapshot, position)
 
     def prefill_again(self, uri: str) -> None:
         """Have the host read the prompt where this document was completed last.
@@ -103,23 +98,11 @@ class InlineCompleter:
         permissions = self._permissions()
         return permissions.refusal(snapshot) or permissions.silence(snapshot)
 
-    def hindrance(self, uri: str) -> Reason | None:
-        """Why nothing would be written now: the document's reason, or the host's."""
-        return self.left_alone(uri) or host_reason(self._link.state)
-
-    def catch_up(self, uri: str) -> None:
-        """Parse what was put off while the user typed."""
-        self._host.catch_up(uri)
-
     def forget(self, uri: str) -> None:
         """A document was closed."""
         self._cache.forget(uri)
-        self._host.forget(uri)
+        self.host.forget(uri)
         self._last_positions.pop(uri, None)
-
-    def stop_all(self) -> None:
-        """The editor disconnects."""
-        self._host.stop_all()
 
     def _anchor(self, params: types.InlineCompletionParams) -> Anchor | Reason:
         document, row = self._documents.snapshot(params.text_document.uri), params.position.line
@@ -172,7 +155,7 @@ class InlineCompleter:
 
     async def _share_or_begin(self, anchor: Anchor) -> Reason | None:
         """Wait for a completion that matches: one that runs, or else a new one."""
-        while (running := self._host.matching(anchor)) is not None:
+        while (running := self.host.matching(anchor)) is not None:
             reason = await self._outcome(running, anchor)
             if self._cache.remainders(anchor):
                 return None
@@ -186,11 +169,11 @@ class InlineCompleter:
     async def _begin(self, anchor: Anchor, sampling: Sampled | None = None) -> Reason | None:
         if self._is_outdated(anchor):
             return Reason.SUPERSEDED
-        return await self._outcome(self._host.begin(anchor, sampling), anchor)
+        return await self._outcome(self.host.begin(anchor, sampling), anchor)
 
     async def _outcome(self, running: InFlightCompletion, anchor: Anchor) -> Reason | None:
         outcome = await running.outcome(anchor)
-        self._host.finished(running)
+        self.host.finished(running)
         if isinstance(outcome, Failed):
             return failure_reason(outcome.code)
         # None: the user typed something else than what is written.
@@ -198,7 +181,7 @@ class InlineCompleter:
 
     def _prefetch(self, anchor: Anchor, shown: CachedCompletion) -> None:
         if not self._is_outdated(anchor):
-            self._host.prefetch(anchor, shown)
+            self.host.prefetch(anchor, shown)
 
     def _is_outdated(self, anchor: Anchor) -> bool:
         then, now = anchor.document, self._documents.snapshot(anchor.document.uri)

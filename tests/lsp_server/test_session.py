@@ -1,12 +1,18 @@
-"""One editor's connection: when a person has asked for a host."""
+"""One editor's connection: when a person has asked for a host, and why answers were empty."""
 
 import pytest
+from lsprotocol import types
 
 from lsp_server import session as module
 from lsp_server.documents.documents import Documents
+from lsp_server.editor_commands import why, why_here
+from lsp_server.feedback import WhyParams, read
 from lsp_server.host.failures import boot_s
+from lsp_server.reasons import Reason
 from lsp_server.session import Session
 from lsp_server.setting_layers import Layer
+from lsp_server.status import StatusLine
+from lsp_server.transport.protocol import DocumentServer
 
 
 @pytest.fixture
@@ -39,3 +45,41 @@ async def test_a_start_and_a_changed_setting_ask_for_a_host_and_an_equal_one_doe
     assert changed > begun
     session.configure({"model": "0.5b"}, "client")
     assert await look() == changed <= boot_s()
+
+
+async def ask(session, uri, line):
+    """Ask in a document that nobody has opened."""
+    params = types.InlineCompletionParams(
+        types.InlineCompletionContext(types.InlineCompletionTriggerKind.Automatic),
+        types.TextDocumentIdentifier(uri),
+        types.Position(line, 0),
+    )
+    assert (await session.complete(params)).reason is Reason.UNKNOWN_DOCUMENT
+
+
+@pytest.mark.asyncio
+async def test_the_last_hundred_empty_answers_are_kept(asked):
+    session, _ = asked
+    for line in range(101):
+        await ask(session, "file:///work/a.py", line)
+    answers = why(session)
+    assert [(answers[0]["line"], answers[-1]["line"]), len(answers)] == [(2, 101), 100]
+    assert {answer["file"] for answer in answers} == {"a.py"}
+
+
+@pytest.mark.asyncio
+async def test_the_answers_of_a_file_are_not_those_of_its_namesake(asked):
+    """The newest comes first."""
+    session, _ = asked
+    server = DocumentServer("test server", "1", session.documents)
+    for folder, line in (("one", 3), ("two", 4), ("one", 5)):
+        await ask(session, f"file:///{folder}/a.py", line)
+
+    def lines(uri):
+        about = read({"textDocument": {"uri": uri}}, WhyParams)
+        told = why_here(session, StatusLine(server), about)
+        assert told["now"]["reason"] == "unknown_document"
+        return [answer["line"] for answer in told["answers"]]
+
+    assert lines("file:///one/a.py") == [6, 4]
+    assert lines("file:///a.py") == []

@@ -13,17 +13,17 @@ from msgspec.structs import replace
 from engine.host.protocol import Done, Timings
 from engine.host.runtime import RuntimeFolder
 from lsp_server.cli.why import show_why
-from lsp_server.reasons import Reason, ReasonLog
+from lsp_server.reasons import EmptyAnswer, Reason, shown_name
 from lsp_server.settings import Settings
-from lsp_server.why import write_last_prompt, write_reasons
+from lsp_server.why import read_reasons, write_last_prompt, write_reasons
 
 
-def log(*reasons: Reason, at: float = 0.0, file: str = "a.py", line: int = 3) -> ReasonLog:
-    moments = iter(range(len(reasons)))
-    kept = ReasonLog(clock=lambda: at + next(moments))
-    for reason in reasons:
-        kept.add(f"file:///work/{file}", reason, line)
-    return kept
+def log(*reasons: Reason, at: float = 0.0, file: str = "a.py", line: int = 3) -> list[EmptyAnswer]:
+    uri = f"file:///work/{file}"
+    return [
+        EmptyAnswer(at + number, shown_name(uri), reason, uri, line)
+        for number, reason in enumerate(reasons)
+    ]
 
 
 @pytest.fixture
@@ -75,6 +75,16 @@ def test_the_answers_of_all_servers_stand_in_the_order_of_time(folder, shown):
         "b.bin:3: the file is binary (binary)",
         "a.py:3: completion is switched off (disabled); set `enable = true`",
     ]
+
+
+def test_answers_are_read_as_they_were_written_and_those_of_an_older_server_too(folder):
+    answers = log(Reason.SUPERSEDED, Reason.BLANK, at=2.0)
+    write_reasons(folder, "one", answers)
+    old = b'[{"time_s":1.0,"file":"a.py","reason":"blank"}]'
+    (folder / "why" / "two.json").write_bytes(old)
+    (oldest, *others) = read_reasons(folder)
+    assert others == answers
+    assert (oldest.file, oldest.line) == ("a.py", None)
 
 
 def test_an_answer_tells_its_age_and_what_to_run(folder, shown):

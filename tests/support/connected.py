@@ -94,5 +94,5 @@ async def connected(
         )
         link.connect()
         yield Connected(engine, host, documents, link, completer)
-        completer.stop_all()
+        completer.host.stop_all()
         await link.leave()

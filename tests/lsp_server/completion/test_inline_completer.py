@@ -189,7 +189,7 @@ async def test_documents_of_a_request_that_never_arrived_are_sent_again(tmp_path
         asked = editor.ask()
         await asyncio.sleep(0)
         asked.cancel()
-        editor.completer.stop_all()
+        editor.completer.host.stop_all()
         await editor.ask()
     assert [buffer.path for buffer in engine.requests[-1].open_buffers] == ["prices.py"]
 
