@@ -1,26 +1,54 @@
 """Patterns of `.gitignore` as git reads them, matched within a bounded number of steps.
 
-Any repository can bring patterns. As regular expressions they could take for ever, so they are
-matched with one position to return to, the last star: time grows with pattern times name at most.
+Any repository can bring patterns. So each becomes a regular expression of atomic groups, one for
+each star and what follows it up to the next: what a group has taken it never takes otherwise, and
+time grows with pattern times path at most. (The package `pathspec` makes expressions that go back
+for ever, and does not know `[[:alpha:]]`.)
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+import re
+import string
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 MAX_PATTERNS = 10_000
-_WORK = 500_000  # steps, together some 100 ms
-_POSIX: dict[str, Callable[[str], bool]] = {
-    "alnum": str.isalnum,
-    "alpha": str.isalpha,
-    "blank": " \t".__contains__,
-    "digit": str.isdecimal,
-    "lower": str.islower,
-    "punct": "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~".__contains__,
-    "space": str.isspace,
-    "upper": str.isupper,
-    "xdigit": "0123456789abcdefABCDEF".__contains__,
+_WORK = 500_000  # steps, of a microsecond at most
+_GROUP = 10  # steps to compile a group, or a pattern, beside one for each character
+_STEP = 500  # characters of a pattern times those of a path, matched in one step
+
+_POSIX = {
+    "[:alnum:]": "0-9A-Za-z",
+    "[:alpha:]": "A-Za-z",
+    "[:blank:]": " \t",
+    "[:cntrl:]": "\0-\x1f\x7f",
+    "[:digit:]": "0-9",
+    "[:graph:]": "!-~",
+    "[:lower:]": "a-z",
+    "[:print:]": " -~",
+    "[:punct:]": re.escape(string.punctuation),
+    "[:space:]": " \t-\r",
+    "[:upper:]": "A-Z",
+    "[:xdigit:]": "0-9A-Fa-f",
 }
+_SIGN = r"(?:\\.|[^\\])"
+_MEMBER = rf"(?:\[:[^][]*:\]|{_SIGN}(?:-(?!\]){_SIGN})?)"  # of a class
+_MEMBERS = re.compile(_MEMBER, re.DOTALL)
+_TOKENS = re.compile(
+    rf"""(?P<folders>(?<![^/])\*\*+\\?/)
+    |(?P<rest>(?<![^/])\*\*+\Z)
+    |(?P<star>\*+)
+    |(?P<any>\?)
+    |(?P<slash>\\?/)
+    |(?P<plain>[^*?/\\[]+)
+    |\\(?P<escaped>.)
+    |\[(?P<negation>(?>[!^]?))(?P<members>(?>{_MEMBER}(?:(?!\]){_MEMBER})*))\]
+    |(?P<nonsense>.)""",
+    re.DOTALL | re.VERBOSE,
+)
+
+
+class _NonsenseError(ValueError):
+    """The pattern matches nothing."""
 
 
 class MatchBudgetError(Exception):
@@ -40,52 +68,13 @@ class MatchBudget:
             raise MatchBudgetError
 
 
-@dataclass(frozen=True, slots=True)
-class _Star:
-    """Any number of characters, or of folders where it stands for a whole segment."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Class:
-    """One character that any of the tests accepts, or none of them."""
-
-    tests: tuple[Callable[[str], bool], ...] = ()
-    is_negated: bool = True
-
-    def accepts(self, character: str, budget: MatchBudget) -> bool:
-        """Whether it is of this class."""
-        budget.spend(len(self.tests))
-        return any(test(character) for test in self.tests) != self.is_negated
-
-
-_STAR = _Star()
-_ANY = _Class()
-_Part = TypeVar("_Part")
-_Token = str | _Class | _Star
-_Segment = str | tuple[_Token, ...] | _Star  # a str is a name without signs
-
-
-class _NonsenseError(ValueError):
-    """The pattern matches nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Glob:
+class Glob(NamedTuple):
     """One pattern. Without a slash it matches names in any folder below its list's."""
 
-    segments: tuple[_Segment, ...]
+    regex: re.Pattern[str]
     takes_back: bool
     is_of_folders: bool
     is_of_names: bool
-
-    def matches(self, parts: Sequence[str], budget: MatchBudget, *, is_folder: bool) -> bool:
-        """Whether it names the path below its list's folder. Raises MatchBudgetError."""
-        budget.spend(1)
-        if self.is_of_folders and not is_folder:
-            return False
-        if self.is_of_names:
-            return _is_name(self.segments[0], parts[-1], budget)
-        return _follows(self.segments, parts, budget, _is_name)
 
 
 class GlobList:
@@ -100,39 +89,38 @@ class GlobList:
         globs = []
         for line in lines:
             budget.spend(len(line))
-            if (glob := _glob(line)) is not None:
+            if (glob := _glob(line, budget)) is not None:
                 globs.append(glob)
-        if len(globs) > MAX_PATTERNS:
-            raise MatchBudgetError
+            if len(globs) > MAX_PATTERNS:
+                raise MatchBudgetError
         return cls(globs)
 
     def decision(
         self, parts: Sequence[str], budget: MatchBudget, *, is_folder: bool
     ) -> bool | None:
         """True names the path, False takes it back, None says nothing of it."""
+        path = "/".join(parts)
         for glob in self._globs:
-            if glob.matches(parts, budget, is_folder=is_folder):
+            text = parts[-1] if glob.is_of_names else path
+            budget.spend(1 + len(glob.regex.pattern) * len(text) // _STEP)
+            if (is_folder or not glob.is_of_folders) and glob.regex.match(text):
                 return not glob.takes_back
         return None
 
 
-def _glob(line: str) -> Glob | None:
+def _glob(line: str, budget: MatchBudget) -> Glob | None:
     """The pattern of a line; None for a comment and for what matches nothing."""
     text = _trimmed(line)
     if not text or text.startswith("#"):
         return None
-    takes_back = text.startswith("!")
     body = text.removeprefix("!").removesuffix("/")
-    is_of_names = "/" not in body
     try:
-        segments = tuple(_segments(body.removeprefix("/")))
+        regex = "".join(_regex(body.removeprefix("/")))
     except _NonsenseError:
         return None
-    if is_of_names:
-        segments = ((_STAR,),) if segments[0] is _STAR else segments
-    elif segments[-1] is _STAR:
-        segments = (*segments, (_STAR,))  # what is in a folder, not the folder
-    return Glob(segments, takes_back, text.endswith("/"), is_of_names)
+    budget.spend(len(regex) + _GROUP * (1 + regex.count("(")))
+    compiled = re.compile(regex, re.DOTALL)
+    return Glob(compiled, text.startswith("!"), text.endswith("/"), "/" not in body)
 
 
 def _trimmed(line: str) -> str:
@@ -143,118 +131,44 @@ def _trimmed(line: str) -> str:
     return bare + " " if num_slashes % 2 and len(bare) < len(text) else bare
 
 
-def _segments(body: str) -> Iterator[_Segment]:
-    if not any(sign in body for sign in "*?[\\"):
-        yield from body.split("/")
-        return
-    tokens: list[_Token] = []
-    index = 0
-    while index < len(body):
-        token, index = _token(body, index)
-        if token == "/":
-            yield _segment(tokens)
-            tokens = []
-        else:
-            tokens.append(token)
-    yield _segment(tokens)
+def _regex(body: str) -> Iterator[str]:
+    """The pieces of what matches as the pattern does. Raises _NonsenseError."""
+    after_star = after_folders = ""  # these end the groups that are open
+    for token in _TOKENS.finditer(body):
+        match token.lastgroup:
+            case "folders":
+                yield f"{after_folders}(?>(?:[^/]+/)*?"
+                after_folders = ")"
+            case "star":
+                yield f"{after_star}(?>[^/]*?"
+                after_star = ")"
+            case "slash":
+                yield f"/{after_star}"
+                after_star = ""
+            case "rest":
+                yield ".+"
+            case "any":
+                yield "[^/]"
+            case "members":
+                yield _class(token["negation"], token["members"])
+            case "nonsense":
+                raise _NonsenseError
+            case _:
+                yield re.escape(token["plain"] or token["escaped"])
+    yield rf"\Z{after_star}{after_folders}"
 
 
-def _segment(tokens: list[_Token]) -> _Segment:
-    if len(tokens) > 1 and all(token is _STAR for token in tokens):
-        return _STAR
-    plain = [token for token in tokens if isinstance(token, str)]
-    return "".join(plain) if len(plain) == len(tokens) else tuple(tokens)
-
-
-def _token(body: str, index: int) -> tuple[_Token, int]:
-    """The token at an index, and where the next one begins. Raises _NonsenseError."""
-    sign = body[index]
-    if sign == "*":
-        return _STAR, index + 1
-    if sign == "?":
-        return _ANY, index + 1
-    if sign == "[":
-        return _class(body, index + 1)
-    if sign == "\\":
-        if index + 1 == len(body):
-            raise _NonsenseError
-        return body[index + 1], index + 2
-    return sign, index + 1
-
-
-def _class(body: str, index: int) -> tuple[_Class, int]:
+def _class(negation: str, members: str) -> str:
     """What stands between brackets. Raises _NonsenseError."""
-    is_negated = body[index : index + 1] in ("!", "^")
-    index += is_negated
-    tests: list[Callable[[str], bool]] = []
-    first = index
-    while index == first or body[index : index + 1] != "]":
-        test, index = _member(body, index)
-        tests.append(test)
-    return _Class(tuple(tests), is_negated), index + 1
+    characters = "".join(map(_member, _MEMBERS.findall(members)))
+    return f"[^/{characters}]" if negation else f"(?!/)[{characters}]"
 
 
-def _member(body: str, index: int) -> tuple[Callable[[str], bool], int]:
+def _member(text: str) -> str:
     """A character, a range of them, or `[:alpha:]` and its kind. Raises _NonsenseError."""
-    if body.startswith("[:", index):
-        end = body.find(":]", index + 2)
-        test = _POSIX.get(body[index + 2 : max(end, index)])
-        if test is None:
+    if text.startswith("[:"):
+        if text not in _POSIX:
             raise _NonsenseError
-        return test, end + 2
-    low, index = _literal(body, index)
-    if body[index : index + 1] != "-" or body[index + 1 : index + 2] in ("]", ""):
-        return low.__eq__, index
-    high, index = _literal(body, index + 1)
-    return lambda character: low <= character <= high, index
-
-
-def _literal(body: str, index: int) -> tuple[str, int]:
-    index += body.startswith("\\", index)
-    if index >= len(body):
-        raise _NonsenseError
-    return body[index], index + 1
-
-
-def _is_name(segment: _Segment, name: str, budget: MatchBudget) -> bool:
-    if isinstance(segment, str):
-        return segment == name
-    if isinstance(segment, _Star):
-        return True
-    first, last = segment[0], segment[-1]
-    if isinstance(first, str) and name[:1] != first:
-        return False
-    if isinstance(last, str) and name[-1:] != last:
-        return False
-    return _follows(segment, name, budget, _is_character)
-
-
-def _is_character(token: _Token, character: str, budget: MatchBudget) -> bool:
-    if isinstance(token, _Class):
-        return token.accepts(character, budget)
-    return token == character
-
-
-def _follows(
-    pattern: Sequence[_Part],
-    text: Sequence[str],
-    budget: MatchBudget,
-    is_like: Callable[[_Part, str, MatchBudget], bool],
-) -> bool:
-    """Match part by part; a star takes as little as it can, and the last one takes more."""
-    part_index = index = 0
-    star, resume = -1, 0
-    while index < len(text):
-        budget.spend(1)
-        part = pattern[part_index] if part_index < len(pattern) else None
-        if part is _STAR:
-            star, resume = part_index, index
-            part_index += 1
-        elif part is not None and is_like(part, text[index], budget):
-            part_index, index = part_index + 1, index + 1
-        elif star >= 0:
-            resume += 1
-            part_index, index = star + 1, resume
-        else:
-            return False
-    return all(part is _STAR for part in pattern[part_index:])
+        return _POSIX[text]
+    low, high = text.removeprefix("\\")[0], text[-1]
+    return f"{re.escape(low)}-{re.escape(max(low, high))}"
