@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +31,8 @@ from engine.host.protocol import (
     Status,
 )
 from tests.support.completion_hosts import secret_file
+from tests.support.polling import until
+from tests.support.ports import free_port
 
 pytestmark = [
     pytest.mark.e2e,
@@ -59,11 +60,7 @@ class Served:
 
     def until(self, condition) -> None:
         """Wait until `condition` holds; fail with the log where it never does."""
-        deadline = time.monotonic() + LIMIT_S
-        while not condition():
-            assert self.process.poll() is None, self.log.read_text()
-            assert time.monotonic() < deadline, self.log.read_text()
-            time.sleep(0.02)
+        _until(condition, self.process, self.log)
 
     def events(self, **changes):
         """The events of a completion, as they come."""
@@ -115,7 +112,7 @@ def serving(folder: Path, cache_folder: Path, *arguments, token: str = "", url: 
         ) as client,
     ):
         try:
-            _until_listening(process, log)
+            _until(lambda: b"listening on" in log.read_bytes(), process, log)
             yield Served(process, client, log, client.get("/health"))
         finally:
             process.terminate()
@@ -124,15 +121,12 @@ def serving(folder: Path, cache_folder: Path, *arguments, token: str = "", url: 
             process.kill()
 
 
-def _until_listening(process, log: Path) -> None:
-    while b"listening on" not in log.read_bytes():
+def _until(condition, process, log: Path) -> None:
+    def holds():
         assert process.poll() is None, log.read_text()
-        time.sleep(0.005)
+        return condition()
 
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
+    until(holds, log.read_text, limit_s=LIMIT_S)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import socket
 import ssl
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -16,6 +15,7 @@ import pytest
 
 from tests.support.editor_home import COMMAND
 from tests.support.polling import until
+from tests.support.ports import free_port
 
 _LOAD_S = 300.0  # on a machine that does much else
 
@@ -81,7 +81,7 @@ def remote_host(folder: Path, environ: Mapping[str, str]) -> Iterator[RemoteHost
     _make_certificate(folder)
     token = "open-sesame-for-a-test"
     secret_file(folder / "token", token)
-    url = f"https://localhost:{_free_port()}"
+    url = f"https://localhost:{free_port()}"
     files = ["--token-file", "token", "--tls-cert", "cert.pem", "--tls-key", "key.pem"]
     command = [str(COMMAND), "serve", "--port", url.rpartition(":")[2], *files]
     host = RemoteHost(url, token, folder / "token", folder / "cert.pem")
@@ -124,9 +124,3 @@ def _client(host: RemoteHost) -> httpx2.Client:
 
 def _bearer(token: str) -> dict[str, str]:
     return {"authorization": f"Bearer {token}"}
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from tests.support.editor_parts import part
 from tests.support.neovim_rpc import NeovimRpc
+from tests.support.polling import until
 
 PLUGIN = Path(__file__).parents[2] / "editor_plugins/neovim"
 LIMIT_S = 60.0  # on a busy machine the model may take its time
@@ -59,20 +60,6 @@ def setup_table(options: Mapping[str, Any]) -> str:
     return f"vim.json.decode([==[{json.dumps(options)}]==])"
 
 
-def until(
-    check: Callable[[], _Found],
-    what: str,
-    limit_s: float = LIMIT_S,
-    story: Callable[[], str] = lambda: "",
-) -> _Found:
-    """What `check` returns, as soon as that is something."""
-    deadline = time.monotonic() + limit_s
-    while not (found := check()):
-        assert time.monotonic() < deadline, f"waited in vain for {what}; {story()}"
-        time.sleep(POLL_S)
-    return found
-
-
 class View(NamedTuple):
     """The text before the cursor, and the ghost text there."""
 
@@ -101,7 +88,7 @@ class Neovim:
 
     def until(self, check: Callable[[], _Found], what: str, limit_s: float = LIMIT_S) -> _Found:
         """What `check` returns, as soon as that is something; a failure tells what is the matter."""
-        return until(check, what, limit_s, self.story)
+        return until(check, lambda: f"{what}; {self.story()}", limit_s=limit_s, pause_s=POLL_S)
 
     def until_ghost(self, limit_s: float = LIMIT_S) -> str:
         """The ghost text, as soon as there is some."""
@@ -130,10 +117,7 @@ class Neovim:
 
     def until_text(self, text: str) -> None:
         """Wait until the buffer is this text."""
-        deadline = time.monotonic() + 20
-        while self.text() != text and time.monotonic() < deadline:
-            time.sleep(POLL_S)
-        assert self.text() == text
+        self.until(lambda: self.text() == text, f"{text!r} in the buffer", 20)
 
     def state(self) -> dict[str, Any]:
         """The plugin's state: kind, message, busy, percent."""
@@ -149,7 +133,8 @@ class Neovim:
 
     def story(self) -> str:
         """What helps to understand a failure."""
-        return f"state {self.state()}, said {self.said()}, messages {self.messages()!r}"
+        state = f"state {self.state()}, said {self.said()}, messages {self.messages()!r}"
+        return f"{state}, text {self.text()!r}"
 
     def until_ready(self) -> None:
         """Wait until the server has a host that has a model."""
@@ -184,7 +169,9 @@ def neovim(
         stderr=subprocess.DEVNULL,
     ) as process:
         try:
-            rpc = until(lambda: _connected(place), "the socket of Neovim")
+            rpc = until(
+                lambda: _connected(place), "the socket of Neovim", limit_s=LIMIT_S, pause_s=POLL_S
+            )
             assert rpc is not None
             try:
                 editor = Neovim(rpc, process)

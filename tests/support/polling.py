@@ -6,7 +6,6 @@ from typing import TypeVar
 
 _Value = TypeVar("_Value")
 What = str | Callable[[], str]  # what is waited for, or what tells it when it did not come
-_PAUSE_S = 0.05
 
 
 def until(
@@ -14,6 +13,7 @@ def until(
     what: What,
     *,
     limit_s: float = 30.0,
+    pause_s: float = 0.05,
     pause: Callable[[float], None] = time.sleep,
 ) -> _Value:
     """The first true value of `condition`. Fails, saying what did not come, after `limit_s`."""
@@ -23,5 +23,5 @@ def until(
             raise AssertionError(
                 f"not within {limit_s:.0f} s: {what if isinstance(what, str) else what()}"
             )
-        pause(_PAUSE_S)
+        pause(pause_s)
     return value

@@ -1,14 +1,14 @@
 """A real terminal, tmux, for programs that draw on one."""
 
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.support.polling import until
+
 LIMIT_S = 90.0  # the model shares the cores with other tests
-_POLL_S = 0.05
 _SIZE = ("-x", "140", "-y", "30")
 
 
@@ -33,12 +33,7 @@ class Terminal:
 
     def until(self, condition: Callable[[], Any], wanted: str, *, limit_s: float = LIMIT_S) -> Any:
         """The condition's value once it holds; else a failure that shows the screen."""
-        deadline = time.monotonic() + limit_s
-        while not (value := condition()):
-            if time.monotonic() > deadline:
-                raise AssertionError(f"{wanted} did not come:\n{self.screen}")
-            time.sleep(_POLL_S)
-        return value
+        return until(condition, lambda: f"{wanted}; it shows\n{self.screen}", limit_s=limit_s)
 
     def shows(self, text: str, *, limit_s: float = LIMIT_S) -> str:
         """The screen once the text stands on it."""

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -19,6 +18,7 @@ from urllib.request import urlopen
 from tests.support.editor_home import COMMAND
 from tests.support.editor_parts import part
 from tests.support.polling import until
+from tests.support.ports import free_port
 
 _START_S = 60.0
 _END_S = 15.0
@@ -90,7 +90,7 @@ def code_server(environ: Mapping[str, str], *extensions: Path) -> Iterator[CodeS
         "EXTENSIONS_GALLERY": '{"serviceUrl":""}',  # calls to the gallery end here
     }
     with tempfile.TemporaryDirectory(prefix="fg-vscode-", ignore_cleanup_errors=True) as name:
-        folder, port = Path(name), _free_port()
+        folder, port = Path(name), free_port()
         # A missing one would be written with a password, below the home folder.
         config = folder / "config.yaml"
         config.write_text(f"bind-addr: 127.0.0.1:{port}\nauth: none\ncert: false\n")
@@ -174,12 +174,6 @@ def _group(group: int) -> dict[int, str]:
             if int(fields[2]) == group and fields[0] != "Z":
                 found[int(entry.name)] = (entry / "cmdline").read_text().replace("\0", " ")
     return found
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def _write_settings(

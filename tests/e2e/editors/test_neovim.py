@@ -10,8 +10,9 @@ import pytest
 
 from tests.support.completion_hosts import host_status
 from tests.support.editor_home import COMMAND
-from tests.support.neovim import Neovim, neovim, setup_table, until
+from tests.support.neovim import LIMIT_S, Neovim, neovim, setup_table
 from tests.support.neovim_watch import watch, watched
+from tests.support.polling import until
 
 pytestmark = [
     pytest.mark.e2e,
@@ -65,7 +66,7 @@ def start(request, environ, tmp_path):
 
 def status(environ):
     """What the host says of itself; on a busy machine it may take its time."""
-    return until(lambda: host_status(environ), "the host's status")
+    return until(lambda: host_status(environ), "the host's status", limit_s=LIMIT_S)
 
 
 def record_messages(editor):

@@ -10,7 +10,8 @@ import pytest
 
 from tests.support import neovim_server
 from tests.support.editor_home import COMMAND, own_home
-from tests.support.neovim import PLUGIN, Neovim, neovim, setup_table, until
+from tests.support.neovim import PLUGIN, Neovim, neovim, setup_table
+from tests.support.polling import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.editors, pytest.mark.timeout(300)]
 
@@ -131,7 +132,7 @@ def test_a_server_that_ends_again_and_again_is_left_alone_after_three_times(
 def silent(tmp_path):
     """The command of a server that never answers `initialize`; none may be left after the test."""
     yield scripted(tmp_path, silent_at="initialize")
-    until(lambda: not processes(tmp_path), "the end of all servers", 5)
+    until(lambda: not processes(tmp_path), "the end of all servers", limit_s=5)
 
 
 def test_a_server_that_does_not_answer_can_be_stopped(silent, start, file, tmp_path):

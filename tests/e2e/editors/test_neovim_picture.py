@@ -9,7 +9,8 @@ import pytest
 
 from tests.support.editor_home import COMMAND
 from tests.support.editor_parts import part
-from tests.support.neovim import PLUGIN, program, until
+from tests.support.neovim import LIMIT_S, PLUGIN, program
+from tests.support.polling import until
 from tests.support.terminal_picture import to_svg
 
 pytestmark = [
@@ -78,10 +79,10 @@ def test_a_terminal_shows_the_ghost_text_dimmed(terminal, tmp_path):
         "new-session", "-d", *SIZE, *given, "-c", tmp_path, *map(str, editor), "inventory.py"
     )  # fmt: skip
     shown = lambda: terminal("capture-pane", "-p")  # noqa: E731 - asked again and again
-    until(lambda: "foregram" in shown() and "off" not in shown(), "a server", story=shown)
+    until(lambda: "foregram" in shown() and "off" not in shown(), shown, limit_s=LIMIT_S)
     terminal("send-keys", "G", "o")
     terminal("send-keys", "-l", "for item in it")
-    until(lambda: "item.weight" in shown() and "foregram …" not in shown(), "it", story=shown)
+    until(lambda: "item.weight" in shown() and "foregram …" not in shown(), shown, limit_s=LIMIT_S)
     captured = terminal("capture-pane", "-p", "-e")
     written, ghost = colours_of(captured, "total_price"), colours_of(captured, "item.weight")
     assert ghost != written

@@ -10,7 +10,8 @@ import pytest
 
 from tests.support import neovim_server
 from tests.support.editor_home import own_home
-from tests.support.neovim import PLUGIN, Neovim, neovim, setup_table, until
+from tests.support.neovim import PLUGIN, Neovim, neovim, setup_table
+from tests.support.polling import until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.editors, pytest.mark.timeout(300)]
 

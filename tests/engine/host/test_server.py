@@ -22,6 +22,7 @@ from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, Failed, Prob
 from engine.host.runtime import RuntimeFolder
 from engine.host.server import HostOptions, HostServer
 from engine.host.service import CompletionService, NotReadyError
+from tests.support.ports import free_port
 from tests.support.running_host import HeldEngine, ask, buffer, running_host
 
 OPENSSL = which("openssl") or ""
@@ -80,11 +81,6 @@ async def serving(options: HostOptions):
             yield client
     server.stop()
     await task
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 TOKEN = "a token of a test"
