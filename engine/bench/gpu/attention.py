@@ -1,18 +1,16 @@
 """Attention of a token tree, ours against torch's with a mask, and under stress."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from engine.bench.gpu.cases import Cases, Notes, measure_cases
-from engine.bench.gpu.machine import Bandwidth, Machine, Work
-from engine.bench.gpu.products import us_per_launch
-from engine.bench.gpu.shapes import Shape, drafted_tree, packed_tree
+from engine.bench.gpu.cases import Cases, Lab
+from engine.bench.gpu.machine import Bandwidth, Machine
+from engine.bench.gpu.shapes import BRANCH, Shape, packed_tree
 from engine.bench.gpu.stress import Stress, stressed
-from engine.model.token_tree import TokenTree
-from engine.progress import Progress
 from kernels.batch_attention import scratch_size
 from kernels.operations import operations_for
 from kernels.scratch import Scratch
@@ -45,7 +43,7 @@ class AttentionCase:
 
     def __init__(self, machine: Machine, shape: Shape, rows: int, context: int) -> None:
         config = shape.config
-        self.machine, self.tree, self.context = machine, drafted_tree(rows), context
+        self.machine, self.rows, self.context = machine, rows, context
         self.heads, self.kv_heads, self.dim = config.num_heads, config.num_kv_heads, config.head_dim
         self.group = self.heads // self.kv_heads
         positions = -(-(context + rows) // 64) * 64
@@ -87,23 +85,15 @@ class AttentionCase:
             for layer in range(self.layers):
                 self.ours(layer)
 
-        return self._us(work)
+        return self.machine.us_per_launch(work, self.layers)
 
-    def torch_us(self, notes: Notes) -> float | None:
-        """Duration of torch's faster way, None where it has none."""
-        found = []
-        for name, repeats in (("shared heads", 1), ("repeated heads", self.group)):
-            with notes.catching(f"SDPA with {name}"):
-                found.append(self._us(self._torch_work(repeats)))
-            self.machine.release()
-        return min(found, default=None)
-
-    def _torch_work(self, repeats: int) -> Work:
-        mask = tree_mask(self.tree, self.context).to(self.machine.device)[None, None]
+    def torch_us(self, repeats: int) -> float:
+        """Duration of one of torch's launches, over a cache that holds each head `repeats` times."""
+        mask = branch_mask(self.rows, self.context).to(self.machine.device)
         heads = self.kv_heads * repeats
         shape = (self.layers, 1, heads, mask.shape[-1], self.dim)
         keys, values = self.machine.random(*shape), self.machine.random(*shape)
-        queries = self.machine.random(1, self.heads, self.tree.num_rows, self.dim)
+        queries = self.machine.random(1, self.heads, self.rows, self.dim)
         is_shared = heads != self.heads
 
         def work() -> None:
@@ -112,62 +102,67 @@ class AttentionCase:
                     queries, key, value, attn_mask=mask, enable_gqa=is_shared
                 )
 
-        return work
-
-    def _us(self, work: Work) -> float:
-        return us_per_launch(self.machine, work, self.layers)
+        return self.machine.us_per_launch(work, self.layers)
 
 
-def tree_mask(tree: TokenTree, context: int) -> torch.Tensor:
-    """Which keys each row of a tree sees, bool [rows, keys]."""
-    return key_mask(torch.from_numpy(tree.ancestors), context)
+def branch_mask(rows: int, context: int) -> torch.Tensor:
+    """Which keys the rows of a drafted tree see behind a text, bool [1, 1, rows, keys].
 
-
-def key_mask(seen: torch.Tensor, context: int) -> torch.Tensor:
-    """Put the text before the rows that each row sees, and pad to what torch's kernels like."""
-    rows = len(seen)
+    The text, row 0, and the rows of the same branch up to their own. Padded as torch's kernels like.
+    """
+    order = torch.arange(rows)
     keys = -(-(context + rows) // _ALIGNED) * _ALIGNED
     mask = torch.zeros(rows, keys, dtype=torch.bool)
-    mask[:, :context] = True
-    mask[:, context : context + rows] = seen
-    return mask
+    mask[:, context : context + rows] = (order[:, None] // BRANCH == order // BRANCH).tril()
+    mask[:, : context + 1] = True
+    return mask[None, None]
+
+
+class Way(NamedTuple):
+    """How long attention took by torch, and how a group's heads came by keys and values."""
+
+    duration: float
+    name: str
+
+
+def fastest_way(lab: Lab, what: str, group: int, timed: Callable[[int], float]) -> Way | None:
+    """Have `timed` hold each head once and once per head of its group; None where neither runs."""
+    found = []
+    for name, repeats in (("shared heads", 1), ("repeated heads", group)):
+        with lab.catching(f"{what} {name}"):
+            found.append(Way(timed(repeats), name))
+        lab.machine.release()
+    return min(found, default=None)
 
 
 def measure_attention(
-    machine: Machine,
-    bandwidth: Bandwidth,
-    shape: Shape,
-    cases: Sequence[tuple[int, int]],
-    launches: int,
-    progress: Progress,
+    lab: Lab, shape: Shape, cases: Sequence[tuple[int, int]], launches: int
 ) -> Attention:
     """Time cases of (rows, context), then repeat the widest over and over."""
-    notes, stress = Notes(), Stress(0, 0)
+    bandwidth, stress = lab.bandwidth, Stress(0, 0)
     timed = (
-        (
-            f"{rows} rows behind {context} tokens",
-            _time(machine, bandwidth, shape, rows, context, notes),
-        )
+        (f"{rows} rows behind {context} tokens", _time(lab, bandwidth, shape, rows, context))
         for rows, context in cases
     )
-    found = measure_cases(machine, "timing attention", len(cases), timed, progress, notes)
+    found = lab.cases("timing attention", len(cases), timed)
     rows, context = cases[-1]
-    with notes.catching("repeated launches"):
-        stress = AttentionCase(machine, shape, rows, context).stressed(launches)
-    return Attention(found.cases, tuple(notes), stress)
+    with lab.catching("repeated launches"):
+        stress = AttentionCase(lab.machine, shape, rows, context).stressed(launches)
+    return Attention(found.cases, lab.notes, stress)
 
 
 def _time(
-    machine: Machine, bandwidth: Bandwidth, shape: Shape, rows: int, context: int, notes: Notes
+    lab: Lab, bandwidth: Bandwidth, shape: Shape, rows: int, context: int
 ) -> Iterator[AttentionTime]:
-    case = AttentionCase(machine, shape, rows, context)
-    ours_us, torch_us = case.ours_us(), case.torch_us(notes)
+    case = AttentionCase(lab.machine, shape, rows, context)
+    ours_us = case.ours_us()
+    fastest = fastest_way(lab, "SDPA with", case.group, case.torch_us)
     yield AttentionTime(
         shape=shape.name,
         rows=rows,
         context=context,
         ours_us=ours_us,
-        share_of_bandwidth=1000 * bandwidth.floor_ms(case.layer_bytes) / ours_us,
-        torch_us=torch_us,
-        torch_over_ours=None if torch_us is None else torch_us / ours_us,
+        share_of_bandwidth=bandwidth.share(case.layer_bytes, ours_us),
+        torch_us=fastest and fastest.duration,
+        torch_over_ours=fastest and fastest.duration / ours_us,
     )

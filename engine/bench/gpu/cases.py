@@ -5,24 +5,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from engine.bench.gpu.machine import Machine
+from engine.bench.gpu.machine import Bandwidth, Machine
 from engine.errors import ForegramError
 from engine.progress import Progress, shown
 
 _MOST_CHARS = 300
 Case = TypeVar("Case")
-
-
-class Notes(dict[str, None]):
-    """Sentences in the order in which they were met, each once."""
-
-    @contextmanager
-    def catching(self, what: str) -> Iterator[None]:
-        """Let a block fail; what it was and why becomes a sentence."""
-        try:
-            yield
-        except Exception as error:  # noqa: BLE001 - kernels, drivers and libraries fail in all ways
-            self[f"{what}: {sentence(error)}"] = None
 
 
 def sentence(error: Exception) -> str:
@@ -46,21 +34,52 @@ class Cases(Generic[Case]):
         return None
 
 
-def measure_cases(
-    machine: Machine,
-    title: str,
-    total: int,
-    measures: Iterable[tuple[str, Iterable[Case]]],
-    progress: Progress,
-    notes: Notes,
-) -> Cases[Case]:
-    """Collect from named generators, one after the other; one that fails keeps what it had found."""
-    found = list[Case]()
-    with shown(progress, title, total):
-        for name, measured in measures:
-            with notes.catching(name):
-                for case in measured:
-                    found.append(case)
-                    progress.advance(1)
-            machine.release()
-    return Cases(tuple(found), tuple(notes))
+class Lab:
+    """What one section measures with: a machine, who is told how far it is, and its notes."""
+
+    def __init__(
+        self, machine: Machine, progress: Progress, bandwidth: Bandwidth | None = None
+    ) -> None:
+        self.machine, self.progress, self._bandwidth = machine, progress, bandwidth
+        self._notes: dict[str, None] = {}
+
+    @property
+    def bandwidth(self) -> Bandwidth:
+        """What its section found. Raises ValueError where that has failed.
+
+        Ask before `cases`: there every failure is a note.
+        """
+        if self._bandwidth is None:
+            raise ValueError("the bandwidth was not measured")
+        return self._bandwidth
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences in the order in which they were met, each once."""
+        return tuple(self._notes)
+
+    def note(self, text: str) -> None:
+        """Say something of what is measured."""
+        self._notes[text] = None
+
+    @contextmanager
+    def catching(self, what: str) -> Iterator[None]:
+        """Let a block fail; what it was and why becomes a note."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - kernels, drivers and libraries fail in all ways
+            self.note(f"{what}: {sentence(error)}")
+
+    def cases(
+        self, title: str, total: int, measures: Iterable[tuple[str, Iterable[Case]]]
+    ) -> Cases[Case]:
+        """Collect from named generators, one after the other; one that fails keeps what it found."""
+        found = list[Case]()
+        with shown(self.progress, title, total):
+            for name, measured in measures:
+                with self.catching(name):
+                    for case in measured:
+                        found.append(case)
+                        self.progress.advance(1)
+                self.machine.release()
+        return Cases(tuple(found), self.notes)

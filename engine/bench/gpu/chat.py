@@ -122,40 +122,26 @@ class _Speaker:
         )
 
     def answer(self, slot: CacheSlot, prompt: Sequence[int], max_tokens: int) -> _Answer:
-        """Decode behind a slot that holds the prompt but for its last token."""
+        """Decode until an end of text behind a slot that holds the prompt but for its last token."""
         with self._learned.pool.savepoint():
-            drafter = self._drafter(prompt)
-            began = time.perf_counter()
-            steps: list[VerifiedStep] = []
-            run(self._model, Alone(self._decoder(slot, prompt, drafter, max_tokens, steps)))
+            decoder = Decoder(
+                slot=slot,
+                drafter=self._drafter(prompt),
+                sampling=Sampling(),
+                constraint=UNCONSTRAINED,
+                current=prompt[-1],
+                context=list(prompt),
+                max_tokens=max_tokens,
+                on_step=self._ends,
+            )
+            self._num_steps, began = 0, time.perf_counter()
+            run(self._model, Alone(decoder))
             took = 1000 * (time.perf_counter() - began)
-        token_ids = [int(token) for step in steps for token in step.token_ids]
-        return _Answer(self._cut(token_ids[:max_tokens]), len(steps), took)
+        return _Answer(self._cut(decoder.written_ids[:max_tokens]), self._num_steps, took)
 
-    def _decoder(
-        self,
-        slot: CacheSlot,
-        prompt: Sequence[int],
-        drafter: Drafter,
-        max_tokens: int,
-        steps: list[VerifiedStep],
-    ) -> Decoder:
-        """Decode until an end of text; each step is noted in `steps`."""
-
-        def ends(step: VerifiedStep) -> bool:
-            steps.append(step)
-            return not self._end_ids.isdisjoint(step.token_ids.tolist())
-
-        return Decoder(
-            slot=slot,
-            drafter=drafter,
-            sampling=Sampling(),
-            constraint=UNCONSTRAINED,
-            current=prompt[-1],
-            context=list(prompt),
-            max_tokens=max_tokens,
-            on_step=ends,
-        )
+    def _ends(self, step: VerifiedStep) -> bool:
+        self._num_steps += 1
+        return not self._end_ids.isdisjoint(step.token_ids.tolist())
 
     def _drafter(self, prompt: Sequence[int]) -> Drafter:
         if self._lookahead.mode == "off":

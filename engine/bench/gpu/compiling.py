@@ -4,18 +4,17 @@ One process compiles one kernel at a time, and a run of all shapes needs some hu
 """
 
 import multiprocessing
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 
-from engine.bench.gpu.cases import Notes, sentence
+from engine.bench.gpu.cases import Lab, sentence
 from engine.bench.gpu.machine import Machine
-from engine.bench.gpu.shapes import Shape, quantization_name, random_model
+from engine.bench.gpu.shapes import Shape, random_model
 from engine.model.gpu.buffers import StepShape
-from engine.progress import Progress, shown
+from engine.progress import shown
 from kernels.operations import operations_for
-from kernels.weight import Quantization
 
 _LAYERS = 2  # that a layer's kernels compile with: all are alike
 _POSITIONS = 1024
@@ -27,7 +26,6 @@ class CompileJob:
     """The steps of one row count. `is_full` also those that sample, and those that keep logits."""
 
     shape: Shape
-    quantization: Quantization
     rows: int
     is_full: bool = False
     is_programmatic: bool = False
@@ -35,7 +33,7 @@ class CompileJob:
     @property
     def name(self) -> str:
         """What to call it in reports."""
-        return f"{self.shape.name} {quantization_name(self.quantization)}, {self.rows} rows"
+        return f"{self.shape.full_name}, {self.rows} rows"
 
     @property
     def steps(self) -> tuple[StepShape, ...]:
@@ -55,24 +53,19 @@ class Compiled:
     failures: tuple[str, ...]
 
 
-def compile_all(
-    jobs: Sequence[CompileJob], progress: Progress, workers: int = _WORKERS
-) -> Compiled:
+def compile_all(lab: Lab, jobs: Sequence[CompileJob], workers: int = _WORKERS) -> Compiled:
     """Compile every job's kernels. The processes are new ones: CUDA does not survive a fork."""
     workers = min(workers, len(jobs))
-    notes = Notes()
-    with shown(progress, "compiling kernels", len(jobs)):
-        left = _compile_beside(jobs, workers, notes, progress)
+    with shown(lab.progress, "compiling kernels", len(jobs)):
+        left = _compile_beside(lab, jobs, workers)
         if left:  # one process that dies takes all others along
-            left = _compile_beside(left, -(-workers // 2), notes, progress)
+            left = _compile_beside(lab, left, -(-workers // 2))
         for job in left:
-            notes[f"{job.name}: a process died over this job or another"] = None
-    return Compiled(len(jobs), workers, tuple(notes))
+            lab.note(f"{job.name}: a process died over this job or another")
+    return Compiled(len(jobs), workers, lab.notes)
 
 
-def _compile_beside(
-    jobs: Sequence[CompileJob], workers: int, notes: Notes, progress: Progress
-) -> list[CompileJob]:
+def _compile_beside(lab: Lab, jobs: Sequence[CompileJob], workers: int) -> list[CompileJob]:
     """Compile in processes of their own; return the jobs that one which died left undone."""
     left, futures = list[CompileJob](), dict[Future[str], CompileJob]()
     context = multiprocessing.get_context("spawn")
@@ -89,9 +82,9 @@ def _compile_beside(
             except BrokenProcessPool:
                 left.append(job)
                 continue
-            progress.advance(1)
+            lab.progress.advance(1)
             if problem:
-                notes[f"{job.name}: {problem}"] = None
+                lab.note(f"{job.name}: {problem}")
     return left
 
 
@@ -115,14 +108,13 @@ def run_job(machine: Machine, job: CompileJob) -> None:
     """Run the steps once on `machine`, which compiles what they need."""
     config = replace(job.shape.config, num_layers=_LAYERS, max_position=_POSITIONS)
     operations = operations_for(machine.device, programmatic=job.is_programmatic)
-    model = random_model(config, job.quantization, _POSITIONS, machine, operations)
+    model = random_model(replace(job.shape, config=config), _POSITIONS, machine, operations)
     for step in job.steps:
         model.graphs.launch(step)
 
 
 def jobs_of(
-    shapes: Sequence[Shape],
-    quantization: Quantization,
+    shapes: Iterable[Shape],
     rows: Sequence[int],
     *,
     is_full: bool = False,
@@ -130,7 +122,5 @@ def jobs_of(
 ) -> list[CompileJob]:
     """Jobs of several shapes, one for each row count."""
     return [
-        CompileJob(shape, quantization, count, is_full, is_programmatic)
-        for shape in shapes
-        for count in rows
+        CompileJob(shape, count, is_full, is_programmatic) for shape in shapes for count in rows
     ]

@@ -60,6 +60,11 @@ def thresholds_of(results: Mapping[str, Any], failed: Collection[str] = ()) -> l
     ]
 
 
+def _none(name: str, count: int | None) -> Threshold:
+    """What must never happen."""
+    return Threshold(name, count, 0, is_lower_better=True)
+
+
 def _step_thresholds(steps: Cases[StepTime] | None) -> list[Threshold]:
     thresholds = []
     for shape, bound in _RATIOS.items():
@@ -94,8 +99,7 @@ def _recipe_threshold(results: Mapping[str, Any]) -> Threshold:
 
 
 def _invariance_threshold(found: Cases[Invariance] | None) -> Threshold:
-    different = rows_different(found) if found else None
-    return Threshold("rows that differ in company", different, 0, is_lower_better=True)
+    return _none("rows that differ in company", rows_different(found) if found else None)
 
 
 def _text_threshold(own: Sequence[OwnText], chat: Sequence[ChatSpeed]) -> Threshold:
@@ -103,28 +107,21 @@ def _text_threshold(own: Sequence[OwnText], chat: Sequence[ChatSpeed]) -> Thresh
     pairs += [(one.prompts, one.identical_prompts) for one in chat]
     different = sum(texts - identical for texts, identical in pairs)
     is_known = any(texts for texts, _ in pairs)
-    name = "texts that lookahead changed"
-    return Threshold(name, different if is_known else None, 0, is_lower_better=True)
+    return _none("texts that lookahead changed", different if is_known else None)
 
 
 def _split_threshold(found: Sequence[SplitProduct]) -> Threshold:
     different = [one.launches_different for one in found if one.splits > 1]
-    name = "launches of a split product that differ"
-    return Threshold(name, sum(different) if different else None, 0, is_lower_better=True)
+    return _none("launches of a split product that differ", sum(different) if different else None)
 
 
 def _attention_thresholds(attention: Attention | None) -> list[Threshold]:
     case = attention and attention.find(rows=16, context=8192)
+    ratio = case.torch_over_ours if case else None
+    different = attention.stress.different if attention and attention.stress.launches else None
     return [
-        Threshold(
-            "attention over torch's, 16 rows, 8k", case.torch_over_ours if case else None, 3.0
-        ),
-        Threshold(
-            "launches of attention that differ",
-            attention.stress.different if attention and attention.stress.launches else None,
-            0,
-            is_lower_better=True,
-        ),
+        Threshold("attention over torch's, 16 rows, 8k", ratio, 3.0),
+        _none("launches of attention that differ", different),
     ]
 
 

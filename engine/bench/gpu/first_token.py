@@ -34,7 +34,7 @@ def measure_first_token(
 ) -> tuple[FirstToken, ...]:
     """Time prompts of random tokens."""
     room = max(lengths) + MAX_ROWS
-    model = random_model(shape.config, "float", rounded(room), machine)
+    model = random_model(shape, rounded(room), machine)
     slot = model.new_slot(room)
     return tuple(_time(shape.name, model, slot, length) for length in lengths)
 

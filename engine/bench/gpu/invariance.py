@@ -6,16 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from engine.bench.gpu.cases import Cases, Notes, measure_cases
+from engine.bench.gpu.cases import Cases, Lab
 from engine.bench.gpu.machine import Machine
-from engine.bench.gpu.shapes import Shape, quantization_name, random_model
+from engine.bench.gpu.shapes import Shape, random_model
 from engine.config import Sampling
 from engine.model.causal_lm import StepInput, StepOutput, prefill, run_step
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.step_graphs import ROW_BUCKETS
 from engine.model.token_tree import MAX_ROWS, TokenTree
-from engine.progress import Progress
-from kernels.weight import Quantization
 
 _CONTEXTS = (97, 449)  # least and most tokens of a text
 _PATHS = 3  # of each tree that are walked row by row
@@ -55,33 +53,18 @@ class _Compared:
 
 
 def measure_invariance(
-    machine: Machine,
-    cases: Sequence[tuple[Shape, Quantization]],
-    rounds: int,
-    progress: Progress,
-    buckets: Sequence[int] = ROW_BUCKETS,
+    lab: Lab, shapes: Sequence[Shape], rounds: int, buckets: Sequence[int] = ROW_BUCKETS
 ) -> Cases[Invariance]:
     """Check random trees of every bucket, greedy and sampled in turn, `rounds` times."""
-    checked = (
-        (
-            f"{shape.name} {quantization_name(quantization)}",
-            _check(machine, shape, quantization, rounds, buckets),
-        )
-        for shape, quantization in cases
-    )
-    title = "comparing rows with rows alone"
-    return measure_cases(machine, title, len(cases), checked, progress, Notes())
+    checked = ((shape.full_name, _check(lab.machine, shape, rounds, buckets)) for shape in shapes)
+    return lab.cases("comparing rows with rows alone", len(shapes), checked)
 
 
 def _check(
-    machine: Machine,
-    shape: Shape,
-    quantization: Quantization,
-    rounds: int,
-    buckets: Sequence[int],
+    machine: Machine, shape: Shape, rounds: int, buckets: Sequence[int]
 ) -> Iterator[Invariance]:
     positions = (_NEIGHBOURS + 2) * (_CONTEXTS[1] + _ROOM + 64)
-    company = _Company(random_model(shape.config, quantization, positions, machine))
+    company = _Company(random_model(shape, positions, machine))
     rows: list[_Compared] = []
     for number in range(rounds):
         for bucket in buckets:
@@ -89,7 +72,7 @@ def _check(
             rows += company.check(bucket, sampling)
     yield Invariance(
         shape=shape.name,
-        quantization=quantization_name(quantization),
+        quantization=shape.quantization_name,
         trees=rounds * len(buckets),
         rows_checked=len(rows),
         rows_different=sum(not row.is_same for row in rows),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from itertools import pairwise
-from typing import Protocol, Self
+from typing import Self
 
 import torch
 
@@ -16,39 +16,30 @@ from engine.model.device import choose_device
 from engine.model.gpu.loading import require_triton
 
 Work = Callable[[], object]
+Timer = Callable[[Work], float]  # ms: median of repeats that follow each other without a pause
 _WARM_UPS = 3
 _ROTATED_BYTES = 300_000_000  # of buffers that take turns: five times the L2 cache
 _MOST_COPIES = 64
 _WIDTH = 4000  # of the matrix that the numbers make
+_REPEATS = 30
 _KERNELS = 1000
 
 
-class Timer(Protocol):
-    """A clock of the device."""
+def cuda_ms(work: Work, repeats: int = _REPEATS) -> float:
+    """Time work on the current stream by events, so that the host's time does not count.
 
-    def ms(self, work: Work) -> float:
-        """Median duration of `work` among repeats that follow each other without a pause."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class CudaTimer:
-    """Times work on the current stream by events, so that the host's time does not count."""
-
-    repeats: int = 30
-
-    def ms(self, work: Work) -> float:
-        """Median duration of `work`, a gap to the next repeat included."""
-        for _ in range(_WARM_UPS):
-            work()
-        events = [torch.cuda.Event(enable_timing=True) for _ in range(self.repeats + 1)]
-        events[0].record()
-        for event in events[1:]:
-            work()
-            event.record()
-        events[-1].synchronize()
-        times: list[float] = [start.elapsed_time(end) for start, end in pairwise(events)]
-        return statistics.median(times)
+    A gap to the next repeat is included.
+    """
+    for _ in range(_WARM_UPS):
+        work()
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(repeats + 1)]
+    events[0].record()
+    for event in events[1:]:
+        work()
+        event.record()
+    events[-1].synchronize()
+    times: list[float] = [start.elapsed_time(end) for start, end in pairwise(events)]
+    return statistics.median(times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +48,14 @@ class Machine:
 
     device: torch.device
     dtype: torch.dtype
-    timer: Timer
+    ms: Timer
 
     @classmethod
-    def gpu(cls, repeats: int = 30) -> Self:
+    def gpu(cls) -> Self:
         """Take the first GPU. Raises ConfigurationError where torch or Triton have none for us."""
         device = choose_device("cuda")
         require_triton()
-        return cls(device, torch.bfloat16, CudaTimer(repeats))
+        return cls(device, torch.bfloat16, cuda_ms)
 
     @property
     def is_gpu(self) -> bool:
@@ -85,7 +76,11 @@ class Machine:
 
     def captured_ms(self, work: Work) -> float:
         """Duration of `work` as one launch."""
-        return self.timer.ms(self.captured(work))
+        return self.ms(self.captured(work))
+
+    def us_per_launch(self, work: Work, launches: int) -> float:
+        """Duration of one of the launches that `work` consists of."""
+        return 1000 * self.captured_ms(work) / launches
 
     def copies(self, num_bytes: int) -> int:
         """How many buffers of this size have to take turns for none to be cached at its turn."""
@@ -130,6 +125,10 @@ class Bandwidth:
         """Least time to read so much."""
         return num_bytes / self.read_gb_per_s / 1e6
 
+    def share(self, num_bytes: int, us: float) -> float:
+        """The part of it that a kernel uses which reads so much in so many microseconds."""
+        return 1000 * self.floor_ms(num_bytes) / us
+
 
 def measure_bandwidth(machine: Machine, numbers: int) -> Bandwidth:
     """Read a large tensor of random numbers in several ways, and copy it."""
@@ -148,7 +147,7 @@ def measure_bandwidth(machine: Machine, numbers: int) -> Bandwidth:
 
 
 def _gb_per_s(machine: Machine, work: Work, num_bytes: int) -> float:
-    return num_bytes / machine.timer.ms(work) / 1e6
+    return num_bytes / machine.ms(work) / 1e6
 
 
 def _tiny_kernel_us(machine: Machine) -> float:
@@ -158,4 +157,4 @@ def _tiny_kernel_us(machine: Machine) -> float:
         for _ in range(_KERNELS):
             number.mul_(0.5)
 
-    return 1000 * machine.captured_ms(kernels) / _KERNELS
+    return machine.us_per_launch(kernels, _KERNELS)

@@ -7,7 +7,7 @@ from engine.bench.gpu.inputs import Sizes
 from engine.bench.gpu.replays import ReplayPlan
 from engine.bench.gpu.shapes import Shape
 from engine.bench.gpu.steps import full_shape
-from kernels.weight import QUANTIZATIONS, Quantization
+from kernels.weight import QUANTIZATIONS
 
 PRODUCT_ROWS = (1, 8, 16, 32, 64)
 COMPILED_ROWS = (1, 8, 16, 32, 64, 128)  # 4 rows take the code of 8
@@ -26,23 +26,22 @@ def short_shape(shapes: Sequence[Shape]) -> Shape:
     return next((shape for shape in shapes if shape.name == _SHORT), shapes[0])
 
 
-def invariance_cases(shapes: Sequence[Shape]) -> list[tuple[Shape, Quantization]]:
+def invariance_shapes(shapes: Sequence[Shape]) -> list[Shape]:
     """Every shape in bf16, and the full one in each other quantization."""
-    cases: list[tuple[Shape, Quantization]] = [(shape, "float") for shape in shapes]
-    return cases + [(full_shape(shapes), quantization) for quantization in QUANTIZATIONS[1:]]
+    return [*shapes, *map(full_shape(shapes).held, QUANTIZATIONS[1:])]
 
 
 def replay_plans(shapes: Sequence[Shape], sizes: Sizes) -> list[ReplayPlan]:
     """The full shape and the large one, in bf16."""
     full, few = full_shape(shapes), max(1, sizes.items // 2)
     large = [shape for shape in shapes if shape.name == _LARGE and shape != full]
-    plans = [ReplayPlan(full, "float", sizes.items, sizes.pass_seconds)]
-    return plans + [ReplayPlan(shape, "float", few, sizes.pass_seconds) for shape in large]
+    plans = [ReplayPlan(full, sizes.items, sizes.pass_seconds)]
+    return plans + [ReplayPlan(shape, few, sizes.pass_seconds) for shape in large]
 
 
 def optional_replay(shapes: Sequence[Shape], sizes: Sizes) -> ReplayPlan:
     """The full shape in fp8."""
-    return ReplayPlan(full_shape(shapes), "fp8", sizes.items, sizes.pass_seconds)
+    return ReplayPlan(full_shape(shapes).held("fp8"), sizes.items, sizes.pass_seconds)
 
 
 def compile_jobs(shapes: Sequence[Shape]) -> list[CompileJob]:
@@ -50,14 +49,12 @@ def compile_jobs(shapes: Sequence[Shape]) -> list[CompileJob]:
 
     Those take longest, and up to 16 rows share a binary: the first of them compiles it for all.
     """
-    jobs = list[CompileJob]()
-    for shape, quantization in invariance_cases(shapes):  # their steps are those of the replays too
-        jobs += jobs_of([shape], quantization, COMPILED_ROWS, is_full=True)
-    jobs += jobs_of(shapes, "fp8", (1, 32))
+    # The steps of the invariance are those of the replays too.
+    jobs = jobs_of(invariance_shapes(shapes), COMPILED_ROWS, is_full=True)
+    jobs += jobs_of([shape.held("fp8") for shape in shapes], (1, 32))
     for quantization in QUANTIZATIONS[1:]:
-        jobs += jobs_of(product_shapes(shapes), quantization, PRODUCT_ROWS)
-    jobs += jobs_of([short_shape(shapes)], "float", PROGRAMMATIC_ROWS, is_programmatic=True)
-    unique = {
-        (job.shape, job.quantization, job.rows, job.is_programmatic): job for job in reversed(jobs)
-    }
+        held = [shape.held(quantization) for shape in product_shapes(shapes)]
+        jobs += jobs_of(held, PRODUCT_ROWS)
+    jobs += jobs_of([short_shape(shapes)], PROGRAMMATIC_ROWS, is_programmatic=True)
+    unique = {(job.shape, job.rows, job.is_programmatic): job for job in reversed(jobs)}
     return sorted(unique.values(), key=lambda job: -job.rows)

@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from engine.bench.gpu.cases import Cases, Notes, measure_cases
-from engine.bench.gpu.machine import Bandwidth, Machine
+from engine.bench.gpu.cases import Cases, Lab
+from engine.bench.gpu.machine import Bandwidth
 from engine.bench.gpu.product_runs import ProductRuns
-from engine.bench.gpu.products import rotated_weights, us_per_launch
-from engine.bench.gpu.shapes import Product, Shape, products, quantization_name
-from engine.progress import Progress
+from engine.bench.gpu.products import rotated_weights
+from engine.bench.gpu.shapes import Product, Shape, products
 from kernels.product.tiles import Tile, overridden, tile_for
 from kernels.weight import Quantization
 
@@ -34,51 +33,41 @@ class CutTime:
     share_of_bandwidth: float
 
 
-def measure_cuts(
-    machine: Machine,
-    bandwidth: Bandwidth,
-    shape: Shape,
-    quantization: Quantization,
-    progress: Progress,
-) -> Cases[CutTime]:
+def measure_cuts(lab: Lab, shape: Shape) -> Cases[CutTime]:
     """Time products of one row with our numbers of splits, stages and warps, and their neighbours."""
-    notes = Notes()
-    wanted = [one for one in products(shape.config) if one.name in _CUT_PRODUCTS[quantization]]
-    cuts = {product: neighbours(product, quantization) for product in wanted}
+    names, bandwidth = _CUT_PRODUCTS[shape.quantization], lab.bandwidth
+    cuts = {
+        product: neighbours(product, shape.quantization)
+        for product in products(shape.config)
+        if product.name in names
+    }
     timed = (
-        (product.name, _time_cuts(machine, bandwidth, shape, product, quantization, tiles, notes))
+        (product.name, _time_cuts(lab, bandwidth, shape, product, tiles))
         for product, tiles in cuts.items()
     )
-    total = sum(map(len, cuts.values()))
-    return measure_cases(machine, "timing other cuts", total, timed, progress, notes)
+    return lab.cases("timing other cuts", sum(map(len, cuts.values())), timed)
 
 
 def _time_cuts(
-    machine: Machine,
-    bandwidth: Bandwidth,
-    shape: Shape,
-    product: Product,
-    quantization: Quantization,
-    tiles: Sequence[Tile],
-    notes: Notes,
+    lab: Lab, bandwidth: Bandwidth, shape: Shape, product: Product, tiles: Sequence[Tile]
 ) -> Iterator[CutTime]:
-    weights = rotated_weights(machine, product, quantization)
+    weights = rotated_weights(lab.machine, product, shape.quantization)
     for tile in tiles:
         us = None
-        with notes.catching(f"{product.name}, {tile}"), overridden(tile):
-            work = ProductRuns(machine, shape.config, weights[0], 1).work(product.name, weights)
-            us = us_per_launch(machine, work, len(weights))
+        with lab.catching(f"{product.name}, {tile}"), overridden(tile):
+            runs = ProductRuns(lab.machine, shape.config, weights[0], 1)
+            us = runs.us(product.name, weights)
         if us is not None:
             yield CutTime(
                 shape=shape.name,
                 product=product.name,
-                quantization=quantization_name(quantization),
+                quantization=shape.quantization_name,
                 splits=tile.splits,
                 num_stages=tile.num_stages,
                 num_warps=tile.num_warps,
                 is_ours=tile == tiles[0],
                 us=us,
-                share_of_bandwidth=1000 * bandwidth.floor_ms(weights[0].num_bytes) / us,
+                share_of_bandwidth=bandwidth.share(weights[0].num_bytes, us),
             )
 
 

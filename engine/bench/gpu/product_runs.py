@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from engine.bench.gpu.machine import Machine, Work
+from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.shapes import packed_tree
 from engine.model.gpu.activations import Activations
 from engine.model.model_config import ModelConfig
@@ -23,7 +23,7 @@ class ProductRuns:
     """The kernels of one shape and number of rows. `activations` is what they read and write."""
 
     def __init__(self, machine: Machine, config: ModelConfig, weight: Weight, rows: int) -> None:
-        self._operations = operations_for(machine.device)
+        self._machine, self._operations = machine, operations_for(machine.device)
         self.activations = Activations.allocate(config, rows, machine.dtype, machine.device)
         for held in (self.stream.normed, self.activations.attended, self.activations.mlp_hidden):
             held.normal_()
@@ -57,10 +57,12 @@ class ProductRuns:
         }
         return runs[name]
 
-    def work(self, name: str, weights: Sequence[Weight]) -> Work:
-        """Return what multiplies with each of the weights in turn."""
+    def us(self, name: str, weights: Sequence[Weight]) -> float:
+        """Duration of a launch of the product of this name, the weights taking turns."""
         run = self.of(name)
-        return lambda: [run(weight) for weight in weights]
+        return self._machine.us_per_launch(
+            lambda: [run(weight) for weight in weights], len(weights)
+        )
 
     def _qkv(self, weight: Weight) -> None:
         self._operations.project_qkv(

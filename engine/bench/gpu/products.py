@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.bench.gpu.cases import Cases, Notes, measure_cases
-from engine.bench.gpu.machine import Bandwidth, Machine, Work
+from engine.bench.gpu.cases import Cases, Lab
+from engine.bench.gpu.machine import Bandwidth, Machine
 from engine.bench.gpu.product_peers import PEERS, ProductPeer
 from engine.bench.gpu.product_runs import ProductRuns
-from engine.bench.gpu.shapes import Product, Shape, products, quantization_name
+from engine.bench.gpu.shapes import Product, Shape, products
 from engine.model.gpu.weights import head_quantization
-from engine.progress import Progress
 from kernels.weight import INT4_GROUP, Quantization, Weight, pack
 
 _DEVIATION = 0.02
@@ -37,56 +36,51 @@ def is_held(product: Product, quantization: Quantization) -> bool:
 
 
 def measure_products(
-    machine: Machine,
-    bandwidth: Bandwidth,
+    lab: Lab,
     shapes: Sequence[Shape],
     rows: Sequence[int],
-    progress: Progress,
     peers: Mapping[Quantization, Mapping[str, ProductPeer]] = PEERS,
 ) -> Cases[ProductTime]:
     """Time every product of every shape in each quantization of `peers`, and these beside it."""
-    notes = Notes()
+    bandwidth = lab.bandwidth
     timed = {
-        f"{shape.name} {product.name} {quantization_name(quantization)}": _time_rows(
-            machine, bandwidth, shape, product, quantization, rows, peers[quantization], notes
+        f"{shape.name} {product.name} {shape.quantization_name}": _time_rows(
+            lab, bandwidth, shape, product, rows, peers[shape.quantization]
         )
-        for shape in shapes
-        for product in products(shape.config)
-        for quantization in peers
-        if is_held(product, quantization)
+        for one in shapes
+        for product in products(one.config)
+        for shape in map(one.held, peers)
+        if is_held(product, shape.quantization)
     }
-    total = len(timed) * len(rows)
-    return measure_cases(machine, "timing the products", total, timed.items(), progress, notes)
+    return lab.cases("timing the products", len(timed) * len(rows), timed.items())
 
 
 def _time_rows(
-    machine: Machine,
+    lab: Lab,
     bandwidth: Bandwidth,
     shape: Shape,
     product: Product,
-    quantization: Quantization,
     rows: Sequence[int],
     peers: Mapping[str, ProductPeer],
-    notes: Notes,
 ) -> Iterator[ProductTime]:
-    weights = rotated_weights(machine, product, quantization)
+    machine = lab.machine
+    weights = rotated_weights(machine, product, shape.quantization)
     for count in rows:
-        ours = ProductRuns(machine, shape.config, weights[0], count).work(product.name, weights)
-        ours_us = us_per_launch(machine, ours, len(weights))
+        ours_us = ProductRuns(machine, shape.config, weights[0], count).us(product.name, weights)
         peers_us: dict[str, float] = {}
         for name, prepare in peers.items():
-            with notes.catching(f"{name} cannot be timed"):
+            with lab.catching(f"{name} cannot be timed"):
                 work = prepare(machine.random(count, product.inputs), weights)
-                peers_us[name] = us_per_launch(machine, work, len(weights))
+                peers_us[name] = machine.us_per_launch(work, len(weights))
         num_bytes = weights[0].num_bytes
         yield ProductTime(
             shape=shape.name,
             product=product.name,
-            quantization=quantization_name(quantization),
+            quantization=shape.quantization_name,
             rows=count,
             bytes=num_bytes,
             ours_us=ours_us,
-            share_of_bandwidth=1000 * bandwidth.floor_ms(num_bytes) / ours_us,
+            share_of_bandwidth=bandwidth.share(num_bytes, ours_us),
             peers_us=peers_us,
         )
 
@@ -101,8 +95,3 @@ def rotated_weights(machine: Machine, product: Product, quantization: Quantizati
 def random_weight(machine: Machine, product: Product, quantization: Quantization) -> Weight:
     """Draw a matrix and hold it in `quantization`."""
     return pack(machine.random(product.outputs, product.inputs).mul_(_DEVIATION), quantization)
-
-
-def us_per_launch(machine: Machine, work: Work, launches: int) -> float:
-    """Duration of one of the launches that `work` consists of."""
-    return 1000 * machine.captured_ms(work) / launches

@@ -1,26 +1,24 @@
 """Where a step's time goes: gaps between kernels, each kernel alone, and other cuts of the products."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import torch
 
 from engine.bench.gpu.attention import AttentionCase
-from engine.bench.gpu.cases import Cases
-from engine.bench.gpu.compiling import compile_all, jobs_of
-from engine.bench.gpu.machine import Bandwidth, Machine, measure_bandwidth
-from engine.bench.gpu.product_cuts import CutTime, measure_cuts
-from engine.bench.gpu.product_peers import ProductPeer
-from engine.bench.gpu.products import ProductTime, measure_products, us_per_launch
-from engine.bench.gpu.run import GpuBench, Section
-from engine.bench.gpu.shapes import Shape, quantization_name
+from engine.bench.gpu.cases import Cases, Lab
+from engine.bench.gpu.compiling import jobs_of
+from engine.bench.gpu.machine import Machine, measure_bandwidth
+from engine.bench.gpu.product_cuts import measure_cuts
+from engine.bench.gpu.products import ProductTime, measure_products
+from engine.bench.gpu.run import GpuBench, Measure, Section
+from engine.bench.gpu.shapes import Shape
 from engine.bench.gpu.steps import StepPlan, measure_programmatic, measure_steps
 from engine.model.gpu.buffers import Inputs, StepShape
 from kernels.operations import operations_for
 from kernels.residual import ResidualStream
-from kernels.weight import QUANTIZATIONS, Quantization
+from kernels.weight import QUANTIZATIONS
 
 _ROWS = (1, 8, 32, 128)
 _TINY_KERNELS = 1000
@@ -51,66 +49,50 @@ class GpuProfile(GpuBench):
 
     def sections(self) -> list[Section]:
         """All but the bandwidth are left out where the time is up."""
-        machine, progress = self._machine, self._progress
-        shapes, last = self._inputs.shapes, self._inputs.shapes[-1]
-        cases = tuple((rows, self._context) for rows in self._rows)
-        plans = [StepPlan(shape, "float", cases) for shape in shapes]
-        measures: dict[str, Callable[[], Any]] = {
-            "bandwidth": lambda: measure_bandwidth(machine, self._sizes.numbers),
-            "gaps": lambda: measure_gaps(machine),
-            "steps": lambda: measure_steps(machine, self.bandwidth, plans, progress),
+        shapes = self._inputs.shapes
+        last = [shapes[-1].held(quantization) for quantization in QUANTIZATIONS]
+        jobs = jobs_of(shapes, _ROWS) + jobs_of(shapes, _ROWS, is_programmatic=True)
+        jobs += jobs_of(last[1:], _ROWS)
+        return self._compilation(jobs) + [
+            Section(name, measure, is_optional=name != "bandwidth")
+            for name, measure in self._measures(last).items()
+        ]
+
+    def _measures(self, last: Sequence[Shape]) -> dict[str, Measure]:
+        """All sections, of the `last` shape in every quantization."""
+        shapes, sizes = self._inputs.shapes, self._sizes
+        rows = [count for count in _ROWS if count in sizes.rows]
+        cases = tuple((count, sizes.contexts[1]) for count in rows)
+        plans = [StepPlan(shape, cases) for shape in shapes]
+        measures: dict[str, Measure] = {
+            "bandwidth": lambda lab: measure_bandwidth(lab.machine, sizes.numbers),
+            "gaps": lambda lab: measure_gaps(lab.machine),
+            "steps": lambda lab: measure_steps(lab, plans),
         }
         for shape in shapes:
             measures |= {
-                f"products_{shape.name}_bf16": partial(self._products, shape, "float"),
-                f"attention_{shape.name}": partial(self._attention, shape),
-                f"programmatic_{shape.name}": partial(measure_programmatic, machine, shape, cases),
+                f"products_{shape.name}_bf16": partial(_products_alone, shape=shape, rows=rows),
+                f"attention_{shape.name}": partial(
+                    measure_attention_parts, shape=shape, cases=cases
+                ),
+                f"programmatic_{shape.name}": partial(
+                    measure_programmatic, shape=shape, cases=cases
+                ),
             }
-        for quantization in QUANTIZATIONS[1:]:
-            measures[f"products_{last.name}_{quantization}"] = partial(
-                self._products, last, quantization
+        measures |= {
+            f"products_{one.name}_{one.quantization}": partial(
+                _products_alone, shape=one, rows=rows
             )
-        for quantization in QUANTIZATIONS:
-            measures[f"cuts_{last.name}_{quantization_name(quantization)}"] = partial(
-                self._cuts, last, quantization
-            )
-        return self._compilation() + [
-            Section(name, measure, is_optional=name != "bandwidth")
-            for name, measure in measures.items()
-        ]
+            for one in last[1:]
+        }
+        return measures | {
+            f"cuts_{one.name}_{one.quantization_name}": partial(measure_cuts, shape=one)
+            for one in last
+        }
 
-    @property
-    def _rows(self) -> list[int]:
-        return [rows for rows in _ROWS if rows in self._sizes.rows]
 
-    @property
-    def _context(self) -> int:
-        return self._sizes.contexts[1]
-
-    def _compilation(self) -> list[Section]:
-        if not self._machine.is_gpu:
-            return []
-        shapes = self._inputs.shapes
-        jobs = jobs_of(shapes, "float", _ROWS)
-        jobs += jobs_of(shapes, "float", _ROWS, is_programmatic=True)
-        for quantization in QUANTIZATIONS[1:]:
-            jobs += jobs_of(shapes[-1:], quantization, _ROWS)
-        return [Section("compilation", lambda: compile_all(jobs, self._progress))]
-
-    def _products(self, shape: Shape, quantization: Quantization) -> Cases[ProductTime]:
-        no_peers: dict[Quantization, dict[str, ProductPeer]] = {quantization: {}}
-        return measure_products(
-            self._machine, self.bandwidth, [shape], self._rows, self._progress, no_peers
-        )
-
-    def _attention(self, shape: Shape) -> tuple[AttentionParts, ...]:
-        return tuple(
-            measure_attention_parts(self._machine, self.bandwidth, shape, rows, self._context)
-            for rows in self._rows
-        )
-
-    def _cuts(self, shape: Shape, quantization: Quantization) -> Cases[CutTime]:
-        return measure_cuts(self._machine, self.bandwidth, shape, quantization, self._progress)
+def _products_alone(lab: Lab, shape: Shape, rows: Sequence[int]) -> Cases[ProductTime]:
+    return measure_products(lab, [shape], rows, peers={shape.quantization: {}})
 
 
 def measure_gaps(machine: Machine) -> tuple[Gap, ...]:
@@ -128,18 +110,22 @@ def measure_gaps(machine: Machine) -> tuple[Gap, ...]:
             for _ in range(_TINY_KERNELS):
                 embed_rows(batch, table, norm_weight, stream)
 
-        return Gap(is_programmatic, us_per_launch(machine, work, _TINY_KERNELS))
+        return Gap(is_programmatic, machine.us_per_launch(work, _TINY_KERNELS))
 
     return gap(is_programmatic=False), gap(is_programmatic=True)
 
 
 def measure_attention_parts(
-    machine: Machine, bandwidth: Bandwidth, shape: Shape, rows: int, context: int
-) -> AttentionParts:
+    lab: Lab, shape: Shape, cases: Sequence[tuple[int, int]]
+) -> tuple[AttentionParts, ...]:
     """Time attention, and its first kernel alone; elsewhere than on a GPU it is all in one."""
-    case = AttentionCase(machine, shape, rows, context)
+    return tuple(_attention_parts(lab, shape, rows, context) for rows, context in cases)
+
+
+def _attention_parts(lab: Lab, shape: Shape, rows: int, context: int) -> AttentionParts:
+    case = AttentionCase(lab.machine, shape, rows, context)
     both_us = attend_us = case.ours_us()
-    if machine.is_gpu:
+    if lab.machine.is_gpu:
         from kernels.batch_attention.triton_kernel import attend  # noqa: PLC0415 - needs Triton
 
         case.attend = attend
@@ -150,5 +136,5 @@ def measure_attention_parts(
         context=context,
         attend_us=attend_us,
         combine_us=both_us - attend_us,
-        share_of_bandwidth=1000 * bandwidth.floor_ms(case.layer_bytes) / attend_us,
+        share_of_bandwidth=lab.bandwidth.share(case.layer_bytes, attend_us),
     )

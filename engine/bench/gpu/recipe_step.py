@@ -6,12 +6,11 @@ Its text is of no use, but it is the work of such a step: our weights in our ord
 import torch
 from torch.nn.functional import embedding, linear, rms_norm, scaled_dot_product_attention, silu
 
-from engine.bench.gpu.attention import key_mask
+from engine.bench.gpu.attention import branch_mask
 from engine.bench.gpu.machine import Machine
+from engine.bench.gpu.shapes import BRANCH
 from engine.model.gpu.weights import GpuLayer, GpuWeights
 from engine.model.model_config import ModelConfig
-
-_BRANCH = 4  # rows of a branch; the mask costs the same whatever it says
 
 
 class RecipeStep:
@@ -26,12 +25,12 @@ class RecipeStep:
         context: int,
         repeats: int,
     ) -> None:
-        self._mask = _branch_mask(rows, context).to(machine.device)
+        self._mask = branch_mask(rows, context).to(machine.device)
         self._config, self._weights = config, weights
         self._rows, self._place = rows, slice(context, context + rows)
         self._ids = torch.arange(rows, device=machine.device) % config.vocab_size
         cos, sin = (
-            weights.cos_sin[context + torch.arange(rows) % _BRANCH]
+            weights.cos_sin[context + torch.arange(rows) % BRANCH]
             .to(machine.dtype)
             .chunk(2, dim=-1)
         )
@@ -88,11 +87,3 @@ class RecipeStep:
 
     def _normed(self, rows: torch.Tensor, norm_weight: torch.Tensor) -> torch.Tensor:
         return rms_norm(rows, norm_weight.shape, norm_weight, self._config.rms_norm_eps)
-
-
-def _branch_mask(rows: int, context: int) -> torch.Tensor:
-    """What each row sees where branches of four hang below row 0, bool [1, 1, rows, keys]."""
-    order = torch.arange(rows)
-    seen = (order[:, None] // _BRANCH == order // _BRANCH).tril()
-    seen[:, 0] = True
-    return key_mask(seen, context)[None, None]

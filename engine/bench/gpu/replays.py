@@ -8,9 +8,9 @@ from pathlib import Path
 
 from engine.bench.figures import Speed
 from engine.bench.forced import ForcedReplay, forced_replay
-from engine.bench.gpu.machine import Machine
+from engine.bench.gpu.cases import Lab
 from engine.bench.gpu.recipes import RECIPES
-from engine.bench.gpu.shapes import Shape, quantization_name, random_model
+from engine.bench.gpu.shapes import Shape, random_model
 from engine.bench.measured import WARM_UP
 from engine.bench.task_sets import ReplayItem
 from engine.config import Lookahead
@@ -23,7 +23,6 @@ from engine.model.tokenizer import Tokenizer
 from engine.options import EngineOptions
 from engine.progress import Progress, shown
 from engine.request import CompletionRequest, CompletionResult
-from kernels.weight import Quantization
 
 LOOKAHEADS = ("auto", *RECIPES)
 _POSITIONS = 16384  # of the cache
@@ -70,7 +69,6 @@ class ReplayPlan:
     """A model, how many items of each kind it plays, and the seconds that a pass over them has."""
 
     shape: Shape
-    quantization: Quantization
     items: int
     seconds: float
 
@@ -97,25 +95,20 @@ def loaded(model: GpuQwen2, tokenizer: Tokenizer, name: str) -> LoadedModel:
 
 
 def measure_replays(
-    machine: Machine,
-    plan: ReplayPlan,
-    items: Sequence[ReplayItem],
-    tokenizer: Tokenizer,
-    progress: Progress,
+    lab: Lab, plan: ReplayPlan, items: Sequence[ReplayItem], tokenizer: Tokenizer
 ) -> tuple[ForcedSet, ...]:
     """Replay on one model, in an engine of its own for each lookahead: each learns for itself."""
-    causal_lm = random_model(plan.shape.config, plan.quantization, _POSITIONS, machine)
-    warm_up(causal_lm, progress)  # as a host does: no completion may wait for a capture
+    causal_lm = random_model(plan.shape, _POSITIONS, lab.machine)
+    warm_up(causal_lm, lab.progress)  # as a host does: no completion may wait for a capture
     model = loaded(causal_lm, tokenizer, plan.shape.name)
     kinds = by_kind(items, plan.items)
     total = len(LOOKAHEADS) * sum(map(len, kinds.values()))
-    task = f"replaying on {plan.shape.name} {quantization_name(plan.quantization)}"
-    played: dict[tuple[str, str], list[_Played]] = {}
-    with shown(progress, task, total):
-        for lookahead in LOOKAHEADS:
-            for kind, found in _pass(machine, model, plan, kinds, lookahead, progress).items():
-                played[kind, lookahead] = found
-    return tuple(_figures(plan, kind, played) for kind in kinds)
+    with shown(lab.progress, f"replaying on {plan.shape.full_name}", total):
+        played = {name: _pass(lab, model, plan, kinds, name) for name in LOOKAHEADS}
+    return tuple(
+        _figures(plan.shape, kind, {name: played[name][kind] for name in LOOKAHEADS})
+        for kind in kinds
+    )
 
 
 def by_kind(items: Sequence[ReplayItem], count: int) -> dict[str, list[ReplayItem]]:
@@ -127,22 +120,23 @@ def by_kind(items: Sequence[ReplayItem], count: int) -> dict[str, list[ReplayIte
 
 
 def _pass(
-    machine: Machine,
+    lab: Lab,
     model: LoadedModel,
     plan: ReplayPlan,
     kinds: dict[str, list[ReplayItem]],
     lookahead: str,
-    progress: Progress,
 ) -> dict[str, list[_Played]]:
     """Play all items with one lookahead, and with the first one also without."""
     with tempfile.TemporaryDirectory(prefix="foregram-") as folder:
         options = EngineOptions(Path(folder))
-        replay = forced_replay(model, options, Path(folder) / "learned", progress)
+        replay = forced_replay(model, options, Path(folder) / "learned", lab.progress)
         player = _Player(replay, lookahead, has_off=lookahead == LOOKAHEADS[0])
         replay.engine.complete(WARM_UP)
-        played = {kind: player.play(items, plan.seconds, progress) for kind, items in kinds.items()}
+        played = {
+            kind: player.play(items, plan.seconds, lab.progress) for kind, items in kinds.items()
+        }
     del replay, player  # the next engine wants their places in the cache
-    machine.release()
+    lab.machine.release()
     return played
 
 
@@ -166,11 +160,11 @@ class _Player:
         return played
 
     def _item(self, item: ReplayItem, *, off_first: bool) -> _Played:
-        first = self._complete(item, "off") if self.has_off and off_first else None
-        on = self._complete(item, self.lookahead)
+        lookaheads = [self.lookahead, "off"] if self.has_off else [self.lookahead]
+        order = reversed(lookaheads) if off_first else lookaheads
+        results = {lookahead: self._complete(item, lookahead) for lookahead in order}
         target = tuple(self.replay.script.target)
-        last = self._complete(item, "off") if self.has_off and not off_first else None
-        return _Played(target, on, first or last)
+        return _Played(target, results[self.lookahead], results.get("off"))
 
     def _complete(self, item: ReplayItem, lookahead: str) -> CompletionResult:
         decoding = CompletionRequest("", "", lookahead=Lookahead.parse(lookahead))
@@ -178,24 +172,19 @@ class _Player:
         return self.replay.engine.complete(self.replay.request(item, decoding))
 
 
-def _figures(
-    plan: ReplayPlan, kind: str, played: dict[tuple[str, str], list[_Played]]
-) -> ForcedSet:
-    first = played[kind, LOOKAHEADS[0]]
+def _figures(shape: Shape, kind: str, played: dict[str, list[_Played]]) -> ForcedSet:
+    first = played[LOOKAHEADS[0]]
     off = [one.off for one in first if one.off is not None]
+    exact = [result.token_ids == one.target for result, one in zip(off, first, strict=True)]
     return ForcedSet(
-        shape=plan.shape.name,
-        quantization=quantization_name(plan.quantization),
+        shape=shape.name,
+        quantization=shape.quantization_name,
         kind=kind,
         items=len(off),
         tokens=sum(one.stats.tokens for one in off),
-        off_exact_items=sum(
-            result.token_ids == one.target for result, one in zip(off, first, strict=True)
-        ),
+        off_exact_items=sum(exact),
         off_tokens_per_s=_speed(off).tokens_per_second,
-        speeds=tuple(
-            _forced_speed(lookahead, played[kind, lookahead], off) for lookahead in LOOKAHEADS
-        ),
+        speeds=tuple(_forced_speed(name, played[name], off) for name in LOOKAHEADS),
     )
 
 

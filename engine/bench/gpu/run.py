@@ -4,22 +4,23 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import starmap
 from typing import Any
 
 from engine.bench.gpu.attention import measure_attention
-from engine.bench.gpu.cases import sentence
+from engine.bench.gpu.cases import Lab, sentence
 from engine.bench.gpu.chat import ChatSpeed, chat_prompts, measure_chat
-from engine.bench.gpu.compiling import compile_all
+from engine.bench.gpu.compiling import CompileJob, compile_all
 from engine.bench.gpu.findings import Findings
-from engine.bench.gpu.first_token import FirstToken, measure_first_token
+from engine.bench.gpu.first_token import measure_first_token
 from engine.bench.gpu.inputs import BenchInputs, Sizes
 from engine.bench.gpu.invariance import measure_invariance
-from engine.bench.gpu.machine import Bandwidth, Machine, measure_bandwidth
+from engine.bench.gpu.machine import Machine, measure_bandwidth
 from engine.bench.gpu.plans import (
     PRODUCT_ROWS,
     PROGRAMMATIC_ROWS,
     compile_jobs,
-    invariance_cases,
+    invariance_shapes,
     optional_replay,
     product_shapes,
     replay_plans,
@@ -30,7 +31,6 @@ from engine.bench.gpu.real_model import OwnText, measure_own_text
 from engine.bench.gpu.recipe_speeds import recipe_speeds
 from engine.bench.gpu.recipes import measure_recipes
 from engine.bench.gpu.replays import ForcedSet, ReplayPlan, by_kind, measure_replays
-from engine.bench.gpu.shapes import quantization_name
 from engine.bench.gpu.steps import (
     Programmatic,
     full_shape,
@@ -43,6 +43,7 @@ from engine.model.loading.loaded_model import LoadedModel
 from engine.progress import Progress
 
 _LAUNCHES_OVER_ATTENTIONS = 10  # attention has no race within a kernel, and takes longer
+Measure = Callable[[Lab], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Section:
     """A part of the report. An optional one is left out where time is short."""
 
     name: str
-    measure: Callable[[], Any]
+    measure: Measure
     is_optional: bool = False
 
 
@@ -78,33 +79,31 @@ class GpuBench:
             yield section.name
 
     def _measure(self, section: Section) -> None:
+        lab = Lab(self._machine, self._progress, self.findings.results.get("bandwidth"))
         try:
-            self.findings.results[section.name] = section.measure()
+            self.findings.results[section.name] = section.measure(lab)
         except Exception as error:  # noqa: BLE001 - what fails in one section is that section's
             self.findings.failures[section.name] = sentence(error)
         self._machine.release()
 
     def sections(self) -> list[Section]:
-        """All that the inputs allow."""
-        shapes = self._inputs.shapes
-        sections = []
-        if self._machine.is_gpu:
-            jobs = compile_jobs(shapes)
-            sections += [Section("compilation", lambda: compile_all(jobs, self._progress))]
-        sections += self._kernel_sections()
-        sections += self._replay_sections(replay_plans(shapes, self._sizes))
-        if self._inputs.items:
-            sections += [Section("recipe_speeds", lambda: recipe_speeds(self.findings.results))]
-        sections += [Section("first_token", self._first_token)]
-        if self._inputs.sources.model is not None:
-            sections += [Section("own_text", self._own_text)] if self._inputs.items else []
-            sections += [Section("chat", self._chat)] if self._inputs.tasks else []
-            sections += [Section("unload", self._unload)]
-        sections += self._replay_sections([optional_replay(shapes, self._sizes)])
-        return [*sections, Section("programmatic", self._programmatic)]  # the least tried goes last
+        """All that the inputs allow, the least tried last."""
+        shapes, sizes = self._inputs.shapes, self._sizes
+        return [
+            *self._compilation(compile_jobs(shapes)),
+            *starmap(Section, self._kernel_measures().items()),
+            *self._replay_sections(replay_plans(shapes, sizes)),
+            *starmap(Section, self._text_measures().items()),
+            *self._replay_sections([optional_replay(shapes, sizes)]),
+            Section("programmatic", self._programmatic),
+        ]
 
-    def _kernel_sections(self) -> list[Section]:
-        machine, progress = self._machine, self._progress
+    def _compilation(self, jobs: Sequence[CompileJob]) -> list[Section]:
+        if not self._machine.is_gpu:
+            return []
+        return [Section("compilation", lambda lab: compile_all(lab, jobs))]
+
+    def _kernel_measures(self) -> dict[str, Measure]:
         shapes, sizes = self._inputs.shapes, self._sizes
         rows = [count for count in PRODUCT_ROWS if count in sizes.rows]
         first_and_last = tuple(dict.fromkeys((sizes.rows[0], sizes.rows[-1])))
@@ -112,76 +111,71 @@ class GpuBench:
         launches = sizes.launches // _LAUNCHES_OVER_ATTENTIONS
         plans = plan_steps(shapes, sizes.contexts, sizes.rows)
         replayed = [plan.shape for plan in replay_plans(shapes, sizes)]
-        measures: dict[str, Callable[[], Any]] = {
-            "bandwidth": lambda: measure_bandwidth(machine, sizes.numbers),
-            "steps": lambda: measure_steps(machine, self.bandwidth, plans, progress),
-            "products": lambda: measure_products(
-                machine, self.bandwidth, product_shapes(shapes), rows, progress
+        return {
+            "bandwidth": lambda lab: measure_bandwidth(lab.machine, sizes.numbers),
+            "steps": lambda lab: measure_steps(lab, plans),
+            "products": lambda lab: measure_products(lab, product_shapes(shapes), rows),
+            "split_products": lambda lab: stress_split_products(
+                lab.machine, short_shape(shapes), first_and_last, sizes.launches
             ),
-            "split_products": lambda: stress_split_products(
-                machine, short_shape(shapes), first_and_last, sizes.launches
+            "attention": lambda lab: measure_attention(lab, full_shape(shapes), cases, launches),
+            "recipes": lambda lab: measure_recipes(
+                lab, replayed, sizes.contexts[1], self.findings.results.get("steps")
             ),
-            "attention": lambda: measure_attention(
-                machine, self.bandwidth, full_shape(shapes), cases, launches, progress
-            ),
-            "recipes": lambda: measure_recipes(
-                machine, replayed, sizes.contexts[1], self.findings.results.get("steps"), progress
-            ),
-            "invariance": lambda: measure_invariance(
-                machine, invariance_cases(shapes), sizes.rounds, progress, sizes.rows
+            "invariance": lambda lab: measure_invariance(
+                lab, invariance_shapes(shapes), sizes.rounds, sizes.rows
             ),
         }
-        return [Section(name, measure) for name, measure in measures.items()]
 
     def _replay_sections(self, plans: Sequence[ReplayPlan]) -> list[Section]:
         if not self._inputs.items:
             return []
         return [
             Section(
-                f"replay_{plan.shape.name}_{quantization_name(plan.quantization)}",
+                f"replay_{plan.shape.name}_{plan.shape.quantization_name}",
                 partial(self._replay, plan),
-                is_optional=plan.quantization != "float",
+                is_optional=plan.shape.quantization != "float",
             )
             for plan in plans
         ]
 
-    @property
-    def bandwidth(self) -> Bandwidth:
-        """What its section found. Raises ValueError where that has failed."""
-        found = self.findings.results.get("bandwidth")
-        if not isinstance(found, Bandwidth):
-            raise ValueError("the bandwidth was not measured")
-        return found
+    def _replay(self, plan: ReplayPlan, lab: Lab) -> tuple[ForcedSet, ...]:
+        tokenizer = self._inputs.sources.load_tokenizer(lab.progress)
+        return measure_replays(lab, plan, self._inputs.items, tokenizer)
 
-    def _replay(self, plan: ReplayPlan) -> tuple[ForcedSet, ...]:
-        tokenizer = self._inputs.sources.load_tokenizer(self._progress)
-        return measure_replays(self._machine, plan, self._inputs.items, tokenizer, self._progress)
+    def _text_measures(self) -> dict[str, Measure]:
+        inputs, sizes = self._inputs, self._sizes
+        shape = full_shape(inputs.shapes)
+        measures: dict[str, Measure] = {}
+        if inputs.items:
+            measures["recipe_speeds"] = lambda _: recipe_speeds(self.findings.results)
+        measures["first_token"] = lambda lab: measure_first_token(lab.machine, shape, sizes.prompts)
+        if inputs.sources.model is not None:
+            measures |= {"own_text": self._own_text} if inputs.items else {}
+            measures |= {"chat": self._chat} if inputs.tasks else {}
+            measures["unload"] = self._unload
+        return measures
 
-    def _first_token(self) -> tuple[FirstToken, ...]:
-        shape = full_shape(self._inputs.shapes)
-        return measure_first_token(self._machine, shape, self._sizes.prompts)
-
-    def _programmatic(self) -> tuple[Programmatic, ...]:
+    def _programmatic(self, lab: Lab) -> tuple[Programmatic, ...]:
         cases = [(rows, self._sizes.contexts[1]) for rows in PROGRAMMATIC_ROWS]
-        shape = short_shape(self._inputs.shapes)
-        return measure_programmatic(self._machine, shape, cases)
+        return measure_programmatic(lab, short_shape(self._inputs.shapes), cases)
 
     def _loaded(self) -> LoadedModel:
         if self._model is None:
             self._model = self._inputs.sources.load_model(self._progress)
         return self._model
 
-    def _own_text(self) -> tuple[OwnText, ...]:
+    def _own_text(self, lab: Lab) -> tuple[OwnText, ...]:
         kinds = by_kind(self._inputs.items, self._sizes.items)
         items = [item for some in kinds.values() for item in some]
-        return measure_own_text(self._loaded(), items, self._progress)
+        return measure_own_text(self._loaded(), items, lab.progress)
 
-    def _chat(self) -> tuple[ChatSpeed, ...]:
+    def _chat(self, lab: Lab) -> tuple[ChatSpeed, ...]:
         model, sizes = self._loaded(), self._sizes
         prompts = chat_prompts(model.tokenizer, self._inputs.tasks)[: sizes.chat_prompts]
-        return measure_chat(model, prompts, sizes.chat_tokens, self._progress)
+        return measure_chat(model, prompts, sizes.chat_tokens, lab.progress)
 
-    def _unload(self) -> tuple[()]:
+    def _unload(self, _lab: Lab) -> tuple[()]:
         """Make room for what follows."""
         self._model = None
         return ()

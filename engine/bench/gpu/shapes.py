@@ -1,7 +1,7 @@
 """Models of real shapes and random numbers: what a step costs does not depend on what they say."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -21,7 +21,7 @@ from kernels.operations import Operations
 from kernels.weight import Quantization
 
 _DEVIATION = 0.02  # of the weights, as such models are initialised
-_BRANCH = 4  # rows of a branch: real drafts have about four
+BRANCH = 4  # rows of a branch: real drafts have about four
 
 
 def _qwen(
@@ -56,10 +56,25 @@ ALL_SHAPES, QUICK_SHAPES, PROFILE_SHAPES = ",".join(SHAPES), "0.5b", "0.5b,7b"
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A shape and its name."""
+    """A shape and its name, and how weights of it are held."""
 
     name: str
     config: ModelConfig
+    quantization: Quantization = "float"
+
+    @property
+    def quantization_name(self) -> str:
+        """What to call the quantization in reports."""
+        return "bf16" if self.quantization == "float" else self.quantization
+
+    @property
+    def full_name(self) -> str:
+        """What to call a model of it in reports."""
+        return f"{self.name} {self.quantization_name}"
+
+    def held(self, quantization: Quantization) -> "Shape":
+        """The same, its weights held otherwise."""
+        return replace(self, quantization=quantization)
 
 
 def parse_shapes(text: str) -> tuple[Shape, ...]:
@@ -97,9 +112,9 @@ def products(config: ModelConfig) -> tuple[Product, ...]:
 class RandomTensors(Mapping[str, torch.Tensor]):
     """The tensors of `packing`'s float variants, each drawn on the device when it is asked for."""
 
-    def __init__(self, config: ModelConfig, machine: Machine, seed: int = 0) -> None:
+    def __init__(self, config: ModelConfig, machine: Machine) -> None:
         self._machine = machine
-        self._generator = torch.Generator(machine.device).manual_seed(seed)
+        self._generator = torch.Generator(machine.device).manual_seed(0)
         hidden, vocab = config.hidden_size, config.vocab_size
         self._sizes: dict[str, tuple[int, ...]] = {"embedding": (vocab, hidden)}
         qkv, *others, _ = products(config)
@@ -126,10 +141,11 @@ class RandomTensors(Mapping[str, torch.Tensor]):
         return len(self._sizes)
 
 
-def random_weights(config: ModelConfig, quantization: Quantization, machine: Machine) -> GpuWeights:
+def random_weights(shape: Shape, machine: Machine) -> GpuWeights:
     """Draw all weights; no two layers share memory."""
+    tensors = RandomTensors(shape.config, machine)
     return GpuWeights.place(
-        config, RandomTensors(config, machine), quantization, machine.dtype, machine.device
+        shape.config, tensors, shape.quantization, machine.dtype, machine.device
     )
 
 
@@ -142,27 +158,18 @@ def random_arena(config: ModelConfig, positions: int, machine: Machine) -> KVAre
 
 
 def random_model(
-    config: ModelConfig,
-    quantization: Quantization,
-    positions: int,
-    machine: Machine,
-    operations: Operations | None = None,
+    shape: Shape, positions: int, machine: Machine, operations: Operations | None = None
 ) -> GpuQwen2:
     """Make a model with room for `positions` tokens, whose cache holds random numbers."""
-    weights = random_weights(config, quantization, machine)
-    arena = random_arena(config, positions, machine)
-    return assemble(config, weights, arena, machine.dtype, operations)
-
-
-def quantization_name(quantization: Quantization) -> str:
-    """What to call a quantization in reports."""
-    return "bf16" if quantization == "float" else quantization
+    weights = random_weights(shape, machine)
+    arena = random_arena(shape.config, positions, machine)
+    return assemble(shape.config, weights, arena, machine.dtype, operations)
 
 
 def drafted_tree(rows: int) -> TokenTree:
     """A tree of `rows` rows in branches of four, as drafts have them."""
     parents = np.arange(-1, rows - 1, dtype=np.int32)
-    parents[_BRANCH::_BRANCH] = 0
+    parents[BRANCH::BRANCH] = 0
     return TokenTree(np.arange(1, rows + 1), parents)
 
 

@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from engine.bench.gpu.cases import Cases, Notes, measure_cases
+from engine.bench.gpu.cases import Cases, Lab
 from engine.bench.gpu.machine import Bandwidth, Machine
 from engine.bench.gpu.shapes import (
     Shape,
     drafted_tree,
-    quantization_name,
     random_arena,
     random_model,
     random_weights,
@@ -19,9 +18,7 @@ from engine.model.gpu.buffers import StepShape
 from engine.model.gpu.loading import assemble
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.step_graphs import Launch
-from engine.progress import Progress
 from kernels.operations import operations_for
-from kernels.weight import Quantization
 
 _SPARE = 256  # arena positions behind the longest context
 _CACHE_NOTE = "the weights of 0.5b are 16 times the L2 cache, of others far more: none is cached"
@@ -32,13 +29,7 @@ class StepPlan:
     """A model, and the rows and contexts that its steps are timed at."""
 
     shape: Shape
-    quantization: Quantization
     cases: tuple[tuple[int, int], ...]
-
-    @property
-    def name(self) -> str:
-        """What to call its model in reports."""
-        return f"{self.shape.name} {quantization_name(self.quantization)}"
 
     @property
     def positions(self) -> int:
@@ -82,11 +73,10 @@ def plan_steps(
     full = full_shape(shapes).name
     middle = contexts[len(contexts) // 2]
     grid = tuple((count, context) for context in contexts for count in rows)
-    quantizations: tuple[Quantization, ...] = ("float", "fp8")
     return [
-        StepPlan(shape, quantization, grid if shape.name == full else ((1, middle), (32, middle)))
+        StepPlan(one, grid if shape.name == full else ((1, middle), (32, middle)))
         for shape in shapes
-        for quantization in quantizations
+        for one in (shape.held("float"), shape.held("fp8"))
     ]
 
 
@@ -95,25 +85,22 @@ def full_shape(shapes: Sequence[Shape]) -> Shape:
     return next((shape for shape in shapes if shape.name == "7b"), shapes[-1])
 
 
-def measure_steps(
-    machine: Machine, bandwidth: Bandwidth, plans: Sequence[StepPlan], progress: Progress
-) -> Cases[StepTime]:
+def measure_steps(lab: Lab, plans: Sequence[StepPlan]) -> Cases[StepTime]:
     """Time every plan's steps, one model in memory at a time."""
-    total = sum(len(plan.cases) for plan in plans)
-    timed = ((plan.name, _time(machine, bandwidth, plan)) for plan in plans)
-    return measure_cases(
-        machine, "timing steps", total, timed, progress, Notes({_CACHE_NOTE: None})
-    )
+    total, bandwidth = sum(len(plan.cases) for plan in plans), lab.bandwidth
+    timed = ((plan.shape.full_name, _time(lab.machine, bandwidth, plan)) for plan in plans)
+    lab.note(_CACHE_NOTE)
+    return lab.cases("timing steps", total, timed)
 
 
 def _time(machine: Machine, bandwidth: Bandwidth, plan: StepPlan) -> Iterator[StepTime]:
-    model = random_model(plan.shape.config, plan.quantization, plan.positions, machine)
+    model = random_model(plan.shape, plan.positions, machine)
     for rows, context in plan.cases:
         num_bytes = step_bytes(model, context)
         floor, took = bandwidth.floor_ms(num_bytes), step_ms(machine, model, rows, context)
         yield StepTime(
             shape=plan.shape.name,
-            quantization=quantization_name(plan.quantization),
+            quantization=plan.shape.quantization_name,
             rows=rows,
             context=context,
             bytes=num_bytes,
@@ -132,7 +119,7 @@ def step_ms(machine: Machine, model: GpuQwen2, rows: int, context: int) -> float
     """Duration of a step of `rows` rows behind `context` tokens, both copies included."""
     launch = packed_launch(model, rows, context)
     times: list[float] = []
-    model.graphs.on_stream(lambda: times.append(machine.timer.ms(launch.start)))
+    model.graphs.on_stream(lambda: times.append(machine.ms(launch.start)))
     return times[0]
 
 
@@ -145,10 +132,11 @@ def packed_launch(model: GpuQwen2, rows: int, context: int) -> Launch:
 
 
 def measure_programmatic(
-    machine: Machine, shape: Shape, cases: Sequence[tuple[int, int]]
+    lab: Lab, shape: Shape, cases: Sequence[tuple[int, int]]
 ) -> tuple[Programmatic, ...]:
     """Time steps with programmatic dependent launch off and on, over the same weights."""
-    weights = random_weights(shape.config, "float", machine)
+    machine = lab.machine
+    weights = random_weights(shape, machine)
     longest = max(context for _, context in cases)
     arena = random_arena(shape.config, longest + _SPARE, machine)
     off, on = (

@@ -15,10 +15,8 @@ from engine.bench.gpu.products import random_weight
 from engine.bench.gpu.shapes import Product, Shape, products
 from engine.model.model_config import ModelConfig
 from kernels.product.tiles import tile_for
-from kernels.weight import Quantization
 
 _BATCH = 50  # launches of one graph
-_QUANTIZATION: Quantization = "float"  # all of them split in the same way
 _ADDED = ("o", "down")  # the products that `skinny_matmul` computes
 
 
@@ -85,13 +83,13 @@ def most_split(config: ModelConfig) -> Product:
 
 
 def _splits(product: Product) -> int:
-    return tile_for(product.outputs, product.inputs, 1, _QUANTIZATION).splits
+    return tile_for(product.outputs, product.inputs, 1, "float").splits  # as in any quantization
 
 
 def _stress(
     machine: Machine, shape: Shape, product: Product, rows: int, launches: int
 ) -> SplitProduct:
-    weight = random_weight(machine, product, _QUANTIZATION)
+    weight = random_weight(machine, product, shape.quantization)
     runs = ProductRuns(machine, shape.config, weight, rows)
     run, residual = runs.of(product.name), runs.stream.residual
     start = torch.randn_like(residual)

@@ -190,7 +190,7 @@ def test_without_a_gpu_bench_gpu_is_refused(capsys):
 def no_gpu(monkeypatch, one_thread):
     """Let a CPU and a tiny model stand for the GPU and those of real shapes."""
     sizes = Sizes(rows=(1,), contexts=(8, 16), prompts=(80,), numbers=4000, launches=1, rounds=1)
-    machine = Machine(torch.device("cpu"), torch.float32, HostTimer(1))
+    machine = Machine(torch.device("cpu"), torch.float32, HostTimer(1).ms)
     config = replace(
         SHAPES["7b"], num_layers=1, hidden_size=64, num_heads=2, num_kv_heads=1, head_dim=32,
         intermediate_size=64, vocab_size=300, max_position=2048,

@@ -6,17 +6,19 @@ import pytest
 import torch
 from tokenizers import AddedToken
 
+from engine.bench.gpu.cases import Lab
 from engine.bench.gpu.inputs import BenchInputs, Sizes, Sources
 from engine.bench.gpu.machine import Bandwidth, Machine
 from engine.bench.gpu.replays import loaded
 from engine.bench.gpu.shapes import Shape, random_model
 from engine.bench.task_sets import FimTask, ReplayItem
 from engine.model.model_config import QWEN2, ModelConfig
+from engine.progress import NoProgress
 from engine.request import Buffer
 from tests.support.byte_tokenizer import byte_tokenizer
 from tests.support.host_timer import HostTimer
 
-CPU = Machine(torch.device("cpu"), torch.float32, HostTimer(1))
+CPU = Machine(torch.device("cpu"), torch.float32, HostTimer(1).ms)
 CHAT_TOKENS = ("<|im_start|>", "<|im_end|>")
 BODY = "    total = first + second\n    return total * 2\n"
 
@@ -28,7 +30,8 @@ class TinySources(Sources):
     shape: Shape | None = None
 
     def load_model(self, progress):
-        model = random_model(self.shape.config, "float", 4096, CPU)
+        assert self.shape is not None
+        model = random_model(self.shape, 4096, CPU)
         return loaded(model, self.load_tokenizer(progress), "tiny")
 
 
@@ -73,6 +76,11 @@ def machine():
 @pytest.fixture(scope="session")
 def bandwidth():
     return Bandwidth(100.0, {"sum": 100.0}, 90.0, 1.0)
+
+
+@pytest.fixture
+def lab(machine, bandwidth):
+    return Lab(machine, NoProgress(), bandwidth)
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,11 @@
 import pytest
 import torch
 
-from engine.bench.gpu.attention import measure_attention, tree_mask
+from engine.bench.gpu.attention import branch_mask, measure_attention
 from engine.bench.gpu.machine import measure_bandwidth
 from engine.bench.gpu.product_peers import cublas
 from engine.bench.gpu.products import measure_products, rotated_weights
-from engine.bench.gpu.shapes import SHAPES, drafted_tree, products
-from engine.progress import NoProgress
+from engine.bench.gpu.shapes import SHAPES, products
 from kernels.weight import QUANTIZATIONS
 
 
@@ -28,8 +27,8 @@ def test_the_products_are_those_of_a_layer_and_the_head():
     }
 
 
-def test_every_product_is_timed_in_every_form(shape, machine, bandwidth):
-    found = measure_products(machine, bandwidth, [shape], (1, 8), NoProgress())
+def test_every_product_is_timed_in_every_form(shape, lab):
+    found = measure_products(lab, [shape], (1, 8))
     cases = {(time.product, time.quantization, time.rows) for time in found.cases}
     assert len(cases) == len(found.cases) == (5 + 5 + 4) * 2
     bf16 = [time for time in found.cases if time.quantization == "bf16"]
@@ -38,12 +37,12 @@ def test_every_product_is_timed_in_every_form(shape, machine, bandwidth):
     assert any("gemlite" in note for note in found.notes)
 
 
-def test_a_peer_that_fails_is_a_note(shape, machine, bandwidth):
+def test_a_peer_that_fails_is_a_note(shape, lab):
     def broken(rows, weights):
         raise RuntimeError("no such kernel\nand a stack")
 
     peers = {quantization: {"broken": broken} for quantization in QUANTIZATIONS}
-    found = measure_products(machine, bandwidth, [shape], (1,), NoProgress(), peers)
+    found = measure_products(lab, [shape], (1,), peers)
     assert found.notes == ("broken cannot be timed: RuntimeError: no such kernel and a stack",)
     assert all(not time.peers_us for time in found.cases)
 
@@ -62,9 +61,9 @@ def test_a_peer_multiplies_with_each_weight(shape, machine):
     assert torch.allclose(written[-1], rows @ weights[-1].values.T, atol=1e-5)
 
 
-def test_attention_is_timed_beside_torch_and_stressed(shape, machine, bandwidth):
+def test_attention_is_timed_beside_torch_and_stressed(shape, lab):
     cases = [(1, 64), (8, 64)]
-    found = measure_attention(machine, bandwidth, shape, cases, 2, NoProgress())
+    found = measure_attention(lab, shape, cases, 2)
     assert [(time.rows, time.context) for time in found.cases] == cases
     first = found.cases[0]
     assert first.torch_us is not None
@@ -75,7 +74,7 @@ def test_attention_is_timed_beside_torch_and_stressed(shape, machine, bandwidth)
 
 
 def test_the_mask_shows_a_row_the_text_and_its_ancestors():
-    mask = tree_mask(drafted_tree(6), 10)
+    mask = branch_mask(6, 10)[0, 0]
     assert mask.shape == (6, 16)
     assert mask[:, :10].all()
     assert mask[5, 10:].tolist() == [True, False, False, False, True, True]

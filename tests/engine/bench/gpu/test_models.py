@@ -26,14 +26,14 @@ def model(inputs):
 
 
 def test_a_forced_replay_writes_the_target_with_every_lookahead(
-    shape, machine, items, tokenizer_folder, monkeypatch
+    shape, lab, machine, items, tokenizer_folder, monkeypatch
 ):
     """What a row costs is set: `auto` would draft nothing where a busy machine makes rows dear."""
     costs = {rows: 1.0 + rows / 1000 for rows in ROW_BUCKETS}
     monkeypatch.setattr("engine.learning._sweep", lambda *_: costs)
-    plan = ReplayPlan(shape, "float", items=1, seconds=30.0)
+    plan = ReplayPlan(shape, items=1, seconds=30.0)
     tokenizer = read_tokenizer(tokenizer_folder)
-    sets = measure_replays(machine, plan, items, tokenizer, NoProgress())
+    sets = measure_replays(lab, plan, items, tokenizer)
     assert [one.kind for one in sets] == ["completion", "edit"]
     for one in sets:
         assert one.off_exact_items == one.items == 1
@@ -44,7 +44,7 @@ def test_a_forced_replay_writes_the_target_with_every_lookahead(
         assert one.speed("15,15,15").rows_per_step > one.speed("auto").rows_per_step
 
 
-def test_no_timed_completion_makes_a_launch(shape, machine, items, tokenizer_folder, monkeypatch):
+def test_no_timed_completion_makes_a_launch(shape, lab, items, tokenizer_folder, monkeypatch):
     """On a GPU each would capture a graph, which takes longer than a step of any model."""
     before, play = [], replays._Player.play
 
@@ -58,16 +58,16 @@ def test_no_timed_completion_makes_a_launch(shape, machine, items, tokenizer_fol
         return set(player.replay.engine._model.causal_lm.graphs._launches)
 
     monkeypatch.setattr(replays._Player, "play", watched)
-    plan = ReplayPlan(shape, "float", items=1, seconds=30.0)
-    measure_replays(machine, plan, items, read_tokenizer(tokenizer_folder), NoProgress())
+    plan = ReplayPlan(shape, items=1, seconds=30.0)
+    measure_replays(lab, plan, items, read_tokenizer(tokenizer_folder))
     assert len(before) == 3 * 2  # lookaheads, kinds
     assert any(step.has_logits and step.rows == 128 for step in before[0])
 
 
-def test_a_replay_ends_when_there_is_no_time(shape, machine, items, tokenizer_folder):
-    plan = ReplayPlan(shape, "float", items=1, seconds=0.0)
+def test_a_replay_ends_when_there_is_no_time(shape, lab, items, tokenizer_folder):
+    plan = ReplayPlan(shape, items=1, seconds=0.0)
     tokenizer = read_tokenizer(tokenizer_folder)
-    sets = measure_replays(machine, plan, items, tokenizer, NoProgress())
+    sets = measure_replays(lab, plan, items, tokenizer)
     assert [one.items for one in sets] == [0, 0]
 
 

@@ -45,8 +45,8 @@ def test_gaps_are_timed_with_both_ways_to_launch(machine):
     assert min(off.us, on.us) > 0
 
 
-def test_the_kernels_of_attention_are_together_what_attention_takes(shape, machine, bandwidth):
-    parts = measure_attention_parts(machine, bandwidth, shape, 8, 64)
+def test_the_kernels_of_attention_are_together_what_attention_takes(shape, lab):
+    (parts,) = measure_attention_parts(lab, shape, [(8, 64)])
     assert (parts.shape, parts.rows, parts.context, parts.combine_us) == ("tiny", 8, 64, 0)
     assert parts.share_of_bandwidth > 0
 
@@ -60,21 +60,21 @@ def test_cuts_near_ours_are_tried_ours_first(quantization):
     assert len({ours, *others}) == len(others) + 1
 
 
-def test_every_cut_of_a_product_is_timed(shape, machine, bandwidth):
+def test_every_cut_of_a_product_is_timed(shape, lab):
     wide = Shape("wide", replace(shape.config, intermediate_size=1024))
-    found = measure_cuts(machine, bandwidth, wide, "fp8", NoProgress())
+    found = measure_cuts(lab, wide.held("fp8"))
     assert {one.product for one in found.cases} == {"down"}
     assert [one.is_ours for one in found.cases] == [True] + [False] * (len(found.cases) - 1)
     assert len({one.splits for one in found.cases}) > 1
     assert found.notes == ()
 
 
-def test_a_cut_that_cannot_run_is_a_note(shape, machine, bandwidth, monkeypatch):
+def test_a_cut_that_cannot_run_is_a_note(shape, lab, monkeypatch):
     def broken(*_):
         raise RuntimeError("out of resource: shared memory")
 
     monkeypatch.setattr("engine.bench.gpu.product_cuts.ProductRuns", broken)
-    found = measure_cuts(machine, bandwidth, shape, "fp8", NoProgress())
+    found = measure_cuts(lab, shape.held("fp8"))
     assert found.cases == ()
     assert all("out of resource" in note for note in found.notes)
 

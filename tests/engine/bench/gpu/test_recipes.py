@@ -14,12 +14,11 @@ from engine.bench.gpu.recipes import RecipeTime, measure_recipes, recipe_rows
 from engine.bench.gpu.replays import ForcedSet, ForcedSpeed
 from engine.bench.gpu.shapes import Shape, random_weights
 from engine.bench.gpu.steps import StepTime
-from engine.progress import NoProgress
 
 
 @pytest.fixture(scope="module")
 def weights(shape, machine):
-    return random_weights(shape.config, "float", machine)
+    return random_weights(shape, machine)
 
 
 def forced_set(quantization="bf16"):
@@ -39,9 +38,9 @@ def test_the_rows_are_those_of_the_published_recipes():
     assert [recipe_rows(recipe) for recipe in ("8,8,8", "15,15,15")] == [112, 420]
 
 
-def test_steps_are_timed_beside_one_row_of_theirs_and_of_ours(shape, machine):
+def test_steps_are_timed_beside_one_row_of_theirs_and_of_ours(shape, lab):
     ours = Cases((StepTime("tiny", "bf16", 1, 64, 10, 1.0, 2.0, 0.5),), ())
-    found = measure_recipes(machine, [shape], 64, ours, NoProgress())
+    found = measure_recipes(lab, [shape], 64, ours)
     assert [(time.shape, time.rows, time.context) for time in found.cases] == [
         ("tiny", rows, 64) for rows in (1, 112, 420)
     ]
@@ -53,22 +52,22 @@ def test_steps_are_timed_beside_one_row_of_theirs_and_of_ours(shape, machine):
     assert len(found.notes) == 1
 
 
-def test_without_our_steps_there_is_no_ratio_to_them(shape, machine):
-    found = measure_recipes(machine, [shape], 64, None, NoProgress())
+def test_without_our_steps_there_is_no_ratio_to_them(shape, lab):
+    found = measure_recipes(lab, [shape], 64, None)
     assert [time.over_our_one_row for time in found.cases] == [None] * 3
 
 
-def test_a_shape_that_cannot_run_is_a_note_and_the_others_are_timed(shape, machine):
+def test_a_shape_that_cannot_run_is_a_note_and_the_others_are_timed(shape, lab):
     broken = Shape("broken", replace(shape.config, max_position=16))
-    found = measure_recipes(machine, [broken, shape], 16, None, NoProgress())
+    found = measure_recipes(lab, [broken, shape], 16, None)
     assert {time.shape for time in found.cases} == {"tiny"}
     assert all(note.startswith("broken") for note in found.notes[1:])
     assert len(found.notes) > 1
 
 
-def test_outputs_that_are_not_finite_are_not_timed(shape, machine, monkeypatch):
+def test_outputs_that_are_not_finite_are_not_timed(shape, lab, monkeypatch):
     monkeypatch.setattr(RecipeStep, "logits", lambda self: torch.tensor([torch.nan]))
-    found = measure_recipes(machine, [shape], 16, None, NoProgress())
+    found = measure_recipes(lab, [shape], 16, None)
     assert found.cases == ()
     assert "the outputs are not finite" in found.notes[1]
 

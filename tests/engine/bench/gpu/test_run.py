@@ -12,7 +12,7 @@ from engine.bench.gpu.chat import ChatSpeed
 from engine.bench.gpu.compiling import CompileJob, compile_all, jobs_of, run_job
 from engine.bench.gpu.findings import thresholds_of
 from engine.bench.gpu.inputs import BenchInputs
-from engine.bench.gpu.machine import CudaTimer, Machine
+from engine.bench.gpu.machine import Machine, cuda_ms
 from engine.bench.gpu.picture import draw
 from engine.bench.gpu.plans import COMPILED_ROWS, compile_jobs
 from engine.bench.gpu.real_model import OwnText
@@ -225,21 +225,25 @@ def test_a_report_in_which_all_went_well_ends_with_the_thresholds(machine, input
 
 def test_everything_that_will_be_launched_is_compiled_once():
     jobs = compile_jobs(parse_shapes(ALL_SHAPES))
-    keys = [(job.shape, job.quantization, job.rows, job.is_programmatic) for job in jobs]
+    keys = [(job.shape, job.rows, job.is_programmatic) for job in jobs]
     assert len(set(keys)) == len(keys)
     assert [job.rows for job in jobs] == sorted((job.rows for job in jobs), reverse=True)
-    large = {job.rows for job in jobs if job.shape.name == "32b" and job.quantization == "float"}
+    large = {
+        job.rows for job in jobs if job.shape.name == "32b" and job.shape.quantization == "float"
+    }
     assert large == {1, 8, 16, 32, 64, 128}
     assert all(
-        job.is_full for job in jobs if job.quantization == "float" and not job.is_programmatic
+        job.is_full for job in jobs if job.shape.quantization == "float" and not job.is_programmatic
     )
     for quantization in ("fp8", "int4"):
-        full = [job for job in jobs if job.shape.name == "7b" and job.quantization == quantization]
+        full = [
+            job for job in jobs if job.shape.name == "7b" and job.shape.quantization == quantization
+        ]
         assert {job.rows for job in full if job.is_full} == set(COMPILED_ROWS)
 
 
 def test_a_job_makes_the_steps_it_names(machine, shape):
-    job = CompileJob(shape, "fp8", 8, is_full=True)
+    job = CompileJob(shape.held("fp8"), 8, is_full=True)
     assert job.steps == (
         StepShape(8, 1),
         StepShape(8, 1, is_sampled=True),
@@ -249,10 +253,10 @@ def test_a_job_makes_the_steps_it_names(machine, shape):
     run_job(machine, job)
 
 
-def test_a_job_that_fails_beside_is_a_note(shape):
+def test_a_job_that_fails_beside_is_a_note(shape, lab):
     """Here because there is no GPU; the run itself says where a kernel does not compile."""
-    jobs = jobs_of([shape], "float", (1,))
-    compiled = compile_all(jobs, NoProgress(), workers=1)
+    jobs = jobs_of([shape], (1,))
+    compiled = compile_all(lab, jobs, workers=1)
     assert (compiled.jobs, compiled.workers) == (1, 1)
     (note,) = compiled.failures
     assert note.startswith("tiny bf16, 1 rows: device cuda: torch sees no GPU here")
@@ -291,4 +295,4 @@ def test_a_cuda_timer_takes_the_median_of_its_repeats(monkeypatch):
         Event.clock += next(durations)
 
     monkeypatch.setattr("torch.cuda.Event", Event)
-    assert CudaTimer(repeats=5).ms(work) == 3.0
+    assert cuda_ms(work, repeats=5) == 3.0

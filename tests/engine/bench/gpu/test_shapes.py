@@ -53,14 +53,14 @@ def test_random_tensors_are_those_of_a_converted_model(shape, machine):
 
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)
 def test_weights_of_every_form_have_their_real_size(shape, machine, quantization):
-    weights = random_weights(shape.config, quantization, machine)
+    weights = random_weights(shape.held(quantization), machine)
     count = shape.config.num_parameters - shape.config.vocab_size * shape.config.hidden_size
     expected = count * {"float": 4, "fp8": 1, "int4": 0.5}[quantization]
     assert weights.read_bytes == pytest.approx(expected, rel=0.2)  # scales and all
 
 
 def test_a_model_has_a_cache_of_finite_numbers(shape, machine):
-    model = random_model(shape.config, "float", 256, machine)
+    model = random_model(shape, 256, machine)
     assert model.arena.keys.isfinite().all()
     assert model.arena.values.std() > 0.5
 

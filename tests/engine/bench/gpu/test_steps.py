@@ -10,11 +10,10 @@ from engine.bench.gpu.steps import (
     plan_steps,
     step_bytes,
 )
-from engine.progress import NoProgress
 
 
 def test_the_floor_is_each_weight_and_each_key_and_value_once(shape, machine):
-    model = random_model(shape.config, "float", 256, machine)
+    model = random_model(shape, 256, machine)
     config = shape.config
     without_norms_and_biases = config.num_parameters - config.vocab_size * config.hidden_size
     small = config.num_layers * (2 * config.hidden_size + 256) + config.hidden_size
@@ -23,9 +22,9 @@ def test_the_floor_is_each_weight_and_each_key_and_value_once(shape, machine):
     assert step_bytes(model, 100) == 4 * expected
 
 
-def test_steps_are_timed_against_the_bandwidth(shape, machine, bandwidth):
-    plan = StepPlan(shape, "fp8", ((1, 64), (8, 64)))
-    steps = measure_steps(machine, bandwidth, [plan], NoProgress())
+def test_steps_are_timed_against_the_bandwidth(shape, lab):
+    plan = StepPlan(shape.held("fp8"), ((1, 64), (8, 64)))
+    steps = measure_steps(lab, [plan])
     one, many = steps.cases
     assert (one.shape, one.quantization, one.rows, one.context) == ("tiny", "fp8", 1, 64)
     assert one.floor_ms == pytest.approx(one.bytes / 100e9 * 1000)
@@ -38,7 +37,7 @@ def test_steps_are_timed_against_the_bandwidth(shape, machine, bandwidth):
 def test_the_full_grid_is_for_7b_alone():
     shapes = [Shape(name, SHAPES[name]) for name in ("0.5b", "7b")]
     plans = plan_steps(shapes, (512, 2048, 8192), (1, 4, 32))
-    assert [(plan.shape.name, plan.quantization, len(plan.cases)) for plan in plans] == [
+    assert [(plan.shape.name, plan.shape.quantization, len(plan.cases)) for plan in plans] == [
         ("0.5b", "float", 2),
         ("0.5b", "fp8", 2),
         ("7b", "float", 9),
@@ -48,16 +47,16 @@ def test_the_full_grid_is_for_7b_alone():
     assert plans[2].positions > 8192 + 32
 
 
-def test_both_ways_to_launch_are_timed_over_the_same_weights(shape, machine):
-    (found,) = measure_programmatic(machine, shape, [(8, 64)])
+def test_both_ways_to_launch_are_timed_over_the_same_weights(shape, lab):
+    (found,) = measure_programmatic(lab, shape, [(8, 64)])
     assert (found.shape, found.rows, found.context) == ("tiny", 8, 64)
     assert min(found.off_ms, found.on_ms) > 0
     assert found.replays_different == 0
 
 
-def test_a_model_that_cannot_run_is_a_note_and_the_others_are_timed(shape, machine, bandwidth):
-    broken = Shape("broken", replace(shape.config, hidden_size=96))
-    plans = [StepPlan(broken, "int4", ((1, 8),)), StepPlan(shape, "float", ((1, 8),))]
-    steps = measure_steps(machine, bandwidth, plans, NoProgress())
+def test_a_model_that_cannot_run_is_a_note_and_the_others_are_timed(shape, lab):
+    broken = Shape("broken", replace(shape.config, hidden_size=96), "int4")
+    plans = [StepPlan(broken, ((1, 8),)), StepPlan(shape, ((1, 8),))]
+    steps = measure_steps(lab, plans)
     assert [time.shape for time in steps.cases] == ["tiny"]
     assert "broken int4: ValueError: int4 wants a multiple" in steps.notes[-1]
