@@ -163,6 +163,6 @@ def _time(
         context=context,
         ours_us=ours_us,
         share_of_bandwidth=bandwidth.share(case.layer_bytes, ours_us),
-        torch_us=fastest and fastest.duration,
-        torch_over_ours=fastest and fastest.duration / ours_us,
+        torch_us=fastest.duration if fastest else None,
+        torch_over_ours=fastest.duration / ours_us if fastest else None,
     )

@@ -70,7 +70,7 @@ def _time(
             rows=rows,
             context=context,
             step_ms=way.duration,
-            over_own_one_row=own and way.duration / own.duration,
+            over_own_one_row=way.duration / own.duration if own else None,
             over_our_one_row=way.duration / our.step_ms if our else None,
             attention=way.name,
         )
