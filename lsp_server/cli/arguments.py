@@ -156,6 +156,7 @@ _COMMANDS = (
         "complete the code at a cursor in a file",
         "src/shop.py:41 --open src/orders.py src/items.py",
         _add_complete,
+        "complete:show_completion",
     ),
     Command(
         "bench",
@@ -168,11 +169,24 @@ _COMMANDS = (
         "run the completion host",
         "--host 0.0.0.0 --token-file token --tls-cert cert.pem --tls-key key.pem",
         _add_serve,
+        "serve:serve",
     ),
-    Command("lsp", "run the language server for an editor", "--model 1.5b", _add_lsp),
-    Command("status", "show what the host is doing", "--json", add_json),
-    Command("stop", "stop the local host", "", _add_stop),
-    Command("logs", "show the local host's log", "-n 200 --follow", _add_logs),
-    Command("why", "show why the last empty answers were empty", "a.py", _add_why),
-    Command("doctor", "check everything, and say what to do", "--start", _add_doctor),
+    Command(
+        "lsp", "run the language server for an editor", "--model 1.5b", _add_lsp, "lsp:serve_editor"
+    ),
+    Command(
+        "status", "show what the host is doing", "--json", add_json, "host_commands:show_status"
+    ),
+    Command("stop", "stop the local host", "", _add_stop, "host_commands:stop"),
+    Command(
+        "logs", "show the local host's log", "-n 200 --follow", _add_logs, "host_commands:show_logs"
+    ),
+    Command("why", "show why the last empty answers were empty", "a.py", _add_why, "why:show_why"),
+    Command(
+        "doctor",
+        "check everything, and say what to do",
+        "--start",
+        _add_doctor,
+        "doctor:show_doctor",
+    ),
 )

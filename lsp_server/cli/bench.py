@@ -235,14 +235,3 @@ def _print(
         sys.stdout.write(json.dumps(answer) + "\n")
     else:
         Console().print(tables)
-
-
-BENCHMARKS = {
-    "crossfile": bench_crossfile,
-    "fim": bench_fim,
-    "gpu": bench_gpu,
-    "forms": bench_forms,
-    "pool": bench_pool,
-    "syntax": bench_syntax,
-    "replay": bench_replay,
-}

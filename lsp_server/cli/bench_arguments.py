@@ -187,38 +187,55 @@ _BENCHMARKS = (
         "decode real insertions and edits, with lookahead and without",
         "insertions.jsonl --count 20",
         _add_replay,
+        "bench:bench_replay",
     ),
     Command(
-        "fim", "score fill-in-the-middle tasks", "tasks.jsonl.gz --count 50 --layout line", _add_fim
+        "fim",
+        "score fill-in-the-middle tasks",
+        "tasks.jsonl.gz --count 50 --layout line",
+        _add_fim,
+        "bench:bench_fim",
     ),
     Command(
-        "crossfile", "score how much open files help", "crossfile.jsonl --count 20", _add_crossfile
+        "crossfile",
+        "score how much open files help",
+        "crossfile.jsonl --count 20",
+        _add_crossfile,
+        "bench:bench_crossfile",
     ),
     Command(
         "forms",
         "measure what quantized weights cost in quality",
         "insertions.jsonl --count 16",
         _add_forms,
+        "bench:bench_forms",
     ),
     Command(
         "pool",
         "measure the n-gram pool's size and speed, without a model",
         "--tokens 1000000",
         _add_pool,
+        "bench:bench_pool",
     ),
     Command(
         "syntax",
         "count suggestions inside lines of real files that break the code",
         "src --count 300",
         _add_syntax,
+        "bench:bench_syntax",
     ),
     Command(
         "gpu",
         "measure everything about an NVIDIA GPU in one run",
         "insertions.jsonl --quick",
         _add_gpu,
+        "bench:bench_gpu",
     ),
     Command(
-        "lsp", "measure what an editor sees of the language server", "--model offline", _add_lsp
+        "lsp",
+        "measure what an editor sees of the language server",
+        "--model offline",
+        _add_lsp,
+        "lsp_bench:bench_lsp",
     ),
 )

@@ -52,12 +52,17 @@ class CommandParser(argparse.ArgumentParser):
 
 
 class Command(NamedTuple):
-    """A command's name, its purpose, an example of its arguments, and what adds its options."""
+    """A command's name, its purpose, an example of its arguments, and what adds its options.
+
+    `run` is its function, `module:name`, of arguments and settings; it returns an exit status, or
+    None for 0. The module is imported when the command runs: `--help` loads no torch.
+    """
 
     name: str
     purpose: str
     example: str
     add_options: Callable[[argparse.ArgumentParser], None]
+    run: str = ""  # of a group of commands, which each have their own
 
 
 def add_commands(parser: argparse.ArgumentParser, noun: str, commands: Iterable[Command]) -> None:
@@ -73,6 +78,7 @@ def add_commands(parser: argparse.ArgumentParser, noun: str, commands: Iterable[
             epilog=f"example:\n  {parser.prog} {command.name} {command.example}".rstrip(),
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+        added.set_defaults(run=command.run)
         command.add_options(added)
 
 

@@ -1,55 +1,63 @@
 """`foregram complete`: from a cursor in a file to its completion. It knows no torch."""
 
-import json
+import argparse
 import signal
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
-from typing import Protocol, TextIO
 
-from engine import Buffer, CompletionRequest
+from rich.console import Console
+
+from engine import Buffer, CompletionRequest, FinishReason, StopRules
 from engine.completer import Completer
 from engine.errors import InputError
 from engine.memory import peak_resident_bytes
-from lsp_server.cli.report import CompletionReport
-from lsp_server.cli.source_file import SourceFile
+from lsp_server.cli.engine_arguments import decoding
+from lsp_server.cli.report import INTERRUPTED, CompletionReport, JsonObject, Output, note
+from lsp_server.cli.source_file import Location, SourceFile
+from lsp_server.cli.terminal import CompletionView, PlainText, ProgressBars
 from lsp_server.privacy.hidden_files import HiddenFiles
 from lsp_server.privacy.secret_texts import SecretLines
 from lsp_server.reasons import Reason
+from lsp_server.settings import Settings
 
 
-class Output(Protocol):
-    """Where a completion goes while it grows."""
+def show_completion(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Complete at a cursor in a file and show it. Raises ForegramError."""
+    location = Location.parse(arguments.where)
+    source = SourceFile.read(location.path)
+    offset = location.offset_in(source.text)
+    refuse_hidden(source, settings.allow_secret_files)
+    if source.is_damaged:
+        note(f"{source.path} is not all UTF-8; other bytes were replaced")
+    request = replace(
+        decoding(arguments),
+        prefix=source.text[:offset],
+        suffix=source.text[offset:],
+        path=str(source.path),
+        open_buffers=open_buffers(arguments.open, source.path, settings.allow_secret_files),
+        stop=StopRules(max_tokens=arguments.max_tokens, block=True),
+    )
+    output: Output = PlainText(sys.stdout, sys.stderr, source)
+    if arguments.json:
+        output = JsonObject(sys.stdout)
+    elif sys.stdout.isatty():
+        output = CompletionView(Console(), source, offset)
+    with closing(_load_engine(arguments, settings)) as engine:
+        report = complete(engine, request, source, output)
+    return INTERRUPTED if report.result.finish_reason is FinishReason.CANCELLED else 0
 
-    def begin(self) -> None:
-        """The completion starts."""
-        ...
 
-    def write(self, text: str) -> None:
-        """More of it is final; LF line ends."""
-        ...
+def _load_engine(arguments: argparse.Namespace, settings: Settings) -> Completer:
+    if sys.stderr.isatty():  # somebody is waiting, and torch alone may take half a minute
+        is_first = not (settings.cache_folder / "models").exists()
+        note("loading the model" + ("; the first time takes a few minutes" if is_first else ""))
+    from lsp_server.cli.engine_loading import load_engine
 
-    def end(self, report: CompletionReport) -> None:
-        """It is over."""
-        ...
-
-
-class JsonObject:
-    """One JSON object on one line, at the end."""
-
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
-
-    def begin(self) -> None:
-        """Wait."""
-
-    def write(self, text: str) -> None:
-        """Wait: the report holds the whole text."""
-
-    def end(self, report: CompletionReport) -> None:
-        """Print the report."""
-        self._out.write(json.dumps(report.as_json()) + "\n")
+    return load_engine(arguments, settings, ProgressBars())
 
 
 def refuse_hidden(source: SourceFile, allowed: Sequence[str]) -> None:

@@ -27,7 +27,7 @@ from lsp_server.host.daemon import ensure_host, explained
 from lsp_server.host.failures import boot_s
 from lsp_server.host.probe import ProbeResult, probe
 from lsp_server.model_choice import Check, check_model, failure
-from lsp_server.settings import LoadedSettings, Settings
+from lsp_server.settings import LoadedSettings, Settings, load_settings
 
 SICK = 1
 POLL_S = 0.2
@@ -35,10 +35,10 @@ LOAD_LIMIT_S = 300.0  # of a model that `--start` loads; the first time it is co
 _STYLES = {"ok": "green", "warning": "yellow", "failed": "red"}
 
 
-def show_doctor(arguments: argparse.Namespace, loaded: LoadedSettings) -> int:
-    """Check everything and print it; status 1 if something failed."""
+def show_doctor(arguments: argparse.Namespace, _settings: Settings) -> int:
+    """Check everything, wrong settings too, and print it; status 1 if something failed."""
     with Console(stderr=True).status("checking"):
-        checks = examine(loaded, start=arguments.start)
+        checks = examine(load_settings(), start=arguments.start)
     if arguments.json:
         sys.stdout.write(msgspec.json.encode(checks).decode() + "\n")
     elif sys.stdout.isatty():

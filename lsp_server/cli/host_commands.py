@@ -16,6 +16,7 @@ from rich.text import Text
 from engine.host.protocol import Status
 from engine.host.runtime import RuntimeFolder
 from engine.model_names import is_same, title_of
+from lsp_server.cli.report import note
 from lsp_server.host.address import HostError, host_address
 from lsp_server.host.daemon import explained, stop_host
 from lsp_server.host.probe import host_status
@@ -36,7 +37,7 @@ def show_status(arguments: argparse.Namespace, settings: Settings) -> int:
     elif answer.status:
         Console().print(_table(answer.status, host_address(settings).endpoint, settings))
     else:
-        sys.stderr.write(f"foregram: {answer.reason}\n")
+        note(answer.reason)
     return 0 if answer.status else NO_HOST
 
 
@@ -44,13 +45,9 @@ def stop(arguments: argparse.Namespace, settings: Settings) -> int:
     """Stop the local host and say whether there was one; ask where editors use it."""
     if settings.host_url is None and not arguments.force and not _may_stop(settings):
         return STILL_THERE
-    was_there = asyncio.run(stop_host(settings, _report))
+    was_there = asyncio.run(stop_host(settings, note))
     sys.stdout.write("stopped\n" if was_there else "there was no host to stop\n")
     return 0
-
-
-def _report(sentence: str) -> None:
-    sys.stderr.write(f"foregram: {sentence}\n")
 
 
 def _may_stop(settings: Settings) -> bool:

@@ -12,6 +12,7 @@ from pygls.io_ import StdinAsyncReader, StdoutWriter
 from engine.errors import ConfigurationError
 from engine.host.runtime import RuntimeFolder
 from engine.host.socket_file import listening
+from lsp_server.cli.report import note
 from lsp_server.server import ForegramServer, create_server
 from lsp_server.setting_layers import Layer
 from lsp_server.settings import Settings
@@ -49,7 +50,7 @@ async def _serve_all(listener: socket.socket, connections: Connections, shown: s
     await asyncio.start_server(connections.serve, sock=listener, limit=connections.line_limit)
     name = listener.getsockname()
     address = name if isinstance(name, str) else f"{name[0]}:{name[1]}"
-    sys.stderr.write(f"foregram: language server on {address}{shown}\n")
+    note(f"language server on {address}{shown}")
     # Not serve_forever: since Python 3.12 that ends with the last connection, whatever Ctrl-C says.
     await asyncio.get_running_loop().create_future()
 

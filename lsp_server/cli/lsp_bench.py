@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import json
+import os
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -116,7 +117,7 @@ class LspFigures:
         return table
 
 
-def bench_lsp(arguments: argparse.Namespace, settings: Settings, environ: Mapping[str, str]) -> int:
+def bench_lsp(arguments: argparse.Namespace, settings: Settings) -> None:
     """Measure a new server with a new host, or that of host_url, and print the figures."""
     with TemporaryDirectory() as folder:
         own_host = msgspec.structs.replace(settings, runtime_folder=Path(folder) / "run")
@@ -128,7 +129,7 @@ def bench_lsp(arguments: argparse.Namespace, settings: Settings, environ: Mappin
             own["FOREGRAM_MODEL"] = str(path)
         command = [sys.executable, "-m", "lsp_server", "lsp", "--stdio"]
         try:
-            figures = asyncio.run(measure_lsp(command, {**environ, **own}))
+            figures = asyncio.run(measure_lsp(command, {**os.environ, **own}))
         finally:
             if settings.host_url is None:
                 asyncio.run(stop_host(own_host))
@@ -136,7 +137,6 @@ def bench_lsp(arguments: argparse.Namespace, settings: Settings, environ: Mappin
         sys.stdout.write(json.dumps(asdict(figures)) + "\n")
     else:
         Console().print(figures.table())
-    return 0
 
 
 async def measure_lsp(command: list[str], environ: Mapping[str, str]) -> LspFigures:

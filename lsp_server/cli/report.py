@@ -1,11 +1,14 @@
 """What a finished completion is reported as: one line for people, one object for programs."""
 
+import json
+import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TextIO
 
 from engine import CompletionResult, FinishReason
 from engine.completer import EngineInfo
 
+INTERRUPTED = 130  # as shells report a program that Ctrl-C ended
 _ENDINGS = {
     FinishReason.END_TOKEN: "the model ended its text",
     FinishReason.FIM_TOKEN: "the model ended its text",
@@ -71,3 +74,32 @@ class CompletionReport:
             "peak_memory_mb": round(self.peak_memory_mb, 1),
             "finish_reason": self.result.finish_reason.value,
         }
+
+
+class Output:
+    """Where a completion goes while it grows; nowhere, where a method is not overridden."""
+
+    def begin(self) -> None:
+        """The completion starts."""
+
+    def write(self, text: str) -> None:
+        """More of it is final; LF line ends."""
+
+    def end(self, report: CompletionReport) -> None:
+        """It is over."""
+
+
+class JsonObject(Output):
+    """One JSON object on one line, at the end."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+
+    def end(self, report: CompletionReport) -> None:
+        """Print the report, which holds the whole text."""
+        self._out.write(json.dumps(report.as_json()) + "\n")
+
+
+def note(sentence: str) -> None:
+    """Say on stderr what is no command's answer."""
+    sys.stderr.write(f"foregram: {sentence}\n")

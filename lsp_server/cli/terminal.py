@@ -15,7 +15,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from lsp_server.cli.report import CompletionReport
+from lsp_server.cli.report import CompletionReport, Output
 from lsp_server.cli.source_file import SourceFile
 
 T = TypeVar("T")
@@ -71,7 +71,7 @@ def tracked(items: Sequence[T], noun: str) -> Iterator[T]:
         yield from bar.track(items)
 
 
-class CompletionView:
+class CompletionView(Output):
     """The cursor's neighbourhood on a terminal: context dim, the completion as it comes."""
 
     def __init__(self, console: Console, source: SourceFile, offset: int) -> None:
@@ -97,14 +97,11 @@ class CompletionView:
         self._console.print(visible, end="", soft_wrap=True, highlight=False)
 
 
-class PlainText:
+class PlainText(Output):
     """The completion alone on stdout, for pipes and files; the summary goes to stderr."""
 
     def __init__(self, out: TextIO, errors: TextIO, source: SourceFile) -> None:
         self._out, self._errors, self._source = out, errors, source
-
-    def begin(self) -> None:
-        """Print nothing: a pipe wants the completion alone."""
 
     def write(self, text: str) -> None:
         """Print more of the completion, with the file's own line ends."""

@@ -8,6 +8,7 @@ import pytest
 from engine.engine import Engine
 from engine.options import EngineOptions
 from lsp_server.cli import command_line as cli
+from lsp_server.cli import complete
 
 DEMO = Path(__file__).parents[1] / "data" / "demo"
 HOLE = f"{DEMO / 'inventory.py'}:57"
@@ -37,7 +38,7 @@ def completed(engine, monkeypatch, capsys):
     """The answer of `foregram complete --json` with these arguments."""
 
     def run(where, *options):
-        monkeypatch.setattr(cli, "_load_engine", lambda arguments, settings: engine)
+        monkeypatch.setattr(complete, "_load_engine", lambda arguments, settings: engine)
         assert cli.main(["complete", str(where), "--json", *map(str, options)]) == 0
         return json.loads(capsys.readouterr().out)
 

@@ -3,6 +3,7 @@
 import argparse
 import re
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 
@@ -43,6 +44,12 @@ def test_each_help_has_an_example_that_can_be_typed(parser):
     [example] = re.findall(r"^example:\n  foregram (.*)$", parser.format_help(), re.M)
     assert f"foregram {example}".startswith(parser.prog)
     build_parser().parse_args(example.split())
+
+
+@EVERY_PARSER
+def test_each_command_is_a_function_or_a_group(parser):
+    run = parser.get_default("run")
+    assert callable(resolve_name(f"lsp_server.cli.{run}")) if run else commands_of(parser)
 
 
 @EVERY_PARSER

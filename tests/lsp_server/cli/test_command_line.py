@@ -9,6 +9,7 @@ import pytest
 
 from engine.errors import CacheError
 from lsp_server.cli import command_line as cli
+from lsp_server.cli import complete
 from tests.support.fake_engine import FakeEngine
 
 
@@ -22,7 +23,7 @@ def source_path(tmp_path):
 @pytest.fixture
 def engine(monkeypatch):
     engine = FakeEngine(["return 1"])
-    monkeypatch.setattr(cli, "_load_engine", lambda arguments, settings: engine)
+    monkeypatch.setattr(complete, "_load_engine", lambda arguments, settings: engine)
     return engine
 
 
@@ -153,7 +154,7 @@ def _raiser(error):
     ],
 )
 def test_no_failure_shows_a_stack(error, status, sentence, source_path, capsys, monkeypatch):
-    monkeypatch.setattr(cli, "_load_engine", _raiser(error))
+    monkeypatch.setattr(complete, "_load_engine", _raiser(error))
     assert cli.main(["complete", f"{source_path}:1"]) == status
     captured = capsys.readouterr().err
     assert sentence in captured
@@ -162,7 +163,7 @@ def test_no_failure_shows_a_stack(error, status, sentence, source_path, capsys, 
 
 def test_the_stack_is_there_for_who_asks(source_path, capsys, monkeypatch):
     monkeypatch.setenv("FOREGRAM_DEBUG", "1")
-    monkeypatch.setattr(cli, "_load_engine", _raiser(RuntimeError("odd")))
+    monkeypatch.setattr(complete, "_load_engine", _raiser(RuntimeError("odd")))
     assert cli.main(["complete", f"{source_path}:1"]) == 70
     assert "Traceback" in capsys.readouterr().err
 
@@ -175,7 +176,7 @@ def test_an_unknown_variable_is_an_error(source_path, capsys, monkeypatch):
 
 def test_ctrl_c_during_the_completion_is_status_130(source_path, monkeypatch, capsys):
     engine = FakeEngine(["x"], before_chunk=lambda index: os.kill(os.getpid(), signal.SIGINT))
-    monkeypatch.setattr(cli, "_load_engine", lambda arguments, settings: engine)
+    monkeypatch.setattr(complete, "_load_engine", lambda arguments, settings: engine)
     assert cli.main(["complete", f"{source_path}:1"]) == 130
     assert "cancelled" in capsys.readouterr().err
 

@@ -11,7 +11,8 @@ import pytest
 
 from engine import CompletionRequest, FinishReason
 from engine.errors import InputError
-from lsp_server.cli.complete import JsonObject, complete, open_buffers, refuse_hidden
+from lsp_server.cli.complete import complete, open_buffers, refuse_hidden
+from lsp_server.cli.report import JsonObject
 from lsp_server.cli.source_file import Location, SourceFile
 from lsp_server.cli.terminal import PlainText
 from lsp_server.privacy.hidden_files import HiddenFiles

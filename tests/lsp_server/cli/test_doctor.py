@@ -89,13 +89,20 @@ def running(stub, **attributes):
         server.shutdown()
 
 
+def shown_doctor(environ, **options):
+    """The exit status with these variables."""
+    loaded = load_settings(environ=environ)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(doctor, "load_settings", lambda: loaded)
+        return show_doctor(argparse.Namespace(**options), loaded.settings)
+
+
 @pytest.fixture
 def examined(stub, capsys):
     """What the doctor finds, by name; and its exit status. The token is in none of it."""
 
     def examine(*, start=False, **environ):
-        arguments = argparse.Namespace(json=True, start=start)
-        status = show_doctor(arguments, load_settings(environ={**stub.environ, **environ}))
+        status = shown_doctor({**stub.environ, **environ}, json=True, start=start)
         captured = capsys.readouterr()
         if stub.folder.token_path.exists():
             assert stub.folder.token_path.read_text().strip() not in captured.out + captured.err
@@ -229,7 +236,7 @@ def test_people_get_lines_and_the_command_goes_on_with_wrong_settings(stub, monk
 def test_on_a_terminal_there_is_a_table_with_what_to_do(stub, monkeypatch, capsys):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("TERM", "dumb")
-    show_doctor(argparse.Namespace(json=False, start=False), load_settings(environ=stub.environ))
+    shown_doctor(stub.environ, json=False, start=False)
     shown = " ".join(capsys.readouterr().out.split())
     assert "ok python" in shown
     assert "so does `foregram doctor --start`" in shown
