@@ -23,7 +23,6 @@ from engine.host.protocol import (
     CloseRequest,
     CompleteEvent,
     CompleteRequest,
-    Conflict,
     Feedback,
     Problem,
     Status,
@@ -183,7 +182,7 @@ def _on_failure(request: _Request, error: Exception) -> Response[Any]:
 _BAD_REQUEST = _answer(400, lambda error: Problem("bad_request", str(error)))
 _HANDLERS: Any = {
     VersionConflictError: _answer(
-        409, lambda error: Conflict("unknown_version", str(error), error.uris)
+        409, lambda error: Problem("unknown_version", str(error), error.uris)
     ),
     NotReadyError: _answer(503, lambda error: error.problem, **{"Retry-After": "1"}),
     _BadMessageError: _BAD_REQUEST,

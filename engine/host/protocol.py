@@ -2,11 +2,11 @@
 
 A document is its lines: text without line ends, which the wire does not know (a client keeps the
 line ends of its file). Positions count code points. Buffers travel as versioned splices of whole
-lines; where the host does not hold the base version it answers 409 with a `Conflict`, and the
-client sends the whole buffer.
+lines; where the host does not hold the base version it answers 409 and names the buffer, and the
+client sends the whole of it.
 
     POST /v1/complete        CompleteRequest -> lines of Chunk, then one Done or Failed (NDJSON)
-    POST /v1/buffers         SyncRequest     -> 204, 409 Conflict
+    POST /v1/buffers         SyncRequest     -> 204, 409
     POST /v1/buffers/close   CloseRequest    -> 204
     POST /v1/feedback        Feedback        -> 204
     GET  /v1/status          Status; `?client=` names who asks
@@ -168,19 +168,12 @@ class Failed(Message, frozen=True, tag="failed"):
 CompleteEvent = Chunk | Done | Failed
 
 
-class Conflict(Message, frozen=True):
-    """409: these buffers are not held at the version that the request builds on."""
-
-    code: Literal["unknown_version"]
-    message: str
-    uris: tuple[str, ...]
-
-
-class Problem(Message, frozen=True):
+class Problem(Message, frozen=True, omit_defaults=True):
     """A refusal: a code for programs and a sentence for people."""
 
     code: str
     message: str
+    uris: tuple[str, ...] = ()  # 409: not held at the version that the request builds on
 
 
 class Feedback(Message, frozen=True):

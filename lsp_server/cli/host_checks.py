@@ -20,7 +20,7 @@ from engine.host.protocol import (
 )
 from engine.host.runtime import RuntimeFolder
 from lsp_server.host.address import HostAddress, host_address
-from lsp_server.host.client import HostClient, HostConflictError, HostGoneError, HostRefusedError
+from lsp_server.host.client import HostClient, HostGoneError, HostRefusedError
 from lsp_server.host.probe import ProbeResult
 from lsp_server.model_choice import Check
 from lsp_server.settings import Settings
@@ -86,7 +86,7 @@ async def check_latency(address: HostAddress) -> Check:
     begin = time.perf_counter()
     try:
         done = await _completed(host, _probe(client_id, name))
-    except (HostConflictError, HostGoneError, HostRefusedError) as error:
+    except (HostGoneError, HostRefusedError) as error:
         what = f"a completion of three lines failed: {error}"
         return Check("latency", "failed", what, "the host's log may say why")
     finally:

@@ -75,20 +75,17 @@ class HostAddress:
         }
         if self.token:  # a host on a socket may require none
             headers["authorization"] = f"Bearer {self.token}"
+        transport = None
+        if self.socket_path:  # certificates, which a socket does not need, would take 40 ms to read
+            transport = httpx2.AsyncHTTPTransport(uds=str(self.socket_path), verify=False)
         return httpx2.AsyncClient(
             base_url=self._parsed,
             headers=headers,
             timeout=timeout_s,
             verify=True if self.socket_path else self.tls_context(),
-            transport=self._socket_transport(),
+            transport=transport,
             trust_env=not self.is_local,  # no proxy is to see what stays on this machine
         )
-
-    def _socket_transport(self) -> httpx2.AsyncHTTPTransport | None:
-        if self.socket_path is None:
-            return None
-        # Certificates, which a socket does not need, would take 40 ms to read.
-        return httpx2.AsyncHTTPTransport(uds=str(self.socket_path), verify=False)
 
     def tls_context(self) -> ssl.SSLContext:
         """Trusts what the system trusts, and `ca_file`. Raises ConfigurationError."""

@@ -1,8 +1,7 @@
 """The requests to a host, and the ways in which they can fail."""
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import suppress
-from typing import NoReturn
+import ssl
+from collections.abc import AsyncGenerator, Callable, Mapping
 
 import httpx2
 import msgspec
@@ -12,14 +11,14 @@ from engine.host.protocol import (
     CloseRequest,
     CompleteEvent,
     CompleteRequest,
-    Conflict,
     Feedback,
     Problem,
     Status,
     SyncRequest,
 )
-from lsp_server.host.probe import why_unreachable
 from lsp_server.host.response_body import body_of, lines_of
+
+NO_HOST = "no_host"  # the code of a problem: what answers is something else
 
 
 class HostGoneError(Exception):
@@ -30,20 +29,16 @@ class HostAbsentError(HostGoneError):
     """The host was gone before it accepted a request."""
 
 
-class HostConflictError(Exception):
-    """The host does not hold these buffers at the version that a request builds on."""
-
-    def __init__(self, uris: tuple[str, ...]) -> None:
-        super().__init__(", ".join(uris))
-        self.uris = uris
-
-
 class HostRefusedError(Exception):
     """The host answers with an error."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.message)
         self.problem = problem
+
+
+class HostConflictError(HostRefusedError):
+    """The host does not hold buffers at the version that a request builds on."""
 
 
 class HostClient:
@@ -69,7 +64,7 @@ class HostClient:
         try:
             async with self._http.stream("POST", "/v1/complete", content=content) as response:
                 if response.status_code != httpx2.codes.OK:
-                    _refuse(response.status_code, await body_of(response))
+                    raise _refusal(response.status_code, await body_of(response))
                 is_accepted = True
                 on_accepted()
                 async for line in lines_of(response):
@@ -81,9 +76,10 @@ class HostClient:
         if event is None or isinstance(event, Chunk):
             raise HostGoneError("the host stopped in the middle of a completion")
 
-    async def status(self) -> Status:
-        """What the host is doing."""
-        content = await self._request("GET", "/v1/status")
+    async def status(self, client_id: str = "") -> Status:
+        """What the host is doing; it counts the clients other than `client_id`."""
+        named = {"client": client_id} if client_id else {}
+        content = await self._request("GET", "/v1/status", params=named)
         try:
             return msgspec.json.decode(content, type=Status)
         except msgspec.MsgspecError as error:
@@ -107,32 +103,50 @@ class HostClient:
 
     def _reason(self, error: Exception) -> str:
         if isinstance(error, httpx2.ConnectError):
-            return why_unreachable(self._endpoint, error)
+            return _why_unreachable(self._endpoint, error)
         reason = f"{type(error).__name__}: {error}".removesuffix(": ")
         return f"the completion host on {self._endpoint} stopped answering ({reason})"
 
     async def _request(
-        self, method: str, path: str, message: msgspec.Struct | None = None
+        self,
+        method: str,
+        path: str,
+        message: msgspec.Struct | None = None,
+        params: Mapping[str, str] | None = None,
     ) -> bytes:
         content = None if message is None else msgspec.json.encode(message)
         try:
-            async with self._http.stream(method, path, content=content) as response:
+            async with self._http.stream(method, path, content=content, params=params) as response:
                 body = await body_of(response)
+        except httpx2.ConnectError as error:
+            raise HostAbsentError(self._reason(error)) from error
         except (httpx2.HTTPError, httpx2.StreamError) as error:
             raise HostGoneError(self._reason(error)) from error
         if not response.is_success:
-            _refuse(response.status_code, body)
+            raise _refusal(response.status_code, body)
         return body
 
 
 def _no_host(reason: str) -> Problem:
-    return Problem("no_host", f"what answers is no completion host ({reason})")
+    return Problem(NO_HOST, f"what answers is no completion host ({reason})")
 
 
-def _refuse(status: int, content: bytes) -> NoReturn:
-    """Raise what the response says."""
-    with suppress(msgspec.MsgspecError):
-        if status == httpx2.codes.CONFLICT:
-            raise HostConflictError(msgspec.json.decode(content, type=Conflict).uris)
-        raise HostRefusedError(msgspec.json.decode(content, type=Problem))
-    raise HostRefusedError(_no_host(str(status)))
+def _refusal(status: int, content: bytes) -> HostRefusedError:
+    """What the response says."""
+    try:
+        problem = msgspec.json.decode(content, type=Problem)
+    except msgspec.MsgspecError:
+        return HostRefusedError(_no_host(str(status)))
+    return HostConflictError(problem) if problem.uris else HostRefusedError(problem)
+
+
+def _why_unreachable(endpoint: str, error: Exception) -> str:
+    """Why no connection came about, and what helps; `endpoint` is where the host should listen."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            what = f"the certificate of {endpoint} is not accepted: {cause.verify_message}"
+            return what if "expired" in what else f"{what}; ca_file may name the one that signed it"
+        cause = cause.__cause__ or cause.__context__
+    reason = f"no completion host listens on {endpoint}"
+    return f"{reason}: {error}" if endpoint.startswith("https:") else reason

@@ -5,6 +5,7 @@ one host. Waiting leaves the event loop free.
 """
 
 import asyncio
+import fcntl
 import os
 import signal
 import subprocess
@@ -16,7 +17,6 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
 import httpx2
-from filelock import FileLock, Timeout
 
 from engine.host.protocol import PROTOCOL_VERSION
 from engine.host.runtime import HostRecord, RuntimeFolder
@@ -55,9 +55,13 @@ async def ensure_host(
 
 def explained(settings: Settings, result: ProbeResult) -> ProbeResult:
     """The result; where the local host has crashed, with what is known of that."""
-    if result.kind == "absent" and settings.host_url is None:
-        return replace(result, reason=LocalHost(settings).failure() or result.reason)
-    return result
+    if result.kind != "absent" or settings.host_url is not None:
+        return result
+    folder = RuntimeFolder.open(settings.runtime_folder)
+    record = folder.read_record()
+    if record is None or folder.host_is_alive():
+        return result
+    return replace(result, reason=failure_sentence(folder, counted(record)))
 
 
 async def stop_host(settings: Settings, report: Callable[[str], None] = lambda _: None) -> bool:
@@ -115,13 +119,6 @@ class LocalHost:
                     return
                 await self._collect()
         raise HostError(failure_sentence(self._folder, record))
-
-    def failure(self) -> str:
-        """Why the last host is gone, if it crashed; else empty."""
-        record = self._folder.read_record()
-        if record is None or self._folder.host_is_alive():
-            return ""
-        return failure_sentence(self._folder, counted(record))
 
     async def stop(self, report: Callable[[str], None]) -> bool:
         """Ask the host to end, then send signals; whether there was one. Raises HostError."""
@@ -226,21 +223,13 @@ class LocalHost:
 
     @asynccontextmanager
     async def _lock(self) -> AsyncIterator[None]:
-        lock = FileLock(self._folder.lock_path)
-        while not _acquired(lock):
-            await asyncio.sleep(POLL_S)
-        try:
+        with self._folder.lock_path.open("ab") as file:
+            while True:
+                with suppress(BlockingIOError):
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                await asyncio.sleep(POLL_S)
             yield
-        finally:
-            lock.release()
-
-
-def _acquired(lock: FileLock) -> bool:
-    try:
-        lock.acquire(blocking=False)
-    except Timeout:
-        return False
-    return True
 
 
 def _is_up(answer: ProbeResult) -> bool:

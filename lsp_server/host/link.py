@@ -97,7 +97,7 @@ class HostLink:
             client = await self._client()
             try:
                 last: CompleteEvent | None = None
-                async with aclosing(self._events(client, request, snapshot)) as events:
+                async with aclosing(await self._begun(client, request, snapshot)) as events:
                     async for last in events:
                         yield last
                 if isinstance(last, Failed) and last.code in _ENDINGS:
@@ -169,10 +169,10 @@ class HostLink:
         await self._close(CloseRequest(self.client_id))
         await self._search.leave()
 
-    async def _events(
+    async def _begun(
         self, client: HostClient, request: CompleteRequest, snapshot: Snapshot
     ) -> AsyncGenerator[CompleteEvent]:
-        """One attempt; what is sent with it counts as held once the host responds.
+        """The events of one attempt; what is sent with it counts as held once the host responds.
 
         The request may have waited for long, so its document is judged again.
         """
@@ -189,10 +189,7 @@ class HostLink:
             version=syncs.version,
             sync=syncs.buffers,
         )
-        events = client.complete(message, on_accepted=lambda: self._sync.taken(syncs))
-        async with aclosing(events):
-            async for event in events:
-                yield event
+        return client.complete(message, on_accepted=lambda: self._sync.taken(syncs))
 
     async def _client(self) -> HostClient:
         if self._search.client is None and await self.ready() != "ready":

@@ -36,21 +36,22 @@ class HostSync:
         self._documents = documents
         self._may_send = may_send
         self._path_of = path_of
-        self._held: dict[str, int] = {}
-        # The documents that the host may hold; the one judged longest ago comes first.
-        self._sent: dict[str, None] = {}
+        # The documents that the host may hold, with the version that it has acknowledged; the one
+        # judged longest ago comes first.
+        self._sent: dict[str, int | None] = {}
 
     def syncs(self, snapshot: Snapshot) -> Syncs:
         """What brings the host to a snapshot, and to the present state of all other documents."""
         sent = [snapshot, *self._others(snapshot.uri)]
         buffers = [sync for one in sent if (sync := self._sync(one)) is not None]
         versions = {one.uri: _host_version(one) for one in sent}
-        self._sent.update(dict.fromkeys(versions))
+        for uri in versions:
+            self._sent.setdefault(uri, None)
         return Syncs(_host_version(snapshot), tuple(buffers), versions)
 
     def taken(self, syncs: Syncs) -> None:
         """The host has acknowledged them: it holds these versions."""
-        self._held.update(syncs.versions)
+        self._sent.update(syncs.versions)
 
     def knows(self, uri: str) -> bool:
         """Whether the host may hold a document."""
@@ -75,7 +76,6 @@ class HostSync:
         """The host is being asked to close documents."""
         for uri in uris:
             self._sent.pop(uri, None)
-            self._held.pop(uri, None)
 
     def not_closed(self, uris: Iterable[str]) -> None:
         """The host did not receive that."""
@@ -83,11 +83,10 @@ class HostSync:
 
     def forget_all(self) -> None:
         """The host does not hold what it should."""
-        self._held.clear()
+        self._sent = dict.fromkeys(self._sent)
 
     def leave(self) -> None:
         """There will be another host."""
-        self._held.clear()
         self._sent.clear()
 
     def _is_wanted(self, uri: str) -> bool:
@@ -100,14 +99,14 @@ class HostSync:
             snapshot = self._documents.snapshot(other)
             if other == uri or not isinstance(snapshot, Snapshot):
                 continue
-            if self._held.get(other) == _host_version(snapshot):
+            if self._sent.get(other) == _host_version(snapshot):
                 continue
             if sum(map(len, snapshot.lines)) <= _MOST_OTHER_CHARS and self._may_send(snapshot):
                 yield snapshot
 
     def _sync(self, snapshot: Snapshot) -> BufferSync | None:
         """What brings the host to a snapshot; None if it holds that already."""
-        uri, held = snapshot.uri, self._held.get(snapshot.uri)
+        uri, held = snapshot.uri, self._sent.get(snapshot.uri)
         version = _host_version(snapshot)
         if held == version:
             return None

@@ -13,7 +13,6 @@ from engine.host.protocol import (
     BufferSync,
     Chunk,
     CloseRequest,
-    Conflict,
     Done,
     Failed,
     Feedback,
@@ -118,8 +117,8 @@ async def test_a_version_that_is_not_held_is_409_with_the_buffers_to_send_again(
         stale = BufferSync("file:///b.py", "b.py", "python", 9, base_version=8)
         refused = await host.post("/v1/buffers", SyncRequest("one", "/", (buffer("x"), stale)))
         assert response.status_code == refused.status_code == 409
-        assert msgspec.json.decode(response.content, type=Conflict).uris == ("file:///a.py",)
-        assert msgspec.json.decode(refused.content, type=Conflict).uris == ("file:///b.py",)
+        assert msgspec.json.decode(response.content, type=Problem).uris == ("file:///a.py",)
+        assert msgspec.json.decode(refused.content, type=Problem).uris == ("file:///b.py",)
         assert await collected(host.complete(ask()))  # a.py was taken over
 
 

@@ -117,8 +117,8 @@ async def test_a_conflict_names_the_buffers_to_send_again(tmp_path):
             await collected(client.complete(ask(version=7)))
         with pytest.raises(HostConflictError) as syncing:
             await client.sync(SyncRequest("one", "/", (buffer("x"), stale)))
-    assert completing.value.uris == ("file:///a.py",)
-    assert syncing.value.uris == ("file:///b.py",)
+    assert completing.value.problem.uris == ("file:///a.py",)
+    assert syncing.value.problem.uris == ("file:///b.py",)
 
 
 async def test_buffers_status_and_feedback_go_their_way(tmp_path):
