@@ -16,13 +16,21 @@ class EngineInfo:
     dtype: str
 
 
-class Completer(Protocol):
-    """A loaded engine, as its users need it; for one thread."""
+class LoadedEngine(Protocol):
+    """A loaded engine, whatever is asked of it; for one thread."""
 
     @property
     def info(self) -> EngineInfo:
         """The engine's model and machine."""
         ...
+
+    def close(self) -> None:
+        """Keep what was learned."""
+        ...
+
+
+class Completer(LoadedEngine, Protocol):
+    """Completes one request after the other."""
 
     def complete(
         self,
@@ -32,8 +40,4 @@ class Completer(Protocol):
         cancelled: Callable[[], bool],
     ) -> CompletionResult:
         """Complete; `cancelled` is asked before every step."""
-        ...
-
-    def close(self) -> None:
-        """Keep what was learned."""
         ...

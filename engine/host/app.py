@@ -13,8 +13,8 @@ from litestar.exceptions import HTTPException, PermissionDeniedException
 from litestar.params import FromQuery
 from litestar.response import Stream
 
-from engine.errors import ConfigurationError
-from engine.host.buffers import BadRangeError, VersionConflictError
+from engine.errors import ConfigurationError, InputError
+from engine.host.buffers import VersionConflictError
 from engine.host.completion_registry import UnknownCompletionError
 from engine.host.failures import log_failure
 from engine.host.protocol import (
@@ -42,21 +42,18 @@ _CODES = {
 }
 
 
-class _BadMessageError(Exception):
-    """The body is not a message of the kind that the route takes."""
-
-
-async def _message(request: _Request, kind: type[_Kind]) -> _Kind:
-    """Decode the body. Raises _BadMessageError, whatever the body may be."""
+async def _message(service: CompletionService, request: _Request, kind: type[_Kind]) -> _Kind:
+    """Decode the body. Raises InputError where it is no message of this kind, whatever it is."""
+    service.used_at = time.monotonic()  # who sends a message uses the host
     body = await request.body()
     try:
         return msgspec.json.decode(body, type=kind)
     except UnicodeDecodeError as error:
-        raise _BadMessageError("the body is not UTF-8") from error
+        raise InputError("the body is not UTF-8") from error
     except RecursionError as error:
-        raise _BadMessageError("the body is nested too deeply") from error
+        raise InputError("the body is nested too deeply") from error
     except (msgspec.MsgspecError, ValueError) as error:
-        raise _BadMessageError(str(error)) from error
+        raise InputError(str(error)) from error
 
 
 def create_app(service: CompletionService, stop: Callable[[], None] | None) -> Litestar:
@@ -66,25 +63,25 @@ def create_app(service: CompletionService, stop: Callable[[], None] | None) -> L
     @post("/v1/complete", status_code=200)
     async def complete(request: _Request) -> Stream:
         """Complete at a position; lines of JSON."""
-        events = service.complete(await _message(request, CompleteRequest))
+        events = service.complete(await _message(service, request, CompleteRequest))
         return Stream(_lines(events), media_type="application/x-ndjson")
 
     @post("/v1/buffers", status_code=204)
     async def sync(request: _Request) -> None:
         """Hold buffers at their versions."""
-        data = await _message(request, SyncRequest)
+        data = await _message(service, request, SyncRequest)
         service.buffers.sync(data.client, data.workspace, data.buffers)
 
     @post("/v1/buffers/close", status_code=204)
     async def close(request: _Request) -> None:
         """Forget buffers."""
-        data = await _message(request, CloseRequest)
+        data = await _message(service, request, CloseRequest)
         service.leave(data.client, data.uris)
 
     @post("/v1/feedback", status_code=204)
     async def feedback(request: _Request) -> None:
         """Count what became of a completion."""
-        service.record(await _message(request, Feedback))
+        service.record(await _message(service, request, Feedback))
 
     @get("/v1/status")
     async def status(client: FromQuery[str] = "") -> Status:
@@ -185,8 +182,7 @@ _HANDLERS: Any = {
         409, lambda error: Problem("unknown_version", str(error), error.uris)
     ),
     NotReadyError: _answer(503, lambda error: error.problem, **{"Retry-After": "1"}),
-    _BadMessageError: _BAD_REQUEST,
-    BadRangeError: _BAD_REQUEST,
+    InputError: _BAD_REQUEST,
     ConfigurationError: _BAD_REQUEST,
     UnknownCompletionError: _answer(
         404, lambda error: Problem("unknown_completion", f"there is no completion {error}")

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from engine.errors import InputError
 from engine.host.protocol import BufferSync, LineSplice, Position
 from engine.request import Buffer
 
@@ -15,10 +16,6 @@ class VersionConflictError(Exception):
     def __init__(self, uris: Sequence[str]) -> None:
         super().__init__(f"not held at the version named: {', '.join(uris)}")
         self.uris = tuple(uris)
-
-
-class BadRangeError(Exception):
-    """A splice or a position lies outside its buffer."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +68,7 @@ class ClientBuffers:
     def sync(self, client_id: str, workspace: str, buffers: Iterable[BufferSync]) -> None:
         """Bring buffers to their new versions. Those in conflict stay, all others are updated.
 
-        Raises VersionConflictError and BadRangeError.
+        Raises VersionConflictError and InputError.
         """
         client = self._clients.setdefault(client_id, Client())
         client.workspace, client.seen_at = workspace, time.monotonic()
@@ -129,11 +126,11 @@ class ClientBuffers:
 
 
 def spliced(lines: tuple[str, ...], splices: Iterable[LineSplice]) -> tuple[str, ...]:
-    """Apply splices in their order. Raises BadRangeError."""
+    """Apply splices in their order. Raises InputError."""
     changed = list(lines)
     for splice in splices:
         if not 0 <= splice.start <= splice.end <= len(changed):
-            raise BadRangeError(
+            raise InputError(
                 f"lines {splice.start} to {splice.end} are no range of {len(changed)} lines"
             )
         changed[splice.start : splice.end] = splice.lines
@@ -141,12 +138,12 @@ def spliced(lines: tuple[str, ...], splices: Iterable[LineSplice]) -> tuple[str,
 
 
 def split_at(lines: Sequence[str], position: Position) -> tuple[str, str]:
-    """Return the text before and behind a position. Raises BadRangeError."""
+    """Return the text before and behind a position. Raises InputError."""
     if not 0 <= position.line < len(lines):
-        raise BadRangeError(f"there is no line {position.line} in {len(lines)} lines")
+        raise InputError(f"there is no line {position.line} in {len(lines)} lines")
     line = lines[position.line]
     if not 0 <= position.character <= len(line):
-        raise BadRangeError(f"line {position.line} has no character {position.character}")
+        raise InputError(f"line {position.line} has no character {position.character}")
     before = [*lines[: position.line], line[: position.character]]
     behind = [line[position.character :], *lines[position.line + 1 :]]
     return "\n".join(before), "\n".join(behind)

@@ -12,8 +12,8 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        self.requests = self._counter("requests", "Requests by outcome", "outcome")
-        self.cancelled = self._counter("cancelled", "Completions ended by their client")
+        self._requests = self._counter("requests", "Requests by outcome", "outcome")
+        self._cancelled = self._counter("cancelled", "Completions ended by their client")
         self.feedback = self._counter("feedback", "What became of completions", "kind")
         self.accepted_characters = self._counter(
             "accepted_characters", "Characters of completions that users took"
@@ -32,9 +32,7 @@ class Metrics:
         """Count a completion that ran."""
         stats = result.stats
         is_cancelled = result.finish_reason is FinishReason.CANCELLED
-        self.requests.labels("cancelled" if is_cancelled else "completed").inc()
-        if is_cancelled:
-            self.cancelled.inc()
+        self.count_request("cancelled" if is_cancelled else "completed")
         self._prompt.inc(stats.prompt_tokens)
         self._reused.inc(stats.reused_tokens)
         self._tokens.inc(stats.tokens)
@@ -44,6 +42,12 @@ class Metrics:
         self._queue.observe(queue_ms / 1000)
         self._prefill.observe(stats.prefill_ms / 1000)
         self._decode.observe(stats.decode_ms / 1000)
+
+    def count_request(self, outcome: str) -> None:
+        """Count a request by what became of it."""
+        self._requests.labels(outcome).inc()
+        if outcome == "cancelled":
+            self._cancelled.inc()
 
     def page(self, gauges: dict[str, float]) -> bytes:
         """Return the page, with the present values of `gauges`."""

@@ -55,9 +55,7 @@ class Run:
 
     def dropped(self, reason: Dropped) -> None:
         """Say why there is no completion."""
-        self._count(reason.value)
-        if reason is Dropped.CANCELLED:
-            self.metrics.cancelled.inc()
+        self.metrics.count_request(reason.value)
         self._tell(Failed(reason.value, f"the request was {reason.value}"))
 
     def _end(self, sequence: ServedSequence) -> None:
@@ -73,7 +71,7 @@ class Run:
         prefill_ms = 1000 * (time.perf_counter() - self._began) - decode_ms
         timings = Timings(queue_ms, prefill_ms, decode_ms)
         if self.is_prefill:
-            self._count("prefilled")
+            self.metrics.count_request("prefilled")
             self._tell(Done(self.id, "", "prefilled", 0, 0, 0, 0, 0, {}, timings))
             return
         self.metrics.count(result, queue_ms)
@@ -88,11 +86,8 @@ class Run:
             log_failure(f"completion {self.id} failed", error)
             code, sentence = "internal_error", f"the completion failed; the log names {self.id}"
         error.__traceback__ = None  # its frames know the sequence, and so the memory of its slot
-        self._count("failed")
+        self.metrics.count_request("failed")
         self._tell(Failed(code, sentence))
-
-    def _count(self, outcome: str) -> None:
-        self.metrics.requests.labels(outcome).inc()
 
     def _tell(self, event: CompleteEvent) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody listens any more

@@ -140,7 +140,11 @@ class RuntimeFolder:
 
     def _secret(self, path: Path) -> str:
         if not path.is_symlink() and not path.exists():
-            self._make_secret(path)
+            draft = self._draft(path, new_secret())
+            # A link is whole from its first moment, and fails where another process was first.
+            with suppress(FileExistsError):
+                path.hardlink_to(draft)
+            draft.unlink()
         _check_private(path, stat.S_ISREG)
         return path.read_text().strip()
 
@@ -150,13 +154,6 @@ class RuntimeFolder:
         with os.fdopen(descriptor, "w") as file:
             file.write(secret + "\n")
         return draft
-
-    def _make_secret(self, path: Path) -> None:
-        draft = self._draft(path, new_secret())
-        # A link is whole from its first moment, and fails where another process was first.
-        with suppress(FileExistsError):
-            path.hardlink_to(draft)
-        draft.unlink()
 
     @contextmanager
     def claimed_record(self) -> Iterator[int]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from engine.completer import EngineInfo
+from engine.completer import LoadedEngine
 from engine.request import ClosedBuffers, CompletionChunk, CompletionRequest, CompletionResult
 from engine.scheduler import Running, Scheduler
 
@@ -16,13 +16,8 @@ class ServedSequence(Running, Protocol):
         ...
 
 
-class ServedEngine(Protocol):
-    """A loaded engine that runs many completions side by side, for one thread."""
-
-    @property
-    def info(self) -> EngineInfo:
-        """The engine's model and machine."""
-        ...
+class ServedEngine(LoadedEngine, Protocol):
+    """Runs many completions side by side."""
 
     @property
     def max_sequences(self) -> int:
@@ -60,8 +55,4 @@ class ServedEngine(Protocol):
 
     def forget(self, closed: ClosedBuffers) -> None:
         """Use no longer what was learned from these buffers."""
-        ...
-
-    def close(self) -> None:
-        """Keep what was learned."""
         ...

@@ -16,7 +16,7 @@ import uvicorn
 
 from engine.errors import ConfigurationError
 from engine.host.app import create_app
-from engine.host.auth import Application, AuthMiddleware, Event, Receive, Send
+from engine.host.auth import Application, AuthMiddleware
 from engine.host.loopback import is_loopback
 from engine.host.runtime import RuntimeFolder
 from engine.host.service import CompletionService
@@ -106,11 +106,10 @@ class HostServer:
         self._service = service
         self._options = options
         self._on_served: Callable[[], None] | None = on_served
-        self._used_at = time.monotonic()
         stop = self.stop if options.is_private else None  # a remote client is one of many
         app: Any = create_app(service, stop)  # its own types are narrower than ASGI's
         is_local = options.socket is None and options.is_loopback
-        guarded = AuthMiddleware(self._noting_use(app), options.token, is_local)
+        guarded = AuthMiddleware(app, options.token, is_local)
         self._server = _Draining(_config(guarded, options), service.end_runs)
 
     def stop(self) -> None:
@@ -133,20 +132,6 @@ class HostServer:
         if self._service.lost is not None:
             raise self._service.lost
 
-    def _noting_use(self, app: Application) -> Application:
-        async def noting(scope: Event, receive: Receive, send: Send) -> None:
-            # Reading status, health or metrics is no use of the host.
-            is_use = scope["type"] == "http" and scope["method"] == "POST"
-            if is_use:
-                self._used_at = time.monotonic()
-            try:
-                await app(scope, receive, send)
-            finally:
-                if is_use:
-                    self._used_at = time.monotonic()
-
-        return noting
-
     async def _watch(self) -> None:
         """Forget silent clients; end once nobody has asked for anything for the idle time."""
         limit = self._options.idle_exit_s
@@ -159,8 +144,8 @@ class HostServer:
                 self._on_served()
                 self._on_served = None
             if self._service.is_busy:
-                self._used_at = time.monotonic()
-            if limit is not None and time.monotonic() - self._used_at >= limit:
+                self._service.used_at = time.monotonic()
+            if limit is not None and time.monotonic() - self._service.used_at >= limit:
                 self.stop()
 
 

@@ -76,6 +76,7 @@ class CompletionService:
         self.buffers = ClientBuffers()
         self.scheduler = Scheduler()
         self.last_prompt: PromptUse | None = None
+        self.used_at = time.monotonic()  # not by who reads status, health or metrics
         self.loaded = _LoadedSoFar()
         self.engine: ServedEngine | None = None  # None until it is loaded
         self.problem: Problem | None = None  # why it could not be, or cannot run any more
@@ -139,7 +140,7 @@ class CompletionService:
     def complete(self, message: CompleteRequest) -> AsyncIterator[CompleteEvent]:
         """Sync, queue the completion, and return its events; whoever stops to listen cancels it.
 
-        Raises NotReadyError, VersionConflictError, BadRangeError and ConfigurationError at once.
+        Raises NotReadyError, VersionConflictError, InputError and ConfigurationError at once.
         """
         self.buffers.sync(message.client, message.workspace, message.sync)
         held = self.buffers.get(message.client, message.uri, message.version)
@@ -172,6 +173,7 @@ class CompletionService:
                     return
         finally:
             self.scheduler.cancel(job)
+            self.used_at = time.monotonic()
 
     def record(self, feedback: Feedback) -> None:
         """Count what became of a completion. Raises UnknownCompletionError."""

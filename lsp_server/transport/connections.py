@@ -20,9 +20,6 @@ MAX_FIRST_BYTES = 2**20  # of `initialize`, and of what comes before it
 MAX_MESSAGE_BYTES = 2**27  # of the largest document, six bytes for each character
 
 
-CreateServer = Callable[[Authentication], DocumentServer]
-
-
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
     """How many may be connected, and for how long those that have not initialized yet."""
@@ -39,7 +36,7 @@ class Connections:
 
     def __init__(
         self,
-        create_server: CreateServer,
+        create_server: Callable[[Authentication], DocumentServer],
         token: str | None = None,
         limits: ConnectionLimits = ConnectionLimits(),
     ) -> None:
