@@ -11,13 +11,12 @@ QWEN2 = "Qwen2ForCausalLM"
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """The shape of a causal language model. Raises ModelCorruptError for one that cannot be.
+    """The shape of a Qwen2. Raises ModelCorruptError for one that cannot be.
 
     `deviations` names what sets a model apart from the plain architecture (scaled rotary
     embedding, a sliding window): our own forward does not know these.
     """
 
-    architecture: str
     num_layers: int
     hidden_size: int
     num_heads: int
@@ -45,11 +44,6 @@ class ModelConfig:
                 f"the model's configuration says {self.num_heads} query heads for "
                 f"{self.num_kv_heads} key-value heads"
             )
-
-    @property
-    def is_plain_qwen2(self) -> bool:
-        """True where our own forward pass can run the model."""
-        return self.architecture == QWEN2 and not self.deviations
 
     @property
     def num_parameters(self) -> int:
@@ -82,7 +76,6 @@ class ModelConfig:
             deviations.append(f"{config['hidden_act']} activation")
         num_heads = int(config["num_attention_heads"])
         return cls(
-            architecture=str(config["architectures"][0]),
             num_layers=int(config["num_hidden_layers"]),
             hidden_size=int(config["hidden_size"]),
             num_heads=num_heads,
@@ -100,7 +93,7 @@ class ModelConfig:
     def to_hugging_face(self) -> dict[str, Any]:
         """Return the content of a config.json that `from_hugging_face` reads back."""
         return {
-            "architectures": [self.architecture],
+            "architectures": [QWEN2],
             "model_type": "qwen2",
             "num_hidden_layers": self.num_layers,
             "hidden_size": self.hidden_size,

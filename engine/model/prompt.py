@@ -43,11 +43,6 @@ class Prompt:
     neighbour_tokens: int = 0
 
 
-def no_snippets(_room: int) -> Sequence[Snippet]:
-    """Show the model nothing but the file at the cursor."""
-    return ()
-
-
 def build_prompt(
     tokenizer: Tokenizer,
     fim: FimFormat,
@@ -57,7 +52,7 @@ def build_prompt(
     budget_tokens: int,
     *,
     path: str = "",
-    snippets: Callable[[int], Sequence[Snippet]] = no_snippets,
+    snippets: Callable[[int], Sequence[Snippet]] = lambda _room: (),
 ) -> Prompt:
     """Lay out the text around a cursor in at most `budget_tokens` tokens.
 

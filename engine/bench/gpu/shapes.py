@@ -15,7 +15,7 @@ from engine.model.gpu.buffers import Inputs, StepShape
 from engine.model.gpu.loading import assemble
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.weights import GpuWeights
-from engine.model.model_config import QWEN2, ModelConfig
+from engine.model.model_config import ModelConfig
 from engine.model.token_tree import TokenTree
 from kernels.operations import Operations
 from kernels.weight import Quantization
@@ -28,7 +28,6 @@ def _qwen(
     layers: int, hidden: int, heads: int, kv_heads: int, inter: int, vocab: int
 ) -> ModelConfig:
     return ModelConfig(
-        architecture=QWEN2,
         num_layers=layers,
         hidden_size=hidden,
         num_heads=heads,

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any, Self
 
 import torch
-from safetensors import SafetensorError, safe_open
 
 from engine.errors import ModelCorruptError
 from engine.model.loading.catalog import LocatedModel, ModelFiles
-from engine.model.loading.folder_model import read_json
+from engine.model.loading.folder_model import opened, read_json
 from engine.model.loading.packing import PACKERS
 from engine.model.loading.safetensors_writer import PADDING, SafetensorsWriter
 from engine.model.loading.tokenizer_document import TokenizerDocument
@@ -61,13 +60,9 @@ class ConvertedModel:
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """Map the weights. They are read when touched and must not be written."""
-        path = self.folder / _WEIGHTS_FILE
-        try:
-            with safe_open(path, framework="pt") as stored:
-                names = [name for name in stored.keys() if not name.startswith(PADDING)]  # noqa: SIM118 - it is no dictionary
-                return {name: stored.get_tensor(name) for name in names}
-        except (SafetensorError, OSError) as error:
-            raise ModelCorruptError(f"{path} cannot be read: {error}") from error
+        with opened(self.folder / _WEIGHTS_FILE) as stored:
+            names = [name for name in stored.keys() if not name.startswith(PADDING)]  # noqa: SIM118 - it is no dictionary
+            return {name: stored.get_tensor(name) for name in names}
 
     def tokenizer(self) -> Tokenizer:
         """Load the tokenizer."""

@@ -50,7 +50,7 @@ class FolderModel:
     @property
     def is_plain_qwen2(self) -> bool:
         """True where our own forward pass can run the model."""
-        return self.architecture == QWEN2 and self.config.is_plain_qwen2
+        return self.architecture == QWEN2 and not self.config.deviations
 
     @cached_property
     def config(self) -> ModelConfig:
@@ -85,7 +85,7 @@ class FolderModel:
         """Read one weight from the file that holds it: float32, a tensor of its own."""
         if name not in self._file_of:
             raise ModelCorruptError(f"{self.folder} lacks the tensor {name}")
-        with _opened(self._file_of[name]) as stored:
+        with opened(self._file_of[name]) as stored:
             tensor: torch.Tensor = stored.get_tensor(name)
             return tensor.to(torch.float32, copy=True)
 
@@ -98,11 +98,12 @@ class FolderModel:
 
 
 def _names(path: Path) -> list[str]:
-    with _opened(path) as stored:
+    with opened(path) as stored:
         return list(stored.keys())
 
 
-def _opened(path: Path) -> safe_open:
+def opened(path: Path) -> safe_open:
+    """Map a safetensors file. Raises ModelCorruptError."""
     try:
         return safe_open(path, framework="pt")
     except (SafetensorError, OSError) as error:

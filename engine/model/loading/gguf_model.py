@@ -13,7 +13,7 @@ import torch
 from engine.errors import ModelCorruptError, UnsupportedModelError
 from engine.model.loading import gguf_tokenizer
 from engine.model.loading.gguf_file import GgufFile
-from engine.model.model_config import QWEN2, ModelConfig
+from engine.model.model_config import ModelConfig
 
 _SAMPLE = 1 << 20
 _BLOCK_NAMES = {
@@ -105,7 +105,6 @@ def _config(file: GgufFile) -> ModelConfig:
     try:
         num_heads = metadata["qwen2.attention.head_count"]
         return ModelConfig(
-            architecture=QWEN2,
             num_layers=metadata["qwen2.block_count"],
             hidden_size=metadata["qwen2.embedding_length"],
             num_heads=num_heads,

@@ -10,6 +10,7 @@ from typing import Any
 from engine.errors import ModelCorruptError, UnsupportedModelError
 
 _CONTROL, _USER_DEFINED, _UNUSED = 3, 4, 5  # llama.cpp's llama_token_type
+_AS_WRITTEN = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
 
 # Words are cut before merging; llama.cpp names the rule, llama-vocab.cpp holds the expressions.
 _SPLITS = {
@@ -45,6 +46,7 @@ def end_ids(metadata: Mapping[str, Any]) -> list[int]:
 
 
 def _document(typed: list[tuple[str, int]], merges: list[list[str]], split: str) -> dict[str, Any]:
+    """What is left out is so by default."""
     added_kinds = (_CONTROL, _USER_DEFINED)
     vocabulary = {
         token: index
@@ -52,46 +54,23 @@ def _document(typed: list[tuple[str, int]], merges: list[list[str]], split: str)
         if kind not in (*added_kinds, _UNUSED)
     }
     added = [
-        _added_token(token, index, special=kind == _CONTROL)
+        _AS_WRITTEN | {"id": index, "content": token, "special": kind == _CONTROL}
         for index, (token, kind) in enumerate(typed)
         if kind in added_kinds
     ]
-    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False}
+    byte_level = {
+        "type": "ByteLevel",
+        "add_prefix_space": False,
+        "trim_offsets": False,
+        "use_regex": False,
+    }
     pieces = {"type": "Split", "pattern": {"Regex": split}, "behavior": "Isolated", "invert": False}
     return {
         "version": "1.0",
-        "truncation": None,
-        "padding": None,
         "added_tokens": added,
         "normalizer": {"type": "NFC"},
-        "pre_tokenizer": {
-            "type": "Sequence",
-            "pretokenizers": [pieces, byte_level | {"use_regex": False}],
-        },
-        "post_processor": byte_level | {"use_regex": False},
-        "decoder": byte_level | {"use_regex": False},
-        "model": {
-            "type": "BPE",
-            "dropout": None,
-            "unk_token": None,
-            "continuing_subword_prefix": "",
-            "end_of_word_suffix": "",
-            "fuse_unk": False,
-            "byte_fallback": False,
-            "ignore_merges": False,
-            "vocab": vocabulary,
-            "merges": merges,
-        },
-    }
-
-
-def _added_token(content: str, token_id: int, *, special: bool) -> dict[str, Any]:
-    return {
-        "id": token_id,
-        "content": content,
-        "single_word": False,
-        "lstrip": False,
-        "rstrip": False,
-        "normalized": False,
-        "special": special,
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [pieces, byte_level]},
+        "post_processor": byte_level,
+        "decoder": byte_level,
+        "model": {"type": "BPE", "vocab": vocabulary, "merges": merges},
     }

@@ -15,7 +15,7 @@ from engine.model.fim import FimFormat, find_fim_format
 from engine.model.loading.catalog import locate
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.folder_model import FolderModel
-from engine.model.loading.store import ModelStore
+from engine.model.loading.store import obtain
 from engine.model.tokenizer import Tokenizer
 from engine.model_names import DEFAULT_MODEL
 from engine.progress import Progress
@@ -80,7 +80,7 @@ def prepare(
     located = locate(spec)
     if isinstance(located, FolderModel) and not located.is_plain_qwen2:
         return located
-    return ModelStore(cache_folder / "models").obtain(located, quantization, progress)
+    return obtain(cache_folder / "models", located, quantization, progress)
 
 
 def _stored_quantization(wanted: str | None, device: torch.device) -> str:

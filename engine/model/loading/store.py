@@ -7,7 +7,7 @@ second process waits for. A damaged folder is converted again.
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -28,63 +28,51 @@ _BYTES_PER_WEIGHT = {"int8": 1, "bfloat16": 2, "float32": 4}
 _SLACK_BYTES = 64 << 20  # tokenizer, scales, header
 
 
-def free_bytes(folder: Path) -> int:
-    """Free disk space where `folder` lies."""
-    return shutil.disk_usage(folder).free
+def obtain(
+    folder: Path, located: LocatedModel, quantization: str, progress: Progress
+) -> ConvertedModel:
+    """Return the model in this quantization, converted into `folder` now if it was not.
 
-
-class ModelStore:
-    """Converted models under `folder`; `free` returns the space left there."""
-
-    def __init__(self, folder: Path, free: Callable[[Path], int] = free_bytes) -> None:
-        self._folder = folder
-        self._free = free
-
-    def obtain(
-        self, located: LocatedModel, quantization: str, progress: Progress
-    ) -> ConvertedModel:
-        """Return the model in this quantization, converted now if it was not.
-
-        Raises ConfigurationError for an unknown quantization, CacheError where the folder cannot
-        take it, ModelCorruptError and UnsupportedModelError for files that cannot be converted.
-        """
-        if quantization not in PACKERS:
-            known = ", ".join(sorted(PACKERS))
-            raise ConfigurationError(f"dtype {quantization!r} is none of {known}")
-        entry = self._folder / _entry_name(located, quantization)
-        if model := _load(entry):
+    Raises ConfigurationError for an unknown quantization, CacheError where the folder cannot
+    take it, ModelCorruptError and UnsupportedModelError for files that cannot be converted.
+    """
+    if quantization not in PACKERS:
+        known = ", ".join(sorted(PACKERS))
+        raise ConfigurationError(f"dtype {quantization!r} is none of {known}")
+    entry = folder / _entry_name(located, quantization)
+    if model := _load(entry):
+        return model
+    with _writing(folder), _locked(entry, progress):
+        if model := _load(entry):  # another process was faster
             return model
-        with _writing(self._folder), _locked(entry, progress):
-            if model := _load(entry):  # another process was faster
-                return model
-            self._convert(located, quantization, entry, progress)
-        return ConvertedModel.load(entry)
+        _convert(located, quantization, entry, progress)
+    return ConvertedModel.load(entry)
 
-    def _convert(
-        self, located: LocatedModel, quantization: str, entry: Path, progress: Progress
-    ) -> None:
-        with _draft_folder(entry) as draft:
-            if isinstance(located, EmbeddedModel):
-                self._check_space(located.name, located.num_bytes)
-            scratch = draft / "scratch"
-            scratch.mkdir()
-            source = on_disk(located, scratch, progress)
-            self._check_space(located.name, _converted_bytes(source.config, quantization))
-            convert(located, source, quantization, draft, progress)
-            shutil.rmtree(scratch)
-            _flush(draft)
-            for outdated in self._folder.glob(_entry_name(located, quantization, "*")):
-                shutil.rmtree(outdated, ignore_errors=True)
-            draft.rename(entry)
 
-    def _check_space(self, name: str, needed: int) -> None:
-        free = self._free(self._folder)
-        if free < needed:
-            raise CacheError(
-                f"no space to convert {name}: it needs {needed / _GIGABYTE:.1f} GB in "
-                f"{self._folder}, where {free / _GIGABYTE:.1f} GB are free; make room, or "
-                "name another cache folder in FOREGRAM_CACHE"
-            )
+def _convert(located: LocatedModel, quantization: str, entry: Path, progress: Progress) -> None:
+    with _draft_folder(entry) as draft:
+        if isinstance(located, EmbeddedModel):
+            _check_space(entry.parent, located.name, located.num_bytes)
+        scratch = draft / "scratch"
+        scratch.mkdir()
+        source = on_disk(located, scratch, progress)
+        _check_space(entry.parent, located.name, _converted_bytes(source.config, quantization))
+        convert(located, source, quantization, draft, progress)
+        shutil.rmtree(scratch)
+        _flush(draft)
+        for outdated in entry.parent.glob(_entry_name(located, quantization, "*")):
+            shutil.rmtree(outdated, ignore_errors=True)
+        draft.rename(entry)
+
+
+def _check_space(folder: Path, name: str, needed: int) -> None:
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise CacheError(
+            f"no space to convert {name}: it needs {needed / _GIGABYTE:.1f} GB in "
+            f"{folder}, where {free / _GIGABYTE:.1f} GB are free; make room, or "
+            "name another cache folder in FOREGRAM_CACHE"
+        )
 
 
 def _converted_bytes(config: ModelConfig, quantization: str) -> int:

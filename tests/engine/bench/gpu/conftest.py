@@ -12,7 +12,7 @@ from engine.bench.gpu.machine import Bandwidth, Machine
 from engine.bench.gpu.replays import loaded
 from engine.bench.gpu.shapes import Shape, random_model
 from engine.bench.task_sets import FimTask, ReplayItem
-from engine.model.model_config import QWEN2, ModelConfig
+from engine.model.model_config import ModelConfig
 from engine.progress import NoProgress
 from engine.request import Buffer
 from tests.support.byte_tokenizer import byte_tokenizer
@@ -52,7 +52,6 @@ def tokenizer_folder(tmp_path_factory):
 @pytest.fixture(scope="session")
 def shape():
     config = ModelConfig(
-        architecture=QWEN2,
         num_layers=2,
         hidden_size=128,
         num_heads=4,

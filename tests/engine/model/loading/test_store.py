@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -18,7 +19,7 @@ from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.packing import PACKERS
-from engine.model.loading.store import ModelStore
+from engine.model.loading.store import obtain
 from engine.offline_parts import OFFLINE_MODELS
 from engine.progress import NoProgress
 from tests.support.tiny_gguf import write_tiny_gguf
@@ -67,7 +68,7 @@ def cache(tmp_path: Path) -> Path:
 def _obtain(
     cache: Path, model: GgufModel | FolderModel, quantization: str = "int8"
 ) -> ConvertedModel:
-    return ModelStore(cache).obtain(model, quantization, NoProgress())
+    return obtain(cache, model, quantization, NoProgress())
 
 
 def _entries(cache: Path) -> list[str]:
@@ -104,8 +105,8 @@ def test_a_folder_converts_as_a_file_does(cache: Path, tmp_path: Path) -> None:
 
 def test_the_second_time_converts_nothing(cache: Path, gguf: GgufModel) -> None:
     first, second = _Told(), _Told()
-    before = ModelStore(cache).obtain(gguf, "int8", first)
-    after = ModelStore(cache).obtain(gguf, "int8", second)
+    before = obtain(cache, gguf, "int8", first)
+    after = obtain(cache, gguf, "int8", second)
     assert before == after
     assert first.tasks == ["converting tiny to int8, once on this machine"]
     assert first.fractions == pytest.approx([1], abs=0.01)
@@ -180,17 +181,25 @@ def test_a_garbled_manifest_is_an_error_of_ours(cache: Path, gguf: GgufModel, co
         ConvertedModel.load(folder)
 
 
-def test_no_space_is_said_before_anything_is_written(cache: Path, gguf: GgufModel) -> None:
-    store = ModelStore(cache, free=lambda folder: 1_000_000)
+def _have_free(monkeypatch: pytest.MonkeyPatch, num_bytes: int) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _folder: SimpleNamespace(free=num_bytes))
+
+
+def test_no_space_is_said_before_anything_is_written(
+    cache: Path, gguf: GgufModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _have_free(monkeypatch, 1_000_000)
     with pytest.raises(CacheError, match=r"no space to convert tiny: .* 0\.1 GB .* 0\.0 GB are fr"):
-        store.obtain(gguf, "int8", NoProgress())
+        obtain(cache, gguf, "int8", NoProgress())
     assert _entries(cache) == []
 
 
-def test_the_joined_file_of_an_embedded_model_counts(cache: Path) -> None:
-    store = ModelStore(cache, free=lambda folder: 400_000_000)
+def test_the_joined_file_of_an_embedded_model_counts(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _have_free(monkeypatch, 400_000_000)
     with pytest.raises(CacheError, match=r"it needs 0\.5 GB in .* where 0\.4 GB are free"):
-        store.obtain(OFFLINE_MODELS["offline"], "int8", NoProgress())
+        obtain(cache, OFFLINE_MODELS["offline"], "int8", NoProgress())
 
 
 def test_a_disk_that_fills_up_on_the_way_leaves_nothing(
@@ -205,7 +214,7 @@ def test_a_disk_that_fills_up_on_the_way_leaves_nothing(
         "engine.model.loading.converted_model.SafetensorsWriter.write", lambda self, *a: full(*a)
     )
     with pytest.raises(CacheError, match="No space left on device"):
-        ModelStore(cache).obtain(gguf, "int8", told)
+        obtain(cache, gguf, "int8", told)
     assert _entries(cache) == []
     assert told.open_tasks == 0
     monkeypatch.undo()
@@ -231,9 +240,8 @@ def _no_root() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_no_root")
 def test_a_folder_that_may_not_be_written_is_refused() -> None:
-    store = ModelStore(Path("/foregram-cache"))
     with pytest.raises(CacheError, match=r"cannot be converted in /foregram-cache: .*Permission"):
-        store.obtain(OFFLINE_MODELS["offline"], "int8", NoProgress())
+        obtain(Path("/foregram-cache"), OFFLINE_MODELS["offline"], "int8", NoProgress())
 
 
 def test_what_a_killed_process_left_is_cleared_away(cache: Path, gguf: GgufModel) -> None:
@@ -258,14 +266,14 @@ _CONVERT = """
 import sys
 from pathlib import Path
 from engine.model.loading.gguf_model import GgufModel
-from engine.model.loading.store import ModelStore
+from engine.model.loading.store import obtain
 from engine.progress import NoProgress
 
 class Told(NoProgress):
     def begin(self, task, total):
         print(task, flush=True)
 
-model = ModelStore(Path(sys.argv[1])).obtain(GgufModel(Path(sys.argv[2])), "int8", Told())
+model = obtain(Path(sys.argv[1]), GgufModel(Path(sys.argv[2])), "int8", Told())
 print(len(model.tensors()), flush=True)
 """
 
