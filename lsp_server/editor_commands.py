@@ -1,6 +1,5 @@
 """What an editor requests beside completions: why there are none, and who else uses the host."""
 
-import time
 from typing import Any
 
 from engine.model_names import title_of
@@ -14,30 +13,27 @@ from lsp_server.why import prompt_sentence
 
 def why(session: Session) -> list[dict[str, Any]]:
     """The last empty answers in all documents, the oldest first."""
-    now = time.time()
-    return [answer.shown(now) for answer in session.reasons]
+    return [answer.shown() for answer in session.reasons]
 
 
 def why_here(session: Session, status: StatusLine, about: WhyParams) -> dict[str, Any]:
     """Those of one document, the newest first, and why nothing would be shown in it now."""
-    now, uri, last = time.time(), about.text_document.uri, session.completer.host.last
+    uri, last = about.text_document.uri, session.completer.host.last
     answers = notable([one for one in session.reasons if one.uri == uri])
     return {
-        "now": _hindrance(session, status, about, now),
-        "answers": [answer.shown(now) for answer in reversed(answers)],
+        "now": _hindrance(session, status, about),
+        "answers": [answer.shown() for answer in reversed(answers)],
         "prompt": prompt_sentence(last[1]) if last is not None and last[0] == uri else None,
     }
 
 
-def _hindrance(
-    session: Session, status: StatusLine, about: WhyParams, now_s: float
-) -> dict[str, Any] | None:
+def _hindrance(session: Session, status: StatusLine, about: WhyParams) -> dict[str, Any] | None:
     uri = about.text_document.uri
     reason = session.completer.left_alone(uri) or host_reason(session.link.state)
     if reason is None:
         return None
     line = about.position.line + 1 if about.position else None
-    answer = session.explained(uri, reason, line).shown(now_s)
+    answer = session.explained(uri, reason, line).shown()
     return answer | status.of_host if reason in HOST_TROUBLES else answer
 
 

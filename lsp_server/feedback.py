@@ -3,6 +3,7 @@
 from typing import Any, TypeVar
 
 import msgspec
+from lsprotocol import types
 
 from engine.errors import InputError
 
@@ -41,10 +42,6 @@ class PartlyAcceptedParams(_Message, frozen=True):
     accepted_length: int
 
 
-class _Document(_Message, frozen=True):
-    uri: str
-
-
 class _Position(_Message, frozen=True):
     line: int
 
@@ -52,14 +49,14 @@ class _Position(_Message, frozen=True):
 class WhyParams(_Message, frozen=True):
     """The argument of `foregram.why`."""
 
-    text_document: _Document
+    text_document: types.TextDocumentIdentifier
     position: _Position | None = None
 
 
 class FocusedParams(_Message, frozen=True):
     """`textDocument/didFocus`; no document: the user looks at something else."""
 
-    text_document: _Document | None = None
+    text_document: types.TextDocumentIdentifier | None = None
 
 
 _Read = TypeVar("_Read", bound=_Message)

@@ -1,5 +1,6 @@
 """Why an answer is empty, in the one vocabulary that there is."""
 
+import time
 from collections.abc import Sequence
 from enum import StrEnum
 from itertools import groupby
@@ -132,7 +133,7 @@ class EmptyAnswer(msgspec.Struct, frozen=True):
         """The reason for people."""
         return f"{self.reason.sentence} ({self.detail})" if self.detail else self.reason.sentence
 
-    def shown(self, now_s: float) -> dict[str, Any]:
+    def shown(self) -> dict[str, Any]:
         """As editors and `foregram why --json` get it."""
         known = {
             "file": self.file,
@@ -140,7 +141,7 @@ class EmptyAnswer(msgspec.Struct, frozen=True):
             "reason": self.reason.value,
             "sentence": self.sentence,
             "time_s": self.time_s,
-            "age_s": round(max(0.0, now_s - self.time_s), 1),
+            "age_s": round(max(0.0, time.time() - self.time_s), 1),
             "remedy": self.reason.remedy and msgspec.to_builtins(self.reason.remedy),
         }
         return {key: value for key, value in known.items() if value is not None}

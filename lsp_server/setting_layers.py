@@ -182,29 +182,25 @@ def environment_layer(environ: Mapping[str, str]) -> Layer:
 def _settings_path(environ: Mapping[str, str]) -> Path:
     if environ.get("FOREGRAM_CONFIG"):
         return Path(environ["FOREGRAM_CONFIG"]).expanduser()
-    ours = _desktop_folder(environ, "XDG_CONFIG_HOME")
-    folder = ours or _home(environ) / (_on_mac("Library/Application Support") or ".config")
-    return folder / "foregram" / "foregram.toml"
+    folder = _ours(environ, "XDG_CONFIG_HOME", "Library/Application Support", ".config")
+    return folder / "foregram.toml"
 
 
 def default_cache_folder(environ: Mapping[str, str]) -> Path:
     """The system's folder for a user's caches."""
-    ours = _desktop_folder(environ, "XDG_CACHE_HOME")
-    return (ours or _home(environ) / (_on_mac("Library/Caches") or ".cache")) / "foregram"
+    return _ours(environ, "XDG_CACHE_HOME", "Library/Caches", ".cache")
 
 
-def _desktop_folder(environ: Mapping[str, str], name: str) -> Path | None:
-    """The folder in a variable of the desktop; its specification says to ignore relative ones."""
-    folder = Path(environ.get(name, ""))
-    return folder if folder.is_absolute() else None
+def _ours(environ: Mapping[str, str], variable: str, on_mac: str, elsewhere: str) -> Path:
+    """Our folder in the one that `variable` names, or else in the system's of the user's home.
 
-
-def _on_mac(folder: str) -> str:
-    return folder if sys.platform == "darwin" else ""
-
-
-def _home(environ: Mapping[str, str]) -> Path:
-    return Path(environ.get("HOME") or Path.home())
+    The desktop's specification says to ignore relative ones.
+    """
+    folder = Path(environ.get(variable, ""))
+    if not folder.is_absolute():
+        home = Path(environ.get("HOME") or Path.home())
+        folder = home / (on_mac if sys.platform == "darwin" else elsewhere)
+    return folder / "foregram"
 
 
 def variable_of(field: FieldInfo) -> str:

@@ -28,7 +28,6 @@ _INACTIVE = HIDING | {
     Reason.TOO_LARGE,
 }
 _SEARCHING = "searching for the completion host"
-_STATES = {"searching": "starting"}  # the others keep their names
 _LEVELS = {"Error": types.MessageType.Error, "Warning": types.MessageType.Warning}
 
 
@@ -127,7 +126,7 @@ class StatusLine:
     @property
     def _of_host(self) -> _State:
         report = self._report
-        state = _STATES.get(report.state, report.state)
+        state = "starting" if report.state == "searching" else report.state
         problem = report.problem.message if report.problem else ""
         if report.state in ("failed", "unreachable"):
             return self._trouble(state, problem or "the completion host cannot be reached")

@@ -22,7 +22,7 @@ def show_why(arguments: argparse.Namespace, settings: Settings) -> int:
     answers = [one for one in answers if _is_about(one.uri, arguments.file)]
     answers, now = notable(answers)[-arguments.lines :], time.time()
     if arguments.json:
-        shown = [answer.shown(now) for answer in answers]
+        shown = [answer.shown() for answer in answers]
         sys.stdout.write(msgspec.json.encode(shown).decode() + "\n")
         return 0
     for answer in answers:

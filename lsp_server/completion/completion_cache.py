@@ -29,10 +29,6 @@ class _Text(NamedTuple):
     lines: tuple[str, ...]
     hash_of: Callable[[int, int], int]
 
-    @classmethod
-    def of(cls, lines: tuple[str, ...]) -> "_Text":
-        return cls(lines, cache(lambda start, end: hash(lines[start:end])))
-
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
@@ -121,7 +117,6 @@ class CompletionCache:
         self._lifetime_s = lifetime_s
         self._clock = clock
         self._expiry: OrderedDict[_Entry, float] = OrderedDict()  # the newest last
-        self._num_chars = 0
 
     def __len__(self) -> int:
         return len(self._expiry)
@@ -142,17 +137,16 @@ class CompletionCache:
             text,
             replaced_chars_after_cursor,
         )
-        if entry in self._expiry:
-            self._drop(entry)
+        self._expiry.pop(entry, None)
         self._expiry[entry] = self._clock() + self._lifetime_s
-        self._num_chars += len(text)
-        while len(self._expiry) > self._max_items or self._num_chars > self._max_chars:
-            self._drop(next(iter(self._expiry)))
+        while len(self) > self._max_items or self._num_chars > self._max_chars:
+            self._expiry.popitem(last=False)
 
     def remainders(self, anchor: Anchor) -> list[CachedCompletion]:
         """What is left of completions that the text before the cursor leads into, newest first."""
         self._expire()
-        position, now = anchor.position, _Text.of(anchor.snapshot.lines)
+        position, lines = anchor.position, anchor.snapshot.lines
+        now = _Text(lines, cache(lambda start, end: hash(lines[start:end])))
         found: dict[str, CachedCompletion] = {}
         for entry in reversed(self._expiry):
             if entry.uri == anchor.snapshot.uri and entry.line <= position.line:
@@ -169,16 +163,16 @@ class CompletionCache:
     def forget(self, uri: str) -> None:
         """Drop what belongs to a document that was closed."""
         for entry in [one for one in self._expiry if one.uri == uri]:
-            self._drop(entry)
+            del self._expiry[entry]
+
+    @property
+    def _num_chars(self) -> int:
+        return sum(len(entry.text) for entry in self._expiry)
 
     def _expire(self) -> None:
         now = self._clock()
-        while self._expiry and self._expiry[oldest := next(iter(self._expiry))] <= now:
-            self._drop(oldest)
-
-    def _drop(self, entry: _Entry) -> None:
-        del self._expiry[entry]
-        self._num_chars -= len(entry.text)
+        while self._expiry and next(iter(self._expiry.values())) <= now:
+            self._expiry.popitem(last=False)
 
 
 def _contains(text: str, closers: str) -> bool:

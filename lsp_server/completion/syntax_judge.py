@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from engine.stopping.lines import leading_space
@@ -52,7 +52,7 @@ class SyntaxJudge:
     ) -> None:
         self._line, self._lead, self._rest = line, lead, context.rest
         self._context = context
-        self._edits: dict[str, EditedText] = {}  # by the line's new text: some are asked for again
+        self._with_text = cache(line.with_text)  # some texts are asked for again
         self._clock = clock
         self._began: float | None = None  # to judge
         self._is_first = True
@@ -110,10 +110,7 @@ class SyntaxJudge:
         return is_around_equal and 0 < edited.num_here <= baseline.num_here
 
     def _edited(self, text: str, replaced: int = 0) -> EditedText:
-        whole = self._lead + text + self._rest[replaced:]
-        if whole not in self._edits:
-            self._edits[whole] = self._line.with_text(whole)
-        return self._edits[whole]
+        return self._with_text(self._lead + text + self._rest[replaced:])
 
     @cached_property
     def _baseline(self) -> _Baseline:
