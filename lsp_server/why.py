@@ -49,7 +49,7 @@ def prompt_summary(use: PromptUse, names: Sequence[str] = ()) -> str:
 
 def write_reasons(runtime_folder: Path, client_id: str, answers: Collection[EmptyAnswer]) -> None:
     """Keep a server's last empty answers."""
-    _write(runtime_folder, f"{client_id}.json", msgspec.json.encode(answers))
+    _write(runtime_folder, f"{client_id}.json", msgspec.json.encode(list(answers)))
 
 
 def write_last_prompt(runtime_folder: Path, client_id: str, uri: str, done: Done) -> None:
