@@ -1,7 +1,5 @@
 """Our GPU model around the weights of transformers', with whichever kernels a test wants."""
 
-from typing import Any
-
 import torch
 import transformers
 
@@ -10,7 +8,7 @@ from engine.model.gpu.loading import assemble
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.weights import GpuWeights
 from engine.model.loading.packing import pack_floats
-from engine.model.model_config import QWEN2, ModelConfig
+from engine.model.model_config import ModelConfig
 from kernels.operations import REFERENCE, Operations
 from kernels.weight import Quantization
 
@@ -25,11 +23,10 @@ def gpu_qwen2(
     device: torch.device | str = "cpu",
 ) -> GpuQwen2:
     """Pack the reference's weights in `dtype`, or of that in `quantization`."""
-    described: dict[str, Any] = reference.config.to_dict() | {"architectures": [QWEN2]}
-    config = ModelConfig.from_hugging_face(described)
+    config = ModelConfig.from_hugging_face(reference.config.to_dict())
     state = {name: tensor.to(dtype) for name, tensor in reference.state_dict().items()}
     tensors = dict(pack_floats(config, state.__getitem__, dtype))
     place = torch.device(device)
     weights = GpuWeights.place(config, tensors, quantization, dtype, place)
-    arena = KVArena.allocate(config, positions, dtype, place)
+    arena = KVArena(config, positions, dtype, place)
     return assemble(config, weights, arena, dtype, operations)

@@ -7,7 +7,7 @@ import transformers
 
 from engine.model.cpu.qwen2 import Qwen2
 from engine.model.loading.packing import PACKERS, pack_floats
-from engine.model.model_config import QWEN2, ModelConfig
+from engine.model.model_config import ModelConfig
 from tests.support.tiny_models import tiny_model
 
 # As in the Qwen2.5-Coder models of 0.5B, 1.5B, 7B and 14B, with smaller heads.
@@ -21,8 +21,7 @@ SHAPES = {
 
 def own_qwen2(reference: transformers.PreTrainedModel, quantization: str) -> Qwen2:
     """Pack the reference's weights as `quantization` says; `float64` stands for exact arithmetic."""
-    described = reference.config.to_dict() | {"architectures": [QWEN2]}
-    config = ModelConfig.from_hugging_face(described)
+    config = ModelConfig.from_hugging_face(reference.config.to_dict())
     weights = reference.state_dict()
     if quantization == "float64":
         exact = {name: weight.double() for name, weight in weights.items()}

@@ -150,7 +150,7 @@ def random_weights(shape: Shape, machine: Machine) -> GpuWeights:
 
 def random_arena(config: ModelConfig, positions: int, machine: Machine) -> KVArena:
     """Keys and values that look like some text's."""
-    arena = KVArena.allocate(config, positions, machine.dtype, machine.device)
+    arena = KVArena(config, positions, machine.dtype, machine.device)
     for held in (arena.keys, arena.values):
         held.normal_()
     return arena

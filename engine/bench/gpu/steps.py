@@ -118,9 +118,8 @@ def step_bytes(model: GpuQwen2, context: int) -> int:
 def step_ms(machine: Machine, model: GpuQwen2, rows: int, context: int) -> float:
     """Duration of a step of `rows` rows behind `context` tokens, both copies included."""
     launch = packed_launch(model, rows, context)
-    times: list[float] = []
-    model.graphs.on_stream(lambda: times.append(machine.ms(launch.start)))
-    return times[0]
+    with model.graphs.on_stream():
+        return machine.ms(launch.start)
 
 
 def packed_launch(model: GpuQwen2, rows: int, context: int) -> Launch:

@@ -4,7 +4,6 @@ Captured steps know addresses, so slots may come and go, but the memory stays.
 """
 
 from bisect import insort
-from typing import Self
 
 import torch
 
@@ -17,17 +16,14 @@ POSITION_STEP = 64  # slots begin at multiples of this
 class KVArena:
     """`keys`, `values` [layers, kv heads, positions, d]."""
 
-    def __init__(self, keys: torch.Tensor, values: torch.Tensor) -> None:
-        self.keys, self.values = keys, values
-        self._taken: list[tuple[int, int]] = []  # ranges, ascending
-
-    @classmethod
-    def allocate(
-        cls, config: ModelConfig, positions: int, dtype: torch.dtype, device: torch.device
-    ) -> Self:
+    def __init__(
+        self, config: ModelConfig, positions: int, dtype: torch.dtype, device: torch.device
+    ) -> None:
         """Take the memory for `positions` tokens."""
         shape = (config.num_layers, config.num_kv_heads, positions, config.head_dim)
-        return cls(*(torch.zeros(shape, dtype=dtype, device=device) for _ in range(2)))
+        self.keys = torch.zeros(shape, dtype=dtype, device=device)
+        self.values = torch.zeros(shape, dtype=dtype, device=device)
+        self._taken: list[tuple[int, int]] = []  # ranges, ascending
 
     @property
     def bytes_per_position(self) -> int:

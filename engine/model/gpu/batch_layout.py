@@ -60,10 +60,10 @@ class BatchLayout:
         total = sum(step.tree.num_rows for step in steps)
         if total > self.rows or len(steps) > self.sequences:
             raise ValueError(f"{total} rows of {len(steps)} sequences do not fit")
-        for name in ("num_rows", "commit_counts"):
+        for name in ("tokens", "depths", "runs", "num_rows", "commit_counts"):
             arrays[name][:] = 0
-        arrays["block_sequences"][:] = -1
-        _clear_rows(arrays, total)
+        for name in ("parents", "sequences", "block_sequences"):
+            arrays[name][:] = -1
         packed, row, run, block = [], 0, 0, 0
         for place, step in enumerate(steps):
             count = step.tree.num_rows
@@ -73,14 +73,6 @@ class BatchLayout:
             packed.append(PackedRows(row, order))
             row, run = row + count, run + runs
         return packed
-
-
-def _clear_rows(arrays: dict[str, np.ndarray], start: int) -> None:
-    """Leave the rows from `start` on empty: token 0, no parent, no sequence."""
-    for name in ("tokens", "depths", "runs"):
-        arrays[name][start:] = 0
-    for name in ("parents", "sequences"):
-        arrays[name][start:] = -1
 
 
 def _pack_tree(

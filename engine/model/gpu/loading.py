@@ -79,7 +79,7 @@ def place_qwen2(
         weights = GpuWeights.place(
             config, tensors, quantization, dtype, device, lambda: progress.advance(1)
         )
-    arena = KVArena.allocate(config, positions, dtype, device)
+    arena = KVArena(config, positions, dtype, device)
     return assemble(config, weights, arena, dtype)
 
 

@@ -51,12 +51,9 @@ class GpuSlot:
             raise ValueError(f"cannot copy {length} of {other.length} tokens to {self.capacity}")
         other._move_kept()
         start, source = self.base, other.base
-
-        def copy() -> None:
+        with self._graphs.on_stream():
             for held in (self._arena.keys, self._arena.values):
                 held[:, :, start : start + length] = held[:, :, source : source + length]
-
-        self._graphs.on_stream(copy)
         self.length, self.kept = length, None
 
     def truncate(self, length: int) -> None:
@@ -73,12 +70,9 @@ class GpuSlot:
         if self.kept is None:
             return
         start, offsets = self.base + self.kept.length, torch.from_numpy(self.kept.offsets)
-
-        def move() -> None:
+        with self._graphs.on_stream():
             source = start + offsets.to(self._arena.keys.device)
             rows = [held[:, :, source] for held in (self._arena.keys, self._arena.values)]
             for held, moved in zip((self._arena.keys, self._arena.values), rows, strict=True):
                 held[:, :, start : start + len(offsets)] = moved
-
-        self._graphs.on_stream(move)
         self.kept = None  # not before: where that failed, it is still to be moved

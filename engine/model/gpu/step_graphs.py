@@ -1,6 +1,6 @@
 """Steps of fixed shapes: captured once and replayed on a GPU, run kernel by kernel elsewhere."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -95,14 +95,15 @@ class StepGraphs:
             self._launches[shape] = self._make(self._memory(shape))
         return self._launches[shape]
 
-    def on_stream(self, work: Callable[[], None]) -> None:
-        """Run `work` behind the steps started so far, and wait for it. Raises DeviceLostError."""
+    @contextmanager
+    def on_stream(self) -> Iterator[None]:
+        """Run the block behind the steps started so far, and wait for it. Raises DeviceLostError."""
         with self.watched():
             if self._graphs is None:
-                work()
+                yield
                 return
             with torch.cuda.stream(self._graphs.stream):
-                work()
+                yield
             self._graphs.stream.synchronize()
 
     @contextmanager

@@ -7,11 +7,25 @@ from hypothesis import strategies as st
 
 from engine.errors import NoSpaceError
 from engine.model.gpu.arena import KVArena, rounded
+from engine.model.model_config import ModelConfig
+
+SMALL = ModelConfig(
+    num_layers=3,
+    hidden_size=32,
+    num_heads=4,
+    num_kv_heads=2,
+    head_dim=8,
+    intermediate_size=64,
+    vocab_size=100,
+    rope_theta=1e6,
+    rms_norm_eps=1e-6,
+    tie_word_embeddings=True,
+    max_position=1024,
+)
 
 
 def small_arena(positions=1024):
-    keys, values = torch.zeros(2, 3, 2, positions, 8)
-    return KVArena(keys, values)
+    return KVArena(SMALL, positions, torch.float32, torch.device("cpu"))
 
 
 @given(st.lists(st.tuples(st.integers(1, 300), st.booleans()), max_size=30))
