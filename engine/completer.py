@@ -19,10 +19,7 @@ class EngineInfo:
 class LoadedEngine(Protocol):
     """A loaded engine, whatever is asked of it; for one thread."""
 
-    @property
-    def info(self) -> EngineInfo:
-        """The engine's model and machine."""
-        ...
+    info: EngineInfo
 
     def close(self) -> None:
         """Keep what was learned."""

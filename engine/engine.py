@@ -21,7 +21,6 @@ from engine.options import EngineOptions, affordable_prompt, machine_key, wanted
 from engine.progress import NoProgress, Progress
 from engine.prompt_cache import CacheLease, PromptCache
 from engine.request import ClosedBuffers, CompletionChunk, CompletionRequest, CompletionResult
-from engine.scheduler import Alone
 from engine.sequence import Sequence
 from engine.snippets import Neighbours
 from engine.stopping import Stopper
@@ -33,10 +32,7 @@ _KV_BYTES = 512 * 1024 * 1024  # of cached prompts, where a model does not reser
 class Steppable(Protocol):
     """What the loop runs: a sequence, or a decoder alone."""
 
-    @property
-    def is_done(self) -> bool:
-        """Whether it needs no more steps."""
-        ...
+    is_done: bool  # it needs no more steps
 
     def next_step(self) -> StepInput | None:
         """Draft; None where it has no step now."""
@@ -55,19 +51,18 @@ class Steppable(Protocol):
         ...
 
 
-class Admission(Protocol):
-    """Who says what runs."""
-
-    def admit(self) -> Collection[Steppable]:
-        """All that runs side by side from now on; nothing at the end."""
-        ...
+# Says what runs side by side from now on; nothing at the end.
+Admit = Callable[[], Collection[Steppable]]
 
 
-def run(
-    model: CausalModel, admission: Admission, on_batch: Callable[[int], None] = lambda _: None
-) -> None:
+def alone(one: Steppable) -> Admit:
+    """Admit one sequence, or decoder, until it is done."""
+    return lambda: [] if one.is_done else [one]
+
+
+def run(model: CausalModel, admit: Admit, on_batch: Callable[[int], None] = lambda _: None) -> None:
     """The step loop. `on_batch` hears how many go on side by side, before they draft."""
-    while running := admission.admit():
+    while running := admit():
         on_batch(len(running))
         _step(model, running)
 
@@ -75,24 +70,18 @@ def run(
 def _step(model: CausalModel, running: Collection[Steppable]) -> None:
     """Draft, begin one forward for all, settle the step before meanwhile, accept.
 
-    Nothing of it is held once it is over: a slot's memory is free when nobody knows the slot.
+    A forward that fails ends those whose steps were in it. Nothing of it is held once it is over: a
+    slot's memory is free when nobody knows the slot.
     """
     steps = {one: step for one in running if (step := one.next_step())}
-    with _failing_together(steps):
+    try:
         flight = model.begin(list(steps.values()))
         for one in running:
             one.settle()
         for one, output in zip(steps, flight.finish(), strict=True):
             one.take(output)
-
-
-@contextmanager
-def _failing_together(running: Collection[Steppable]) -> Iterator[None]:
-    """A forward that fails ends those whose steps were in it."""
-    try:
-        yield
     except Exception as error:  # noqa: BLE001 - each of them tells who waits for it
-        for one in running:
+        for one in steps:
             if not one.is_done:
                 one.fail(error)
 
@@ -101,14 +90,17 @@ class Engine:
     """A loaded model, for one thread. Up to `max_sequences` completions go on side by side."""
 
     def __init__(self, model: LoadedModel, learning: Learning, options: EngineOptions) -> None:
+        causal_lm = model.causal_lm
+        self.info = EngineInfo(model.name, causal_lm.device, causal_lm.dtype_name)
+        self.max_sequences = causal_lm.max_sequences
         self._model = model
         self._learning = learning
         budget = options.prompt_tokens or affordable_prompt(learning.budget.cost)
-        self._prompt_tokens = min(budget, model.causal_lm.max_context // 2)
-        kv_bytes = model.causal_lm.reserved_bytes or options.kv_bytes or _KV_BYTES
+        self._prompt_tokens = min(budget, causal_lm.max_context // 2)
+        kv_bytes = causal_lm.reserved_bytes or options.kv_bytes or _KV_BYTES
         self._neighbours = Neighbours(lambda text: len(model.tokenizer.encode(text)))
-        self._prompts = PromptCache(model.causal_lm, kv_bytes)
-        self._drafters = Drafters(model.tokenizer, model.causal_lm.vocab_size, learning)
+        self._prompts = PromptCache(causal_lm, kv_bytes)
+        self._drafters = Drafters(model.tokenizer, causal_lm.vocab_size, learning)
         self._draft_states = DraftStates(self._drafters.make_state)
         # Of each sequence under way, what was closed since it began.
         self._closed_meanwhile = WeakKeyDictionary[Sequence, list[ClosedBuffers]]()
@@ -124,20 +116,9 @@ class Engine:
         return cls(model, learning, options)
 
     @property
-    def info(self) -> EngineInfo:
-        """The model's name, its device and how its weights are held."""
-        model = self._model.causal_lm
-        return EngineInfo(self._model.name, model.device, model.dtype_name)
-
-    @property
     def pool_tokens(self) -> int:
         """Tokens that drafts are found in."""
         return self._draft_states.pool_tokens
-
-    @property
-    def max_sequences(self) -> int:
-        """Completions that one step can serve."""
-        return self._model.causal_lm.max_sequences
 
     @property
     def kv_bytes(self) -> int:
@@ -168,14 +149,14 @@ class Engine:
         """Complete; `on_chunk` hears of text once it is final, `cancelled` is asked at each step."""
         sequence = self.sequence(request, on_chunk=on_chunk, is_cancelled=cancelled)
         try:
-            self.run(Alone(sequence))
+            self.run(alone(sequence))
         finally:
             sequence.close()
         return sequence.result()
 
-    def run(self, admission: Admission) -> None:
+    def run(self, admit: Admit) -> None:
         """Run the step loop until nothing is admitted any more."""
-        run(self._model.causal_lm, admission, self._learning.budget.share_among)
+        run(self._model.causal_lm, admit, self._learning.budget.share_among)
 
     def sequence(
         self,

@@ -21,10 +21,7 @@ class Dropped(StrEnum):
 class Running(Protocol):
     """What a job has begun."""
 
-    @property
-    def is_done(self) -> bool:
-        """Whether it needs no more steps."""
-        ...
+    is_done: bool  # it needs no more steps
 
 
 @dataclass(slots=True, eq=False)
@@ -185,17 +182,6 @@ class Scheduler:
     def _interrupts(self, job: Job, running: Job) -> bool:
         would_wait = len(self._running) >= self.max_sequences and not job.is_prefetch
         return running.is_prefetch and (would_wait or job.client == running.client)
-
-
-@dataclass(frozen=True, slots=True)
-class Alone:
-    """Admits one sequence, or decoder, until it is done."""
-
-    sequence: Any
-
-    def admit(self) -> Sequence[Any]:
-        """It, or nothing."""
-        return [] if self.sequence.is_done else [self.sequence]
 
 
 def _replaces(job: Job, waiting: Job) -> bool:

@@ -1,11 +1,11 @@
 """The engine as the host needs it. Importing this loads no torch."""
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from engine.completer import LoadedEngine
 from engine.request import ClosedBuffers, CompletionChunk, CompletionRequest, CompletionResult
-from engine.scheduler import Running, Scheduler
+from engine.scheduler import Running
 
 
 class ServedSequence(Running, Protocol):
@@ -19,10 +19,7 @@ class ServedSequence(Running, Protocol):
 class ServedEngine(LoadedEngine, Protocol):
     """Runs many completions side by side."""
 
-    @property
-    def max_sequences(self) -> int:
-        """Completions that may go on side by side."""
-        ...
+    max_sequences: int  # completions that may go on side by side
 
     @property
     def pool_tokens(self) -> int:
@@ -34,8 +31,8 @@ class ServedEngine(LoadedEngine, Protocol):
         """Memory of the cached prompts."""
         ...
 
-    def run(self, scheduler: Scheduler, /) -> None:
-        """Run what the scheduler admits until it admits nothing any more."""
+    def run(self, admit: Callable[[], Sequence[Any]], /) -> None:
+        """Run what is admitted until nothing is any more."""
         ...
 
     def sequence(

@@ -212,7 +212,7 @@ class CompletionService:
         _log.info("%s is loaded", self.engine.info.model)
         self.scheduler.max_sequences = self.engine.max_sequences
         try:
-            self.engine.run(self.scheduler)
+            self.engine.run(self.scheduler.admit)
         except Exception as error:  # noqa: BLE001 - who asks would wait for ever
             _log.exception("the engine's loop broke")
             self._fail(Problem("internal_error", f"the engine broke: {error}"))

@@ -97,7 +97,7 @@ def run_together(engine, requests, *, cancelled_after=None):
     jobs = [job(number, one) for number, one in enumerate(requests)]
     for one in jobs:
         scheduler.submit(one)
-    engine.run(scheduler)
+    engine.run(scheduler.admit)
     return [results[number] for number in range(len(requests))]
 
 

@@ -84,7 +84,7 @@ def test_files_that_are_closed_while_a_prompt_is_read_are_gone_when_it_is_comple
 ):
     engine = loaded(tmp_path_factory)
     sequence = engine.sequence(ASKED, on_chunk=lambda _: None, is_cancelled=lambda: False)
-    engine.run(ClosingOnceRead(engine, sequence))
+    engine.run(ClosingOnceRead(engine, sequence).admit)
     assert sequence.result().stats.tokens
     (state,) = engine._draft_states._states
     context = engine._model.tokenizer.encode(SHARED)[:16]

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from engine.scheduler import Alone, Dropped, Job, Scheduler
+from engine.scheduler import Dropped, Job, Scheduler
 
 
 class Walker:
@@ -253,10 +253,3 @@ def test_a_job_that_begins_nothing_is_over():
     scheduler.run_between(scheduler.stop)
     assert list(scheduler.admit()) == []
     assert scheduler.num_running == 0
-
-
-def test_one_alone_is_admitted_until_it_is_done():
-    walker = Walker(iter([None, None]))
-    batches: list[int] = []
-    run(Alone(walker), batches)
-    assert batches == [1, 1, 1]

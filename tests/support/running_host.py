@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,7 +29,6 @@ from engine.host.protocol import (
 from engine.host.server import HostOptions, HostServer
 from engine.host.service import CompletionService
 from engine.request import ClosedBuffers
-from engine.scheduler import Scheduler
 from tests.support.fake_engine import INFO
 
 
@@ -51,8 +50,8 @@ class HeldEngine:
 
     max_sequences = 1
 
-    def run(self, scheduler: Scheduler) -> None:
-        while running := scheduler.admit():
+    def run(self, admit: Callable[[], Sequence[Any]]) -> None:
+        while running := admit():
             for one in running:
                 one.advance()
 
@@ -60,7 +59,7 @@ class HeldEngine:
         self, request: CompletionRequest, *, on_chunk, is_cancelled, on_end, is_prefill
     ) -> "Told":
         if is_prefill:
-            return Told(self.prefilling(request, cancelled=is_cancelled), on_end)
+            return Told(self.prefilling(request), on_end)
         return Told(self.completing(request, on_chunk=on_chunk, cancelled=is_cancelled), on_end)
 
     def completing(
@@ -92,9 +91,7 @@ class HeldEngine:
         )
         return CompletionResult(said, (1, 2, 3), reason, stats)
 
-    def prefilling(
-        self, request: CompletionRequest, *, cancelled: Callable[[], bool]
-    ) -> Generator[None, None, CompletionResult]:
+    def prefilling(self, request: CompletionRequest) -> Generator[None, None, CompletionResult]:
         self.requests.append(request)
         yield
         stats = CompletionStats(0, 0, 0, 100, 90, 5.0, 0.0, {})

@@ -8,11 +8,10 @@ import torch
 from engine.config import Sampling
 from engine.decoder import Decoder
 from engine.drafting.drafter import Drafter, VerifiedStep
-from engine.engine import run
+from engine.engine import alone, run
 from engine.model.causal_lm import CausalModel, StepInput, prefill, run_step
 from engine.model.constraint import UNCONSTRAINED, Constraint
 from engine.model.token_tree import TokenTree
-from engine.scheduler import Alone
 
 
 def logits_of(model: CausalModel, slot: Any, tree: TokenTree) -> torch.Tensor:
@@ -66,5 +65,5 @@ def decoded(model: CausalModel, decoder: Decoder) -> list[VerifiedStep]:
         return on_step(step)
 
     decoder.on_step = noted
-    run(model, Alone(decoder))
+    run(model, alone(decoder))
     return steps

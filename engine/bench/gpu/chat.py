@@ -16,7 +16,7 @@ from engine.drafting.lookahead import LearnedState, LookaheadDrafter
 from engine.drafting.pool import NgramPool
 from engine.drafting.recycler import Recycler
 from engine.drafting.tree import Source
-from engine.engine import run
+from engine.engine import alone, run
 from engine.errors import UnsupportedModelError
 from engine.learning import Learning
 from engine.model.causal_lm import CacheSlot, prefill
@@ -25,7 +25,6 @@ from engine.model.loading.loaded_model import LoadedModel
 from engine.model.token_tree import MAX_ROWS
 from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress, counted
-from engine.scheduler import Alone
 
 LOOKAHEADS = ("off", "auto", "8,8,8", "15,15,15")
 _POOL_TOKENS = 1 << 18
@@ -135,7 +134,7 @@ class _Speaker:
                 on_step=self._ends,
             )
             self._num_steps, began = 0, time.perf_counter()
-            run(self._model, Alone(decoder))
+            run(self._model, alone(decoder))
             took = 1000 * (time.perf_counter() - began)
         return _Answer(self._cut(decoder.written_ids[:max_tokens]), self._num_steps, took)
 
