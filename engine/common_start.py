@@ -1,9 +1,9 @@
-"""How far two texts, or two lists of lines, begin and end alike."""
+"""How far two texts, or two lists, begin and end alike."""
 
 from collections.abc import Sequence
 
 
-def common_start(one: Sequence[str], other: Sequence[str]) -> int:
+def common_start(one: Sequence[object], other: Sequence[object]) -> int:
     """How many items they begin with alike: by halving, as comparing slices is fast."""
     low, high = 0, min(len(one), len(other))
     while low < high:
@@ -15,7 +15,7 @@ def common_start(one: Sequence[str], other: Sequence[str]) -> int:
     return low
 
 
-def common_end(one: Sequence[str], other: Sequence[str]) -> int:
+def common_end(one: Sequence[object], other: Sequence[object]) -> int:
     """How many items they end with alike."""
     low, high = 0, min(len(one), len(other))
     while low < high:

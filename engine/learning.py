@@ -1,12 +1,11 @@
 """What the engine learns on one machine with one model, and keeps for its next start."""
 
-import json
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+import msgspec
 import numpy as np
 
 from engine.atomic_write import atomic_write
@@ -59,8 +58,7 @@ class Learning:
             self.tables.save(self.tables_file)
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
+class Probe(msgspec.Struct, frozen=True):
     """What a one-row and a wider step took behind a short context: how fast the machine was."""
 
     one_ms: float
@@ -80,34 +78,30 @@ class Probe:
         """What both allow: noise only ever adds."""
         return Probe(min(self.one_ms, other.one_ms), min(self.many_ms, other.many_ms))
 
-    def is_outdated_by(self, now: "Probe", agreement: float = _AGREEMENT) -> bool:
+
+class SweptCosts(Probe, frozen=True):
+    """What steps took, by their rows, on a machine as fast as the probe says."""
+
+    costs: dict[int, float]
+    num_sweeps: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        StepCost(self.costs)  # checks them
+
+    def is_outdated_by(self, now: Probe) -> bool:
         """Tell whether steps are to be swept again: they got faster, or their relation changed.
 
         Not while they are slower than they were: what is known is then better than what could be
-        measured beside other work.
+        measured beside other work. After each sweep more has to change before the next one: a
+        machine that is never at leisure would be swept at each start.
         """
+        agreement = _AGREEMENT**self.num_sweeps
         if now.one_ms > self.one_ms * agreement:
             return False
         change = (now.many_ms / now.one_ms) / (self.many_ms / self.one_ms)
         is_faster = now.one_ms * agreement < self.one_ms
         return is_faster or not 1 / agreement <= change <= agreement
-
-
-@dataclass(frozen=True, slots=True)
-class SweptCosts:
-    """What steps took, by their rows, on a machine as fast as the probe says.
-
-    After each sweep more has to change before the next one: a machine that is never at leisure
-    would be swept at each start.
-    """
-
-    probe: Probe
-    costs: Mapping[int, float]
-    num_sweeps: int = 1
-
-    def is_outdated_by(self, now: Probe) -> bool:
-        """Tell whether a sweep is worth its time."""
-        return self.probe.is_outdated_by(now, _AGREEMENT**self.num_sweeps)
 
 
 def _up_to_date(known: SweptCosts | None, model: CausalModel, progress: Progress) -> SweptCosts:
@@ -118,7 +112,7 @@ def _up_to_date(known: SweptCosts | None, model: CausalModel, progress: Progress
     if known is not None and not known.is_outdated_by(probe):
         return known
     num_sweeps = 1 if known is None else known.num_sweeps + 1
-    return SweptCosts(probe, _sweep(model, progress), num_sweeps)
+    return SweptCosts(probe.one_ms, probe.many_ms, _sweep(model, progress), num_sweeps)
 
 
 class _StepTimer:
@@ -138,7 +132,7 @@ class _StepTimer:
         return run_step(self._model, step).ms
 
 
-def _sweep(model: CausalModel, progress: Progress) -> Mapping[int, float]:
+def _sweep(model: CausalModel, progress: Progress) -> dict[int, float]:
     counts = model.row_buckets or ROW_COUNTS
     with shown(progress, "timing this machine's decoding steps", SWEEP_ROUNDS * len(counts)):
         timer = _StepTimer(model, _SWEPT_CONTEXT)
@@ -152,17 +146,12 @@ def _sweep(model: CausalModel, progress: Progress) -> Mapping[int, float]:
 
 def _read_costs(path: Path) -> SweptCosts | None:
     try:
-        held = json.loads(path.read_text("utf-8"))
-        costs = {int(rows): float(ms) for rows, ms in held["costs"].items()}
-        StepCost(costs)  # checks them
-        probe = Probe(float(held["one_ms"]), float(held["many_ms"]))
-        return SweptCosts(probe, costs, max(1, int(held.get("num_sweeps", 1))))
-    except (OSError, ValueError, AttributeError, TypeError, KeyError):
+        return msgspec.json.decode(path.read_bytes(), type=SweptCosts)
+    except (OSError, msgspec.MsgspecError):
         return None
 
 
 def _write_costs(path: Path, swept: SweptCosts) -> None:
     """Nothing but time is lost where the disk is full or read-only."""
     with suppress(OSError), atomic_write(path) as file:
-        held = asdict(swept.probe) | {"costs": swept.costs, "num_sweeps": swept.num_sweeps}
-        file.write(json.dumps(held).encode())
+        file.write(msgspec.json.encode(swept))

@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
+from engine.common_start import common_start
 from engine.errors import NoSpaceError
 from engine.model.causal_lm import CacheSlot, CausalModel
 from engine.model.token_tree import MAX_ROWS
@@ -105,7 +106,7 @@ class PromptCache:
         prompt.
         """
         try:
-            entry, kept = self._begin(key, token_ids, len(token_ids) + room)
+            entry, kept = self._begin(key, list(token_ids), len(token_ids) + room)
         except NoSpaceError:
             if not any(entry.is_leased for entry in self._entries.values()):
                 raise
@@ -113,27 +114,27 @@ class PromptCache:
         entry.is_leased, entry.neighbours = True, frozenset(neighbours)
         return CacheLease(token_ids, kept, entry)
 
-    def _begin(self, key: str, token_ids: Sequence[int], capacity: int) -> tuple[_Entry, int]:
+    def _begin(self, key: str, token_ids: list[int], capacity: int) -> tuple[_Entry, int]:
         """Bring the longest beginning that is held into the key's slot."""
         entry = self._fitting(key, capacity) or self._made(capacity, self._longest(token_ids))
         source = self._entries.get(self._longest(token_ids))
-        kept = 0 if source is None else _common_prefix(source.held, token_ids)
-        own = _common_prefix(entry.held, token_ids)
+        kept = 0 if source is None else common_start(source.held, token_ids)
+        own = common_start(entry.held, token_ids)
         entry.held = []  # not what a copy that fails may have written over
         if source is not None and kept > own:
             entry.slot.copy_from(source.slot, kept)
         else:
             kept = own
             entry.slot.truncate(kept)
-        entry.held = list(token_ids[:kept])
+        entry.held = token_ids[:kept]
         self._place(key, entry)
         return entry, kept
 
-    def _longest(self, token_ids: Sequence[int]) -> str:
+    def _longest(self, token_ids: list[int]) -> str:
         """The key of the slot that holds most of a beginning of `token_ids`."""
         return max(
             self._entries,
-            key=lambda key: _common_prefix(self._entries[key].held, token_ids),
+            key=lambda key: common_start(self._entries[key].held, token_ids),
             default="",
         )
 
@@ -167,10 +168,3 @@ class PromptCache:
                 break
             if other != key and not self._entries[other].is_leased:
                 del self._entries[other]
-
-
-def _common_prefix(held: Sequence[int], wanted: Sequence[int]) -> int:
-    for index, (one, other) in enumerate(zip(held, wanted, strict=False)):
-        if one != other:
-            return index
-    return min(len(held), len(wanted))

@@ -36,15 +36,13 @@ class Draft(NamedTuple):
     cells: np.ndarray  # int32, cell of the source's acceptance table, for learning
 
 
-EMPTY_DRAFT = Draft(
-    np.empty(0, np.int32),
-    np.empty(0, np.int32),
-    np.empty(0, np.float64),
-    np.empty(0, np.uint8),
-    np.empty(0, np.int32),
-)
+def _blank(nodes: int) -> Draft:
+    """Columns to be filled."""
+    dtypes = (np.int32, np.int32, np.float64, np.uint8, np.int32)
+    return Draft(*(np.empty(nodes, dtype) for dtype in dtypes))
 
 
+EMPTY_DRAFT = _blank(0)
 _FULL = -2  # the place of a node that found no room
 _NONE = -1
 
@@ -59,13 +57,7 @@ class DraftTree:
         """Hold at most `limit` nodes; what is added beyond is ignored, with all below it."""
         self._limit = limit
         self._num_nodes = 0
-        self._nodes = Draft(
-            np.empty(limit, np.int32),
-            np.empty(limit, np.int32),
-            np.empty(limit, np.float64),
-            np.empty(limit, np.uint8),
-            np.empty(limit, np.int32),
-        )
+        self._nodes = _blank(limit)
         # Of the root, which comes first, and of each node: the newest child; of each node the
         # child of the same parent that came before it.
         self._newest = np.full(limit + 1, _NONE, np.int32)

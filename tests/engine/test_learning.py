@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from engine import learning
-from engine.learning import Learning, Probe
+from engine.learning import Learning, Probe, SweptCosts
 from engine.progress import NoProgress
 from tests.support.own_qwen2 import own_qwen2
 from tests.support.tiny_models import tiny_model
@@ -64,7 +64,7 @@ def test_steps_are_timed_again_once_the_machine_is_less_busy(tmp_path, model):
     ],
 )
 def test_costs_are_outdated_by_a_faster_machine_or_another_relation(now, is_outdated):
-    assert Probe(20.0, 30.0).is_outdated_by(now) == is_outdated
+    assert SweptCosts(20.0, 30.0, {1: 20.0}).is_outdated_by(now) == is_outdated
 
 
 class Machine:
