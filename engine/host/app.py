@@ -3,7 +3,8 @@
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
 from importlib.metadata import version
 from typing import Any, TypeVar
 
@@ -118,13 +119,11 @@ def create_app(service: CompletionService, stop: Callable[[], None] | None) -> L
     )
 
 
-async def _lines(events: AsyncIterator[CompleteEvent]) -> AsyncIterator[bytes]:
+async def _lines(events: AsyncGenerator[CompleteEvent]) -> AsyncIterator[bytes]:
     encode = msgspec.json.Encoder().encode
-    try:
+    async with aclosing(events):
         async for event in events:
             yield encode(event) + b"\n"
-    finally:
-        await events.aclose()  # type: ignore[attr-defined] # it is a generator
 
 
 def _status(service: CompletionService, uptime_s: float, client: str) -> Status:

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Self
 
 import msgspec
 
+from engine.atomic_write import atomic_write
 from engine.errors import ForegramError
 
 MAX_SOCKET_PATH = 103  # bytes; macOS takes 104 with the closing zero, Linux 108
@@ -116,7 +118,8 @@ class RuntimeFolder:
     def kept_port_token(self, address: str, port: int, token: str) -> Iterator[Path]:
         """Keep the token of a port in a file while the block runs; yields that file."""
         path = self._port_token_path(address, port)
-        self._draft(path, token).replace(path)  # over what a killed host left
+        with atomic_write(path) as file:  # over what a killed host left
+            file.write(f"{token}\n".encode())
         try:
             yield path
         finally:
@@ -140,20 +143,13 @@ class RuntimeFolder:
 
     def _secret(self, path: Path) -> str:
         if not path.is_symlink() and not path.exists():
-            draft = self._draft(path, new_secret())
-            # A link is whole from its first moment, and fails where another process was first.
-            with suppress(FileExistsError):
-                path.hardlink_to(draft)
-            draft.unlink()
+            with NamedTemporaryFile(dir=self.path, buffering=0) as draft:
+                draft.write(f"{new_secret()}\n".encode())
+                # A link is whole from its first moment, and fails where another process was first.
+                with suppress(FileExistsError):
+                    path.hardlink_to(draft.name)
         _check_private(path, stat.S_ISREG)
         return path.read_text().strip()
-
-    def _draft(self, path: Path, secret: str) -> Path:
-        draft = self.path / f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}"
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(secret + "\n")
-        return draft
 
     @contextmanager
     def claimed_record(self) -> Iterator[int]:

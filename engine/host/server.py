@@ -67,14 +67,9 @@ class HostOptions:
         self._check_tls()
 
     @property
-    def is_loopback(self) -> bool:
-        """Whether the address is one that no other machine can reach."""
-        return is_loopback(self.address)
-
-    @property
     def is_private(self) -> bool:
         """Whether no other machine can reach the host."""
-        return self.socket is not None or self.is_loopback
+        return self.socket is not None or is_loopback(self.address)
 
     def _check_tls(self) -> None:
         if self.tls_cert is None or self.tls_key is None:
@@ -108,7 +103,7 @@ class HostServer:
         self._on_served: Callable[[], None] | None = on_served
         stop = self.stop if options.is_private else None  # a remote client is one of many
         app: Any = create_app(service, stop)  # its own types are narrower than ASGI's
-        is_local = options.socket is None and options.is_loopback
+        is_local = options.socket is None and options.is_private
         guarded = AuthMiddleware(app, options.token, is_local)
         self._server = _Draining(_config(guarded, options), service.end_runs)
 

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from functools import partial
 
 from engine.errors import DeviceLostError, ForegramError
@@ -137,7 +137,7 @@ class CompletionService:
         if self.engine is not None:  # a model that still loads ends with the process
             await asyncio.to_thread(self._thread.join)
 
-    def complete(self, message: CompleteRequest) -> AsyncIterator[CompleteEvent]:
+    def complete(self, message: CompleteRequest) -> AsyncGenerator[CompleteEvent]:
         """Sync, queue the completion, and return its events; whoever stops to listen cancels it.
 
         Raises NotReadyError, VersionConflictError, InputError and ConfigurationError at once.
@@ -155,7 +155,7 @@ class CompletionService:
         run = Run(engine, self.metrics, make, self._lose, is_prefill)
         return self._events(run, message)
 
-    async def _events(self, run: Run, message: CompleteRequest) -> AsyncIterator[CompleteEvent]:
+    async def _events(self, run: Run, message: CompleteRequest) -> AsyncGenerator[CompleteEvent]:
         job = Job(message.client, message.uri, run.begin, run.dropped, message.is_prefetch)
         self.scheduler.submit(job)
         try:

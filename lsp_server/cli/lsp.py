@@ -18,6 +18,7 @@ from lsp_server.setting_layers import Layer
 from lsp_server.settings import Settings
 from lsp_server.transport.authentication import TOKEN_KEY
 from lsp_server.transport.connections import Connections, serve
+from lsp_server.transport.framing import HEADER_BYTES
 
 
 def serve_editor(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -47,7 +48,7 @@ async def _serve_stdio(server: ForegramServer) -> int:
 
 async def _serve_all(listener: socket.socket, connections: Connections, shown: str = "") -> None:
     """Serve each connection with a server of its own; `shown` is what clients need beside."""
-    await asyncio.start_server(connections.serve, sock=listener, limit=connections.line_limit)
+    await asyncio.start_server(connections.serve, sock=listener, limit=HEADER_BYTES)
     name = listener.getsockname()
     address = name if isinstance(name, str) else f"{name[0]}:{name[1]}"
     note(f"language server on {address}{shown}")

@@ -186,7 +186,7 @@ class HostLink:
             client=self.client_id,
             workspace=self.workspace,
             uri=snapshot.uri,
-            version=syncs.version,
+            version=syncs.versions[snapshot.uri],
             sync=syncs.buffers,
         )
         return client.complete(message, on_accepted=lambda: self._sync.taken(syncs))

@@ -121,20 +121,18 @@ class HostSearch:
 
     async def _attempt(self) -> bool:
         self._wanted.clear()
-        client: HostClient | None = None
         try:
             address = await self._find()
             client = HostClient(address.client(_REQUEST_S), address.endpoint)
-            if await self._becomes_ready(client):
-                client = None  # it is kept
-                return True
+            try:
+                return await self._becomes_ready(client)
+            finally:
+                if client is not self.client:
+                    await client.close()
         except Exception as error:  # noqa: BLE001 - full disks, odd files: all of it may pass
             _LOG.info("no host yet", exc_info=error)
             self._change(LinkReport("unreachable", problem=_problem(error)))
-        finally:
-            if client is not None:
-                await client.close()
-        return False
+            return False
 
     async def _becomes_ready(self, client: HostClient) -> bool:
         """Follow the host while it loads its model."""

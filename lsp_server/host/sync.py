@@ -15,7 +15,6 @@ _MOST_OTHER_CHARS = 500_000  # of a document that is not the one completed
 class Syncs(NamedTuple):
     """Buffers to send, and the versions that the host holds once it has taken them."""
 
-    version: int  # of the document that is completed
     buffers: tuple[BufferSync, ...]
     versions: Mapping[str, int]
 
@@ -47,7 +46,7 @@ class HostSync:
         versions = {one.uri: _host_version(one) for one in sent}
         for uri in versions:
             self._sent.setdefault(uri, None)
-        return Syncs(_host_version(snapshot), tuple(buffers), versions)
+        return Syncs(tuple(buffers), versions)
 
     def taken(self, syncs: Syncs) -> None:
         """The host has acknowledged them: it holds these versions."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pygls.io_ import StdinAsyncReader, run_async
 
 from lsp_server.transport.authentication import Authentication
-from lsp_server.transport.framing import HEADER_BYTES, MessageReader
+from lsp_server.transport.framing import MessageReader
 from lsp_server.transport.protocol import DocumentServer
 
 MAX_FIRST_BYTES = 2**20  # of `initialize`, and of what comes before it
@@ -31,8 +31,6 @@ class ConnectionLimits:
 
 class Connections:
     """A server for each connection. Where there is a token, each client has to send it."""
-
-    line_limit = HEADER_BYTES
 
     def __init__(
         self,

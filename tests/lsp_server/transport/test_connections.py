@@ -9,6 +9,7 @@ import pytest
 from lsp_server.server import create_server
 from lsp_server.setting_layers import Layer
 from lsp_server.transport.connections import MAX_FIRST_BYTES, ConnectionLimits, Connections
+from lsp_server.transport.framing import HEADER_BYTES
 from tests.support.raw_messages import framed, read_message
 
 pytestmark = pytest.mark.asyncio
@@ -31,9 +32,7 @@ async def served(token=TOKEN, **limits):
     connections = Connections(
         partial(create_server, Layer("command line", {})), token, ConnectionLimits(**limits)
     )
-    server = await asyncio.start_server(
-        connections.serve, "127.0.0.1", 0, limit=connections.line_limit
-    )
+    server = await asyncio.start_server(connections.serve, "127.0.0.1", 0, limit=HEADER_BYTES)
     opened = []
 
     async def connect():
