@@ -6,6 +6,8 @@ import torch
 
 from kernels.weight import Weight
 
+_BLOCK = 64  # columns that one sum of squares stands for
+
 
 @dataclass(frozen=True, slots=True)
 class ResidualStream:
@@ -21,6 +23,15 @@ class ResidualStream:
     normed: torch.Tensor
     squares: torch.Tensor
     eps: float
+
+    def write(self, x: torch.Tensor, norm_weight: torch.Tensor) -> None:
+        """Hold x, by the formulas. Of 64 squares neighbours are added, then neighbouring sums."""
+        self.residual.copy_(x)
+        self.normed.copy_(x * norm_weight)
+        sums = torch.nn.functional.pad(x * x, (0, -x.shape[1] % _BLOCK))
+        for _ in range(_BLOCK.bit_length() - 1):
+            sums = sums[:, 0::2] + sums[:, 1::2]
+        self.squares.copy_(sums.T)
 
     def projected(self, weight: Weight) -> torch.Tensor:
         """The next product by its formula, float32 [R, N].

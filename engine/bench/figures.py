@@ -107,8 +107,8 @@ def speed_figures(runs: Sequence[Measured]) -> SpeedFigures:
         tokens_per_step=sum(stats.tokens for stats in on) / max(steps, 1),
         tokens_per_step_p50=percentile([s.tokens_per_step for s in on if s.steps], 50),
         rows_per_step=sum(stats.rows for stats in on) / max(steps, 1),
-        off=_speed([run.off.stats for run in runs]),
-        on=_speed(on),
+        off=speed_of([run.off.stats for run in runs]),
+        on=speed_of(on),
         on_over_off=_on_over_off(runs),
         worst_group=_worst_group(runs),
         accepted_by_source=dict(accepted.most_common()),
@@ -126,7 +126,8 @@ def percentile(values: Iterable[float | None], percent: float) -> float:
     return float(np.percentile(known, percent)) if known else np.nan
 
 
-def _speed(runs: Sequence[CompletionStats] | Sequence[PeerRun]) -> Speed:
+def speed_of(runs: Sequence[CompletionStats] | Sequence[PeerRun]) -> Speed:
+    """Sum up what was decoded."""
     return Speed.of([run.tokens for run in runs], [run.decode_ms for run in runs])
 
 
@@ -137,16 +138,16 @@ def _worst_group(runs: Sequence[Measured]) -> GroupRatio:
 
 
 def _on_over_off(runs: Sequence[Measured]) -> Ratio:
-    on, off = _speed([run.on.stats for run in runs]), _speed([run.off.stats for run in runs])
+    on, off = speed_of([run.on.stats for run in runs]), speed_of([run.off.stats for run in runs])
     return on.over(off)
 
 
 def _peer_figures(runs: Sequence[Measured], name: str) -> PeerFigures:
     """Compare on the items that the peer was asked for."""
     asked = [run for run in runs if name in run.peers]
-    speed = _speed([run.peers[name] for run in asked])
+    speed = speed_of([run.peers[name] for run in asked])
     return PeerFigures(
         speed=speed,
-        on_over_peer=_speed([run.on.stats for run in asked]).over(speed),
-        off_over_peer=_speed([run.off.stats for run in asked]).over(speed),
+        on_over_peer=speed_of([run.on.stats for run in asked]).over(speed),
+        off_over_peer=speed_of([run.off.stats for run in asked]).over(speed),
     )

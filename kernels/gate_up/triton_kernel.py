@@ -4,9 +4,8 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.product.tiles import require_scratch
 from kernels.product.triton_kernel import (
-    arrive,
+    is_last,
     launch,
     product,
     row_factors,
@@ -44,12 +43,8 @@ def gate_up_kernel(
     INPUTS [R, K], SQUARES [blocks, R], OUT [R, N / 2], R = num_rows.
     """
     acc = product(INPUTS, VALUES, SCALES, num_rows, N, K, QUANTIZATION, DEPTH, SPLITS, ROWS, PDL)
-    last = True
-    if SPLITS > 1:
-        last = arrive(acc, PARTIALS, ARRIVED, SPLITS, ROWS)
-    if last:
-        if SPLITS > 1:
-            acc = sum_splits(PARTIALS, ARRIVED, SPLITS, ROWS)
+    if is_last(acc, PARTIALS, ARRIVED, SPLITS, ROWS):
+        acc = sum_splits(acc, PARTIALS, ARRIVED, SPLITS, ROWS)
         factors = row_factors(SQUARES, eps, num_rows, K, ROWS)
         gate, up = split_pairs(scaled(acc, SCALES, N, QUANTIZATION) * factors[None, :], ROWS)
         out = gate / (1.0 + tl.exp(-gate)) * up
@@ -70,8 +65,7 @@ def gate_up(
 ) -> None:
     """y = (normed W^T) / sqrt(sum_b squares_b / H + eps), out_i = silu(y_2i) y_2i+1."""
     rows = stream.normed.shape[0]
-    require_scratch(scratch, weight, rows)
-    grid, constants = launch(weight, rows, programmatic=programmatic)
+    grid, constants = launch(weight, rows, scratch, programmatic=programmatic)
     gate_up_kernel[grid](
         stream.normed,
         weight.values,

@@ -88,7 +88,8 @@ def lm_head(
     programmatic: bool = False,
 ) -> None:
     """score = (normed W^T) / sqrt(sum_b squares_b / H + eps) logit_scale + noise_scale Gumbel."""
-    grid, constants = launch(weight, stream.normed.shape[0], programmatic=programmatic, whole=True)
+    rows = stream.normed.shape[0]
+    grid, constants = launch(weight, rows, None, programmatic=programmatic)
     lm_head_kernel[grid](
         stream.normed,
         weight.values,
@@ -102,7 +103,7 @@ def lm_head(
         best.seconds,
         logits,
         stream.eps,
-        stream.normed.shape[0],
+        rows,
         SAMPLED=noise is not None,
         STORE_LOGITS=logits is not None,
         **constants,

@@ -5,20 +5,25 @@ from typing import Any
 import triton
 import triton.language as tl
 
-from kernels.product.tiles import num_blocks, tile_for
+from kernels.product.tiles import num_blocks, require_scratch, tile_for
+from kernels.scratch import Scratch
 from kernels.weight import Weight
 
 
 def launch(
-    weight: Weight, rows: int, *, programmatic: bool, whole: bool = False
+    weight: Weight, rows: int, scratch: Scratch | None, *, programmatic: bool
 ) -> tuple[tuple[int, int], dict[str, Any]]:
     """Return the grid of a product, and the constants and options of its kernel.
+
+    Without a scratch nothing is split. Raises ValueError where the sums of the splits would not fit.
 
     Without fused multiply and add, whose choice could follow the layout and so the row tile: what
     remains to the compiler is the tensor cores' own arithmetic.
     """
     outputs, inputs = weight.num_outputs, weight.num_inputs
-    tile = tile_for(outputs, inputs, rows, weight.quantization, whole=whole)
+    if scratch is not None:
+        require_scratch(scratch, weight, rows)
+    tile = tile_for(outputs, inputs, rows, weight.quantization, whole=scratch is None)
     constants = {
         "N": outputs,
         "K": inputs,
@@ -137,21 +142,25 @@ def scaled(acc, SCALES, N: tl.constexpr, QUANTIZATION: tl.constexpr):
 
 
 @triton.jit
-def arrive(acc, PARTIALS, ARRIVED, SPLITS: tl.constexpr, ROWS: tl.constexpr):
+def is_last(acc, PARTIALS, ARRIVED, SPLITS: tl.constexpr, ROWS: tl.constexpr):
     """Leave a split's sums, and tell whether all splits of the tile have done so."""
-    tl.store(PARTIALS + _partials_at(tl.program_id(1), SPLITS, ROWS), acc)
-    tl.debug_barrier()  # the sums of every thread come before the counter
-    counter = ARRIVED + tl.program_id(0)
-    return tl.atomic_add(counter, 1, sem="acq_rel", scope="gpu") == SPLITS - 1
+    last = True
+    if SPLITS > 1:
+        tl.store(PARTIALS + _partials_at(tl.program_id(1), SPLITS, ROWS), acc)
+        tl.debug_barrier()  # the sums of every thread come before the counter
+        counter = ARRIVED + tl.program_id(0)
+        last = tl.atomic_add(counter, 1, sem="acq_rel", scope="gpu") == SPLITS - 1
+    return last
 
 
 @triton.jit
-def sum_splits(PARTIALS, ARRIVED, SPLITS: tl.constexpr, ROWS: tl.constexpr):
+def sum_splits(acc, PARTIALS, ARRIVED, SPLITS: tl.constexpr, ROWS: tl.constexpr):
     """Add what the splits of the tile left, in their order, and set its counter back."""
-    acc = tl.zeros([64, ROWS], tl.float32)
-    for split in tl.static_range(SPLITS):
-        acc += tl.load(PARTIALS + _partials_at(split, SPLITS, ROWS), cache_modifier=".cg")
-    tl.store(ARRIVED + tl.program_id(0), 0)
+    if SPLITS > 1:
+        acc = tl.zeros([64, ROWS], tl.float32)
+        for split in tl.static_range(SPLITS):
+            acc += tl.load(PARTIALS + _partials_at(split, SPLITS, ROWS), cache_modifier=".cg")
+        tl.store(ARRIVED + tl.program_id(0), 0)
     return acc
 
 

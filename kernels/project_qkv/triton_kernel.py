@@ -5,9 +5,8 @@ import triton
 import triton.language as tl
 
 from kernels.batch import BatchMetadata
-from kernels.product.tiles import require_scratch
 from kernels.product.triton_kernel import (
-    arrive,
+    is_last,
     launch,
     product,
     row_factors,
@@ -60,12 +59,8 @@ def project_qkv_kernel(
     CACHED_VALUES [KV_HEADS, positions, D]; SEQUENCES, DEPTHS [R]; BASES, LENGTHS, FIRST_ROWS [S].
     """
     acc = product(INPUTS, VALUES, SCALES, num_rows, N, K, QUANTIZATION, DEPTH, SPLITS, ROWS, PDL)
-    last = True
-    if SPLITS > 1:
-        last = arrive(acc, PARTIALS, ARRIVED, SPLITS, ROWS)
-    if last:
-        if SPLITS > 1:
-            acc = sum_splits(PARTIALS, ARRIVED, SPLITS, ROWS)
+    if is_last(acc, PARTIALS, ARRIVED, SPLITS, ROWS):
+        acc = sum_splits(acc, PARTIALS, ARRIVED, SPLITS, ROWS)
         n = tl.program_id(0) * 64 + tl.arange(0, 64)
         row = tl.arange(0, ROWS)
         there = row < num_rows
@@ -145,8 +140,7 @@ def project_qkv(
 ) -> None:
     """y = (normed W^T) / sqrt(sum_b squares_b / H + eps) + bias; rotates q and k, and writes k, v."""
     rows, heads, dim = queries.shape
-    require_scratch(scratch, weight, rows)
-    grid, constants = launch(weight, rows, programmatic=programmatic)
+    grid, constants = launch(weight, rows, scratch, programmatic=programmatic)
     project_qkv_kernel[grid](
         stream.normed,
         weight.values,

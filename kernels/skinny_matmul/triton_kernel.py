@@ -4,9 +4,8 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.product.tiles import require_scratch
 from kernels.product.triton_kernel import (
-    arrive,
+    is_last,
     launch,
     product,
     scaled,
@@ -44,12 +43,8 @@ def skinny_matmul_kernel(
     INPUTS [R, K], RESIDUAL and NORMED [R, N], NORM_WEIGHT [N], SQUARES [blocks, R], R = num_rows.
     """
     acc = product(INPUTS, VALUES, SCALES, num_rows, N, K, QUANTIZATION, DEPTH, SPLITS, ROWS, PDL)
-    last = True
-    if SPLITS > 1:
-        last = arrive(acc, PARTIALS, ARRIVED, SPLITS, ROWS)
-    if last:
-        if SPLITS > 1:
-            acc = sum_splits(PARTIALS, ARRIVED, SPLITS, ROWS)
+    if is_last(acc, PARTIALS, ARRIVED, SPLITS, ROWS):
+        acc = sum_splits(acc, PARTIALS, ARRIVED, SPLITS, ROWS)
         n = tl.program_id(0) * 64 + tl.arange(0, 64)
         row = tl.arange(0, ROWS)
         inside = (n < N)[:, None] & (row < num_rows)[None, :]
@@ -73,8 +68,7 @@ def skinny_matmul(
 ) -> None:
     """x = residual + inputs W^T, normed = x norm_weight, squares_b = sum over block b of x^2."""
     rows = inputs.shape[0]
-    require_scratch(scratch, weight, rows)
-    grid, constants = launch(weight, rows, programmatic=programmatic)
+    grid, constants = launch(weight, rows, scratch, programmatic=programmatic)
     skinny_matmul_kernel[grid](
         inputs,
         weight.values,

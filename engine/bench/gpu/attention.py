@@ -49,7 +49,8 @@ class AttentionCase:
         positions = -(-(context + rows) // 64) * 64
         probe = machine.random(1).element_size()
         self.layer_bytes = 2 * self.kv_heads * (context + rows) * self.dim * probe
-        cache = (machine.copies(self.layer_bytes), self.kv_heads, positions, self.dim)
+        self.layers = machine.copies(self.layer_bytes)
+        cache = (self.layers, self.kv_heads, positions, self.dim)
         self.keys, self.values = machine.random(*cache), machine.random(*cache)
         self.queries = machine.random(rows, self.heads, self.dim)
         self.out = torch.empty_like(self.queries)
@@ -57,11 +58,6 @@ class AttentionCase:
         size = scratch_size(self.batch.num_blocks, self.kv_heads, self.dim)
         self.scratch = Scratch.allocate(*size, machine.device)
         self.attend = operations_for(machine.device).batch_attention
-
-    @property
-    def layers(self) -> int:
-        """Caches that take turns."""
-        return self.keys.shape[0]
 
     def ours(self, layer: int) -> None:
         """Attend over one layer's cache."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.bench.figures import Speed
-from engine.bench.task_sets import FimTask
+from engine.bench.task_sets import FimTask, grouped
 from engine.config import Lookahead, Sampling
 from engine.decoder import Decoder
 from engine.drafting.drafter import Drafter, NoDrafts, VerifiedStep
@@ -72,12 +72,8 @@ def chat_prompts(tokenizer: Tokenizer, tasks: Sequence[FimTask]) -> list[list[in
 
 def _problems(tasks: Sequence[FimTask]) -> list[FimTask]:
     """The task with the shortest prefix of each problem: a signature and what it is to do."""
-    shortest: dict[tuple[str, str], FimTask] = {}
-    for task in tasks:
-        problem = task.language, _HOLE.sub("", task.id)
-        if problem not in shortest or len(task.prefix) < len(shortest[problem].prefix):
-            shortest[problem] = task
-    return list(shortest.values())
+    problems = grouped(tasks, lambda task: f"{task.language} {_HOLE.sub('', task.id)}")
+    return [min(some, key=lambda task: len(task.prefix)) for some in problems.values()]
 
 
 def _question(task: FimTask) -> str:

@@ -49,23 +49,15 @@ def recipe_speeds(results: Mapping[str, Any]) -> Cases[RecipeSpeed]:
     speeds: list[RecipeSpeed] = []
     for one in forced_sets(results):
         for recipe in RECIPES if one.quantization == "bf16" else ():
-            replayed = one.speed(recipe)
-            if replayed is not None and replayed.items:
-                speeds.append(_cut(one, replayed))
-                speeds += _own(one, replayed, recipes) if recipes else []
+            replayed, rows = one.speed(recipe), recipe_rows(recipe)
+            if replayed is None or not replayed.items:
+                continue
+            step_ms = 1000 * replayed.tokens_per_step / replayed.tokens_per_s
+            speeds.append(_speed(one, replayed, CUT, replayed.rows_per_step, step_ms))
+            own = recipes.find(shape=one.shape, rows=rows) if recipes else None
+            if own is not None:
+                speeds.append(_speed(one, replayed, OWN, rows, own.step_ms))
     return Cases(tuple(speeds), (OWN_NOTE,))
-
-
-def _cut(one: ForcedSet, replayed: ForcedSpeed) -> RecipeSpeed:
-    step_ms = 1000 * replayed.tokens_per_step / replayed.tokens_per_s
-    return _speed(one, replayed, CUT, replayed.rows_per_step, step_ms)
-
-
-def _own(one: ForcedSet, replayed: ForcedSpeed, recipes: Cases[RecipeTime]) -> list[RecipeSpeed]:
-    """At most one: none where the step was not timed."""
-    rows = recipe_rows(replayed.lookahead)
-    found = recipes.find(shape=one.shape, rows=rows)
-    return [_speed(one, replayed, OWN, rows, found.step_ms)] if found else []
 
 
 def _speed(

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.bench.figures import Speed
+from engine.bench.figures import speed_of
 from engine.bench.forced import ForcedReplay, forced_replay
 from engine.bench.gpu.cases import Lab
 from engine.bench.gpu.recipes import RECIPES
 from engine.bench.gpu.shapes import Shape, random_model
 from engine.bench.measured import WARM_UP
-from engine.bench.task_sets import ReplayItem
+from engine.bench.task_sets import ReplayItem, grouped
 from engine.config import Lookahead
 from engine.model.byte_trie import ByteTrie
 from engine.model.fim import find_fim_format
@@ -22,7 +22,7 @@ from engine.model.loading.loaded_model import LoadedModel
 from engine.model.tokenizer import Tokenizer
 from engine.options import EngineOptions
 from engine.progress import Progress, shown
-from engine.request import CompletionRequest, CompletionResult
+from engine.request import CompletionRequest, CompletionResult, CompletionStats
 
 LOOKAHEADS = ("auto", *RECIPES)
 _POSITIONS = 16384  # of the cache
@@ -113,9 +113,7 @@ def measure_replays(
 
 def by_kind(items: Sequence[ReplayItem], count: int) -> dict[str, list[ReplayItem]]:
     """Return the first `count` items of each kind."""
-    kinds: dict[str, list[ReplayItem]] = {}
-    for item in items:
-        kinds.setdefault(item.kind, []).append(item)
+    kinds = grouped(items, lambda item: item.kind)
     return {kind: found[:count] for kind, found in kinds.items()}
 
 
@@ -173,40 +171,35 @@ class _Player:
 
 
 def _figures(shape: Shape, kind: str, played: dict[str, list[_Played]]) -> ForcedSet:
-    first = played[LOOKAHEADS[0]]
-    off = [one.off for one in first if one.off is not None]
-    exact = [result.token_ids == one.target for result, one in zip(off, first, strict=True)]
+    pairs = [(one.target, one.off) for one in played[LOOKAHEADS[0]] if one.off is not None]
+    off = [result.stats for _, result in pairs]
     return ForcedSet(
         shape=shape.name,
         quantization=shape.quantization_name,
         kind=kind,
         items=len(off),
-        tokens=sum(one.stats.tokens for one in off),
-        off_exact_items=sum(exact),
-        off_tokens_per_s=_speed(off).tokens_per_second,
+        tokens=sum(one.tokens for one in off),
+        off_exact_items=sum(result.token_ids == target for target, result in pairs),
+        off_tokens_per_s=speed_of(off).tokens_per_second,
         speeds=tuple(_forced_speed(name, played[name], off) for name in LOOKAHEADS),
     )
 
 
 def _forced_speed(
-    lookahead: str, played: Sequence[_Played], off: Sequence[CompletionResult]
+    lookahead: str, played: Sequence[_Played], off: Sequence[CompletionStats]
 ) -> ForcedSpeed:
     """Compare on the items that both had time for."""
     count = min(len(played), len(off))
-    on = [one.on for one in played[:count]]
-    ratio, steps = _speed(on).over(_speed(off[:count])), sum(one.stats.steps for one in on)
+    on = [one.on.stats for one in played[:count]]
+    speed, steps = speed_of(on), sum(one.steps for one in on)
+    ratio = speed.over(speed_of(off[:count]))
     return ForcedSpeed(
         lookahead=lookahead,
         items=count,
         exact_items=sum(one.on.token_ids == one.target for one in played[:count]),
-        tokens_per_s=_speed(on).tokens_per_second,
+        tokens_per_s=speed.tokens_per_second,
         over_off_of_totals=ratio.of_totals,
         over_off_of_medians=ratio.of_medians,
-        tokens_per_step=sum(one.stats.tokens for one in on) / max(steps, 1),
-        rows_per_step=sum(one.stats.rows for one in on) / max(steps, 1),
+        tokens_per_step=sum(one.tokens for one in on) / max(steps, 1),
+        rows_per_step=sum(one.rows for one in on) / max(steps, 1),
     )
-
-
-def _speed(results: Sequence[CompletionResult]) -> Speed:
-    stats = [result.stats for result in results]
-    return Speed.of([one.tokens for one in stats], [one.decode_ms for one in stats])
