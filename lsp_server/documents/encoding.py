@@ -1,5 +1,6 @@
 """Client characters and code points: editors count in the encoding agreed upon, we in code points."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from lsprotocol import types
@@ -22,11 +23,8 @@ def to_code_points(line: str, character: int, encoding: types.PositionEncodingKi
 
     What points inside a character means its start, what points beyond the line its end.
     """
-    if encoding == types.PositionEncodingKind.Utf32 or line.isascii():
-        return min(character, len(line))
-    if encoding == types.PositionEncodingKind.Utf8:
-        return _from_utf8(line, character)
-    return _from_utf16(line, character)
+    ends = range(len(line) + 1)
+    return bisect_right(ends, character, key=lambda n: from_code_points(line, n, encoding)) - 1
 
 
 def from_code_points(line: str, num_points: int, encoding: types.PositionEncodingKind) -> int:
@@ -53,22 +51,3 @@ def to_client_position(
     """A position in `lines` as the client counts."""
     character = from_code_points(lines[position.line], position.character, encoding)
     return types.Position(position.line, character)
-
-
-def _from_utf8(line: str, num_bytes: int) -> int:
-    encoded = line.encode("utf-8", "surrogatepass")
-    end = min(num_bytes, len(encoded))
-    while end < len(encoded) and encoded[end] & 0xC0 == 0x80:
-        end -= 1
-    return len(encoded[:end].decode("utf-8", "surrogatepass"))
-
-
-def _from_utf16(line: str, num_units: int) -> int:
-    encoded = line.encode("utf-16-le", "surrogatepass")
-    end = min(2 * num_units, len(encoded))
-    is_inside_pair = (
-        0 < end < len(encoded)
-        and 0xD8 <= encoded[end - 1] <= 0xDB
-        and 0xDC <= encoded[end + 1] <= 0xDF
-    )
-    return len(encoded[: end - 2 if is_inside_pair else end].decode("utf-16-le", "surrogatepass"))

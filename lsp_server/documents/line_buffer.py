@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, Self
 
 from lsprotocol import types
 
+from engine.common_start import common_end, common_start
 from engine.host.protocol import LineSplice, Position
 from lsp_server.documents.encoding import to_position
 
@@ -130,16 +131,6 @@ def _paired(text: str) -> str:
 
 def _difference(first: int, old: Sequence[str], new: Sequence[str]) -> LineSplice:
     """The smallest splice that turns `old`, whose first line is number `first`, into `new`."""
-    num_same = _num_same(old, new)
-    old, new = old[num_same:], new[num_same:]
-    num_same_after = _num_same(old[::-1], new[::-1])
-    start = first + num_same
-    return LineSplice(
-        start, start + len(old) - num_same_after, tuple(new[: len(new) - num_same_after])
-    )
-
-
-def _num_same(some: Sequence[str], others: Sequence[str]) -> int:
-    """How many lines the two have in common from the start."""
-    pairs = enumerate(zip(some, others, strict=False))
-    return next((n for n, (one, other) in pairs if one != other), min(len(some), len(others)))
+    start = common_start(old, new)
+    tail = common_end(old[start:], new[start:])
+    return LineSplice(first + start, first + len(old) - tail, tuple(new[start : len(new) - tail]))

@@ -6,11 +6,11 @@ to judge makes the verdict unclear, and what is unclear is not sent.
 
 import os
 import stat
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from lsp_server.privacy.globs import GlobList, MatchBudget, MatchBudgetError
 from lsp_server.reasons import Reason
@@ -35,16 +35,15 @@ class _Stamp(NamedTuple):
     inode: int
 
 
-_Stamps = tuple[_Stamp | None, ...]
-_Value = TypeVar("_Value")
+_Stamps = tuple[_Stamp | None, ...]  # of the lists in one folder
 
 
 class IgnoreFiles:
     """Reads the lists of each folder when they are needed, and again when they have changed."""
 
     def __init__(self) -> None:
-        self._read: OrderedDict[Path, tuple[_Stamps, GlobList | None]] = OrderedDict()
-        self._verdicts: OrderedDict[Path, tuple[_Stamps, Reason | None]] = OrderedDict()
+        self._read: dict[Path, tuple[_Stamps, GlobList]] = {}  # the last used is the last
+        self._known = lru_cache(_MAX_VERDICTS)(self._judge)
 
     def verdict(self, root: Path, relative: PurePosixPath) -> Reason | None:
         """Whether lists from `root` down to the file's folder name `relative`."""
@@ -52,32 +51,32 @@ class IgnoreFiles:
         if len(parts) > _MAX_DEPTH:
             return Reason.UNCLEAR_IGNORE_FILE
         folders = [root.joinpath(*parts[:depth]) for depth in range(len(parts))]
-        stamps = tuple(_stamp(folder / name) for folder in folders for name in IGNORE_FILES)
-        known = self._verdicts.get(root / relative)
-        if known is None or known[0] != stamps:
-            known = stamps, self._judge(folders, stamps, parts)
-        _keep(self._verdicts, root / relative, known, _MAX_VERDICTS)
-        return known[1]
+        stamps = [tuple(_stamp(folder / name) for name in IGNORE_FILES) for folder in folders]
+        return self._known(root, parts, tuple(stamps))
 
-    def _judge(self, folders: list[Path], stamps: _Stamps, parts: tuple[str, ...]) -> Reason | None:
-        budget, count = MatchBudget(), len(IGNORE_FILES)
+    def _judge(
+        self, root: Path, parts: tuple[str, ...], stamps: tuple[_Stamps, ...]
+    ) -> Reason | None:
+        budget = MatchBudget()
         try:
             lists = [
-                self._patterns(folder, stamps[count * depth : count * (depth + 1)], budget)
-                for depth, folder in enumerate(folders)
+                self._patterns(root.joinpath(*parts[:depth]), of_folder, budget)
+                for depth, of_folder in enumerate(stamps)
             ]
             return Reason.IGNORED_FILE if is_ignored(lists, parts, budget) else None
         except (MatchBudgetError, UnusableListError):
             return Reason.UNCLEAR_IGNORE_FILE
 
-    def _patterns(self, folder: Path, stamps: _Stamps, budget: MatchBudget) -> GlobList | None:
-        known = self._read.get(folder)
+    def _patterns(self, folder: Path, stamps: _Stamps, budget: MatchBudget) -> GlobList:
+        known = self._read.pop(folder, None)
         if known is None or known[0] != stamps:
             files = zip(IGNORE_FILES, stamps, strict=True)
             texts = [_text(folder / name, at) for name, at in files if at is not None]
             lines = [line for text in texts for line in text.split("\n")]
-            known = stamps, GlobList.of(lines, budget) if texts else None
-        _keep(self._read, folder, known, _MAX_FOLDERS)
+            known = stamps, GlobList.of(lines, budget)
+        self._read[folder] = known
+        if len(self._read) > _MAX_FOLDERS:
+            del self._read[next(iter(self._read))]
         return known[1]
 
 
@@ -103,7 +102,7 @@ class SettingGlobs:
             return self._unclear
 
 
-def is_ignored(lists: Sequence[GlobList | None], parts: Sequence[str], budget: MatchBudget) -> bool:
+def is_ignored(lists: Sequence[GlobList], parts: Sequence[str], budget: MatchBudget) -> bool:
     """Whether lists, one for each folder from the first on, name a file.
 
     In an ignored folder no file can be taken back, so each folder on the way is asked first.
@@ -113,26 +112,15 @@ def is_ignored(lists: Sequence[GlobList | None], parts: Sequence[str], budget: M
 
 
 def _is_named(
-    lists: Sequence[GlobList | None], parts: Sequence[str], count: int, budget: MatchBudget
+    lists: Sequence[GlobList], parts: Sequence[str], count: int, budget: MatchBudget
 ) -> bool:
     """The first `count` parts are ignored: the nearest list that says anything decides."""
     is_folder = count < len(parts)
     for depth in range(min(count, len(lists)) - 1, -1, -1):
-        patterns = lists[depth]
-        if patterns is None:
-            continue
-        decision = patterns.decision(parts[depth:count], budget, is_folder=is_folder)
+        decision = lists[depth].decision(parts[depth:count], budget, is_folder=is_folder)
         if decision is not None:
             return decision
     return False
-
-
-def _keep(table: "OrderedDict[Path, _Value]", key: Path, value: _Value, most: int) -> None:
-    """Note a value as the one that was used last; the one unused for longest makes room."""
-    table[key] = value
-    table.move_to_end(key)
-    if len(table) > most:
-        table.popitem(last=False)
 
 
 def _stamp(file: Path) -> _Stamp | None:
