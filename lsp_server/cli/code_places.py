@@ -1,7 +1,5 @@
 """Cursors in real files, with the text that was cut out behind them."""
 
-import ast
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -12,6 +10,7 @@ from tree_sitter import Node
 
 from engine.host.protocol import Position
 from lsp_server.prompt.grammars import parser_for
+from lsp_server.prompt.parsed_line import parses_as_python
 
 LANGUAGES = {
     ".py": "python",
@@ -89,14 +88,7 @@ def is_broken(text: str, language_id: str) -> bool:
     parser = parser_for(language_id)
     if parser is None or parser.parse(text.encode()).root_node.has_error:
         return True
-    if language_id == "python":
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                ast.parse(text)
-        except (SyntaxError, ValueError):
-            return True
-    return False
+    return language_id == "python" and not parses_as_python(text)
 
 
 def mid_line_places(paths: Iterable[Path], count: int, seed: int) -> list[CodePlace]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Self
 
 from engine.errors import InputError
-from lsp_server.documents.line_buffer import LineEnd
+from lsp_server.documents.line_buffer import LINE_END, LineEnd, most_frequent
 
 MAX_BYTES = 32 * 2**20  # far above any source file; below what would take minutes to tokenise
 _WHERE = re.compile(r"(?P<path>.+?):(?P<line>[0-9]{1,9})(?::(?P<column>[0-9]{1,9}))?:?", re.DOTALL)
@@ -35,7 +35,7 @@ class SourceFile:
             # One letter in an old encoding should cost that letter, not the completion.
             text, is_damaged = content.decode("utf-8-sig", "replace"), True
         plain = text.replace("\r\n", "\n").replace("\r", "\n")
-        return cls(path, plain, _line_end(text), is_damaged)
+        return cls(path, plain, most_frequent(LINE_END.findall(text)), is_damaged)
 
     def with_line_ends(self, text: str) -> str:
         """`text`, which has LF line ends, as it should stand in this file."""
@@ -96,14 +96,3 @@ def _read_bytes(path: Path) -> bytes:
     except (OSError, ValueError) as error:  # ValueError: a name that no system can hold
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise InputError(f"{path} cannot be read: {reason}") from None
-
-
-def _line_end(text: str) -> LineEnd:
-    """The most frequent line end; LF wins ties."""
-    windows = text.count("\r\n")
-    counts: dict[LineEnd, int] = {
-        "\n": text.count("\n") - windows,
-        "\r\n": windows,
-        "\r": text.count("\r") - windows,
-    }
-    return max(counts, key=lambda end: counts[end])

@@ -154,9 +154,9 @@ class Documents:
             return refused
         text, later = changes[starts[-1]].text, changes[starts[-1] + 1 :]
         item = types.TextDocumentItem(refused.uri, refused.language_id, version, text)
-        refusal = self.open(item)
+        self.open(item)
         held = self._held[refused.uri]
-        return self._apply(held, version, later) if isinstance(held, Document) else refusal
+        return self._apply(held, version, later) if isinstance(held, Document) else held
 
     def _refuse(self, uri: str, reason: Reason, language_id: str) -> DocumentRefused:
         self._held[uri] = refused = DocumentRefused(uri, reason, language_id)

@@ -6,7 +6,7 @@ An edit costs the lines that it touches and a `memmove` of the list: far below a
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, Self
 
 from lsprotocol import types
@@ -17,9 +17,9 @@ from lsp_server.documents.encoding import to_position
 
 LineEnd = Literal["\n", "\r\n", "\r"]
 
-_LINE_END = re.compile("(\r\n|\r|\n)")
+LINE_END = re.compile("(\r\n|\r|\n)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_LINE_ENDS: tuple[LineEnd, ...] = ("\n", "\r\n", "\r")  # the first wins ties
+_LINE_ENDS: tuple[LineEnd, ...] = ("\n", "\r\n", "\r")
 _NUM_JUDGED = 100  # lines: what was written last shows what is wanted next
 
 
@@ -53,8 +53,7 @@ class LineBuffer:
     @property
     def line_end(self) -> LineEnd:
         """The most frequent end of the last 100 lines."""
-        counts = Counter(self._ends[-_NUM_JUDGED - 1 : -1])
-        return max(_LINE_ENDS, key=lambda end: counts[end])
+        return most_frequent(self._ends[-_NUM_JUDGED - 1 : -1])
 
     def apply(
         self, where: types.Range | None, new_text: str, encoding: types.PositionEncodingKind
@@ -109,6 +108,12 @@ class _Split(NamedTuple):
     ends: list[str]
 
 
+def most_frequent(ends: Iterable[str]) -> LineEnd:
+    """Which line end there is most of; LF wins ties."""
+    counts = Counter(ends)
+    return max(_LINE_ENDS, key=lambda end: counts[end])
+
+
 def num_utf8_bytes(text: str) -> int:
     """The length of `text` in UTF-8."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
@@ -118,7 +123,7 @@ def _split(text: str) -> _Split:
     if "\r" not in text:  # the usual case, at a tenth of the cost
         lines = text.split("\n")
         return _Split(lines, ["\n"] * (len(lines) - 1) + [""])
-    parts = _LINE_END.split(text)
+    parts = LINE_END.split(text)
     return _Split(parts[::2], [*parts[1::2], ""])
 
 

@@ -26,8 +26,7 @@ class SpliceLog:
     """The latest changes, within bounds; the oldest are forgotten first."""
 
     def __init__(self, version: int) -> None:
-        self._base = version  # before the oldest change that is known
-        self._changes: deque[_Change] = deque()
+        self._changes = deque([_Change(version, ())])  # the first only tells where they begin
         self._num_splices = 0
         self._num_chars = 0
 
@@ -42,13 +41,12 @@ class SpliceLog:
 
     def since(self, version: int) -> tuple[LineSplice, ...] | None:
         """What leads from `version` to now; None if that version is not known (any more)."""
-        if version != self._base and all(change.version != version for change in self._changes):
+        if all(change.version != version for change in self._changes):
             return None
         newer = (change for change in self._changes if change.version > version)
         return tuple(splice for change in newer for splice in change.splices)
 
     def _forget_oldest(self) -> None:
-        oldest = self._changes.popleft()
-        self._base = oldest.version
-        self._num_splices -= oldest.num_splices
-        self._num_chars -= oldest.num_chars
+        self._changes.popleft()
+        self._num_splices -= self._changes[0].num_splices
+        self._num_chars -= self._changes[0].num_chars

@@ -1,20 +1,13 @@
 """Files that are neither completed nor sent: secret ones, and ignored ones."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from lsp_server.privacy.ignore_files import IgnoreFiles, SettingGlobs
 from lsp_server.privacy.secret_files import is_secret_name
 from lsp_server.reasons import Reason
-
-
-class _Root(NamedTuple):
-    """A workspace folder as it is named, and where it really is."""
-
-    named: Path
-    real: Path
 
 
 class _Path(NamedTuple):
@@ -27,8 +20,7 @@ class _Path(NamedTuple):
     @classmethod
     def of(cls, path: Path, roots: list[Path]) -> "_Path":
         """Find the folder."""
-        around = [root for root in roots if path.is_relative_to(root)]
-        root = max(around, key=lambda root: len(root.parts), default=None)
+        root = innermost(path, roots)
         return cls(path, root, path.relative_to(root or path.anchor).as_posix())
 
 
@@ -40,7 +32,7 @@ class HiddenFiles:
     """
 
     def __init__(self, roots: Sequence[Path], *, allowed: Sequence[str] = ()) -> None:
-        self._roots = [_Root(_plain(root), _real(root)) for root in roots]
+        self._named_roots, self._real_roots = [*map(_plain, roots)], [*map(_real, roots)]
         self._allowed = SettingGlobs(allowed, unclear=False)
         self._ignore_files = IgnoreFiles()
 
@@ -55,9 +47,9 @@ class HiddenFiles:
     def _paths(self, path: Path) -> list[_Path]:
         """The file's path as it is named and, where links lead elsewhere, the real one."""
         named, real = _plain(path), _real(path)
-        paths = [_Path.of(named, [root.named for root in self._roots])]
+        paths = [_Path.of(named, self._named_roots)]
         if real != named:
-            paths.append(_Path.of(real, [root.real for root in self._roots]))
+            paths.append(_Path.of(real, self._real_roots))
         return paths
 
     def _judge(self, path: _Path) -> Reason | None:
@@ -68,6 +60,12 @@ class HiddenFiles:
         if path.root is None:
             return None
         return self._ignore_files.verdict(path.root, PurePosixPath(path.inner))
+
+
+def innermost(path: Path, roots: Iterable[Path]) -> Path | None:
+    """The folder nearest to a path of those that hold it, if any does."""
+    around = filter(path.is_relative_to, roots)
+    return max(around, key=lambda root: len(root.parts), default=None)
 
 
 def _plain(path: Path) -> Path:

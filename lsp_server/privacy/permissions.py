@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from lsp_server.documents.document import Snapshot
-from lsp_server.privacy.hidden_files import HiddenFiles
+from lsp_server.privacy.hidden_files import HiddenFiles, innermost
 from lsp_server.privacy.ignore_files import SettingGlobs
 from lsp_server.privacy.secret_texts import SecretLines, SecretText
 from lsp_server.prompt.comments import PROSE
@@ -52,9 +52,7 @@ class Permissions:
         path = _path(uri)
         if path is None:
             return base_name(uri) or uri
-        around = [root for root in self._roots if path.is_relative_to(root)]
-        root = max(around, key=lambda root: len(root.parts), default=path.parent)
-        return path.relative_to(root).as_posix()
+        return path.relative_to(innermost(path, self._roots) or path.parent).as_posix()
 
     def forget(self, uri: str) -> None:
         """A document was closed."""

@@ -70,21 +70,13 @@ def _is_login(found: re.Match[str]) -> bool:
     return not is_made_up and _NO_HOSTS.match(host) is None
 
 
-@dataclass(frozen=True, slots=True)
 class _Kind:
-    what: str
-    words: tuple[str, ...]  # one of which stands in every such secret
-    pattern: re.Pattern[str]
-    holds: Callable[[re.Match[str]], bool]
-
-
-def _kind(
-    what: str,
-    words: str,
-    pattern: str,
-    holds: Callable[[re.Match[str]], bool] = _is_any,
-) -> _Kind:
-    return _Kind(what, tuple(words.split("|")), re.compile(pattern), holds)
+    def __init__(
+        self, what: str, words: str, pattern: str, holds: Callable[[re.Match[str]], bool] = _is_any
+    ) -> None:
+        self.what, self.holds = what, holds
+        self.words = tuple(words.split("|"))  # one of which stands in every such secret
+        self.pattern = re.compile(pattern)
 
 
 def _issued(
@@ -100,16 +92,16 @@ def _issued(
     What stands before is looked at after the prefix, as a search for that is fast.
     """
     name = re.escape(prefix)
-    return _kind(what, prefix, rf"{name}(?<![\w-]{name}){kinds}({body})(?![\w-])", holds)
+    return _Kind(what, prefix, rf"{name}(?<![\w-]{name}){kinds}({body})(?![\w-])", holds)
 
 
 _KINDS = (
-    _kind("a private key", "PRIVATE KEY", "-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"),
-    _kind("a PuTTY key", "PuTTY-User-Key-File-", r"PuTTY-User-Key-File-\d+:"),
-    _kind("an age key", "AGE-SECRET-KEY-", r"AGE-SECRET-KEY-[A-Z0-9-]{50}"),
+    _Kind("a private key", "PRIVATE KEY", "-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"),
+    _Kind("a PuTTY key", "PuTTY-User-Key-File-", r"PuTTY-User-Key-File-\d+:"),
+    _Kind("an age key", "AGE-SECRET-KEY-", r"AGE-SECRET-KEY-[A-Z0-9-]{50}"),
     _issued("an AWS access key", "AKIA", "[A-Z2-7]{16}"),
     _issued("an AWS access key", "ASIA", "[A-Z2-7]{16}"),
-    _kind(
+    _Kind(
         "an AWS secret key",
         "ecret_access_key|SECRET_ACCESS_KEY|ecretAccessKey",
         r"""(?i:secret_?access_?key)["'\s:=]{1,10}([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])""",
@@ -119,7 +111,7 @@ _KINDS = (
     _issued("a GitHub token", "github_pat_", r"\w{40,255}"),
     _issued("a GitLab token", "gl", r"[\w-]{20,255}", kinds="(?:pat|dt|rt)-"),
     _issued("a Slack token", "xox", "[A-Za-z0-9-]{20,255}", kinds="[abeoprs]-"),
-    _kind(
+    _Kind(
         "a Slack webhook",
         "hooks.slack.com/services/",
         r"hooks\.slack\.com/services/(T\w{6,20}/B\w{6,20}/\w{16,})",
@@ -136,15 +128,15 @@ _KINDS = (
     _issued("a Hugging Face token", "hf_", "[A-Za-z0-9]{34}", _is_any),
     _issued("a SendGrid key", "SG.", r"[\w-]{22}\.[\w-]{43}"),
     _issued("a Vault token", "hvs.", r"[\w-]{24,255}", _is_mixed),
-    _kind("an Azure key", "AccountKey=", r"AccountKey=([A-Za-z0-9+/]{80,90}=*)", _is_mixed),
+    _Kind("an Azure key", "AccountKey=", r"AccountKey=([A-Za-z0-9+/]{80,90}=*)", _is_mixed),
     _issued("a web token", "eyJ", r"[\w-]{10,4000}\.eyJ[\w-]{10,4000}\.[\w-]{20,4000}"),
-    _kind(
+    _Kind(
         "a password in an address",
         "://",
         r"""://([^\s/:@"'`<>{}$%()\[\]*,]{1,80}):([^\s/:@"'`<>{}$%()\[\]*,]{1,200})@([\w.\[-]+)""",
         _is_login,
     ),
-    _kind(
+    _Kind(
         "a secret of an environment",
         "SECRET|TOKEN=|PASSWORD=|API_KEY=|APIKEY=",
         r"""(?m)^[ \t]*(?:export )?(?:[A-Z0-9_]{0,60}_)?"""

@@ -44,6 +44,21 @@ def parsed_in_time(
     return None if is_late() else tree
 
 
+def edit_rows(
+    tree: Tree, rows: Sequence[bytes], start: int, end: int, new: Sequence[bytes]
+) -> None:
+    """Tell the tree of `rows` that `new` will replace those from `start` to `end`."""
+    first = sum(map(len, islice(rows, start)))
+    tree.edit(
+        first,
+        first + sum(map(len, rows[start:end])),
+        first + sum(map(len, new)),
+        Point(start, 0),
+        Point(end, 0),
+        Point(start + len(new), 0),
+    )
+
+
 def is_ordinary(parser: Parser, source: bytes, limit_s: float, clock: Callable[[], float]) -> bool:
     """Whether the parser can come to the end of `source` without harm, and likely in time.
 

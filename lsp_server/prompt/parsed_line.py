@@ -10,9 +10,9 @@ from functools import cached_property
 from itertools import islice
 from typing import NamedTuple
 
-from tree_sitter import Node, Parser, Point, Tree
+from tree_sitter import Node, Parser, Tree
 
-from lsp_server.prompt.bounded_parse import parsed_in_time
+from lsp_server.prompt.bounded_parse import edit_rows, parsed_in_time
 
 _MOST_FAULTS = 50  # with so many, the text is broken, and more of them say nothing new
 _PATIENCE_S = 0.05  # of this thread, for one parse
@@ -58,16 +58,8 @@ class ParsedLine:
     def _with(self, new: Sequence[bytes], start: int, end: int) -> "EditedText":
         """The text with `new` in place of the lines `start` to `end`."""
         rows = (*self.rows[:start], *new, *self.rows[end:])
-        first = sum(map(len, self.rows[:start]))
         tree = self.tree.copy()
-        tree.edit(
-            first,
-            first + sum(map(len, self.rows[start:end])),
-            first + sum(map(len, new)),
-            Point(start, 0),
-            Point(end, 0),
-            Point(start + len(new), 0),
-        )
+        edit_rows(tree, self.rows, start, end, new)
         parsed = parsed_in_time(self.parser, rows, tree, _PATIENCE_S, time.thread_time)
         changed = range(start, start + len(new))
         return EditedText(parsed, rows, self.language_id, changed, end - start)
@@ -119,13 +111,7 @@ class EditedText:
         statements = b"".join(self._statements(self.tree))
         if not statements.strip() or len(statements) > _MOST_PYTHON:
             return None
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of escapes that mean nothing
-                ast.parse(statements)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return False
-        return True
+        return parses_as_python(statements)
 
     def _statements(self, tree: Tree) -> Sequence[bytes]:
         """The outermost statements that the new lines belong to, and the one behind them."""
@@ -134,6 +120,17 @@ class EditedText:
         last = bisect_left(nodes, self.new.stop, key=lambda node: node.start_point.row)
         nodes = nodes[first : last + 1]  # the next one shows whether its indentation still fits
         return self.rows[nodes[0].start_point.row : nodes[-1].end_point.row + 1] if nodes else ()
+
+
+def parses_as_python(source: str | bytes) -> bool:
+    """Whether Python's own parser reads it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of escapes that mean nothing
+            ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def _faults(root: Node) -> Iterator[Fault]:

@@ -2,13 +2,12 @@
 
 import time
 from collections.abc import Callable, Sequence
-from itertools import islice
 
 from tree_sitter import Node, Parser, Point, Tree
 
 from engine.host.protocol import LineSplice, Position
 from engine.stopping.lines import indent_of
-from lsp_server.prompt.bounded_parse import is_ordinary, parsed_in_time
+from lsp_server.prompt.bounded_parse import edit_rows, is_ordinary, parsed_in_time
 from lsp_server.prompt.comments import comment_signs
 from lsp_server.prompt.grammars import parser_for
 from lsp_server.prompt.node_types import (
@@ -100,7 +99,9 @@ class DocumentSyntax:
         if self._tree is None or splices is None:
             return self._parse_anew(parser, lines)
         for splice in splices:
-            self._edit(self._tree, splice)
+            new = [_encoded(line) for line in splice.lines]
+            edit_rows(self._tree, self._rows, splice.start, splice.end, new)
+            self._rows[splice.start : splice.end] = new
         if len(self._rows) != len(lines):  # the splices were of another text
             return self._parse_anew(parser, lines)
         return self._parse_again(parser, self._tree) if splices or self._is_behind else self._tree
@@ -134,20 +135,6 @@ class DocumentSyntax:
             return None
         self._tree, self._num_failed = tree, 0
         return tree
-
-    def _edit(self, tree: Tree, splice: LineSplice) -> None:
-        start, end = splice.start, splice.end
-        new = [_encoded(line) for line in splice.lines]
-        start_byte = sum(map(len, islice(self._rows, start)))
-        tree.edit(
-            start_byte,
-            start_byte + sum(map(len, self._rows[start:end])),
-            start_byte + sum(map(len, new)),
-            Point(start, 0),
-            Point(end, 0),
-            Point(start + len(new), 0),
-        )
-        self._rows[start:end] = new
 
     def _inside(self, tree: Tree, lines: Sequence[str], position: Position) -> Place | None:
         """The comment or string that holds the cursor."""
