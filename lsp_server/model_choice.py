@@ -65,9 +65,6 @@ def check_model(model: str | None) -> Check:
     if kind == "path":
         path = path_of(name)
         return _folder(path) if path.is_dir() else _file(path)
-    if kind == "unknown":
-        advice = f"set model to a folder (./{name}), a .gguf file, an alias or a hub id"
-        return Check("model", "failed", f"no model is called {name!r}", advice)
     what = f"{name} is looked up on the Hugging Face hub when the host loads it"
     return Check("model", "warning", what, "`foregram doctor --start` loads it now")
 

@@ -26,6 +26,7 @@ from lsp_server.feedback import (
     read,
 )
 from lsp_server.host.link import READY_S
+from lsp_server.loading_progress import LoadingProgress
 from lsp_server.model_choice import check_name
 from lsp_server.reasons import SILENCING
 from lsp_server.session import Session
@@ -61,7 +62,7 @@ class ForegramServer(DocumentServer):
     def __init__(self, command_line: Layer, authentication: Authentication = OPEN) -> None:
         super().__init__("foregram", version("foregram"), Documents())
         self._authentication = authentication
-        self.status = StatusLine(self)
+        self.status = StatusLine(self, LoadingProgress(self))
         self._is_initialized = False
         self._can_retry = False  # the client knows `foregram/askAgain`
         self._focused = ""  # the URI of the document that the user works in, as far as is known

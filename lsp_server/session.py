@@ -85,7 +85,7 @@ class Session:
             self._wanted_at = boot_s()
         self.settings, self.problems = loaded.settings, loaded.problems
         self._permissions = Permissions(self._roots, self.settings)
-        self._retract()
+        self._begin(self._retract())
 
     async def connect(self) -> None:
         """Go to the host that the settings name, unless it is that one already."""
@@ -106,7 +106,7 @@ class Session:
         self._roots = [Path(path) for path in paths if path]
         self._permissions = Permissions(self._roots, self.settings)
         self.link.workspace = roots[0] if roots else ""
-        self._retract()
+        self._begin(self._retract())
 
     def move(self, *, added: list[str], removed: list[str]) -> None:
         """Workspace folders came and went."""
@@ -118,7 +118,7 @@ class Session:
         waited, reason = self.link.state != "ready", None
         self._retry.began()
         try:
-            answer = self._rejudged(uri, await self.completer.answer(params))
+            answer = await self.completer.answer(params)
             reason = answer.reason
         except asyncio.CancelledError:
             reason = Reason.CANCELLED
@@ -129,15 +129,8 @@ class Session:
             if reason is not None:
                 self.reasons.append(self.explained(uri, reason, params.position.line + 1))
             if reason in HIDING and self.link.knows(uri):
-                self._retract()
+                self._begin(self._retract())
         return answer
-
-    def _rejudged(self, uri: str, answer: Answer) -> Answer:
-        """A document that became hidden while its request waited was not sent: that is the reason."""
-        snapshot = self.documents.snapshot(uri)
-        if answer.reason is not Reason.HOST_FAILED or not isinstance(snapshot, Snapshot):
-            return answer
-        return Answer(reason=self._permissions.refusal(snapshot) or answer.reason)
 
     def changed(self, uri: str, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
         """A document was edited. A new line moves the prompt, so that is prefilled already."""
@@ -159,16 +152,12 @@ class Session:
         self._pauses.pop(uri, None)
         self.completer.host.catch_up(uri)
         self._begin(self._send_ahead(uri))
-        self._retract()
+        self._begin(self._retract())
 
-    def _retract(self) -> None:
+    async def _retract(self) -> None:
         """Have the host close documents that it may not hold any more."""
-
-        async def retract() -> None:
-            for uri in await self.link.retract():
-                self.completer.forget(uri)
-
-        self._begin(retract())
+        for uri in await self.link.retract():
+            self.completer.forget(uri)
 
     def _begin(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.ensure_future(work)

@@ -60,7 +60,7 @@ class StatusLine:
     """Notifies a client of each change. `knows_status`: it reads Copilot's messages."""
 
     server: DocumentServer
-    progress: LoadingProgress = field(init=False)
+    progress: LoadingProgress
     knows_status: bool = False
     _is_enabled: bool = True
     _is_remote: bool = False
@@ -71,9 +71,6 @@ class StatusLine:
     _sent: dict[str, Any] | None = None
     _logged: dict[bool, str] = field(default_factory=lambda: {False: _SEARCHING})
     _num_working: int = 0
-
-    def __post_init__(self) -> None:
-        self.progress = LoadingProgress(self.server)
 
     def watch(self, report: LinkReport) -> None:
         """The host is in this state."""

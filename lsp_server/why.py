@@ -4,7 +4,6 @@ import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Self
 
 import msgspec
 
@@ -25,11 +24,6 @@ class LastPrompt(msgspec.Struct, frozen=True):
     uri: str
     file: str
     sentence: str
-
-    @classmethod
-    def of(cls, uri: str, done: Done) -> Self:
-        """The prompt of a completion that has just ended."""
-        return cls(time.time(), uri, shown_name(uri), prompt_sentence(done))
 
 
 def prompt_sentence(done: Done) -> str:
@@ -53,9 +47,9 @@ def write_reasons(runtime_folder: Path, client_id: str, answers: Collection[Empt
 
 
 def write_last_prompt(runtime_folder: Path, client_id: str, uri: str, done: Done) -> None:
-    """Keep what a server's last prompt was made of."""
-    content = msgspec.json.encode(LastPrompt.of(uri, done))
-    _write(runtime_folder, f"{client_id}.prompt", content)
+    """Keep what a server's last prompt, of a completion that has just ended, was made of."""
+    prompt = LastPrompt(time.time(), uri, shown_name(uri), prompt_sentence(done))
+    _write(runtime_folder, f"{client_id}.prompt", msgspec.json.encode(prompt))
 
 
 def read_reasons(runtime_folder: Path) -> list[EmptyAnswer]:

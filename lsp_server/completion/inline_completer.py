@@ -67,6 +67,8 @@ class InlineCompleter:
             reason = await self._complete(anchor)
         found = self._cache.remainders(anchor)
         if not found:
+            if reason is Reason.HOST_FAILED:  # it is not sent if it became hidden meanwhile
+                reason = self._permissions().refusal(anchor.document) or reason
             return Answer(reason=reason or Reason.MODEL_SAID_NOTHING)
         if self._settings().speculate and silence is None:
             # `call_later`, not `call_soon`: the answer goes out first.
@@ -138,8 +140,7 @@ class InlineCompleter:
     async def _candidates(self, anchor: Anchor, settings: Settings) -> Reason | None:
         """Ask for several completions while that is quick; some turn out to be equal."""
         began = time.monotonic()
-        first = Sampled(settings.temperature, settings.seed)
-        reason = await self._begin(anchor, first)
+        reason = await self._begin(anchor)
         best = self._cache.remainders(anchor)[:1]
         for number in range(1, 2 * settings.num_candidates - 1):
             count = len(self._cache.remainders(anchor))

@@ -8,6 +8,7 @@ from lsp_server.documents.documents import Documents
 from lsp_server.editor_commands import why, why_here
 from lsp_server.feedback import WhyParams, read
 from lsp_server.host.failures import boot_s
+from lsp_server.loading_progress import LoadingProgress
 from lsp_server.reasons import Reason
 from lsp_server.session import Session
 from lsp_server.setting_layers import Layer
@@ -77,7 +78,7 @@ async def test_the_answers_of_a_file_are_not_those_of_its_namesake(asked):
 
     def lines(uri):
         about = read({"textDocument": {"uri": uri}}, WhyParams)
-        told = why_here(session, StatusLine(server), about)
+        told = why_here(session, StatusLine(server, LoadingProgress(server)), about)
         assert told["now"]["reason"] == "unknown_document"
         return [answer["line"] for answer in told["answers"]]
 
