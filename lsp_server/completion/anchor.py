@@ -58,14 +58,18 @@ class Anchor:
             return None
         if new[:row] != old[:row] or new[below:] != old[row + 1 :]:
             return None
-        written = "\n".join((*new[row : below - 1], later.snapshot.prefix_of_line(later.position)))
-        before = self.snapshot.prefix_of_line(self.position)
-        if not written.startswith(before):
+        typed = typed_since(new, row, self.snapshot.prefix_of_line(self.position), later.position)
+        if typed is None:
             return None
-        typed = written[len(before) :]
         old_rest = self.snapshot.rest_of_line(self.position)
         rest = later.snapshot.rest_of_line(later.position)
         return typed if rest in (old_rest, balance(typed).closers + old_rest) else None
+
+
+def typed_since(lines: tuple[str, ...], row: int, before: str, position: Position) -> str | None:
+    """What was typed behind `before` in the line `row`, up to `position`; None if that has changed."""
+    written = "\n".join((*lines[row : position.line], lines[position.line][: position.character]))
+    return written[len(before) :] if written.startswith(before) else None
 
 
 def _selected(

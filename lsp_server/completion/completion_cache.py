@@ -8,7 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 from engine.host.protocol import Position
-from lsp_server.completion.anchor import Anchor
+from lsp_server.completion.anchor import Anchor, typed_since
 from lsp_server.prompt.brackets import balance
 
 
@@ -62,13 +62,10 @@ class _Entry:
 
     def _typed(self, lines: tuple[str, ...], position: Position) -> str | None:
         """What has been typed since, if it is the text's beginning; its lines are few."""
-        before = lines[position.line][: position.character]
         if position.line - self.line > self.text.count("\n"):
             return None
-        whole = "\n".join((*lines[self.line : position.line], before))
-        typed = whole[len(self.before) :]
-        is_typed = whole.startswith(self.before) and self.text.startswith(typed)
-        return typed if is_typed else None
+        typed = typed_since(lines, self.line, self.before, position)
+        return typed if typed is not None and self.text.startswith(typed) else None
 
     def _replaced(self, typed: str, now: _Text, position: Position) -> int | None:
         """Characters behind the cursor that the rest replaces; None if what follows has changed.

@@ -13,8 +13,6 @@ _MOST_HEAD = 20_000  # characters before the cursor in which something may be op
 class LineJudge:
     """Judges by the cursor's line alone: for languages without a grammar."""
 
-    knows_language = False
-
     def __init__(self, context: CursorContext) -> None:
         self._context, self._signs = context, context.comment_signs
         self._before, self._rest = context.before[-LONGEST_SIDE:], context.rest[:LONGEST_SIDE]

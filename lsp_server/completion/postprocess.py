@@ -15,7 +15,7 @@ from lsp_server.completion.overlap import (
     without_next,
     without_surplus,
 )
-from lsp_server.completion.syntax_judge import Judge
+from lsp_server.completion.syntax_judge import Judge, SyntaxJudge
 from lsp_server.completion.trimming import in_scope, plain, without_repetition
 from lsp_server.reasons import Reason
 
@@ -96,7 +96,7 @@ def _unbroken(made: Processed, context: CursorContext, judge: Judge) -> Processe
         return made
     if judge.accepts(made.text, made.replaced_chars_after_cursor):
         return made
-    by_tokens = judge.knows_language or bool(context.rest.strip())
+    by_tokens = isinstance(judge, SyntaxJudge) or bool(context.rest.strip())
     for text in _beginnings(made.text, by_tokens=by_tokens):
         for replaced in _replacements(text, context):
             if judge.accepts(text, replaced):

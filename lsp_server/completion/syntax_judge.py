@@ -40,8 +40,6 @@ class SyntaxJudge:
     lines where a completion is taken as accepted.
     """
 
-    knows_language = True
-
     def __init__(
         self,
         line: ParsedLine,
