@@ -2,45 +2,29 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 
 
-class Progress(Protocol):
-    """Is told of one task after the other. Amounts are bytes."""
+class Progress:
+    """Is told of one task after the other, and shows nothing. Amounts are bytes."""
 
     def begin(self, task: str, total: int) -> None:
         """Start a task, named for the user as in `converting the model`; `total` 0 is unknown."""
-        ...
 
     def advance(self, amount: int) -> None:
         """Count `amount` more of the task as done."""
-        ...
 
     def end(self) -> None:
         """Finish the task, done or failed."""
-        ...
 
     def tell(self, sentence: str) -> None:
         """Leave a sentence that stays when no task is shown any more."""
-        ...
 
 
-class NoProgress:
-    """Shows nothing."""
-
-    def begin(self, task: str, total: int) -> None:
-        """Ignore the task."""
-
-    def advance(self, amount: int) -> None:
-        """Ignore the amount."""
-
-    def end(self) -> None:
-        """Ignore the end."""
-
-    def tell(self, sentence: str) -> None:
-        """Ignore the sentence."""
+class NoProgress(Progress):
+    """For who has nobody to show it to."""
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -49,31 +48,19 @@ class VerifiedStep:
         return self.output.margins_of(self.output.path)
 
 
-class Drafter(Protocol):
-    """Guesses what follows. It may be wrong, never harmful."""
-
-    def draft(self, context: Sequence[int], constraint: Constraint, depth: int) -> Draft:
-        """Draft at most `depth` tokens deep below the end of `context`, all within `constraint`."""
-        ...
-
-    def update(self, step: VerifiedStep) -> None:
-        """Take what the next draft needs from a step. Called once for each."""
-        ...
-
-    def calibrate(self, step: VerifiedStep) -> None:
-        """Take the rest, while the next step is under way. Called once for each, after `update`."""
-        ...
-
-
-class NoDrafts:
-    """Plain decoding."""
+class Drafter:
+    """Guesses what follows: nothing, unless it knows better. It may be wrong, never harmful."""
 
     def draft(self, context: Sequence[int], constraint: Constraint, depth: int) -> Draft:  # noqa: ARG002 - it looks at nothing
-        """Draft nothing."""
+        """Draft at most `depth` tokens deep below the end of `context`, all within `constraint`."""
         return EMPTY_DRAFT
 
     def update(self, step: VerifiedStep) -> None:
-        """Take nothing."""
+        """Take what the next draft needs from a step. Called once for each."""
 
     def calibrate(self, step: VerifiedStep) -> None:
-        """Take nothing."""
+        """Take the rest, while the next step is under way. Called once for each, after `update`."""
+
+
+class NoDrafts(Drafter):
+    """Plain decoding."""

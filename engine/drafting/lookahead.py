@@ -8,7 +8,7 @@ import numpy as np
 from engine.config import Lookahead
 from engine.drafting.acceptance import AcceptanceTables
 from engine.drafting.budget import Budget
-from engine.drafting.drafter import VerifiedStep
+from engine.drafting.drafter import Drafter, VerifiedStep
 from engine.drafting.pool import NgramPool
 from engine.drafting.recycler import Recycler
 from engine.drafting.tree import EMPTY_DRAFT, Draft, DraftTree, Source
@@ -33,7 +33,7 @@ class LearnedState:
     budget: Budget
 
 
-class LookaheadDrafter:
+class LookaheadDrafter(Drafter):
     """Drafts for one completion from all that the engine knows.
 
     The newest document of the pool ends where the completion begins; what is written follows it
@@ -135,32 +135,25 @@ def prune(draft: Draft, limits: Limits) -> Draft:
     """Keep `limits.branches` children of the root, and below them `limits.depth` tokens."""
     if len(draft.tokens) <= min(limits.branches, limits.depth):
         return draft
-    depths = np.zeros(len(draft.tokens), np.int32)
     kept = np.zeros(len(draft.tokens), bool)
     branches = 0
     for node, parent in enumerate(draft.parents):
-        if parent < 0:
-            depths[node] = 1
-            branches += 1
-            kept[node] = branches <= limits.branches
-        else:
-            depths[node] = depths[parent] + 1
-            kept[node] = kept[parent]
-    return cut(select(draft, kept & (depths <= limits.depth)), limits.nodes)
+        branches += parent < 0
+        kept[node] = branches <= limits.branches if parent < 0 else kept[parent]
+    return cut(select(draft, kept & (depths_of(draft.parents) < limits.depth)), limits.nodes)
 
 
 def allowed_part(draft: Draft, constraint: Constraint, depth: int) -> Draft:
     """Keep the nodes that the constraint allows, at most `depth` tokens deep."""
+    is_near = depths_of(draft.parents) < depth
     if constraint is UNCONSTRAINED:
-        return select(draft, depths_of(draft.parents) < depth)
+        return select(draft, is_near)
     states: list[Constraint | None] = []
-    depths: list[int] = []
     for token, parent in zip(draft.tokens.tolist(), draft.parents.tolist(), strict=True):
         state = constraint if parent < 0 else states[parent]
-        depths.append(1 if parent < 0 else depths[parent] + 1)
-        fits = state is not None and depths[-1] <= depth and state.allows(token)
-        states.append(state.after(token) if fits and state is not None else None)
-    return select(draft, np.array([state is not None for state in states], bool))
+        states.append(state.after(token) if state is not None and state.allows(token) else None)
+    is_allowed = np.array([state is not None for state in states], bool)
+    return select(draft, is_allowed & is_near)
 
 
 def select(draft: Draft, kept: np.ndarray) -> Draft:

@@ -47,7 +47,7 @@ class NotReadyError(Exception):
         self.problem = problem
 
 
-class _LoadedSoFar:
+class _LoadedSoFar(Progress):
     """The engine's progress, for whoever asks."""
 
     def __init__(self) -> None:

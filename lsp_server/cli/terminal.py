@@ -15,6 +15,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from engine import progress
 from lsp_server.cli.report import CompletionReport, Output
 from lsp_server.cli.source_file import SourceFile
 
@@ -27,7 +28,7 @@ _VISIBLE = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"
 _VISIBLE |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
 
 
-class ProgressBars:
+class ProgressBars(progress.Progress):
     """One bar after the other, on stderr by default; the engine's `Progress`, drawn."""
 
     def __init__(self, console: Console | None = None) -> None:

@@ -67,7 +67,7 @@ def test_costs_are_outdated_by_a_faster_machine_or_another_relation(now, is_outd
     assert SweptCosts(20.0, 30.0, {1: 20.0}).is_outdated_by(now) == is_outdated
 
 
-class Machine:
+class Machine(NoProgress):
     """A machine whose steps take what it says, times the other work on it and a little noise."""
 
     def __init__(self, monkeypatch):
@@ -81,15 +81,6 @@ class Machine:
 
     def begin(self, task, total):
         self.num_sweeps += 1
-
-    def advance(self, amount):
-        pass
-
-    def end(self):
-        pass
-
-    def tell(self, sentence):
-        pass
 
     def start(self, folder):
         return Learning.load(folder, "key", SimpleNamespace(row_buckets=()), self).budget.cost

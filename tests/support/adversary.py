@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.drafting.drafter import VerifiedStep
+from engine.drafting.drafter import Drafter, VerifiedStep
 from engine.drafting.tree import Draft, Source
 from engine.model.constraint import Constraint
 
 
 @dataclass
-class Adversary:
+class Adversary(Drafter):
     """Drafts random trees whose tokens are true with probability `truth`, else wrong.
 
     Wrong tokens are neighbours of the true one, random ones, or the true token of another place.

@@ -29,7 +29,7 @@ _PLENTY = 1 << 50
 
 
 @dataclass
-class _Told:
+class _Told(NoProgress):
     """Progress that remembers."""
 
     tasks: list[str] = field(default_factory=list)
