@@ -31,8 +31,6 @@ class HostRecord(msgspec.Struct, frozen=True, rename="camel"):
     """The host that was started last, as `host.json` holds it."""
 
     pid: int
-    protocol: int
-    socket: str
     started_at: float  # this and the next in seconds since the machine was started
     failed_at: float | None = None  # when it was noticed to have died
     failures: int = 0  # hosts in a row that died, this one included once that is noticed

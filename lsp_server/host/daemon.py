@@ -18,7 +18,6 @@ from dataclasses import replace
 
 import httpx2
 
-from engine.host.protocol import PROTOCOL_VERSION
 from engine.host.runtime import HostRecord, RuntimeFolder
 from lsp_server.host.address import HostAddress, HostError, host_address
 from lsp_server.host.failures import (
@@ -164,15 +163,7 @@ class LocalHost:
             except OSError as error:
                 reason = f"{self._command[0]}: {error.strerror}"
                 raise HostError(f"the completion host cannot be started: {reason}") from error
-            self._folder.write_record(
-                HostRecord(
-                    pid=process.pid,
-                    protocol=PROTOCOL_VERSION,
-                    socket=str(self._folder.socket_path),
-                    started_at=boot_s(),
-                    failures=failures,
-                )
-            )
+            self._folder.write_record(HostRecord(process.pid, boot_s(), failures=failures))
         # Reaps the process when it ends, if this one lives that long.
         self._reaper = threading.Thread(target=self._reap, args=(process,), daemon=True)
         self._reaper.start()

@@ -8,7 +8,6 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 
 from pygls.io_ import StdinAsyncReader, run_async
 
@@ -18,15 +17,9 @@ from lsp_server.transport.protocol import DocumentServer
 
 MAX_FIRST_BYTES = 2**20  # of `initialize`, and of what comes before it
 MAX_MESSAGE_BYTES = 2**27  # of the largest document, six bytes for each character
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionLimits:
-    """How many may be connected, and for how long those that have not initialized yet."""
-
-    max_clients: int = 64
-    max_uninitialized: int = 16
-    initialize_s: float = 10.0
+_MAX_CLIENTS = 64
+_MAX_UNINITIALIZED = 16  # connections
+_INITIALIZE_S = 10.0  # which each of these has
 
 
 class Connections:
@@ -36,11 +29,9 @@ class Connections:
         self,
         create_server: Callable[[Authentication], DocumentServer],
         token: str | None = None,
-        limits: ConnectionLimits = ConnectionLimits(),
     ) -> None:
         self._create_server = create_server
         self._token = token
-        self._limits = limits
         self._uninitialized: dict[asyncio.Timeout, None] = {}  # the oldest first
         self._clients: set[asyncio.Timeout] = set()
 
@@ -49,7 +40,7 @@ class Connections:
         # Ctrl-C cancels each connection, and asyncio would print a stack for it.
         with suppress(asyncio.CancelledError, TimeoutError):
             try:
-                async with asyncio.timeout(self._limits.initialize_s) as timeout:
+                async with asyncio.timeout(_INITIALIZE_S) as timeout:
                     self._add(timeout)
                     await self._serve(timeout, stream, writer)
             finally:
@@ -57,7 +48,7 @@ class Connections:
 
     def _add(self, timeout: asyncio.Timeout) -> None:
         """Take one more connection; where too many have not initialized, the oldest has to go."""
-        if len(self._uninitialized) >= self._limits.max_uninitialized:
+        if len(self._uninitialized) >= _MAX_UNINITIALIZED:
             oldest = next(iter(self._uninitialized))
             del self._uninitialized[oldest]
             if not oldest.expired():
@@ -77,7 +68,7 @@ class Connections:
                 reader.max_bytes = MAX_MESSAGE_BYTES
 
         try:
-            if len(self._clients) < self._limits.max_clients:
+            if len(self._clients) < _MAX_CLIENTS:
                 server = self._create_server(Authentication(self._token, succeeded))
                 server.protocol.set_writer(writer)
                 await serve(server, reader)

@@ -108,9 +108,7 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
             return super().structure_message(data)
         if data.get("params") is None:
             data = {**data, "params": {}}  # some clients leave them out of `initialized`
-        if data["method"] == types.TEXT_DOCUMENT_INLINE_COMPLETION and isinstance(
-            data["params"], dict
-        ):
+        if data["method"] == types.TEXT_DOCUMENT_INLINE_COMPLETION:
             data = {**data, "params": _with_context(data["params"])}
         try:
             return super().structure_message(data)
@@ -210,9 +208,9 @@ def tolerant_converter() -> cattrs.Converter:
     return converter
 
 
-def _with_context(params: dict[str, Any]) -> dict[str, Any]:
+def _with_context(params: Any) -> Any:  # noqa: ANN401 - whatever a client sends
     """Params of clients that predate LSP 3.18: some send no context, VS Code's own 0 for Invoked."""
-    context = params.get("context") or {}
+    context = (params.get("context") or {}) if isinstance(params, dict) else None
     if not isinstance(context, dict):
         return params
     kind = context.get("triggerKind", types.InlineCompletionTriggerKind.Automatic)

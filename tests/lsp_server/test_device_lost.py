@@ -87,7 +87,7 @@ async def test_a_device_that_is_lost_again_and_again_is_not_tried_for_ever(stub)
 @pytest.mark.asyncio
 async def test_the_process_ends_with_a_status_of_its_own(stub):
     stub.folder.record_path.touch()
-    stub.folder.write_record(HostRecord(1, 1, "", started_at=0.0))
+    stub.folder.write_record(HostRecord(1, started_at=0.0))
     stub.folder.token()
     process = await asyncio.create_subprocess_exec(*command(stub, losses=1))
     while (await host_status(stub.settings)).kind == "absent":

@@ -19,7 +19,7 @@ from engine.host.runtime import (
     default_runtime_folder,
 )
 
-RECORD = HostRecord(pid=1, protocol=1, socket="s", started_at=0.0)
+RECORD = HostRecord(pid=1, started_at=0.0)
 
 
 @pytest.fixture

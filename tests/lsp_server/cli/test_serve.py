@@ -14,7 +14,7 @@ from lsp_server.settings import Settings
 class LoadedService:
     """Loads at once."""
 
-    info = object()
+    engine = object()
     problem = None
 
     def __init__(self, load, model):
@@ -88,10 +88,10 @@ def test_a_host_that_fails_leaves_its_record(served, tmp_path, monkeypatch):
 
 def test_a_host_that_has_served_for_a_while_says_so_in_its_record(served, tmp_path, monkeypatch):
     record = tmp_path / "host.json"
-    record.write_bytes(msgspec.json.encode(HostRecord(1, 2, "", started_at=3.0, failures=4)))
+    record.write_bytes(msgspec.json.encode(HostRecord(1, started_at=3.0, failures=4)))
     monkeypatch.setattr(EndingServer, "serves", True)
     monkeypatch.setattr(EndingServer, "failure", ConfigurationError("it is over"))
     with pytest.raises(ConfigurationError):
         served("--record", str(record))
     found = msgspec.json.decode(record.read_bytes(), type=HostRecord)
-    assert found == HostRecord(1, 2, "", started_at=3.0, failures=4, has_served=True)
+    assert found == HostRecord(1, started_at=3.0, failures=4, has_served=True)

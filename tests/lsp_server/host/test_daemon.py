@@ -116,8 +116,7 @@ def test_the_record_says_who_runs(stub):
     ensure(stub)
     record = stub.folder.read_record()
     assert [record.pid] == stub.starts
-    assert (record.protocol, record.failures) == (PROTOCOL_VERSION, 0)
-    assert record.socket == str(stub.folder.socket_path)
+    assert record.failures == 0
 
 
 def test_a_stale_socket_is_no_obstacle(stub):

@@ -8,7 +8,8 @@ import pytest
 
 from lsp_server.server import create_server
 from lsp_server.setting_layers import Layer
-from lsp_server.transport.connections import MAX_FIRST_BYTES, ConnectionLimits, Connections
+from lsp_server.transport import connections as module
+from lsp_server.transport.connections import MAX_FIRST_BYTES, Connections
 from lsp_server.transport.framing import HEADER_BYTES
 from tests.support.raw_messages import framed, read_message
 
@@ -27,11 +28,9 @@ def initialize(token=TOKEN, **options):
 
 
 @asynccontextmanager
-async def served(token=TOKEN, **limits):
+async def served(token=TOKEN):
     """Connections on a port; how to connect to it."""
-    connections = Connections(
-        partial(create_server, Layer("command line", {})), token, ConnectionLimits(**limits)
-    )
+    connections = Connections(partial(create_server, Layer("command line", {})), token)
     server = await asyncio.start_server(connections.serve, "127.0.0.1", 0, limit=HEADER_BYTES)
     opened = []
 
@@ -71,8 +70,9 @@ async def is_closed(reader):
         b"\x16\x03\x01\x02\x00\x01\x00",  # the beginning of TLS
     ],
 )
-async def test_what_is_not_lsp_is_hung_up_on(said):
-    async with served(initialize_s=0.5) as connect:
+async def test_what_is_not_lsp_is_hung_up_on(said, monkeypatch):
+    monkeypatch.setattr(module, "_INITIALIZE_S", 0.5)
+    async with served() as connect:
         reader, writer = await connect()
         writer.write(said)
         assert await is_closed(reader)
@@ -136,15 +136,17 @@ async def test_without_a_token_none_is_asked_for():
 
 
 @pytest.mark.parametrize("said", [b"", b"Content-", b"Content-Length: 100\r\n\r\n{", EARLY])
-async def test_who_does_not_initialize_in_time_has_to_go(said):
-    async with served(initialize_s=0.05) as connect:
+async def test_who_does_not_initialize_in_time_has_to_go(said, monkeypatch):
+    monkeypatch.setattr(module, "_INITIALIZE_S", 0.05)
+    async with served() as connect:
         reader, writer = await connect()
         writer.write(said)
         assert await is_closed(reader)
 
 
-async def test_an_editor_may_be_silent_for_as_long_as_it_likes():
-    async with served(initialize_s=0.3) as connect:
+async def test_an_editor_may_be_silent_for_as_long_as_it_likes(monkeypatch):
+    monkeypatch.setattr(module, "_INITIALIZE_S", 0.3)
+    async with served() as connect:
         reader, writer = await connect()
         writer.write(initialize())
         assert "result" in await read_message(reader)
@@ -154,8 +156,9 @@ async def test_an_editor_may_be_silent_for_as_long_as_it_likes():
         assert "result" in await read_message(reader)
 
 
-async def test_strangers_in_great_number_keep_no_editor_away():
-    async with served(max_uninitialized=3) as connect:
+async def test_strangers_in_great_number_keep_no_editor_away(monkeypatch):
+    monkeypatch.setattr(module, "_MAX_UNINITIALIZED", 3)
+    async with served() as connect:
         first, *_ = [await connect() for _ in range(20)]
         assert await is_closed(first[0])
         reader, writer = await connect()
@@ -163,8 +166,9 @@ async def test_strangers_in_great_number_keep_no_editor_away():
         assert "result" in await read_message(reader)
 
 
-async def test_so_many_editors_and_no_more():
-    async with served(max_clients=2) as connect:
+async def test_so_many_editors_and_no_more(monkeypatch):
+    monkeypatch.setattr(module, "_MAX_CLIENTS", 2)
+    async with served() as connect:
         for _ in range(2):
             reader, writer = await connect()
             writer.write(initialize())
