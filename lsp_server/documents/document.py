@@ -55,7 +55,7 @@ class Document:
         self.version = item.version
         self._opening = opening
         self._encoding = encoding
-        self._buffer = LineBuffer.of(item.text)
+        self._buffer = LineBuffer(item.text)
         self._log = SpliceLog(item.version)
 
     @property

@@ -7,7 +7,7 @@ An edit costs the lines that it touches and a `memmove` of the list: far below a
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple
 
 from lsprotocol import types
 
@@ -26,17 +26,10 @@ _NUM_JUDGED = 100  # lines: what was written last shows what is wanted next
 class LineBuffer:
     """Lines without their ends, and the ends apart; the last line has the end ""."""
 
-    def __init__(self, lines: list[str], ends: list[str]) -> None:
-        self._lines = lines
-        self._ends = ends
+    def __init__(self, text: str) -> None:
+        self._lines, self._ends = _split(_paired(text))
         self._frozen: tuple[str, ...] | None = None
-        self.num_bytes = self._count_bytes(0, len(lines))  # of UTF-8
-
-    @classmethod
-    def of(cls, text: str) -> Self:
-        """Hold `text`."""
-        split = _split(_paired(text))
-        return cls(split.lines, split.ends)
+        self.num_bytes = self._count_bytes(0, len(self._lines))  # of UTF-8
 
     @property
     def lines(self) -> tuple[str, ...]:

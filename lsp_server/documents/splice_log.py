@@ -37,7 +37,9 @@ class SpliceLog:
         self._num_splices += change.num_splices
         self._num_chars += change.num_chars
         while self._num_splices > MAX_SPLICES or self._num_chars > MAX_CHARS:
-            self._forget_oldest()
+            self._changes.popleft()
+            self._num_splices -= self._changes[0].num_splices
+            self._num_chars -= self._changes[0].num_chars
 
     def since(self, version: int) -> tuple[LineSplice, ...] | None:
         """What leads from `version` to now; None if that version is not known (any more)."""
@@ -45,8 +47,3 @@ class SpliceLog:
             return None
         newer = (change for change in self._changes if change.version > version)
         return tuple(splice for change in newer for splice in change.splices)
-
-    def _forget_oldest(self) -> None:
-        self._changes.popleft()
-        self._num_splices -= self._changes[0].num_splices
-        self._num_chars -= self._changes[0].num_chars

@@ -18,7 +18,7 @@ _PLACEHOLDERS = re.compile(
 _DOTTED = re.compile(r"[A-Za-z_]\w{0,22}(?:\.[A-Za-z_]\w{0,22})+")  # settings.limit_2
 _BASE64 = re.compile("[A-Za-z0-9+][A-Za-z0-9+/]{39,}={0,2}")  # it may hold slashes and be no path
 _NO_HOSTS = re.compile(r"(?i)(?:localhost|127\.|\[|host\b|hostname|server\b|.*example|.*\.test\b)")
-
+_Holds = Callable[[re.Match[str]], bool]
 
 LONGEST_LINE = 500_000  # characters; a longer one is not searched, and not sent
 UNJUDGED = "nothing that could be judged"
@@ -39,10 +39,6 @@ class SecretText(NamedTuple):
     def sentence(self) -> str:
         """Where to look."""
         return f"line {self.row + 1} looks like {self.what}"
-
-
-def _is_any(_found: re.Match[str]) -> bool:
-    return True
 
 
 def _is_drawn(found: re.Match[str]) -> bool:
@@ -71,10 +67,8 @@ def _is_login(found: re.Match[str]) -> bool:
 
 
 class _Kind:
-    def __init__(
-        self, what: str, words: str, pattern: str, holds: Callable[[re.Match[str]], bool] = _is_any
-    ) -> None:
-        self.what, self.holds = what, holds
+    def __init__(self, what: str, words: str, pattern: str, holds: _Holds | None = None) -> None:
+        self.what, self.holds = what, holds  # None: whatever is found is one
         self.words = tuple(words.split("|"))  # one of which stands in every such secret
         self.pattern = re.compile(pattern)
 
@@ -83,7 +77,7 @@ def _issued(
     what: str,
     prefix: str,
     body: str,
-    holds: Callable[[re.Match[str]], bool] = _is_drawn,
+    holds: _Holds | None = _is_drawn,
     *,
     kinds: str = "",
 ) -> _Kind:
@@ -125,7 +119,7 @@ _KINDS = (
     _issued("a Google secret", "GOCSPX-", r"[\w-]{28}"),
     _issued("an npm token", "npm_", "[A-Za-z0-9]{36}"),
     _issued("a PyPI token", "pypi-", r"[\w-]{60,255}", _is_mixed),
-    _issued("a Hugging Face token", "hf_", "[A-Za-z0-9]{34}", _is_any),
+    _issued("a Hugging Face token", "hf_", "[A-Za-z0-9]{34}", None),
     _issued("a SendGrid key", "SG.", r"[\w-]{22}\.[\w-]{43}"),
     _issued("a Vault token", "hvs.", r"[\w-]{24,255}", _is_mixed),
     _Kind("an Azure key", "AccountKey=", r"AccountKey=([A-Za-z0-9+/]{80,90}=*)", _is_mixed),

@@ -9,7 +9,7 @@ from engine.host.protocol import Position
 from engine.stopping.lines import indent_of
 from lsp_server.prompt.comments import code_of
 
-_TRIVIAL_REST = re.compile(r"""\s*[)>}\]"'`]*\s*[:{;,]?\s*""")
+_TRIVIAL_REST = re.compile(r"""\s*[)>}\]"'`]*\s*[:{;,]?\s*""")  # of a line
 _WORD = 100  # characters, longer than any that opens a block
 _FAR = 3  # lines above the cursor in which a block may have been opened
 _NEAR = 50  # lines below it in which it may go on
@@ -52,11 +52,6 @@ def find_opener(
     return None
 
 
-def is_trivial(rest: str) -> bool:
-    """Whether the rest of a line is only closing characters and punctuation."""
-    return _TRIVIAL_REST.fullmatch(rest) is not None
-
-
 def place_in_code(lines: Sequence[str], position: Position, block: tuple[str, int] | None) -> Place:
     """The place of a cursor that is in neither a comment nor a string.
 
@@ -64,8 +59,7 @@ def place_in_code(lines: Sequence[str], position: Position, block: tuple[str, in
     statement.
     """
     line = lines[position.line]
-    rest = line[position.character :]
-    if not is_trivial(rest):
+    if not _TRIVIAL_REST.fullmatch(line[position.character :]):
         return Place.MID_LINE
     if block is not None and _is_empty(lines, position, *block):
         return Place.EMPTY_BLOCK

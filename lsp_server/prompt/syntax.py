@@ -43,8 +43,7 @@ class DocumentSyntax:
         self._signs = comment_signs(language_id)
         self._rows: list[bytes] = []  # each with its line end, the last one too
         self._tree: Tree | None = None
-        self._is_behind = False  # edits of the tree wait to be parsed
-        self._num_failed = 0  # parses since the last one that was in time
+        self._num_failed = 0  # parses since the last one in time; edits wait while there are any
         self._is_hopeless = False  # the whole text takes too long
 
     def place(
@@ -80,7 +79,7 @@ class DocumentSyntax:
     def catch_up(self) -> None:
         """Parse what there was no time for between keystrokes; for when nobody types."""
         parser = parser_for(self._language_id)
-        if parser is not None and self._tree is not None and self._is_behind:
+        if parser is not None and self._tree is not None and self._num_failed:
             self._parse_whole(parser, self._tree)
 
     def _parser(self, lines: Sequence[str]) -> Parser | None:
@@ -104,7 +103,7 @@ class DocumentSyntax:
             self._rows[splice.start : splice.end] = new
         if len(self._rows) != len(lines):  # the splices were of another text
             return self._parse_anew(parser, lines)
-        return self._parse_again(parser, self._tree) if splices or self._is_behind else self._tree
+        return self._parse_again(parser, self._tree) if splices or self._num_failed else self._tree
 
     def _parse_anew(self, parser: Parser, lines: Sequence[str]) -> Tree | None:
         self._rows = [_encoded(line) for line in lines]
@@ -118,18 +117,16 @@ class DocumentSyntax:
         limit = _WHOLE_S, time.thread_time
         if num_brackets <= MAX_BRACKETS and is_ordinary(parser, source, *limit):
             tree = parsed_in_time(parser, self._rows, old, *limit)
-        self._is_hopeless, self._is_behind, self._num_failed = tree is None, False, 0
+        self._is_hopeless, self._num_failed = tree is None, 0
         self._tree = tree
         return tree
 
     def _parse_again(self, parser: Parser, old: Tree) -> Tree | None:
         """The tree after edits. If parsing takes too long, the old one is kept to parse from later."""
         if self._num_failed >= _TRIES:
-            self._is_behind = True
             return None
         patience_s = _PATIENCE_S * 2**self._num_failed
         tree = parsed_in_time(parser, self._rows, old, patience_s, self._clock)
-        self._is_behind = tree is None
         if tree is None:
             self._num_failed += 1
             return None

@@ -28,7 +28,7 @@ def text_of(buffer):
 
 def edited(text, where, new_text, encoding=UTF16):
     """The buffer after one edit, with its splice checked against the lines before."""
-    buffer = LineBuffer.of(text)
+    buffer = LineBuffer(text)
     before = list(buffer.lines)
     splice = buffer.apply(where, new_text, encoding)
     before[splice.start : splice.end] = splice.lines
@@ -52,7 +52,7 @@ def edited(text, where, new_text, encoding=UTF16):
     ],
 )
 def test_only_lf_crlf_and_cr_end_a_line(text, lines):
-    buffer = LineBuffer.of(text)
+    buffer = LineBuffer(text)
     assert (buffer.lines, buffer.num_lines, text_of(buffer)) == (lines, len(lines), text)
 
 
@@ -68,11 +68,11 @@ def test_only_lf_crlf_and_cr_end_a_line(text, lines):
     ],
 )
 def test_the_line_end_is_that_of_most_of_the_last_hundred_lines(text, line_end):
-    assert LineBuffer.of(text).line_end == line_end
+    assert LineBuffer(text).line_end == line_end
 
 
 def test_lines_once_taken_do_not_change_with_later_edits():
-    buffer = LineBuffer.of("a\nb\n")
+    buffer = LineBuffer("a\nb\n")
     taken = buffer.lines
     assert buffer.lines is taken
     buffer.apply(span(0, 0, 0, 1), "x", UTF16)
@@ -80,7 +80,7 @@ def test_lines_once_taken_do_not_change_with_later_edits():
 
 
 def test_the_size_is_counted_in_utf8_and_follows_edits():
-    buffer = LineBuffer.of("é\r\n🦉")
+    buffer = LineBuffer("é\r\n🦉")
     assert buffer.num_bytes == 2 + 2 + 4
     buffer.apply(span(0, 0, 1, 0), "\ud83d", UTF16)
     assert buffer.num_bytes == 3 + 4
@@ -121,7 +121,7 @@ def test_positions_outside_the_text_are_clamped(where, expected):
 
 @pytest.mark.parametrize("where", [span(0, 2, 0, 1), span(1, 0, 0, 5), span(9, 0, 8, 0)])
 def test_a_range_that_ends_before_it_starts_is_refused_and_changes_nothing(where):
-    buffer = LineBuffer.of("ab\ncd")
+    buffer = LineBuffer("ab\ncd")
     with pytest.raises(ValueError, match="ends before it starts"):
         buffer.apply(where, "x", UTF16)
     assert text_of(buffer) == "ab\ncd"
@@ -143,7 +143,7 @@ def test_a_range_that_ends_before_it_starts_is_refused_and_changes_nothing(where
 def test_cr_and_lf_are_one_line_end_wherever_they_meet(text, where, new_text, lines):
     buffer, _ = edited(text, where, new_text)
     assert buffer.lines == lines
-    assert LineBuffer.of(text_of(buffer)).lines == lines
+    assert LineBuffer(text_of(buffer)).lines == lines
 
 
 def test_no_range_replaces_everything_and_the_splice_holds_only_what_differs():
@@ -175,7 +175,7 @@ def test_halves_of_a_surrogate_pair_that_meet_are_one_character():
     buffer, splice = edited("a\ud83d", span(0, 2, 0, 2), "\ude00")
     assert text_of(buffer) == "a😀"
     assert splice.lines == ("a😀",)
-    assert text_of(LineBuffer.of("\ud83d" + "\ude00")) == "😀"
+    assert text_of(LineBuffer("\ud83d" + "\ude00")) == "😀"
 
 
 # --- Random edits against a slow model -----------------------------------------
@@ -240,7 +240,7 @@ def random_edit(rng, num_lines):
 def test_two_thousand_random_edits_agree_with_a_naive_text(encoding):
     rng = random.Random(f"edits {encoding}")  # noqa: S311 - a draw, no secret
     model = NaiveText("".join(rng.choices(PIECES, k=100)))
-    buffer = LineBuffer.of(model.text)
+    buffer = LineBuffer(model.text)
     mirror = list(buffer.lines)
     for _ in range(2000):
         where, new_text = random_edit(rng, buffer.num_lines)
@@ -259,7 +259,7 @@ def test_two_thousand_random_edits_agree_with_a_naive_text(encoding):
 
 def test_an_edit_of_fifty_thousand_lines_and_its_lines_take_less_than_3_ms():
     """At the 99th percentile of 500 edits, half of which add or remove a line."""
-    buffer = LineBuffer.of("    value = compute(é, 1)  # 🦉\r\n" * 50_000)
+    buffer = LineBuffer("    value = compute(é, 1)  # 🦉\r\n" * 50_000)
     rng, times = random.Random(5), []  # noqa: S311 - a draw, no secret
     for _ in range(500):
         line = rng.randrange(buffer.num_lines)
