@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from lsprotocol import types
 
 from engine.host.protocol import LineSplice, Position
-from lsp_server.documents.encoding import to_client_position, to_position
+from lsp_server.documents.encoding import from_code_points, to_position
 from lsp_server.documents.line_buffer import LineBuffer, LineEnd
 from lsp_server.documents.splice_log import SpliceLog
 
@@ -33,7 +33,8 @@ class Snapshot:
 
     def client_position(self, position: Position) -> types.Position:
         """A position as the client counts."""
-        return to_client_position(self.lines, position, self.encoding)
+        character = from_code_points(self.line(position.line), position.character, self.encoding)
+        return types.Position(position.line, character)
 
     def prefix_of_line(self, position: Position) -> str:
         """The text before `position` in its line."""
@@ -89,7 +90,5 @@ class Document:
         return self._log.since(version)
 
     def _apply(self, change: types.TextDocumentContentChangeEvent) -> LineSplice:
-        where = None
-        if isinstance(change, types.TextDocumentContentChangePartial):
-            where = change.range
+        where = change.range if isinstance(change, types.TextDocumentContentChangePartial) else None
         return self._buffer.apply(where, change.text, self._encoding)

@@ -43,11 +43,3 @@ def to_position(
     if client.line >= len(lines):
         return Position(len(lines) - 1, len(lines[-1]))
     return Position(client.line, to_code_points(lines[client.line], client.character, encoding))
-
-
-def to_client_position(
-    lines: Sequence[str], position: Position, encoding: types.PositionEncodingKind
-) -> types.Position:
-    """A position in `lines` as the client counts."""
-    character = from_code_points(lines[position.line], position.character, encoding)
-    return types.Position(position.line, character)

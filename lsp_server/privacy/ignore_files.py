@@ -64,7 +64,7 @@ class IgnoreFiles:
                 for depth, of_folder in enumerate(stamps)
             ]
             return Reason.IGNORED_FILE if is_ignored(lists, parts, budget) else None
-        except (MatchBudgetError, UnusableListError):
+        except (MatchBudgetError, UnusableListError, OSError):
             return Reason.UNCLEAR_IGNORE_FILE
 
     def _patterns(self, folder: Path, stamps: _Stamps, budget: MatchBudget) -> GlobList:
@@ -133,13 +133,10 @@ def _stamp(file: Path) -> _Stamp | None:
 
 
 def _text(file: Path, stamp: _Stamp) -> str:
-    """Raises UnusableListError; it never waits for a pipe or a device, nor follows a link."""
+    """Raises UnusableListError or OSError; it never waits for a pipe or a device, nor follows a link."""
     if not stat.S_ISREG(stamp.kind):
         raise UnusableListError
-    try:
-        opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
-    except OSError as error:
-        raise UnusableListError from error
+    opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
     with os.fdopen(opened, "rb") as stream:
         if not stat.S_ISREG(os.fstat(opened).st_mode):  # it has just changed
             raise UnusableListError

@@ -10,8 +10,6 @@ from lsp_server.prompt.parsed_line import ParsedLine
 from lsp_server.prompt.place import Place
 from lsp_server.prompt.syntax import DocumentSyntax
 
-SplicesSince = Callable[[str, int], tuple[LineSplice, ...] | None]
-
 
 @dataclass(slots=True)
 class _Followed:
@@ -25,7 +23,7 @@ class _Followed:
 class Places:
     """One tree for each document; `splices_since` gives its changes since a version."""
 
-    def __init__(self, splices_since: SplicesSince) -> None:
+    def __init__(self, splices_since: Callable[[str, int], tuple[LineSplice, ...] | None]) -> None:
         self._splices_since = splices_since
         self._followed: dict[str, _Followed] = {}
 

@@ -9,7 +9,6 @@ from engine.host.protocol import Position
 from lsp_server.documents.encoding import (
     choose_encoding,
     from_code_points,
-    to_client_position,
     to_code_points,
     to_position,
 )
@@ -89,7 +88,3 @@ def test_a_client_character_is_never_rounded_up(line, encoding, character):
 def test_a_position_beyond_the_last_line_means_the_end_of_the_text():
     assert to_position(["ab", "🦉c"], types.Position(7, 0), UTF16) == Position(1, 2)
     assert to_position(["ab", "🦉c"], types.Position(1, 3), UTF16) == Position(1, 2)
-
-
-def test_a_position_goes_back_to_the_client_in_its_own_characters():
-    assert to_client_position(["ab", "🦉c"], Position(1, 1), UTF16) == types.Position(1, 2)
