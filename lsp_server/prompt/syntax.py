@@ -56,8 +56,7 @@ class DocumentSyntax:
 
         `splices` lead from the lines of the last call to these; None if that is not known.
         """
-        parser = self._parser(lines)
-        tree = None if parser is None else self._follow(parser, lines, splices)
+        tree = self._follow(lines, splices)
         if tree is None:
             return place_by_text(lines, position, self._language_id)
         inside = self._inside(tree, lines, position)
@@ -70,9 +69,8 @@ class DocumentSyntax:
 
         `splices` are as for `place`.
         """
-        parser = self._parser(lines)
-        tree = None if parser is None else self._follow(parser, lines, splices)
-        if parser is None or tree is None:
+        tree, parser = self._follow(lines, splices), parser_for(self._language_id)
+        if tree is None or parser is None:
             return None
         return ParsedLine(parser, tree.copy(), self._language_id, row, tuple(self._rows))
 
@@ -82,19 +80,17 @@ class DocumentSyntax:
         if parser is not None and self._tree is not None and self._num_failed:
             self._parse_whole(parser, self._tree)
 
-    def _parser(self, lines: Sequence[str]) -> Parser | None:
-        """The language's parser, if it can cope with these lines."""
+    def _is_fit(self, lines: Sequence[str]) -> bool:
+        """Whether a parser can cope with these lines."""
         is_short = len(lines) < MAX_LINES and sum(map(len, lines)) <= MAX_CHARS
-        is_fit = is_short and not self._is_hopeless and max(map(len, lines), default=0) <= MAX_ROW
-        parser = parser_for(self._language_id) if is_fit else None
+        return is_short and not self._is_hopeless and max(map(len, lines), default=0) <= MAX_ROW
+
+    def _follow(self, lines: Sequence[str], splices: Sequence[LineSplice] | None) -> Tree | None:
+        """The tree of `lines`, or None if there is no grammar or it would take too long."""
+        parser = parser_for(self._language_id) if self._is_fit(lines) else None
         if parser is None:
             self._rows, self._tree = [], None
-        return parser
-
-    def _follow(
-        self, parser: Parser, lines: Sequence[str], splices: Sequence[LineSplice] | None
-    ) -> Tree | None:
-        """The tree of `lines`, or None if it would take too long."""
+            return None
         if self._tree is None or splices is None:
             return self._parse_anew(parser, lines)
         for splice in splices:
