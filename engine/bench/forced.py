@@ -28,11 +28,19 @@ from engine.request import CompletionRequest
 
 
 @dataclass(slots=True)
-class Script:
-    """What the model is made to say: `target`, behind `start` tokens and one that is current."""
+class ForcedModel:
+    """A `CausalModel` that says `target` behind `start` tokens and the current one."""
 
+    model: CausalModel
     target: Sequence[int] = ()
     start: int = 0
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever else a model says of itself
+        return getattr(self.model, name)
+
+    def begin(self, steps: Sequence[StepInput]) -> "ForcedFlight":
+        """Start the steps."""
+        return ForcedFlight(self, self.model.begin(steps), steps)
 
     def spoken(self, step: StepInput, output: StepOutput) -> StepOutput:
         """Let the target speak in a step, as far as its rows follow it.
@@ -49,32 +57,17 @@ class Script:
 
 
 @dataclass(frozen=True, slots=True)
-class ForcedModel:
-    """A `CausalModel` that says what `script` says."""
-
-    model: CausalModel
-    script: Script
-
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever else a model says of itself
-        return getattr(self.model, name)
-
-    def begin(self, steps: Sequence[StepInput]) -> "ForcedFlight":
-        """Start the steps."""
-        return ForcedFlight(self.model.begin(steps), steps, self.script)
-
-
-@dataclass(frozen=True, slots=True)
 class ForcedFlight:
     """A `Flight` of a forced model."""
 
+    model: ForcedModel
     flight: Flight
     steps: Sequence[StepInput]
-    script: Script
 
     def finish(self) -> list[StepOutput | None]:
         """Wait for the outputs, and let the target speak."""
         return [
-            None if output is None else self.script.spoken(step, output)
+            None if output is None else self.model.spoken(step, output)
             for step, output in zip(self.steps, self.flight.finish(), strict=True)
         ]
 
@@ -87,10 +80,10 @@ def followers(tree: TokenTree, target: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True, slots=True)
 class ForcedReplay:
-    """An engine whose model says what `script` says. `encode` is its tokenizer's."""
+    """An engine whose model is forced. `encode` is its tokenizer's."""
 
     engine: Engine
-    script: Script
+    model: ForcedModel
     encode: Callable[[str], Sequence[int]]
 
     def run(self, items: Iterable[ReplayItem], decoding: CompletionRequest) -> ReplayReport:
@@ -100,7 +93,7 @@ class ForcedReplay:
         ask = partial(self.request, decoding=decoding)
         for item, run in Bench(self.engine).measure(items, ask, lambda item: item.package):
             runs.setdefault(item.kind, []).append(run)
-            if not run.off.token_ids == run.on.token_ids == tuple(self.script.target):
+            if not run.off.token_ids == run.on.token_ids == tuple(self.model.target):
                 inexact.append(item.id)
         return ReplayReport(runs, inexact)
 
@@ -111,21 +104,19 @@ class ForcedReplay:
         """
         request = request_for(item, decoding)
         prompt = self.engine.prompt(request)
-        self.script.start = len(prompt.ids) - 1
-        self.script.target = self.encode(prompt.dropped.decode("utf-8", "replace") + item.target)
-        return replace(request, stop=without_rules(max(1, len(self.script.target))))
+        self.model.start = len(prompt.ids) - 1
+        self.model.target = self.encode(prompt.dropped.decode("utf-8", "replace") + item.target)
+        return replace(request, stop=without_rules(max(1, len(self.model.target))))
 
 
 def forced_replay(
     model: LoadedModel, options: EngineOptions, learned: Path, progress: Progress
 ) -> ForcedReplay:
     """Make an engine around `model`. It learns in the folder `learned`, which should be empty."""
-    script = Script()
+    forced = ForcedModel(model.causal_lm)
     learning = Learning.load(learned, "forced", model.causal_lm, progress)
-    engine = Engine(
-        replace(model, causal_lm=ForcedModel(model.causal_lm, script)), learning, options
-    )
-    return ForcedReplay(engine, script, model.tokenizer.encode)
+    engine = Engine(replace(model, causal_lm=forced), learning, options)
+    return ForcedReplay(engine, forced, model.tokenizer.encode)
 
 
 def load_forced(options: EngineOptions, learned: Path, progress: Progress) -> ForcedReplay:

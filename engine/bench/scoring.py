@@ -80,31 +80,25 @@ def first_line(text: str) -> str:
 def edit_similarity(one: str, other: str) -> float:
     """1 - Levenshtein distance / length of the longer text."""
     longer = max(len(one), len(other))
-    return 1.0 - _distance(one, other) / longer if longer else 1.0
+    return 1.0 - _distance(one, other, replacing=1) / longer if longer else 1.0
 
 
-def _distance(one: str, other: str) -> int:
-    """Insertions, deletions and replacements of characters that turn `one` into `other`."""
+def _similarity(one: str, other: str) -> float:
+    """Two edits replace a character here, so what both keep is their longest subsequence."""
+    total = len(one) + len(other)
+    return (total - _distance(one, other, replacing=2)) / total if total else 1.0
+
+
+def _distance(one: str, other: str, replacing: int) -> int:
+    """The cost of turning `one` into `other`: 1 to insert or delete, `replacing` to replace."""
     above = list(range(len(other) + 1))
     for row, char in enumerate(one, start=1):
         line = [row]
         for column, wanted in enumerate(other, start=1):
-            replaced = above[column - 1] + (char != wanted)
+            replaced = above[column - 1] + replacing * (char != wanted)
             line.append(min(replaced, above[column] + 1, line[-1] + 1))
         above = line
     return above[-1]
-
-
-def _similarity(one: str, other: str) -> float:
-    if not (one or other):
-        return 1.0
-    above = [0] * (len(other) + 1)
-    for char in one:
-        row = [0]
-        for column, wanted in enumerate(other):
-            row.append(above[column] + 1 if char == wanted else max(row[-1], above[column + 1]))
-        above = row
-    return 2 * above[-1] / (len(one) + len(other))
 
 
 def _depth(text: str) -> int:

@@ -105,12 +105,7 @@ def mid_line_places(paths: Iterable[Path], count: int, seed: int) -> list[CodePl
 
 def tokens(node: Node) -> Iterator[Node]:
     """The leaves of a tree, in their order."""
-    if node.child_count == 0:
-        if node.end_byte > node.start_byte:
-            yield node
-    else:
-        for child in node.children:
-            yield from tokens(child)
+    return (one for one in _nodes(node) if not one.child_count and one.end_byte > one.start_byte)
 
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
@@ -127,7 +122,8 @@ def _places_in(file: Path, chance: Random) -> Iterator[CodePlace]:
     is_fit = len(source) <= _MOST_BYTES and source.isascii() and b"\r" not in source
     if parser is None or not is_fit or is_broken(source.decode(), language_id):
         return
-    nodes = list(_holders(parser.parse(source).root_node))
+    root = parser.parse(source).root_node
+    nodes = [node for node in _nodes(root) if node.type in _CALLS_LISTS_SIGNATURES]
     chance.shuffle(nodes)
     cuts = filter(None, (_cut(list(tokens(node)), source, chance) for node in nodes))
     for start, end in islice(cuts, _MOST_IN_FILE):
@@ -135,11 +131,10 @@ def _places_in(file: Path, chance: Random) -> Iterator[CodePlace]:
         yield CodePlace(str(file), language_id, *(part.decode() for part in parts))
 
 
-def _holders(node: Node) -> Iterator[Node]:
-    if node.type in _CALLS_LISTS_SIGNATURES:
-        yield node
+def _nodes(node: Node) -> Iterator[Node]:
+    yield node
     for child in node.children:
-        yield from _holders(child)
+        yield from _nodes(child)
 
 
 def _cut(inside: Sequence[Node], source: bytes, chance: Random) -> tuple[int, int] | None:

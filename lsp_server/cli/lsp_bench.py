@@ -168,27 +168,28 @@ class Editor:
         document = types.TextDocumentItem(uri, "python", 1, text)
         self._client.text_document_did_open(types.DidOpenTextDocumentParams(document))
 
-    def type(self, text: str, uri: str = _URI, row: int | None = None, column: int = 0) -> None:
-        """Insert text at the cursor, or elsewhere."""
-        at_cursor = row is None
-        row, column = (self.row, self.column) if row is None else (row, column)
+    def type(self, text: str) -> None:
+        """Insert text at the cursor."""
+        self.insert(_URI, self.row, self.column, text)
+        lines = text.split("\n")
+        self.row += len(lines) - 1
+        self.column = len(lines[-1]) + (self.column if len(lines) == 1 else 0)
+
+    def insert(self, uri: str, row: int, column: int, text: str) -> None:
+        """Insert text in a document."""
         self._version += 1
         position = types.Position(row, column)
         where = types.Range(position, position)
         change = types.TextDocumentContentChangePartial(where, text)
         document = types.VersionedTextDocumentIdentifier(self._version, uri)
         self._client.text_document_did_change(types.DidChangeTextDocumentParams(document, [change]))
-        if at_cursor:
-            lines = text.split("\n")
-            self.row += len(lines) - 1
-            self.column = len(lines[-1]) + (self.column if len(lines) == 1 else 0)
 
-    async def complete(self, *, invoked: bool = False, uri: str = _URI) -> str | None:
+    async def complete(self, *, invoked: bool = False) -> str | None:
         """The text of the first item."""
         kind = types.InlineCompletionTriggerKind
         params = types.InlineCompletionParams(
             types.InlineCompletionContext(kind.Invoked if invoked else kind.Automatic),
-            types.TextDocumentIdentifier(uri),
+            types.TextDocumentIdentifier(_URI),
             types.Position(self.row, self.column),
         )
         answer = await self._client.text_document_inline_completion_async(params)
@@ -202,9 +203,8 @@ class Editor:
 
     async def ping(self) -> None:
         """Wait until the server has handled all messages so far."""
-        await self._client.workspace_execute_command_async(
-            types.ExecuteCommandParams("foregram.why")
-        )
+        params = types.ExecuteCommandParams("foregram.why")
+        await self._client.workspace_execute_command_async(params)
 
     async def first_completion(self) -> str:
         """Wait until the model is loaded and completes something."""
@@ -318,7 +318,7 @@ async def _long_file(editor: Editor, figures: LspFigures) -> None:
     times = []
     for number in range(300):
         began = time.perf_counter()
-        editor.type("x", _LONG_URI, row=number * 160 % _LONG_LINES)
+        editor.insert(_LONG_URI, number * 160 % _LONG_LINES, 0, "x")
         await editor.ping()
         times.append(1000 * (time.perf_counter() - began))
     figures.change_ms = Spread.of(times)

@@ -161,7 +161,7 @@ class _Player:
         lookaheads = [self.lookahead, "off"] if self.has_off else [self.lookahead]
         order = reversed(lookaheads) if off_first else lookaheads
         results = {lookahead: self._complete(item, lookahead) for lookahead in order}
-        target = tuple(self.replay.script.target)
+        target = tuple(self.replay.model.target)
         return _Played(target, results[self.lookahead], results.get("off"))
 
     def _complete(self, item: ReplayItem, lookahead: str) -> CompletionResult:

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from engine.bench.forced import ForcedModel, Script, followers, forced_replay, load_forced
+from engine.bench.forced import ForcedModel, followers, forced_replay, load_forced
 from engine.bench.task_sets import ReplayItem
 from engine.config import Lookahead, Sampling
 from engine.model.byte_trie import ByteTrie
@@ -96,8 +96,7 @@ def test_rows_off_the_path_and_behind_its_end_say_what_the_model_says(causal_lm)
     tree = TokenTree(np.array([5, 6, 7, 8]), np.array([-1, 0, 1, 0], np.int32))
     slot = causal_lm.new_slot(300)
     own = run_step(causal_lm, StepInput(slot, tree)).chosen
-    script = Script([6, 7])
-    output = run_step(ForcedModel(causal_lm, script), StepInput(slot, tree))
+    output = run_step(ForcedModel(causal_lm, [6, 7]), StepInput(slot, tree))
     assert output.path.tolist() == [0, 1, 2]
     assert output.chosen.tolist() == [6, 7, own[2], own[3]]
     assert output.step_rows == 4
@@ -107,7 +106,7 @@ def test_rows_off_the_path_and_behind_its_end_say_what_the_model_says(causal_lm)
 
 
 def test_without_a_target_the_model_speaks_for_itself(causal_lm):
-    forced = ForcedModel(causal_lm, Script())
+    forced = ForcedModel(causal_lm)
     tree = TokenTree.chain([5, 6])
     own = run_step(causal_lm, StepInput(causal_lm.new_slot(300), tree))
     assert (
