@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from engine.bench.task_sets import FimTask, ReplayItem
 from engine.config import Lookahead, StopRules
-from engine.model.prompt import Prompt
+from engine.engine import Engine
 from engine.request import CompletionRequest, CompletionResult
 
 T = TypeVar("T", ReplayItem, FimTask)
@@ -20,22 +20,6 @@ WARM_UP = CompletionRequest(
     suffix="\n",
     stop=StopRules(max_tokens=16),
 )
-
-
-class BenchedEngine(Protocol):
-    """What a benchmark needs of an engine."""
-
-    def complete(self, request: CompletionRequest) -> CompletionResult:
-        """Complete, drafting from earlier completions too."""
-        ...
-
-    def forget_completions(self) -> None:
-        """Stop drafting from earlier completions."""
-        ...
-
-    def prompt(self, request: CompletionRequest) -> Prompt:
-        """Return the prompt that `complete` decodes from."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +87,7 @@ class Measured:
 class Bench:
     """An engine and its peers, ready to be measured side by side."""
 
-    engine: BenchedEngine
+    engine: Engine
     peers: Mapping[str, Peer] = field(default_factory=dict)  # by the names in reports
 
     def measure(

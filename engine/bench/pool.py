@@ -106,12 +106,7 @@ def _encoder(text: str) -> Callable[[str], Sequence[int]]:
         show_progress=False,
     )
     tokenizer.train_from_iterator(text.splitlines(keepends=True), trainer)
-
-    def encode(piece: str) -> list[int]:
-        ids: list[int] = tokenizer.encode(piece).ids
-        return ids
-
-    return encode
+    return lambda piece: tokenizer.encode(piece).ids
 
 
 def _fill(

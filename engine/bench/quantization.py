@@ -4,7 +4,7 @@ No drafts and no sampling: the model reads the items' text and says how likely e
 whole weights are bfloat16.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -142,15 +142,15 @@ def _text(tokenizer: Tokenizer, item: ReplayItem) -> list[int]:
 
 
 def _read_all(model: GpuQwen2, texts: Iterable[Sequence[int]]) -> _Reading:
-    readings = [_read(model, text) for text in texts]
+    readings = [reading for text in texts for reading in _read(model, text)]
     return _Reading(
         torch.cat([one.losses for one in readings]), torch.cat([one.choices for one in readings])
     )
 
 
-def _read(model: GpuQwen2, text: Sequence[int]) -> _Reading:
+def _read(model: GpuQwen2, text: Sequence[int]) -> Iterator[_Reading]:
+    """Read a text step by step."""
     slot = model.new_slot(len(text) + MAX_ROWS)
-    losses, choices = [], []
     for start in range(0, len(text) - 1, MAX_ROWS):
         piece = text[start : min(start + MAX_ROWS, len(text) - 1)]
         step = StepInput(slot, TokenTree.chain(piece), wants_logits=True)
@@ -159,6 +159,5 @@ def _read(model: GpuQwen2, text: Sequence[int]) -> _Reading:
             raise ValueError("a step that was asked for its logits has them")
         slot.commit(range(len(piece)))
         following = torch.tensor(text[start + 1 : start + 1 + len(piece)])
-        losses.append(torch.nn.functional.cross_entropy(logits, following, reduction="none"))
-        choices.append(logits.argmax(dim=1))
-    return _Reading(torch.cat(losses), torch.cat(choices))
+        losses = torch.nn.functional.cross_entropy(logits, following, reduction="none")
+        yield _Reading(losses, logits.argmax(dim=1))

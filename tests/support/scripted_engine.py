@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from engine import CompletionRequest, CompletionResult, CompletionStats, FinishReason
+from engine.engine import Engine
 from engine.model.prompt import Prompt
 
 
@@ -31,13 +32,13 @@ def result(
 
 
 @dataclass
-class ScriptedEngine:
+class ScriptedEngine(Engine):
     """Answers by `script` and remembers what it was asked."""
 
     script: Callable[[CompletionRequest], CompletionResult]
     requests: list[CompletionRequest] = field(default_factory=list)
 
-    def complete(self, request: CompletionRequest) -> CompletionResult:
+    def complete(self, request: CompletionRequest, **_callbacks: object) -> CompletionResult:
         self.requests.append(request)
         return self.script(request)
 

@@ -17,9 +17,6 @@ class LoadedEngine(ScriptedEngine):
 
     info = INFO
 
-    def complete(self, request, **_callbacks):
-        return super().complete(request)
-
     def close(self):
         """Nothing was learned."""
 
