@@ -62,20 +62,18 @@ def tile_for(
     return Tile(depth, splits, row_tile, stages, num_warps=8 if row_tile == _ROW_TILES[-1] else 4)
 
 
-def scratch_size(
-    num_outputs: int, num_inputs: int, rows: int, quantization: Quantization
-) -> ScratchSize:
+def scratch_size(weight: Weight, rows: int) -> ScratchSize:
     """Return what a product of up to `rows` rows needs: nothing where it is not split."""
-    tile = tile_for(num_outputs, num_inputs, rows, quantization)
+    tile = tile_for(weight.num_outputs, weight.num_inputs, rows, weight.quantization)
     if tile.splits == 1:
         return ScratchSize(0, 0)
-    tiles = num_blocks(num_outputs)
+    tiles = num_blocks(weight.num_outputs)
     return ScratchSize(tiles * tile.splits * BLOCK_OUTPUTS * tile.rows, tiles)
 
 
 def require_scratch(scratch: Scratch, weight: Weight, rows: int) -> None:
     """Raise ValueError where the sums of the splits would not fit."""
-    wanted = scratch_size(weight.num_outputs, weight.num_inputs, rows, weight.quantization)
+    wanted = scratch_size(weight, rows)
     there = ScratchSize(scratch.partials.numel(), scratch.arrived.numel())
     if there.num_partials < wanted.num_partials or there.num_counters < wanted.num_counters:
         raise ValueError(f"a product wants {wanted}, got {there}")

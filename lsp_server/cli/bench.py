@@ -17,7 +17,7 @@ from rich.console import Console, RenderableType
 from engine.bench.crossfile import ARMS, crossfile_json, crossfile_table, run_crossfile
 from engine.bench.fim import fim_json, fim_tables, run_fim
 from engine.bench.forced import load_forced
-from engine.bench.gpu.inputs import QUICK, BenchInputs, Sizes, Sources
+from engine.bench.gpu.inputs import QUICK, BenchInputs, Sizes
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.picture import draw, plots_are_possible
 from engine.bench.gpu.profile import GpuProfile
@@ -197,12 +197,10 @@ def _gpu_inputs(arguments: argparse.Namespace, settings: Settings) -> BenchInput
     every = PROFILE_SHAPES if arguments.profile else ALL_SHAPES
     return BenchInputs(
         shapes=parse_shapes(arguments.shapes or (QUICK_SHAPES if arguments.quick else every)),
-        sources=Sources(
-            cache_folder=settings.cache_folder,
-            tokenizer=arguments.tokenizer,
-            model=arguments.model,
-            dtype=arguments.dtype,
-        ),
+        cache_folder=settings.cache_folder,
+        tokenizer=arguments.tokenizer,
+        model=arguments.model,
+        dtype=arguments.dtype,
         items=[item for path in arguments.sets for item in load_replay_items(path)],
         tasks=load_fim_tasks(arguments.chat) if arguments.chat else (),
     )

@@ -59,7 +59,7 @@ def random_weight(
 
 def scratch_for(weight: Weight, rows: int) -> Scratch:
     """As much as the product asks for, its sums poisoned."""
-    size = scratch_size(weight.num_outputs, weight.num_inputs, rows, weight.quantization)
+    size = scratch_size(weight, rows)
     scratch = Scratch.allocate(*size, weight.values.device)
     scratch.partials.fill_(torch.nan)
     return scratch

@@ -141,7 +141,7 @@ class Findings:
 
     def as_json(self) -> dict[str, Any]:
         """Everything, and the thresholds."""
-        answer: dict[str, Any] = {
+        return {
             "machine": self.facts,
             "thresholds": plain([threshold.as_json() for threshold in self.thresholds]),
             "sections": {name: plain(result) for name, result in self.results.items()},
@@ -149,7 +149,6 @@ class Findings:
             "section_seconds": plain(self.seconds),
             "notes": [NOTE, OWN_NOTE],
         }
-        return answer
 
     def save(self, path: Path) -> None:
         """Write the object. Raises ConfigurationError where the file cannot be written."""

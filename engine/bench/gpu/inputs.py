@@ -36,13 +36,19 @@ QUICK = Sizes(launches=10_000, rounds=1, items=8, pass_seconds=10.0, chat_prompt
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
-    """What the command line named. `tokenizer` None is the embedded model's, `model` None is none."""
+class BenchInputs:
+    """What the caller brings: shapes, what to load, the items of all sets, and tasks to chat about.
 
+    `tokenizer` None is the embedded model's, `model` None is none.
+    """
+
+    shapes: tuple[Shape, ...]
     cache_folder: Path
     tokenizer: Path | None = None
     model: str | None = None
     dtype: str | None = None
+    items: Sequence[ReplayItem] = ()
+    tasks: Sequence[FimTask] = ()
 
     def load_tokenizer(self, progress: Progress) -> Tokenizer:
         """Read the tokenizer of the replays. Raises ForegramError."""
@@ -53,16 +59,6 @@ class Sources:
     def load_model(self, progress: Progress) -> LoadedModel:
         """Load the model that speaks for itself. Raises ForegramError."""
         return load_model(self.model, self.cache_folder, progress, quantization=self.dtype)
-
-
-@dataclass(frozen=True, slots=True)
-class BenchInputs:
-    """What the caller brings: models, the items of all sets, and tasks to chat about."""
-
-    shapes: tuple[Shape, ...]
-    sources: Sources
-    items: Sequence[ReplayItem] = ()
-    tasks: Sequence[FimTask] = ()
 
 
 def read_tokenizer(folder: Path) -> Tokenizer:

@@ -140,14 +140,10 @@ def measure_bandwidth(machine: Machine, numbers: int) -> Bandwidth:
         "dot": lambda: torch.dot(source, source),
         "product": lambda: torch.mv(matrix, vector),
     }
-    reads = {name: _gb_per_s(machine, way, source.nbytes) for name, way in ways.items()}
+    reads = {name: source.nbytes / machine.ms(way) / 1e6 for name, way in ways.items()}
     target = torch.empty_like(source)
-    copied = _gb_per_s(machine, lambda: target.copy_(source), 2 * source.nbytes)
+    copied = 2 * source.nbytes / machine.ms(lambda: target.copy_(source)) / 1e6
     return Bandwidth(max(reads.values()), reads, copied, _tiny_kernel_us(machine))
-
-
-def _gb_per_s(machine: Machine, work: Work, num_bytes: int) -> float:
-    return num_bytes / machine.ms(work) / 1e6
 
 
 def _tiny_kernel_us(machine: Machine) -> float:

@@ -29,7 +29,7 @@ class ProductRuns:
             held.normal_()
         self.stream.squares.fill_(64.0)  # of numbers of unit variance
         self._batch = packed_tree(config, rows, 64, machine).batch
-        size = scratch_size(weight.num_outputs, weight.num_inputs, rows, weight.quantization)
+        size = scratch_size(weight, rows)
         self.scratch = Scratch.allocate(*size, machine.device)
         cache = (config.num_kv_heads, _POSITIONS, config.head_dim)
         self._keys, self._values = machine.random(*cache), machine.random(*cache)

@@ -123,7 +123,7 @@ def measure_attention_parts(
 
 
 def _attention_parts(lab: Lab, shape: Shape, rows: int, context: int) -> AttentionParts:
-    case = AttentionCase(lab.machine, shape, rows, context)
+    bandwidth, case = lab.bandwidth, AttentionCase(lab.machine, shape, rows, context)
     both_us = attend_us = case.ours_us()
     if lab.machine.is_gpu:
         from kernels.batch_attention.triton_kernel import attend  # noqa: PLC0415 - needs Triton
@@ -136,5 +136,5 @@ def _attention_parts(lab: Lab, shape: Shape, rows: int, context: int) -> Attenti
         context=context,
         attend_us=attend_us,
         combine_us=both_us - attend_us,
-        share_of_bandwidth=lab.bandwidth.share(case.layer_bytes, attend_us),
+        share_of_bandwidth=bandwidth.share(case.layer_bytes, attend_us),
     )

@@ -31,13 +31,7 @@ from engine.bench.gpu.real_model import OwnText, measure_own_text
 from engine.bench.gpu.recipe_speeds import recipe_speeds
 from engine.bench.gpu.recipes import measure_recipes
 from engine.bench.gpu.replays import ForcedSet, ReplayPlan, by_kind, measure_replays
-from engine.bench.gpu.steps import (
-    Programmatic,
-    full_shape,
-    measure_programmatic,
-    measure_steps,
-    plan_steps,
-)
+from engine.bench.gpu.steps import full_shape, measure_programmatic, measure_steps, plan_steps
 from engine.bench.gpu.stress import stress_split_products
 from engine.model.loading.loaded_model import LoadedModel
 from engine.progress import Progress
@@ -89,13 +83,15 @@ class GpuBench:
     def sections(self) -> list[Section]:
         """All that the inputs allow, the least tried last."""
         shapes, sizes = self._inputs.shapes, self._sizes
+        cases = [(rows, sizes.contexts[1]) for rows in PROGRAMMATIC_ROWS]
+        programmatic = partial(measure_programmatic, shape=short_shape(shapes), cases=cases)
         return [
             *self._compilation(compile_jobs(shapes)),
             *starmap(Section, self._kernel_measures().items()),
             *self._replay_sections(replay_plans(shapes, sizes)),
             *starmap(Section, self._text_measures().items()),
             *self._replay_sections([optional_replay(shapes, sizes)]),
-            Section("programmatic", self._programmatic),
+            Section("programmatic", programmatic),
         ]
 
     def _compilation(self, jobs: Sequence[CompileJob]) -> list[Section]:
@@ -140,7 +136,7 @@ class GpuBench:
         ]
 
     def _replay(self, plan: ReplayPlan, lab: Lab) -> tuple[ForcedSet, ...]:
-        tokenizer = self._inputs.sources.load_tokenizer(lab.progress)
+        tokenizer = self._inputs.load_tokenizer(lab.progress)
         return measure_replays(lab, plan, self._inputs.items, tokenizer)
 
     def _text_measures(self) -> dict[str, Measure]:
@@ -150,19 +146,15 @@ class GpuBench:
         if inputs.items:
             measures["recipe_speeds"] = lambda _: recipe_speeds(self.findings.results)
         measures["first_token"] = lambda lab: measure_first_token(lab.machine, shape, sizes.prompts)
-        if inputs.sources.model is not None:
+        if inputs.model is not None:
             measures |= {"own_text": self._own_text} if inputs.items else {}
             measures |= {"chat": self._chat} if inputs.tasks else {}
             measures["unload"] = self._unload
         return measures
 
-    def _programmatic(self, lab: Lab) -> tuple[Programmatic, ...]:
-        cases = [(rows, self._sizes.contexts[1]) for rows in PROGRAMMATIC_ROWS]
-        return measure_programmatic(lab, short_shape(self._inputs.shapes), cases)
-
     def _loaded(self) -> LoadedModel:
         if self._model is None:
-            self._model = self._inputs.sources.load_model(self._progress)
+            self._model = self._inputs.load_model(self._progress)
         return self._model
 
     def _own_text(self, lab: Lab) -> tuple[OwnText, ...]:

@@ -147,8 +147,7 @@ def _scratch(config: ModelConfig, weights: GpuWeights, device: torch.device) -> 
     blocks = max_blocks(rows, sequences, config.num_heads // config.num_kv_heads)
     sizes = [attention_scratch(blocks, config.num_kv_heads, config.head_dim)]
     for weight in (layer.qkv, layer.o, layer.gate_up, layer.down, weights.head):
-        shape = (weight.num_outputs, weight.num_inputs)
-        sizes += [product_scratch(*shape, rows, weight.quantization) for rows in ROW_BUCKETS]
+        sizes += [product_scratch(weight, rows) for rows in ROW_BUCKETS]
     return Scratch.allocate(
         max(size.num_partials for size in sizes),
         max(size.num_counters for size in sizes),

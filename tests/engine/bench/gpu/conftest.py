@@ -1,13 +1,13 @@
 """A tiny model on the CPU in the GPU's place: the same sections, PyTorch's kernels."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 import torch
 from tokenizers import AddedToken
 
 from engine.bench.gpu.cases import Lab
-from engine.bench.gpu.inputs import BenchInputs, Sizes, Sources
+from engine.bench.gpu.inputs import BenchInputs, Sizes
 from engine.bench.gpu.machine import Bandwidth, Machine
 from engine.bench.gpu.replays import loaded
 from engine.bench.gpu.shapes import Shape, random_model
@@ -23,15 +23,11 @@ CHAT_TOKENS = ("<|im_start|>", "<|im_end|>")
 BODY = "    total = first + second\n    return total * 2\n"
 
 
-@dataclass(frozen=True)
-class TinySources(Sources):
+class TinyInputs(BenchInputs):
     """A real model that is none."""
 
-    shape: Shape | None = None
-
     def load_model(self, progress):
-        assert self.shape is not None
-        model = random_model(self.shape, 4096, CPU)
+        model = random_model(self.shapes[0], 4096, CPU)
         return loaded(model, self.load_tokenizer(progress), "tiny")
 
 
@@ -123,5 +119,5 @@ def sizes():
 
 @pytest.fixture(scope="session")
 def inputs(shape, tokenizer_folder, items, tasks, tmp_path_factory):
-    sources = TinySources(tmp_path_factory.mktemp("cache"), tokenizer_folder, "tiny", None, shape)
-    return BenchInputs((shape,), sources, items, tasks)
+    folder = tmp_path_factory.mktemp("cache")
+    return TinyInputs((shape,), folder, tokenizer_folder, "tiny", items=items, tasks=tasks)

@@ -22,7 +22,7 @@ from tests.support.tiny_models import save_model, tiny_model
 
 @pytest.fixture(scope="module")
 def model(inputs):
-    return inputs.sources.load_model(NoProgress())
+    return inputs.load_model(NoProgress())
 
 
 def test_a_forced_replay_writes_the_target_with_every_lookahead(

@@ -123,7 +123,7 @@ def test_a_section_that_fails_is_a_sentence_and_the_others_go_on(
     monkeypatch.setattr(run, "measure_bandwidth", broken)
     bench = GpuBench(
         machine,
-        BenchInputs(inputs.shapes, replace(inputs.sources, model=None)),
+        BenchInputs(inputs.shapes, inputs.cache_folder, inputs.tokenizer),
         NoProgress(),
         sizes,
     )
