@@ -24,7 +24,7 @@ class ProductRuns:
 
     def __init__(self, machine: Machine, config: ModelConfig, weight: Weight, rows: int) -> None:
         self._machine, self._operations = machine, operations_for(machine.device)
-        self.activations = Activations.allocate(config, rows, machine.dtype, machine.device)
+        self.activations = Activations(config, rows, machine.dtype, machine.device)
         for held in (self.stream.normed, self.activations.attended, self.activations.mlp_hidden):
             held.normal_()
         self.stream.squares.fill_(64.0)  # of numbers of unit variance

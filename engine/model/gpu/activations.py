@@ -1,7 +1,5 @@
 """What flows from kernel to kernel in a step of one number of rows."""
 
-from dataclasses import dataclass, field
-
 import torch
 
 from engine.model.model_config import ModelConfig
@@ -10,23 +8,15 @@ from kernels.product.tiles import num_blocks
 from kernels.residual import ResidualStream
 
 
-@dataclass(slots=True)
 class Activations:
     """What flows from kernel to kernel; R rows.
 
     `queries` and `attended` [R, heads, d]; `mlp_hidden` [R, I].
     """
 
-    stream: ResidualStream
-    queries: torch.Tensor
-    attended: torch.Tensor
-    mlp_hidden: torch.Tensor
-    best: Best = field(repr=False)
-
-    @classmethod
-    def allocate(
-        cls, config: ModelConfig, rows: int, dtype: torch.dtype, device: torch.device
-    ) -> "Activations":
+    def __init__(
+        self, config: ModelConfig, rows: int, dtype: torch.dtype, device: torch.device
+    ) -> None:
         """Take the memory. It starts at zero: rows that hold nothing must be finite."""
 
         def numbers(*shape: int, kind: torch.dtype = dtype) -> torch.Tensor:
@@ -34,19 +24,16 @@ class Activations:
 
         hidden, heads = config.hidden_size, (rows, config.num_heads, config.head_dim)
         blocks = num_blocks(config.vocab_size)
-        return cls(
-            stream=ResidualStream(
-                residual=numbers(rows, hidden, kind=torch.float32),
-                normed=numbers(rows, hidden),
-                squares=numbers(num_blocks(hidden), rows, kind=torch.float32),
-                eps=config.rms_norm_eps,
-            ),
-            queries=numbers(*heads),
-            attended=numbers(*heads),
-            mlp_hidden=numbers(rows, config.intermediate_size),
-            best=Best(
-                scores=numbers(blocks, rows, kind=torch.float32),
-                ids=numbers(blocks, rows, kind=torch.int32),
-                seconds=numbers(blocks, rows, kind=torch.float32),
-            ),
+        self.stream = ResidualStream(
+            residual=numbers(rows, hidden, kind=torch.float32),
+            normed=numbers(rows, hidden),
+            squares=numbers(num_blocks(hidden), rows, kind=torch.float32),
+            eps=config.rms_norm_eps,
+        )
+        self.queries, self.attended = numbers(*heads), numbers(*heads)
+        self.mlp_hidden = numbers(rows, config.intermediate_size)
+        self.best = Best(
+            scores=numbers(blocks, rows, kind=torch.float32),
+            ids=numbers(blocks, rows, kind=torch.int32),
+            seconds=numbers(blocks, rows, kind=torch.float32),
         )

@@ -80,9 +80,8 @@ class StepGraphs:
     dtype: torch.dtype
     device: torch.device
     _launches: dict[StepShape, Launch] = field(default_factory=dict)
-    _activations: dict[int, Activations] = field(
-        default_factory=dict
-    )  # by rows: steps follow each other
+    # By rows: steps follow each other.
+    _activations: dict[int, Activations] = field(default_factory=dict)
     _logits: torch.Tensor | None = None
     _graphs: GraphMemory | None = field(init=False)
 
@@ -138,7 +137,7 @@ class StepGraphs:
     def _memory(self, shape: StepShape) -> StepMemory:
         config = self.forward.config
         if shape.rows not in self._activations:
-            activations = Activations.allocate(config, shape.rows, self.dtype, self.device)
+            activations = Activations(config, shape.rows, self.dtype, self.device)
             self._activations[shape.rows] = activations
         group = config.num_heads // config.num_kv_heads
         return StepMemory(

@@ -65,7 +65,32 @@ class GgufModel:
     @cached_property
     def config(self) -> ModelConfig:
         """The model's shape."""
-        return _config(self._file)
+        file, metadata = self._file, self._file.metadata
+        architecture = metadata.get("general.architecture")
+        if architecture != "qwen2":
+            raise UnsupportedModelError(
+                f"{file.path} holds a model of architecture {architecture}; of GGUF files only qwen2 "
+                "can be run. Name the model's folder or hub id instead"
+            )
+        scaling = metadata.get("qwen2.rope.scaling.type", "none")
+        try:
+            num_heads = metadata["qwen2.attention.head_count"]
+            return ModelConfig(
+                num_layers=metadata["qwen2.block_count"],
+                hidden_size=metadata["qwen2.embedding_length"],
+                num_heads=num_heads,
+                num_kv_heads=metadata.get("qwen2.attention.head_count_kv", num_heads),
+                head_dim=metadata["qwen2.embedding_length"] // num_heads,
+                intermediate_size=metadata["qwen2.feed_forward_length"],
+                vocab_size=file.tensors["token_embd.weight"].shape[0],
+                rope_theta=metadata.get("qwen2.rope.freq_base", 10000.0),
+                rms_norm_eps=_shortest(metadata["qwen2.attention.layer_norm_rms_epsilon"]),
+                tie_word_embeddings="output.weight" not in file.tensors,
+                max_position=metadata["qwen2.context_length"],
+                deviations=() if scaling == "none" else (f"{scaling} rotary embedding",),
+            )
+        except (KeyError, TypeError, ZeroDivisionError) as error:
+            raise ModelCorruptError(f"{file.path} lacks metadata: {error}") from error
 
     @property
     def end_ids(self) -> tuple[int, ...]:
@@ -91,35 +116,6 @@ def _gguf_name(name: str) -> str:
         return f"{_OTHER_NAMES[module]}.{kind}"
     layer, _, part = module.removeprefix("model.layers.").partition(".")
     return f"blk.{layer}.{_BLOCK_NAMES[part]}.{kind}"
-
-
-def _config(file: GgufFile) -> ModelConfig:
-    metadata = file.metadata
-    architecture = metadata.get("general.architecture")
-    if architecture != "qwen2":
-        raise UnsupportedModelError(
-            f"{file.path} holds a model of architecture {architecture}; of GGUF files only qwen2 "
-            "can be run. Name the model's folder or hub id instead"
-        )
-    scaling = metadata.get("qwen2.rope.scaling.type", "none")
-    try:
-        num_heads = metadata["qwen2.attention.head_count"]
-        return ModelConfig(
-            num_layers=metadata["qwen2.block_count"],
-            hidden_size=metadata["qwen2.embedding_length"],
-            num_heads=num_heads,
-            num_kv_heads=metadata.get("qwen2.attention.head_count_kv", num_heads),
-            head_dim=metadata["qwen2.embedding_length"] // num_heads,
-            intermediate_size=metadata["qwen2.feed_forward_length"],
-            vocab_size=file.tensors["token_embd.weight"].shape[0],
-            rope_theta=metadata.get("qwen2.rope.freq_base", 10000.0),
-            rms_norm_eps=_shortest(metadata["qwen2.attention.layer_norm_rms_epsilon"]),
-            tie_word_embeddings="output.weight" not in file.tensors,
-            max_position=metadata["qwen2.context_length"],
-            deviations=() if scaling == "none" else (f"{scaling} rotary embedding",),
-        )
-    except (KeyError, TypeError, ZeroDivisionError) as error:
-        raise ModelCorruptError(f"{file.path} lacks metadata: {error}") from error
 
 
 def _shortest(value: float) -> float:

@@ -42,10 +42,13 @@ def obtain(
     entry = folder / _entry_name(located, quantization)
     if model := _load(entry):
         return model
-    with _writing(folder), _locked(entry, progress):
-        if model := _load(entry):  # another process was faster
-            return model
-        _convert(located, quantization, entry, progress)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _locked(entry, progress):
+            if not _load(entry):  # no other process was faster
+                _convert(located, quantization, entry, progress)
+    except OSError as error:
+        raise CacheError(f"the model cannot be converted in {folder}: {error}") from error
     return ConvertedModel.load(entry)
 
 
@@ -93,16 +96,6 @@ def _load(entry: Path) -> ConvertedModel | None:
         return ConvertedModel.load(entry) if entry.is_dir() else None
     except ModelCorruptError:
         return None
-
-
-@contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    """Make the folder; any error of the system inside the block becomes a CacheError."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        yield
-    except OSError as error:
-        raise CacheError(f"the model cannot be converted in {folder}: {error}") from error
 
 
 @contextmanager
