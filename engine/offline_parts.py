@@ -26,12 +26,7 @@ class EmbeddedModel:
     num_parts: int
     version: str
     num_bytes: int
-    sha256: str
-
-    @property
-    def fingerprint(self) -> str:
-        """The joined file's checksum, known even where the parts are not installed."""
-        return self.sha256
+    fingerprint: str  # the sha256 of the joined file, known also where the parts are not there
 
     @property
     def install(self) -> str:
@@ -47,7 +42,7 @@ OFFLINE_MODELS = {
         num_parts=6,
         version="0.9.0",
         num_bytes=491_400_064,
-        sha256="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
+        fingerprint="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
     ),
     "offline-1.5b": EmbeddedModel(
         name="Qwen2.5-Coder-1.5B-Instruct",
@@ -56,7 +51,7 @@ OFFLINE_MODELS = {
         num_parts=22,
         version="0.2.0",
         num_bytes=1_117_320_768,
-        sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+        fingerprint="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
     ),
 }
 
@@ -114,8 +109,8 @@ def _check(model: EmbeddedModel, num_bytes: int, sha256: str) -> None:
             f"a part of the embedded model {model.name} is truncated: {num_bytes:,} bytes of "
             f"{model.num_bytes:,}; {repair}"
         )
-    if sha256 != model.sha256:
+    if sha256 != model.fingerprint:
         raise ModelCorruptError(
             f"a part of the embedded model {model.name} is damaged: the sum is {sha256[:12]}..., "
-            f"not {model.sha256[:12]}...; {repair}"
+            f"not {model.fingerprint[:12]}...; {repair}"
         )

@@ -81,15 +81,6 @@ def sweep(
     return costs
 
 
-def row_share(num_sequences: int) -> int:
-    """Most rows of a step that each of so many sequences may take.
-
-    Whole trees for up to four, short chains for up to sixteen, plain decoding beyond: together
-    they stay within what a GPU verifies at nearly the cost of one row.
-    """
-    return ROW_COUNTS[-1] // num_sequences if num_sequences <= _MOST_DRAFTING else 1
-
-
 class Budget:
     """Chooses the drafted nodes of each step so that none costs more than it should win.
 
@@ -112,8 +103,13 @@ class Budget:
 
     @property
     def most_nodes(self) -> int:
-        """Drafted nodes that a sequence may have in a step, whatever they should win."""
-        return row_share(self.num_sequences) - 1
+        """Drafted nodes that a sequence may have in a step, whatever they should win.
+
+        Whole trees for up to four sequences, short chains for up to sixteen, plain decoding beyond:
+        together they stay within what a GPU verifies at nearly the cost of one row.
+        """
+        num_rows = ROW_COUNTS[-1] // self.num_sequences
+        return num_rows - 1 if self.num_sequences <= _MOST_DRAFTING else 0
 
     def affordable(self, probs: np.ndarray) -> int:
         """Return how many of the best-first nodes to verify; 0 is plain decoding.

@@ -21,7 +21,7 @@ _MODEL = EmbeddedModel(
     num_parts=2,
     version="1.0",
     num_bytes=23,
-    sha256=hashlib.sha256(b"".join(_CONTENT)).hexdigest(),
+    fingerprint=hashlib.sha256(b"".join(_CONTENT)).hexdigest(),
 )
 
 

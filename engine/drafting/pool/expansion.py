@@ -13,7 +13,6 @@ LENGTHS = 64  # longest match plus depth
 SHARES = 8  # share of weight among siblings
 # Sections of the table: exact matches, realigned ones, then those that skip the last tokens, by
 # whether the longest exact match has 0, 1, up to 3 or more tokens.
-SECTIONS = 6
 SKIPPED = 2  # the kind of the latter
 MAX_NODES = 512
 

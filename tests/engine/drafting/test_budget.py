@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.drafting.budget import ROW_COUNTS, Budget, StepCost, row_share, sweep
+from engine.drafting.budget import ROW_COUNTS, Budget, StepCost, sweep
 
 FREE = {1: 10.0, 128: 10.0}
 STEEP = {1: 10.0, 2: 20.0, 128: 1280.0}
@@ -85,7 +85,9 @@ def test_a_padded_step_teaches_its_whole_bucket():
 
 @pytest.mark.parametrize(("sequences", "rows"), [(1, 128), (4, 32), (8, 16), (16, 8), (17, 1)])
 def test_sequences_that_share_a_step_share_its_rows(sequences, rows):
-    assert row_share(sequences) == rows
+    budget = Budget(StepCost(FREE))
+    budget.share_among(sequences)
+    assert budget.most_nodes + 1 == rows
 
 
 def test_a_sequence_that_shares_the_step_drafts_within_its_share():
