@@ -1,6 +1,6 @@
 """How much open files help: each task without any, and with those that a person would have open."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -62,15 +62,9 @@ class _Judged:
 
 
 def run_crossfile(
-    engine: Completer, cases: Iterable[tuple[CrossfileTask, str]], decoding: CompletionRequest
-) -> list[CrossfileRun]:
-    """Complete and score tasks, each in an arm."""
-    return [_run(engine, task, arm, decoding) for task, arm in cases]
-
-
-def _run(
     engine: Completer, task: CrossfileTask, arm: str, decoding: CompletionRequest
 ) -> CrossfileRun:
+    """Complete and score a task in an arm."""
     judged = _Judged(task)
     shown = task if arm == "open_files" else replace(task, open_buffers=())
     request = replace(request_for(shown, decoding), workspace=f"{task.id}\0{arm}")

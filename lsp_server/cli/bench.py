@@ -96,7 +96,8 @@ def bench_crossfile(arguments: argparse.Namespace, settings: Settings) -> None:
     tasks = load_crossfile_tasks(arguments.file, trees, arguments.count, arguments.stratum)
     cases = tracked(list(product(tasks, ARMS)), "completions")
     with _engine(arguments, settings) as engine:
-        runs = run_crossfile(engine, cases, decoding(arguments))
+        wanted = decoding(arguments)
+        runs = [run_crossfile(engine, task, arm, wanted) for task, arm in cases]
     setting = _setting(engine, arguments)
     _print(arguments, crossfile_json(runs, setting), crossfile_table(runs, setting))
 

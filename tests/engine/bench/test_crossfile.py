@@ -121,9 +121,14 @@ class Guessing(FakeEngine):
         return result(text)
 
 
+def guessed(tasks):
+    decoding = CompletionRequest("", "")
+    return [run_crossfile(Guessing(), task, arm, decoding) for task, arm in product(tasks, ARMS)]
+
+
 def test_the_arms_are_compared_task_by_task_and_end_when_all_that_counts_is_written(set_path):
     tasks = load_crossfile_tasks(set_path, set_path.parent / "trees", 2)
-    runs = run_crossfile(Guessing(), product(tasks, ARMS), CompletionRequest("", ""))
+    runs = guessed(tasks)
     assert len(runs) == 8
     assert [run.text for run in runs[:2]] == ["cost(\nmore\n", "price(tax)"]
     assert runs[1].result.text == "price(tax)\n"
@@ -135,9 +140,7 @@ def test_the_arms_are_compared_task_by_task_and_end_when_all_that_counts_is_writ
 
 def test_a_stratum_of_several_kinds_is_split_by_them():
     tasks = [task(), task(kind="module")]
-    figures = crossfile_figures(
-        run_crossfile(Guessing(), product(tasks, ARMS), CompletionRequest("", ""))
-    )
+    figures = crossfile_figures(guessed(tasks))
     assert {name: arms["none"].tasks for name, arms in figures.items()} == {
         "cross_file": 2,
         "- member": 1,
