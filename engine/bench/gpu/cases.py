@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from engine.bench.gpu.machine import Bandwidth, Machine
 from engine.errors import ForegramError
@@ -32,6 +32,13 @@ class Cases(Generic[Case]):
             if all(getattr(case, name) == value for name, value in wanted.items()):
                 return case
         return None
+
+
+def cases_of(result: object) -> tuple[Any, ...]:
+    """The cases of a section's result; none where it is of another form."""
+    if isinstance(result, Cases):
+        return result.cases
+    return result if isinstance(result, tuple) else ()
 
 
 class Lab:

@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from engine.bench.gpu.cases import Cases
+from engine.bench.gpu.cases import cases_of
 from engine.bench.gpu.findings import THRESHOLD_CONTEXT
 from engine.bench.gpu.recipe_speeds import forced_sets
 from engine.errors import ConfigurationError
@@ -39,7 +39,7 @@ def draw(results: Mapping[str, Any], path: Path) -> None:
 def _ratios(axes: Any, results: Mapping[str, Any]) -> None:  # noqa: ANN401 - matplotlib's
     """Floor over step of one row, by shape and quantization."""
     axes.set_title("least time over step, 1 row")
-    steps = _cases(results, "steps")
+    steps = cases_of(results.get("steps"))
     bars: dict[str, float] = {}
     for time in steps:
         if time.rows == 1 and time.context in (THRESHOLD_CONTEXT, steps[0].context):
@@ -53,7 +53,7 @@ def _rows(axes: Any, results: Mapping[str, Any]) -> None:  # noqa: ANN401 - matp
     """Step time by rows, a line per quantization and context of the shape with the full grid."""
     axes.set_title("step by rows")
     lines: dict[str, list[tuple[int, float]]] = {}
-    for time in _cases(results, "steps"):
+    for time in cases_of(results.get("steps")):
         label = f"{time.shape} {time.quantization}, {time.context} tokens"
         lines.setdefault(label, []).append((time.rows, time.step_ms))
     longest = max(map(len, lines.values()), default=0)
@@ -69,7 +69,7 @@ def _peers(axes: Any, results: Mapping[str, Any]) -> None:  # noqa: ANN401 - mat
     """Our products against the fastest peer's, at 1 and 32 rows."""
     axes.set_title("fastest peer's time over ours")
     rows: dict[str, list[float]] = {}
-    for time in _cases(results, "products"):
+    for time in cases_of(results.get("products")):
         if time.peers_us and time.rows in (1, 32):
             label = f"{time.quantization}\n{time.rows} rows"
             rows.setdefault(label, []).append(min(time.peers_us.values()) / time.ours_us)
@@ -94,11 +94,6 @@ def _speeds(axes: Any, results: Mapping[str, Any]) -> None:  # noqa: ANN401 - ma
         range(len(sets)), [f"{s.shape} {s.quantization}\n{s.kind}" for s in sets], fontsize=7
     )
     _legend(axes)
-
-
-def _cases(results: Mapping[str, Any], section: str) -> tuple[Any, ...]:
-    found = results.get(section)
-    return found.cases if isinstance(found, Cases) else ()
 
 
 def _legend(axes: Any) -> None:  # noqa: ANN401 - matplotlib's

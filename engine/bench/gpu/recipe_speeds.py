@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from engine.bench.gpu.cases import Cases
+from engine.bench.gpu.cases import Cases, cases_of
 from engine.bench.gpu.recipes import RECIPES, RecipeTime, recipe_rows
 from engine.bench.gpu.replays import ForcedSet, ForcedSpeed
 
@@ -39,8 +39,8 @@ class RecipeSpeed:
 
 def forced_sets(results: Mapping[str, Any]) -> list[ForcedSet]:
     """All sets of all replays."""
-    tuples = [result for result in results.values() if isinstance(result, tuple)]
-    return [one for result in tuples for one in result if isinstance(one, ForcedSet)]
+    cases = (one for result in results.values() for one in cases_of(result))
+    return [one for one in cases if isinstance(one, ForcedSet)]
 
 
 def recipe_speeds(results: Mapping[str, Any]) -> Cases[RecipeSpeed]:

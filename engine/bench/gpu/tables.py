@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 
 from engine.bench.gpu.attention import Attention
-from engine.bench.gpu.cases import Cases
+from engine.bench.gpu.cases import Cases, cases_of
 from engine.bench.gpu.compiling import Compiled
 from engine.bench.gpu.findings import Findings, Threshold
 from engine.bench.gpu.machine import Bandwidth
@@ -60,13 +60,7 @@ def _rows(result: object) -> list[Row]:
         return [row]
     if isinstance(result, Compiled):
         return [asdict(result) | {"failures": len(result.failures)}]
-    return [row for case in _cases(result) for row in _case_rows(case)]
-
-
-def _cases(result: object) -> tuple[Any, ...]:
-    if isinstance(result, Cases):
-        return result.cases
-    return result if isinstance(result, tuple) else ()
+    return [row for case in cases_of(result) for row in _case_rows(case)]
 
 
 def _case_rows(case: Any) -> list[Row]:  # noqa: ANN401 - any section's data class
@@ -98,7 +92,7 @@ def _notes(result: object) -> Sequence[str]:
     if isinstance(result, Attention):
         launches, different = result.stress.launches, result.stress.different
         notes.append(f"{launches} launches over the same numbers, {different} of them different")
-    if any(isinstance(case, ForcedSet) for case in _cases(result)):
+    if any(isinstance(case, ForcedSet) for case in cases_of(result)):
         notes.append(NOTE)
     return notes
 
