@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import msgspec
 import pytest
 
+from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, SyncRequest
 from tests.support.editor_home import COMMAND
 from tests.support.polling import until
 from tests.support.ports import free_port
@@ -31,15 +33,28 @@ def host_status(environ: Mapping[str, str]) -> dict[str, Any]:
 
 def metric(environ: Mapping[str, str], name: str) -> float:
     """A figure of the local host; 0 before it was first counted."""
-    runtime = Path(environ["FOREGRAM_RUNTIME"])
-    with httpx2.Client(
-        transport=httpx2.HTTPTransport(uds=str(runtime / "host.sock")),
-        base_url="http://host",
-        headers=_bearer((runtime / "token").read_text().strip()),
-    ) as client:
+    with _local_client(environ) as client:
         page = client.get("/metrics").text
     lines = [line for line in page.splitlines() if line.startswith(f"{name} ")]
     return float(lines[0].rpartition(" ")[2]) if lines else 0.0
+
+
+def join(environ: Mapping[str, str]) -> None:
+    """Be another editor of the local host, with nothing open."""
+    request = SyncRequest("another", "file:///another", ())
+    headers = {"content-type": "application/json", PROTOCOL_HEADER: str(PROTOCOL_VERSION)}
+    with _local_client(environ) as client:
+        content = msgspec.json.encode(request)
+        client.post("/v1/buffers", content=content, headers=headers).raise_for_status()
+
+
+def _local_client(environ: Mapping[str, str]) -> httpx2.Client:
+    runtime = Path(environ["FOREGRAM_RUNTIME"])
+    return httpx2.Client(
+        transport=httpx2.HTTPTransport(uds=str(runtime / "host.sock")),
+        base_url="http://host",
+        headers=_bearer((runtime / "token").read_text().strip()),
+    )
 
 
 @dataclass(frozen=True)

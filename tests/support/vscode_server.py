@@ -38,6 +38,7 @@ _QUIET_SETTINGS: dict[str, Any] = {
     "update.mode": "none",
     "telemetry.telemetryLevel": "off",
     "files.autoSave": "off",
+    "workbench.editorLargeFileConfirmation": 100,  # in MB; a test opens a file of 20
     "files.restoreUndoStack": False,  # a next test may write a file of the same name
     "chat.disableAIFeatures": True,
     "git.enabled": False,

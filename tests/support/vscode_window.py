@@ -43,10 +43,14 @@ class Window:
 
     def tidy(self) -> None:
         """Close what is open, with all changes, and empty the folder."""
-        self.press("Escape", "Escape")
-        self.until(self._is_tidy, lambda: f"no document; there are {self.tabs()}")
+        self.close_all()
         for path in self.folder.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def close_all(self) -> None:
+        """Close what is open, with all changes."""
+        self.press("Escape", "Escape")
+        self.until(self._is_tidy, lambda: f"no document; there are {self.tabs()}")
 
     def open(self, name: str) -> None:
         """Open a file of the folder by its name, and put the caret into it."""

@@ -248,6 +248,7 @@ def test_the_menu_offers_all_that_can_be_done(at):
 def test_a_restarted_server_completes_again(at):
     with at(LOOP) as window:
         window.command("foregram: Restart Server")
+        window.wait_for_status("loading", saying="the language server starts")
         window.wait_until_ready()
         window.go_to(LOOP.line, LOOP.column)
         window.type("total")

@@ -19,6 +19,7 @@ pytestmark = [
 
 START_LIMIT_S = 38.0  # the extension waits 30 s for a server's first answer
 MAX_BYTES = 20 * 2**20  # the server's limit for one document
+WRONG = {"maxTokens": "many", "languages": ["python"], "enable": "perhaps"}
 
 
 @pytest.fixture
@@ -122,40 +123,10 @@ def test_what_is_no_address_is_named_and_the_rest_works(code):
         assert window.wait_for_ghost().ghost
 
 
-def test_without_any_server_the_extension_offers_to_install_one(code, folder):
-    with code.window(folder, with_server([])) as window:
-        window.wait_for_message("not installed")
-        window.wait_for_status("warning", saying="not installed")
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("maxTokens", "many"), ("languages", ["python"]), ("enable", "perhaps")],
-)
-def test_a_setting_of_the_wrong_type_is_named_and_the_rest_works(code, folder, key, value):
-    with code.window(folder, {f"foregram.{key}": value}) as window:
-        window.wait_for_message(key)
-        type_total(window)
-        assert window.wait_for_ghost().ghost
-
-
-def test_the_settings_of_a_workspace_cannot_name_a_command_or_a_host(code, folder, tmp_path):
-    server = vscode_servers.crashing_server(tmp_path, "the workspace has taken over")
-    (folder / ".vscode").mkdir()
-    (folder / ".vscode/settings.json").write_text(
-        f'{{"foregram.server.command": ["{server}"], "foregram.hostUrl": "http://127.0.0.1:9"}}'
-    )
-    with code.window(folder) as window:
+def test_a_file_without_the_right_to_write_is_completed_as_it_can_be_typed_in(code):
+    with code.kept_window() as window:
         window.wait_until_ready()
-        type_total(window)
-        assert window.wait_for_ghost().ghost
-    assert vscode_servers.num_starts(tmp_path) == 0
-
-
-def test_a_file_without_the_right_to_write_is_completed_as_it_can_be_typed_in(code, folder):
-    (folder / LOOP.write(folder)).chmod(0o444)
-    with code.window(folder) as window:
-        window.wait_until_ready()
+        (window.folder / LOOP.write(window.folder)).chmod(0o444)
         window.open("inventory.py")
         window.go_to(LOOP.line, LOOP.column)
         window.type("total")
@@ -166,23 +137,8 @@ def test_a_file_without_the_right_to_write_is_completed_as_it_can_be_typed_in(co
         assert not own_messages(window)
 
 
-def test_a_read_only_editor_takes_no_key_and_shows_no_ghost_text(code, folder):
-    with code.window(folder, {"files.readonlyInclude": {"**/*.py": True}}) as window:
-        ready = window.wait_until_ready()
-        window.open(LOOP.write(folder))
-        window.go_to(LOOP.line, LOOP.column)
-        typed = window.type_watched("total")
-        window.command("foregram: Suggest Now")
-        asked = window.type_watched("s")
-        for watched in (typed, asked):
-            assert watched.previews == (LOOP.text,)
-            assert watched.gaps == watched.polls > 20
-        assert window.status() == ready
-        assert not own_messages(window)
-
-
-def test_an_untitled_file_is_plain_text_and_is_completed_when_asked(code, folder):
-    with code.window(folder) as window:
+def test_an_untitled_file_is_plain_text_and_is_completed_when_asked(code):
+    with code.kept_window() as window:
         window.wait_until_ready()
         window.command("Create: New File...")
         window.pick("Text File")
@@ -199,11 +155,12 @@ def test_an_untitled_file_is_plain_text_and_is_completed_when_asked(code, folder
         window.wait_for_document(seen.preview)
 
 
-def test_a_file_over_the_limit_is_named_as_the_reason(code, folder):
+def test_a_file_over_the_limit_is_named_as_the_reason(code):
     line = "# nothing but a comment that makes this file large, again and again\n"
-    (folder / "large.py").write_text(LOOP.text + line * (MAX_BYTES // len(line) + 1000))
-    with code.window(folder, {"workbench.editorLargeFileConfirmation": 100}) as window:
+    with code.kept_window() as window:
         window.wait_until_ready()
+        large = LOOP.text + line * (MAX_BYTES // len(line) + 1000)
+        (window.folder / "large.py").write_text(large)
         window.open("large.py")
         window.go_to(LOOP.line, LOOP.column)
         window.type("x")
@@ -213,3 +170,57 @@ def test_a_file_over_the_limit_is_named_as_the_reason(code, folder):
         assert window.ghost() == ""
         type_total(window)
         assert window.wait_for_ghost().ghost
+
+
+def test_a_read_only_editor_takes_no_key_and_shows_no_ghost_text(code):
+    with code.kept_window() as window:
+        ready = window.wait_until_ready()
+        window.open(LOOP.write(window.folder, "locked.py"))
+        window.command("File: Set Active Editor Read-only in Session")
+        window.go_to(LOOP.line, LOOP.column)
+        typed = window.type_watched("total")
+        window.command("foregram: Suggest Now")
+        asked = window.type_watched("s")
+        for watched in (typed, asked):
+            assert watched.previews == (LOOP.text,)
+            assert watched.gaps == watched.polls > 20
+        assert window.status() == ready
+        assert not own_messages(window)
+
+
+def test_without_any_server_the_extension_offers_to_install_one(code, folder):
+    with code.window(folder, with_server([])) as window:
+        window.wait_for_message("not installed")
+        window.wait_for_status("warning", saying="not installed")
+
+
+def test_the_settings_of_a_workspace_cannot_name_a_command_or_a_host(code, folder, tmp_path):
+    server = vscode_servers.crashing_server(tmp_path, "the workspace has taken over")
+    (folder / ".vscode").mkdir()
+    (folder / ".vscode/settings.json").write_text(
+        f'{{"foregram.server.command": ["{server}"], "foregram.hostUrl": "http://127.0.0.1:9"}}'
+    )
+    with code.window(folder) as window:
+        window.wait_until_ready()
+        type_total(window)
+        assert window.wait_for_ghost().ghost
+    assert vscode_servers.num_starts(tmp_path) == 0
+
+
+@pytest.fixture(scope="module")
+def misconfigured(code, tmp_path_factory):
+    """A window that has opened with settings of wrong types, and what it said of them."""
+    settings = {f"foregram.{key}": value for key, value in WRONG.items()}
+    with code.window(tmp_path_factory.mktemp("shop"), settings) as window:
+        told = lambda: " ".join(window.messages())  # noqa: E731 - asked again and again
+        window.until(lambda: all(key in told() for key in WRONG), told)
+        yield window, told()
+
+
+@pytest.mark.parametrize("key", WRONG)
+def test_a_setting_of_the_wrong_type_is_named_and_the_rest_works(misconfigured, key):
+    window, told = misconfigured
+    assert key in told
+    window.tidy()
+    type_total(window)
+    assert window.wait_for_ghost().ghost

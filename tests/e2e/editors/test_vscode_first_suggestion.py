@@ -128,6 +128,18 @@ def test_a_ghost_text_that_is_there_or_was_dismissed_is_not_asked_for_again(scri
     assert len(script.heard(INLINE)) == before
 
 
+def test_loading_is_said_once_with_a_percentage_in_the_status_item(script, window):
+    capabilities = script.heard("initialize")[0]["capabilities"]
+    assert capabilities["window"]["workDoneProgress"] is False
+    assert "foregram 42 %" in window.status().label
+    script.status("loading Tiny, 97 %", percentage=97, **LOADING)
+    window.wait_for_status("loading", saying="97 %")
+    assert "foregram 97 %" in window.status().label
+    script.status("Tiny on cpu")
+    window.wait_for_status("sparkle", saying="Tiny on cpu")
+    assert window.status().label == "foregram"
+
+
 @pytest.mark.parametrize(
     "settings", [{"editor.inlineSuggest.enabled": False}, {"foregram.languages": {"python": False}}]
 )
@@ -139,15 +151,3 @@ def test_where_ghost_text_is_switched_off_nothing_is_asked_again(code, script, s
         window.wait_for_status("error", saying="ask again")
         wait_for_all_requests(script, window)
         assert script.heard(INLINE) == []
-
-
-def test_loading_is_said_once_with_a_percentage_in_the_status_item(script, window):
-    capabilities = script.heard("initialize")[0]["capabilities"]
-    assert capabilities["window"]["workDoneProgress"] is False
-    assert "foregram 42 %" in window.status().label
-    script.status("loading Tiny, 97 %", percentage=97, **LOADING)
-    window.wait_for_status("loading", saying="97 %")
-    assert "foregram 97 %" in window.status().label
-    script.status("Tiny on cpu")
-    window.wait_for_status("sparkle", saying="Tiny on cpu")
-    assert window.status().label == "foregram"

@@ -34,9 +34,6 @@ def shows_ghost_text(window, name="inventory.py"):
 
 
 def test_a_host_that_was_killed_comes_back_with_the_next_keys(code, environ, tmp_path):
-    # Or else this could be the second early end of a host, after which it is not started again.
-    code.server.foregram("stop", "--force")
-    code.server.foregram("doctor", "--start")
     with code.window(tmp_path) as window:
         window.wait_until_ready()
         seen = shows_ghost_text(window)

@@ -138,15 +138,6 @@ def test_in_trouble_the_menu_begins_with_what_mends_it(script, window):
     window.until(lambda: any("offline" in one for one in window.choices()), "the models")
 
 
-def test_where_a_language_is_off_the_menu_begins_with_switching_it_on(code, opened):
-    with opened({"foregram.languages": {"python": False}}) as window:
-        window.wait_for_status("circle-slash", saying="python")
-        assert "Enable for python" in first_choice(window)
-        window.press("Enter")
-        window.wait_for_status("sparkle")
-        assert code.server.settings()["foregram.languages"] == {"python": True}
-
-
 def test_where_no_server_is_installed_the_menu_begins_with_installing_it(opened):
     with opened() as window:
         window.server.configure({"foregram.server.command": []})
@@ -214,3 +205,12 @@ def test_the_logs_of_the_window_and_of_the_host_can_be_read_in_a_document(script
     report = window.wait_for_report("foregram logs", "Tiny is loaded")
     assert "the host has lost its GPU" in report.partition("The completion host")[0]
     assert "logs --lines 200" in script.ran
+
+
+def test_where_a_language_is_off_the_menu_begins_with_switching_it_on(code, opened):
+    with opened({"foregram.languages": {"python": False}}) as window:
+        window.wait_for_status("circle-slash", saying="python")
+        assert "Enable for python" in first_choice(window)
+        window.press("Enter")
+        window.wait_for_status("sparkle")
+        assert code.server.settings()["foregram.languages"] == {"python": True}
