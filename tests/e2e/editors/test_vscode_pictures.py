@@ -76,20 +76,25 @@ def images(tmp_path):
     return IMAGES
 
 
-@pytest.fixture
-def window(code, tmp_path):
-    """The shop in a window without anything beside it."""
-    folder = tmp_path / "shop"
-    folder.mkdir()
-    with code.window(folder) as opened:
+@pytest.fixture(scope="module")
+def bare(code, tmp_path_factory):
+    """A window without anything beside its editor."""
+    with code.window(tmp_path_factory.mktemp("shop")) as opened:
         opened.wait_until_ready()
-        opened.open(SHOP.write(folder, "shop.py"))
         opened.press("Control+b")
         opened.until(
             lambda: not opened.page.locator(".part.sidebar:visible").count(), "no side bar"
         )
-        opened.go_to(SHOP.line, SHOP.column)
         yield opened
+
+
+@pytest.fixture
+def window(bare):
+    """The shop in that window, and nothing else."""
+    bare.close_all()
+    bare.open(SHOP.write(bare.folder, "shop.py"))
+    bare.go_to(SHOP.line, SHOP.column)
+    return bare
 
 
 def test_a_picture_of_ghost_text(window, images):
