@@ -5,7 +5,8 @@ from typing import Any
 import torch
 import transformers
 
-from engine.model.cpu.qwen2 import Qwen2
+from engine.model.cpu.float_qwen2 import FloatQwen2
+from engine.model.cpu.int8_qwen2 import Int8Qwen2
 from engine.model.loading.packing import PACKERS, pack_floats
 from engine.model.model_config import ModelConfig
 from tests.support.tiny_models import tiny_model
@@ -19,19 +20,21 @@ SHAPES = {
 }
 
 
-def own_qwen2(reference: transformers.PreTrainedModel, quantization: str) -> Qwen2:
+def own_qwen2(reference: transformers.PreTrainedModel, quantization: str) -> FloatQwen2 | Int8Qwen2:
     """Pack the reference's weights as `quantization` says; `float64` stands for exact arithmetic."""
     config = ModelConfig.from_hugging_face(reference.config.to_dict())
     weights = reference.state_dict()
     if quantization == "float64":
         exact = {name: weight.double() for name, weight in weights.items()}
-        return Qwen2(
-            config, dict(pack_floats(config, exact.__getitem__, torch.float64)), quantization
-        )
-    return Qwen2(config, dict(PACKERS[quantization](config, weights.__getitem__)), quantization)
+        tensors = dict(pack_floats(config, exact.__getitem__, torch.float64))
+        return FloatQwen2(config, tensors, quantization)
+    tensors = dict(PACKERS[quantization](config, weights.__getitem__))
+    if quantization == "int8":
+        return Int8Qwen2(config, tensors)
+    return FloatQwen2(config, tensors, quantization)
 
 
-def qwen2_pair(shape: str) -> tuple[Qwen2, Any]:
+def qwen2_pair(shape: str) -> tuple[FloatQwen2 | Int8Qwen2, Any]:
     """Return our model and transformers' with the same weights."""
     num_heads, num_kv_heads, tied = SHAPES[shape]
     overrides: dict[str, Any] = {

@@ -6,19 +6,19 @@ from typing import Self
 import torch
 
 from engine.model.model_config import ModelConfig
-from kernels.tree_attention import CHUNK
+from kernels.cpu_forward import SLOTS
 
 
 class KVSlot:
-    """`keys` and `values` float [layers, kv heads, slots, d]; position p of the text is slot p.
+    """`keys` and `values` float [layers, kv heads, slots, width]; position p of the text is slot p.
 
     A step writes its rows at slots length..length+rows-1; `commit` moves the accepted path down.
     """
 
-    def __init__(self, config: ModelConfig, capacity: int, dtype: torch.dtype) -> None:
-        # The attention reads whole chunks, and up to 128 rows are in flight.
-        slots = -(-capacity // CHUNK) * CHUNK
-        shape = (config.num_layers, config.num_kv_heads, slots, config.head_dim)
+    def __init__(self, config: ModelConfig, capacity: int, dtype: torch.dtype, width: int) -> None:
+        """`width` is the size of a head, or more: what the attention wants."""
+        slots = -(-capacity // SLOTS) * SLOTS
+        shape = (config.num_layers, config.num_kv_heads, slots, width)
         self.keys, self.values = torch.zeros(shape, dtype=dtype), torch.zeros(shape, dtype=dtype)
         self.capacity = capacity
         self.length = 0

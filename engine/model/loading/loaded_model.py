@@ -9,7 +9,8 @@ import torch
 from engine.errors import ConfigurationError
 from engine.model.byte_trie import ByteTrie
 from engine.model.causal_lm import CausalModel
-from engine.model.cpu.qwen2 import Qwen2
+from engine.model.cpu.float_qwen2 import FloatQwen2
+from engine.model.cpu.int8_qwen2 import Int8Qwen2
 from engine.model.device import GPU_QUANTIZATIONS, choose_device, gpu_quantization
 from engine.model.fim import FimFormat, find_fim_format
 from engine.model.loading.catalog import locate
@@ -106,7 +107,7 @@ def _causal_lm(
 
         return load_qwen2(model, device, gpu_quantization(quantization), kv_bytes, progress)
     if isinstance(model, ConvertedModel):
-        return Qwen2(model.config, model.tensors(), model.quantization)
+        return _on_cpu(model, progress)
     from engine.model.transformers.loading import load_transformers_model  # noqa: PLC0415 - seconds
 
     default = _STORED_FOR_GPU if is_gpu else _TRANSFORMERS_DEFAULT
@@ -115,3 +116,11 @@ def _causal_lm(
         dtype_name=quantization or default,
         device=str(device),
     )
+
+
+def _on_cpu(model: ConvertedModel, progress: Progress) -> CausalModel:
+    if model.quantization != _CPU_DEFAULT:
+        return FloatQwen2(model.config, model.tensors(), model.quantization)
+    own = Int8Qwen2(model.config, model.tensors())
+    own.compile(progress)
+    return own

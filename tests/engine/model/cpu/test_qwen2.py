@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.model.causal_lm import CacheSlot, prefill
-from engine.model.cpu.qwen2 import Qwen2
+from engine.model.causal_lm import CacheSlot, CausalModel, prefill
 from engine.model.loading.catalog import on_disk
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.model.tokenizer import Tokenizer
@@ -84,7 +83,7 @@ def test_eight_bits_stay_near_the_reference(packed):
     assert torch.corrcoef(torch.stack([logits, expected]))[0, 1] > 0.99
 
 
-def decode(model: Qwen2, slot: CacheSlot, tokens: list[int]) -> torch.Tensor:
+def decode(model: CausalModel, slot: CacheSlot, tokens: list[int]) -> torch.Tensor:
     """Feed `tokens` as plain decoding does, one row a step. Logits [tokens, vocab]."""
     rows = []
     for token in tokens:

@@ -1,0 +1,111 @@
+"""Qwen2 and Qwen2.5 in floating point on the CPU: our own forward over a static KV cache.
+
+Shapes: R rows of a step, H hidden size, h query heads, k key-value heads, d head size.
+Reference: `modeling_qwen2.py` of transformers, which the tests compare with.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch.nn import functional
+
+from engine.model.causal_lm import StepInput, check_room
+from engine.model.cpu.kv_slot import KVSlot
+from engine.model.cpu.rotary import Rotary
+from engine.model.eager import EagerFlight
+from engine.model.model_config import ModelConfig
+
+Angles = tuple[torch.Tensor, torch.Tensor]  # cosines and sines, [R, 1, d / 2]
+
+
+class FloatQwen2:
+    """The model. `tensors` are those of `engine.model.loading.packing.pack_floats`.
+
+    Its products do not promise that a row has the same bits whatever other rows ride along.
+    """
+
+    device = "cpu"
+    row_buckets: tuple[int, ...] = ()
+    max_sequences = 1
+    reserved_bytes = 0
+
+    def __init__(
+        self, config: ModelConfig, tensors: Mapping[str, torch.Tensor], dtype_name: str
+    ) -> None:
+        self.config = config
+        self.dtype_name = dtype_name
+        self.vocab_size = config.vocab_size
+        self.max_context = config.max_position
+        self._tensors = tensors
+        self._rotary = Rotary(config)
+        # Float64 weights exist in tests only, where they stand for exact arithmetic.
+        held_as = tensors["embedding"].dtype
+        self._dtype = torch.float64 if held_as == torch.float64 else torch.float32
+
+    def new_slot(self, capacity: int) -> KVSlot:
+        """Return an empty slot for `capacity` tokens."""
+        return KVSlot(self.config, capacity, self._dtype, self.config.head_dim)
+
+    def begin(self, steps: Sequence[StepInput]) -> EagerFlight:
+        """Check that the steps' rows have room; the work is done when their outputs are wanted."""
+        check_room(steps)
+        return EagerFlight(steps, self._forward)
+
+    @torch.inference_mode()
+    def _forward(self, step: StepInput) -> torch.Tensor:
+        """Logits float32 [R, vocab], or nothing of use without a head; writes keys and values."""
+        tree, slot = step.tree, step.slot
+        seen = torch.ones(tree.num_rows, slot.length, dtype=torch.bool)
+        mask = torch.cat([seen, torch.from_numpy(tree.ancestors)], dim=1)
+        cosines, sines = (
+            torch.from_numpy(table)[:, None].to(self._dtype)
+            for table in self._rotary.at(tree.depths + slot.length)
+        )
+        x = self._tensors["embedding"][torch.from_numpy(tree.token_ids)].to(self._dtype)  # [R, H]
+        for layer in range(self.config.num_layers):
+            name = f"layers.{layer}"
+            heads = self._linear(f"{name}.qkv", self._norm(x, f"{name}.qkv"))
+            attended = self._attend(heads, slot, layer, mask, (cosines, sines))
+            x = x + self._linear(f"{name}.o", attended)
+            pairs = self._linear(f"{name}.gate_up", self._norm(x, f"{name}.gate_up"))
+            gate, up = pairs.chunk(2, dim=-1)
+            x = x + self._linear(f"{name}.down", functional.silu(gate) * up)
+        if not step.has_head:
+            return x
+        return self._linear("head", self._norm(x, "head")).float()
+
+    def _attend(
+        self, heads: torch.Tensor, kv: KVSlot, layer: int, mask: torch.Tensor, angles: Angles
+    ) -> torch.Tensor:
+        rows, c = heads.shape[0], self.config
+        heads = heads.view(rows, c.num_heads + 2 * c.num_kv_heads, c.head_dim)
+        rotated = _rotate(heads[:, : c.num_heads + c.num_kv_heads], *angles)
+        end = kv.length + rows
+        kv.keys[layer, :, kv.length : end] = rotated[:, c.num_heads :].transpose(0, 1)
+        kv.values[layer, :, kv.length : end] = heads[:, -c.num_kv_heads :].transpose(0, 1)
+        out = functional.scaled_dot_product_attention(
+            rotated[None, :, : c.num_heads].transpose(1, 2),
+            kv.keys[None, layer, :, :end],
+            kv.values[None, layer, :, :end],
+            attn_mask=mask,
+            enable_gqa=True,
+        )
+        return out[0].transpose(0, 1).reshape(rows, -1)
+
+    def _linear(self, name: str, x: torch.Tensor) -> torch.Tensor:
+        """Float32 [R, in] -> [R, out], multiplied in the weights' type."""
+        tied = self._tensors["embedding"]  # a head without weights of its own
+        weight = self._tensors.get(f"{name}.weight", tied)
+        bias = self._tensors.get(f"{name}.bias")
+        bias = None if bias is None else bias.to(weight.dtype)
+        return functional.linear(x.to(weight.dtype), weight, bias).to(x.dtype)
+
+    def _norm(self, x: torch.Tensor, name: str) -> torch.Tensor:
+        gain = self._tensors[f"{name}.norm"]
+        return functional.rms_norm(x, x.shape[-1:], gain, self.config.rms_norm_eps)
+
+
+def _rotate(x: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor) -> torch.Tensor:
+    """Rotary embedding of [R, heads, d]; the halves of d form the pairs."""
+    first, second = x.chunk(2, dim=-1)
+    return torch.cat([first * cosines - second * sines, second * cosines + first * sines], dim=-1)

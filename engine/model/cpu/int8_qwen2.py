@@ -1,0 +1,103 @@
+"""Qwen2 with 8-bit weights on the CPU: what stands around the compiled forward pass."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+
+import numpy as np
+import torch
+
+from engine.model.causal_lm import StepInput, check_room
+from engine.model.cpu.kv_slot import KVSlot
+from engine.model.cpu.rotary import Rotary
+from engine.model.eager import EagerFlight
+from engine.model.model_config import ModelConfig
+from engine.model.token_tree import MAX_ROWS
+from engine.progress import Progress, shown
+from kernels.cpu_forward import Linear, Matrix, Model, Runner, Step, pack, slot_width
+
+_SOON = 1.0  # seconds that need no progress
+
+
+class Int8Qwen2:
+    """The model. `tensors` are those of `engine.model.loading.packing.pack_int8`."""
+
+    device = "cpu"
+    dtype_name = "int8"
+    row_buckets: tuple[int, ...] = ()
+    max_sequences = 1
+    reserved_bytes = 0
+
+    def __init__(self, config: ModelConfig, tensors: Mapping[str, torch.Tensor]) -> None:
+        self.config = config
+        self.vocab_size = config.vocab_size
+        self.max_context = config.max_position
+        self._embedding = tensors["embedding"]
+        self._rotary = Rotary(config)
+        model = _read_model(config, tensors)
+        self._runner = Runner(model, config.hidden_size, MAX_ROWS, torch.get_num_threads())
+
+    def compile(self, progress: Progress) -> None:
+        """Compile the pass for this processor, where no start before has done it."""
+        with ThreadPoolExecutor(max_workers=1) as beside:
+            compiling = beside.submit(self._runner.compile)
+            if wait([compiling], _SOON).not_done:
+                task = "compiling for this processor, once on this machine, about half a minute"
+                with shown(progress, task, 0):
+                    compiling.result()
+            compiling.result()
+
+    def new_slot(self, capacity: int) -> KVSlot:
+        """Return an empty slot for `capacity` tokens."""
+        return KVSlot(self.config, capacity, torch.float32, slot_width(self.config.head_dim))
+
+    def begin(self, steps: Sequence[StepInput]) -> EagerFlight:
+        """Check that the steps' rows have room; the work is done when their outputs are wanted."""
+        check_room(steps)
+        return EagerFlight(steps, self._forward)
+
+    def _forward(self, step: StepInput) -> torch.Tensor:
+        """Logits float32 [rows, vocab], of no row without a head; writes keys and values."""
+        tree, slot = step.tree, step.slot
+        cosines, sines = self._rotary.at(tree.depths + slot.length)
+        logits = np.empty((tree.num_rows if step.has_head else 0, self.vocab_size), np.float32)
+        work = Step(
+            num_rows=tree.num_rows,
+            length=slot.length,
+            sees=tree.ancestors,
+            cosines=cosines.astype(np.float32),
+            sines=sines.astype(np.float32),
+            keys=slot.keys.numpy(),
+            values=slot.values.numpy(),
+            logits=logits,
+        )
+        embeddings = self._embedding[torch.from_numpy(tree.token_ids)].float().numpy()
+        self._runner.run(embeddings, work)
+        return torch.from_numpy(logits)
+
+
+def _read_model(config: ModelConfig, tensors: Mapping[str, torch.Tensor]) -> Model:
+    def matrix(part: str, *, paired: bool = False) -> Matrix:
+        names = [f"layers.{layer}.{part}" for layer in range(config.num_layers)]
+        return pack([_linear(tensors, name) for name in names], paired=paired)
+
+    return Model(
+        num_layers=config.num_layers,
+        num_heads=config.num_heads,
+        num_kv_heads=config.num_kv_heads,
+        head_dim=config.head_dim,
+        epsilon=config.rms_norm_eps,
+        qkv=matrix("qkv"),
+        o=matrix("o"),
+        gate_up=matrix("gate_up", paired=True),
+        down=matrix("down"),
+        head=pack([_linear(tensors, "head")]),
+    )
+
+
+def _linear(tensors: Mapping[str, torch.Tensor], name: str) -> Linear:
+    bias = tensors.get(f"{name}.bias")
+    return Linear(
+        weight=tensors[f"{name}.weight"].numpy(),
+        scale=tensors[f"{name}.scale"].numpy(),
+        bias=None if bias is None else bias.numpy(),
+    )

@@ -1,0 +1,81 @@
+"""How 8-bit weights lie in memory: panel after panel, in the order in which a product reads them."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from kernels.cpu_forward.state import Matrix
+from kernels.cpu_forward.tiles import GROUP, PANEL, host_unit
+
+_LINE = 64  # bytes of a processor's cache line
+_NONE = -1
+
+
+class Linear(NamedTuple):
+    """One layer's: `weight` int8 [outputs, inputs], `scale` and `bias` float32 [outputs]."""
+
+    weight: np.ndarray
+    scale: np.ndarray
+    bias: np.ndarray | None = None
+
+
+def padded(size: int, whole: int) -> int:
+    """`size`, filled up to a multiple of `whole`."""
+    return -(-size // whole) * whole
+
+
+def empty(shape: tuple[int, ...], dtype: type) -> np.ndarray:
+    """Zeros that begin with a line of the cache."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    raw = np.zeros(size + _LINE, np.uint8)
+    start = -raw.ctypes.data % _LINE
+    whole: np.ndarray = raw[start : start + size].view(dtype).reshape(shape)
+    return whole
+
+
+def pack(layers: Sequence[Linear], *, paired: bool = False) -> Matrix:
+    """Lay out the same linear of all layers. With `paired`, panels of the two halves alternate."""
+    outputs, inputs = layers[0].weight.shape
+    order = _order(outputs, paired=paired)
+    codes = empty(
+        (len(layers), len(order) // PANEL, padded(inputs, GROUP) // 4, PANEL, 4), np.uint8
+    )
+    with ThreadPoolExecutor(max_workers=2) as packers:  # memory is what limits them
+        list(packers.map(_pack_codes, (one.weight for one in layers), [order] * len(layers), codes))
+    scale = np.stack([_ordered(one.scale, order) for one in layers])
+    bias = np.stack([_ordered(one.bias, order) for one in layers])
+    return Matrix(codes, scale, bias)
+
+
+def _order(outputs: int, *, paired: bool) -> np.ndarray:
+    """Which output stands at each place, int64; -1 where none does."""
+    half = outputs // 2 if paired else outputs
+    first = np.full(padded(half, PANEL), _NONE)
+    first[:half] = np.arange(half)
+    if not paired:
+        return first
+    second = np.where(first == _NONE, _NONE, first + half)
+    return np.stack([first.reshape(-1, PANEL), second.reshape(-1, PANEL)], axis=1).ravel()
+
+
+def _ordered(numbers: np.ndarray | None, order: np.ndarray) -> np.ndarray:
+    if numbers is None:
+        return np.zeros(len(order), np.float32)
+    return np.where(order == _NONE, 0, numbers[order]).astype(np.float32)
+
+
+_OFFSET = np.uint8(host_unit().offset)
+
+
+@njit("void(int8[:, ::1], int64[::1], uint8[:, :, :, ::1])", nogil=True, cache=True)
+def _pack_codes(weight, order, codes):
+    codes[:] = _OFFSET  # zeros, as they are stored
+    for place in range(len(order)):
+        panel, lane = divmod(place, PANEL)
+        if order[place] != _NONE:
+            for i in range(weight.shape[1]):
+                # An offset of 128 turns the sign's bit, any carry is lost.
+                codes[panel, i // 4, lane, i % 4] = np.uint8(weight[order[place], i]) ^ _OFFSET

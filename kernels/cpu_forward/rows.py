@@ -1,0 +1,90 @@
+"""What happens to a row between two products: norms, 8-bit codes, rotary embedding, SwiGLU."""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from kernels.cpu_forward.tiles import GROUP, host_unit
+
+LEVELS = np.float32(host_unit().levels)
+OFFSET = host_unit().offset
+_ROUND = np.float32(12582912.0)  # 1.5 * 2^23: what is added to it loses its fraction
+_LOG2_E, _LN2_HIGH, _LN2_LOW = (np.float32(x) for x in (1.44269504, 0.693359375, -2.12194440e-4))
+# Cephes' expf: exp(r) = 1 + r + r^2 p(r) for |r| <= ln(2) / 2, to 2e-7
+_P5, _P4, _P3, _P2, _P1, _P0 = (
+    np.float32(x) for x in (1.9875691e-4, 1.3981999e-3, 8.3334519e-3, 4.1665796e-2, 0.16666665, 0.5)
+)
+_LOWEST, _HIGHEST = np.float32(-87.0), np.float32(88.0)
+_ZERO, _ONE = np.float32(0.0), np.float32(1.0)
+
+
+@njit(inline="always")
+def exponential(x):
+    """exp(x) for float32, to 2e-7; 0 below -87. Branchless, so that many are computed at once."""
+    bounded = min(max(x, _LOWEST), _HIGHEST)
+    power = (bounded * _LOG2_E + _ROUND) - _ROUND
+    rest = bounded - power * _LN2_HIGH - power * _LN2_LOW
+    poly = ((((_P5 * rest + _P4) * rest + _P3) * rest + _P2) * rest + _P1) * rest + _P0
+    mantissa = poly * rest * rest + rest + _ONE
+    scale = np.int32((np.int32(power) + np.int32(127)) << np.int32(23)).view(np.float32)
+    return mantissa * scale if x > _LOWEST else _ZERO
+
+
+@njit(fastmath={"reassoc"})
+def _mean_square(row):
+    total = _ZERO
+    for value in row:
+        total += value * value
+    return total / np.float32(len(row))
+
+
+@njit
+def quantize_group(values, codes, row, group, factor):
+    """Write `values * factor`, the inputs of one group, as codes and a scale."""
+    largest = _ZERO
+    for value in values:
+        largest = max(largest, abs(value))
+    to_code = LEVELS / largest if largest > _ZERO else _ZERO
+    total = np.int32(0)
+    start = group * GROUP
+    out = codes.values[row, start : start + len(values)]
+    for i in range(len(values)):
+        code = np.int32((values[i] * to_code + _ROUND) - _ROUND)
+        out[i] = np.int8(code)
+        total += code
+    codes.starts[row, group] = -OFFSET * total
+    codes.scales[row, group] = largest / LEVELS * factor
+
+
+@njit
+def quantize(values, codes, row, factor):
+    """Write `values * factor`, float32 [inputs], as codes."""
+    for group in range(codes.scales.shape[1]):
+        quantize_group(values[group * GROUP : (group + 1) * GROUP], codes, row, group, factor)
+
+
+@njit
+def normalize(values, codes, row, epsilon):
+    """RMSNorm, whose weight stands in the matrix behind it: a factor of all codes of the row."""
+    quantize(values, codes, row, np.float32(1.0 / math.sqrt(_mean_square(values) + epsilon)))
+
+
+@njit
+def rotate(given, start, cosines, sines, factor, out, target):
+    """Rotary embedding of the head at `start`, times `factor`, to `target` of `out`.
+
+    The halves of a head form the pairs.
+    """
+    half = len(cosines)
+    for i in range(half):
+        first, second = given[start + i], given[start + half + i]
+        out[target + i] = (first * cosines[i] - second * sines[i]) * factor
+        out[target + half + i] = (second * cosines[i] + first * sines[i]) * factor
+
+
+@njit
+def gate(gates, ups, out):
+    """SwiGLU: `silu(gates) * ups`."""
+    for i in range(len(out)):
+        out[i] = gates[i] / (_ONE + exponential(-gates[i])) * ups[i]

@@ -1,0 +1,228 @@
+"""The compiled pass: its instructions, the formula, and a row's bits whatever rides beside it."""
+
+import ctypes
+import os
+import subprocess
+import sys
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+import torch
+from llvmlite import ir
+from numba import njit
+
+from kernels.cpu_forward import (
+    Linear,
+    Matrix,
+    Model,
+    Runner,
+    Step,
+    host_unit,
+    pack,
+    reference,
+    slot_width,
+)
+from kernels.cpu_forward.packing import empty
+from kernels.cpu_forward.rows import exponential
+from kernels.cpu_forward.tiles import (
+    GROUP,
+    PANEL,
+    emit_floats,
+    emit_product,
+    product_rows,
+    product_width,
+    tile_function,
+)
+from kernels.cpu_forward.vector_unit import VECTOR_UNITS, VectorUnit
+
+AVX2 = "+avx,+avx2,+fma,+f16c,+bmi,+bmi2,+popcnt,+ssse3,+sse4.1,+sse4.2"
+HOST = {name for name, is_there in llvm.get_host_cpu_features().items() if is_there}
+RUNS_HERE = [unit for unit in VECTOR_UNITS if set(unit.needs) <= HOST]
+HIDDEN, HEADS, KV_HEADS, SIZE, INTERMEDIATE, VOCAB, LAYERS = 136, 6, 2, 24, 200, 150, 2
+
+
+def machine_for(triple: str, features: str) -> llvm.TargetMachine:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return llvm.Target.from_triple(triple).create_target_machine(features=features, opt=2)
+
+
+def assembly(emit, unit: VectorUnit, rows: int, num_values: int, triple: str, features: str) -> str:
+    """What the tile is on another kind of processor."""
+    module = ir.Module()
+    module.triple = triple
+    tile_function(module, emit, unit, rows, num_values).linkage = "external"
+    return str(machine_for(triple, features).emit_assembly(llvm.parse_assembly(str(module))))
+
+
+@pytest.fixture(params=RUNS_HERE, ids=lambda unit: unit.name)
+def product_tile(request):
+    """The product of one vector unit, compiled for this machine: the unit and a function."""
+    unit = request.param
+    module = ir.Module()
+    function = tile_function(module, emit_product, unit, product_rows(unit), 6)
+    function.linkage = "external"
+    features = llvm.get_host_cpu_features().flatten()
+    machine = llvm.Target.from_default_triple().create_target_machine(features=features, opt=2)
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(str(module)), machine)
+    engine.finalize_object()
+    address = engine.get_function_address(function.name)
+    yield unit, ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 6)(address)
+    engine.close()
+
+
+def test_a_tile_sums_the_integers_exactly(product_tile):
+    """At the largest numbers that are allowed, where 16 bits would overflow first."""
+    unit, multiply = product_tile
+    rng = np.random.default_rng(1)
+    rows, width, groups = product_rows(unit), product_width(unit), 3
+    codes = rng.choice([-unit.levels, unit.levels - 1, unit.levels], (rows, groups * GROUP))
+    weights = rng.choice([-127, 126, 127], (PANEL, groups * GROUP))
+    weights[:2] = 127 * np.sign(codes[:2])  # all products positive
+    codes = codes.astype(np.int8)
+    matrix = pack([Linear(weights.astype(np.int8), np.ones(PANEL, np.float32))])
+    stored = (matrix.codes ^ np.uint8(host_unit().offset)) ^ np.uint8(unit.offset)
+    starts = -unit.offset * codes.reshape(rows, groups, GROUP).sum(2, dtype=np.int32)
+    scales = rng.random((rows, groups), np.float32)
+    sums = np.zeros((rows, PANEL), np.float32)
+    arrays = (codes, stored, starts.astype(np.int32), scales, sums)
+    multiply(*(array.ctypes.data for array in arrays), groups)
+    exact = np.einsum(
+        "rgk,ogk->rog", *(x.reshape(len(x), groups, GROUP).astype(int) for x in (codes, weights))
+    )
+    expected = np.einsum("rog,rg->ro", exact, scales.astype(np.float64))
+    np.testing.assert_allclose(sums[:, :width], expected[:, :width], rtol=1e-5, atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("name", "triple", "features", "instruction"),
+    [
+        ("AVX-512 VNNI", "x86_64-unknown-linux-gnu", "+avx512f,+avx512vl,+avx512vnni", "vpdpbusd"),
+        ("AVX-VNNI", "x86_64-unknown-linux-gnu", "+avx2,+fma,+avxvnni", "vpdpbusd"),
+        ("AVX2", "x86_64-unknown-linux-gnu", "+avx2,+fma", "vpmaddubsw"),
+        ("NEON dot product", "aarch64-unknown-linux-gnu", "+neon,+dotprod", "sdot"),
+        ("NEON dot product", "arm64-apple-macosx", "+neon,+dotprod", "sdot"),
+    ],
+)
+def test_each_processor_gets_its_dot_product(name, triple, features, instruction):
+    (unit,) = (unit for unit in VECTOR_UNITS if unit.name == name)
+    text = assembly(emit_product, unit, product_rows(unit), 6, triple, features)
+    assert instruction in text
+
+
+def test_sums_of_floats_are_one_instruction_each_on_arm():
+    unit = VECTOR_UNITS[3]
+    text = assembly(emit_floats, unit, 4, 8, "aarch64-unknown-linux-gnu", "+neon,+dotprod")
+    assert "fmla" in text
+
+
+def test_the_exponential_is_near_and_zero_for_what_is_hidden():
+    compiled = njit(exponential.py_func)
+    for x in np.linspace(-86, 0, 500, dtype=np.float32):
+        assert compiled(x) == pytest.approx(np.exp(np.float64(x)), rel=3e-7)
+    assert compiled(np.float32(-np.inf)) == 0.0
+    assert compiled(np.float32(0.0)) == 1.0
+
+
+def random_model(seed: int = 0) -> Model:
+    rng = np.random.default_rng(seed)
+
+    def linear(outputs: int, inputs: int, *, paired: bool = False) -> Matrix:
+        layers = [
+            Linear(
+                rng.integers(-127, 128, (outputs, inputs), dtype=np.int8),
+                (rng.random(outputs, np.float32) + 0.5) / 1500,
+                rng.normal(size=outputs).astype(np.float32) / 8,
+            )
+            for _ in range(LAYERS)
+        ]
+        return pack(layers, paired=paired)
+
+    return Model(
+        num_layers=LAYERS,
+        num_heads=HEADS,
+        num_kv_heads=KV_HEADS,
+        head_dim=SIZE,
+        epsilon=1e-6,
+        qkv=linear((HEADS + 2 * KV_HEADS) * SIZE, HIDDEN),
+        o=linear(HIDDEN, HEADS * SIZE),
+        gate_up=linear(2 * INTERMEDIATE, HIDDEN, paired=True),
+        down=linear(HIDDEN, INTERMEDIATE),
+        head=linear(VOCAB, HIDDEN),
+    )
+
+
+def random_step(rng: np.random.Generator, rows: int, length: int, slots: int = 96) -> Step:
+    """A random tree of rows behind random keys and values."""
+    sees = np.eye(rows, dtype=bool)
+    for row in range(1, rows):
+        sees[row] |= sees[rng.integers(row)]
+    angles = np.outer(length + sees.sum(1) - 1, 10.0 ** -np.linspace(0, 3, SIZE // 2))
+    cache = (LAYERS, KV_HEADS, slots, slot_width(SIZE))
+    keys, values = (empty(cache, np.float32) for _ in range(2))
+    for held in (keys, values):
+        held[..., :length, :SIZE] = rng.normal(size=(LAYERS, KV_HEADS, length, SIZE))
+    return Step(
+        num_rows=rows,
+        length=length,
+        sees=sees,
+        cosines=np.cos(angles).astype(np.float32),
+        sines=np.sin(angles).astype(np.float32),
+        keys=keys,
+        values=values,
+        logits=np.zeros((rows, VOCAB), np.float32),
+    )
+
+
+@pytest.mark.timeout(300)  # compiles first
+@pytest.mark.parametrize(("rows", "length"), [(1, 0), (1, 41), (7, 20), (40, 13)])
+def test_equals_the_formula(rows, length):
+    rng = np.random.default_rng(rows)
+    model, step = random_model(), random_step(rng, rows, length)
+    twin = step._replace(keys=step.keys.copy(), values=step.values.copy())
+    embeddings = rng.normal(size=(rows, HIDDEN)).astype(np.float32)
+    Runner(model, HIDDEN, max_rows=64, num_threads=2).run(embeddings, step)
+    expected = reference.forward(model, twin, torch.from_numpy(embeddings)).numpy()[:, :VOCAB]
+    # A number that lies between two codes may be rounded to either.
+    np.testing.assert_allclose(step.logits, expected, atol=0.02 * np.abs(expected).max())
+    assert np.corrcoef(step.logits.ravel(), expected.ravel())[0, 1] > 0.9999
+    np.testing.assert_allclose(step.keys[0], twin.keys[0], atol=1e-4)
+
+
+@pytest.mark.parametrize("num_threads", [1, 2, 5])
+def test_threads_and_neighbours_change_no_bit(num_threads):
+    rng = np.random.default_rng(5)
+    model, step = random_model(), random_step(rng, 23, 37)
+    embeddings = rng.normal(size=(23, HIDDEN)).astype(np.float32)
+    Runner(model, HIDDEN, max_rows=64, num_threads=2).run(embeddings, step)
+    expected = step.logits.copy()
+    Runner(model, HIDDEN, max_rows=64, num_threads=num_threads).run(embeddings, step)
+    assert np.array_equal(step.logits, expected)
+    alone = step._replace(num_rows=9, sees=step.sees[:9, :9].copy(), logits=step.logits[:9])
+    alone.logits[:] = 0.0
+    Runner(model, HIDDEN, max_rows=64, num_threads=num_threads).run(embeddings[:9], alone)
+    assert np.array_equal(alone.logits, expected[:9])
+
+
+def test_a_step_without_a_head_writes_its_keys_alone():
+    rng = np.random.default_rng(6)
+    model, step = random_model(), random_step(rng, 4, 5)
+    reading = step._replace(logits=np.zeros((0, VOCAB), np.float32), keys=step.keys.copy())
+    embeddings = rng.normal(size=(4, HIDDEN)).astype(np.float32)
+    runner = Runner(model, HIDDEN, max_rows=64, num_threads=2)
+    runner.run(embeddings, step)
+    runner.run(embeddings, reading)
+    assert np.array_equal(reading.keys, step.keys)
+
+
+@pytest.mark.timeout(600)  # compiles for another processor
+@pytest.mark.skipif("avx2" not in HOST, reason="this processor has no AVX2")
+def test_a_processor_with_avx2_alone_gives_rows_their_own_bits():
+    here = f"{__file__}::test_threads_and_neighbours_change_no_bit[2]"
+    limited = {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": AVX2}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", here]
+    done = subprocess.run(
+        command, check=False, env=os.environ | limited, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout
