@@ -36,9 +36,16 @@ class PeerRun:
         return self.decode_ms / self.tokens
 
 
-# Another engine with the same weights: it writes so many tokens greedily behind the prompt's ids,
-# whatever they are.
-Peer = Callable[[Sequence[int], int], PeerRun]
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Another engine with the same weights.
+
+    `decode` writes so many tokens greedily behind the prompt's ids, whatever they are. `build` says
+    which build of it this is, and what of the processor it uses.
+    """
+
+    decode: Callable[[Sequence[int], int], PeerRun]
+    build: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,4 +130,4 @@ class Bench:
         if not self.peers or num_tokens < _MIN_PEER_TOKENS:
             return {}
         prompt_ids = self.engine.prompt(request).ids
-        return {name: decode(prompt_ids, num_tokens) for name, decode in self.peers.items()}
+        return {name: peer.decode(prompt_ids, num_tokens) for name, peer in self.peers.items()}

@@ -1,5 +1,6 @@
-"""Draws a replay: what every item gained."""
+"""Draws a replay, what every item gained, and a step's time by its rows."""
 
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -7,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from engine.bench.replay import ReplayReport
+from engine.bench.step import Limits, StepTime
 from engine.errors import ConfigurationError
 
 _COLOURS = ("#2a6fbb", "#d1662b", "#3a8f5c", "#8a4fa3")
 
 
-class ReplayPicture:
+class Picture:
     """A picture to draw; the ending of its path chooses the format."""
 
     def __init__(self, path: Path) -> None:
@@ -34,19 +36,17 @@ class ReplayPicture:
         if not path.absolute().parent.is_dir():
             raise ConfigurationError(f"there is no folder {path.absolute().parent}")
 
-    def draw(self, report: ReplayReport) -> None:
-        """Draw every item's tokens per step and speed-up, each kind sorted on its own.
-
-        Raises ConfigurationError where the file cannot be written.
-        """
-        _draw(self._figure, report)
+    def save(self, draw: Callable[[Any], None]) -> None:
+        """Have `draw` fill the figure. Raises ConfigurationError where it cannot be written."""
+        draw(self._figure)
         try:
             self._figure.savefig(self._path)
         except OSError as error:
             raise ConfigurationError(f"{self._path} cannot be written: {error}") from error
 
 
-def _draw(figure: Any, report: ReplayReport) -> None:  # noqa: ANN401 - matplotlib's
+def draw_replay(report: ReplayReport, figure: Any) -> None:  # noqa: ANN401 - matplotlib's
+    """Every item's tokens per step and speed-up, each kind sorted on its own."""
     left, right = figure.subplots(1, 2)
     for colour, (kind, runs) in zip(_COLOURS, sorted(report.runs.items()), strict=False):
         figures = report.sets[kind]
@@ -56,6 +56,23 @@ def _draw(figure: Any, report: ReplayReport) -> None:  # noqa: ANN401 - matplotl
         _plot(right, colour, f"{kind}: {figures.on_over_off.of_totals:.2f} x in all", speed_ups)
     _label(left, "tokens per step")
     _label(right, "speed-up over lookahead off")
+
+
+def draw_steps(times: Sequence[StepTime], limits: Limits, figure: Any) -> None:  # noqa: ANN401 - matplotlib's
+    """A step's time by its rows at each context, and the least that it could take."""
+    axes = figure.subplots()
+    for colour, context in zip(_COLOURS, dict.fromkeys(one.context for one in times), strict=False):
+        line = [(one.rows, one.ms) for one in times if one.context == context]
+        label = f"behind {context} tokens"
+        axes.plot(*zip(*line, strict=True), "o-", color=colour, label=label, ms=3)
+    rows = sorted({one.rows for one in times})
+    axes.plot(
+        rows, [limits.least_ms(count) for count in rows], "--", color="#888888", label="least"
+    )
+    axes.set_xlabel("rows")
+    axes.set_ylabel("ms")
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _plot(axes: Any, colour: str, label: str, values: list[float]) -> None:  # noqa: ANN401 - matplotlib's

@@ -4,7 +4,7 @@ import math
 import os
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any
 
 import torch
@@ -28,6 +28,7 @@ class Setting:
     lookahead: str
     temperature: float
     seed: int
+    builds: Mapping[str, str] = field(default_factory=dict)  # of the peers, by name
 
     @property
     def line(self) -> str:
@@ -36,6 +37,7 @@ class Setting:
             f"{self.model} {self.dtype} on {self.device}, {torch.get_num_threads()} threads of "
             f"{_machine()}; lookahead {self.lookahead}, layout {self.layout}, at most "
             f"{self.max_tokens} tokens, temperature {self.temperature:g}{self._caveat}"
+            + "".join(f"; {name}: {build}" for name, build in self.builds.items())
         )
 
     @property

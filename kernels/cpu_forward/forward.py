@@ -14,7 +14,9 @@ from kernels.cpu_forward.rows import gate, normalize, quantize, quantize_group, 
 from kernels.cpu_forward.team import shared
 from kernels.cpu_forward.tiles import PANEL, QUERIES
 
-PHASES_OF_LAYER, PHASES_OF_HEAD = 9, 2
+# In the order of `forward`.
+PHASES_OF_LAYER = ("norm", "qkv", "rotary", "attention", "quantize", "o", "norm", "gate_up", "down")
+PHASES_OF_HEAD = ("norm", "head")
 _ONE = np.float32(1.0)
 
 

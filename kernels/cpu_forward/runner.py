@@ -1,5 +1,6 @@
 """The threads of a forward pass and their working memory."""
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -9,7 +10,7 @@ import numpy as np
 from kernels.cpu_forward.forward import PHASES_OF_HEAD, PHASES_OF_LAYER, forward
 from kernels.cpu_forward.packing import empty, padded
 from kernels.cpu_forward.state import Buffers, Codes, Model, Scratch, Step
-from kernels.cpu_forward.team import COUNTERS
+from kernels.cpu_forward.team import BEGAN, COUNTERS, ENDED
 from kernels.cpu_forward.tiles import GROUP, PANEL, QUERIES
 
 
@@ -21,13 +22,15 @@ class Runner:
         self._max_rows = max_rows
         self._buffers = _new_buffers(model, hidden_size, max_rows)
         self._scratch = [_new_scratch(model, max_rows, 0)] * num_threads
-        phases = PHASES_OF_LAYER * model.num_layers + PHASES_OF_HEAD
-        self._counters = empty((phases, COUNTERS), np.int64)
+        self._phases = PHASES_OF_LAYER * model.num_layers + PHASES_OF_HEAD
+        self._counters = empty((len(self._phases), COUNTERS), np.int64)
+        self.seconds = 0.0  # of the last step
         self._others = ThreadPoolExecutor(max(1, num_threads - 1), "forward")
 
     def run(self, embeddings: np.ndarray, step: Step) -> None:
         """Run the model over `embeddings` float32 [rows, hidden size]; see `forward`."""
         self._make_room(step.keys.shape[2])
+        began = time.perf_counter()
         self._buffers.residual[: step.num_rows] = embeddings
         self._counters[:] = 0
         work = partial(forward, self._counters)
@@ -36,6 +39,7 @@ class Runner:
         work(self._scratch[0], *given)
         for other in others:
             other.result()
+        self.seconds = time.perf_counter() - began
 
     def compile(self) -> None:
         """Compile the pass, or load what was compiled before: half a minute, or a tenth of a second.
@@ -47,6 +51,15 @@ class Runner:
         step = Step(0, 0, nothing.astype(bool), nothing, nothing, cache, cache, nothing)
         given = (self._counters, self._scratch[0], self._model, step, self._buffers)
         forward.compile(tuple(numba.typeof(argument) for argument in given))
+
+    def shares(self) -> dict[str, float]:
+        """What part of the last step's time each kind of phase took; nothing without a clock."""
+        ticks = self._counters[:, ENDED] - self._counters[:, BEGAN]
+        kinds = dict.fromkeys(self._phases, 0)
+        for kind, taken in zip(self._phases, ticks.tolist(), strict=True):
+            kinds[kind] += taken
+        whole = sum(kinds.values())
+        return {kind: taken / whole for kind, taken in kinds.items()} if whole else {}
 
     def _make_room(self, positions: int) -> None:
         if self._scratch[0].scores.shape[0] < positions:

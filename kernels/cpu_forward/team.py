@@ -11,8 +11,8 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-COUNTERS = 16  # int64 of a phase, two lines of a processor's cache: tasks taken, and tasks done
-_DONE = 8
+COUNTERS = 16  # int64 of a phase, in two lines of a processor's cache: what is taken, what is done
+BEGAN, _DONE, ENDED = 1, 8, 9  # places among them; the first is of the tasks taken
 _BYTES = 8
 _PATIENCE = 2000  # turns of waiting before the core is offered to others
 
@@ -35,8 +35,22 @@ def _emit_read(b: ir.IRBuilder, counter: ir.Value) -> ir.Value:
     return b.load_atomic(counter, "acquire", _BYTES)
 
 
+def _clock_typing(context: Any) -> Any:
+    def generate(context: Any, b: ir.IRBuilder, signature: Any, values: Any) -> Any:
+        machine = b.module.triple.split("-")[0]
+        number = ir.FunctionType(ir.IntType(64), [])
+        if machine in ("aarch64", "arm64"):
+            return b.asm(number, "mrs $0, cntvct_el0", "=r", [], side_effect=True)
+        if machine == "x86_64":
+            return b.call(b.module.declare_intrinsic("llvm.readcyclecounter", (), number), [])
+        return ir.IntType(64)(0)
+
+    return types.int64(), generate
+
+
 _add_one = _on_counter(_emit_add)
 _read = _on_counter(_emit_read)
+_clock = intrinsic(_clock_typing)  # ticks of equal length, or always 0 where we know no such clock
 
 
 _yield = types.ExternalFunction(
@@ -54,6 +68,7 @@ def shared(work: Any) -> Any:
 
     @njit
     def do_share(counters, phase, num_tasks, *given):
+        counters[phase, BEGAN] = _clock()
         taken = counters[phase].ctypes.data
         done = taken + _DONE * _BYTES
         task = _add_one(taken)
@@ -66,6 +81,7 @@ def shared(work: Any) -> Any:
             turns += 1
             if turns > _PATIENCE:
                 _yield()
+        counters[phase, ENDED] = _clock()
         return phase + 1
 
     return do_share

@@ -28,12 +28,20 @@ from engine.bench.measured import Bench
 from engine.bench.oracle import Oracle, load_tokenizer
 from engine.bench.oracle_score import oracle_json, oracle_table
 from engine.bench.peers import opened_peers
-from engine.bench.plots import ReplayPicture
+from engine.bench.plots import Picture, draw_replay, draw_steps
 from engine.bench.pool import measure_pool
 from engine.bench.quantization import measure_quantizations, quantization_json, quantization_table
 from engine.bench.replay import ReplayReport, replay_json, replay_tables, run_replay
 from engine.bench.report import Setting
 from engine.bench.requests import without_rules
+from engine.bench.step import (
+    Limits,
+    cases,
+    int8_model,
+    measure_steps,
+    steps_json,
+    steps_table,
+)
 from engine.bench.task_sets import (
     ReplayItem,
     load_crossfile_tasks,
@@ -44,6 +52,7 @@ from engine.engine import Engine
 from engine.errors import ConfigurationError
 from engine.model.device import choose_device
 from engine.model_names import DEFAULT_MODEL
+from engine.options import wanted_model
 from lsp_server.cli.code_places import mid_line_places
 from lsp_server.cli.engine_arguments import decoding
 from lsp_server.cli.engine_loading import engine_options, load_engine
@@ -60,12 +69,12 @@ def bench_replay(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.oracle:
         _bench_oracle(items, arguments, settings)
         return
-    picture = ReplayPicture(arguments.plot) if arguments.plot else None
+    picture = Picture(arguments.plot) if arguments.plot else None
     replayed = _forced if arguments.oracle_forced else _replayed
     report, setting = replayed(items, arguments, settings)
     _print(arguments, replay_json(report, setting), replay_tables(report, setting))
     if picture:
-        picture.draw(report)
+        picture.save(partial(draw_replay, report))
 
 
 def bench_fim(arguments: argparse.Namespace, settings: Settings) -> None:
@@ -73,7 +82,7 @@ def bench_fim(arguments: argparse.Namespace, settings: Settings) -> None:
     tasks = load_fim_tasks(arguments.file, arguments.count, mid_line_only=arguments.mid_line)
     with _engine(arguments, settings) as engine, _bench(engine, arguments, settings) as bench:
         runs = run_fim(bench, tracked(tasks, "tasks"), decoding(arguments))
-    setting = _setting(engine, arguments)
+    setting = _setting(engine, arguments, bench)
     _print(arguments, fim_json(runs, setting), fim_tables(runs, setting))
 
 
@@ -139,7 +148,7 @@ def _replayed(
         wanted = replace(wanted, stop=without_rules(arguments.max_tokens))
     with _engine(arguments, settings) as engine, _bench(engine, arguments, settings) as bench:
         report = run_replay(bench, tracked(items, "items"), wanted)
-    return report, _setting(engine, arguments)
+    return report, _setting(engine, arguments, bench)
 
 
 def _forced(
@@ -153,6 +162,18 @@ def _forced(
         replay = load_forced(engine_options(arguments, settings), Path(folder), ProgressBars())
         report = replay.run(tracked(items, "items"), wanted)
     return report, _setting(replay.engine, arguments)
+
+
+def bench_step(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Measure where a step's time goes on this processor."""
+    picture = Picture(arguments.plot) if arguments.plot else None
+    loaded = wanted_model(engine_options(arguments, settings), ProgressBars())
+    model = int8_model(loaded.causal_lm)
+    times = list(measure_steps(model, tracked(cases(), "steps")))
+    limits = Limits.measure(model.weights)
+    _print(arguments, steps_json(times, limits), steps_table(times, limits))
+    if picture:
+        picture.save(partial(draw_steps, times, limits))
 
 
 def bench_gpu(arguments: argparse.Namespace, settings: Settings) -> None:
@@ -214,17 +235,24 @@ def _engine(arguments: argparse.Namespace, settings: Settings) -> "closing[Engin
 @contextmanager
 def _bench(engine: Engine, arguments: argparse.Namespace, settings: Settings) -> Iterator[Bench]:
     """The engine beside the peers that it is compared to."""
+    if arguments.llama_server and "llama-cpp" not in arguments.compare:
+        raise ConfigurationError("--llama-server says which llama.cpp: add --compare llama-cpp")
     if not arguments.compare:
         yield Bench(engine)
         return
     model = arguments.model or settings.model or DEFAULT_MODEL
-    with opened_peers(arguments.compare, model, ProgressBars()) as peers:
+    own = arguments.llama_server
+    with opened_peers(arguments.compare, model, ProgressBars(), llama_server=own) as peers:
         yield Bench(engine, peers)
 
 
-def _setting(engine: Engine, arguments: argparse.Namespace) -> Setting:
+def _setting(engine: Engine, arguments: argparse.Namespace, bench: Bench | None = None) -> Setting:
     chosen = ("max_tokens", "layout", "lookahead", "temperature", "seed")
-    return Setting(**asdict(engine.info), **{name: getattr(arguments, name) for name in chosen})
+    return Setting(
+        **asdict(engine.info),
+        **{name: getattr(arguments, name) for name in chosen},
+        builds={name: peer.build for name, peer in bench.peers.items()} if bench else {},
+    )
 
 
 def _print(

@@ -159,6 +159,14 @@ def _add_forms(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
+def _add_step(parser: argparse.ArgumentParser) -> None:
+    add_model(parser)
+    add_json(parser)
+    parser.add_argument(
+        "--plot", metavar="FILE.png", type=Path, help="draw the step's time by its rows"
+    )
+
+
 def _add_pool(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tokens",
@@ -178,6 +186,12 @@ def _add_report(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="also run this engine on the same weights and items",
+    )
+    parser.add_argument(
+        "--llama-server",
+        metavar="PATH",
+        type=Path,
+        help="the llama.cpp to compare with, built for this machine, instead of a wheel's",
     )
 
 
@@ -209,6 +223,13 @@ _BENCHMARKS = (
         "insertions.jsonl --count 16",
         _add_forms,
         "bench:bench_forms",
+    ),
+    Command(
+        "step",
+        "measure where a step's time goes on this processor",
+        "--plot step.png",
+        _add_step,
+        "bench:bench_step",
     ),
     Command(
         "pool",

@@ -33,13 +33,14 @@ class Int8Qwen2:
         self.max_context = config.max_position
         self._embedding = tensors["embedding"]
         self._rotary = Rotary(config)
-        model = _read_model(config, tensors)
-        self._runner = Runner(model, config.hidden_size, MAX_ROWS, torch.get_num_threads())
+        self.weights = _read_model(config, tensors)
+        threads = torch.get_num_threads()
+        self.runner = Runner(self.weights, config.hidden_size, MAX_ROWS, threads)
 
     def compile(self, progress: Progress) -> None:
         """Compile the pass for this processor, where no start before has done it."""
         with ThreadPoolExecutor(max_workers=1) as beside:
-            compiling = beside.submit(self._runner.compile)
+            compiling = beside.submit(self.runner.compile)
             if wait([compiling], _SOON).not_done:
                 task = "compiling for this processor, once on this machine, about half a minute"
                 with shown(progress, task, 0):
@@ -71,7 +72,7 @@ class Int8Qwen2:
             logits=logits,
         )
         embeddings = self._embedding[torch.from_numpy(tree.token_ids)].float().numpy()
-        self._runner.run(embeddings, work)
+        self.runner.run(embeddings, work)
         return torch.from_numpy(logits)
 
 

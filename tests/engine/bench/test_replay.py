@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.bench.measured import OFF, WARM_UP, Bench, PeerRun
+from engine.bench.measured import OFF, WARM_UP, Bench, Peer, PeerRun
 from engine.bench.replay import run_replay
 from engine.bench.requests import request_for, without_rules
 from engine.bench.task_sets import ReplayItem, load_replay_items
@@ -120,7 +120,7 @@ def test_names_an_item_that_changed_with_lookahead(other):
 
 def test_a_peer_writes_as_many_tokens_behind_the_same_prompt():
     engine, peer = ScriptedEngine(twice_as_fast), Counter()
-    report = run_replay(Bench(engine, {"counter": peer.decode}), [ITEM], DECODING)
+    report = run_replay(Bench(engine, {"counter": Peer(peer.decode, "counts")}), [ITEM], DECODING)
     assert peer.asked == [(engine.prompt(request_for(ITEM, DECODING)).ids, 8)]
     figures = report.sets["completion"].peers["counter"]
     assert figures.speed.ms_per_token_p50 == 20.0
@@ -130,6 +130,6 @@ def test_a_peer_writes_as_many_tokens_behind_the_same_prompt():
 
 def test_a_peer_is_not_asked_where_nothing_was_written():
     engine, peer = ScriptedEngine(lambda request: result("", tokens=0, steps=1)), Counter()
-    report = run_replay(Bench(engine, {"counter": peer.decode}), [ITEM], DECODING)
+    report = run_replay(Bench(engine, {"counter": Peer(peer.decode, "counts")}), [ITEM], DECODING)
     assert peer.asked == []
     assert report.sets["completion"].peers == {}

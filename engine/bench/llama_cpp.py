@@ -1,0 +1,140 @@
+"""llama.cpp on the same weights: from a wheel in this process, or a server that you built."""
+
+import json
+import re
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from subprocess import DEVNULL, Popen
+from tempfile import TemporaryFile
+from typing import IO, Any
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
+
+import torch
+
+from engine.bench.measured import Peer, PeerRun
+from engine.errors import ConfigurationError
+
+_SILENT = -1  # the level of llama.cpp's log
+_LOADING_SECONDS, _ANSWER_SECONDS = 120, 600
+_POLL_SECONDS = 0.1
+
+
+def wheel(model: Path, context: int) -> Peer:
+    """Load a .gguf file for `context` tokens in this process, with the xllamacpp wheel.
+
+    Its threads sleep between runs, so it does not disturb the others' times. Raises
+    ConfigurationError without the wheel (extra `peers`).
+    """
+    try:
+        xllamacpp: Any = import_module("xllamacpp")
+    except ImportError as error:
+        raise ConfigurationError(
+            f"llama.cpp is not installed ({error}); run pip install 'foregram[peers]'"
+        ) from error
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = str(model)
+    parameters.n_ctx = context
+    parameters.n_parallel = 1
+    parameters.cpuparams.n_threads = torch.get_num_threads()  # as the engine has them
+    parameters.cpuparams_batch.n_threads = torch.get_num_threads()
+    parameters.cache_ram_mib = 0
+    parameters.verbosity = _SILENT
+    server = xllamacpp.Server(parameters)
+
+    def decode(prompt_ids: Sequence[int], num_tokens: int) -> PeerRun:
+        return _run_of(server.handle_completions(_request(prompt_ids, num_tokens)))
+
+    build = f"wheel, build {xllamacpp.BUILD_INFO['build_number']}"
+    return Peer(decode, f"{build}, {_instructions(xllamacpp.get_system_info())}")
+
+
+@contextmanager
+def server(program: Path, model: Path, context: int) -> Iterator[Peer]:
+    """Run the llama-server `program` with one slot until the block ends.
+
+    Raises ConfigurationError where it does not start.
+    """
+    threads = str(torch.get_num_threads())
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    options = {"-m": str(model), "-c": str(context), "-np": "1", "-t": threads, "-tb": threads}
+    options |= {"--host": "127.0.0.1", "--port": str(port), "--cache-ram": "0"}
+    command = [str(program), *(word for option in options.items() for word in option)]
+    with TemporaryFile("w+") as log:
+        try:
+            process = Popen(command, stdin=DEVNULL, stdout=log, stderr=log)
+        except OSError as error:
+            raise ConfigurationError(f"{program} cannot be started: {error}") from error
+        with process:
+            try:
+                yield _ready_peer(f"http://127.0.0.1:{port}", process, log)
+            finally:
+                process.kill()
+
+
+def _ready_peer(url: str, process: "Popen[bytes]", log: IO[str]) -> Peer:
+    until = time.monotonic() + _LOADING_SECONDS
+    while not _is_healthy(url):
+        if process.poll() is not None or time.monotonic() > until:
+            raise ConfigurationError(f"llama-server does not start: {_last_line(log)}")
+        time.sleep(_POLL_SECONDS)
+    build = _ask(f"{url}/props").get("build_info", "unknown")
+    log.seek(0)
+
+    def decode(prompt_ids: Sequence[int], num_tokens: int) -> PeerRun:
+        return _run_of(_ask(f"{url}/completion", _request(prompt_ids, num_tokens)))
+
+    return Peer(decode, f"server, build {build}, {_instructions(log.read())}")
+
+
+def _is_healthy(url: str) -> bool:
+    try:
+        return bool(_ask(f"{url}/health"))
+    except (ConfigurationError, URLError, OSError):
+        return False
+
+
+def _last_line(log: IO[str]) -> str:
+    log.seek(0)
+    lines = log.read().split("\n")
+    return next((line for line in reversed(lines) if line.strip()), "it says nothing")
+
+
+def _ask(url: str, question: dict[str, Any] | None = None) -> dict[str, Any]:
+    body = None if question is None else json.dumps(question).encode()
+    request = Request(url, body, {"Content-Type": "application/json"})  # noqa: S310 - our own address
+    try:
+        with urlopen(request, timeout=_ANSWER_SECONDS) as answer:  # noqa: S310 - likewise
+            return dict(json.load(answer))
+    except HTTPError as error:
+        return dict(json.load(error))
+
+
+def _request(prompt_ids: Sequence[int], num_tokens: int) -> dict[str, Any]:
+    """Complete greedily and without end."""
+    return {
+        "prompt": list(prompt_ids),
+        "n_predict": num_tokens,
+        "temperature": 0,
+        "ignore_eos": True,
+        "cache_prompt": False,
+    }
+
+
+def _run_of(answer: dict[str, Any]) -> PeerRun:
+    if "timings" not in answer:
+        raise ConfigurationError(f"llama.cpp refuses: {answer['error']['message']}")
+    times = answer["timings"]
+    # Its clock for decoding starts when the first token is there.
+    return PeerRun(times["predicted_n"] - 1, times["prompt_ms"], times["predicted_ms"])
+
+
+def _instructions(system_info: str) -> str:
+    """What of the processor's instructions the build uses, by its own account."""
+    names = re.findall(r"\b([A-Z][A-Z0-9_]+) = 1\b", system_info)
+    return " ".join(dict.fromkeys(names)) or "instructions unknown"

@@ -1,0 +1,143 @@
+"""A step of the 8-bit model on a CPU: where its time goes, against what the machine can do."""
+
+import statistics
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+import torch
+from rich.console import Group
+
+from engine.bench.report import figure_table
+from engine.errors import ConfigurationError
+from engine.model.causal_lm import CausalModel, StepInput, prefill, run_step
+from engine.model.cpu.int8_qwen2 import Int8Qwen2
+from engine.model.token_tree import MAX_ROWS, TokenTree
+from kernels.cpu_forward import Model, host_unit
+from kernels.cpu_forward.limits import product_rate, read_bandwidth
+
+ROWS = (1, 2, 4, 8, 16, 32, 64, MAX_ROWS)
+CONTEXTS = (64, 960, 3840)
+_TRIES = 9
+_PRODUCTS = ("qkv", "o", "gate_up", "down", "head")
+_GIGA = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the machine can do at best, and what the model asks of it."""
+
+    unit: str
+    threads: int
+    gigabytes_per_second: float
+    giga_products_per_second: float
+    weight_gigabytes: float
+
+    @classmethod
+    def measure(cls, weights: Model) -> "Limits":
+        """Measure this machine with as many threads as the model has."""
+        threads = torch.get_num_threads()
+        matrices = (weights.qkv, weights.o, weights.gate_up, weights.down, weights.head)
+        return cls(
+            unit=host_unit().name,
+            threads=threads,
+            gigabytes_per_second=read_bandwidth(threads) / _GIGA,
+            giga_products_per_second=product_rate(threads) / _GIGA,
+            weight_gigabytes=sum(one.codes.nbytes for one in matrices) / _GIGA,
+        )
+
+    def least_ms(self, rows: int) -> float:
+        """Time to read the weights once, or to multiply them with the rows: what is longer."""
+        read = self.weight_gigabytes / self.gigabytes_per_second
+        return 1000 * max(read, rows * self.weight_gigabytes / self.giga_products_per_second)
+
+
+@dataclass(frozen=True, slots=True)
+class StepTime:
+    """The median of a step's times, ms, in parts; `choosing_ms` is what follows the logits."""
+
+    rows: int
+    context: int
+    ms: float
+    products_ms: float
+    attention_ms: float
+    rest_ms: float
+    choosing_ms: float
+
+
+def int8_model(model: CausalModel) -> Int8Qwen2:
+    """Return `model` if its steps can be measured. Raises ConfigurationError."""
+    if not isinstance(model, Int8Qwen2):
+        raise ConfigurationError(
+            f"bench step measures 8-bit weights on a CPU, not {model.dtype_name} on "
+            f"{model.device}; on a GPU it is bench gpu"
+        )
+    return model
+
+
+def cases() -> list[tuple[int, int]]:
+    """Contexts and rows to measure."""
+    return list(product(CONTEXTS, ROWS))
+
+
+def measure_steps(model: Int8Qwen2, wanted: Iterable[tuple[int, int]]) -> Iterator[StepTime]:
+    """Time steps of (context, rows), whose contexts ascend."""
+    rng = np.random.default_rng(0)
+    slot = model.new_slot(max(CONTEXTS) + MAX_ROWS)
+    for context, rows in wanted:
+        prefill(model, slot, rng.integers(0, model.vocab_size, context - slot.length).tolist())
+        tree = _random_tree(rng, rows, model.vocab_size)
+        yield _measure(model, StepInput(slot, tree), context)
+
+
+def _random_tree(rng: np.random.Generator, rows: int, vocab_size: int) -> TokenTree:
+    parents = [-1, *(int(rng.integers(max(0, row - 4), row)) for row in range(1, rows))]
+    return TokenTree(rng.integers(0, vocab_size, rows), np.array(parents, np.int32))
+
+
+def _measure(model: Int8Qwen2, step: StepInput, context: int) -> StepTime:
+    wholes, forwards, shares = [], [], []
+    for _ in range(_TRIES):
+        began = time.perf_counter()
+        run_step(model, step)
+        wholes.append(time.perf_counter() - began)
+        shares.append(model.runner.shares())
+        forwards.append(model.runner.seconds)
+    ms, forward_ms = 1000 * statistics.median(wholes), 1000 * statistics.median(forwards)
+    parts = [statistics.median(share.get(name, 0.0) for share in shares) for name in _PRODUCTS]
+    products = forward_ms * sum(parts)
+    attention = forward_ms * statistics.median(share.get("attention", 0.0) for share in shares)
+    return StepTime(
+        rows=step.tree.num_rows,
+        context=context,
+        ms=ms,
+        products_ms=products,
+        attention_ms=attention,
+        rest_ms=forward_ms - products - attention,
+        choosing_ms=ms - forward_ms,
+    )
+
+
+def steps_json(times: list[StepTime], limits: Limits) -> dict[str, Any]:
+    """All figures."""
+    return {"limits": asdict(limits), "steps": [asdict(one) for one in times]}
+
+
+def steps_table(times: list[StepTime], limits: Limits) -> Group:
+    """A row for each step."""
+    caption = (
+        f"{limits.unit}, {limits.threads} threads: {limits.gigabytes_per_second:.1f} GB/s, "
+        f"{limits.giga_products_per_second:.0f} billion products/s; weights "
+        f"{limits.weight_gigabytes:.2f} GB; ms, medians"
+    )
+    numbers = ("step", "products", "attention", "rest", "choosing", "least", "least / step")
+    table = figure_table(["context", "rows"], numbers, title="a step's time", caption=caption)
+    for one in times:
+        parts = (one.ms, one.products_ms, one.attention_ms, one.rest_ms, one.choosing_ms)
+        least = limits.least_ms(one.rows)
+        cells = [f"{value:.1f}" for value in (*parts, least)]
+        table.add_row(str(one.context), str(one.rows), *cells, f"{least / one.ms:.0%}")
+    return Group(table)

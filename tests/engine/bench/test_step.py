@@ -1,0 +1,39 @@
+"""Where a step's time goes: parts that add up, for the model that has such steps."""
+
+import pytest
+
+from engine.bench.step import Limits, int8_model, measure_steps, steps_json, steps_table
+from engine.errors import ConfigurationError
+from tests.support.own_qwen2 import own_qwen2
+from tests.support.tiny_models import tiny_model
+
+
+@pytest.fixture(scope="module")
+def model():
+    return own_qwen2(tiny_model("qwen2", max_position_embeddings=8192), "int8")
+
+
+@pytest.mark.timeout(300)  # compiles first
+def test_the_parts_of_a_step_are_its_time(model):
+    (first, second) = measure_steps(int8_model(model), [(64, 1), (128, 5)])
+    for one in (first, second):
+        parts = one.products_ms + one.attention_ms + one.rest_ms + one.choosing_ms
+        assert parts == pytest.approx(one.ms, rel=1e-6)
+        assert min(one.products_ms, one.attention_ms, one.ms) > 0
+    assert (second.context, second.rows) == (128, 5)
+
+
+def test_the_limits_are_of_this_machine_and_model(model):
+    limits = Limits.measure(model.weights)
+    assert limits.gigabytes_per_second > 0.5
+    assert limits.giga_products_per_second > 0.5
+    assert limits.least_ms(128) >= limits.least_ms(1) > 0
+    (one,) = measure_steps(model, [(16, 2)])
+    assert steps_json([one], limits)["steps"][0]["rows"] == 2
+    assert steps_table([one], limits).renderables
+
+
+def test_a_model_in_floats_has_no_such_steps():
+    floats = own_qwen2(tiny_model("qwen2"), "float32")
+    with pytest.raises(ConfigurationError, match="8-bit weights on a CPU, not float32 on cpu"):
+        int8_model(floats)
