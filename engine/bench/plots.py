@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from engine.bench.replay import ReplayReport
-from engine.bench.step import Limits, StepTime
+from engine.bench.step import MachineLimits, StepParts
 from engine.errors import ConfigurationError
 
 _COLOURS = ("#2a6fbb", "#d1662b", "#3a8f5c", "#8a4fa3")
@@ -58,7 +58,7 @@ def draw_replay(report: ReplayReport, figure: Any) -> None:  # noqa: ANN401 - ma
     _label(right, "speed-up over lookahead off")
 
 
-def draw_steps(times: Sequence[StepTime], limits: Limits, figure: Any) -> None:  # noqa: ANN401 - matplotlib's
+def draw_steps(times: Sequence[StepParts], limits: MachineLimits, figure: Any) -> None:  # noqa: ANN401 - matplotlib's
     """A step's time by its rows at each context, and the least that it could take."""
     axes = figure.subplots()
     for colour, context in zip(_COLOURS, dict.fromkeys(one.context for one in times), strict=False):

@@ -27,7 +27,7 @@ _GIGA = 1e9
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class MachineLimits:
     """What the machine can do at best, and what the model asks of it."""
 
     unit: str
@@ -37,7 +37,7 @@ class Limits:
     weight_gigabytes: float
 
     @classmethod
-    def measure(cls, weights: Model) -> "Limits":
+    def measure(cls, weights: Model) -> "MachineLimits":
         """Measure this machine with as many threads as the model has."""
         threads = torch.get_num_threads()
         matrices = (weights.qkv, weights.o, weights.gate_up, weights.down, weights.head)
@@ -56,7 +56,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class StepTime:
+class StepParts:
     """The median of a step's times, ms, in parts; `choosing_ms` is what follows the logits."""
 
     rows: int
@@ -83,7 +83,7 @@ def cases() -> list[tuple[int, int]]:
     return list(product(CONTEXTS, ROWS))
 
 
-def measure_steps(model: Int8Qwen2, wanted: Iterable[tuple[int, int]]) -> Iterator[StepTime]:
+def measure_steps(model: Int8Qwen2, wanted: Iterable[tuple[int, int]]) -> Iterator[StepParts]:
     """Time steps of (context, rows), whose contexts ascend."""
     rng = np.random.default_rng(0)
     slot = model.new_slot(max(CONTEXTS) + MAX_ROWS)
@@ -98,7 +98,7 @@ def _random_tree(rng: np.random.Generator, rows: int, vocab_size: int) -> TokenT
     return TokenTree(rng.integers(0, vocab_size, rows), np.array(parents, np.int32))
 
 
-def _measure(model: Int8Qwen2, step: StepInput, context: int) -> StepTime:
+def _measure(model: Int8Qwen2, step: StepInput, context: int) -> StepParts:
     wholes, forwards, shares = [], [], []
     for _ in range(_TRIES):
         began = time.perf_counter()
@@ -110,7 +110,7 @@ def _measure(model: Int8Qwen2, step: StepInput, context: int) -> StepTime:
     parts = [statistics.median(share.get(name, 0.0) for share in shares) for name in _PRODUCTS]
     products = forward_ms * sum(parts)
     attention = forward_ms * statistics.median(share.get("attention", 0.0) for share in shares)
-    return StepTime(
+    return StepParts(
         rows=step.tree.num_rows,
         context=context,
         ms=ms,
@@ -121,12 +121,12 @@ def _measure(model: Int8Qwen2, step: StepInput, context: int) -> StepTime:
     )
 
 
-def steps_json(times: list[StepTime], limits: Limits) -> dict[str, Any]:
+def steps_json(times: list[StepParts], limits: MachineLimits) -> dict[str, Any]:
     """All figures."""
     return {"limits": asdict(limits), "steps": [asdict(one) for one in times]}
 
 
-def steps_table(times: list[StepTime], limits: Limits) -> Group:
+def steps_table(times: list[StepParts], limits: MachineLimits) -> Group:
     """A row for each step."""
     caption = (
         f"{limits.unit}, {limits.threads} threads: {limits.gigabytes_per_second:.1f} GB/s, "

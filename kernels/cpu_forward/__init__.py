@@ -14,16 +14,16 @@ numba compiles it for the machine that it runs on, without a compiler, once.
 
 from kernels.cpu_forward.packing import Linear, pack
 from kernels.cpu_forward.runner import Runner, slot_width
-from kernels.cpu_forward.state import Matrix, Model, Step
+from kernels.cpu_forward.state import ForwardInput, Matrix, Model
 from kernels.cpu_forward.tiles import SLOTS, host_unit
 
 __all__ = [
     "SLOTS",
+    "ForwardInput",
     "Linear",
     "Matrix",
     "Model",
     "Runner",
-    "Step",
     "host_unit",
     "pack",
     "slot_width",

@@ -18,7 +18,7 @@ _NOTHING = np.float32(-np.inf)
 _ZERO = np.float32(0.0)
 
 
-@njit
+@njit(error_model="numpy")
 def attend(kv_head, block, scratch, layer, model, step, buffers):
     """Answer query vectors `block * QUERIES` and on of a key-value head."""
     group = model.num_heads // model.num_kv_heads
@@ -41,7 +41,7 @@ def attend(kv_head, block, scratch, layer, model, step, buffers):
             out[i] = scratch.mixed[lane, i] / scratch.totals[lane]
 
 
-@njit
+@njit(error_model="numpy")
 def _gather(kv_head, first, count, group, queries, model, buffers):
     """Set float32 [d, QUERIES], a query vector in each lane."""
     for lane in range(count):
@@ -50,7 +50,7 @@ def _gather(kv_head, first, count, group, queries, model, buffers):
             queries[i, lane] = buffers.queries[row, head * model.head_dim + i]
 
 
-@njit
+@njit(error_model="numpy")
 def _score(keys, positions, head_dim, scratch):
     """Set float32 [positions, QUERIES]; up to TILE_ROWS - 1 slots behind are scored in vain."""
     key_bytes = keys.shape[1] * _BYTES
@@ -60,7 +60,7 @@ def _score(keys, positions, head_dim, scratch):
         _multiply_rows((of, key_bytes, _BYTES, queries, lane_bytes, to, lane_bytes, head_dim))
 
 
-@njit
+@njit(error_model="numpy")
 def _exponentiate(scores, positions, largest, totals):
     """exp(score - largest) of each lane, and their sum, from the first position on."""
     for lane in range(QUERIES):
@@ -75,7 +75,7 @@ def _exponentiate(scores, positions, largest, totals):
             totals[lane] += weight
 
 
-@njit
+@njit(error_model="numpy")
 def _mix(values, positions, count, scratch):
     """Set float32 [QUERIES, d]: the values by their weights, not divided by the totals."""
     value_bytes = values.shape[1] * _BYTES

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from llvmlite import ir
 
-from kernels.cpu_forward.vector_unit import INT32, INT64, call_intrinsic
+from kernels.cpu_forward.vector_unit import INT8, INT32, INT64, call_intrinsic
 
+_SECOND_CACHE = 2  # LLVM's degree of locality; 3 is the first cache, 0 is none
 _NUMBER_BYTES = 4  # all that is loaded alone: float32, int32, or four bytes
 
 
@@ -54,6 +55,14 @@ def load(b: ir.IRBuilder, at: ir.Value, kind: ir.Type) -> ir.Value:
 def store(b: ir.IRBuilder, value: ir.Value, at: ir.Value) -> None:
     """Write a number or a vector."""
     b.store(value, b.inttoptr(at, value.type.as_pointer()), align=_NUMBER_BYTES)
+
+
+def prefetch(b: ir.IRBuilder, at: ir.Value) -> None:
+    """Ask for the cache line at `at`, which need not exist, for the core's second cache."""
+    pointer = b.inttoptr(at, INT8.as_pointer())
+    kind = ir.FunctionType(ir.VoidType(), [pointer.type, INT32, INT32, INT32])
+    function = b.module.declare_intrinsic("llvm.prefetch.p0", (), kind)
+    b.call(function, [pointer, INT32(0), INT32(_SECOND_CACHE), INT32(1)])
 
 
 def load_splat(b: ir.IRBuilder, at: ir.Value, vector: ir.VectorType) -> ir.Value:

@@ -26,15 +26,15 @@ def _sources() -> str:
     return hashlib.blake2b(b"".join(texts)).hexdigest()
 
 
-@shared
-def _normalize(row, scratch, layer, model, step, buffers):
+@shared()
+def _normalize(row, following, scratch, layer, model, step, buffers):
     normalize(buffers.residual[row], buffers.normed, row, model.epsilon)
 
 
-@shared
-def _project(panel, scratch, layer, model, step, buffers):
+@shared(looks_ahead=True)
+def _project(panel, following, scratch, layer, model, step, buffers):
     outputs = scratch.outputs[0]
-    _multiply(buffers.normed, model.qkv, layer, panel, step.num_rows, outputs)
+    _multiply(buffers.normed, model.qkv, layer, panel, following, step.num_rows, outputs)
     _write(outputs, panel, step.num_rows, buffers.heads)
 
 
@@ -49,9 +49,9 @@ def _scale(sums, matrix, layer, panel, num_rows):
 
 
 @njit
-def _multiply(codes, matrix, layer, panel, num_rows, outputs):
+def _multiply(codes, matrix, layer, panel, following, num_rows, outputs):
     """Set float32 [rows, PANEL]: one panel of a linear layer."""
-    multiply_panel(codes, num_rows, matrix, layer, panel, outputs)
+    multiply_panel(codes, num_rows, matrix, layer, panel, following, outputs)
     _scale(outputs, matrix, layer, panel, num_rows)
 
 
@@ -73,8 +73,8 @@ def _add(outputs, panel, num_rows, out):
             out[row, start + i] += outputs[row, i]
 
 
-@shared
-def _rotate(row, scratch, layer, model, step, buffers):
+@shared()
+def _rotate(row, following, scratch, layer, model, step, buffers):
     """Queries to their buffer, the key and value to the row's slot of the cache."""
     size, heads = model.head_dim, buffers.heads[row]
     cosines, sines = step.cosines[row], step.sines[row]
@@ -90,46 +90,46 @@ def _rotate(row, scratch, layer, model, step, buffers):
             step.values[layer, kv_head, slot, i] = heads[start + i]
 
 
-@shared
-def _attend(task, scratch, layer, model, step, buffers):
+@shared()
+def _attend(task, following, scratch, layer, model, step, buffers):
     kv_head, block = task % model.num_kv_heads, task // model.num_kv_heads
     attend(kv_head, block, scratch, layer, model, step, buffers)
 
 
-@shared
-def _quantize_attended(row, scratch, layer, model, step, buffers):
+@shared()
+def _quantize_attended(row, following, scratch, layer, model, step, buffers):
     quantize(buffers.attended[row], buffers.mixed, row, _ONE)
 
 
-@shared
-def _add_attended(panel, scratch, layer, model, step, buffers):
+@shared(looks_ahead=True)
+def _add_attended(panel, following, scratch, layer, model, step, buffers):
     outputs = scratch.outputs[0]
-    _multiply(buffers.mixed, model.o, layer, panel, step.num_rows, outputs)
+    _multiply(buffers.mixed, model.o, layer, panel, following, step.num_rows, outputs)
     _add(outputs, panel, step.num_rows, buffers.residual)
 
 
-@shared
-def _gate(pair, scratch, layer, model, step, buffers):
+@shared(looks_ahead=True)
+def _gate(pair, following, scratch, layer, model, step, buffers):
     """A panel of gates and the ups that belong to it; what comes out is one group of inputs."""
-    gates, ups = scratch.outputs[0], scratch.outputs[1]
-    _multiply(buffers.normed, model.gate_up, layer, 2 * pair, step.num_rows, gates)
-    _multiply(buffers.normed, model.gate_up, layer, 2 * pair + 1, step.num_rows, ups)
+    gates, ups, gated = scratch.outputs[0], scratch.outputs[1], scratch.outputs[2]
+    _multiply(buffers.normed, model.gate_up, layer, 2 * pair, 2 * pair + 1, step.num_rows, gates)
+    _multiply(buffers.normed, model.gate_up, layer, 2 * pair + 1, 2 * following, step.num_rows, ups)
     for row in range(step.num_rows):
-        gate(gates[row], ups[row], gates[row])
-        quantize_group(gates[row], buffers.gated, row, pair, _ONE)
+        gate(gates[row], ups[row], gated[row])
+        quantize_group(gated[row], buffers.gated, row, pair, _ONE)
 
 
-@shared
-def _add_gated(panel, scratch, layer, model, step, buffers):
+@shared(looks_ahead=True)
+def _add_gated(panel, following, scratch, layer, model, step, buffers):
     outputs = scratch.outputs[0]
-    _multiply(buffers.gated, model.down, layer, panel, step.num_rows, outputs)
+    _multiply(buffers.gated, model.down, layer, panel, following, step.num_rows, outputs)
     _add(outputs, panel, step.num_rows, buffers.residual)
 
 
-@shared
-def _score_tokens(panel, scratch, layer, model, step, buffers):
+@shared(looks_ahead=True)
+def _score_tokens(panel, following, scratch, layer, model, step, buffers):
     outputs = scratch.outputs[0]
-    _multiply(buffers.normed, model.head, 0, panel, step.num_rows, outputs)
+    _multiply(buffers.normed, model.head, 0, panel, following, step.num_rows, outputs)
     _write(outputs, panel, step.num_rows, step.logits)
 
 

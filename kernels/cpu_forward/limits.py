@@ -63,4 +63,4 @@ def _sum(numbers):
 @njit(nogil=True)
 def _multiply(codes, matrix, sums):
     for _ in range(_PANELS):
-        multiply_panel(codes, _ROWS, matrix, 0, 0, sums)
+        multiply_panel(codes, _ROWS, matrix, 0, 0, 0, sums)

@@ -5,6 +5,7 @@ from typing import Any
 from numba import njit
 
 from kernels.cpu_forward.tiles import (
+    GROUP,
     PANEL,
     emit_product,
     host_unit,
@@ -21,10 +22,12 @@ def _tile_of(rows: int) -> Any:
     emitted = tile(emit_product, min(rows, _MOST))
 
     @njit
-    def multiply(codes, panel, starts, scales, sums, groups):
+    def multiply(codes, panel, starts, scales, sums, groups, soon, number):
+        half = groups * GROUP * PANEL // 2
         for piece in range(PANEL // _WIDTH):
             skip = 4 * piece * _WIDTH
-            emitted((codes, panel + skip, starts, scales, sums + skip, groups))
+            wanted = soon + (number + piece) % 2 * half
+            emitted((codes, panel + skip, starts, scales, sums + skip, groups, wanted))
 
     return multiply
 
@@ -34,28 +37,36 @@ _one, _two, _three, _four, _five, _six = (_tile_of(rows) for rows in range(1, 7)
 
 
 @njit
-def multiply_panel(codes, num_rows, matrix, layer, panel, sums):
-    """Set `sums` float32 [num_rows, PANEL]: codes times weights, without the weights' scale."""
+def multiply_panel(codes, num_rows, matrix, layer, panel, following, sums):
+    """Set `sums` float32 [num_rows, PANEL]: codes times weights, without the weights' scale.
+
+    Meanwhile the panel `following` is fetched, if there is one: what stands in memory arrives while
+    what has arrived is multiplied.
+    """
     groups = codes.scales.shape[1]
     at = matrix.codes[layer, panel].ctypes.data
-    row = 0
+    soon = at
+    if following < matrix.codes.shape[1]:
+        soon = matrix.codes[layer, following].ctypes.data
+    row, number = 0, 0
     while row < num_rows:
         rows = _rows_of_tile(num_rows - row)
         values, starts = codes.values[row:].ctypes.data, codes.starts[row:].ctypes.data
         scales, out = codes.scales[row:].ctypes.data, sums[row:].ctypes.data
         if rows == 1:
-            _one(values, at, starts, scales, out, groups)
+            _one(values, at, starts, scales, out, groups, soon, number)
         elif rows == 2:
-            _two(values, at, starts, scales, out, groups)
+            _two(values, at, starts, scales, out, groups, soon, number)
         elif rows == 3:
-            _three(values, at, starts, scales, out, groups)
+            _three(values, at, starts, scales, out, groups, soon, number)
         elif rows == 4:
-            _four(values, at, starts, scales, out, groups)
+            _four(values, at, starts, scales, out, groups, soon, number)
         elif rows == 5:
-            _five(values, at, starts, scales, out, groups)
+            _five(values, at, starts, scales, out, groups, soon, number)
         else:
-            _six(values, at, starts, scales, out, groups)
+            _six(values, at, starts, scales, out, groups, soon, number)
         row += rows
+        number += 1
 
 
 @njit

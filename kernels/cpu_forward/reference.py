@@ -3,13 +3,11 @@
 import torch
 from torch.nn import functional
 
-from kernels.cpu_forward.state import Matrix, Model, Step
+from kernels.cpu_forward.state import ForwardInput, Matrix, Model
 from kernels.cpu_forward.tiles import GROUP, host_unit
 
-Rotary = tuple[torch.Tensor, torch.Tensor]
 
-
-def forward(model: Model, step: Step, embeddings: torch.Tensor) -> torch.Tensor:
+def forward(model: Model, step: ForwardInput, embeddings: torch.Tensor) -> torch.Tensor:
     """Logits float32 [rows, outputs of the head]; keys and values go to the step's slots."""
     x = embeddings
     for layer in range(model.num_layers):
@@ -50,7 +48,7 @@ def _norm(x: torch.Tensor, model: Model) -> torch.Tensor:
     return functional.rms_norm(x, x.shape[-1:], eps=model.epsilon)
 
 
-def _attend(heads: torch.Tensor, layer: int, model: Model, step: Step) -> torch.Tensor:
+def _attend(heads: torch.Tensor, layer: int, model: Model, step: ForwardInput) -> torch.Tensor:
     rows, size = step.num_rows, model.head_dim
     parts = (model.num_heads, model.num_kv_heads, model.num_kv_heads)
     heads = heads[:, : sum(parts) * size].view(rows, -1, size)
@@ -72,7 +70,7 @@ def _attend(heads: torch.Tensor, layer: int, model: Model, step: Step) -> torch.
     return out.transpose(0, 1).flatten(1)
 
 
-def _rotate(x: torch.Tensor, step: Step) -> torch.Tensor:
+def _rotate(x: torch.Tensor, step: ForwardInput) -> torch.Tensor:
     cosines, sines = (torch.from_numpy(table)[:, None] for table in (step.cosines, step.sines))
     first, second = x.chunk(2, dim=-1)
     return torch.cat([first * cosines - second * sines, second * cosines + first * sines], dim=-1)

@@ -31,20 +31,27 @@ def exponential(x):
     return mantissa * scale if x > _LOWEST else _ZERO
 
 
-@njit(fastmath={"reassoc"})
+# Sums and largest values of a row may be found in any order, which is the same for each row.
+@njit(error_model="numpy", fastmath={"reassoc", "nsz", "nnan"})
 def _mean_square(row):
     total = _ZERO
-    for value in row:
-        total += value * value
+    for i in range(len(row)):
+        total += row[i] * row[i]
     return total / np.float32(len(row))
 
 
-@njit
+@njit(fastmath={"nsz", "nnan"})
+def _largest(values):
+    largest = _ZERO
+    for i in range(len(values)):
+        largest = max(largest, abs(values[i]))
+    return largest
+
+
+@njit(error_model="numpy")
 def quantize_group(values, codes, row, group, factor):
     """Write `values * factor`, the inputs of one group, as codes and a scale."""
-    largest = _ZERO
-    for value in values:
-        largest = max(largest, abs(value))
+    largest = _largest(values)
     to_code = LEVELS / largest if largest > _ZERO else _ZERO
     total = np.int32(0)
     start = group * GROUP
@@ -57,20 +64,20 @@ def quantize_group(values, codes, row, group, factor):
     codes.scales[row, group] = largest / LEVELS * factor
 
 
-@njit
+@njit(error_model="numpy")
 def quantize(values, codes, row, factor):
     """Write `values * factor`, float32 [inputs], as codes."""
     for group in range(codes.scales.shape[1]):
         quantize_group(values[group * GROUP : (group + 1) * GROUP], codes, row, group, factor)
 
 
-@njit
+@njit(error_model="numpy")
 def normalize(values, codes, row, epsilon):
     """RMSNorm, whose weight stands in the matrix behind it: a factor of all codes of the row."""
     quantize(values, codes, row, np.float32(1.0 / math.sqrt(_mean_square(values) + epsilon)))
 
 
-@njit
+@njit(error_model="numpy")
 def rotate(given, start, cosines, sines, factor, out, target):
     """Rotary embedding of the head at `start`, times `factor`, to `target` of `out`.
 
@@ -83,8 +90,8 @@ def rotate(given, start, cosines, sines, factor, out, target):
         out[target + half + i] = (second * cosines[i] + first * sines[i]) * factor
 
 
-@njit
+@njit(error_model="numpy")
 def gate(gates, ups, out):
-    """SwiGLU: `silu(gates) * ups`."""
+    """SwiGLU: `silu(gates) * ups`. `out` is other memory: else nothing is computed side by side."""
     for i in range(len(out)):
         out[i] = gates[i] / (_ONE + exponential(-gates[i])) * ups[i]

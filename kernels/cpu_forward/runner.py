@@ -9,7 +9,7 @@ import numpy as np
 
 from kernels.cpu_forward.forward import PHASES_OF_HEAD, PHASES_OF_LAYER, forward
 from kernels.cpu_forward.packing import empty, padded
-from kernels.cpu_forward.state import Buffers, Codes, Model, Scratch, Step
+from kernels.cpu_forward.state import Buffers, Codes, ForwardInput, Model, ThreadScratch
 from kernels.cpu_forward.team import BEGAN, COUNTERS, ENDED
 from kernels.cpu_forward.tiles import GROUP, PANEL, QUERIES
 
@@ -27,7 +27,7 @@ class Runner:
         self.seconds = 0.0  # of the last step
         self._others = ThreadPoolExecutor(max(1, num_threads - 1), "forward")
 
-    def run(self, embeddings: np.ndarray, step: Step) -> None:
+    def run(self, embeddings: np.ndarray, step: ForwardInput) -> None:
         """Run the model over `embeddings` float32 [rows, hidden size]; see `forward`."""
         self._make_room(step.keys.shape[2])
         began = time.perf_counter()
@@ -48,7 +48,7 @@ class Runner:
         """
         nothing = np.zeros((0, 0), np.float32)
         cache = np.zeros((0, 0, 0, 0), np.float32)
-        step = Step(0, 0, nothing.astype(bool), nothing, nothing, cache, cache, nothing)
+        step = ForwardInput(0, 0, nothing.astype(bool), nothing, nothing, cache, cache, nothing)
         given = (self._counters, self._scratch[0], self._model, step, self._buffers)
         forward.compile(tuple(numba.typeof(argument) for argument in given))
 
@@ -96,9 +96,9 @@ def _new_codes(inputs: int, rows: int) -> Codes:
     )
 
 
-def _new_scratch(model: Model, rows: int, positions: int) -> Scratch:
-    return Scratch(
-        outputs=empty((2, rows, PANEL), np.float32),
+def _new_scratch(model: Model, rows: int, positions: int) -> ThreadScratch:
+    return ThreadScratch(
+        outputs=empty((3, rows, PANEL), np.float32),
         queries=empty((model.head_dim, QUERIES), np.float32),
         scores=empty((positions, QUERIES), np.float32),
         mixed=empty((QUERIES, slot_width(model.head_dim)), np.float32),

@@ -46,10 +46,10 @@ class Codes(NamedTuple):
     scales: np.ndarray
 
 
-class Scratch(NamedTuple):
+class ThreadScratch(NamedTuple):
     """A thread's own room, float32."""
 
-    outputs: np.ndarray  # [2, rows, PANEL]
+    outputs: np.ndarray  # [3, rows, PANEL]
     queries: np.ndarray  # [head_dim, QUERIES]
     scores: np.ndarray  # [positions, QUERIES]
     mixed: np.ndarray  # [QUERIES, head_dim of a slot]
@@ -69,7 +69,7 @@ class Buffers(NamedTuple):
     gated: Codes
 
 
-class Step(NamedTuple):
+class ForwardInput(NamedTuple):
     """The rows of a step, behind `length` committed tokens.
 
     `sees` bool [rows, rows]: row i sees row j. `cosines` and `sines` float32 [rows, head_dim / 2].

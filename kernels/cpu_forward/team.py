@@ -5,6 +5,7 @@ own, which are zero at the start of the step.
 """
 
 import os
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
@@ -58,12 +59,18 @@ _yield = types.ExternalFunction(
 )
 
 
-def shared(work: Any) -> Any:
-    """Decorate the work on one task, called with the task and what else is given.
+def shared(*, looks_ahead: bool = False) -> Any:
+    """Decorate the work on one task, called with the task, the following one and what is given.
 
     What comes out is called by each thread, with the counters, the phase and the number of its
-    tasks before what is given, and returns the next phase when all tasks are done.
+    tasks before what is given, and returns the next phase when all tasks are done. With
+    `looks_ahead` a thread knows the task that it will do next; else, and at the end, the following
+    one is not there, which is better where tasks are few.
     """
+    return partial(_sharing, looks_ahead=looks_ahead)
+
+
+def _sharing(work: Any, *, looks_ahead: bool) -> Any:
     compiled = njit(work)
 
     @njit
@@ -73,9 +80,10 @@ def shared(work: Any) -> Any:
         done = taken + _DONE * _BYTES
         task = _add_one(taken)
         while task < num_tasks:
-            compiled(task, *given)
+            following = _add_one(taken) if looks_ahead else num_tasks
+            compiled(task, following, *given)
             _add_one(done)
-            task = _add_one(taken)
+            task = following if looks_ahead else _add_one(taken)
         turns = 0
         while _read(done) < num_tasks:
             turns += 1

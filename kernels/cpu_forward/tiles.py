@@ -20,6 +20,7 @@ from kernels.cpu_forward.emission import (
     load,
     load_splat,
     multiply_add,
+    prefetch,
     store,
 )
 from kernels.cpu_forward.vector_unit import INT64, VectorUnit, best_unit
@@ -28,6 +29,7 @@ GROUP = 64  # inputs that share a scale
 PANEL = 64  # outputs whose weights lie together: [inputs / 4, PANEL, 4]
 QUERIES = 16  # outputs of a tile of floats
 SLOTS = 8  # most rows of a tile of floats: a cache's slots are a multiple of it
+_LINE = 64  # bytes of a cache line
 _BYTES = 4  # of a float, of a sum, of the inputs of one dot product
 _VECTORS = 4  # of a tile of 8-bit products: what is loaded once for all rows
 
@@ -90,9 +92,10 @@ def emit_product(b: ir.IRBuilder, unit: VectorUnit, rows: int, values: Values) -
     """Rows of 8-bit activations times a piece of a panel: float32 sums, the weights unscaled.
 
     `values`: addresses of codes int8 [rows, inputs], of the panel's piece, of starts int32 and
-    scales float32 [rows, groups], of sums float32 [rows, PANEL]; the number of groups.
+    scales float32 [rows, groups], of sums float32 [rows, PANEL]; the number of groups; the address
+    of weights that are wanted soon, of which half a panel is asked for along the way.
     """
-    codes, panel, starts, scales, sums, groups = values
+    codes, panel, starts, scales, sums, groups, soon = values
     integers, floats = unit.integers(), unit.floats()
     tile = range(rows * _VECTORS)
     with counted_loop(b, groups, [floats([0.0] * unit.lanes) for _ in tile]) as outer:
@@ -102,6 +105,9 @@ def emit_product(b: ir.IRBuilder, unit: VectorUnit, rows: int, values: Values) -
         with counted_loop(b, dots, [begin[i // _VECTORS] for i in tile]) as inner:
             place = b.add(b.mul(outer.index, dots), inner.index)
             line = address(b, panel, PANEL * _BYTES, place)
+            ahead = address(b, soon, PANEL * _BYTES // 2, place)
+            for part in range(0, PANEL * _BYTES // 2, _LINE):
+                prefetch(b, b.add(ahead, INT64(part)))
             held = [
                 load(b, address(b, line, unit.lanes * _BYTES, v), integers) for v in range(_VECTORS)
             ]

@@ -35,7 +35,7 @@ from engine.bench.replay import ReplayReport, replay_json, replay_tables, run_re
 from engine.bench.report import Setting
 from engine.bench.requests import without_rules
 from engine.bench.step import (
-    Limits,
+    MachineLimits,
     cases,
     int8_model,
     measure_steps,
@@ -170,7 +170,7 @@ def bench_step(arguments: argparse.Namespace, settings: Settings) -> None:
     loaded = wanted_model(engine_options(arguments, settings), ProgressBars())
     model = int8_model(loaded.causal_lm)
     times = list(measure_steps(model, tracked(cases(), "steps")))
-    limits = Limits.measure(model.weights)
+    limits = MachineLimits.measure(model.weights)
     _print(arguments, steps_json(times, limits), steps_table(times, limits))
     if picture:
         picture.save(partial(draw_steps, times, limits))

@@ -13,11 +13,11 @@ from llvmlite import ir
 from numba import njit
 
 from kernels.cpu_forward import (
+    ForwardInput,
     Linear,
     Matrix,
     Model,
     Runner,
-    Step,
     host_unit,
     pack,
     reference,
@@ -61,14 +61,14 @@ def product_tile(request):
     """The product of one vector unit, compiled for this machine: the unit and a function."""
     unit = request.param
     module = ir.Module()
-    function = tile_function(module, emit_product, unit, product_rows(unit), 6)
+    function = tile_function(module, emit_product, unit, product_rows(unit), 7)
     function.linkage = "external"
     features = llvm.get_host_cpu_features().flatten()
     machine = llvm.Target.from_default_triple().create_target_machine(features=features, opt=2)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(str(module)), machine)
     engine.finalize_object()
     address = engine.get_function_address(function.name)
-    yield unit, ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 6)(address)
+    yield unit, ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * 7)(address)
     engine.close()
 
 
@@ -87,7 +87,7 @@ def test_a_tile_sums_the_integers_exactly(product_tile):
     scales = rng.random((rows, groups), np.float32)
     sums = np.zeros((rows, PANEL), np.float32)
     arrays = (codes, stored, starts.astype(np.int32), scales, sums)
-    multiply(*(array.ctypes.data for array in arrays), groups)
+    multiply(*(array.ctypes.data for array in arrays), groups, stored.ctypes.data)
     exact = np.einsum(
         "rgk,ogk->rog", *(x.reshape(len(x), groups, GROUP).astype(int) for x in (codes, weights))
     )
@@ -107,7 +107,7 @@ def test_a_tile_sums_the_integers_exactly(product_tile):
 )
 def test_each_processor_gets_its_dot_product(name, triple, features, instruction):
     (unit,) = (unit for unit in VECTOR_UNITS if unit.name == name)
-    text = assembly(emit_product, unit, product_rows(unit), 6, triple, features)
+    text = assembly(emit_product, unit, product_rows(unit), 7, triple, features)
     assert instruction in text
 
 
@@ -153,7 +153,7 @@ def random_model(seed: int = 0) -> Model:
     )
 
 
-def random_step(rng: np.random.Generator, rows: int, length: int, slots: int = 96) -> Step:
+def random_step(rng: np.random.Generator, rows: int, length: int, slots: int = 96) -> ForwardInput:
     """A random tree of rows behind random keys and values."""
     sees = np.eye(rows, dtype=bool)
     for row in range(1, rows):
@@ -163,7 +163,7 @@ def random_step(rng: np.random.Generator, rows: int, length: int, slots: int = 9
     keys, values = (empty(cache, np.float32) for _ in range(2))
     for held in (keys, values):
         held[..., :length, :SIZE] = rng.normal(size=(LAYERS, KV_HEADS, length, SIZE))
-    return Step(
+    return ForwardInput(
         num_rows=rows,
         length=length,
         sees=sees,

@@ -13,7 +13,7 @@ from engine.model.eager import EagerFlight
 from engine.model.model_config import ModelConfig
 from engine.model.token_tree import MAX_ROWS
 from engine.progress import Progress, shown
-from kernels.cpu_forward import Linear, Matrix, Model, Runner, Step, pack, slot_width
+from kernels.cpu_forward import ForwardInput, Linear, Matrix, Model, Runner, pack, slot_width
 
 _SOON = 1.0  # seconds that need no progress
 
@@ -61,7 +61,7 @@ class Int8Qwen2:
         tree, slot = step.tree, step.slot
         cosines, sines = self._rotary.at(tree.depths + slot.length)
         logits = np.empty((tree.num_rows if step.has_head else 0, self.vocab_size), np.float32)
-        work = Step(
+        work = ForwardInput(
             num_rows=tree.num_rows,
             length=slot.length,
             sees=tree.ancestors,

@@ -6,7 +6,7 @@ import pytest
 from engine.bench.measured import Measured
 from engine.bench.plots import Picture, draw_replay, draw_steps
 from engine.bench.replay import ReplayReport
-from engine.bench.step import Limits, StepTime
+from engine.bench.step import MachineLimits, StepParts
 from engine.errors import ConfigurationError
 from tests.support.scripted_engine import result
 
@@ -26,8 +26,8 @@ def test_draws_a_picture_of_every_kind(tmp_path):
 
 def test_draws_a_line_for_each_context(tmp_path):
     pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
-    limits = Limits("AVX2", 2, 20.0, 300.0, 0.5)
-    times = [StepTime(rows, 64, 30.0, 20.0, 5.0, 5.0, 1.0) for rows in (1, 8)]
+    limits = MachineLimits("AVX2", 2, 20.0, 300.0, 0.5)
+    times = [StepParts(rows, 64, 30.0, 20.0, 5.0, 5.0, 1.0) for rows in (1, 8)]
     path = tmp_path / "step.png"
     Picture(path).save(partial(draw_steps, times, limits))
     assert path.read_bytes().startswith(b"\x89PNG")

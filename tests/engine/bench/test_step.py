@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.bench.step import Limits, int8_model, measure_steps, steps_json, steps_table
+from engine.bench.step import MachineLimits, int8_model, measure_steps, steps_json, steps_table
 from engine.errors import ConfigurationError
 from tests.support.own_qwen2 import own_qwen2
 from tests.support.tiny_models import tiny_model
@@ -24,7 +24,7 @@ def test_the_parts_of_a_step_are_its_time(model):
 
 
 def test_the_limits_are_of_this_machine_and_model(model):
-    limits = Limits.measure(model.weights)
+    limits = MachineLimits.measure(model.weights)
     assert limits.gigabytes_per_second > 0.5
     assert limits.giga_products_per_second > 0.5
     assert limits.least_ms(128) >= limits.least_ms(1) > 0
