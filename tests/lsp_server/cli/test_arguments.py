@@ -13,7 +13,7 @@ from tests.support.settings_table import settings_table
 
 ROOT = Path(__file__).parents[3]
 README = (ROOT / "lsp_server/README.md").read_text()
-MEASURING = (ROOT / "engine/README.md").read_text().split("## Measure")[1]
+MEASURING = (ROOT / "engine/README.md").read_text().split("## Measure")[1].split("\n## ")[0]
 
 
 def commands_of(parser):
