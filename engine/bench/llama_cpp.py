@@ -6,13 +6,14 @@ import socket
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from http.client import HTTPException
 from importlib import import_module
 from pathlib import Path
 from subprocess import DEVNULL, Popen
-from tempfile import TemporaryFile
-from typing import IO, Any
-from urllib.error import HTTPError, URLError
-from urllib.request import Request, urlopen
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.error import HTTPError
+from urllib.request import ProxyHandler, Request, build_opener
 
 import torch
 
@@ -22,6 +23,7 @@ from engine.errors import ConfigurationError
 _SILENT = -1  # the level of llama.cpp's log
 _LOADING_SECONDS, _ANSWER_SECONDS = 120, 600
 _POLL_SECONDS = 0.1
+_DIRECTLY = build_opener(ProxyHandler({}))
 
 
 def wheel(model: Path, context: int) -> Peer:
@@ -65,51 +67,46 @@ def server(program: Path, model: Path, context: int) -> Iterator[Peer]:
     options = {"-m": str(model), "-c": str(context), "-np": "1", "-t": threads, "-tb": threads}
     options |= {"--host": "127.0.0.1", "--port": str(port), "--cache-ram": "0"}
     command = [str(program), *(word for option in options.items() for word in option)]
-    with TemporaryFile("w+") as log:
+    with TemporaryDirectory(prefix="foregram-") as folder, (Path(folder) / "log").open("wb") as log:
         try:
             process = Popen(command, stdin=DEVNULL, stdout=log, stderr=log)
         except OSError as error:
             raise ConfigurationError(f"{program} cannot be started: {error}") from error
         with process:
             try:
-                yield _ready_peer(f"http://127.0.0.1:{port}", process, log)
+                yield _ready_peer(f"http://127.0.0.1:{port}", process, Path(log.name))
             finally:
                 process.kill()
 
 
-def _ready_peer(url: str, process: "Popen[bytes]", log: IO[str]) -> Peer:
+def _ready_peer(url: str, process: "Popen[bytes]", log: Path) -> Peer:
     until = time.monotonic() + _LOADING_SECONDS
     while not _is_healthy(url):
         if process.poll() is not None or time.monotonic() > until:
-            raise ConfigurationError(f"llama-server does not start: {_last_line(log)}")
+            said = log.read_text("utf-8", "replace").strip() or "it says nothing"
+            raise ConfigurationError(f"llama-server does not start: {said.splitlines()[-1]}")
         time.sleep(_POLL_SECONDS)
     build = _ask(f"{url}/props").get("build_info", "unknown")
-    log.seek(0)
+    instructions = _instructions(log.read_text("utf-8", "replace"))
 
     def decode(prompt_ids: Sequence[int], num_tokens: int) -> PeerRun:
         return _run_of(_ask(f"{url}/completion", _request(prompt_ids, num_tokens)))
 
-    return Peer(decode, f"server, build {build}, {_instructions(log.read())}")
+    return Peer(decode, f"server, build {build}, {instructions}")
 
 
 def _is_healthy(url: str) -> bool:
     try:
-        return bool(_ask(f"{url}/health"))
-    except (ConfigurationError, URLError, OSError):
+        return _ask(f"{url}/health").get("status") == "ok"  # while it loads there is an error
+    except (OSError, ValueError, HTTPException):
         return False
-
-
-def _last_line(log: IO[str]) -> str:
-    log.seek(0)
-    lines = log.read().split("\n")
-    return next((line for line in reversed(lines) if line.strip()), "it says nothing")
 
 
 def _ask(url: str, question: dict[str, Any] | None = None) -> dict[str, Any]:
     body = None if question is None else json.dumps(question).encode()
     request = Request(url, body, {"Content-Type": "application/json"})  # noqa: S310 - our own address
     try:
-        with urlopen(request, timeout=_ANSWER_SECONDS) as answer:  # noqa: S310 - likewise
+        with _DIRECTLY.open(request, timeout=_ANSWER_SECONDS) as answer:
             return dict(json.load(answer))
     except HTTPError as error:
         return dict(json.load(error))

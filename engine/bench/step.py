@@ -57,7 +57,7 @@ class MachineLimits:
 
 @dataclass(frozen=True, slots=True)
 class StepParts:
-    """The median of a step's times, ms, in parts; `choosing_ms` is what follows the logits."""
+    """The median of a step's times, ms, in parts; `around_ms` is what goes before and behind."""
 
     rows: int
     context: int
@@ -65,7 +65,7 @@ class StepParts:
     products_ms: float
     attention_ms: float
     rest_ms: float
-    choosing_ms: float
+    around_ms: float
 
 
 def int8_model(model: CausalModel) -> Int8Qwen2:
@@ -117,7 +117,7 @@ def _measure(model: Int8Qwen2, step: StepInput, context: int) -> StepParts:
         products_ms=products,
         attention_ms=attention,
         rest_ms=forward_ms - products - attention,
-        choosing_ms=ms - forward_ms,
+        around_ms=ms - forward_ms,
     )
 
 
@@ -133,10 +133,10 @@ def steps_table(times: list[StepParts], limits: MachineLimits) -> Group:
         f"{limits.giga_products_per_second:.0f} billion products/s; weights "
         f"{limits.weight_gigabytes:.2f} GB; ms, medians"
     )
-    numbers = ("step", "products", "attention", "rest", "choosing", "least", "least / step")
+    numbers = ("step", "products", "attention", "rest", "around", "least", "least / step")
     table = figure_table(["context", "rows"], numbers, title="a step's time", caption=caption)
     for one in times:
-        parts = (one.ms, one.products_ms, one.attention_ms, one.rest_ms, one.choosing_ms)
+        parts = (one.ms, one.products_ms, one.attention_ms, one.rest_ms, one.around_ms)
         least = limits.least_ms(one.rows)
         cells = [f"{value:.1f}" for value in (*parts, least)]
         table.add_row(str(one.context), str(one.rows), *cells, f"{least / one.ms:.0%}")

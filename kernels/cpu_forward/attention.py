@@ -62,7 +62,10 @@ def _score(keys, positions, head_dim, scratch):
 
 @njit(error_model="numpy")
 def _exponentiate(scores, positions, largest, totals):
-    """exp(score - largest) of each lane, and their sum, from the first position on."""
+    """exp(score - largest) of each lane, and their sum, from the first position on.
+
+    Lanes that no query has hold what an earlier task left there, and nobody reads what comes out.
+    """
     for lane in range(QUERIES):
         largest[lane], totals[lane] = _NOTHING, _ZERO
     for position in range(positions):

@@ -142,6 +142,7 @@ def _compiled(sources: str) -> Any:
 
         `buffers.residual` holds the rows' embeddings. Each thread calls this with its own `scratch`.
         """
+        # `sources` is in the key of numba's cache because the function closes over it.
         rows, phase = step.num_rows, len(sources) - len(sources)
         blocks = -(-rows * model.num_heads // model.num_kv_heads // QUERIES)
         for layer in range(model.num_layers):

@@ -12,17 +12,18 @@ from kernels.cpu_forward.product import multiply_panel
 from kernels.cpu_forward.state import Codes
 from kernels.cpu_forward.tiles import GROUP, PANEL
 
-_READ_BYTES = 1 << 28  # of each thread: beyond any cache
+_READ_BYTES = 1 << 29  # of all threads: beyond any cache
 _ROWS, _INPUTS, _PANELS = 120, 1024, 200  # a panel and its rows stay in a core's own cache
 _TRIES = 5
 
 
 def read_bandwidth(num_threads: int) -> float:
     """Bytes a second that this many threads read together."""
-    pieces = [empty((_READ_BYTES // 8,), np.int64) for _ in range(num_threads)]
+    pieces = [empty((_READ_BYTES // 8 // num_threads,), np.int64) for _ in range(num_threads)]
     for piece in pieces:
         piece[:] = 1  # zeros that nobody wrote are one page in memory
-    return num_threads * _READ_BYTES / _least_seconds(num_threads, lambda i: _sum(pieces[i]))
+    num_bytes = sum(piece.nbytes for piece in pieces)
+    return num_bytes / _least_seconds(num_threads, lambda i: _sum(pieces[i]))
 
 
 def product_rate(num_threads: int) -> float:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -39,12 +40,16 @@ def empty(shape: tuple[int, ...], dtype: type) -> np.ndarray:
 def pack(layers: Sequence[Linear], *, paired: bool = False) -> Matrix:
     """Lay out the same linear of all layers. With `paired`, panels of the two halves alternate."""
     outputs, inputs = layers[0].weight.shape
-    order = _order(outputs, paired=paired)
+    order, offset = _order(outputs, paired=paired), np.uint8(host_unit().offset)
     codes = empty(
         (len(layers), len(order) // PANEL, padded(inputs, GROUP) // 4, PANEL, 4), np.uint8
     )
     with ThreadPoolExecutor(max_workers=2) as packers:  # memory is what limits them
-        list(packers.map(_pack_codes, (one.weight for one in layers), [order] * len(layers), codes))
+        list(
+            packers.map(
+                _pack_codes, [one.weight for one in layers], repeat(order), repeat(offset), codes
+            )
+        )
     scale = np.stack([_ordered(one.scale, order) for one in layers])
     bias = np.stack([_ordered(one.bias, order) for one in layers])
     return Matrix(codes, scale, bias)
@@ -67,15 +72,13 @@ def _ordered(numbers: np.ndarray | None, order: np.ndarray) -> np.ndarray:
     return np.where(order == _NONE, 0, numbers[order]).astype(np.float32)
 
 
-_OFFSET = np.uint8(host_unit().offset)
-
-
-@njit("void(int8[:, ::1], int64[::1], uint8[:, :, :, ::1])", nogil=True, cache=True)
-def _pack_codes(weight, order, codes):
-    codes[:] = _OFFSET  # zeros, as they are stored
+@njit("void(int8[:, ::1], int64[::1], uint8, uint8[:, :, :, ::1])", nogil=True, cache=True)
+def _pack_codes(weight, order, offset, codes):
+    # All that other files decide is given: numba would not see that they have changed.
+    codes[:] = offset  # zeros, as they are stored
     for place in range(len(order)):
-        panel, lane = divmod(place, PANEL)
-        if order[place] != _NONE:
+        panel, lane = divmod(place, codes.shape[2])
+        if order[place] >= 0:
             for i in range(weight.shape[1]):
                 # An offset of 128 turns the sign's bit, any carry is lost.
-                codes[panel, i // 4, lane, i % 4] = np.uint8(weight[order[place], i]) ^ _OFFSET
+                codes[panel, i // 4, lane, i % 4] = np.uint8(weight[order[place], i]) ^ offset

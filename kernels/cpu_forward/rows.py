@@ -17,11 +17,12 @@ _P5, _P4, _P3, _P2, _P1, _P0 = (
 )
 _LOWEST, _HIGHEST = np.float32(-87.0), np.float32(88.0)
 _ZERO, _ONE = np.float32(0.0), np.float32(1.0)
+_TINY = np.float32(1e-30)  # what is smaller is nothing: its reciprocal may be infinite
 
 
 @njit(inline="always")
 def exponential(x):
-    """exp(x) for float32, to 2e-7; 0 below -87. Branchless, so that many are computed at once."""
+    """exp(x) for float32, to 2e-7; 0 from -87 down. Branchless, so that many are computed at once."""
     bounded = min(max(x, _LOWEST), _HIGHEST)
     power = (bounded * _LOG2_E + _ROUND) - _ROUND
     rest = bounded - power * _LN2_HIGH - power * _LN2_LOW
@@ -52,7 +53,7 @@ def _largest(values):
 def quantize_group(values, codes, row, group, factor):
     """Write `values * factor`, the inputs of one group, as codes and a scale."""
     largest = _largest(values)
-    to_code = LEVELS / largest if largest > _ZERO else _ZERO
+    to_code = LEVELS / largest if largest > _TINY else _ZERO
     total = np.int32(0)
     start = group * GROUP
     out = codes.values[row, start : start + len(values)]

@@ -1,7 +1,7 @@
 """The threads of a forward pass and their working memory."""
 
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 
 import numba
@@ -21,7 +21,7 @@ class Runner:
         self._model = model
         self._max_rows = max_rows
         self._buffers = _new_buffers(model, hidden_size, max_rows)
-        self._scratch = [_new_scratch(model, max_rows, 0)] * num_threads
+        self._scratch = [_new_scratch(model, max_rows, 0) for _ in range(num_threads)]
         self._phases = PHASES_OF_LAYER * model.num_layers + PHASES_OF_HEAD
         self._counters = empty((len(self._phases), COUNTERS), np.int64)
         self.seconds = 0.0  # of the last step
@@ -36,8 +36,12 @@ class Runner:
         work = partial(forward, self._counters)
         given = (self._model, step, self._buffers)
         others = [self._others.submit(work, scratch, *given) for scratch in self._scratch[1:]]
-        work(self._scratch[0], *given)
-        for other in others:
+        try:
+            work(self._scratch[0], *given)
+        finally:  # who has not begun is not needed; who has must be out before the next step
+            begun = [other for other in others if not other.cancel()]
+            wait(begun)
+        for other in begun:
             other.result()
         self.seconds = time.perf_counter() - began
 
@@ -53,13 +57,16 @@ class Runner:
         forward.compile(tuple(numba.typeof(argument) for argument in given))
 
     def shares(self) -> dict[str, float]:
-        """What part of the last step's time each kind of phase took; nothing without a clock."""
-        ticks = self._counters[:, ENDED] - self._counters[:, BEGAN]
-        kinds = dict.fromkeys(self._phases, 0)
-        for kind, taken in zip(self._phases, ticks.tolist(), strict=True):
-            kinds[kind] += taken
-        whole = sum(kinds.values())
-        return {kind: taken / whole for kind, taken in kinds.items()} if whole else {}
+        """What part of the last step's time each kind of phase took; nothing without a clock.
+
+        What is left of the whole went by between phases.
+        """
+        began, ended = self._counters[:, BEGAN], self._counters[:, ENDED]
+        whole = int(ended.max() - began[0])
+        kinds = dict.fromkeys(self._phases, 0.0)
+        for kind, ticks in zip(self._phases, (ended - began).tolist(), strict=True):
+            kinds[kind] += ticks / whole if whole else 0.0
+        return kinds if whole else {}
 
     def _make_room(self, positions: int) -> None:
         if self._scratch[0].scores.shape[0] < positions:

@@ -1,7 +1,8 @@
 """Threads that share the tasks of a phase: who is free takes the next.
 
-So none waits for a thread that the machine has stopped, unless that one holds a task. Which thread does a task has no influence on its result. Each phase has a line of counters of its
-own, which are zero at the start of the step.
+So none waits for a thread that the machine has stopped, unless that one holds a task. Which thread
+does a task has no influence on its result. Each phase has counters of its own, which are zero at
+the start of the step.
 """
 
 import os
@@ -75,21 +76,22 @@ def _sharing(work: Any, *, looks_ahead: bool) -> Any:
 
     @njit
     def do_share(counters, phase, num_tasks, *given):
-        counters[phase, BEGAN] = _clock()
         taken = counters[phase].ctypes.data
         done = taken + _DONE * _BYTES
         task = _add_one(taken)
+        if task == 0:
+            counters[phase, BEGAN] = _clock()
         while task < num_tasks:
             following = _add_one(taken) if looks_ahead else num_tasks
             compiled(task, following, *given)
-            _add_one(done)
+            if _add_one(done) == num_tasks - 1:
+                counters[phase, ENDED] = _clock()
             task = following if looks_ahead else _add_one(taken)
         turns = 0
         while _read(done) < num_tasks:
             turns += 1
             if turns > _PATIENCE:
                 _yield()
-        counters[phase, ENDED] = _clock()
         return phase + 1
 
     return do_share

@@ -5,7 +5,11 @@ the last input. The order of its sums is fixed and the same for each row, so a r
 bits in any tile. Addresses are integers: whoever calls has seen to the bounds.
 """
 
+import platform
+import sys
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from llvmlite import ir
@@ -37,10 +41,23 @@ Values = tuple[ir.Value, ...]
 Emit = Callable[[ir.IRBuilder, VectorUnit, int, Values], None]
 
 
+@cache
 def host_unit() -> VectorUnit:
     """Return the unit that numba compiles for: this machine's, or what NUMBA_CPU_FEATURES leaves."""
-    flags = cpu_target.target_context.codegen()._get_host_cpu_features()  # noqa: SLF001 - numba has it under no other name
-    return best_unit({flag[1:] for flag in flags.split(",") if flag.startswith("+")})
+    codegen = cpu_target.target_context.codegen()
+    flags = codegen._get_host_cpu_features().split(",")  # noqa: SLF001 - numba has it under no other name
+    name = codegen._get_host_cpu_name()  # noqa: SLF001 - likewise
+    return best_unit({flag[1:] for flag in flags if flag[:1] == "+"} | _arm_features(name))
+
+
+def _arm_features(processor: str) -> set[str]:
+    """What LLVM takes for granted of an ARM processor that it knows by name, and does not list."""
+    if platform.machine() not in ("aarch64", "arm64") or processor == "generic":
+        return set()
+    if sys.platform == "darwin":
+        return {"dotprod"}  # each of Apple's that a Mac has
+    cpuinfo = Path("/proc/cpuinfo")
+    return {"dotprod"} if cpuinfo.exists() and "asimddp" in cpuinfo.read_text("utf-8") else set()
 
 
 def product_rows(unit: VectorUnit) -> int:
@@ -93,9 +110,9 @@ def emit_product(b: ir.IRBuilder, unit: VectorUnit, rows: int, values: Values) -
 
     `values`: addresses of codes int8 [rows, inputs], of the panel's piece, of starts int32 and
     scales float32 [rows, groups], of sums float32 [rows, PANEL]; the number of groups; the address
-    of weights that are wanted soon, of which half a panel is asked for along the way.
+    of weights that are wanted soon, and how many bytes of them are asked for with each four inputs.
     """
-    codes, panel, starts, scales, sums, groups, soon = values
+    codes, panel, starts, scales, sums, groups, soon, soon_bytes = values
     integers, floats = unit.integers(), unit.floats()
     tile = range(rows * _VECTORS)
     with counted_loop(b, groups, [floats([0.0] * unit.lanes) for _ in tile]) as outer:
@@ -105,8 +122,8 @@ def emit_product(b: ir.IRBuilder, unit: VectorUnit, rows: int, values: Values) -
         with counted_loop(b, dots, [begin[i // _VECTORS] for i in tile]) as inner:
             place = b.add(b.mul(outer.index, dots), inner.index)
             line = address(b, panel, PANEL * _BYTES, place)
-            ahead = address(b, soon, PANEL * _BYTES // 2, place)
-            for part in range(0, PANEL * _BYTES // 2, _LINE):
+            ahead = address(b, soon, soon_bytes, place)
+            for part in range(0, PANEL * _BYTES, _LINE):
                 prefetch(b, b.add(ahead, INT64(part)))
             held = [
                 load(b, address(b, line, unit.lanes * _BYTES, v), integers) for v in range(_VECTORS)

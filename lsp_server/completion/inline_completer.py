@@ -67,7 +67,8 @@ class InlineCompleter:
             reason = await self._complete(anchor)
         found = self._cache.remainders(anchor)
         if not found:
-            if reason is Reason.HOST_FAILED:  # it is not sent if it became hidden meanwhile
+            # It is not sent if it became hidden meanwhile.
+            if reason is Reason.HOST_FAILED and not self._is_outdated(anchor):
                 reason = self._permissions().refusal(anchor.document) or reason
             return Answer(reason=reason or Reason.MODEL_SAID_NOTHING)
         if self._settings().speculate and silence is None:

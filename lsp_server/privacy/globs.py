@@ -1,14 +1,14 @@
 """Patterns of `.gitignore` as git reads them, matched within a bounded number of steps.
 
-Any repository can bring patterns. So each becomes a regular expression of atomic groups, one for
-each star and what follows it up to the next: what a group has taken it never takes otherwise, and
+Most patterns are plain names, which are compared. Any repository can bring others: each becomes a
+regular expression of atomic groups, one for each star and what follows it up to the next: what a group has taken it never takes otherwise, and
 time grows with pattern times path at most. (The package `pathspec` makes expressions that go back
 for ever, and does not know `[[:alpha:]]`.)
 """
 
 import re
 import string
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 MAX_PATTERNS = 10_000
@@ -30,6 +30,7 @@ _POSIX = {
     "[:upper:]": "A-Z",
     "[:xdigit:]": "0-9A-Fa-f",
 }
+_SPECIAL = re.compile(r"[*?[\\]")
 _SIGN = r"(?:\\.|[^\\])"
 _MEMBER = rf"(?:\[:[^][]*:\]|{_SIGN}(?:-(?!\]){_SIGN})?)"  # of a class
 _MEMBERS = re.compile(_MEMBER, re.DOTALL)
@@ -71,7 +72,8 @@ class MatchBudget:
 class Glob(NamedTuple):
     """One pattern. Without a slash it matches names in any folder below its list's."""
 
-    regex: re.Pattern[str]
+    matches: Callable[[str], object]
+    cost: int  # characters to compare each of a path's with
     takes_back: bool
     is_of_folders: bool
     is_of_names: bool
@@ -102,8 +104,8 @@ class GlobList:
         path = "/".join(parts)
         for glob in self._globs:
             text = parts[-1] if glob.is_of_names else path
-            budget.spend(1 + len(glob.regex.pattern) * len(text) // _STEP)
-            if (is_folder or not glob.is_of_folders) and glob.regex.match(text):
+            budget.spend(1 + glob.cost * len(text) // _STEP)
+            if (is_folder or not glob.is_of_folders) and glob.matches(text):
                 return not glob.takes_back
         return None
 
@@ -114,13 +116,16 @@ def _glob(line: str, budget: MatchBudget) -> Glob | None:
     if not text or text.startswith("#"):
         return None
     body = text.removeprefix("!").removesuffix("/")
+    rest = (text.startswith("!"), text.endswith("/"), "/" not in body)
+    path = body.removeprefix("/")
+    if not _SPECIAL.search(path):
+        return Glob(path.__eq__, 1, *rest)
     try:
-        regex = "".join(_regex(body.removeprefix("/")))
+        regex = "".join(_regex(path))
     except _NonsenseError:
         return None
     budget.spend(len(regex) + _GROUP * (1 + regex.count("(")))
-    compiled = re.compile(regex, re.DOTALL)
-    return Glob(compiled, text.startswith("!"), text.endswith("/"), "/" not in body)
+    return Glob(re.compile(regex, re.DOTALL).match, len(regex), *rest)
 
 
 def _trimmed(line: str) -> str:

@@ -19,7 +19,12 @@ print("system_info: n_threads = 2 / 2 | CPU : SSE3 = 1 | AVX2 = 1 | AVX512 = 0 |
 sys.stdout.flush()
 
 class Answers(BaseHTTPRequestHandler):
+    asked = 0
+
     def do_GET(self):
+        Answers.asked += 1
+        if Answers.asked < 3:
+            return self.answer({"error": {"message": "Loading model"}}, 503)
         self.answer({"build_info": "b77-abc", "status": "ok"})
 
     def do_POST(self):
@@ -90,6 +95,6 @@ def test_the_wheel_decodes_the_embedded_model_from_token_ids():
         run = peer.decode([750, 912, 2877, 11, 293, 982], 8)
         assert run.tokens == 7
         assert run.decode_ms > 0
-        assert "AVX2" in peer.build
+        assert peer.build.startswith("wheel, build ")
         with pytest.raises(ConfigurationError, match=r"llama\.cpp refuses: .*exceeds"):
             peer.decode([750] * 2000, 8)

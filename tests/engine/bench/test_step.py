@@ -17,9 +17,9 @@ def model():
 def test_the_parts_of_a_step_are_its_time(model):
     (first, second) = measure_steps(int8_model(model), [(64, 1), (128, 5)])
     for one in (first, second):
-        parts = one.products_ms + one.attention_ms + one.rest_ms + one.choosing_ms
+        parts = one.products_ms + one.attention_ms + one.rest_ms + one.around_ms
         assert parts == pytest.approx(one.ms, rel=1e-6)
-        assert min(one.products_ms, one.attention_ms, one.ms) > 0
+        assert min(one.products_ms, one.attention_ms, one.rest_ms, one.around_ms) > 0
     assert (second.context, second.rows) == (128, 5)
 
 

@@ -94,6 +94,13 @@ def test_more_patterns_than_people_write_are_too_much():
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is the judge")
+def test_a_long_list_of_plain_names_is_judged():
+    lines = [f"generated_file_name_{number:06}.txt" for number in range(9000)]
+    globs = GlobList.of(lines, MatchBudget())
+    for name, verdict in (("generated_file_name_000123.txt", True), ("other.txt", None)):
+        assert globs.decision([name], MatchBudget(), is_folder=False) is verdict
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_git_is_of_one_mind_with_us(tmp_path, seed):
     rng = random.Random(seed)  # noqa: S311 - a draw, no secret

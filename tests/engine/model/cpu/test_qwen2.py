@@ -24,7 +24,7 @@ def assert_close(actual: torch.Tensor, expected: torch.Tensor) -> None:
 
 
 def test_reads_long_prompts_in_pieces():
-    """More rows than a step has, and more keys than are reduced at a time."""
+    """More rows than a step has."""
     reference = tiny_model("qwen2", max_position_embeddings=1024)
     model = own_qwen2(reference, "float32")
     text = np.random.default_rng(5).integers(7, 290, size=700).tolist()
@@ -62,7 +62,7 @@ def test_refuses_to_truncate_upwards():
 
 @pytest.fixture(scope="module")
 def packed():
-    """A model in 8 bits, large enough for torch to use its threads and blocked products."""
+    """A model in 8 bits, with several panels and groups in each matrix."""
     reference = tiny_model(
         "qwen2",
         hidden_size=448,
@@ -95,7 +95,7 @@ def decode(model: CausalModel, slot: CacheSlot, tokens: list[int]) -> torch.Tens
 @pytest.mark.parametrize("prompt_len", [40, 509])
 @pytest.mark.parametrize("num_rows", [2, 3, 5, 8, 17, 64, 128])
 def test_a_row_has_the_bits_of_plain_decoding(packed, prompt_len, num_rows):
-    """The promise of identical text: near position 512 a new chunk of keys begins."""
+    """The promise of identical text."""
     model, _ = packed
     rng = np.random.default_rng(num_rows)
     slot = model.new_slot(1024)
