@@ -1,8 +1,8 @@
 """The file that is typed in, in the pool: what stands before the cursor and behind.
 
 It stays from one request to the next and is tokenised only where it changed, so a key costs a few
-lines, however long the file. The text near the cursor, of which each key makes other tokens, is
-added for one completion at a time, as are the tokens that are generated.
+lines, however long the file. The text near before the cursor, of which each key makes other tokens,
+is added for one completion at a time, as are the tokens that are generated behind it.
 """
 
 from collections.abc import Collection, Iterator
@@ -19,7 +19,7 @@ from engine.request import CompletionRequest
 _BEFORE_CHARS, _BEHIND_CHARS = 1_000_000, 500_000  # of the file, around the cursor
 _STEP_CHARS = 100_000  # in which the beginning of what is held moves on in a larger file
 _NEAR_CHARS = 2048  # the near text has one to two times as many, wherever its lines end
-_Part = Literal["before", "near", "next", "behind"]
+_Part = Literal["before", "near", "behind"]
 
 
 class EditedFile:
@@ -41,20 +41,18 @@ class EditedFile:
         whose tokens may still change. All that is added to the pool meanwhile is taken back.
         """
         prefix = request.prefix
-        near = _far_chars(len(prefix))
+        near = max(0, len(prefix) // _NEAR_CHARS - 1) * _NEAR_CHARS
         beyond = max(0, near - _BEFORE_CHARS)
         start = -(-beyond // _STEP_CHARS) * _STEP_CHARS
         if (request.workspace, request.path) != (self._workspace, self._path):
             self.close()
         self._workspace, self._path = request.workspace, request.path
-        # Counted from the file's end, which stays where it is when brackets come or go.
-        behind = len(request.suffix) - _far_chars(len(request.suffix))
-        far = request.suffix[behind : behind + _BEHIND_CHARS]
-        self._hold("behind", Source.SUFFIX, far)
+        self._hold("behind", Source.SUFFIX, request.suffix[:_BEHIND_CHARS])
         self._hold("before", Source.EDITED_FILE, prefix[start:near])
         with self._pool.savepoint():
-            self._add_near("next", Source.SUFFIX, request.suffix[:behind])
-            self._add_near("near", Source.EDITED_FILE, prefix[near:].removesuffix(unsettled))
+            tokens = self._tokens("near", prefix[near:].removesuffix(unsettled))
+            with suppress(PoolFullError):  # drafting loses a little, decoding nothing
+                self._pool.add(tokens, Source.EDITED_FILE, self._path)
             yield
 
     def close(self) -> None:
@@ -77,18 +75,9 @@ class EditedFile:
             self._pool.remove(self._documents.pop(part))
         self._documents[part] = self._pool.add(self._tokens(part, text), source, self._path)
 
-    def _add_near(self, part: _Part, source: Source, text: str) -> None:
-        with suppress(PoolFullError):  # drafting loses a little, decoding nothing
-            self._pool.add(self._tokens(part, text), source, self._path)
-
     def _tokens(self, part: _Part, text: str) -> np.ndarray:
         if part in self._texts:
             self._texts[part].become(text)
         else:
             self._texts[part] = TokenisedText(text, self._encode)
         return self._texts[part].token_ids
-
-
-def _far_chars(num_chars: int) -> int:
-    """Characters that stay held, of so many on one side of the cursor: the same for many keys."""
-    return max(0, num_chars // _NEAR_CHARS - 1) * _NEAR_CHARS

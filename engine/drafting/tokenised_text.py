@@ -3,7 +3,7 @@
 A text is tokenised in blocks. A block begins with a line that is not blank, for there tokenizers
 that split text before they merge it always split: blank lines and line ends may join into one
 token, but no line end joins the word behind it. An edit tokenises the blocks around it. Whether a
-tokenizer keeps to this is tried on a text's first lines, again when it has grown; if not, every edit tokenises all of it.
+tokenizer keeps to this is tried on a text's first lines; if not, every edit tokenises all of it.
 """
 
 import re
@@ -26,15 +26,11 @@ class TokenisedText:
 
     def __init__(self, text: str, encode: Encode) -> None:
         """Tokenise a text; `encode` takes any text and adds no special tokens."""
-        self._encode = encode
-        self._begin(text)
-
-    def _begin(self, text: str) -> None:
         self.text = text
-        self._tried_chars = min(len(text), _TRIED_CHARS)
-        self._in_blocks = _allows_blocks(text[:_TRIED_CHARS], self._encode)
+        self._encode = encode
+        self._in_blocks = _allows_blocks(text[:_TRIED_CHARS], encode)
         blocks = self._blocks(text)
-        self._ids = _encoded(blocks, self._encode)
+        self._ids = _encoded(blocks, encode)
         self._lens = [len(block) for block in blocks]  # in characters
 
     @property
@@ -44,9 +40,6 @@ class TokenisedText:
 
     def become(self, text: str) -> None:
         """Become another text."""
-        if self._tried_chars < _TRIED_CHARS and len(text) >= 2 * self._tried_chars:
-            self._begin(text)  # what was tried says little of it
-            return
         former = self.text
         start = common_start(former, text)
         end = len(former) - common_end(former[start:], text[start:])

@@ -27,7 +27,7 @@ def _tile_of(rows: int) -> Any:
         half = groups * GROUP * PANEL // 2
         for piece in range(_PIECES):
             skip = 4 * piece * _WIDTH
-            wanted = soon if soon_bytes == 4 * PANEL else soon + (number + piece) % 2 * half
+            wanted = soon + (0 if soon_bytes == 4 * PANEL else (number + piece) % 2 * half)
             emitted((codes, panel + skip, starts, scales, sums + skip, groups, wanted, soon_bytes))
 
     return multiply

@@ -128,18 +128,6 @@ def test_a_key_in_a_file_beyond_the_bounds_tokenises_a_few_lines():
     assert encode.num_chars < 200
 
 
-def test_a_bracket_that_closes_itself_leaves_what_stands_far_behind_as_it_is():
-    _, encode, file = make(1 << 21)
-    behind = "def one(value):\n" * 5000
-    with file.completed(request("call", "\n" + behind), ""):
-        pass
-    encode.num_chars, held = 0, dict(file._documents)
-    with file.completed(request("call(", ")\n" + behind), ""):
-        pass
-    assert file._documents["behind"] == held["behind"]
-    assert encode.num_chars < 200
-
-
 def test_a_file_that_no_longer_fits_is_given_up_and_may_come_again():
     pool, _, file = make(200)
     with file.completed(request("ab\n"), ""):
