@@ -6,11 +6,13 @@ import socket
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from http.client import HTTPException
 from importlib import import_module
 from pathlib import Path
-from subprocess import DEVNULL, Popen
+from subprocess import DEVNULL, PIPE, STDOUT, Popen
 from tempfile import TemporaryDirectory
+from threading import Timer
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, Request, build_opener
@@ -20,7 +22,7 @@ import torch
 from engine.bench.measured import Peer, PeerRun
 from engine.errors import ConfigurationError
 
-_SILENT = -1  # the level of llama.cpp's log
+_SILENT, _TELLING = -1, "4"  # levels of llama.cpp's log
 _LOADING_SECONDS, _ANSWER_SECONDS = 120, 600
 _POLL_SECONDS = 0.1
 _DIRECTLY = build_opener(ProxyHandler({}))
@@ -74,25 +76,39 @@ def server(program: Path, model: Path, context: int) -> Iterator[Peer]:
             raise ConfigurationError(f"{program} cannot be started: {error}") from error
         with process:
             try:
-                yield _ready_peer(f"http://127.0.0.1:{port}", process, Path(log.name))
+                build = _wait_until_ready(f"http://127.0.0.1:{port}", process, Path(log.name))
+                told = _instructions(_system_info(command))
+                yield Peer(partial(_decoded, f"http://127.0.0.1:{port}"), f"{build}, {told}")
             finally:
                 process.kill()
 
 
-def _ready_peer(url: str, process: "Popen[bytes]", log: Path) -> Peer:
+def _wait_until_ready(url: str, process: "Popen[bytes]", log: Path) -> str:
+    """Return how the server calls its build."""
     until = time.monotonic() + _LOADING_SECONDS
     while not _is_healthy(url):
         if process.poll() is not None or time.monotonic() > until:
             said = log.read_text("utf-8", "replace").strip() or "it says nothing"
             raise ConfigurationError(f"llama-server does not start: {said.splitlines()[-1]}")
         time.sleep(_POLL_SECONDS)
-    build = _ask(f"{url}/props").get("build_info", "unknown")
-    instructions = _instructions(log.read_text("utf-8", "replace"))
+    return f"server, build {_ask(f'{url}/props').get('build_info', 'unknown')}"
 
-    def decode(prompt_ids: Sequence[int], num_tokens: int) -> PeerRun:
-        return _run_of(_ask(f"{url}/completion", _request(prompt_ids, num_tokens)))
 
-    return Peer(decode, f"server, build {build}, {instructions}")
+def _decoded(url: str, prompt_ids: Sequence[int], num_tokens: int) -> PeerRun:
+    return _run_of(_ask(f"{url}/completion", _request(prompt_ids, num_tokens)))
+
+
+def _system_info(command: Sequence[str]) -> str:
+    """The line that a server writes before it loads anything, where its log is to tell more."""
+    with Popen([*command, "-lv", _TELLING], stdin=DEVNULL, stdout=PIPE, stderr=STDOUT) as process:
+        limit = Timer(_LOADING_SECONDS, process.kill)
+        limit.start()
+        try:
+            lines = (line.decode("utf-8", "replace") for line in process.stdout or ())
+            return next((line for line in lines if "system_info" in line), "")
+        finally:
+            limit.cancel()
+            process.kill()
 
 
 def _is_healthy(url: str) -> bool:

@@ -4,15 +4,15 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import torch
+import numpy as np
 
 from engine.model.causal_lm import NUM_TOP, StepInput, StepOutput
 from engine.model.sampling import choose
-from engine.model.top_tokens import margins, top_tokens
+from engine.model.top_tokens import Logits, margins, top_tokens
 from engine.model.verify import verify
 
-# Logits float32 [rows, vocab] of a step; of one without a head nothing that is looked at.
-LogitsOf = Callable[[StepInput], torch.Tensor]
+# Of a step without a head they are nothing that is looked at.
+LogitsOf = Callable[[StepInput], Logits]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,19 @@ class EagerFlight:
         if not step.has_head:
             return None
         tree = step.tree
-        chosen = choose(logits, step.slot.length + 1 + tree.depths, step.sampling, step.allowed)
+        values, top = logits.values, top_tokens(logits, NUM_TOP)
+        led = margins(values, top)
+        if step.sampling.temperature == 0.0 and step.allowed is None:
+            chosen = np.ascontiguousarray(top[:, 0])  # what `choose` would say
+        else:
+            chosen = choose(values, step.slot.length + 1 + tree.depths, step.sampling, step.allowed)
         path = verify(tree.token_ids, tree.parents, chosen)
         return StepOutput(
             chosen=chosen,
             path=path,
-            margins_of=lambda rows: margins(logits[torch.from_numpy(rows)]),
-            top_tokens=lambda: top_tokens(logits, NUM_TOP),
+            margins_of=lambda rows: led[rows],
+            top_tokens=lambda: top,
             ms=1000 * (time.perf_counter() - began),
             step_rows=tree.num_rows,
-            logits=logits,
+            logits=values.clone() if step.wants_logits else None,
         )

@@ -3,7 +3,8 @@
 Contract of `Runner.run(embeddings, step)`, and of its twin in `reference`:
 
 - The rows of a step are those of a token tree behind the tokens that a sequence's slots hold. Their
-  keys and values go to the slots behind these; the logits of all rows to `step.logits`.
+  keys and values go to the slots behind these; the logits of all rows to `step.logits`, and
+  the largest of each block of them to `step.peaks`.
 - An input of a product is rounded to an integer from -127 to 127 (-63 to 63 where the processor
   adds in 16 bits) and a scale for 64 inputs; the integers' sums are exact.
 - All numbers are finite. A row has the same bits whatever other rows are in the step, and on any number of threads. So
@@ -15,9 +16,11 @@ numba compiles it for the machine that it runs on, without a compiler, once.
 from kernels.cpu_forward.packing import Linear, pack
 from kernels.cpu_forward.runner import Runner, slot_width
 from kernels.cpu_forward.state import ForwardInput, Matrix, Model
+from kernels.cpu_forward.tiles import PANEL as BLOCK
 from kernels.cpu_forward.tiles import SLOTS, host_unit
 
 __all__ = [
+    "BLOCK",
     "SLOTS",
     "ForwardInput",
     "Linear",

@@ -28,17 +28,19 @@ def attend(kv_head, block, scratch, layer, model, step, buffers):
     positions = step.length + num_rows
     _gather(kv_head, first, count, group, scratch.queries, model, buffers)
     _score(step.keys[layer, kv_head], positions, model.head_dim, scratch)
-    for row in range(num_rows):
-        for lane in range(count):
-            if not step.sees[(first + lane) // group, row]:
+    for lane in range(count):
+        sees = step.sees[(first + lane) // group]
+        for row in range(num_rows):
+            if not sees[row]:
                 scratch.scores[step.length + row, lane] = _NOTHING
     _exponentiate(scratch.scores, positions, scratch.largest, scratch.totals)
     _mix(step.values[layer, kv_head], positions, count, scratch)
     for lane in range(count):
         row, head = (first + lane) // group, kv_head * group + (first + lane) % group
         out = buffers.attended[row, head * model.head_dim : (head + 1) * model.head_dim]
-        for i in range(model.head_dim):
-            out[i] = scratch.mixed[lane, i] / scratch.totals[lane]
+        mixed, total = scratch.mixed[lane], scratch.totals[lane]
+        for i in range(len(out)):
+            out[i] = mixed[i] / total
 
 
 @njit(error_model="numpy")
@@ -46,8 +48,9 @@ def _gather(kv_head, first, count, group, queries, model, buffers):
     """Set float32 [d, QUERIES], a query vector in each lane."""
     for lane in range(count):
         row, head = (first + lane) // group, kv_head * group + (first + lane) % group
-        for i in range(model.head_dim):
-            queries[i, lane] = buffers.queries[row, head * model.head_dim + i]
+        query = buffers.queries[row, head * model.head_dim : (head + 1) * model.head_dim]
+        for i in range(len(query)):
+            queries[i, lane] = query[i]
 
 
 @njit(error_model="numpy")
@@ -60,7 +63,7 @@ def _score(keys, positions, head_dim, scratch):
         _multiply_rows((of, key_bytes, _BYTES, queries, lane_bytes, to, lane_bytes, head_dim))
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", fastmath={"contract"})
 def _exponentiate(scores, positions, largest, totals):
     """exp(score - largest) of each lane, and their sum, from the first position on.
 

@@ -10,7 +10,7 @@ from numba import njit
 
 from kernels.cpu_forward.attention import attend
 from kernels.cpu_forward.product import multiply_panel
-from kernels.cpu_forward.rows import gate, normalize, quantize, quantize_group, rotate
+from kernels.cpu_forward.rows import gate, largest, normalize, quantize, quantize_group, rotate
 from kernels.cpu_forward.team import shared
 from kernels.cpu_forward.tiles import PANEL, QUERIES
 
@@ -131,6 +131,9 @@ def _score_tokens(panel, following, scratch, layer, model, step, buffers):
     outputs = scratch.outputs[0]
     _multiply(buffers.normed, model.head, 0, panel, following, step.num_rows, outputs)
     _write(outputs, panel, step.num_rows, step.logits)
+    num_there = min(PANEL, step.logits.shape[1] - panel * PANEL)
+    for row in range(step.num_rows):
+        step.peaks[row, panel] = largest(outputs[row, :num_there])
 
 
 def _compiled(sources: str) -> Any:

@@ -42,7 +42,16 @@ def _mean_square(row):
 
 
 @njit(fastmath={"nsz", "nnan"})
-def _largest(values):
+def largest(values):
+    """The largest of the values."""
+    most = values[0]
+    for i in range(len(values)):
+        most = max(most, values[i])
+    return most
+
+
+@njit(fastmath={"nsz", "nnan"})
+def _magnitude(values):
     largest = _ZERO
     for i in range(len(values)):
         largest = max(largest, abs(values[i]))
@@ -52,7 +61,7 @@ def _largest(values):
 @njit(error_model="numpy")
 def quantize_group(values, codes, row, group, factor):
     """Write `values * factor`, the inputs of one group, as codes and a scale."""
-    largest = _largest(values)
+    largest = _magnitude(values)
     to_code = LEVELS / largest if largest > _TINY else _ZERO
     total = np.int32(0)
     start = group * GROUP
@@ -91,7 +100,7 @@ def rotate(given, start, cosines, sines, factor, out, target):
         out[target + half + i] = (second * cosines[i] + first * sines[i]) * factor
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", fastmath={"contract"})
 def gate(gates, ups, out):
     """SwiGLU: `silu(gates) * ups`. `out` is other memory: else nothing is computed side by side."""
     for i in range(len(out)):

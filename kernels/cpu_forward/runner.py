@@ -52,7 +52,8 @@ class Runner:
         """
         nothing = np.zeros((0, 0), np.float32)
         cache = np.zeros((0, 0, 0, 0), np.float32)
-        step = ForwardInput(0, 0, nothing.astype(bool), nothing, nothing, cache, cache, nothing)
+        nowhere = (nothing, nothing)
+        step = ForwardInput(0, 0, nothing.astype(bool), *nowhere, cache, cache, *nowhere)
         given = (self._counters, self._scratch[0], self._model, step, self._buffers)
         forward.compile(tuple(numba.typeof(argument) for argument in given))
 

@@ -74,7 +74,8 @@ class ForwardInput(NamedTuple):
 
     `sees` bool [rows, rows]: row i sees row j. `cosines` and `sines` float32 [rows, head_dim / 2].
     `keys` and `values` float32 [layers, kv heads, slots, head_dim filled up], the sequence's own.
-    `logits` float32 [rows, vocab], or [0, vocab] where no head is wanted.
+    `logits` float32 [rows, vocab], or [0, vocab] where no head is wanted; `peaks` float32
+    [rows, panels of the head], the largest logit of each panel.
     """
 
     num_rows: int
@@ -85,3 +86,4 @@ class ForwardInput(NamedTuple):
     keys: np.ndarray
     values: np.ndarray
     logits: np.ndarray
+    peaks: np.ndarray

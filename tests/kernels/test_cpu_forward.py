@@ -13,6 +13,7 @@ from llvmlite import ir
 from numba import njit
 
 from kernels.cpu_forward import (
+    BLOCK,
     ForwardInput,
     Linear,
     Matrix,
@@ -175,6 +176,7 @@ def random_step(rng: np.random.Generator, rows: int, length: int, slots: int = 9
         keys=keys,
         values=values,
         logits=np.zeros((rows, VOCAB), np.float32),
+        peaks=np.zeros((rows, -(-VOCAB // BLOCK)), np.float32),
     )
 
 
@@ -190,6 +192,8 @@ def test_equals_the_formula(rows, length):
     # A number that lies between two codes may be rounded to either.
     np.testing.assert_allclose(step.logits, expected, atol=0.02 * np.abs(expected).max())
     assert np.corrcoef(step.logits.ravel(), expected.ravel())[0, 1] > 0.9999
+    blocks = np.split(step.logits, range(BLOCK, step.logits.shape[1], BLOCK), axis=1)
+    assert np.array_equal(step.peaks, np.stack([one.max(axis=1) for one in blocks], axis=1))
     for held, expected_held in ((step.keys, twin.keys), (step.values, twin.values)):
         np.testing.assert_allclose(held[0], expected_held[0], atol=1e-4)
         assert np.corrcoef(held[1].ravel(), expected_held[1].ravel())[0, 1] > 0.9999

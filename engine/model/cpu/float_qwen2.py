@@ -14,6 +14,7 @@ from engine.model.cpu.kv_slot import KVSlot
 from engine.model.cpu.rotary import Rotary
 from engine.model.eager import EagerFlight
 from engine.model.model_config import ModelConfig
+from engine.model.top_tokens import Logits
 
 Angles = tuple[torch.Tensor, torch.Tensor]  # cosines and sines, [R, 1, d / 2]
 
@@ -52,7 +53,7 @@ class FloatQwen2:
         return EagerFlight(steps, self._forward)
 
     @torch.inference_mode()
-    def _forward(self, step: StepInput) -> torch.Tensor:
+    def _forward(self, step: StepInput) -> Logits:
         """Logits float32 [R, vocab], or nothing of use without a head; writes keys and values."""
         tree, slot = step.tree, step.slot
         seen = torch.ones(tree.num_rows, slot.length, dtype=torch.bool)
@@ -71,8 +72,8 @@ class FloatQwen2:
             gate, up = pairs.chunk(2, dim=-1)
             x = x + self._linear(f"{name}.down", functional.silu(gate) * up)
         if not step.has_head:
-            return x
-        return self._linear("head", self._norm(x, "head")).float()
+            return Logits(x)
+        return Logits(self._linear("head", self._norm(x, "head")).float())
 
     def _attend(
         self, heads: torch.Tensor, kv: KVSlot, layer: int, mask: torch.Tensor, angles: Angles

@@ -12,8 +12,9 @@ from engine.model.cpu.rotary import Rotary
 from engine.model.eager import EagerFlight
 from engine.model.model_config import ModelConfig
 from engine.model.token_tree import MAX_ROWS
+from engine.model.top_tokens import Logits
 from engine.progress import Progress, shown
-from kernels.cpu_forward import ForwardInput, Linear, Matrix, Model, Runner, pack, slot_width
+from kernels.cpu_forward import BLOCK, ForwardInput, Linear, Matrix, Model, Runner, pack, slot_width
 
 _SOON = 1.0  # seconds that need no progress
 
@@ -34,6 +35,9 @@ class Int8Qwen2:
         self._embedding = tensors["embedding"]
         self._rotary = Rotary(config)
         self.weights = _read_model(config, tensors)
+        # New memory in each step would cost more than what is written to it.
+        self._logits = np.empty((MAX_ROWS, config.vocab_size), np.float32)
+        self._peaks = np.empty((MAX_ROWS, -(-config.vocab_size // BLOCK)), np.float32)
         threads = torch.get_num_threads()
         self.runner = Runner(self.weights, config.hidden_size, MAX_ROWS, threads)
 
@@ -56,11 +60,11 @@ class Int8Qwen2:
         check_room(steps)
         return EagerFlight(steps, self._forward)
 
-    def _forward(self, step: StepInput) -> torch.Tensor:
-        """Logits float32 [rows, vocab], of no row without a head; writes keys and values."""
+    def _forward(self, step: StepInput) -> Logits:
+        """Logits, of no row without a head; writes keys and values."""
         tree, slot = step.tree, step.slot
         cosines, sines = self._rotary.at(tree.depths + slot.length)
-        logits = np.empty((tree.num_rows if step.has_head else 0, self.vocab_size), np.float32)
+        num_scored = tree.num_rows if step.has_head else 0
         work = ForwardInput(
             num_rows=tree.num_rows,
             length=slot.length,
@@ -69,11 +73,12 @@ class Int8Qwen2:
             sines=sines.astype(np.float32),
             keys=slot.keys.numpy(),
             values=slot.values.numpy(),
-            logits=logits,
+            logits=self._logits[:num_scored],
+            peaks=self._peaks[:num_scored],
         )
         embeddings = self._embedding[torch.from_numpy(tree.token_ids)].float().numpy()
         self.runner.run(embeddings, work)
-        return torch.from_numpy(logits)
+        return Logits(torch.from_numpy(work.logits), work.peaks)
 
 
 def _read_model(config: ModelConfig, tensors: Mapping[str, torch.Tensor]) -> Model:

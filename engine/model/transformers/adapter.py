@@ -15,6 +15,7 @@ from engine.errors import UnsupportedModelError
 from engine.model.causal_lm import StepInput, check_room, prefill
 from engine.model.eager import EagerFlight
 from engine.model.token_tree import TokenTree
+from engine.model.top_tokens import Logits
 from engine.model.transformers.attention import ATTENTION, Rows, attending
 from engine.model.transformers.cache import SlotCache
 
@@ -87,13 +88,13 @@ class TransformersModel:
         slot = self.new_slot(len(text) + 1)
         prefill(self, slot, text[:1])
         tree = TokenTree(np.array([7, 3, 11, 13]), np.array([-1, 0, 0, 2], np.int32))
-        error = (self._forward(StepInput(slot, tree))[3] - expected).abs().max()
+        error = (self._forward(StepInput(slot, tree)).values[3] - expected).abs().max()
         if not error <= 0.25 * expected.float().std():
             raise UnsupportedModelError("a branch of its token tree does not read like plain text")
         return int(expected.shape[0])
 
     @torch.inference_mode()
-    def _forward(self, step: StepInput) -> torch.Tensor:
+    def _forward(self, step: StepInput) -> Logits:
         """Logits float32 [rows, vocab], without a head of the last row alone."""
         tree, cache, device = step.tree, step.slot, self._network.device
         cache.tree = tree
@@ -113,5 +114,4 @@ class TransformersModel:
             )
         if rows.num_masks == 0 or rows.num_attentions != cache.num_layers:
             raise UnsupportedModelError("it does not attend through transformers' interface")
-        logits: torch.Tensor = output.logits[0]
-        return logits.float()
+        return Logits(output.logits[0].float())

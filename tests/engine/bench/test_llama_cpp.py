@@ -15,8 +15,9 @@ SERVER = """
 import json, sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
-print("system_info: n_threads = 2 / 2 | CPU : SSE3 = 1 | AVX2 = 1 | AVX512 = 0 | REPACK = 1 |")
-sys.stdout.flush()
+if sys.argv[-2:] == ["-lv", "4"]:
+    print("0.01 I system_info: n_threads = 2 / 2 | CPU : SSE3 = 1 | AVX2 = 1 | AVX512 = 0 | F16C = 1 |")
+    sys.stdout.flush()
 
 class Answers(BaseHTTPRequestHandler):
     asked = 0
@@ -57,7 +58,7 @@ def program(folder: Path, text: str) -> Path:
 
 def test_a_server_of_ones_own_says_its_build_and_decodes(tmp_path):
     with llama_cpp.server(program(tmp_path, SERVER), Path("model.gguf"), 64) as peer:
-        assert peer.build == "server, build b77-abc, SSE3 AVX2 REPACK"
+        assert peer.build == "server, build b77-abc, SSE3 AVX2 F16C"
         run = peer.decode([1, 2, 3], 8)
         assert (run.tokens, run.prefill_ms, run.decode_ms) == (7, 3.0, 20.0)
         with pytest.raises(ConfigurationError, match=r"llama\.cpp refuses: it exceeds the context"):

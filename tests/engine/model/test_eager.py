@@ -11,6 +11,7 @@ from engine.model.causal_lm import NUM_TOP, StepInput
 from engine.model.eager import EagerFlight
 from engine.model.sampling import choose
 from engine.model.token_tree import TokenTree
+from engine.model.top_tokens import Logits
 from engine.model.verify import verify
 
 TREE = TokenTree(np.array([5, 1, 2, 3]), np.array([-1, 0, 0, 1], np.int32))
@@ -22,7 +23,7 @@ def step_of(**options):
 
 
 def finished(*steps):
-    return EagerFlight(steps, lambda step: LOGITS[: step.tree.num_rows]).finish()
+    return EagerFlight(steps, lambda step: Logits(LOGITS[: step.tree.num_rows])).finish()
 
 
 @pytest.mark.parametrize("sampling", [Sampling(), Sampling(0.8, seed=2)], ids=["greedy", "drawn"])
@@ -55,7 +56,7 @@ def test_a_step_without_a_head_and_one_that_was_dropped_say_nothing():
 
     def forward(step):
         ran.append(step)
-        return LOGITS
+        return Logits(LOGITS)
 
     flight = EagerFlight([read, dropped], forward)
     dropped.is_dropped = True

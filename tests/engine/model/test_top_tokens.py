@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.model.top_tokens import margins, top_tokens
+from engine.model.top_tokens import Logits, margins, top_tokens
 
 
 @given(
@@ -16,15 +16,15 @@ def test_they_are_those_of_a_stable_sort(rows, vocab, width, seed):
     generator = torch.Generator().manual_seed(seed % 2**31)
     logits = torch.randint(-50, 50, (rows, vocab), generator=generator).float()
     expected = np.argsort(-logits.numpy(), axis=1, kind="stable")[:, :width]
-    assert top_tokens(logits, width).tolist() == expected.tolist()
+    assert top_tokens(Logits(logits), width).tolist() == expected.tolist()
 
 
 def test_a_whole_vocabulary_agrees_with_torch():
     logits = torch.randn(4, 151_936, generator=torch.Generator().manual_seed(1))
     expected = torch.topk(logits, 8, dim=-1).indices
-    assert top_tokens(logits, 8).tolist() == expected.tolist()
+    assert top_tokens(Logits(logits), 8).tolist() == expected.tolist()
 
 
 def test_a_margin_is_what_the_best_leads_the_next_by():
     logits = torch.tensor([[0.0, 3.0, 1.0, -2.0], [2.0, 2.0, 1.0, 0.0]])
-    assert margins(logits).tolist() == [2.0, 0.0]
+    assert margins(logits, top_tokens(Logits(logits), 2)).tolist() == [2.0, 0.0]
