@@ -31,7 +31,7 @@ class CursorNames:
     @classmethod
     def around(cls, prefix: str, suffix: str) -> Self:
         """Names around a cursor, without those of its line and of the lines since the last anchor."""
-        before, behind = _steady_before(prefix), _steady_behind(suffix)
+        before, behind = steady_before(prefix), steady_behind(suffix)
         imported = names_in(_imports([*before, *behind][:_IMPORT_LINES]))
         near = names_in([*before[-_NEAR_LINES:], *behind[:_NEAR_LINES], *_headers(before)])
         return cls(near, imported)
@@ -79,7 +79,7 @@ def _headers(before: Sequence[str]) -> Iterator[str]:
             return
 
 
-def _steady_before(prefix: str) -> list[str]:
+def steady_before(prefix: str) -> list[str]:
     """Return the lines before the last anchor: a line whose number is a multiple of 16.
 
     In the first lines of a file, where the next ones say most, one whose number is a power of two.
@@ -90,7 +90,7 @@ def _steady_before(prefix: str) -> list[str]:
     return lines[:anchor]
 
 
-def _steady_behind(suffix: str) -> list[str]:
+def steady_behind(suffix: str) -> list[str]:
     """Return the lines behind the cursor's, from an anchor on that is counted from the end."""
     lines = suffix.split("\n")[1:]
     return lines[len(lines) % STEADY_LINES :] if len(lines) > STEADY_LINES else lines

@@ -28,9 +28,10 @@ class Running(Protocol):
 class Job:
     """`begin(is_cancelled)` on the engine's thread, or else `dropped(reason)` on any.
 
-    Neither may raise. None is begun where there is nothing to run any more. A prefetch waits for
-    all others; it is ended by the next job of its own client, and by any that is no prefetch and
-    would have to wait.
+    Neither may raise. None is begun where there is nothing to run any more. A newer job of its
+    buffer ends it, unless that one is a prefetch and this is none. A prefetch waits for all others;
+    it is ended by the next job of its own client, and by any that is no prefetch and would have to
+    wait.
     """
 
     client: str
@@ -181,10 +182,11 @@ class Scheduler:
 
     def _interrupts(self, job: Job, running: Job) -> bool:
         would_wait = len(self._running) >= self.max_sequences and not job.is_prefetch
-        return running.is_prefetch and (would_wait or job.client == running.client)
+        gives_way = running.is_prefetch and (would_wait or job.client == running.client)
+        return gives_way or _replaces(job, running)
 
 
-def _replaces(job: Job, waiting: Job) -> bool:
-    """Whether nobody needs `waiting` any more; a prefetch never takes a user's own job away."""
-    is_same_buffer = (job.client, job.buffer) == (waiting.client, waiting.buffer)
-    return is_same_buffer and (waiting.is_prefetch or not job.is_prefetch)
+def _replaces(job: Job, older: Job) -> bool:
+    """Whether nobody needs `older` any more; a prefetch never takes a user's own job away."""
+    is_same_buffer = (job.client, job.buffer) == (older.client, older.buffer)
+    return is_same_buffer and (older.is_prefetch or not job.is_prefetch)

@@ -12,10 +12,12 @@ from math import sqrt
 
 from engine.line_index import LineIndex, cached_line_index, forget_line_indexes
 from engine.names import CursorNames
+from engine.passage import CursorLines, find_passage
 from engine.request import Buffer, CompletionRequest, Snippet
 
 _MOST_CHOICES = 16  # that are kept from one request to the next
 _IMPORTED = 2.0  # times the worth of what the file at the cursor imports
+_PASSAGE_PART = 0.7  # of the room, that a passage like the text at the cursor may take
 _WHOLE_PART = 0.5  # of the room left, that a file may take as a whole
 _CHARS_PER_TOKEN = 6  # above the average of code: what can hardly fit is not encoded at all
 _MOST_MISSES = 32  # lines that do not fit, before no further one is tried
@@ -37,22 +39,41 @@ class Neighbours:
 
     def snippets(self, request: CompletionRequest, room: int) -> Sequence[Snippet]:
         """Return one snippet of each related buffer; with their paths they fit `room` tokens."""
-        names = CursorNames.around(request.prefix, request.suffix)
-        return self._chosen(request.open_buffers, names, room)
+        around = request.prefix, request.suffix
+        names, lines = CursorNames.around(*around), CursorLines.around(*around)
+        return self._chosen(request.open_buffers, names, lines, room)
 
     def _choose(
-        self, buffers: tuple[Buffer, ...], names: CursorNames, room: int
+        self, buffers: tuple[Buffer, ...], names: CursorNames, lines: CursorLines, room: int
     ) -> tuple[Snippet, ...]:
         files = [file for buffer in buffers if (file := _File.of(buffer, names)).worth]
+        room -= self._take_passage(files, lines, int(room * _PASSAGE_PART))
         files.sort(key=lambda file: -file.worth)
         for number, file in enumerate(files):
+            if file.taken:
+                continue
             most = int(room * (_WHOLE_PART if number < len(files) - 1 else 1.0))
             text = file.name + file.buffer.text
             if len(text) <= most * _CHARS_PER_TOKEN and (whole := self._count(text)) <= most:
                 file.taken.update(range(file.index.num_lines))
+                file.is_whole = True
                 room -= whole
-        self._take_lines([file for file in files if not file.taken], room)
+        self._take_lines([file for file in files if not file.is_whole], room)
         return tuple(Snippet(file.buffer.path, file.text) for file in files if file.taken)
+
+    def _take_passage(self, files: Sequence["_File"], cursor: CursorLines, room: int) -> int:
+        """Take the passage that reads most like the text around the cursor; return its tokens."""
+        found = [(file, one) for file in files if (one := find_passage(file.buffer.text, cursor))]
+        if not found:
+            return 0
+        file, passage = max(found, key=lambda one: one[1].agreeing)
+        used = self._count(file.name)
+        for line in passage.lines:
+            used += self._count(file.index.line(line, file.buffer.text))
+            if used > room:
+                break
+            file.taken.add(line)
+        return used if file.taken else 0
 
     def _take_lines(self, files: Sequence["_File"], room: int) -> None:
         """Take the best lines of all files, each with those in whose blocks it stands."""
@@ -83,6 +104,7 @@ class _File:
     worths: Sequence[float]  # of its lines
     worth: float
     taken: set[int] = field(default_factory=set)
+    is_whole: bool = False
 
     @classmethod
     def of(cls, buffer: Buffer, names: CursorNames) -> "_File":

@@ -1,26 +1,30 @@
 """What quantization costs: how well quantized weights predict real code, next to the whole ones.
 
 No drafts and no sampling: the model reads the items' text and says how likely each token was. The
-whole weights are bfloat16.
+whole weights are bfloat16. Where there is no GPU, what one would hold is computed in float32, and
+what the CPU holds by default comes last.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import torch
 from rich.table import Table
 
+from engine.bench.step import int8_model
 from engine.bench.task_sets import ReplayItem
 from engine.errors import ConfigurationError
-from engine.model.causal_lm import StepInput, run_step
+from engine.model.causal_lm import CausalModel, StepInput, run_step
 from engine.model.device import GPU_QUANTIZATIONS
 from engine.model.gpu.loading import assemble, place_qwen2, require_triton
 from engine.model.gpu.memory_plan import weight_bytes
 from engine.model.gpu.qwen2 import GpuQwen2
+from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.folder_model import FolderModel
-from engine.model.loading.loaded_model import prepare
+from engine.model.loading.loaded_model import load_model, prepare
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress
@@ -49,6 +53,15 @@ class _Reading:
     choices: torch.Tensor
 
 
+@dataclass(frozen=True, slots=True)
+class _QuantizedModel:
+    """A model in one quantization, and the memory of its weights."""
+
+    dtype: str
+    num_bytes: int
+    model: CausalModel
+
+
 def measure_quantizations(
     model: str,
     items: Sequence[ReplayItem],
@@ -61,39 +74,50 @@ def measure_quantizations(
 
     `tracked` yields what it is given, and shows how much of it is done.
     """
-    if is_gpu := device.type == "cuda":
+    if device.type == "cuda":
         require_triton()
     source = prepare(model, "bfloat16", cache_folder, progress)
     if isinstance(source, FolderModel):
         raise ConfigurationError(f"{source.name} is no Qwen2: its weights are held as they are")
     texts = [_text(source.tokenizer(), item) for item in items]
-    dtype = torch.bfloat16 if is_gpu else torch.float32
+    held = _on_gpu(source, device, progress)
+    if device.type == "cpu":
+        held = chain(held, _on_cpu(model, cache_folder, progress))
     whole: _Reading | None = None
     figures = []
-    for name, quantization in GPU_QUANTIZATIONS.items():
-        placed = place_qwen2(
-            source.config,
-            source.tensors(),
-            quantization,
-            _POSITIONS,
-            device,
-            progress,
-            dtype,
-        )
-        if not is_gpu:
-            placed = unpacked(placed)
-        reading = _read_all(placed, tracked(texts))
+    for one in held:
+        reading = _read_all(one.model, tracked(texts))
         whole = whole or reading
         figures.append(
             QuantizationFigures(
-                dtype=name,
-                weights_mb=weight_bytes(source.config, quantization) / 1e6,
+                dtype=one.dtype,
+                weights_mb=one.num_bytes / 1e6,
                 tokens=len(reading.losses),
                 nats_per_token=float(reading.losses.mean()),
                 agreement=float((reading.choices == whole.choices).float().mean()),
             )
         )
     return figures
+
+
+def _on_gpu(
+    source: ConvertedModel, device: torch.device, progress: Progress
+) -> Iterator[_QuantizedModel]:
+    """What a GPU can hold; a CPU computes with the same numbers."""
+    is_gpu = device.type == "cuda"
+    dtype = torch.bfloat16 if is_gpu else torch.float32
+    for name, quantization in GPU_QUANTIZATIONS.items():
+        given = (source.config, source.tensors(), quantization)
+        placed = place_qwen2(*given, _POSITIONS, device, progress, dtype)
+        num_bytes = weight_bytes(source.config, quantization)
+        yield _QuantizedModel(name, num_bytes, placed if is_gpu else unpacked(placed))
+
+
+def _on_cpu(model: str, cache_folder: Path, progress: Progress) -> Iterator[_QuantizedModel]:
+    """What a CPU holds by default."""
+    loaded = load_model(model, cache_folder, progress, quantization="int8", device_name="cpu")
+    own = int8_model(loaded.causal_lm)
+    yield _QuantizedModel(own.dtype_name, own.weight_bytes, own)
 
 
 def quantization_json(figures: Sequence[QuantizationFigures]) -> Mapping[str, Any]:
@@ -141,14 +165,14 @@ def _text(tokenizer: Tokenizer, item: ReplayItem) -> list[int]:
     return list(tokenizer.encode(item.prefix + item.target))[-_READ_TOKENS:]
 
 
-def _read_all(model: GpuQwen2, texts: Iterable[Sequence[int]]) -> _Reading:
+def _read_all(model: CausalModel, texts: Iterable[Sequence[int]]) -> _Reading:
     readings = [reading for text in texts for reading in _read(model, text)]
     return _Reading(
         torch.cat([one.losses for one in readings]), torch.cat([one.choices for one in readings])
     )
 
 
-def _read(model: GpuQwen2, text: Sequence[int]) -> Iterator[_Reading]:
+def _read(model: CausalModel, text: Sequence[int]) -> Iterator[_Reading]:
     """Read a text step by step."""
     slot = model.new_slot(len(text) + MAX_ROWS)
     for start in range(0, len(text) - 1, MAX_ROWS):

@@ -40,13 +40,12 @@ class MachineLimits:
     def measure(cls, weights: Model) -> "MachineLimits":
         """Measure this machine with as many threads as the model has."""
         threads = torch.get_num_threads()
-        matrices = (weights.qkv, weights.o, weights.gate_up, weights.down, weights.head)
         return cls(
             unit=host_unit().name,
             threads=threads,
             gigabytes_per_second=read_bandwidth(threads) / _GIGA,
             giga_products_per_second=product_rate(threads) / _GIGA,
-            weight_gigabytes=sum(one.codes.nbytes for one in matrices) / _GIGA,
+            weight_gigabytes=weights.num_bytes / _GIGA,
         )
 
     def least_ms(self, rows: int) -> float:

@@ -34,6 +34,12 @@ class Model(NamedTuple):
     down: Matrix
     head: Matrix
 
+    @property
+    def num_bytes(self) -> int:
+        """Memory of the weights that a step reads."""
+        matrices = (self.qkv, self.o, self.gate_up, self.down, self.head)
+        return sum(one.codes.nbytes for one in matrices)
+
 
 class Codes(NamedTuple):
     """Rows in 8 bits: `values` int8 [rows, inputs].

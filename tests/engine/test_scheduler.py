@@ -83,6 +83,22 @@ def test_a_newer_job_of_the_buffer_drops_the_waiting_one(recorder):
     assert recorder.events == [("old", Dropped.SUPERSEDED)]
 
 
+@pytest.mark.parametrize(
+    ("options", "fate"),
+    [
+        ({"buffer": "b"}, "cancelled"),
+        ({"buffer": "b", "is_prefetch": True}, "ran"),
+        ({"buffer": "c"}, "ran"),
+        ({"buffer": "b", "client": "two"}, "ran"),
+    ],
+)
+def test_a_newer_job_of_the_buffer_ends_the_one_that_runs_unless_it_is_a_guess(
+    recorder, options, fate
+):
+    recorder.submit("old", buffer="b", during=lambda: recorder.submit("new", **options))
+    assert recorder.work()[0] == ("old", fate)
+
+
 def test_the_same_buffer_of_another_client_is_another(recorder):
     recorder.submit("mine", buffer="b")
     recorder.submit("theirs", buffer="b", client="two")

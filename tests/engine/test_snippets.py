@@ -187,3 +187,17 @@ def test_a_line_stands_in_the_block_of_the_last_one_that_is_less_indented():
     assert under["log(row)"] == "        for row in self.rows:"
     assert under["return 1"] == "    def net_price(self, customer):"
     assert under["depth: int"] == "class Canvas(Thing):"
+
+
+def test_the_passage_that_reads_like_the_text_at_the_cursor_comes_with_what_stands_in_it():
+    """Its lines name nothing that stands near the cursor."""
+    above = "".join(f"    first_value_{n} = measure(basket, {n})\n" for n in range(16))
+    hole = "        colder(than, ever)\n    warmer()\n"
+    below = "".join(f"    last_value_{n} = measure(order, {n})\n" for n in range(16))
+    asked = CompletionRequest(
+        prefix=above + "    ",
+        suffix="\n" + below,
+        open_buffers=(Buffer("before.py", UNRELATED + above + hole + below + UNRELATED),),
+    )
+    (snippet,) = related(asked, 200)
+    assert hole in snippet.text

@@ -25,17 +25,20 @@ def measure(model, tmp_path, items=ITEMS):
 
 def test_each_form_reads_the_same_tokens_and_the_whole_one_agrees_with_itself(tmp_path):
     figures = measure(tiny_model("qwen2", 1, hidden_size=128, intermediate_size=256), tmp_path)
-    assert [one.dtype for one in figures] == ["bfloat16", "fp8", "int4"]
+    assert [one.dtype for one in figures] == ["bfloat16", "fp8", "int4", "int8"]
     assert len({one.tokens for one in figures}) == 1
     assert figures[0].agreement == 1.0
     assert 0 < figures[2].agreement < 1.0
+    assert figures[3].agreement > figures[2].agreement
+    assert figures[3].weights_mb < figures[0].weights_mb
     assert all(one.nats_per_token > 0 for one in figures)
     assert [row["dtype"] for row in quantization_json(figures)["forms"]] == [
         "bfloat16",
         "fp8",
         "int4",
+        "int8",
     ]
-    assert quantization_table(figures).row_count == 3
+    assert quantization_table(figures).row_count == 4
 
 
 def test_a_model_of_another_kind_has_no_such_forms(tmp_path):

@@ -1,0 +1,83 @@
+"""The passage of another file that reads like the text around the cursor."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.passage import CursorLines, find_passage
+
+ABOVE = [f"    first_value_{n} = measure(first, {n})" for n in range(16)]
+BELOW = [f"    second_value_{n} = measure(second, {n})" for n in range(16)]
+HOLE = [f"        between({n})" for n in range(5)]
+OTHER = [f"other_{n} = paint({n})" for n in range(60)]
+
+
+def cursor(above=ABOVE, below=BELOW):
+    return CursorLines.around("\n".join([*above, "    typed"]), "\n".join(["", *below]))
+
+
+def passage(lines, **around):
+    found = find_passage("\n".join(lines), cursor(**around))
+    return None if found is None else [lines[number] for number in found.lines]
+
+
+def test_what_stands_between_the_same_lines_is_found_with_some_of_them():
+    lines = [*OTHER, *ABOVE, *HOLE, *BELOW, *OTHER]
+    assert passage(lines) == [*ABOVE[-3:], *HOLE, *BELOW[:3]]
+
+
+def test_the_same_lines_above_alone_show_what_follows_them():
+    assert passage([*OTHER, *ABOVE, *HOLE, *OTHER])[:9] == [*ABOVE[-3:], *HOLE, OTHER[0]]
+
+
+def test_the_same_lines_below_alone_show_what_comes_before_them():
+    assert passage([*OTHER, *HOLE, *BELOW, *OTHER])[-9:] == [OTHER[-1], *HOLE, *BELOW[:3]]
+
+
+def test_a_rim_that_is_far_away_belongs_to_something_else():
+    lines = [*ABOVE, *HOLE, *OTHER, *BELOW]
+    assert passage(lines)[:8] == [*ABOVE[-3:], *HOLE]
+    assert BELOW[0] not in passage(lines)
+
+
+def test_blank_lines_and_indentation_make_no_difference():
+    spaced = [line for one in ABOVE for line in (one.strip(), "")]
+    assert passage([*spaced, *HOLE], below=[]) == [*spaced[-6:-1], "", *HOLE]
+
+
+def test_the_place_where_most_lines_agree_is_taken():
+    lines = [*ABOVE[-4:], "wrong", *OTHER, *ABOVE, "right", *OTHER]
+    assert passage(lines)[3] == "right"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        OTHER,
+        [*ABOVE[-2:], *HOLE],
+        ["}", "}", "}", "return"],
+        [ABOVE[-1], "x", ABOVE[-2], "y", ABOVE[-3]],
+    ],
+    ids=["nothing", "two lines", "brackets", "no run"],
+)
+def test_a_few_equal_lines_are_no_passage(lines):
+    assert passage(lines) is None
+    assert passage(lines, above=[*ABOVE[:12], "}", "}", "}", "}"]) is None
+
+
+def test_it_stays_while_lines_are_typed():
+    lines = [*ABOVE, *HOLE, *BELOW]
+    for count in range(1, 15):
+        typed = "\n".join([*ABOVE, *["    new()"] * count, "    ty"])
+        around = CursorLines.around(typed, "\n".join(["", *BELOW]))
+        assert find_passage("\n".join(lines), around) == find_passage("\n".join(lines), cursor())
+
+
+@given(
+    lines=st.lists(st.sampled_from([*ABOVE[-5:], *BELOW[:5], *HOLE, "", "}"]), max_size=60),
+    above=st.integers(0, 16),
+    below=st.integers(0, 16),
+)
+def test_whatever_is_found_are_lines_of_the_text(lines, above, below):
+    found = find_passage("\n".join(lines), cursor(ABOVE[:above], BELOW[:below]))
+    assert found is None or (found.lines and set(found.lines) <= set(range(len(lines))))
