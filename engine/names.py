@@ -1,7 +1,7 @@
 """The names around a cursor: near it, in the heads of its blocks, and imported by its file.
 
-They are taken up to an anchor line only, so the snippets that they choose stay while the user types
-a few lines, and the cached keys of the prompt, which begins with these, stay valid.
+Lines around it are taken up to an anchor only, so the snippets that they choose stay while the user
+types a few lines, and the cached keys of the prompt, which begins with these, stay valid.
 """
 
 import re
@@ -29,9 +29,8 @@ class CursorNames:
     imported: frozenset[str]
 
     @classmethod
-    def around(cls, prefix: str, suffix: str) -> Self:
-        """Names around a cursor, without those of its line and of the lines since the last anchor."""
-        before, behind = steady_before(prefix), steady_behind(suffix)
+    def around(cls, before: Sequence[str], behind: Sequence[str]) -> Self:
+        """Names in the lines before and behind a cursor."""
         imported = names_in(_imports([*before, *behind][:_IMPORT_LINES]))
         near = names_in([*before[-_NEAR_LINES:], *behind[:_NEAR_LINES], *_headers(before)])
         return cls(near, imported)

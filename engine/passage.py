@@ -5,96 +5,123 @@ of the same file, a sibling class, another test. A few whole lines must agree, s
 found and then seldom wrong.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Self
-
-from engine.names import steady_before, steady_behind
 
 _COMPARED = 8  # lines above and below the cursor, without blank ones
 _LEAST_LINES, _LEAST_CHARS = 3, 48  # that agree
-_REACH = 24  # lines of a passage that only its beginning or its end is known of
-_LONGEST = 48  # lines between what agrees above and what agrees below
+_REACH = 24  # lines of a passage of which one end alone is known
+_LONGEST = 48  # lines from what agrees above to what agrees below
 _SHOWN = 3  # of the lines that agree
+_MOST_RUNS = 64  # places that are looked at
 
 
 @dataclass(frozen=True, slots=True)
 class CursorLines:
-    """Lines around a cursor without their indentation, none of them blank.
+    """Lines above and below a cursor, outwards, without their indentation, none of them blank.
 
-    Above they end, and below they begin, at an anchor that stays while the user types some lines.
+    A side whose lines say too little is empty.
     """
 
     above: tuple[str, ...]
     below: tuple[str, ...]
 
     @classmethod
-    def around(cls, prefix: str, suffix: str) -> Self:
-        """The next lines above and below."""
-        above = [text for line in steady_before(prefix) if (text := line.strip())]
-        below = [text for line in steady_behind(suffix) if (text := line.strip())]
-        return cls(tuple(above[-_COMPARED:]), tuple(below[:_COMPARED]))
+    def around(cls, before: Sequence[str], behind: Sequence[str]) -> Self:
+        """Take them from the lines `before` and `behind` the cursor."""
+        return cls(_nearest(reversed(before)), _nearest(behind))
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """Lines of a text, by their numbers, and how many characters of its rim agree."""
+    """Lines of a text by their numbers, the ones next to those that agree first.
+
+    `agreeing` are the characters that agree; `is_enclosed` where they do so on both sides.
+    """
 
     lines: range
     agreeing: int
+    is_enclosed: bool = False
 
 
 def find_passage(text: str, cursor: CursorLines) -> Passage | None:
     """Return the passage of `text` that belongs between the cursor's lines, if one does."""
-    nearest = cursor.above[-_LEAST_LINES:], cursor.below[:_LEAST_LINES]
-    if not any(lines and all(line in text for line in lines) for lines in nearest):
-        return None  # the usual case, and told apart quickly
+    sides = [side for side in (cursor.above, cursor.below) if _stands_in(text, side)]
+    if not sides:
+        return None
     filled = [(n, line) for n, one in enumerate(text.split("\n")) if (line := one.strip())]
     numbers, lines = [n for n, _ in filled], [line for _, line in filled]
-    above = _longest_run(lines[::-1], cursor.above[::-1])
-    below = _longest_run(lines, cursor.below)
-    if above is None and below is None:
-        return None
-    end = None if above is None else len(lines) - 1 - above.start  # the last line that agrees
-    start = None if below is None else below.start  # the first one
-    return Passage(_between(numbers, end, start), sum(run.chars for run in (above, below) if run))
+    last = len(lines) - 1
+    above = [_Run(last - run.at, run.chars) for run in _runs(lines[::-1], cursor.above)]
+    below = _runs(lines, cursor.below)
+    pairs = [
+        (one.chars + other.chars, one.at, other.at)
+        for one in above
+        for other in below
+        if 0 < numbers[other.at] - numbers[one.at] <= _LONGEST
+    ]
+    if pairs:
+        chars, end, start = max(pairs)
+        span = _span(numbers, end - _SHOWN + 1, start + _SHOWN - 1)
+        return Passage(span, chars, is_enclosed=True)
+    if above:
+        at = above[0].at
+        return Passage(_span(numbers, at - _SHOWN + 1, at + _REACH), above[0].chars)
+    if below:
+        at = below[0].at
+        span = _span(numbers, at - _REACH, at + _SHOWN - 1)
+        return Passage(span[::-1], below[0].chars)
+    return None
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """Where lines agree from, and how many characters they have."""
+    """Where lines agree, by the one that is nearest to the cursor, and how many characters."""
 
-    start: int
+    at: int
     chars: int
 
 
-def _longest_run(lines: Sequence[str], wanted: Sequence[str]) -> _Run | None:
-    """Where most of `wanted` follows from its first line on; the first of equals."""
-    best: _Run | None = None
-    for start, line in enumerate(lines):
-        if not wanted or line != wanted[0]:
-            continue
-        count = 0
-        while (
-            count < len(wanted)
-            and start + count < len(lines)
-            and lines[start + count] == wanted[count]
-        ):
-            count += 1
-        chars = sum(map(len, wanted[:count]))
-        is_enough = count >= _LEAST_LINES and chars >= _LEAST_CHARS
-        if is_enough and (best is None or chars > best.chars):
-            best = _Run(start, chars)
-    return best
+def _nearest(lines: Iterable[str]) -> tuple[str, ...]:
+    nearest = tuple(islice(_filled(lines), _COMPARED))
+    return nearest if _core(nearest) else ()
 
 
-def _between(numbers: Sequence[int], end: int | None, start: int | None) -> range:
-    """The lines from the filled line `end` to the filled line `start`, with some of each side."""
-    if end is not None and (start is None or not 0 < numbers[start] - numbers[end] <= _LONGEST):
-        first, last = end - _SHOWN + 1, end + _REACH
-    elif end is not None and start is not None:
-        first, last = end - _SHOWN + 1, start + _SHOWN - 1
-    else:
-        assert start is not None  # noqa: S101 - one of them is there
-        first, last = start - _REACH, start + _SHOWN - 1
+def _filled(lines: Iterable[str]) -> Iterator[str]:
+    return (text for line in lines if (text := line.strip()))
+
+
+def _core(side: Sequence[str]) -> Sequence[str]:
+    """The lines that have to agree at least; none where all of them say too little."""
+    for count in range(_LEAST_LINES, len(side) + 1):
+        if sum(map(len, side[:count])) >= _LEAST_CHARS:
+            return side[:count]
+    return ()
+
+
+def _stands_in(text: str, side: Sequence[str]) -> bool:
+    """Look quickly whether the lines are there at all, which is rare."""
+    return bool(side) and all(line in text for line in sorted(_core(side), key=len, reverse=True))
+
+
+def _runs(lines: Sequence[str], side: Sequence[str]) -> list[_Run]:
+    """Where enough of `side` follows from its first line on, the longest first."""
+    starts = (at for at, line in enumerate(lines) if side and line == side[0])
+    found = [_Run(at, _agreeing(lines, at, side)) for at in islice(starts, _MOST_RUNS)]
+    least = sum(map(len, _core(side)))
+    return sorted((run for run in found if run.chars >= least), key=lambda run: -run.chars)
+
+
+def _agreeing(lines: Sequence[str], at: int, side: Sequence[str]) -> int:
+    """Characters of the lines of `side` that follow each other from `at` on."""
+    count = 0
+    while count < min(len(side), len(lines) - at) and lines[at + count] == side[count]:
+        count += 1
+    return sum(map(len, side[:count]))
+
+
+def _span(numbers: Sequence[int], first: int, last: int) -> range:
+    """The lines from one that is not blank to another, as far as they are there."""
     return range(numbers[max(0, first)], numbers[min(last, len(numbers) - 1)] + 1)

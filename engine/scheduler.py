@@ -39,6 +39,7 @@ class Job:
     begin: Callable[[Callable[[], bool]], Running | None]
     dropped: Callable[[Dropped], None]
     is_prefetch: bool = False
+    is_superseded: bool = False  # a newer one of its buffer ended it while it ran
     _cancelled: threading.Event = field(default_factory=threading.Event)
 
     def cancel(self) -> None:
@@ -86,7 +87,8 @@ class Scheduler:
             else:
                 self._waiting.append(job)
             for running in self._running:
-                if self._interrupts(job, running):
+                running.is_superseded |= _replaces(job, running)
+                if running.is_superseded or self._gives_way(running, job):
                     running.cancel()
             self._changed.notify_all()
         reason = Dropped.STOPPED if self._is_stopped else Dropped.SUPERSEDED
@@ -180,10 +182,9 @@ class Scheduler:
     def _urgency(self, job: Job) -> tuple[bool, int]:
         return job.is_prefetch, self._last_admitted.get(job.client, 0)
 
-    def _interrupts(self, job: Job, running: Job) -> bool:
+    def _gives_way(self, running: Job, job: Job) -> bool:
         would_wait = len(self._running) >= self.max_sequences and not job.is_prefetch
-        gives_way = running.is_prefetch and (would_wait or job.client == running.client)
-        return gives_way or _replaces(job, running)
+        return running.is_prefetch and (would_wait or job.client == running.client)
 
 
 def _replaces(job: Job, older: Job) -> bool:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from math import sqrt
 
 from engine.line_index import LineIndex, cached_line_index, forget_line_indexes
-from engine.names import CursorNames
+from engine.names import CursorNames, steady_before, steady_behind
 from engine.passage import CursorLines, find_passage
 from engine.request import Buffer, CompletionRequest, Snippet
 
@@ -39,7 +39,7 @@ class Neighbours:
 
     def snippets(self, request: CompletionRequest, room: int) -> Sequence[Snippet]:
         """Return one snippet of each related buffer; with their paths they fit `room` tokens."""
-        around = request.prefix, request.suffix
+        around = steady_before(request.prefix), steady_behind(request.suffix)
         names, lines = CursorNames.around(*around), CursorLines.around(*around)
         return self._chosen(request.open_buffers, names, lines, room)
 
@@ -47,33 +47,38 @@ class Neighbours:
         self, buffers: tuple[Buffer, ...], names: CursorNames, lines: CursorLines, room: int
     ) -> tuple[Snippet, ...]:
         files = [file for buffer in buffers if (file := _File.of(buffer, names)).worth]
-        room -= self._take_passage(files, lines, int(room * _PASSAGE_PART))
+        self._take_passage(files, lines, int(room * _PASSAGE_PART))
+        room -= sum(file.tokens for file in files)
         files.sort(key=lambda file: -file.worth)
         for number, file in enumerate(files):
-            if file.taken:
-                continue
-            most = int(room * (_WHOLE_PART if number < len(files) - 1 else 1.0))
+            most = int(room * (_WHOLE_PART if number < len(files) - 1 else 1.0)) + file.tokens
             text = file.name + file.buffer.text
-            if len(text) <= most * _CHARS_PER_TOKEN and (whole := self._count(text)) <= most:
-                file.taken.update(range(file.index.num_lines))
-                file.is_whole = True
-                room -= whole
+            if self._may_fit(text, most) and (whole := self._count(text)) <= most:
+                room -= whole - file.tokens
+                file.taken, file.is_whole = set(range(file.index.num_lines)), True
         self._take_lines([file for file in files if not file.is_whole], room)
         return tuple(Snippet(file.buffer.path, file.text) for file in files if file.taken)
 
-    def _take_passage(self, files: Sequence["_File"], cursor: CursorLines, room: int) -> int:
-        """Take the passage that reads most like the text around the cursor; return its tokens."""
+    def _take_passage(self, files: Sequence["_File"], cursor: CursorLines, room: int) -> None:
+        """Take the passage that reads most like the text around the cursor."""
         found = [(file, one) for file in files if (one := find_passage(file.buffer.text, cursor))]
+        found.sort(key=lambda one: (-one[1].agreeing, -one[0].worth, one[0].buffer.path))
         if not found:
-            return 0
-        file, passage = max(found, key=lambda one: one[1].agreeing)
-        used = self._count(file.name)
+            return
+        file, passage = found[0]
+        is_common = [one.agreeing for _, one in found].count(passage.agreeing) > 1
+        if is_common and not passage.is_enclosed:
+            return  # a licence, the usual imports: what follows them is anything
+        tokens = self._count(file.name)
         for line in passage.lines:
-            used += self._count(file.index.line(line, file.buffer.text))
-            if used > room:
-                break
+            text = file.index.line(line, file.buffer.text)
+            if not self._may_fit(text, room) or (tokens := tokens + self._count(text)) > room:
+                return
             file.taken.add(line)
-        return used if file.taken else 0
+            file.tokens = tokens
+
+    def _may_fit(self, text: str, tokens: int) -> bool:
+        return len(text) <= tokens * _CHARS_PER_TOKEN
 
     def _take_lines(self, files: Sequence["_File"], room: int) -> None:
         """Take the best lines of all files, each with those in whose blocks it stands."""
@@ -104,6 +109,7 @@ class _File:
     worths: Sequence[float]  # of its lines
     worth: float
     taken: set[int] = field(default_factory=set)
+    tokens: int = 0  # of the passage that is taken, and of the name before it
     is_whole: bool = False
 
     @classmethod

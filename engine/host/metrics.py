@@ -13,7 +13,9 @@ class Metrics:
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
         self._requests = self._counter("requests", "Requests by outcome", "outcome")
-        self._cancelled = self._counter("cancelled", "Completions ended by their client")
+        self._cancelled = self._counter(
+            "cancelled", "Completions ended by their client, or for a newer one"
+        )
         self.feedback = self._counter("feedback", "What became of completions", "kind")
         self.accepted_characters = self._counter(
             "accepted_characters", "Characters of completions that users took"

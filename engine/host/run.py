@@ -56,7 +56,7 @@ class Run:
     def dropped(self, reason: Dropped) -> None:
         """Say why there is no completion."""
         self.metrics.count_request(reason.value)
-        self._tell(Failed(reason.value, f"the request was {reason.value}"))
+        self._tell(failed(reason))
 
     def _end(self, sequence: ServedSequence) -> None:
         """Say what became of it, on the engine's thread."""
@@ -92,6 +92,11 @@ class Run:
     def _tell(self, event: CompleteEvent) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody listens any more
             self.loop.call_soon_threadsafe(self.events.put_nowait, event)
+
+
+def failed(reason: Dropped) -> Failed:
+    """What who asked hears of a job that the scheduler dropped or ended."""
+    return Failed(reason.value, f"the request was {reason.value}")
 
 
 def _done(completion_id: str, result: CompletionResult, timings: Timings) -> Done:

@@ -28,11 +28,11 @@ from engine.host.protocol import (
     PromptUse,
 )
 from engine.host.request_builder import closed_buffers, request_builder
-from engine.host.run import Run
+from engine.host.run import Run, failed
 from engine.host.served_engine import ServedEngine
 from engine.progress import Progress
 from engine.request import ClosedBuffers, FinishReason
-from engine.scheduler import Job, Scheduler
+from engine.scheduler import Dropped, Job, Scheduler
 
 _ENDED = FinishReason.CANCELLED.value
 _STOPPING = Problem("stopping", "the host is stopping")
@@ -160,9 +160,7 @@ class CompletionService:
         self.scheduler.submit(job)
         try:
             while True:
-                event = await run.events.get()
-                if isinstance(event, Done) and self._is_stopping and event.finish_reason == _ENDED:
-                    event = Failed(_STOPPING.code, _STOPPING.message)
+                event = self._as_told(await run.events.get(), job)
                 if isinstance(event, Done):
                     self._served_since = self._served_since or time.monotonic()
                     self._registry.add(event.id, len(event.text))
@@ -174,6 +172,14 @@ class CompletionService:
         finally:
             self.scheduler.cancel(job)
             self.used_at = time.monotonic()
+
+    def _as_told(self, event: CompleteEvent, job: Job) -> CompleteEvent:
+        """What the host ended is no completion, whatever was written of it."""
+        if not isinstance(event, Done) or event.finish_reason != _ENDED:
+            return event
+        if self._is_stopping:
+            return Failed(_STOPPING.code, _STOPPING.message)
+        return failed(Dropped.SUPERSEDED) if job.is_superseded else event
 
     def record(self, feedback: Feedback) -> None:
         """Count what became of a completion. Raises UnknownCompletionError."""

@@ -34,7 +34,8 @@ class EagerFlight:
         tree = step.tree
         values, top = logits.values, top_tokens(logits, NUM_TOP)
         led = margins(values, top)
-        if step.sampling.temperature == 0.0 and step.allowed is None:
+        is_likeliest = step.sampling.temperature == 0.0 and step.allowed is None
+        if is_likeliest and values.device.type == "cpu":  # on a GPU equals have no order
             chosen = np.ascontiguousarray(top[:, 0])  # what `choose` would say
         else:
             chosen = choose(values, step.slot.length + 1 + tree.depths, step.sampling, step.allowed)

@@ -13,12 +13,12 @@ OTHER = [f"other_{n} = paint({n})" for n in range(60)]
 
 
 def cursor(above=ABOVE, below=BELOW):
-    return CursorLines.around("\n".join([*above, "    typed"]), "\n".join(["", *below]))
+    return CursorLines.around(above, below)
 
 
 def passage(lines, **around):
     found = find_passage("\n".join(lines), cursor(**around))
-    return None if found is None else [lines[number] for number in found.lines]
+    return None if found is None else [lines[number] for number in sorted(found.lines)]
 
 
 def test_what_stands_between_the_same_lines_is_found_with_some_of_them():
@@ -65,12 +65,25 @@ def test_a_few_equal_lines_are_no_passage(lines):
     assert passage(lines, above=[*ABOVE[:12], "}", "}", "}", "}"]) is None
 
 
-def test_it_stays_while_lines_are_typed():
-    lines = [*ABOVE, *HOLE, *BELOW]
-    for count in range(1, 15):
-        typed = "\n".join([*ABOVE, *["    new()"] * count, "    ty"])
-        around = CursorLines.around(typed, "\n".join(["", *BELOW]))
-        assert find_passage("\n".join(lines), around) == find_passage("\n".join(lines), cursor())
+def test_the_lines_next_to_those_that_agree_come_first():
+    lines = [*OTHER, *ABOVE, *HOLE, *OTHER]
+    found = find_passage("\n".join(lines), cursor())
+    assert lines[found.lines[3]] == HOLE[0]
+    lines = [*OTHER, *HOLE, *BELOW, *OTHER]
+    found = find_passage("\n".join(lines), cursor())
+    assert lines[found.lines[3]] == HOLE[-1]
+
+
+def test_of_many_equal_places_those_that_face_each_other_are_taken():
+    block = [*ABOVE[-6:], *HOLE]
+    lines = [*block, *OTHER, *block, *BELOW[:6], *OTHER, *BELOW[:6], *OTHER, *block]
+    assert passage(lines) == [*ABOVE[-3:], *HOLE, *BELOW[:3]]
+    assert find_passage("\n".join(lines), cursor()).is_enclosed
+
+
+def test_only_what_agrees_on_the_sides_that_are_shown_counts():
+    chars = sum(len(line.strip()) for line in ABOVE[-8:])
+    assert find_passage("\n".join([*ABOVE, *OTHER, *BELOW]), cursor()).agreeing < 2 * chars
 
 
 @given(

@@ -95,8 +95,9 @@ def test_a_newer_job_of_the_buffer_drops_the_waiting_one(recorder):
 def test_a_newer_job_of_the_buffer_ends_the_one_that_runs_unless_it_is_a_guess(
     recorder, options, fate
 ):
-    recorder.submit("old", buffer="b", during=lambda: recorder.submit("new", **options))
+    old = recorder.submit("old", buffer="b", during=lambda: recorder.submit("new", **options))
     assert recorder.work()[0] == ("old", fate)
+    assert old.is_superseded == (fate == "cancelled")
 
 
 def test_the_same_buffer_of_another_client_is_another(recorder):

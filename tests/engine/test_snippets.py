@@ -91,9 +91,9 @@ def test_what_the_file_imports_goes_before_what_shares_as_many_names():
     ],
 )
 def test_imports_are_known_in_many_languages(line, path):
-    around = names.CursorNames.around(f"{line}\nx = 1\n", "\n")
+    around = names.CursorNames.around([*line.split("\n"), "x = 1"], [])
     assert around.imports(path)
-    assert not names.CursorNames.around("models = 1\n", "\n").imports(path)
+    assert not names.CursorNames.around(["models = 1"], []).imports(path)
 
 
 def test_a_buffer_that_shares_no_name_gives_nothing():

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 import numpy as np
 import torch
 
+from engine.errors import ModelCorruptError
 from engine.model.causal_lm import StepInput, check_room
 from engine.model.cpu.kv_slot import KVSlot
 from engine.model.cpu.rotary import Rotary
@@ -91,6 +92,11 @@ def _read_model(config: ModelConfig, tensors: Mapping[str, torch.Tensor]) -> Mod
         names = [f"layers.{layer}.{part}" for layer in range(config.num_layers)]
         return pack([_linear(tensors, name) for name in names], paired=paired)
 
+    head = pack([_linear(tensors, "head")])
+    if not 0 <= head.scale.shape[1] - config.vocab_size < BLOCK:
+        raise ModelCorruptError(
+            f"the model's head does not fit its {config.vocab_size} tokens; load the model anew"
+        )
     return Model(
         num_layers=config.num_layers,
         num_heads=config.num_heads,
@@ -101,7 +107,7 @@ def _read_model(config: ModelConfig, tensors: Mapping[str, torch.Tensor]) -> Mod
         o=matrix("o"),
         gate_up=matrix("gate_up", paired=True),
         down=matrix("down"),
-        head=pack([_linear(tensors, "head")]),
+        head=head,
     )
 
 

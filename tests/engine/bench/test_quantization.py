@@ -23,6 +23,7 @@ def measure(model, tmp_path, items=ITEMS):
     return measure_quantizations(folder, items, device, tmp_path, NoProgress(), iter)
 
 
+@pytest.mark.timeout(300)  # compiles first
 def test_each_form_reads_the_same_tokens_and_the_whole_one_agrees_with_itself(tmp_path):
     figures = measure(tiny_model("qwen2", 1, hidden_size=128, intermediate_size=256), tmp_path)
     assert [one.dtype for one in figures] == ["bfloat16", "fp8", "int4", "int8"]
