@@ -48,8 +48,7 @@ class Passage:
 
 def find_passage(text: str, cursor: CursorLines) -> Passage | None:
     """Return the passage of `text` that belongs between the cursor's lines, if one does."""
-    sides = [side for side in (cursor.above, cursor.below) if _stands_in(text, side)]
-    if not sides:
+    if not (_stands_in(text, cursor.above) or _stands_in(text, cursor.below)):
         return None
     filled = [(n, line) for n, one in enumerate(text.split("\n")) if (line := one.strip())]
     numbers, lines = [n for n, _ in filled], [line for _, line in filled]

@@ -7,8 +7,9 @@ Contract of `Runner.run(embeddings, step)`, and of its twin in `reference`:
   the largest of each block of them to `step.peaks`.
 - An input of a product is rounded to an integer from -127 to 127 (-63 to 63 where the processor
   adds in 16 bits) and a scale for 64 inputs; the integers' sums are exact.
-- All numbers are finite. A row has the same bits whatever other rows are in the step, and on any number of threads. So
-  text with lookahead equals text without. On another kind of processor bits may differ.
+- All numbers are finite. A row has the same bits whatever other rows are in the step, and on any
+  number of threads. So text with lookahead equals text without. On another kind of processor bits
+  may differ.
 
 numba compiles it for the machine that it runs on, without a compiler, once.
 """

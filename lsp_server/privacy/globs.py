@@ -1,9 +1,9 @@
 """Patterns of `.gitignore` as git reads them, matched within a bounded number of steps.
 
 Most patterns are plain names, which are compared. Any repository can bring others: each becomes a
-regular expression of atomic groups, one for each star and what follows it up to the next: what a group has taken it never takes otherwise, and
-time grows with pattern times path at most. (The package `pathspec` makes expressions that go back
-for ever, and does not know `[[:alpha:]]`.)
+regular expression of atomic groups, one for each star and what follows it up to the next. What a
+group has taken it never takes otherwise, and time grows with pattern times path at most. (The
+package `pathspec` makes expressions that go back for ever, and does not know `[[:alpha:]]`.)
 """
 
 import re

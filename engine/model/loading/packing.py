@@ -3,10 +3,10 @@
 `int8` is the CPU's quantization. Symmetric 8-bit weights, one scale per output channel, meet
 activations of 8 bits with one scale for 64 inputs, so the sums are exact integers and a row's
 result cannot depend on the rows beside it. Activations of Qwen2 have channels a hundred times
-larger than the rest, which 8 bits would drown; hence the residual stream and the heads' values are rotated by
-fixed orthogonal matrices first, which spreads such channels and changes nothing else: the norms'
-weights are folded into the matrices behind them, and a norm without weight commutes with a rotation
-(QuaRot, arXiv 2404.00456).
+larger than the rest, which 8 bits would drown; hence the residual stream and the heads' values are
+rotated by fixed orthogonal matrices first, which spreads such channels and changes nothing else:
+the norms' weights are folded into the matrices behind them, and a norm without weight commutes with
+a rotation (QuaRot, arXiv 2404.00456).
 """
 
 from collections.abc import Callable, Iterator

@@ -1,15 +1,22 @@
 """Our own Qwen2 forward: the reference's logits, and one row's bits whatever rides beside it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
+from engine.errors import ModelCorruptError
 from engine.model.causal_lm import CacheSlot, CausalModel, prefill
+from engine.model.cpu.int8_qwen2 import Int8Qwen2
 from engine.model.loading.catalog import on_disk
+from engine.model.loading.packing import PACKERS
+from engine.model.model_config import ModelConfig
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.model.tokenizer import Tokenizer
 from engine.offline_parts import OFFLINE_MODELS
 from engine.progress import NoProgress
+from kernels.cpu_forward import BLOCK
 from tests.support.greedy import reference_logits
 from tests.support.own_qwen2 import own_qwen2, qwen2_pair
 from tests.support.steps import logits_of, read
@@ -50,6 +57,16 @@ def test_refuses_more_tokens_than_fit():
         logits_of(model, slot, TokenTree.chain([7, 8, 9]))
     with pytest.raises(ValueError, match="8"):
         prefill(model, slot, [7, 8, 9])
+
+
+def test_refuses_a_head_that_has_not_a_row_for_each_token():
+    """Its scores would be written behind the room for them."""
+    reference = tiny_model("qwen2", 1)
+    config = ModelConfig.from_hugging_face(reference.config.to_dict())
+    tensors = dict(PACKERS["int8"](config, reference.state_dict().__getitem__))
+    for size in (config.vocab_size - BLOCK, config.vocab_size + BLOCK):
+        with pytest.raises(ModelCorruptError, match=f"does not fit its {size} tokens"):
+            Int8Qwen2(replace(config, vocab_size=size), tensors)
 
 
 def test_refuses_to_truncate_upwards():
