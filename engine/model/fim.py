@@ -12,14 +12,18 @@ from engine.model.vocabulary import Vocabulary
 
 
 class _Family(NamedTuple):
-    """The token names of one format. Without a middle token the suffix comes first."""
+    """The token names of one format, the first that fits a vocabulary."""
 
     prefix: str
     suffix: str
-    middle: str | None
+    middle: str | None  # None: the answer follows the prefix
     prefix_lead: str = ""
     repository: str | None = None  # tokens that put other files before the one with the hole
     file: str | None = None
+    suffix_first: bool = False
+    names_file: bool = False
+    comments_paths: bool = False
+    told_by: tuple[str, ...] = ()  # one of these, which another family with such tokens lacks
 
 
 _FAMILIES = (
@@ -31,53 +35,104 @@ _FAMILIES = (
         repository="<|repo_name|>",
         file="<|file_sep|>",
     ),
+    # Mellum: StarCoder's tokens in another order (arXiv 2510.05788 and the model's page). No
+    # StarCoder has these roles of a chat beside `<filename>`.
+    _Family(
+        "<fim_prefix>",
+        "<fim_suffix>",
+        "<fim_middle>",
+        file="<filename>",
+        suffix_first=True,
+        names_file=True,
+        told_by=("<|im_start|>", "<system>"),
+    ),
     _Family("<fim_prefix>", "<fim_suffix>", "<fim_middle>"),  # StarCoder, Granite Code
     _Family("<fim-prefix>", "<fim-suffix>", "<fim-middle>"),  # SantaCoder
+    # Seed-Coder (arXiv 2506.03524): its documents begin with the suffix, and no token leads in
+    # another file, so those stand inside the prefix.
+    _Family(
+        "<[fim-prefix]>",
+        "<[fim-suffix]>",
+        "<[fim-middle]>",
+        suffix_first=True,
+        comments_paths=True,
+    ),
     _Family("<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>"),  # noqa: RUF001 - DeepSeek-Coder's own
     # CodeLlama's own encoding puts a blank before the prefix's first word.
     _Family("▁<PRE>", "▁<SUF>", "▁<MID>", prefix_lead=" "),
     _Family("<PRE>", "<SUF>", "<MID>", prefix_lead=" "),
     _Family("<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>"),  # GLM 4.5
     _Family("<|prefix|>", "<|suffix|>", "<|middle|>"),
-    _Family("[PREFIX]", "[SUFFIX]", None),  # Codestral
+    _Family("[PREFIX]", "[SUFFIX]", None, suffix_first=True),  # Codestral
 )
 
-_PAD_NAMES = ("<|fim_pad|>", "<fim_pad>", "<fim-pad>", "<PAD>")
+_PAD_NAMES = ("<|fim_pad|>", "<fim_pad>", "<fim-pad>", "<PAD>", "<[PAD▁TOKEN]>")
 _REPOSITORY_NAMES = ("<|repo_name|>", "<|fim_repo|>", "<repo_name>", "<fim-repo>", "<reponame>")
-_FILE_NAMES = ("<|file_sep|>", "<file_sep>")
+_FILE_NAMES = ("<|file_sep|>", "<file_sep>", "<filename>", "<[SEP▁TOKEN]>")
 
 
 @dataclass(frozen=True, slots=True)
 class FimFormat:
-    """The special tokens of fill-in-the-middle. `middle_id` None means suffix first.
+    """The special tokens of fill-in-the-middle and their order.
 
-    `stop_ids` end an answer besides the vocabulary's ends: the model has begun another block.
-    `repository_id` and `file_id` lead in other files; None where the model knows no such layout.
+    `middle_id` is None where the answer follows the prefix. `stop_ids` end an answer besides the
+    vocabulary's ends: the model has begun another block. Other files stand before this one, each
+    led in by `file_id`, the first by `repository_id`, or, where the model `comments_paths`, inside
+    the prefix below comments; with neither they are left out. `names_file` has this file's name
+    stand there without others, too.
     """
 
     prefix_id: int
     suffix_id: int
     middle_id: int | None
-    prefix_lead: str
-    stop_ids: frozenset[int]
+    prefix_lead: str = ""
+    stop_ids: frozenset[int] = frozenset()
     repository_id: int | None = None
     file_id: int | None = None
+    suffix_first: bool = False
+    names_file: bool = False
+    comments_paths: bool = False
+
+    @property
+    def shows_files(self) -> bool:
+        """Whether a prompt may hold other files."""
+        return self.file_id is not None or self.comments_paths
 
 
 def find_fim_format(vocabulary: Vocabulary, model_name: str) -> FimFormat:
     """Return the format of the vocabulary. Raises UnsupportedModelError when it has none."""
     for family in _FAMILIES:
-        names = (family.prefix, family.suffix, family.middle, family.repository, family.file)
-        prefix, suffix, middle, repository, file = (
-            None if name is None else vocabulary.id_of(name) for name in names
-        )
-        if prefix is None or suffix is None or (middle is None and family.middle is not None):
-            continue
-        others = (*_PAD_NAMES, *_REPOSITORY_NAMES, *_FILE_NAMES)
-        specials = (prefix, suffix, middle, *map(vocabulary.id_of, others))
-        stops = frozenset(token_id for token_id in specials if token_id is not None)
-        return FimFormat(prefix, suffix, middle, family.prefix_lead, stops, repository, file)
+        if found := _format(family, vocabulary):
+            return found
     raise UnsupportedModelError(
         f"{model_name} has no fill-in-the-middle tokens, so it cannot complete inside a file; "
         "Qwen2.5-Coder can: `0.5b` is the smallest"
+    )
+
+
+def _format(family: _Family, vocabulary: Vocabulary) -> FimFormat | None:
+    """Return the family's format where the vocabulary has its tokens."""
+    names = (family.prefix, family.suffix, family.middle, family.repository, family.file)
+    prefix, suffix, middle, repository, file = (
+        None if name is None else vocabulary.id_of(name) for name in names
+    )
+    if prefix is None or suffix is None or (middle is None and family.middle is not None):
+        return None
+    tellers = [vocabulary.id_of(name) for name in family.told_by]
+    if tellers and (file is None or not any(one is not None for one in tellers)):
+        return None
+    others = (*_PAD_NAMES, *_REPOSITORY_NAMES, *_FILE_NAMES)
+    specials = (prefix, suffix, middle, *map(vocabulary.id_of, others))
+    has_all = repository is not None or family.repository is None
+    return FimFormat(
+        prefix_id=prefix,
+        suffix_id=suffix,
+        middle_id=middle,
+        prefix_lead=family.prefix_lead,
+        stop_ids=frozenset(token_id for token_id in specials if token_id is not None),
+        repository_id=repository,
+        file_id=file if has_all else None,
+        suffix_first=family.suffix_first,
+        names_file=family.names_file,
+        comments_paths=family.comments_paths,
     )

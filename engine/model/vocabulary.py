@@ -18,6 +18,7 @@ _END_NAMES = (
     "▁<EOT>",
     "<end_of_turn>",
     "<|file_separator|>",
+    "<[end▁of▁sentence]>",  # Seed-Coder
 )
 
 

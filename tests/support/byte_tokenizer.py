@@ -22,11 +22,11 @@ _CUT = (
 )
 
 
-def byte_tokenizer() -> Tokenizer:
-    """Make the tokenizer; ids 0 to 6 are the control tokens, the bytes follow."""
+def byte_tokenizer(control_tokens: tuple[str, ...] = CONTROL_TOKENS) -> Tokenizer:
+    """Make the tokenizer; the first ids, 0 to 6, are the control tokens, the bytes follow."""
     letters = _byte_letters()
     vocabulary = {
-        text: index for index, text in enumerate(CONTROL_TOKENS + tuple(sorted(letters.values())))
+        text: index for index, text in enumerate(control_tokens + tuple(sorted(letters.values())))
     }
     merges: list[tuple[str, str]] = []
     for word in _WORDS:
@@ -43,7 +43,7 @@ def byte_tokenizer() -> Tokenizer:
         ]
     )
     tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.add_special_tokens([AddedToken(text, normalized=False) for text in CONTROL_TOKENS])
+    tokenizer.add_special_tokens([AddedToken(text, normalized=False) for text in control_tokens])
     return tokenizer
 
 

@@ -39,7 +39,46 @@ def test_code_llama_leads_the_prefix_with_a_blank() -> None:
 
 
 def test_codestral_has_no_middle_token() -> None:
-    assert find_fim_format(_vocabulary("[PREFIX]", "[SUFFIX]"), "codestral").middle_id is None
+    fim = find_fim_format(_vocabulary("[PREFIX]", "[SUFFIX]"), "codestral")
+    assert fim.middle_id is None
+    assert fim.suffix_first
+
+
+_STARCODER = ("<fim_prefix>", "<fim_middle>", "<fim_suffix>", "<fim_pad>", "<filename>")
+
+
+@pytest.mark.parametrize("told_by", ["<|im_start|>", "<system>"])
+def test_mellum_is_starcoders_tokens_and_roles_of_a_chat(told_by: str) -> None:
+    fim = find_fim_format(_vocabulary(*_STARCODER, told_by), "mellum")
+    assert (fim.prefix_id, fim.middle_id, fim.suffix_id, fim.file_id) == (10, 11, 12, 14)
+    assert fim.suffix_first
+    assert fim.names_file
+
+
+@pytest.mark.parametrize(
+    "names",
+    [_STARCODER, (*_STARCODER[:-1], "<file_sep>", "<|im_start|>")],
+    ids=["StarCoder", "a StarCoder2 that was taught to chat"],
+)
+def test_a_starcoder_is_no_mellum(names: tuple[str, ...]) -> None:
+    fim = find_fim_format(_vocabulary(*names), "starcoder")
+    assert not fim.suffix_first
+    assert not fim.shows_files
+
+
+def test_seed_coder_begins_with_the_suffix_and_ends_at_its_own_tokens() -> None:
+    names = ["<[fim-prefix]>", "<[fim-middle]>", "<[fim-suffix]>", "<[PAD▁TOKEN]>", "<[SEP▁TOKEN]>"]
+    vocabulary = _vocabulary(*names, "<[end▁of▁sentence]>")
+    fim = find_fim_format(vocabulary, "seed")
+    assert (fim.prefix_id, fim.middle_id, fim.suffix_id, fim.suffix_first) == (10, 11, 12, True)
+    assert fim.stop_ids == {10, 11, 12, 13, 14}
+    assert vocabulary.end_ids == {15}
+
+
+def test_a_model_of_qwens_tokens_without_those_for_files_is_shown_no_other_files() -> None:
+    """CodeGemma and Granite 4."""
+    fim = find_fim_format(_vocabulary(*_QWEN), "gemma")
+    assert not fim.shows_files
 
 
 @pytest.mark.parametrize("missing", range(3))

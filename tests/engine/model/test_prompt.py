@@ -1,5 +1,6 @@
 """A prompt holds the text around the cursor, in the model's order and within its budget."""
 
+import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -172,10 +173,127 @@ def _common(before: tuple[int, ...], after: tuple[int, ...]) -> int:
     return next((at for at, (one, other) in enumerate(pairs) if one != other), len(before))
 
 
-def test_suffix_first_formats_have_no_middle() -> None:
-    fim = FimFormat(1, 3, None, "", frozenset())
-    prompt = build_prompt(_TOKENIZER, fim, "a\nb", "c", "psm", 100)
-    assert _read(prompt, fim) == "<S>c<P>a\nb"
+_TEMPLATES = {
+    "<|fim_prefix|>{P}<|fim_suffix|>{S}<|fim_middle|>": (),  # Qwen2.5-Coder
+    "<fim_prefix>{P}<fim_suffix>{S}<fim_middle>": ("<filename>", "<reponame>"),  # StarCoder
+    "<fim_suffix>{S}<fim_prefix>{P}<fim_middle>": ("<filename>", "<|im_start|>"),  # Mellum-4b
+    "<[fim-suffix]>{S}<[fim-prefix]>{P}<[fim-middle]>": ("<[SEP▁TOKEN]>",),  # Seed-Coder
+    "<｜fim▁begin｜>{P}<｜fim▁hole｜>{S}<｜fim▁end｜>": (),  # noqa: RUF001 - DeepSeek-Coder
+    "▁<PRE> {P}▁<SUF>{S}▁<MID>": (),  # CodeLlama
+    "[SUFFIX]{S}[PREFIX]{P}": (),  # Codestral
+    "<|code_prefix|>{P}<|code_suffix|>{S}<|code_middle|>": (),  # GLM 4.5
+}
+
+
+def _made_for(template: str, *more: str) -> tuple[Tokenizer, FimFormat]:
+    """A tokenizer with the tokens of a template, and the format that is found by them."""
+    names = re.findall(r"▁?<[^>{]+>|\[\w+\]", template)
+    tokenizer = Tokenizer.from_json(byte_tokenizer((*names, *more)).to_str())
+    return tokenizer, find_fim_format(tokenizer.vocabulary, "made")
+
+
+def _whole(tokenizer: Tokenizer, prompt: Prompt) -> str:
+    """The prompt as text, special tokens by their names."""
+    return b"".join(map(tokenizer.vocabulary.bytes_of, prompt.ids)).decode()
+
+
+@pytest.mark.parametrize("template", _TEMPLATES)
+def test_a_prompt_is_laid_out_as_the_model_was_published(template: str) -> None:
+    tokenizer, fim = _made_for(template, *_TEMPLATES[template])
+    prompt = build_prompt(tokenizer, fim, _PREFIX, _SUFFIX, "psm", 1000)
+    assert _whole(tokenizer, prompt) == template.format(P=_PREFIX, S=_SUFFIX)
+
+
+_SUFFIX_FIRST = [
+    template for template in _TEMPLATES if template.index("{S}") < template.index("{P}")
+]
+
+
+@pytest.mark.parametrize("template", _SUFFIX_FIRST)
+def test_behind_a_suffix_the_line_stays_in_the_prefix_without_the_cut_word(template: str) -> None:
+    tokenizer, fim = _made_for(template, *_TEMPLATES[template])
+    prompt = build_prompt(tokenizer, fim, _PREFIX, _SUFFIX, "line", 1000)
+    kept = _PREFIX.removesuffix(" fi")
+    assert _whole(tokenizer, prompt) == template.format(P=kept, S=_SUFFIX)
+    assert (prompt.dropped, prompt.partial) == (b" fi", b" fi")
+
+
+@pytest.mark.parametrize("template", _SUFFIX_FIRST)
+@pytest.mark.parametrize("layout", ["line", "psm"])
+def test_behind_a_suffix_typing_and_new_lines_change_the_end_only(
+    template: str, layout: Layout
+) -> None:
+    tokenizer, fim = _made_for(template, *_TEMPLATES[template])
+    typed = "    value = compute(first, second)\n    return value\n\n\ndef g(x):\n    pass"
+    prompts = [
+        build_prompt(tokenizer, fim, "def f():\n" + typed[:end], "\n\nf()\n", layout, 1000).ids
+        for end in range(len(typed))
+    ]
+    for before, after in pairwise(prompts):
+        assert len(before) - _common(before, after) <= 12  # the word at the cursor and the middle
+
+
+def test_mellum_is_shown_other_files_as_its_page_shows_them() -> None:
+    """But in the order of their paths."""
+    tokenizer, fim = _made_for("<fim_suffix><fim_prefix><fim_middle><filename><|im_start|>")
+    config, utils = "DEBUG = True\nMAX_VALUE = 100\n", "def multiply(x, y):\n    return x * y\n"
+    prompt = build_prompt(
+        tokenizer,
+        fim,
+        "def calculate_sum(a, b):\n",
+        "\n\n# Test the function\nresult = calculate_sum(5, 10)\nprint(result)",
+        "line",
+        1000,
+        path="example.py",
+        snippets=lambda _: [Snippet("utils.py", utils), Snippet("config.py", config)],
+    )
+    assert _whole(tokenizer, prompt) == (
+        "<filename>config.py\nDEBUG = True\nMAX_VALUE = 100\n"
+        "<filename>utils.py\ndef multiply(x, y):\n    return x * y\n"
+        "<filename>example.py\n"
+        "<fim_suffix>\n\n# Test the function\nresult = calculate_sum(5, 10)\nprint(result)"
+        "<fim_prefix>def calculate_sum(a, b):\n"
+        "<fim_middle>"
+    )
+
+
+def test_mellum_is_told_the_name_of_a_file_that_stands_alone() -> None:
+    tokenizer, fim = _made_for("<fim_suffix><fim_prefix><fim_middle><filename><|im_start|>")
+    prompt = build_prompt(tokenizer, fim, "x = 1\n" * 99, "", "line", 2000, path="own.py")
+    assert _whole(tokenizer, prompt).startswith("<filename>own.py\n<fim_suffix><fim_prefix>x = 1")
+
+
+def test_seed_coder_is_shown_other_files_inside_the_prefix() -> None:
+    tokenizer, fim = _made_for("<[fim-suffix]><[fim-prefix]><[fim-middle]>")
+    prompt = build_prompt(
+        tokenizer,
+        fim,
+        "int main() {\n    ru",
+        "\n}\n",
+        "line",
+        1000,
+        path="src/main.c",
+        snippets=lambda _: [Snippet("run.py", "def run(): ..."), Snippet("run.h", "int run();\n")],
+    )
+    assert _whole(tokenizer, prompt) == (
+        "<[fim-suffix]>\n}\n"
+        "<[fim-prefix]>// run.h\nint run();\n# run.py\ndef run(): ...\n// src/main.c\n"
+        "int main() {\n   <[fim-middle]>"
+    )
+    assert prompt.dropped == b" ru"
+
+
+@pytest.mark.parametrize("template", [_SUFFIX_FIRST[0], _SUFFIX_FIRST[1]])
+@given(prefix=st.text("ab (:=\n", max_size=900), budget=st.integers(64, 400))
+def test_a_prompt_behind_a_suffix_keeps_to_its_budget(
+    template: str, prefix: str, budget: int
+) -> None:
+    tokenizer, fim = _made_for(template, *_TEMPLATES[template])
+    snippets = [Snippet("a.py", "b = 1\n" * 9), Snippet("long.py", "x" * 9000)]
+    prompt = build_prompt(
+        tokenizer, fim, prefix, "aab\n", "line", budget, path="o.py", snippets=lambda _: snippets
+    )
+    assert len(prompt.ids) <= budget
 
 
 def test_start_ids_come_first() -> None:
