@@ -1,6 +1,7 @@
 """One completion as it grows: tokens become text, rules end it, final text leaves as chunks."""
 
 import codecs
+import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -35,10 +36,12 @@ class Completion:
     stream: TextStream
     on_chunk: Callable[[CompletionChunk], None]
     token_ids: list[int] = field(default_factory=list)
+    log_probs: list[float] = field(default_factory=list)  # of these
     finish_reason: FinishReason | None = None
     steps: int = 0
     rows: int = 0
     accepted: Counter[str] = field(default_factory=Counter)
+    _starts: list[int] = field(default_factory=list)  # of each token, in the text
     _text: str = ""
     _sent: int = 0
 
@@ -47,14 +50,16 @@ class Completion:
         self.steps += 1
         self.rows += step.rows
         sources = [source.name.lower() for source in step.sources] + ["model"]
-        written = zip(step.token_ids.tolist(), step.margins.tolist(), sources, strict=True)
-        for token_id, margin, source in written:
+        written = zip(step.token_ids.tolist(), step.log_probs.tolist(), sources, strict=True)
+        for token_id, log_prob, source in written:
             if self._ends(token_id):
                 break
             self.accepted[source] += 1
             self.token_ids.append(token_id)
+            self.log_probs.append(log_prob)
+            self._starts.append(len(self.stopper.text))
             text = self.stream.push(self.model.tokenizer.vocabulary.bytes_of(token_id))
-            self._grow(text, margin)
+            self._grow(text, log_prob)
             if self.finish_reason is not None:
                 break
         self._send(self.stopper.stable_len if self.finish_reason is None else len(self._text))
@@ -91,7 +96,19 @@ class Completion:
             neighbours=prompt.neighbours,
             num_open=num_open,
         )
-        return CompletionResult(self._text, tuple(self.token_ids), self.finish_reason, stats)
+        return CompletionResult(
+            self._text,
+            tuple(self.token_ids),
+            self.finish_reason,
+            stats,
+            tuple(self.log_probs),
+            self._confidence(),
+        )
+
+    def _confidence(self) -> float:
+        """The probability of the text: of the tokens that begin in it."""
+        starts = zip(self.log_probs, self._starts, strict=True)
+        return math.exp(sum(log_prob for log_prob, start in starts if start < len(self._text)))
 
     def _ends(self, token_id: int) -> bool:
         if token_id in self.model.fim.stop_ids:
@@ -100,8 +117,8 @@ class Completion:
             self._stop(self.stopper.finish(FinishReason.END_TOKEN))
         return self.finish_reason is not None
 
-    def _grow(self, text: str, margin: float) -> None:
-        stop = self.stopper.push(text, margin)
+    def _grow(self, text: str, log_prob: float) -> None:
+        stop = self.stopper.push(text, log_prob)
         if stop is None:
             self._text = self.stopper.text
         else:

@@ -104,9 +104,10 @@ class StopRules:
     max_blank_lines: int = 2
     single_line: bool = False
     time_limit_s: float | None = None  # judged at line ends only
-    # From the second line on: how far, in logits, the model's choices lead on average in a line.
-    min_margin: float = 0.0
+    min_confidence: float = 0.0  # the least probability of the text as a whole; 0: whatever it is
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:
             raise ConfigurationError(f"max_tokens {self.max_tokens} is not positive")
+        if not 0.0 <= self.min_confidence <= 1.0:
+            raise ConfigurationError(f"min_confidence {self.min_confidence} is not within 0 and 1")

@@ -18,7 +18,7 @@ class FinishReason(StrEnum):
     BLANK_LINES = "blank_lines"
     LINE = "line"  # one line was asked for
     TIME = "time"
-    UNSURE = "unsure"  # the model hardly preferred what it wrote in later lines
+    UNSURE = "unsure"  # with another word it would have been too unlikely as a whole
     MAX_TOKENS = "max_tokens"
     CONTEXT_FULL = "context_full"
     CANCELLED = "cancelled"
@@ -109,9 +109,15 @@ class CompletionChunk:
 
 @dataclass(frozen=True, slots=True)
 class CompletionResult:
-    """The whole completion: the joined chunks, the raw tokens, the reason and the cost."""
+    """The whole completion: the joined chunks, the raw tokens, the reason and the cost.
+
+    `log_probs` are the natural logarithms of the tokens' probabilities, at temperature 1;
+    `confidence` is the probability of `text`, the product over the tokens that begin in it.
+    """
 
     text: str
     token_ids: tuple[int, ...]
     finish_reason: FinishReason
     stats: CompletionStats
+    log_probs: tuple[float, ...] = ()
+    confidence: float = 1.0

@@ -73,6 +73,7 @@ class Reason(StrEnum):
     SUPERSEDED = "superseded", "a newer request took its place"
     CANCELLED = "cancelled", "the editor cancelled the request"
     MODEL_SAID_NOTHING = "model_said_nothing", "the model had nothing to add", TRIGGER
+    UNSURE = "unsure", "the model was not sure enough of what follows", TRIGGER
     ONLY_SENTINELS = "only_sentinels", "the model wrote only its own control tokens"
     LEFT_SCOPE = "left_scope", "the model left the block that the cursor is in", TRIGGER
     REPEATS_ITSELF = "repeats_itself", "the model kept repeating itself"

@@ -26,6 +26,7 @@ from lsp_server.setting_layers import (
     variable_of,
 )
 
+Lines = Literal["auto", "single", "multi"]
 _Positive = Annotated[int, Meta(ge=1)]
 _NotNegative = Annotated[int, Meta(ge=0)]
 _Url = Annotated[
@@ -128,6 +129,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     time_limit_ms: Annotated[
         _Positive | None, _about("a completion ends at the first line end after this")
     ] = None
+    min_confidence: Annotated[
+        float,
+        Meta(ge=0, le=1),
+        _about("how probable a suggestion that comes by itself is at least; 0: however unsure"),
+    ] = 0.4
+    lines: Annotated[
+        Lines, _about("of a suggestion: as the place asks for, one, or several wherever they fit")
+    ] = "auto"
     debounce_ms: Annotated[int, Meta(ge=0, le=10_000), _about("wait for so long after a key")] = 0
     speculate: Annotated[bool, _about("compute ahead what follows the completion shown")] = True
     num_candidates: Annotated[

@@ -53,7 +53,9 @@ class ForcedModel:
         path = followers(step.tree, target)
         chosen = output.chosen.copy()
         chosen[path[: len(target)]] = target[: len(path)]
-        return replace(output, chosen=chosen, path=path)
+        return replace(
+            output, chosen=chosen, path=path, log_probs=np.zeros(len(chosen), np.float32)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,9 +43,10 @@ class VerifiedStep:
         return [Source(source) for source in self.draft.sources[self.output.path[1:] - 1]]
 
     @property
-    def margins(self) -> np.ndarray:
-        """float32 [accepted + 1]: the model's score for each token less that for the next best."""
-        return self.output.margins_of(self.output.path)
+    def log_probs(self) -> np.ndarray:
+        """float32 [accepted + 1]: the logarithm of the model's probability for each token."""
+        written: np.ndarray = self.output.log_probs[self.output.path]
+        return written
 
 
 class Drafter:

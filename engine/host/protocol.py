@@ -24,7 +24,7 @@ from typing import Annotated, Literal, Self
 import msgspec
 from msgspec import Meta
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 PROTOCOL_HEADER = "foregram-protocol"  # another number, or none, is answered with 426
 MAX_BODY_BYTES = 32 * 1024 * 1024
 
@@ -100,8 +100,7 @@ class Bounds(Message, frozen=True):
     max_tokens: Annotated[int, Meta(ge=0, le=MAX_TOKENS)] = 128
     single_line: bool = False
     time_limit_ms: NotNegative | None = None  # judged at line ends
-    # From the second line on: how far the model's choices lead on average, where text is greedy.
-    min_margin: Annotated[float, Meta(ge=0, le=1000)] = 0.0
+    min_confidence: Annotated[float, Meta(ge=0, le=1)] = 0.0  # of the text as a whole
 
 
 class CompleteRequest(Message, frozen=True):
@@ -153,6 +152,7 @@ class Done(Message, frozen=True, tag="done"):
     reused_tokens: int  # of the prompt, found in the KV cache
     accepted_by_source: dict[str, int]
     timings: Timings
+    confidence: float = 1.0  # the probability of the text, as the model sees it
     neighbour_tokens: int = 0  # of the prompt, that show other open files
     neighbours: tuple[str, ...] = ()  # the paths of these files
     num_open: int = 0  # other files of the client that were open

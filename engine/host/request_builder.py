@@ -27,7 +27,7 @@ def request_builder(
     stop = StopRules(
         max_tokens=bounds.max_tokens or 1,
         single_line=bounds.single_line,
-        min_margin=0.0 if message.sampling.temperature else bounds.min_margin,
+        min_confidence=bounds.min_confidence,
         time_limit_s=None if bounds.time_limit_ms is None else bounds.time_limit_ms / 1000,
     )
     cache_key = _cache_key(message.workspace, message.uri, is_next=bool(message.overlay))

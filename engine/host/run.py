@@ -112,6 +112,7 @@ def _done(completion_id: str, result: CompletionResult, timings: Timings) -> Don
         reused_tokens=stats.reused_tokens,
         accepted_by_source=dict(stats.accepted_by_source),
         timings=timings,
+        confidence=result.confidence,
         neighbour_tokens=stats.neighbour_tokens,
         neighbours=stats.neighbours,
         num_open=stats.num_open,

@@ -70,7 +70,9 @@ class StepOutput:
 
     `chosen` int64 [rows]: what the model draws after each row, exactly as plain decoding would.
     `path` int64 [accepted + 1]: the rows that agree, row 0 first, as `verify` finds them.
-    `margins_of` gives float32 [len(rows)]: the best score of each of these rows less the next best.
+    `log_probs` float32 [rows]: of what a row chose, the logarithm of the model's probability (at
+    temperature 1, among the ids that a constraint leaves), with the bits of plain decoding; it may
+    be nan for rows beside the path.
     `top_tokens` gives int64 [rows, NUM_TOP]: likely ids after each row, best first, -1 where there
     are fewer; a guess for drafts, as a GPU may miss one that stands close to a better one.
     `step_rows` are the rows that the forward took `ms` for, those of other sequences included.
@@ -79,7 +81,7 @@ class StepOutput:
 
     chosen: np.ndarray
     path: np.ndarray
-    margins_of: Callable[[np.ndarray], np.ndarray]
+    log_probs: np.ndarray
     top_tokens: Callable[[], np.ndarray]
     ms: float
     step_rows: int

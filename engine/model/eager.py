@@ -5,10 +5,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
-from engine.model.causal_lm import NUM_TOP, StepInput, StepOutput
+from engine.model.causal_lm import NUM_TOP, Allowed, StepInput, StepOutput
+from engine.model.log_probs import log_probs
 from engine.model.sampling import choose
-from engine.model.top_tokens import Logits, margins, top_tokens
+from engine.model.top_tokens import Logits, top_tokens
 from engine.model.verify import verify
 
 # Of a step without a head they are nothing that is looked at.
@@ -33,7 +35,6 @@ class EagerFlight:
             return None
         tree = step.tree
         values, top = logits.values, top_tokens(logits, NUM_TOP)
-        led = margins(values, top)
         is_likeliest = step.sampling.temperature == 0.0 and step.allowed is None
         if is_likeliest and values.device.type == "cpu":  # on a GPU equals have no order
             chosen = np.ascontiguousarray(top[:, 0])  # what `choose` would say
@@ -43,9 +44,18 @@ class EagerFlight:
         return StepOutput(
             chosen=chosen,
             path=path,
-            margins_of=lambda rows: led[rows],
+            log_probs=_on_path(values, path, chosen, step.allowed),
             top_tokens=lambda: top,
             ms=1000 * (time.perf_counter() - began),
             step_rows=tree.num_rows,
             logits=values.clone() if step.wants_logits else None,
         )
+
+
+def _on_path(
+    logits: torch.Tensor, path: np.ndarray, chosen: np.ndarray, allowed: Allowed | None
+) -> np.ndarray:
+    """float32 [rows]: nan for the rows that nobody will ask about."""
+    found = np.full(len(chosen), np.nan, np.float32)
+    found[path] = log_probs(logits, path, chosen[path], allowed)
+    return found

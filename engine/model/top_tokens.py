@@ -38,16 +38,6 @@ def _peaks(values: torch.Tensor) -> np.ndarray:
     return peaks
 
 
-def margins(logits: torch.Tensor, top: np.ndarray) -> np.ndarray:
-    """Float32 [rows]: the largest of logits [rows, vocab] less the next largest.
-
-    `top` int64 [rows, 2 or more] are the ids of the largest ones.
-    """
-    best = logits.gather(1, torch.from_numpy(top[:, :2]).to(logits.device)).float().cpu().numpy()
-    led: np.ndarray = best[:, 0] - best[:, 1]
-    return led
-
-
 @numba.njit("void(float32[::1], int64, int64, int64[::1], float32[::1])", cache=True)
 def _insert(values: np.ndarray, start: int, end: int, top: np.ndarray, best: np.ndarray) -> None:
     """Put the columns from `start` to `end` that beat the last of `best` in their places there."""

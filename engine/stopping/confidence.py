@@ -1,5 +1,10 @@
-"""Lines that the model was not confident of: from the second on they are not worth showing."""
+"""What the model is sure of: the text ends before the word that makes it too unlikely as a whole.
 
+A text is as likely as the product of its tokens' probabilities. Verification has them for drafted
+tokens too, so the text ends at the same place with lookahead and without.
+"""
+
+import math
 from dataclasses import dataclass, field
 
 from engine.stopping.lines import Written
@@ -7,32 +12,38 @@ from engine.stopping.lines import Written
 
 @dataclass(slots=True)
 class ConfidenceRule:
-    """From the second line on the model's choices have to lead by `min_margin` logits on average.
+    """The product of the tokens' probabilities stays at `min_confidence`, within 0 and 1, or above."""
 
-    A token counts for the line that it begins in.
-    """
+    min_confidence: float
+    _log_least: float = field(init=False)
+    _log_prob: float = field(default=0.0, init=False)  # of the text so far
 
-    min_margin: float
-    _margins: list[float] = field(default_factory=list)  # of the growing line's tokens
+    def __post_init__(self) -> None:
+        self._log_least = math.log(self.min_confidence)
 
-    def add(self, margin: float) -> None:
-        """Add a token's margin, before its text is written."""
-        self._margins.append(margin)
-
-    def cut(self, written: Written) -> int | None:
-        """Where the line begins that has just ended, if the model was not confident of it."""
-        margins, self._margins = self._margins, []
-        if len(written.lines) < 2 or not self._is_filled(written):
-            return None
-        is_unsure = bool(margins) and sum(margins) < self.min_margin * len(margins)
-        return written.lines[-1].start if is_unsure else None
-
-    def held(self, written: Written) -> int:
-        """How much of the text no later `cut` can take back."""
-        return written.line_start if written.lines else len(written.text)
+    def falls(self, log_prob: float) -> bool:
+        """Add a token's log-probability; tell whether the text with it is too unlikely."""
+        self._log_prob += log_prob
+        return self._log_prob < self._log_least
 
     @staticmethod
-    def _is_filled(written: Written) -> bool:
-        """The line that has just ended is not blank."""
-        line = written.lines[-1]
-        return not written.text[line.start + len(line.text) :].rstrip(" \t").count("\n") > 1
+    def cut(text: str, refused: str) -> int:
+        """Where `text` ends if `refused` does not follow: half a word is not left behind."""
+        return _word_start(text) if _is_in_word(refused[:1]) else len(text)
+
+    @staticmethod
+    def held(written: Written) -> int:
+        """How much of the text no later `cut` can take back."""
+        return _word_start(written.text)
+
+
+def _word_start(text: str) -> int:
+    """Where the word begins that `text` ends with; its end where it ends with none."""
+    end = len(text)
+    while end and _is_in_word(text[end - 1]):
+        end -= 1
+    return end
+
+
+def _is_in_word(character: str) -> bool:
+    return character.isalnum() or character == "_"

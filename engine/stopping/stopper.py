@@ -46,7 +46,8 @@ class Stopper:
         self._suffix_rule = SuffixRule(SuffixHead.of(prefix, suffix))
         self._indentation_rule = IndentationRule.of(prefix, suffix)
         self._block_rule = BlockRule.of(prefix) if rules.block else None
-        self._confidence_rule = ConfidenceRule(rules.min_margin) if rules.min_margin > 0 else None
+        least = rules.min_confidence
+        self._confidence_rule = ConfidenceRule(least) if least > 0 else None
         self._clock = clock
         self._began: float | None = None
         self._num_tokens = 0
@@ -71,14 +72,15 @@ class Stopper:
             held = min(held, self._confidence_rule.held(seen))
         return len(self.text[:held].rstrip())
 
-    def push(self, delta: str, margin: float = 0.0) -> Stop | None:
+    def push(self, delta: str, log_prob: float = 0.0) -> Stop | None:
         """Add the text of one token (it may be empty) and tell whether it ends the completion.
 
-        `margin` is how far the token's score led the next best.
+        `log_prob` is the natural logarithm of the token's probability.
         """
         self._num_tokens += 1
-        if self._confidence_rule is not None:
-            self._confidence_rule.add(margin)
+        if self._confidence_rule is not None and self._confidence_rule.falls(log_prob):
+            cut = self._confidence_rule.cut(self.text, delta)
+            return Stop(FinishReason.UNSURE, self._without_overlap(self.text[:cut]))
         if self._began is None:  # to read the prompt is no time of the completion
             self._began = self._clock()
         for piece in pieces(delta):
@@ -105,9 +107,6 @@ class Stopper:
         if self._block_rule is not None:
             cut = self._block_rule.judge(Written.of(text + "\n")).cut
             text = text if cut is None else self._without_overlap(text[:cut])
-        if self._confidence_rule is not None and self._written.growing is not None:
-            cut = self._confidence_rule.cut(Written.of(self.text + "\n"))
-            text = text if cut is None else self._without_overlap(text[:cut])
         return Stop(reason, text)
 
     def _judge(self) -> Stop | None:
@@ -130,10 +129,6 @@ class Stopper:
 
     def _judge_line_end(self) -> Stop | None:
         text, rules = self.text, self._rules
-        if self._confidence_rule is not None:
-            cut = self._confidence_rule.cut(self._written)
-            if cut is not None:
-                return Stop(FinishReason.UNSURE, self._without_overlap(text[:cut]))
         if rules.single_line and text.strip():
             return Stop(FinishReason.LINE, self._without_overlap(text).rstrip())
         if _blank_lines(text) > rules.max_blank_lines:

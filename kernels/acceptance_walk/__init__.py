@@ -4,7 +4,8 @@ Contract, in every implementation of `acceptance_walk(best, batch, output)`, wit
 `lm_head`:
 
 - `output.chosen` int32 [R]: the id with the best score, the lowest id of equals.
-- `output.margins` float32 [R]: best score less the next best.
+- `output.log_probs` float32 [R]: of the chosen id, log(probability) = its logit - log sum_v
+  exp(logit_v), without noise and at temperature 1.
 - `output.top` int32 [R, 8]: the ids of the eight best blocks, best first (so top[:, 0] = chosen;
   of two tokens in one block of 64 the better one). -1 where there are fewer blocks.
 - `output.accepted` int32 [S]: rows of sequence s that stand, its root included; 0 where the
@@ -26,7 +27,7 @@ class AcceptanceOutput:
     """The contract's `output`."""
 
     chosen: torch.Tensor
-    margins: torch.Tensor
+    log_probs: torch.Tensor
     top: torch.Tensor
     accepted: torch.Tensor
     path: torch.Tensor

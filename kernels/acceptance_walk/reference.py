@@ -18,13 +18,11 @@ def acceptance_walk(best: Best, batch: BatchMetadata, output: AcceptanceOutput) 
 
 def _choose(best: Best, output: AcceptanceOutput) -> None:
     """Rank the blocks of each row: the best score first, of equals the lowest block."""
-    ranked, blocks = best.scores.sort(dim=0, descending=True, stable=True)
+    blocks = best.scores.argsort(dim=0, descending=True, stable=True)
     ids = best.ids.gather(0, blocks)[:TOP].T  # [R, up to 8]
-    rivals = best.seconds.gather(0, blocks[:1])[0]
-    if len(ranked) > 1:
-        rivals = torch.maximum(rivals, ranked[1])
+    logits = best.logits.gather(0, blocks[:1])[0]
     output.chosen.copy_(ids[:, 0])
-    output.margins.copy_(ranked[0] - rivals)
+    output.log_probs.copy_(logits - (best.maxima + best.sums.log()).logsumexp(dim=0))
     output.top.fill_(-1)
     output.top[:, : ids.shape[1]] = ids
 

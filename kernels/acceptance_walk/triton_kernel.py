@@ -12,15 +12,15 @@ _NO_INDEX: tl.constexpr = tl.constexpr(2**30)
 
 @triton.jit(do_not_specialize=["capacity"])
 def choose_kernel(
-    SCORES, IDS, SECONDS, CHOSEN, MARGINS, TOPS, blocks, capacity,
+    SCORES, IDS, LOGITS, MAXIMA, SUMS, CHOSEN, LOG_PROBS, TOPS, blocks, capacity,
     BLOCKS: tl.constexpr, TOP: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """Rank the blocks of one row: TOP times the best score of those left, of equals the lowest.
 
-    margin = best score - max(second of its block, best of the other blocks)
+    log_prob = its logit - largest - log sum_b sums_b exp(maximum_b - largest)
 
-    SCORES, IDS, SECONDS [blocks, capacity], BLOCKS >= blocks; CHOSEN, MARGINS [capacity], TOPS
-    [capacity, TOP].
+    SCORES, IDS, LOGITS, MAXIMA, SUMS [blocks, capacity], BLOCKS >= blocks; CHOSEN, LOG_PROBS
+    [capacity], TOPS [capacity, TOP]. The sum's order is that of BLOCKS, which is the model's.
     """
     row = tl.program_id(0)
     if PDL:
@@ -29,7 +29,10 @@ def choose_kernel(
     left = block < blocks
     at = block * capacity + row
     scores = tl.load(SCORES + at, mask=left, other=float("-inf"))
-    best = tl.max(scores, 0)
+    maxima = tl.load(MAXIMA + at, mask=left, other=float("-inf"))
+    sums = tl.load(SUMS + at, mask=left, other=0.0)
+    largest = tl.max(maxima, 0)
+    log_total = largest + tl.log(tl.sum(sums * tl.exp(maxima - largest), 0))
     for place in tl.static_range(TOP):
         score = tl.max(tl.where(left, scores, float("-inf")), 0)
         first = tl.min(tl.where(left & (scores == score), block, _NO_INDEX), 0)
@@ -39,9 +42,8 @@ def choose_kernel(
         tl.store(TOPS + row * TOP + place, token)
         if place == 0:
             tl.store(CHOSEN + row, token)
-            second = tl.load(SECONDS + first * capacity + row, mask=found, other=float("-inf"))
-            other = tl.max(tl.where(left, scores, float("-inf")), 0)
-            tl.store(MARGINS + row, best - tl.maximum(second, other))
+            logit = tl.load(LOGITS + first * capacity + row, mask=found, other=float("-inf"))
+            tl.store(LOG_PROBS + row, logit - log_total)
     if PDL:
         tl.extra.cuda.gdc_launch_dependents()
 
@@ -81,8 +83,8 @@ def acceptance_walk(
     """Two launches; `programmatic` lets the next kernel start while this one ends."""
     blocks, rows = best.scores.shape
     choose_kernel[(rows,)](
-        best.scores, best.ids, best.seconds, output.chosen, output.margins, output.top,
-        blocks, rows, BLOCKS=triton.next_power_of_2(blocks), TOP=TOP, PDL=programmatic,
+        best.scores, best.ids, best.logits, best.maxima, best.sums,
+        output.chosen, output.log_probs, output.top, blocks, rows, BLOCKS=triton.next_power_of_2(blocks), TOP=TOP, PDL=programmatic,
         num_warps=4, launch_pdl=programmatic,
     )  # fmt: skip
     walk_kernel[(batch.num_sequences,)](

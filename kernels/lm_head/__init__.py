@@ -1,4 +1,4 @@
-"""The language-model head: of each block of the vocabulary, the best two of each row.
+"""The language-model head: of each block of the vocabulary, each row's best and the sum of all.
 
 Contract, in every implementation of `lm_head(stream, weight, noise, best, logits)`:
 
@@ -7,7 +7,8 @@ Contract, in every implementation of `lm_head(stream, weight, noise, best, logit
 
 - `stream` is a `ResidualStream` of R rows. `weight` has V outputs.
 - `noise` is a `SamplingNoise`, or None where all rows are greedy: then score = logit.
-- Writes `best`, a `Best`: of each block of 64 tokens the best score, its id and the next score.
+- Writes `best`, a `Best`: of each block of 64 tokens the best score, its id and its logit, and
+  what the row's log-sum-exp is made of.
 - Writes `logits` float32 [R, V] where it is not None.
 """
 
@@ -15,20 +16,24 @@ from dataclasses import dataclass
 
 import torch
 
-BLOCK = 64  # tokens of the vocabulary that one best pair stands for
+BLOCK = 64  # tokens of the vocabulary that one best stands for
+SUM_UNIT = 2.0**-24  # of which sums are whole numbers, so that they do not depend on their order
 
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """Of each block of 64 tokens and each row: `scores` float32, `ids` int32, `seconds` float32.
+    """Of each block of 64 tokens and each row, all [ceil(V / 64), R], float32 but for the ids.
 
-    All [ceil(V / 64), R]. Of equal scores the lowest id; `seconds` is the next best score of the
-    block, -inf in a block of one token.
+    `scores` and `ids` int32 of the best token, of equals the one with the lowest id, and its
+    `logits`; `maxima`, the largest logit; `sums`, sum_v exp(logit_v - maximum), each summand rounded
+    to `SUM_UNIT`.
     """
 
     scores: torch.Tensor
     ids: torch.Tensor
-    seconds: torch.Tensor
+    logits: torch.Tensor
+    maxima: torch.Tensor
+    sums: torch.Tensor
 
 
 @dataclass(frozen=True, slots=True)

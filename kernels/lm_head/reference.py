@@ -2,7 +2,7 @@
 
 import torch
 
-from kernels.lm_head import BLOCK, Best, SamplingNoise
+from kernels.lm_head import BLOCK, SUM_UNIT, Best, SamplingNoise
 from kernels.residual import ResidualStream
 from kernels.weight import Weight
 
@@ -17,20 +17,29 @@ def lm_head(
     logits: torch.Tensor | None,
 ) -> None:
     """score = (normed W^T) / sqrt(sum_b squares_b / H + eps) logit_scale + noise_scale Gumbel."""
-    scores = stream.projected(weight)
+    projected = stream.projected(weight)
     if logits is not None:
-        logits.copy_(scores)
-    rows, tokens = scores.shape
+        logits.copy_(projected)
+    scores, tokens = projected, projected.shape[1]
     if noise is not None:
         drawn = noise.noise_scales[:, None] * gumbel(noise.keys, tokens)
         scores = scores * noise.logit_scales[:, None] + drawn
-    padded = torch.nn.functional.pad(scores, (0, -tokens % BLOCK), value=-torch.inf)
-    blocks = padded.view(rows, -1, BLOCK)
-    tops, places = blocks.sort(dim=2, descending=True, stable=True)
+    tops, places = _blocks(scores).sort(dim=2, descending=True, stable=True)
     firsts = torch.arange(0, tokens, BLOCK, device=scores.device)
     best.scores.copy_(tops[:, :, 0].T)
     best.ids.copy_((places[:, :, 0] + firsts).T)
-    best.seconds.copy_(tops[:, :, 1].T)
+    raw = _blocks(projected)
+    maxima = raw.amax(dim=2)
+    best.logits.copy_(raw.gather(2, places[:, :, :1])[:, :, 0].T)
+    best.maxima.copy_(maxima.T)
+    shares = torch.exp(raw - maxima[:, :, None]) / SUM_UNIT
+    best.sums.copy_((shares + 0.5).int().sum(dim=2).T * SUM_UNIT)
+
+
+def _blocks(values: torch.Tensor) -> torch.Tensor:
+    """[R, V] as [R, ceil(V / 64), 64], with -inf behind the last token."""
+    padded = torch.nn.functional.pad(values, (0, -values.shape[1] % BLOCK), value=-torch.inf)
+    return padded.view(len(values), -1, BLOCK)
 
 
 def gumbel(keys: torch.Tensor, tokens: int) -> torch.Tensor:

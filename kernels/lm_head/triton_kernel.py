@@ -4,10 +4,12 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.lm_head import Best, SamplingNoise
+from kernels.lm_head import SUM_UNIT, Best, SamplingNoise
 from kernels.product.triton_kernel import launch, product, row_factors, scaled
 from kernels.residual import ResidualStream
 from kernels.weight import Weight
+
+_SUM_UNIT: tl.constexpr = tl.constexpr(SUM_UNIT)
 
 
 # Buckets share a binary: no number of rows may shape the code, and 1 would become a constant.
@@ -22,7 +24,9 @@ def lm_head_kernel(
     NOISE_KEYS,
     BEST_SCORES,
     BEST_IDS,
-    SECONDS,
+    BEST_LOGITS,
+    MAXIMA,
+    SUMS,
     LOGITS,
     eps,
     num_rows,
@@ -39,32 +43,39 @@ def lm_head_kernel(
     """score = (x W^T) / sqrt(sum_b squares_b / K + eps) logit_scale + noise_scale Gumbel.
 
     INPUTS [R, K], SQUARES [blocks, R], LOGIT_SCALES and NOISE_SCALES [R], NOISE_KEYS [R, 2], LOGITS
-    [R, N]; BEST_SCORES, BEST_IDS and SECONDS [N / 64, R]. No order of sums is left to the layout:
-    the best are found by maxima and minima alone.
+    [R, N]; BEST_SCORES, BEST_IDS, BEST_LOGITS, MAXIMA and SUMS [N / 64, R]. No order of sums is left
+    to the layout: the best are found by maxima and minima, and the sums are of whole numbers.
     """
     acc = product(INPUTS, VALUES, SCALES, num_rows, N, K, QUANTIZATION, DEPTH, SPLITS, ROWS, PDL)
     n = tl.program_id(0) * 64 + tl.arange(0, 64)
     row = tl.arange(0, ROWS)
     there = row < num_rows
     factors = row_factors(SQUARES, eps, num_rows, K, ROWS)
-    score = scaled(acc, SCALES, N, QUANTIZATION) * factors[None, :]
+    logit = scaled(acc, SCALES, N, QUANTIZATION) * factors[None, :]
     if STORE_LOGITS:
         inside = (n < N)[:, None] & there[None, :]
-        tl.store(LOGITS + row[None, :].to(tl.int64) * N + n[:, None], score, mask=inside)
+        tl.store(LOGITS + row[None, :].to(tl.int64) * N + n[:, None], logit, mask=inside)
+    score = logit
     if SAMPLED:
         logit_scale = tl.load(LOGIT_SCALES + row, mask=there, other=0.0)
         noise_scale = tl.load(NOISE_SCALES + row, mask=there, other=0.0)
         key_0 = tl.load(NOISE_KEYS + row * 2, mask=there, other=0)
         key_1 = tl.load(NOISE_KEYS + row * 2 + 1, mask=there, other=0)
-        score = score * logit_scale[None, :] + noise_scale[None, :] * _gumbel(key_0, key_1, n)
+        score = logit * logit_scale[None, :] + noise_scale[None, :] * _gumbel(key_0, key_1, n)
     score = tl.where((n < N)[:, None], score, float("-inf"))
+    logit = tl.where((n < N)[:, None], logit, float("-inf"))
     best = tl.max(score, axis=0)
     best_id = tl.min(tl.where(score == best[None, :], n[:, None], 2147483647), axis=0)
-    second = tl.max(tl.where(n[:, None] == best_id[None, :], float("-inf"), score), axis=0)
+    best_logit = tl.max(tl.where(n[:, None] == best_id[None, :], logit, float("-inf")), axis=0)
+    maximum = tl.max(logit, axis=0)
+    shares = tl.exp(logit - maximum[None, :]) / _SUM_UNIT
+    total = tl.sum((shares + 0.5).to(tl.int32), axis=0).to(tl.float32) * _SUM_UNIT
     at = tl.program_id(0) * num_rows + row
     tl.store(BEST_SCORES + at, best, mask=there)
     tl.store(BEST_IDS + at, best_id, mask=there)
-    tl.store(SECONDS + at, second, mask=there)
+    tl.store(BEST_LOGITS + at, best_logit, mask=there)
+    tl.store(MAXIMA + at, maximum, mask=there)
+    tl.store(SUMS + at, total, mask=there)
 
 
 @triton.jit
@@ -100,7 +111,9 @@ def lm_head(
         noise.keys if noise else None,
         best.scores,
         best.ids,
-        best.seconds,
+        best.logits,
+        best.maxima,
+        best.sums,
         logits,
         stream.eps,
         rows,

@@ -68,6 +68,14 @@ def add_decoding(parser: argparse.ArgumentParser, max_tokens: int) -> None:
         default=0,
         help="with a temperature, the same seed gives the same text in every run; 0 by default",
     )
+    group.add_argument(
+        "--min-confidence",
+        metavar="P",
+        type=float,
+        default=0.0,
+        help="the text ends before the word with which it would be less probable than P; 0 by "
+        "default: however improbable",
+    )
 
 
 def decoding(arguments: argparse.Namespace) -> CompletionRequest:
@@ -78,5 +86,5 @@ def decoding(arguments: argparse.Namespace) -> CompletionRequest:
         layout=arguments.layout,
         lookahead=Lookahead.parse(arguments.lookahead),
         sampling=Sampling(temperature=arguments.temperature, seed=arguments.seed),
-        stop=StopRules(max_tokens=arguments.max_tokens),
+        stop=StopRules(max_tokens=arguments.max_tokens, min_confidence=arguments.min_confidence),
     )

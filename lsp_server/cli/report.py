@@ -18,7 +18,7 @@ _ENDINGS = {
     FinishReason.BLANK_LINES: "it came to blank lines",
     FinishReason.LINE: "one line was asked for",
     FinishReason.TIME: "its time was over",
-    FinishReason.UNSURE: "the model was not sure of further lines",
+    FinishReason.UNSURE: "the model was not sure of what follows",
     FinishReason.MAX_TOKENS: "it has as many tokens as allowed",
     FinishReason.CONTEXT_FULL: "the model's context is full",
     FinishReason.CANCELLED: "it was cancelled",

@@ -23,6 +23,8 @@ from lsp_server.prompt.text_place import place_by_text
 from lsp_server.reasons import Reason
 from lsp_server.settings import Settings
 
+_FEWEST_SURE = 3  # characters, where the model was not sure of more: fewer distract
+
 
 class HostCompletions:
     """Starts them, shares them, and puts what they write into the cache."""
@@ -114,7 +116,8 @@ class HostCompletions:
         self, anchor: Anchor, sampling: Sampled | None = None, *, is_ahead: bool = False
     ) -> InFlightCompletion:
         place = self._place(anchor)
-        scope = scope_at(place, is_invoked=anchor.is_invoked, after_accept=is_ahead)
+        lines = self._settings().lines
+        scope = scope_at(place, lines, is_invoked=anchor.is_invoked, after_accept=is_ahead)
         language_id = anchor.document.language_id
         context = CursorContext.of(
             anchor.snapshot.lines, anchor.position, scope=scope, language_id=language_id
@@ -151,6 +154,8 @@ class HostCompletions:
                 bounds,
                 max_tokens=min(bounds.max_tokens, settings.max_tokens),
                 time_limit_ms=settings.time_limit_ms or bounds.time_limit_ms,
+                # Who asks wants to see what there is.
+                min_confidence=0.0 if anchor.is_invoked else settings.min_confidence,
             ),
             is_prefetch=is_ahead,
         )
@@ -177,6 +182,9 @@ class HostCompletions:
         self.last = anchor.document.uri, done
         if done.finish_reason == FinishReason.CANCELLED:  # another request took the place
             return Reason.SUPERSEDED
+        is_unsure = done.finish_reason == FinishReason.UNSURE
+        if is_unsure and len(done.text.strip()) < _FEWEST_SURE:
+            return Reason.UNSURE
         if not done.text:
             return Reason.MODEL_SAID_NOTHING
         made = process(done.text, context, judge)

@@ -4,8 +4,7 @@ from enum import StrEnum
 
 from engine.host.protocol import Bounds
 from lsp_server.prompt.place import Place
-
-_MIN_MARGIN = 3.5  # logits; from the second line on, which nobody has asked for
+from lsp_server.settings import Lines
 
 
 class Scope(StrEnum):
@@ -20,8 +19,8 @@ class Scope(StrEnum):
 # A line has 19 characters in the median, 73 at most in 95 %.
 BOUNDS = {
     Scope.ONE_LINE: Bounds(max_tokens=64, single_line=True),
-    Scope.DEEPER: Bounds(max_tokens=128, time_limit_ms=300, min_margin=_MIN_MARGIN),
-    Scope.SEVERAL: Bounds(max_tokens=192, time_limit_ms=1_500, min_margin=_MIN_MARGIN),
+    Scope.DEEPER: Bounds(max_tokens=128, time_limit_ms=300),
+    Scope.SEVERAL: Bounds(max_tokens=192, time_limit_ms=1_500),
     Scope.INVOKED: Bounds(max_tokens=256),
 }
 _AUTOMATIC = {
@@ -34,9 +33,13 @@ _AUTOMATIC = {
 }
 
 
-def scope_at(place: Place, *, is_invoked: bool = False, after_accept: bool = False) -> Scope:
-    """How much to write; right after an accept the user wants to go on."""
+def scope_at(
+    place: Place, lines: Lines = "auto", *, is_invoked: bool = False, after_accept: bool = False
+) -> Scope:
+    """How much to write, within what the user wants; right after an accept the user goes on."""
+    if lines == "single":
+        return Scope.ONE_LINE
     if is_invoked:
         return Scope.INVOKED
-    scope = _AUTOMATIC[place]
-    return Scope.SEVERAL if after_accept and scope is Scope.DEEPER else scope
+    scope, is_wider = _AUTOMATIC[place], after_accept or lines == "multi"
+    return Scope.SEVERAL if is_wider and scope is Scope.DEEPER else scope

@@ -1,5 +1,6 @@
 """A completion ends at the same token however its tokens are grouped into steps."""
 
+import math
 from types import SimpleNamespace
 from typing import Any
 
@@ -47,7 +48,7 @@ def step(token_ids):
     output = StepOutput(
         chosen=ids,
         path=np.arange(len(ids)),
-        margins_of=lambda rows: np.ones(len(rows), np.float32),
+        log_probs=np.full(len(ids), -0.25, np.float32),
         top_tokens=lambda: np.zeros((len(ids), 8), np.int64),
         ms=1.0,
         step_rows=len(ids),
@@ -135,3 +136,12 @@ def test_the_owed_bytes_are_skipped_across_tokens():
 
 def test_bytes_that_are_no_text_are_replaced():
     assert TextStream(owed=0).push(b"\xffa") == "\ufffda"
+
+
+def test_the_confidence_is_the_product_over_the_tokens_that_begin_in_the_text():
+    """Each token of these tests has a probability of exp(-0.25)."""
+    result, _ = run(TOKENIZER.encode("a = 1\nb"), [4, 3], max_tokens=20)
+    inside = len(TOKENIZER.encode("a = 1"))
+    assert (result.text, len(result.log_probs)) == ("a = 1", len(result.token_ids))
+    assert inside < len(result.token_ids)
+    assert result.confidence == pytest.approx(math.exp(-0.25 * inside))

@@ -1,5 +1,7 @@
 """Choice and walk: the best token of each row, and the longest drafted path that agrees."""
 
+import math
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -18,15 +20,16 @@ def random_best(blocks, rows, device, *, levels=None):
     if levels:
         scores = (scores * levels).round() / levels
     ids = torch.arange(blocks)[:, None] * 64 + torch.randint(0, 64, (blocks, rows))
-    seconds = scores - torch.rand(blocks, rows)
-    return Best(scores.to(device), ids.int().to(device), seconds.to(device))
+    maxima, sums = scores + torch.rand(blocks, rows), 1 + 63 * torch.rand(blocks, rows)
+    return Best(*(part.to(device) for part in (scores, ids.int(), scores, maxima, sums)))
 
 
 def best_of(choices, device):
     """A row's best token is what `choices` says."""
     scores, ids = torch.zeros(2, len(choices)), torch.zeros(2, len(choices), dtype=torch.int32)
     scores[1], ids[1] = 1.0, torch.tensor(choices)
-    return Best(scores.to(device), ids.to(device), scores.to(device) - 0.25)
+    parts = (scores, ids, scores, scores, torch.ones(2, len(choices)))
+    return Best(*(part.to(device) for part in parts))
 
 
 def answers(best, batch, function=acceptance_walk):
@@ -37,7 +40,7 @@ def answers(best, batch, function=acceptance_walk):
 
     output = AcceptanceOutput(
         chosen=poison(rows),
-        margins=torch.full([rows], torch.nan, device=device),
+        log_probs=torch.full([rows], torch.nan, device=device),
         top=poison(rows, TOP),
         accepted=poison(batch.num_sequences),
         path=poison(batch.num_sequences, rows),
@@ -48,8 +51,9 @@ def answers(best, batch, function=acceptance_walk):
 
 def assert_equal_answers(best, batch):
     actual, expected = answers(best, batch), answers(best, batch, reference)
-    for name in ("chosen", "margins", "top", "accepted"):
+    for name in ("chosen", "top", "accepted"):
         assert torch.equal(getattr(actual, name), getattr(expected, name)), name
+    torch.testing.assert_close(actual.log_probs, expected.log_probs, rtol=1e-6, atol=1e-5)
     for sequence, accepted in enumerate(expected.accepted.tolist()):
         path, other = actual.path[sequence, :accepted], expected.path[sequence, :accepted]
         assert torch.equal(path, other)
@@ -71,24 +75,23 @@ def test_of_equal_scores_the_lowest_id_wins(device):
     best.scores.fill_(0.5)
     output = answers(best, batch)
     assert output.top[0].tolist() == best.ids[:TOP, 0].tolist()
-    assert output.margins.item() == 0
 
 
 def test_a_block_ruled_out_still_has_its_rank(device):
     """All scores but one are -inf, as under a grammar: no block is named twice."""
     best = random_best(9, 1, device)
     best.scores.fill_(-torch.inf)
-    best.seconds.fill_(-torch.inf)
     best.scores[5] = 1.0
     output = answers(best, build_batch([Tree([-1])], device=device))
     blocks = (output.top[0] // 64).tolist()
     assert blocks == [5, 0, 1, 2, 3, 4, 6, 7]
-    assert output.margins.item() == torch.inf
 
 
-def test_the_second_of_the_winning_block_may_be_the_next_best(device):
-    best = best_of([3], device)
-    assert answers(best, build_batch([Tree([-1])], device=device)).margins.item() == 0.25
+def test_the_probability_is_a_share_of_all_tokens(device):
+    """Of two blocks of one token each, whose logits are 1 and 0."""
+    batch = build_batch([Tree([-1])], device=device)
+    found = answers(best_of([3], device), batch).log_probs.item()
+    assert found == pytest.approx(-math.log(1 + math.exp(-1)), abs=1e-6)
 
 
 def test_walks_down_the_branch_that_agrees(device):
@@ -131,7 +134,7 @@ def test_walks_as_the_formula_says(rows, seed, padding, device):
         (
             "choose_kernel",
             {
-                **dict.fromkeys(("SCORES", "SECONDS", "MARGINS"), "*fp32"),
+                **dict.fromkeys(("SCORES", "LOGITS", "MAXIMA", "SUMS", "LOG_PROBS"), "*fp32"),
                 **dict.fromkeys(("IDS", "CHOSEN", "TOPS"), "*i32"),
                 **dict.fromkeys(("blocks", "capacity"), "i32"),
             },

@@ -42,15 +42,25 @@ def test_the_lowest_id_wins_a_tie(operation, device):
     weight = Weight("float", row.expand(130, 32).contiguous(), None)
     written = run_lm_head(operation, weight, 3, torch.bfloat16)
     assert written["ids"].tolist() == [[0, 64, 128]] * 3
-    assert torch.equal(written["scores"], written["seconds"])
+    assert written["sums"].tolist() == [[64, 64, 2]] * 3
 
 
-def test_a_block_of_one_token_has_no_second(device):
+def test_a_block_of_one_token_sums_to_itself(device):
     weight = random_weight(65, 32, "float", torch.bfloat16, device)
-    assert run_lm_head(lm_head, weight, 2, torch.bfloat16)["seconds"][:, 1].tolist() == [
-        -torch.inf,
-        -torch.inf,
-    ]
+    assert run_lm_head(lm_head, weight, 2, torch.bfloat16)["sums"][:, 1].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("operation", [reference, lm_head], ids=["reference", "kernel"])
+def test_noise_changes_the_choice_and_no_log_sum_exp(operation, device):
+    weight = random_weight(200, 64, "float", torch.bfloat16, device)
+    drawn = run_lm_head(
+        operation, weight, 4, torch.bfloat16, random_noise(4, device), keep_logits=True
+    )
+    logits = drawn["logits"]
+    expected = logits.double().logsumexp(dim=1)
+    actual = (drawn["maxima"] + drawn["sums"].log()).double().logsumexp(dim=1)
+    torch.testing.assert_close(actual, expected, rtol=1e-6, atol=1e-6)
+    assert torch.equal(drawn["best_logits"], logits.gather(1, drawn["ids"].long()))
 
 
 def test_a_greedy_row_of_a_sampled_step_has_the_bits_of_a_greedy_step(device):
@@ -79,7 +89,10 @@ def test_noise_is_that_of_the_cpu():
         assert ours[row].tolist() == pytest.approx(theirs, abs=1e-3)
 
 
-FLOATS = ("SQUARES", "LOGIT_SCALES", "NOISE_SCALES", "BEST_SCORES", "SECONDS", "LOGITS")
+FLOATS = (
+    *("SQUARES", "LOGIT_SCALES", "NOISE_SCALES", "LOGITS"),
+    *("BEST_SCORES", "BEST_LOGITS", "MAXIMA", "SUMS"),
+)
 TYPES = {
     **dict.fromkeys(FLOATS, "*fp32"),
     **dict.fromkeys(("NOISE_KEYS", "BEST_IDS"), "*i32"),

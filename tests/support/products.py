@@ -121,16 +121,15 @@ def run_lm_head(
     normed = random_rows(rows, weight.num_inputs, dtype, weight.values.device)
     stream = stream_of(normed)
     blocks = num_blocks(weight.num_outputs)
-    scores, seconds = (
-        unwritten(blocks, rows, like=stream.squares),
-        unwritten(blocks, rows, like=stream.squares),
+    scores, best_logits, maxima, sums = (
+        unwritten(blocks, rows, like=stream.squares) for _ in range(4)
     )
     ids = torch.full((blocks, rows), -1, dtype=torch.int32, device=normed.device)
     logits = unwritten(rows, weight.num_outputs, like=stream.squares) if keep_logits else None
-    operation(stream, weight, noise, Best(scores, ids, seconds), logits)
-    assert is_intact(scores)
-    assert is_intact(seconds)
-    written = {"scores": scores.T, "ids": ids.T, "seconds": seconds.T}
+    operation(stream, weight, noise, Best(scores, ids, best_logits, maxima, sums), logits)
+    floats = {"scores": scores, "best_logits": best_logits, "maxima": maxima, "sums": sums}
+    assert all(map(is_intact, floats.values()))
+    written = {name: part.T for name, part in floats.items()} | {"ids": ids.T}
     return written if logits is None else written | {"logits": logits}
 
 

@@ -38,6 +38,7 @@ class HeldEngine:
 
     words: tuple[str, ...] = ("one ", "two ", "three")
     is_held: bool = False
+    ending: FinishReason = FinishReason.END_TOKEN
     permits: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     requests: list[CompletionRequest] = field(default_factory=list)
     began: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
@@ -71,7 +72,7 @@ class HeldEngine:
     ) -> Generator[None, None, CompletionResult]:
         self.requests.append(request)
         self.began.release()
-        said, reason = "", FinishReason.END_TOKEN
+        said, reason = "", self.ending
         for word in self.words:
             while self.is_held and not cancelled() and not self.permits.acquire(timeout=0.01):
                 pass

@@ -161,10 +161,9 @@ def _compared(alone: StepOutput, together: StepOutput | None, row: int) -> _Comp
         raise ValueError("a step that was asked for its logits has them")
     one, many = alone.logits[0], together.logits[row]
     is_same_token = bool(alone.chosen[0] == together.chosen[row])
-    first, same = np.zeros(1, np.int64), np.full(1, row)
-    is_same_lead = bool(alone.margins_of(first) == together.margins_of(same))
+    is_as_probable = bool(alone.log_probs[0] == together.log_probs[row])
     return _Compared(
-        is_same=is_same_token and is_same_lead and torch.equal(one, many),
+        is_same=is_same_token and is_as_probable and torch.equal(one, many),
         is_same_token=is_same_token,
         logit_difference=float((one - many).abs().max()),
     )

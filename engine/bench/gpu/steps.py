@@ -171,6 +171,6 @@ def _replays_different(off: GpuQwen2, on: GpuQwen2, rows: int, context: int) -> 
             launch.wait()
             output = launch.memory.outputs.host
             found.append(
-                b"".join(part.tobytes() for part in (output.chosen, output.margins, output.top))
+                b"".join(part.tobytes() for part in (output.chosen, output.log_probs, output.top))
             )
     return sum(one != found[0] for one in found[1:])

@@ -35,5 +35,7 @@ class Activations:
         self.best = Best(
             scores=numbers(blocks, rows, kind=torch.float32),
             ids=numbers(blocks, rows, kind=torch.int32),
-            seconds=numbers(blocks, rows, kind=torch.float32),
+            logits=numbers(blocks, rows, kind=torch.float32),
+            maxima=numbers(blocks, rows, kind=torch.float32),
+            sums=numbers(blocks, rows, kind=torch.float32),
         )

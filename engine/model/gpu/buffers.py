@@ -17,7 +17,7 @@ from kernels.batch import BatchMetadata
 from kernels.lm_head import SamplingNoise
 
 _ALIGNED = 4  # numbers: kernels load 16 bytes at a time where an array starts so
-_FLOATS = {"logit_scales", "noise_scales", "margins"}
+_FLOATS = {"logit_scales", "noise_scales", "log_probs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ class HostOutput(NamedTuple):
     """An `AcceptanceOutput` on the host."""
 
     chosen: np.ndarray
-    margins: np.ndarray
+    log_probs: np.ndarray
     top: np.ndarray
     accepted: np.ndarray
     path: np.ndarray
@@ -104,7 +104,7 @@ class Outputs(SharedBuffer):
 
     def __init__(self, shape: StepShape, device: torch.device) -> None:
         rows, sequences = shape.rows, shape.sequences
-        per_row = {"chosen": (rows,), "margins": (rows,), "top": (rows, NUM_TOP)}
+        per_row = {"chosen": (rows,), "log_probs": (rows,), "top": (rows, NUM_TOP)}
         super().__init__(per_row | {"accepted": (sequences,), "path": (sequences, rows)}, device)
         self.acceptance = AcceptanceOutput(**self.tensors)
         self.host = HostOutput(**self.arrays)

@@ -18,6 +18,7 @@ from engine.model.gpu.step_graphs import (
     StepGraphs,
     bucket,
 )
+from engine.model.log_probs import log_probs
 from engine.model.sampling import choose
 from engine.model.verify import verify
 
@@ -123,16 +124,16 @@ def _output(launched: _Launched, index: int, ms: float) -> StepOutput:
     step, (first_row, order) = launched.steps[index], launched.packed[index]
     host = launched.launch.memory.outputs.host
     rows = first_row + step.slot.places
-    chosen, margins = host.chosen[rows].astype(np.int64), host.margins[rows]
+    chosen, found = host.chosen[rows].astype(np.int64), host.log_probs[rows]
     top = host.top[rows].astype(np.int64)
     path = order[host.path[index, : int(host.accepted[index])]]
     if _allowed(step):
-        _choose_constrained(launched, step, rows, chosen)
+        _choose_constrained(launched, step, rows, chosen, found)
         path = verify(step.tree.token_ids, step.tree.parents, chosen)
     return StepOutput(
         chosen=chosen,
         path=path,
-        margins_of=lambda wanted: margins[wanted],
+        log_probs=found,
         top_tokens=lambda: top,
         ms=ms,
         step_rows=sum(other.tree.num_rows for other in launched.steps),
@@ -141,14 +142,21 @@ def _output(launched: _Launched, index: int, ms: float) -> StepOutput:
 
 
 def _choose_constrained(
-    launched: _Launched, step: StepInput, rows: np.ndarray, chosen: np.ndarray
+    launched: _Launched,
+    step: StepInput,
+    rows: np.ndarray,
+    chosen: np.ndarray,
+    found: np.ndarray,
 ) -> None:
-    """Choose where a constraint decides, which the device does not know."""
+    """Choose where a constraint decides, which the device does not know; `found` are log-probs."""
     allowed = _allowed(step)
     constrained = np.array(list(allowed))
     positions = step.slot.length + 1 + step.tree.depths[constrained]
     logits = _logits(launched, rows[constrained])
-    chosen[constrained] = choose(logits, positions, step.sampling, list(allowed.values()))
+    ids = list(allowed.values())
+    chosen[constrained] = choose(logits, positions, step.sampling, ids)
+    every = np.arange(len(constrained))
+    found[constrained] = log_probs(logits, every, chosen[constrained], ids)
 
 
 def _logits(launched: _Launched, rows: np.ndarray) -> torch.Tensor:

@@ -37,10 +37,10 @@ def test_the_output_is_what_the_logits_say(sampling):
     assert output.step_rows == 4
 
 
-def test_margins_are_told_of_the_rows_that_are_asked_about():
+def test_the_rows_of_the_path_say_how_probable_their_choice_is():
     (output,) = finished(step_of())
-    best = LOGITS[[2, 3]].topk(2).values
-    assert output.margins_of(np.array([2, 3])).tolist() == (best[:, 0] - best[:, 1]).tolist()
+    expected = LOGITS.log_softmax(dim=1).amax(dim=1)[output.path]
+    assert output.log_probs[output.path].tolist() == pytest.approx(expected.tolist(), abs=1e-6)
 
 
 def test_rows_with_a_constraint_keep_to_it():

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.model.top_tokens import Logits, margins, top_tokens
+from engine.model.top_tokens import Logits, top_tokens
 
 
 @given(
@@ -23,8 +23,3 @@ def test_a_whole_vocabulary_agrees_with_torch():
     logits = torch.randn(4, 151_936, generator=torch.Generator().manual_seed(1))
     expected = torch.topk(logits, 8, dim=-1).indices
     assert top_tokens(Logits(logits), 8).tolist() == expected.tolist()
-
-
-def test_a_margin_is_what_the_best_leads_the_next_by():
-    logits = torch.tensor([[0.0, 3.0, 1.0, -2.0], [2.0, 2.0, 1.0, 0.0]])
-    assert margins(logits, top_tokens(Logits(logits), 2)).tolist() == [2.0, 0.0]

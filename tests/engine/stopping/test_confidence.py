@@ -1,8 +1,11 @@
-"""Lines that the model hardly preferred: from the second one on they end the text."""
+"""A text ends before the word that makes it too improbable as a whole."""
+
+import math
 
 import pytest
 
 from engine.config import StopRules
+from engine.errors import ConfigurationError
 from engine.request import FinishReason
 from engine.stopping import Stopper
 
@@ -10,59 +13,67 @@ PREFIX, SUFFIX = "def total(xs):\n    ", "\n"
 
 
 def stopper(**rules) -> Stopper:
-    return Stopper(StopRules(min_margin=2.0, **rules), PREFIX, SUFFIX)
+    return Stopper(StopRules(min_confidence=0.5, **rules), PREFIX, SUFFIX)
 
 
-def test_a_second_line_that_is_not_sure_ends_the_text_before_it():
+def pushed(*tokens: tuple[str, float]):
+    """What ends a text of these tokens, each with its probability."""
     one = stopper()
-    assert one.push("a = 1", 5.0) is None
-    assert one.push("\n", 5.0) is None
-    assert one.push("    b =", 1.0) is None
-    assert one.push(" 2", 2.5) is None
-    stop = one.push("\n", 2.0)
-    assert stop is not None
-    assert (stop.reason, stop.text) == (FinishReason.UNSURE, "a = 1")
+    for text, probability in tokens[:-1]:
+        assert one.push(text, math.log(probability)) is None
+    return one.push(tokens[-1][0], math.log(tokens[-1][1]))
 
 
-def test_the_first_line_may_be_as_unsure_as_it_likes():
+def test_the_text_ends_before_the_token_that_takes_the_product_below_the_limit():
+    stop = pushed(("return", 0.9), (" sum", 0.8), ("(", 0.9), ("xs", 0.7))
+    assert stop == (FinishReason.UNSURE, "return sum(")
+
+
+def test_every_token_may_be_likely_and_the_text_as_a_whole_not():
+    stop = pushed(*[(" x", 0.9)] * 7)
+    assert stop == (FinishReason.UNSURE, " x" * 6)
+
+
+def test_half_a_word_is_not_left_behind():
+    assert pushed((" = total", 0.9), ("_of", 0.9), ("_xs", 0.2)).text == " ="
+
+
+def test_a_word_that_another_follows_is_whole():
+    assert pushed((" = total", 0.9), (".", 0.2)).text == " = total"
+
+
+def test_the_white_space_before_an_unsure_word_is_not_shown():
+    assert pushed(("a = 1\n", 0.9), ("    ", 0.9), ("b", 0.2)).text == "a = 1"
+
+
+def test_an_unsure_line_end_ends_the_text_before_it():
+    assert pushed(("a = 1", 0.9), ("\n", 0.2)).text == "a = 1"
+
+
+def test_a_text_that_begins_unsure_is_empty():
+    assert pushed(("a", 0.4)) == (FinishReason.UNSURE, "")
+
+
+def test_what_stays_above_the_limit_goes_on():
+    assert pushed(("a", 0.8), (" = 1\n", 0.8)) is None
+
+
+def test_only_whole_words_are_streamed():
     one = stopper()
-    for token in ("a", " =", " 1", "\n"):
-        assert one.push(token, 0.1) is None
+    one.push("a = total", math.log(0.9))
+    assert one.stable_len == len("a =")
+    one.push("(", math.log(0.9))
+    assert one.stable_len == len("a = total(")
 
 
-def test_lines_that_are_sure_go_on():
-    one = stopper()
-    for token in ("a\n", "    b\n", "    c\n"):
-        assert one.push(token, 2.0) is None
-    assert one.finish(FinishReason.END_TOKEN).text == "a\n    b\n    c\n"
-
-
-def test_a_last_line_without_an_end_is_judged_as_well():
-    one = stopper()
-    assert one.push("a\n", 9.0) is None
-    assert one.push("    b", 0.5) is None
-    assert one.finish(FinishReason.END_TOKEN).text == "a"
-
-
-def test_blank_lines_are_nobodys_fault():
-    one = stopper()
-    assert one.push("a\n", 9.0) is None
-    assert one.push("\n", 0.5) is None
-    assert one.push("    b\n", 9.0) is None
-
-
-def test_only_the_lines_that_were_judged_are_streamed():
-    one = stopper()
-    one.push("a\n", 9.0)
-    assert one.stable_len == 1
-    one.push("    b", 9.0)
-    assert one.stable_len == 1
-    one.push("\n", 9.0)
-    assert one.stable_len == len("a\n    b")
-
-
-@pytest.mark.parametrize("margin", [0.0, 9.0])
-def test_without_a_limit_no_margin_matters(margin):
+@pytest.mark.parametrize("log_prob", [0.0, -50.0])
+def test_without_a_limit_no_probability_matters(log_prob):
     one = Stopper(StopRules(), PREFIX, SUFFIX)
-    assert one.push("a\n", margin) is None
-    assert one.push("    b\n", margin) is None
+    assert one.push("a\n", log_prob) is None
+    assert one.push("    b\n", log_prob) is None
+
+
+@pytest.mark.parametrize("limit", [-0.1, 1.1, math.nan])
+def test_a_limit_is_a_probability(limit):
+    with pytest.raises(ConfigurationError, match="within 0 and 1"):
+        StopRules(min_confidence=limit)

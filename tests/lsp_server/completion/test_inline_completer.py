@@ -346,6 +346,31 @@ async def test_unknown_documents_and_positions_say_so(tmp_path):
         assert (await editor.ask(position=below)).reason is Reason.BAD_POSITION
 
 
+async def test_what_comes_by_itself_has_to_be_sure_and_what_was_asked_for_does_not(tmp_path):
+    engine = HeldEngine(WORDS)
+    async with connected(tmp_path, engine, min_confidence=0.6) as editor:
+        editor.open(SOURCE)
+        await editor.ask()
+        await editor.ask(invoked=True)
+    by_itself, asked_for = (request.stop.min_confidence for request in engine.requests[:2])
+    assert (by_itself, asked_for) == (0.6, 0.0)
+
+
+@pytest.mark.parametrize("words", [(), ("()",), ("=",)])
+async def test_a_few_sure_characters_are_not_shown_and_the_answer_says_why(tmp_path, words):
+    engine = HeldEngine(words, ending=FinishReason.UNSURE)
+    async with connected(tmp_path, engine) as editor:
+        editor.open(SOURCE)
+        assert (await editor.ask()).reason is Reason.UNSURE
+
+
+async def test_what_is_sure_is_shown_where_more_was_not(tmp_path):
+    engine = HeldEngine(("return ", "sum"), ending=FinishReason.UNSURE)
+    async with connected(tmp_path, engine) as editor:
+        editor.open(SOURCE)
+        assert await editor.texts() == ["return sum"]
+
+
 async def test_a_model_that_says_nothing_of_use_says_so(tmp_path):
     engine = HeldEngine(())
     async with connected(tmp_path, engine) as editor:

@@ -33,6 +33,18 @@ def test_after_an_accept_the_user_wants_to_go_on():
     assert scope_at(Place.STRING, after_accept=True) is Scope.ONE_LINE
 
 
+@pytest.mark.parametrize("place", Place)
+def test_who_wants_single_lines_gets_no_more(place):
+    for is_invoked in (False, True):
+        assert scope_at(place, "single", is_invoked=is_invoked) is Scope.ONE_LINE
+
+
+def test_who_wants_several_lines_gets_them_where_they_fit():
+    assert scope_at(Place.CODE, "multi") is Scope.SEVERAL
+    assert scope_at(Place.STRING, "multi") is Scope.ONE_LINE
+    assert scope_at(Place.CODE, "multi", is_invoked=True) is Scope.INVOKED
+
+
 def test_what_nobody_asked_for_ends_with_its_line_or_in_time():
     assert BOUNDS[Scope.ONE_LINE].max_tokens < BOUNDS[Scope.SEVERAL].max_tokens
     assert BOUNDS[Scope.ONE_LINE].single_line

@@ -104,11 +104,6 @@ def output_of(model, slot, tree):
     return run_step(model, StepInput(slot, tree))
 
 
-def margins(output):
-    """Of all rows."""
-    return output.margins_of(np.arange(len(output.chosen))).tolist()
-
-
 @pytest.mark.parametrize("num_rows", [24, 70])
 def test_a_row_of_a_tree_has_the_bits_of_its_text_alone(model, num_rows):
     """The first place of a tile is crossed on the way: 60 tokens are there, and tiles hold 64."""
@@ -120,7 +115,7 @@ def test_a_row_of_a_tree_has_the_bits_of_its_text_alone(model, num_rows):
             answer = output_of(model, alone, TokenTree.chain([int(tree.token_ids[ancestor])]))
             alone.commit([0])
         assert answer.chosen[0] == together.chosen[row]
-        assert margins(answer)[0] == margins(together)[row]
+        assert answer.log_probs[0] == together.log_probs[row] < 0
 
 
 def test_a_row_has_the_same_bits_beside_other_sequences(model):
@@ -130,7 +125,7 @@ def test_a_row_has_the_same_bits_beside_other_sequences(model):
     trees = [TokenTree.chain([3, 4]), tree, TokenTree.chain([8])]
     beside = model.begin(list(map(StepInput, slots, trees))).finish()[1]
     assert beside.chosen.tolist() == alone.chosen.tolist()
-    assert margins(beside) == margins(alone)
+    assert beside.log_probs.tolist() == alone.log_probs.tolist()
 
 
 def test_a_prompt_has_the_same_bits_however_it_was_read(model):
@@ -142,5 +137,5 @@ def test_a_prompt_has_the_same_bits_however_it_was_read(model):
         output_of(model, singly, TokenTree.chain([token]))
         singly.commit([0])
     outputs = [output_of(model, slot, tail) for slot in (whole, halves, singly)]
-    assert len({margins(output)[0] for output in outputs}) == 1
+    assert len({float(output.log_probs[0]) for output in outputs}) == 1
     assert len({int(output.chosen[0]) for output in outputs}) == 1

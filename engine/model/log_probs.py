@@ -1,0 +1,53 @@
+"""How probable a model finds what it chose: the logarithm, in natural units, row by row."""
+
+import math
+
+import numba
+import numpy as np
+import torch
+
+from engine.model.causal_lm import Allowed
+from kernels.cpu_forward.rows import exponential
+
+_LANES = 64
+
+
+def log_probs(
+    logits: torch.Tensor, rows: np.ndarray, chosen: np.ndarray, allowed: Allowed | None = None
+) -> np.ndarray:
+    """float32 [len(rows)]: of the ids that rows of `logits` [all rows, vocab] have `chosen`.
+
+    `rows` and `chosen` int64 [len(rows)]. Where a constraint leaves few ids, the probability is
+    among these. Each row is summed by itself in one order, so the bits are those of plain decoding.
+    """
+    values = logits[torch.from_numpy(rows)].float().cpu().contiguous().numpy()
+    found = np.empty(len(rows), np.float32)
+    for place, (row, token_id) in enumerate(zip(rows.tolist(), chosen.tolist(), strict=True)):
+        ids = None if allowed is None else allowed[row]
+        among = values[place] if ids is None else values[place][ids]
+        found[place] = values[place, token_id] - log_sum_exp(among)
+    return found
+
+
+def log_sum_exp(values: np.ndarray) -> float:
+    """log(sum(exp(values))) of float32 [any number but 0]."""
+    largest = values.max()
+    return float(largest) + math.log(_sum_exp(values, largest))
+
+
+@numba.njit(
+    "float64(float32[::1], float32)", fastmath={"contract"}, error_model="numpy", cache=True
+)
+def _sum_exp(values: np.ndarray, largest: np.float32) -> float:
+    """The sum of exp(values - largest), in lanes: the compiler may not change the order of sums."""
+    lanes = np.zeros(_LANES, np.float32)
+    whole = len(values) - len(values) % _LANES
+    for start in range(0, whole, _LANES):
+        for lane in range(_LANES):
+            lanes[lane] += exponential(values[start + lane] - largest)
+    total = 0.0
+    for lane in range(_LANES):
+        total += lanes[lane]
+    for place in range(whole, len(values)):
+        total += exponential(values[place] - largest)
+    return total
