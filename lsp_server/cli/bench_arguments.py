@@ -20,6 +20,22 @@ def _add_lsp(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
+def _add_typing(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="SET.jsonl", type=Path, help="a replay set")
+    parser.add_argument("--count", metavar="N", type=positive, help="only the first N insertions")
+    parser.add_argument(
+        "--seed", metavar="S", type=int, default=1, help="the person's pace; 1 by default"
+    )
+    parser.add_argument("--model", metavar="NAME", help="the model of the hosts that are started")
+    parser.add_argument(
+        "--against",
+        metavar="PATH",
+        type=Path,
+        help="another foregram, as of an older checkout, beside which the same is typed in turn",
+    )
+    add_json(parser)
+
+
 def _add_syntax(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", metavar="PATH", type=Path, nargs="+", help="files and folders")
     parser.add_argument(
@@ -258,5 +274,12 @@ _BENCHMARKS = (
         "--model offline",
         _add_lsp,
         "lsp_bench:bench_lsp",
+    ),
+    Command(
+        "typing",
+        "measure what a simulated person gains who types real insertions",
+        "insertions.jsonl --count 10",
+        _add_typing,
+        "typing_bench:bench_typing",
     ),
 )

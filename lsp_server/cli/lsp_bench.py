@@ -6,22 +6,19 @@ import json
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median, quantiles
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import msgspec
-from lsprotocol import types
-from pygls.lsp.client import LanguageClient
 from rich.console import Console
 from rich.table import Table
 
-from engine.errors import ForegramError
 from engine.model_names import kind_of, path_of
+from lsp_server.bench.editor import BenchError, Editor, opened_editor
 from lsp_server.host.daemon import stop_host
 from lsp_server.settings import Settings
 
@@ -63,12 +60,6 @@ def total_count(items: list[Item]) -> int:
     return sum(item.count for item in items)
 '''
 _ROW = _SOURCE.split("\n").index("    {}")
-
-
-class BenchError(ForegramError):
-    """The language server did not do what the benchmark needs."""
-
-    code = "bench_failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +134,11 @@ async def measure_lsp(command: list[str], environ: Mapping[str, str]) -> LspFigu
     """Start a language server and use it as an editor does. Raises BenchError."""
     figures = LspFigures()
     figures.initialize_ms = median([await _initialize_ms(command, environ) for _ in range(_STARTS)])
-    async with _editor(command, environ) as editor:
+    async with opened_editor(command, environ, "file:///bench") as editor:
         figures.resident_mb = await _resident_mb(editor.process_id)
-        await editor.open(_URI, _SOURCE.replace("{}", ""))
-        await editor.first_completion()
+        editor.open(_URI, _SOURCE.replace("{}", ""))
+        editor.place(_URI, _ROW, 4)
+        await _first_completion(editor)
         await _type_along(editor, figures)
         await _overhead(editor, figures)
         await _reuse(editor, figures)
@@ -154,82 +146,14 @@ async def measure_lsp(command: list[str], environ: Mapping[str, str]) -> LspFigu
     return figures
 
 
-class Editor:
-    """A client with one cursor."""
-
-    def __init__(self, client: LanguageClient, process_id: int) -> None:
-        self.process_id = process_id
-        self._client = client
-        self._version = 1
-        self.row, self.column = _ROW, 4
-
-    async def open(self, uri: str, text: str) -> None:
-        """Open a document."""
-        document = types.TextDocumentItem(uri, "python", 1, text)
-        self._client.text_document_did_open(types.DidOpenTextDocumentParams(document))
-
-    def type(self, text: str) -> None:
-        """Insert text at the cursor."""
-        self.insert(_URI, self.row, self.column, text)
-        lines = text.split("\n")
-        self.row += len(lines) - 1
-        self.column = len(lines[-1]) + (self.column if len(lines) == 1 else 0)
-
-    def insert(self, uri: str, row: int, column: int, text: str) -> None:
-        """Insert text in a document."""
-        self._version += 1
-        position = types.Position(row, column)
-        where = types.Range(position, position)
-        change = types.TextDocumentContentChangePartial(where, text)
-        document = types.VersionedTextDocumentIdentifier(self._version, uri)
-        self._client.text_document_did_change(types.DidChangeTextDocumentParams(document, [change]))
-
-    async def complete(self, *, invoked: bool = False) -> str | None:
-        """The text of the first item."""
-        kind = types.InlineCompletionTriggerKind
-        params = types.InlineCompletionParams(
-            types.InlineCompletionContext(kind.Invoked if invoked else kind.Automatic),
-            types.TextDocumentIdentifier(_URI),
-            types.Position(self.row, self.column),
-        )
-        answer = await self._client.text_document_inline_completion_async(params)
-        items = answer.items if isinstance(answer, types.InlineCompletionList) else answer or []
-        return str(items[0].insert_text) if items else None
-
-    async def last_cost(self) -> dict[str, Any]:
-        """What the host reported of its last completion."""
-        params = types.ExecuteCommandParams("foregram.cost")
-        return dict(await self._client.workspace_execute_command_async(params) or {})
-
-    async def ping(self) -> None:
-        """Wait until the server has handled all messages so far."""
-        params = types.ExecuteCommandParams("foregram.why")
-        await self._client.workspace_execute_command_async(params)
-
-    async def first_completion(self) -> str:
-        """Wait until the model is loaded and completes something."""
-        deadline = time.monotonic() + _READY_S
-        while time.monotonic() < deadline:
-            if text := await self.complete():
-                return text
-            await asyncio.sleep(0.2)
-        raise BenchError("there is no completion; `foregram why` shows the reason")
-
-
-@asynccontextmanager
-async def _editor(command: list[str], environ: Mapping[str, str]) -> AsyncIterator[Editor]:
-    client = LanguageClient("foregram-bench", "1")
-    await client.start_io(*command, env=dict(environ))
-    try:
-        params = types.InitializeParams(types.ClientCapabilities(), root_uri="file:///bench")
-        await client.initialize_async(params)
-        client.initialized(types.InitializedParams())
-        process = client._server  # noqa: SLF001 - pygls does not tell the process's id
-        yield Editor(client, process.pid if process else 0)
-        await client.shutdown_async(None)
-        client.exit(None)
-    finally:
-        await client.stop()  # type: ignore[no-untyped-call] # pygls has no types there
+async def _first_completion(editor: Editor) -> str:
+    """Wait until the model is loaded and completes something."""
+    deadline = time.monotonic() + _READY_S
+    while time.monotonic() < deadline:
+        if text := await editor.complete():
+            return text
+        await asyncio.sleep(0.2)
+    raise BenchError("there is no completion; `foregram why` shows the reason")
 
 
 async def _initialize_ms(command: list[str], environ: Mapping[str, str]) -> float:
@@ -313,7 +237,7 @@ async def _reuse(editor: Editor, figures: LspFigures) -> None:
 
 async def _long_file(editor: Editor, figures: LspFigures) -> None:
     """Edits of a long file; the response to a command says when one is done."""
-    await editor.open(_LONG_URI, "".join(f"value_{n} = {n}  # é\n" for n in range(_LONG_LINES)))
+    editor.open(_LONG_URI, "".join(f"value_{n} = {n}  # é\n" for n in range(_LONG_LINES)))
     await editor.ping()
     times = []
     for number in range(300):

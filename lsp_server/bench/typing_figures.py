@@ -1,0 +1,123 @@
+"""What many typed traces amount to: keys saved, how soon ghost text stands there, how often wrong.
+
+A share is of 1. What cannot be told, for want of a single case, is NaN.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from engine.bench.figures import percentile
+from lsp_server.bench.sides import AssistedTrace
+from lsp_server.bench.typist import TypedTrace
+
+WITHIN_S = (0.0, 0.2, 0.5, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class TypingFigures:
+    """One side's figures. Keys count an automatic indentation with its Enter."""
+
+    traces: int
+    target_keys: int  # of one who types all of it
+    keystrokes_saved: float
+    keystrokes_saved_p50: float  # over traces
+    time_against_pure: float  # total, of 1
+    pure_s: float
+    key_to_ghost_ms_p50: float  # from the last key before a text appeared
+    key_to_ghost_ms_p90: float
+    begun_to_shown_ms_p50: float  # from where the host took the request up that it was made for
+    begun_to_shown_ms_p90: float
+    gap_s_p50: float  # how long nothing had stood there before a text appeared
+    gap_s_p90: float
+    keys_with_ghost: Mapping[str, float]  # share within so many ms, later keys or not
+    suggestions: int
+    from_memory: int  # of these: text that had been computed before it was asked for
+    shown_chars: int
+    wrong_share: float  # of these
+    accepts: Mapping[str, int]
+    accepted_chars: int
+    requests: int
+    empty: Mapping[str, int]
+    tokens: int
+    tokens_per_accepted_char: float
+    cpu_s_per_trace: float
+    editor_cpu_s_per_trace: float
+    model_s_per_trace: float  # prompts read and text written
+    late_ms_p99: float  # keys that came after their time: above 20 ms the machine is too busy
+
+
+def typing_figures(runs: Sequence[AssistedTrace]) -> TypingFigures:
+    """Sum up at least one run."""
+    typed = [run.typed for run in runs]
+    suggestions = [one for trace in typed for one in trace.suggestions]
+    gaps = [one.gap_s for one in suggestions if one.gap_s]
+    keys = [key for trace in typed for key in trace.keys]
+    taken = [key for key in keys if key.kind != "key"]
+    target_keys = sum(len(trace.own_s) for trace in typed)
+    begun_ms = [1000 * one.begun_s for one in suggestions if one.begun_s is not None]
+    to_ghost_ms = [1000 * (one.at - one.key_at) for one in suggestions]
+    shown = sum(one.new_chars for one in suggestions)
+    accepted = sum(key.num_chars for key in taken)
+    pure_s = sum(sum(trace.own_s) for trace in typed)
+    tokens = sum(run.effort.tokens for run in runs)
+    empty = Counter[str]()
+    for run in runs:
+        empty.update(run.effort.empty)
+    return TypingFigures(
+        traces=len(runs),
+        target_keys=target_keys,
+        keystrokes_saved=1 - len(keys) / target_keys,
+        keystrokes_saved_p50=percentile(map(saved, typed), 50),
+        time_against_pure=sum(trace.keys[-1].at for trace in typed) / pure_s,
+        pure_s=pure_s,
+        key_to_ghost_ms_p50=percentile(to_ghost_ms, 50),
+        key_to_ghost_ms_p90=percentile(to_ghost_ms, 90),
+        begun_to_shown_ms_p50=percentile(begun_ms, 50),
+        begun_to_shown_ms_p90=percentile(begun_ms, 90),
+        gap_s_p50=percentile(gaps, 50),
+        gap_s_p90=percentile(gaps, 90),
+        keys_with_ghost=_shares_within(typed),
+        suggestions=len(suggestions),
+        from_memory=len(suggestions) - len(begun_ms),
+        shown_chars=shown,
+        wrong_share=_over(sum(one.wrong_chars for one in suggestions), shown),
+        accepts=dict(Counter(key.kind for key in taken).most_common()),
+        accepted_chars=accepted,
+        requests=sum(run.effort.requests for run in runs),
+        empty=dict(empty.most_common()),
+        tokens=tokens,
+        tokens_per_accepted_char=_over(tokens, accepted),
+        cpu_s_per_trace=sum(run.effort.cpu_s for run in runs) / len(runs),
+        editor_cpu_s_per_trace=sum(run.effort.editor_cpu_s for run in runs) / len(runs),
+        model_s_per_trace=sum(run.effort.prefill_s + run.effort.decode_s for run in runs)
+        / len(runs),
+        late_ms_p99=percentile([1000 * key.late_s for key in keys], 99),
+    )
+
+
+def saved(typed: TypedTrace) -> float:
+    """The share of keys that a person was spared."""
+    return 1 - len(typed.keys) / len(typed.own_s)
+
+
+def waits(typed: TypedTrace) -> Iterable[float]:
+    """Seconds from each key but the last until ghost text stands there, later keys or not.
+
+    0 where it stayed; infinite where there was none any more.
+    """
+    for key in typed.keys[:-1]:
+        later = (start for start, end in typed.visible if end > key.at)
+        yield max(0.0, next(later, float("inf")) - key.at)
+
+
+def _shares_within(typed: Sequence[TypedTrace]) -> Mapping[str, float]:
+    every = [wait for trace in typed for wait in waits(trace)]
+    return {
+        f"{1000 * limit:.0f}": _over(sum(wait <= limit for wait in every), len(every))
+        for limit in WITHIN_S
+    }
+
+
+def _over(part: float, whole: float) -> float:
+    return part / whole if whole else float("nan")

@@ -1,0 +1,82 @@
+"""What typed traces amount to."""
+
+import math
+
+import pytest
+
+from lsp_server.bench.screen import Suggestion
+from lsp_server.bench.sides import AssistedTrace, Effort
+from lsp_server.bench.typing_figures import saved, typing_figures, waits
+from lsp_server.bench.typist import KeyPress, TypedTrace
+
+
+def trace(keys, *, suggestions=(), visible=(), own=(0.1,) * 10):
+    return TypedTrace("a", own, tuple(keys), tuple(suggestions), tuple(visible))
+
+
+def key(at, kind="key", num_chars=1):
+    return KeyPress(at, 0.0, kind, num_chars)
+
+
+def suggestion(at=1.0, key_at=0.9, gap_s=0.0, chars=10, wrong=0, begun_s=None):
+    return Suggestion(at, key_at, gap_s, "", chars, wrong, 0.1, begun_s)
+
+
+def test_keys_that_were_not_pressed_are_saved():
+    assert saved(trace([key(0.1), key(0.2, "all", 9)])) == 0.8
+
+
+def test_all_keys_and_the_median_trace():
+    runs = [AssistedTrace(trace([key(0.1)] * pressed), Effort()) for pressed in (10, 8, 3)]
+    figures = typing_figures(runs)
+    assert figures.keystrokes_saved == pytest.approx(0.3)
+    assert figures.keystrokes_saved_p50 == pytest.approx(0.2)
+
+
+def test_time_is_the_last_keys_against_that_of_typing_alone():
+    figures = typing_figures([AssistedTrace(trace([key(0.1), key(0.75, "all", 9)]), Effort())])
+    assert figures.time_against_pure == pytest.approx(0.75)
+
+
+def test_a_key_waits_until_ghost_text_stands_there_whatever_is_typed_meanwhile():
+    typed = trace([key(0.0), key(1.0), key(2.0), key(3.0)], visible=[(0.5, 0.8), (1.25, 2.5)])
+    assert list(waits(typed)) == [0.5, 0.25, 0.0]
+
+
+def test_where_none_comes_any_more_a_key_waits_for_ever():
+    assert list(waits(trace([key(0.0), key(1.0)]))) == [math.inf]
+
+
+def test_shares_of_keys_within_limits():
+    typed = trace([key(0.0), key(1.0), key(2.0), key(3.0)], visible=[(0.5, 0.8), (1.1, 2.5)])
+    shares = typing_figures([AssistedTrace(typed, Effort())]).keys_with_ghost
+    assert shares == pytest.approx({"0": 1 / 3, "200": 2 / 3, "500": 1.0, "1000": 1.0})
+
+
+def test_wrong_characters_are_a_share_of_those_shown():
+    shown = [suggestion(chars=30, wrong=20), suggestion(chars=10, wrong=10)]
+    figures = typing_figures([AssistedTrace(trace([key(1.0)], suggestions=shown), Effort())])
+    assert (figures.shown_chars, figures.wrong_share) == (40, 0.75)
+
+
+def test_text_from_memory_has_no_generation_to_wait_for():
+    shown = [suggestion(begun_s=0.5), suggestion()]
+    figures = typing_figures([AssistedTrace(trace([key(1.0)], suggestions=shown), Effort())])
+    assert (figures.from_memory, figures.begun_to_shown_ms_p50) == (1, 500)
+
+
+def test_tokens_are_counted_against_the_characters_that_were_taken():
+    typed = trace([key(0.1), key(0.2, "word", 4), key(0.3, "line", 4)])
+    figures = typing_figures([AssistedTrace(typed, Effort(tokens=16))])
+    assert (figures.accepts, figures.tokens_per_accepted_char) == ({"word": 1, "line": 1}, 2.0)
+
+
+def test_nothing_taken_and_nothing_shown_is_no_number():
+    figures = typing_figures([AssistedTrace(trace([key(0.1)]), Effort(tokens=16))])
+    assert math.isnan(figures.tokens_per_accepted_char)
+    assert math.isnan(figures.wrong_share)
+
+
+def test_empty_answers_are_summed_by_their_reasons():
+    runs = [AssistedTrace(trace([key(0.1)]), Effort(empty={"blank": 1})) for _ in range(2)]
+    assert typing_figures(runs).empty == {"blank": 2}
