@@ -19,9 +19,13 @@ EMBEDDED = {  # as reports call them
     DEFAULT_MODEL: "Qwen2.5-Coder-0.5B-Instruct",
     "offline-1.5b": "Qwen2.5-Coder-1.5B-Instruct",
 }
-HUB_ALIASES = {
+_QWEN = {
     size: f"Qwen/Qwen2.5-Coder-{size.upper()}"
     for size in ("0.5b", "1.5b", "3b", "7b", "14b", "32b")
+}
+HUB_ALIASES = _QWEN | {
+    "seed-coder-8b": "ByteDance-Seed/Seed-Coder-8B-Base",
+    "mellum-4b": "JetBrains/Mellum-4b-base",
 }
 _KNOWN = (*HUB_ALIASES, *EMBEDDED)
 
@@ -66,7 +70,7 @@ def near_names(name: str) -> list[str]:
     """Known names that may have been meant: first those spelt alike, then those of a similar size."""
     near = difflib.get_close_matches(name.lower(), _KNOWN, n=2)
     if sizes := _SIZE.findall(name):
-        near += sorted(HUB_ALIASES, key=lambda one: abs(float(one[:-1]) - float(sizes[-1])))[:2]
+        near += sorted(_QWEN, key=lambda one: abs(float(one[:-1]) - float(sizes[-1])))[:2]
         near = [f"{sizes[-1]}b"] if f"{sizes[-1]}b" in near else near
     return list(dict.fromkeys(near))
 

@@ -78,7 +78,9 @@ def measure_quantizations(
         require_triton()
     source = prepare(model, "bfloat16", cache_folder, progress)
     if isinstance(source, FolderModel):
-        raise ConfigurationError(f"{source.name} is no Qwen2: its weights are held as they are")
+        raise ConfigurationError(
+            f"{source.name} is no Qwen2 or Llama: its weights are held as they are"
+        )
     texts = [_text(source.tokenizer(), item) for item in items]
     held = _on_gpu(source, device, progress)
     if device.type == "cpu":

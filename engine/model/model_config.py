@@ -1,20 +1,22 @@
 """What a model's shape is: read from a Hugging Face config.json or from GGUF metadata."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from engine.errors import ModelCorruptError
 
-QWEN2 = "Qwen2ForCausalLM"
+QWEN2, LLAMA = "Qwen2ForCausalLM", "LlamaForCausalLM"
+OWN_ARCHITECTURES = frozenset({QWEN2, LLAMA})  # that our own forward passes run
+_LLAMA_TYPE = "llama"
 
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """The shape of a Qwen2. Raises ModelCorruptError for one that cannot be.
+    """The shape of a Qwen2 or a Llama. Raises ModelCorruptError for one that cannot be.
 
-    `deviations` names what sets a model apart from the plain architecture (scaled rotary
-    embedding, a sliding window): our own forward does not know these.
+    A Llama is a Qwen2 without `qkv_bias`. `deviations` names what sets a model apart from the plain
+    architecture (scaled rotary embedding, a sliding window): our own forward does not know these.
     """
 
     num_layers: int
@@ -28,6 +30,7 @@ class ModelConfig:
     rms_norm_eps: float
     tie_word_embeddings: bool
     max_position: int
+    qkv_bias: bool = True
     deviations: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -47,10 +50,11 @@ class ModelConfig:
 
     @property
     def num_parameters(self) -> int:
-        """Weights of a Qwen2 of this shape, biases and norms included."""
+        """Weights of a model of this shape, biases and norms included."""
         hidden, kv = self.hidden_size, self.num_kv_heads * self.head_dim
         heads = self.num_heads * self.head_dim
-        attention = 2 * hidden * heads + 2 * hidden * kv + heads + 2 * kv
+        biases = heads + 2 * kv if self.qkv_bias else 0
+        attention = 2 * hidden * heads + 2 * hidden * kv + biases
         layer = attention + 3 * hidden * self.intermediate_size + 2 * hidden
         embeddings = (1 if self.tie_word_embeddings else 2) * self.vocab_size * hidden
         return self.num_layers * layer + embeddings + hidden
@@ -65,15 +69,7 @@ class ModelConfig:
 
     @classmethod
     def _from_hugging_face(cls, config: Mapping[str, Any]) -> Self:
-        # transformers 5 writes rope_parameters, older versions rope_theta and rope_scaling.
         rope = config.get("rope_parameters") or {}
-        scaling = config.get("rope_scaling") or {}
-        kind = rope.get("rope_type") or scaling.get("rope_type") or scaling.get("type")
-        deviations = [f"{kind} rotary embedding"] if kind not in (None, "default") else []
-        if config.get("use_sliding_window"):
-            deviations.append("sliding window")
-        if config.get("hidden_act", "silu") != "silu":
-            deviations.append(f"{config['hidden_act']} activation")
         num_heads = int(config["num_attention_heads"])
         return cls(
             num_layers=int(config["num_hidden_layers"]),
@@ -87,14 +83,15 @@ class ModelConfig:
             rms_norm_eps=float(config.get("rms_norm_eps", 1e-6)),
             tie_word_embeddings=bool(config.get("tie_word_embeddings", False)),
             max_position=int(config["max_position_embeddings"]),
-            deviations=tuple(deviations),
+            qkv_bias=config.get("model_type") != _LLAMA_TYPE,
+            deviations=tuple(_deviations(config)),
         )
 
     def to_hugging_face(self) -> dict[str, Any]:
         """Return the content of a config.json that `from_hugging_face` reads back."""
         return {
-            "architectures": [QWEN2],
-            "model_type": "qwen2",
+            "architectures": [QWEN2 if self.qkv_bias else LLAMA],
+            "model_type": "qwen2" if self.qkv_bias else _LLAMA_TYPE,
             "num_hidden_layers": self.num_layers,
             "hidden_size": self.hidden_size,
             "num_attention_heads": self.num_heads,
@@ -108,3 +105,19 @@ class ModelConfig:
             "max_position_embeddings": self.max_position,
             "hidden_act": "silu",
         }
+
+
+def _deviations(config: Mapping[str, Any]) -> Iterator[str]:
+    # transformers 5 writes rope_parameters, older versions rope_theta and rope_scaling.
+    rope = (config.get("rope_scaling") or {}) | (config.get("rope_parameters") or {})
+    kind = rope.get("rope_type") or rope.get("type")
+    if kind not in (None, "default"):
+        yield f"{kind} rotary embedding"
+    if (rope.get("partial_rotary_factor") or config.get("partial_rotary_factor") or 1) != 1:
+        yield "rotary embedding of a part of a head"
+    if config.get("use_sliding_window"):
+        yield "sliding window"
+    if config.get("hidden_act", "silu") != "silu":
+        yield f"{config['hidden_act']} activation"
+    # Of Llamas: theirs stand behind the attention as well, and in the layers between.
+    yield from (f"{part} bias" for part in ("attention", "mlp") if config.get(f"{part}_bias"))

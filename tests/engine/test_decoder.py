@@ -31,21 +31,22 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 # Float64 stands for exact arithmetic, where a row's choice cannot hang on the rows beside it; the
 # 8-bit model keeps that promise by construction, in the arithmetic that users run.
-MODELS = ["qwen2 float64", "qwen2 int8", "llama", "starcoder2", "gemma3"]
+OWN = ["qwen2 float64", "qwen2 int8", "llama float64", "llama int8"]
+MODELS = [*OWN, "llama", "starcoder2", "gemma3"]
 NUM_TOKENS = 24
 
 
 def make_reference(name: str, seed: int) -> Any:
-    if not name.startswith("qwen2"):
+    if name not in OWN:
         return tiny_model(name, seed, torch.float64)
     shape: dict[str, Any] = {"num_attention_heads": 7, "num_key_value_heads": 1, "hidden_size": 56}
-    return tiny_model("qwen2", seed, **shape)
+    return tiny_model(name.split(maxsplit=1)[0], seed, **shape)
 
 
 @cache
 def make_model(name: str, seed: int) -> CausalModel:
     reference = make_reference(name, seed)
-    if name.startswith("qwen2"):
+    if name in OWN:
         return own_qwen2(reference, name.split()[1])
     return TransformersModel(reference)
 
@@ -115,7 +116,9 @@ def test_writes_what_plain_decoding_writes(case, nodes, truth):
     assert text_of(steps)[:NUM_TOKENS] == plain
 
 
-@pytest.mark.parametrize("model_name", ["qwen2 float64", "llama", "starcoder2", "gemma3"])
+@pytest.mark.parametrize(
+    "model_name", ["qwen2 float64", "llama float64", "llama", "starcoder2", "gemma3"]
+)
 @pytest.mark.parametrize("seed", range(4))
 def test_writes_what_transformers_writes(model_name, seed):
     """The second oracle, with a drafter at work."""

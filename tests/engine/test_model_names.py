@@ -27,6 +27,8 @@ def test_the_embedded_models_are_those_that_are_known() -> None:
         ("Qwen2.5-Coder-7B", ["7b"]),
         ("1.5", ["1.5b"]),
         ("offlin", ["offline", "offline-1.5b"]),
+        ("seed-coder", ["seed-coder-8b"]),
+        ("mellum", ["mellum-4b"]),
         ("gpt", []),
         ("", []),
     ],
@@ -40,6 +42,7 @@ def test_a_model_has_a_title_for_people() -> None:
     titles = {
         "offline": "Qwen2.5-Coder-0.5B-Instruct",
         "1.5b": "Qwen2.5-Coder-1.5B",
+        "seed-coder-8b": "Seed-Coder-8B-Base",
         "owner/some-model": "some-model",
         "/models/tiny.gguf": "tiny",
         "~/models/seven": "seven",

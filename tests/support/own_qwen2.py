@@ -1,4 +1,4 @@
-"""Our own Qwen2 around the weights of transformers'."""
+"""Our own forward around the weights of transformers' Qwen2 or Llama."""
 
 from typing import Any
 
@@ -11,12 +11,15 @@ from engine.model.loading.packing import PACKERS, pack_floats
 from engine.model.model_config import ModelConfig
 from tests.support.tiny_models import tiny_model
 
-# As in the Qwen2.5-Coder models of 0.5B, 1.5B, 7B and 14B, with smaller heads.
+# As in the Qwen2.5-Coder models of 0.5B, 1.5B, 7B and 14B, and in Seed-Coder-8B, with smaller heads;
+# then a Llama whose heads are larger than their part of the hidden size, each with its own keys.
 SHAPES = {
-    "14 of 2, tied": (14, 2, True),
-    "12 of 2, tied": (12, 2, True),
-    "28 of 4, untied": (28, 4, False),
-    "10 of 2, untied": (10, 2, False),
+    "14 of 2, tied": ("qwen2", 14, 2, 8, True),
+    "12 of 2, tied": ("qwen2", 12, 2, 8, True),
+    "28 of 4, untied": ("qwen2", 28, 4, 8, False),
+    "10 of 2, untied": ("qwen2", 10, 2, 8, False),
+    "Llama, 32 of 8, untied": ("llama", 32, 8, 8, False),
+    "Llama, 6 of 6, tied": ("llama", 6, 6, 16, True),
 }
 
 
@@ -36,12 +39,13 @@ def own_qwen2(reference: transformers.PreTrainedModel, quantization: str) -> Flo
 
 def qwen2_pair(shape: str) -> tuple[FloatQwen2 | Int8Qwen2, Any]:
     """Return our model and transformers' with the same weights."""
-    num_heads, num_kv_heads, tied = SHAPES[shape]
+    family, num_heads, num_kv_heads, head_dim, tied = SHAPES[shape]
     overrides: dict[str, Any] = {
         "num_attention_heads": num_heads,
         "num_key_value_heads": num_kv_heads,
+        "head_dim": head_dim,
         "hidden_size": 8 * num_heads,
         "tie_word_embeddings": tied,
     }
-    reference = tiny_model("qwen2", **overrides)
+    reference = tiny_model(family, **overrides)
     return own_qwen2(reference, "float32"), reference

@@ -1,10 +1,12 @@
-"""A small Qwen2 GGUF file with random weights and the byte tokenizer, written by the gguf package."""
+"""A small Qwen2 or Llama GGUF file with random weights and the byte tokenizer, written by the gguf package."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
-from gguf import GGMLQuantizationType, GGUFWriter, TokenType
+from gguf import GGMLQuantizationType, GGUFValueType, GGUFWriter, TokenType
 from gguf.quants import quantize
 
 from tests.support.byte_tokenizer import CONTROL_TOKENS, byte_tokenizer
@@ -15,8 +17,17 @@ END_ID = 0
 UNUSED_TOKENS = 3  # rows of the embedding beyond the vocabulary, as Qwen has them
 
 
-def write_tiny_gguf(path: Path, *, tied: bool = False, architecture: str = "qwen2") -> Path:
-    """Write the model to `path`; the head is left out where it is tied to the embedding."""
+def write_tiny_gguf(
+    path: Path,
+    *,
+    tied: bool = False,
+    architecture: str = "qwen2",
+    more: Mapping[str, str | int] = MappingProxyType({}),
+) -> Path:
+    """Write the model to `path`; the head is left out where it is tied to the embedding.
+
+    `more` goes to its metadata.
+    """
     writer = GGUFWriter(path, architecture)
     writer.add_block_count(LAYERS)
     writer.add_context_length(CONTEXT_LEN)
@@ -26,10 +37,15 @@ def write_tiny_gguf(path: Path, *, tied: bool = False, architecture: str = "qwen
     writer.add_head_count_kv(KV_HEADS)
     writer.add_rope_freq_base(10000.0)
     writer.add_layer_norm_rms_eps(1e-6)
+    for key, value in more.items():
+        writer.add_key_value(key, value, GGUFValueType.get_type(value))
     _add_tokenizer(writer)
     for name, tensor in tiny_tensors(tied=tied).items():
+        if architecture == "llama" and name.endswith("bias"):
+            continue
         kind = tensor_kind(name)
-        writer.add_tensor(name, quantize(tensor, kind), raw_dtype=kind)
+        stored = _in_pairs(name, tensor) if architecture == "llama" else tensor
+        writer.add_tensor(name, quantize(stored, kind), raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -71,6 +87,15 @@ def tiny_tensors(*, tied: bool = False) -> dict[str, np.ndarray]:
         name: random.standard_normal(shape, dtype=np.float32) / shape[-1] ** 0.5
         for name, shape in shapes.items()
     }
+
+
+def _in_pairs(name: str, tensor: np.ndarray) -> np.ndarray:
+    """As llama.cpp's converter puts a Llama's queries and keys: `LlamaModel.permute` there."""
+    heads = {"attn_q": HEADS, "attn_k": KV_HEADS}.get(name.split(".")[-2])
+    if heads is None:
+        return tensor
+    halves = tensor.reshape(heads, 2, tensor.shape[0] // heads // 2, *tensor.shape[1:])
+    return halves.swapaxes(1, 2).reshape(tensor.shape)
 
 
 def _add_tokenizer(writer: GGUFWriter) -> None:

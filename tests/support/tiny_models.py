@@ -100,12 +100,13 @@ def randomise(model: torch.nn.Module, seed: int) -> None:
             parameter.add_((0.2 * noise).to(parameter.dtype))
 
 
-def assembled_qwen2(
+def assembled(
     config: dict[str, Any], read: Callable[[str], torch.Tensor]
 ) -> transformers.PreTrainedModel:
-    """Build transformers' Qwen2 around the tensors that `read` gives by name, without copies."""
+    """Build transformers' model around the tensors that `read` gives by name, without copies."""
     with torch.device("meta"):
-        model: Any = transformers.Qwen2ForCausalLM(transformers.Qwen2Config(**config))
+        shape = transformers.AutoConfig.for_model(**config)
+        model: Any = transformers.AutoModelForCausalLM.from_config(shape)
     names = set(model.state_dict())
     if config["tie_word_embeddings"]:
         names.remove("lm_head.weight")

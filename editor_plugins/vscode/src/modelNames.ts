@@ -5,7 +5,7 @@ export interface OfferedModel {
   readonly description: string;
 }
 
-/** All are Qwen2.5-Coder; sizes are those of the weights as the hub has them, in bfloat16. */
+/** Sizes are those of the weights as the hub has them, in bfloat16; a bare one is Qwen2.5-Coder's. */
 export const MODELS: readonly OfferedModel[] = [
   {
     label: "offline",
@@ -17,6 +17,8 @@ export const MODELS: readonly OfferedModel[] = [
   { label: "7b", description: `downloads 15.2 GB, ${onHopper(17)}` },
   { label: "14b", description: `downloads 29.5 GB, ${onHopper(32)}` },
   { label: "32b", description: `downloads 65.5 GB, ${onHopper(68)}` },
+  { label: "mellum-4b", description: `Mellum of JetBrains: downloads 8.0 GB, ${onHopper(10)}` },
+  { label: "seed-coder-8b", description: `Seed-Coder: downloads 16.5 GB, ${onHopper(18)}` },
 ];
 
 /** With a little more memory than the weights take. */

@@ -1,7 +1,9 @@
-"""Qwen2 and Qwen2.5 in floating point on the CPU: our own forward over a static KV cache.
+"""Qwen2, Qwen2.5 and Llama in floating point on the CPU: our own forward over a static KV cache.
+
+A Llama is a Qwen2 without biases of queries, keys and values.
 
 Shapes: R rows of a step, H hidden size, h query heads, k key-value heads, d head size.
-Reference: `modeling_qwen2.py` of transformers, which the tests compare with.
+Reference: `modeling_qwen2.py` and `modeling_llama.py` of transformers, which the tests compare with.
 """
 
 from collections.abc import Mapping, Sequence

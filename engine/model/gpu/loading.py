@@ -23,7 +23,7 @@ from kernels.batch_attention import scratch_size as attention_scratch
 from kernels.operations import Operations, operations_for
 from kernels.product.tiles import scratch_size as product_scratch
 from kernels.scratch import Scratch
-from kernels.weight import Quantization
+from kernels.weight import INT4_GROUP, Quantization
 
 
 def load_qwen2(
@@ -36,9 +36,11 @@ def load_qwen2(
     """Load a model of the variant `bfloat16` and capture its steps.
 
     Raises NoSpaceError where it does not fit, mostly before anything is loaded, and
-    ConfigurationError where Triton is missing or what that needs.
+    ConfigurationError where Triton is missing or what that needs, or where the model has widths
+    that the quantization cannot hold.
     """
     require_triton()
+    require_widths(model.config, quantization)
     free = torch.cuda.mem_get_info(device)[0]
     plan = MemoryPlan.make(model.config, quantization, free, kv_bytes)
     progress.tell(f"GPU memory: {plan}")
@@ -62,6 +64,17 @@ def require_triton() -> None:
     if not any(map(shutil.which, ("cc", "gcc", "clang"))):
         raise ConfigurationError(
             "a GPU needs Triton, and Triton a C compiler: install gcc or clang"
+        )
+
+
+def require_widths(config: ModelConfig, quantization: Quantization) -> None:
+    """Raise ConfigurationError where a layer has no whole groups of inputs."""
+    widths = (config.hidden_size, config.num_heads * config.head_dim, config.intermediate_size)
+    odd = [width for width in widths if width % INT4_GROUP]
+    if quantization == "int4" and odd:
+        raise ConfigurationError(
+            f"dtype int4 holds layers of multiples of {INT4_GROUP} inputs, and this model has one of "
+            f"{odd[0]:,}; take dtype fp8"
         )
 
 

@@ -88,16 +88,21 @@ def _place_layer(
     quantization: Quantization,
     dtype: torch.dtype,
 ) -> GpuLayer:
+    qkv_size = (config.num_heads + 2 * config.num_kv_heads) * config.head_dim
+
     def packed(part: str, order: Arrange = lambda matrix: matrix) -> Weight:
         return pack(order(placed(f"{name}.{part}.weight")).to(dtype), quantization)
 
     def paired(matrix: torch.Tensor) -> torch.Tensor:
         return pair_rotated(config, matrix)
 
+    norm = placed(f"{name}.qkv.norm").float()
+    # Where there is none, the kernel adds zeros: a branch of its own would be one more to compile.
+    bias = placed(f"{name}.qkv.bias").float() if config.qkv_bias else norm.new_zeros(qkv_size)
     return GpuLayer(
-        qkv_norm_weight=placed(f"{name}.qkv.norm").float(),
+        qkv_norm_weight=norm,
         qkv=packed("qkv", paired),
-        qkv_bias=paired(placed(f"{name}.qkv.bias").float()[:, None])[:, 0].contiguous(),
+        qkv_bias=paired(bias[:, None])[:, 0].contiguous(),
         o=packed("o"),
         gate_up_norm_weight=placed(f"{name}.gate_up.norm").float(),
         gate_up=packed("gate_up", pair_gates),

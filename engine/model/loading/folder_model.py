@@ -11,7 +11,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from engine.errors import ModelCorruptError, UnsupportedModelError
-from engine.model.model_config import QWEN2, ModelConfig
+from engine.model.model_config import OWN_ARCHITECTURES, ModelConfig
 from engine.model.tokenizer import Tokenizer
 
 
@@ -48,9 +48,9 @@ class FolderModel:
         return str(names[0])
 
     @property
-    def is_plain_qwen2(self) -> bool:
+    def is_plain(self) -> bool:
         """True where our own forward pass can run the model."""
-        return self.architecture == QWEN2 and not self.config.deviations
+        return self.architecture in OWN_ARCHITECTURES and not self.config.deviations
 
     @cached_property
     def config(self) -> ModelConfig:

@@ -1,12 +1,14 @@
-"""A Qwen2 model in one GGUF file, read as if it were a Hugging Face folder.
+"""A Qwen2 or Llama model in one GGUF file, read as if it were a Hugging Face folder.
 
 Tensors are asked for by their Hugging Face names, whatever the file calls them.
 """
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -15,6 +17,7 @@ from engine.model.loading import gguf_tokenizer
 from engine.model.loading.gguf_file import GgufFile
 from engine.model.model_config import ModelConfig
 
+_ARCHITECTURES = ("qwen2", "llama")
 _SAMPLE = 1 << 20
 _BLOCK_NAMES = {
     "input_layernorm": "attn_norm",
@@ -65,32 +68,22 @@ class GgufModel:
     @cached_property
     def config(self) -> ModelConfig:
         """The model's shape."""
-        file, metadata = self._file, self._file.metadata
-        architecture = metadata.get("general.architecture")
-        if architecture != "qwen2":
+        file, architecture = self._file, self._architecture
+        if architecture not in _ARCHITECTURES:
             raise UnsupportedModelError(
-                f"{file.path} holds a model of architecture {architecture}; of GGUF files only qwen2 "
-                "can be run. Name the model's folder or hub id instead"
+                f"{file.path} holds a model of architecture {architecture}; of GGUF files only "
+                f"{' and '.join(_ARCHITECTURES)} can be run. Name the model's folder or hub id instead"
             )
-        scaling = metadata.get("qwen2.rope.scaling.type", "none")
         try:
-            num_heads = metadata["qwen2.attention.head_count"]
-            return ModelConfig(
-                num_layers=metadata["qwen2.block_count"],
-                hidden_size=metadata["qwen2.embedding_length"],
-                num_heads=num_heads,
-                num_kv_heads=metadata.get("qwen2.attention.head_count_kv", num_heads),
-                head_dim=metadata["qwen2.embedding_length"] // num_heads,
-                intermediate_size=metadata["qwen2.feed_forward_length"],
-                vocab_size=file.tensors["token_embd.weight"].shape[0],
-                rope_theta=metadata.get("qwen2.rope.freq_base", 10000.0),
-                rms_norm_eps=_shortest(metadata["qwen2.attention.layer_norm_rms_epsilon"]),
-                tie_word_embeddings="output.weight" not in file.tensors,
-                max_position=metadata["qwen2.context_length"],
-                deviations=() if scaling == "none" else (f"{scaling} rotary embedding",),
-            )
+            config = _read_config(file, architecture)
         except (KeyError, TypeError, ZeroDivisionError) as error:
             raise ModelCorruptError(f"{file.path} lacks metadata: {error}") from error
+        if config.deviations:
+            raise UnsupportedModelError(
+                f"{file.path} has {', '.join(config.deviations)}, which only transformers runs. Name "
+                "the model's folder or hub id instead"
+            )
+        return config
 
     @property
     def end_ids(self) -> tuple[int, ...]:
@@ -103,7 +96,16 @@ class GgufModel:
 
     def read(self, name: str) -> torch.Tensor:
         """Decode one weight: float32, a tensor of its own."""
-        return torch.from_numpy(self._file.read(_gguf_name(name)))
+        tensor = torch.from_numpy(self._file.read(_gguf_name(name)))
+        if self._architecture == "llama" and ".q_proj." in name:
+            return _halved(tensor, self.config.num_heads)
+        if self._architecture == "llama" and ".k_proj." in name:
+            return _halved(tensor, self.config.num_kv_heads)
+        return tensor
+
+    @property
+    def _architecture(self) -> str:
+        return str(self._file.metadata.get("general.architecture"))
 
     @cached_property
     def _file(self) -> GgufFile:
@@ -116,6 +118,58 @@ def _gguf_name(name: str) -> str:
         return f"{_OTHER_NAMES[module]}.{kind}"
     layer, _, part = module.removeprefix("model.layers.").partition(".")
     return f"blk.{layer}.{_BLOCK_NAMES[part]}.{kind}"
+
+
+def _read_config(file: GgufFile, architecture: str) -> ModelConfig:
+    metadata = file.metadata
+
+    def entry(name: str, default: Any = None) -> Any:  # noqa: ANN401 - metadata is of any type
+        value = metadata.get(f"{architecture}.{name}", default)
+        if value is None:
+            raise KeyError(f"{architecture}.{name}")
+        return value
+
+    num_heads = entry("attention.head_count")
+    head_dim = entry("attention.key_length", entry("embedding_length") // num_heads)
+    return ModelConfig(
+        num_layers=entry("block_count"),
+        hidden_size=entry("embedding_length"),
+        num_heads=num_heads,
+        num_kv_heads=entry("attention.head_count_kv", num_heads),
+        head_dim=head_dim,
+        intermediate_size=entry("feed_forward_length"),
+        vocab_size=file.tensors["token_embd.weight"].shape[0],
+        rope_theta=entry("rope.freq_base", 10000.0),
+        rms_norm_eps=_shortest(entry("attention.layer_norm_rms_epsilon")),
+        tie_word_embeddings="output.weight" not in file.tensors,
+        max_position=entry("context_length"),
+        qkv_bias=architecture == "qwen2",
+        deviations=tuple(_deviations(file, architecture, head_dim)),
+    )
+
+
+def _deviations(file: GgufFile, architecture: str, head_dim: int) -> Iterator[str]:
+    metadata = file.metadata
+    scaling = metadata.get(f"{architecture}.rope.scaling.type", "none")
+    if scaling != "none":
+        yield f"{scaling} rotary embedding"
+    if "rope_freqs.weight" in file.tensors:  # Llama 3.1 and later
+        yield "llama3 rotary embedding"
+    if metadata.get(f"{architecture}.rope.dimension_count", head_dim) != head_dim:
+        yield "rotary embedding of a part of a head"
+    if metadata.get(f"{architecture}.expert_count"):
+        yield "experts"
+    if architecture == "llama" and any(name.endswith(".bias") for name in file.tensors):
+        yield "biases"
+
+
+def _halved(weight: torch.Tensor, num_heads: int) -> torch.Tensor:
+    """Undo llama.cpp's order of a Llama's queries and keys, whose rotary pairs are neighbours.
+
+    Ours, and Qwen2's in GGUF, are the halves of a head (`permute` in `convert_hf_to_gguf.py`).
+    """
+    pairs = weight.view(num_heads, -1, 2, weight.shape[1])
+    return pairs.transpose(1, 2).reshape(weight.shape)
 
 
 def _shortest(value: float) -> float:

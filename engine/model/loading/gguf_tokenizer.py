@@ -12,12 +12,20 @@ from engine.errors import ModelCorruptError, UnsupportedModelError
 _CONTROL, _USER_DEFINED, _UNUSED = 3, 4, 5  # llama.cpp's llama_token_type
 _AS_WRITTEN = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
 
-# Words are cut before merging; llama.cpp names the rule, llama-vocab.cpp holds the expressions.
+# Words are cut before merging, by one expression after the other; llama.cpp names the rule, and
+# llama-vocab.cpp holds the expressions.
+_GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 _SPLITS = {
     "qwen2": (
         r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
-        r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+        r"|\s*[\r\n]+|\s+(?!\S)|\s+",
     ),
+    "seed-coder": (
+        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}| ?[^\s\p{L}\p{N}\r\n]+"
+        r"|\s*[\r\n]+|\s+(?!\S)|\s+",
+    ),
+    **dict.fromkeys(("gpt-2", "mellum"), (_GPT2,)),
+    **dict.fromkeys(("starcoder", "refact"), (r"\p{N}", _GPT2)),
 }
 
 
@@ -36,7 +44,11 @@ def tokenizer_json(metadata: Mapping[str, Any]) -> str:
         typed = list(zip(tokens, kinds, strict=True))
     except (KeyError, ValueError) as error:
         raise ModelCorruptError(f"the GGUF file's tokenizer is not whole: {error}") from error
-    return json.dumps(_document(typed, merges, _SPLITS[split]), ensure_ascii=False)
+    document = _document(typed, merges, _SPLITS[split])
+    start_id = metadata.get("tokenizer.ggml.bos_token_id")
+    if start_id is not None and metadata.get("tokenizer.ggml.add_bos_token"):
+        document["post_processor"] = _starting_with(tokens[start_id], start_id)
+    return json.dumps(document, ensure_ascii=False)
 
 
 def end_ids(metadata: Mapping[str, Any]) -> list[int]:
@@ -45,7 +57,9 @@ def end_ids(metadata: Mapping[str, Any]) -> list[int]:
     return [int(metadata[key]) for key in keys if key in metadata]
 
 
-def _document(typed: list[tuple[str, int]], merges: list[list[str]], split: str) -> dict[str, Any]:
+def _document(
+    typed: list[tuple[str, int]], merges: list[list[str]], splits: tuple[str, ...]
+) -> dict[str, Any]:
     """What is left out is so by default."""
     added_kinds = (_CONTROL, _USER_DEFINED)
     vocabulary = {
@@ -64,13 +78,28 @@ def _document(typed: list[tuple[str, int]], merges: list[list[str]], split: str)
         "trim_offsets": False,
         "use_regex": False,
     }
-    pieces = {"type": "Split", "pattern": {"Regex": split}, "behavior": "Isolated", "invert": False}
+    pieces = [
+        {"type": "Split", "pattern": {"Regex": split}, "behavior": "Isolated", "invert": False}
+        for split in splits
+    ]
     return {
         "version": "1.0",
         "added_tokens": added,
         "normalizer": {"type": "NFC"},
-        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [pieces, byte_level]},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [*pieces, byte_level]},
         "post_processor": byte_level,
         "decoder": byte_level,
         "model": {"type": "BPE", "vocab": vocabulary, "merges": merges},
+    }
+
+
+def _starting_with(name: str, start_id: int) -> dict[str, Any]:
+    """The step that puts a token before a text."""
+    start = {"SpecialToken": {"id": name, "type_id": 0}}
+    text, other = ({"Sequence": {"id": kind, "type_id": 0}} for kind in "AB")
+    return {
+        "type": "TemplateProcessing",
+        "single": [start, text],
+        "pair": [start, text, other],
+        "special_tokens": {name: {"id": name, "ids": [start_id], "tokens": [name]}},
     }

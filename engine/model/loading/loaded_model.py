@@ -17,6 +17,7 @@ from engine.model.loading.catalog import locate
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.store import obtain
+from engine.model.model_config import OWN_ARCHITECTURES
 from engine.model.tokenizer import Tokenizer
 from engine.model_names import DEFAULT_MODEL
 from engine.progress import Progress
@@ -74,14 +75,22 @@ def prepare(
 ) -> ConvertedModel | FolderModel:
     """Find the model that `spec` names and convert it unless that was done before.
 
-    `quantization` is a key of `packing.PACKERS`; a model that is no plain Qwen2 stays the folder
-    that it is, for transformers. Raises ForegramError of every kind: not found, damaged,
-    unsupported, no space.
+    `quantization` is a key of `packing.PACKERS`; a model that is no plain Qwen2 or Llama stays the
+    folder that it is, for transformers, and `progress` is told why. Raises ForegramError of every
+    kind: not found, damaged, unsupported, no space.
     """
     located = locate(spec)
-    if isinstance(located, FolderModel) and not located.is_plain_qwen2:
+    if isinstance(located, FolderModel) and not located.is_plain:
+        progress.tell(_why_transformers(located))
         return located
     return obtain(cache_folder / "models", located, quantization, progress)
+
+
+def _why_transformers(model: FolderModel) -> str:
+    what = f"is a {model.architecture}"
+    if model.architecture in OWN_ARCHITECTURES:
+        what = f"has {', '.join(model.config.deviations)}"
+    return f"{model.name} {what}: transformers runs it, slower than our own forward pass would"
 
 
 def _stored_quantization(wanted: str | None, device: torch.device) -> str:

@@ -37,11 +37,12 @@ def pack_int8(config: ModelConfig, read: Read) -> Iterator[NamedTensor]:
         hf, own = f"model.layers.{layer}", f"layers.{layer}"
         norm = read(f"{hf}.input_layernorm.weight")
         parts = [read(f"{hf}.self_attn.{part}_proj.weight") * norm for part in "qkv"]
-        biases = [read(f"{hf}.self_attn.{part}_proj.bias") for part in "qkv"]
         parts[2] = _rotate_head_outputs(parts[2], head_rotation)
-        biases[2] = _rotate_head_outputs(biases[2][:, None], head_rotation)[:, 0]
         yield from _quantized(f"{own}.qkv", _rotate_inputs(torch.cat(parts), rotation))
-        yield f"{own}.qkv.bias", torch.cat(biases)
+        if config.qkv_bias:
+            biases = [read(f"{hf}.self_attn.{part}_proj.bias") for part in "qkv"]
+            biases[2] = _rotate_head_outputs(biases[2][:, None], head_rotation)[:, 0]
+            yield f"{own}.qkv.bias", torch.cat(biases)
         out = _rotate_head_inputs(read(f"{hf}.self_attn.o_proj.weight"), head_rotation)
         yield from _quantized(f"{own}.o", rotation.T @ out)
         norm = read(f"{hf}.post_attention_layernorm.weight")
@@ -60,7 +61,8 @@ def pack_floats(config: ModelConfig, read: Read, dtype: torch.dtype) -> Iterator
         qkv = [f"{hf}.self_attn.{part}_proj" for part in "qkv"]
         yield f"{own}.qkv.norm", read(f"{hf}.input_layernorm.weight")
         yield f"{own}.qkv.weight", torch.cat([read(f"{name}.weight").to(dtype) for name in qkv])
-        yield f"{own}.qkv.bias", torch.cat([read(f"{name}.bias") for name in qkv])
+        if config.qkv_bias:
+            yield f"{own}.qkv.bias", torch.cat([read(f"{name}.bias") for name in qkv])
         yield f"{own}.o.weight", read(f"{hf}.self_attn.o_proj.weight").to(dtype)
         gate_up = [read(f"{hf}.mlp.{part}_proj.weight").to(dtype) for part in ("gate", "up")]
         yield f"{own}.gate_up.norm", read(f"{hf}.post_attention_layernorm.weight")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import torch
-from transformers import AutoModelForCausalLM, Qwen2Config, Qwen2ForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 from transformers.generation.streamers import BaseStreamer
 from transformers.utils import logging
 
@@ -37,7 +37,7 @@ class GreedyTransformers:
         torch_dtype: torch.dtype = getattr(torch, dtype)
         if isinstance(located, FolderModel):
             return cls(AutoModelForCausalLM.from_pretrained(located.folder, dtype=torch_dtype))
-        return cls(_qwen2(located, torch_dtype))
+        return cls(_of_gguf(located, torch_dtype))
 
     def generate(self, prompt_ids: Sequence[int], num_tokens: int) -> Generated:
         """Write exactly `num_tokens` tokens behind the prompt."""
@@ -75,12 +75,13 @@ class _Clock(BaseStreamer):
         """Nothing is held back."""
 
 
-def _qwen2(source: GgufModel, dtype: torch.dtype) -> Qwen2ForCausalLM:
-    config = Qwen2Config(**source.config.to_hugging_face())
+def _of_gguf(source: GgufModel, dtype: torch.dtype) -> PreTrainedModel:
+    config = AutoConfig.for_model(**source.config.to_hugging_face())
+    auto: Any = AutoModelForCausalLM
     with torch.device("meta"):
-        names = [name for name, _ in Qwen2ForCausalLM(config).named_parameters()]
-    weights = {name: source.read(name).to(dtype) for name in names}
-    model: Qwen2ForCausalLM = Qwen2ForCausalLM.from_pretrained(
+        empty = auto.from_config(config)
+    weights = {name: source.read(name).to(dtype) for name, _ in empty.named_parameters()}
+    model: PreTrainedModel = type(empty).from_pretrained(
         None, config=config, state_dict=weights, dtype=dtype
     )
     return model

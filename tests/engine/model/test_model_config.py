@@ -33,13 +33,64 @@ def test_reads_the_configuration_of_the_hub() -> None:
     assert config.num_parameters == 494_032_768  # as the model's page says: 0.49B
 
 
+_SEED_CODER: dict[str, Any] = {
+    "architectures": ["LlamaForCausalLM"],
+    "attention_bias": False,
+    "head_dim": 128,
+    "hidden_act": "silu",
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "max_position_embeddings": 32768,
+    "mlp_bias": False,
+    "model_type": "llama",
+    "num_attention_heads": 32,
+    "num_hidden_layers": 32,
+    "num_key_value_heads": 8,
+    "rms_norm_eps": 1e-06,
+    "rope_scaling": None,
+    "rope_theta": 500000.0,
+    "tie_word_embeddings": False,
+    "vocab_size": 155136,
+}
+
+
+def test_a_llama_is_a_qwen2_without_biases() -> None:
+    config = ModelConfig.from_hugging_face(_SEED_CODER)
+    assert not config.deviations
+    assert (config.qkv_bias, config.head_dim, config.rope_theta) == (False, 128, 500000.0)
+    # Its paper says 8.2 billion.
+    assert round(config.num_parameters / 1e9, 2) == 8.25
+    written = transformers.LlamaConfig(**_SEED_CODER).to_dict()
+    assert ModelConfig.from_hugging_face(written) == config
+
+
+@pytest.mark.parametrize(
+    ("change", "deviation"),
+    [
+        ({"attention_bias": True}, "attention bias"),
+        ({"mlp_bias": True}, "mlp bias"),
+        ({"rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, "llama3 rotary embedding"),
+        (
+            {"rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.5}},
+            "rotary embedding of a part of a head",
+        ),
+    ],
+)
+def test_a_llama_with_more_than_our_forward_knows_is_not_plain(
+    change: dict[str, Any], deviation: str
+) -> None:
+    config = ModelConfig.from_hugging_face(_SEED_CODER | change)
+    assert config.deviations == (deviation,)
+
+
 def test_reads_what_transformers_writes_today() -> None:
     written = transformers.Qwen2Config(**_QWEN2).to_dict()
     assert ModelConfig.from_hugging_face(written) == ModelConfig.from_hugging_face(_QWEN2)
 
 
-def test_reads_back_what_it_writes() -> None:
-    config = ModelConfig.from_hugging_face(_QWEN2)
+@pytest.mark.parametrize("content", [_QWEN2, _SEED_CODER], ids=["Qwen2", "Llama"])
+def test_reads_back_what_it_writes(content: dict[str, Any]) -> None:
+    config = ModelConfig.from_hugging_face(content)
     assert ModelConfig.from_hugging_face(config.to_hugging_face()) == config
 
 

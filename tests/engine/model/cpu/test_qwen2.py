@@ -20,7 +20,7 @@ from kernels.cpu_forward import BLOCK
 from tests.support.greedy import reference_logits
 from tests.support.own_qwen2 import own_qwen2, qwen2_pair
 from tests.support.steps import logits_of, read
-from tests.support.tiny_models import assembled_qwen2, tiny_model
+from tests.support.tiny_models import assembled, tiny_model
 from tests.support.trees import expected_logits, path_to, random_tree
 
 PROMPT = np.random.default_rng(1).integers(7, 290, size=40).tolist()
@@ -145,7 +145,7 @@ def offline(tmp_path_factory):
     """The offline model in float32 in both implementations; about 4 GB together."""
     folder = tmp_path_factory.mktemp("offline")
     source = on_disk(OFFLINE_MODELS["offline"], folder, NoProgress())
-    reference = assembled_qwen2(source.config.to_hugging_face(), source.read)
+    reference = assembled(source.config.to_hugging_face(), source.read)
     tokenizer = Tokenizer.from_json(source.tokenizer_json(), source.end_ids)
     prompt = tokenizer.encode("def mean(values):\n    return sum(")
     return own_qwen2(reference, "float32"), reference, prompt

@@ -115,6 +115,11 @@ def test_another_failure_while_loading_stays_what_it_is(model, free, monkeypatch
         load(model)
 
 
+def test_widths_that_four_bits_cannot_hold_are_refused_with_what_can(model):
+    with pytest.raises(ConfigurationError, match=r"multiples of 128 .* one of 32; take dtype fp8"):
+        load_qwen2(model, torch.device("cpu"), "int4", None, Said())
+
+
 @pytest.fixture(scope="module")
 def warm_shapes():
     """The shapes of steps that are there once a model is warm."""

@@ -14,8 +14,10 @@ from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.model.verify import verify
 from engine.prompt_cache import PromptCache
 from tests.support.adversary import Adversary
+from tests.support.gpu_models import gpu_qwen2
 from tests.support.greedy import greedy
 from tests.support.steps import decoded, decoder_behind, logits_of, text_of
+from tests.support.tiny_models import tiny_model
 from tests.support.trees import expected_logits, random_tree
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -288,6 +290,25 @@ def test_drafts_change_the_steps_and_not_the_text(model, sampling, truth):
 
 def test_writes_what_transformers_writes(model, reference):
     assert decode(model, NoDrafts(), GREEDY)[0] == greedy(reference, PROMPT, 24)
+
+
+LLAMAS = {
+    "as Seed-Coder-8B": {"num_attention_heads": 16, "num_key_value_heads": 4, "hidden_size": 64},
+    "heads apart from the hidden size": {"num_key_value_heads": 4, "head_dim": 16},
+}
+
+
+@pytest.mark.parametrize("shape", LLAMAS.values(), ids=LLAMAS)
+def test_a_llama_says_what_transformers_says(shape):
+    """It is a Qwen2 without biases."""
+    reference = tiny_model("llama", 1, **shape)
+    model = gpu_qwen2(reference)
+    slot, tree = prompted(model), random_tree(np.random.default_rng(4), 40, model.vocab_size)
+    assert_close(logits_of(model, slot, tree), expected_logits(reference, PROMPT, tree))
+    plain, _ = decode(model, NoDrafts(), GREEDY)
+    assert plain == greedy(reference, PROMPT, 24)
+    adversary = Adversary(plain, len(PROMPT), model.vocab_size, 30, 0.7, seed=1)
+    assert decode(model, adversary, GREEDY)[0][:24] == plain
 
 
 def test_a_seed_says_what_is_drawn(model):

@@ -48,8 +48,11 @@ def test_the_better_embedded_model_has_an_alias() -> None:
 @pytest.mark.parametrize("alias", HUB_ALIASES)
 def test_an_alias_names_a_base_model_of_the_hub(hub_requests: list[str], alias: str) -> None:
     located = locate(alias)
-    assert hub_requests == [f"Qwen/Qwen2.5-Coder-{alias.upper()}"]
-    assert located.name == hub_requests[0]
+    owners = {"seed-coder-8b": "ByteDance-Seed", "mellum-4b": "JetBrains"}
+    assert hub_requests == [HUB_ALIASES[alias]] == [located.name]
+    owner, _, title = located.name.partition("/")
+    assert owner == owners.get(alias, "Qwen")
+    assert alias in title.lower()
 
 
 def test_a_hub_id_is_taken_as_it_is(hub_requests: list[str]) -> None:
@@ -75,7 +78,7 @@ def test_a_folder_is_written_as_a_path(
     located = locate(begin.format(here=folder.parent.name, parent=folder.parent) + folder.name)
     assert isinstance(located, FolderModel)
     assert (located.name, hub_requests) == ("tiny-qwen", [])
-    assert located.is_plain_qwen2
+    assert located.is_plain
     assert on_disk(located, folder, NoProgress()) is located
 
 
@@ -104,17 +107,23 @@ def test_a_gguf_file_here_is_a_persons_own_word(
 
 
 def test_a_folder_of_another_architecture_says_which(tmp_path: Path) -> None:
+    located = locate(str(save_model(tiny_model("mistral"), tmp_path)))
+    assert isinstance(located, FolderModel)
+    assert located.architecture == "MistralForCausalLM"
+    assert not located.is_plain
+
+
+def test_a_llama_is_ours(tmp_path: Path) -> None:
     located = locate(str(save_model(tiny_model("llama"), tmp_path)))
     assert isinstance(located, FolderModel)
-    assert located.architecture == "LlamaForCausalLM"
-    assert not located.is_plain_qwen2
+    assert located.is_plain
 
 
 def test_a_qwen2_with_a_sliding_window_is_not_ours(tmp_path: Path) -> None:
     model = tiny_model("qwen2", use_sliding_window=True, sliding_window=16, max_window_layers=1)
     located = locate(str(save_model(model, tmp_path)))
     assert isinstance(located, FolderModel)
-    assert not located.is_plain_qwen2
+    assert not located.is_plain
 
 
 def test_a_gguf_file_is_opened(tmp_path: Path) -> None:
@@ -163,7 +172,7 @@ def test_a_garbled_configuration_is_an_error_of_ours(tmp_path: Path, content: st
     located = locate(str(tmp_path))
     assert isinstance(located, FolderModel)
     with pytest.raises(ModelCorruptError, match=r"config\.json"):
-        _ = located.is_plain_qwen2
+        _ = located.is_plain
 
 
 def test_fingerprints_follow_the_files(folder: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tokenizers import Regex, pre_tokenizers
 
 from engine.errors import ModelCorruptError, UnsupportedModelError
 from engine.model.loading import gguf_tokenizer
@@ -30,6 +31,57 @@ _ORIGINAL = byte_tokenizer()
 @given(text=st.text(max_size=40))
 def test_encodes_as_the_original_does(tokenizer: Tokenizer, text: str) -> None:
     assert tokenizer.encode(text) == _ORIGINAL.encode(text).ids
+
+
+def _bytes_of_whole_words() -> pre_tokenizers.PreTokenizer:
+    return pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+
+
+# The steps of the tokenizer.json that each rule stands for.
+_STEPS = {
+    "mellum": _bytes_of_whole_words(),
+    "gpt-2": _bytes_of_whole_words(),
+    "starcoder": pre_tokenizers.Sequence(
+        [pre_tokenizers.Digits(individual_digits=True), _bytes_of_whole_words()]
+    ),
+    "seed-coder": pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(
+                Regex(
+                    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1}"
+                    r"| ?[^\s\p{L}\p{N}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+"
+                ),
+                "isolated",
+            ),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    ),
+}
+_CODE = st.lists(
+    st.sampled_from(
+        ["return", " ", "\n", "self", "):\n", "=", "12", "'ll", "é", "٣", "\t", "import"]
+    ),
+    max_size=20,
+).map("".join)
+
+
+@pytest.mark.parametrize("rule", _STEPS)
+@given(text=_CODE)
+def test_words_are_cut_as_the_model_cuts_them(file: GgufFile, rule: str, text: str) -> None:
+    original = byte_tokenizer()
+    original.pre_tokenizer = _STEPS[rule]
+    metadata = file.metadata | {"tokenizer.ggml.pre": rule}
+    tokenizer = Tokenizer.from_json(gguf_tokenizer.tokenizer_json(metadata))
+    assert tokenizer.encode(text) == original.encode(text).ids
+
+
+@pytest.mark.parametrize(("adds", "starts"), [(True, (2,)), (False, ())])
+def test_a_start_of_text_stands_before_one_where_the_file_says_so(
+    file: GgufFile, *, adds: bool, starts: tuple[int, ...]
+) -> None:
+    more = {"tokenizer.ggml.bos_token_id": 2, "tokenizer.ggml.add_bos_token": adds}
+    tokenizer = Tokenizer.from_json(gguf_tokenizer.tokenizer_json(file.metadata | more))
+    assert tokenizer.start_ids == starts
 
 
 def test_control_tokens_are_special_and_padding_is_no_token(

@@ -1,16 +1,37 @@
 """From a name to a model: converted for our own forward, or left for transformers."""
 
+from itertools import product
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
+from transformers.modeling_gguf_pytorch_utils import LlamaTensorProcessor
 
 from engine.errors import ModelCorruptError, UnsupportedModelError
+from engine.model.cpu.float_qwen2 import FloatQwen2
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.folder_model import FolderModel
+from engine.model.loading.gguf_file import GgufFile
+from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.loaded_model import prepare
 from engine.progress import NoProgress
-from tests.support.tiny_gguf import write_tiny_gguf
+from tests.support.greedy import reference_logits
+from tests.support.steps import read
+from tests.support.tiny_gguf import HEADS, KV_HEADS, LAYERS, tiny_tensors, write_tiny_gguf
 from tests.support.tiny_models import save_model, tiny_model
+
+_PROMPT = list(range(20, 60))
+
+
+class _Said(NoProgress):
+    """Remembers the sentences."""
+
+    def __init__(self) -> None:
+        self.sentences: list[str] = []
+
+    def tell(self, sentence: str) -> None:
+        self.sentences.append(sentence)
 
 
 def test_a_qwen2_is_converted(tmp_path: Path) -> None:
@@ -21,17 +42,60 @@ def test_a_qwen2_is_converted(tmp_path: Path) -> None:
 
 
 def test_another_architecture_stays_where_it_is(tmp_path: Path) -> None:
-    folder = save_model(tiny_model("llama"), tmp_path / "llama")
-    model = prepare(str(folder), "float32", tmp_path / "cache", NoProgress())
+    folder = save_model(tiny_model("mistral"), tmp_path / "mistral")
+    said = _Said()
+    model = prepare(str(folder), "float32", tmp_path / "cache", said)
     assert isinstance(model, FolderModel)
-    assert (model.folder, model.name, model.architecture) == (folder, "llama", "LlamaForCausalLM")
+    assert (model.folder, model.name) == (folder, "mistral")
+    assert said.sentences == [
+        "mistral is a MistralForCausalLM: transformers runs it, slower than our own forward pass would"
+    ]
     assert model.tokenizer().decode(model.tokenizer().encode("def f():")) == "def f():"
     assert model.fingerprint
     assert not (tmp_path / "cache").exists()
 
 
+def test_a_llama_with_more_than_we_know_stays_where_it_is_and_says_why(tmp_path: Path) -> None:
+    rope = {"rope_type": "linear", "factor": 2.0, "rope_theta": 10000.0}
+    folder = save_model(tiny_model("llama", rope_parameters=rope), tmp_path / "long-llama")
+    said = _Said()
+    assert isinstance(prepare(str(folder), "float32", tmp_path / "cache", said), FolderModel)
+    assert said.sentences[0].startswith("long-llama has linear rotary embedding: transformers runs")
+
+
+@pytest.mark.parametrize("quantization", ["int8", "float32"])
+def test_a_llama_from_a_folder_is_run_by_us(tmp_path: Path, quantization: str) -> None:
+    reference = tiny_model("llama", 3)
+    folder = save_model(reference, tmp_path / "llama")
+    model = prepare(str(folder), quantization, tmp_path / "cache", NoProgress())
+    assert isinstance(model, ConvertedModel)
+    assert not model.config.qkv_bias
+    assert not any(name.endswith("bias") for name in model.tensors())
+    if quantization == "float32":
+        own = FloatQwen2(model.config, model.tensors(), quantization)
+        logits = read(own, own.new_slot(64), _PROMPT)[0]
+        torch.testing.assert_close(
+            logits, reference_logits(reference, _PROMPT)[-1], rtol=0.0, atol=1e-4
+        )
+
+
+def test_the_queries_and_keys_of_a_llama_in_a_gguf_file_are_put_in_our_order(
+    tmp_path: Path,
+) -> None:
+    """As transformers puts them, and as they were before the file was written."""
+    path = write_tiny_gguf(tmp_path / "tiny.gguf", architecture="llama")
+    source, stored, written = GgufModel(path), GgufFile(path), tiny_tensors()
+    heads = {"num_attention_heads": HEADS, "num_key_value_heads": KV_HEADS}
+    processor = LlamaTensorProcessor(heads)
+    for layer, part in product(range(LAYERS), "qk"):
+        name = f"blk.{layer}.attn_{part}.weight"
+        tensor = source.read(f"model.layers.{layer}.self_attn.{part}_proj.weight").numpy()
+        assert np.array_equal(tensor, processor.process(stored.read(name), name).weights)
+        assert np.abs(tensor - written[name]).max() < 0.05  # what its few bits lose
+
+
 def test_a_foreign_model_without_a_fast_tokenizer_says_how_to_get_one(tmp_path: Path) -> None:
-    folder = save_model(tiny_model("llama"), tmp_path / "llama")
+    folder = save_model(tiny_model("mistral"), tmp_path / "mistral")
     (folder / "tokenizer.json").unlink()
     model = prepare(str(folder), "float32", tmp_path / "cache", NoProgress())
     with pytest.raises(UnsupportedModelError, match=r"holds no tokenizer\.json; transformers writ"):
@@ -50,6 +114,23 @@ def test_weights_that_are_missing_or_cut_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_gguf_file_of_another_architecture_is_refused(tmp_path: Path) -> None:
-    path = write_tiny_gguf(tmp_path / "tiny.gguf", architecture="llama")
-    with pytest.raises(UnsupportedModelError, match=r"architecture llama.*folder or hub id"):
+    path = write_tiny_gguf(tmp_path / "tiny.gguf", architecture="gemma")
+    words = r"architecture gemma.*qwen2 and llama.*folder or hub id"
+    with pytest.raises(UnsupportedModelError, match=words):
+        prepare(str(path), "float32", tmp_path / "cache", NoProgress())
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({"llama.rope.scaling.type": "linear"}, "linear rotary embedding"),
+        ({"llama.rope.dimension_count": 8}, "rotary embedding of a part of a head"),
+        ({"llama.expert_count": 8}, "experts"),
+    ],
+)
+def test_a_gguf_file_with_more_than_we_know_is_refused(
+    tmp_path: Path, entry: dict[str, str | int], words: str
+) -> None:
+    path = write_tiny_gguf(tmp_path / "tiny.gguf", architecture="llama", more=entry)
+    with pytest.raises(UnsupportedModelError, match=rf"has {words}, .*folder or hub id"):
         prepare(str(path), "float32", tmp_path / "cache", NoProgress())

@@ -6,7 +6,7 @@ from engine.model.loading.gguf_model import GgufModel
 from engine.model.transformers.peer import GreedyTransformers
 from tests.support.greedy import greedy
 from tests.support.tiny_gguf import write_tiny_gguf
-from tests.support.tiny_models import assembled_qwen2, save_model, tiny_model
+from tests.support.tiny_models import assembled, save_model, tiny_model
 
 PROMPT = [5, 3, 8, 1, 30]
 
@@ -20,11 +20,12 @@ def test_a_folder_of_any_model_writes_greedily(tmp_path):
     assert generated.others_ms > 0
 
 
+@pytest.mark.parametrize("architecture", ["qwen2", "llama"])
 @pytest.mark.parametrize("tied", [True, False])
-def test_a_gguf_file_holds_the_weights_that_our_own_forward_reads(tmp_path, tied):
-    path = write_tiny_gguf(tmp_path / "tiny.gguf", tied=tied)
+def test_a_gguf_file_holds_the_weights_that_our_own_forward_reads(tmp_path, tied, architecture):
+    path = write_tiny_gguf(tmp_path / "tiny.gguf", tied=tied, architecture=architecture)
     source = GgufModel(path)
-    reference = assembled_qwen2(source.config.to_hugging_face(), source.read)
+    reference = assembled(source.config.to_hugging_face(), source.read)
     generated = GreedyTransformers.load(GgufModel(path), "float32").generate(PROMPT, 6)
     assert list(generated.token_ids) == greedy(reference, PROMPT, 6)
 
