@@ -93,7 +93,7 @@ class Engine:
         causal_lm = model.causal_lm
         self.info = EngineInfo(model.name, causal_lm.device, causal_lm.dtype_name)
         self.max_sequences = causal_lm.max_sequences
-        self._model = model
+        self.model = model
         self._learning = learning
         budget = options.prompt_tokens or affordable_prompt(learning.budget.cost)
         self._prompt_tokens = min(budget, causal_lm.max_context // 2)
@@ -127,7 +127,7 @@ class Engine:
 
     def prompt(self, request: CompletionRequest) -> Prompt:
         """Lay out the request's prompt as `complete` does."""
-        model = self._model
+        model = self.model
         return build_prompt(
             model.tokenizer,
             model.fim,
@@ -156,7 +156,7 @@ class Engine:
 
     def run(self, admit: Admit) -> None:
         """Run the step loop until nothing is admitted any more."""
-        run(self._model.causal_lm, admit, self._learning.budget.share_among)
+        run(self.model.causal_lm, admit, self._learning.budget.share_among)
 
     def sequence(
         self,
@@ -173,13 +173,13 @@ class Engine:
         """
         prompt = self.prompt(request)
         completion = Completion(
-            model=self._model,
+            model=self.model,
             stopper=Stopper(request.stop, request.prefix, request.suffix),
             stream=TextStream(owed=len(prompt.dropped)),
             on_chunk=on_chunk,
         )
         max_tokens = min(
-            request.stop.max_tokens, self._model.causal_lm.max_context - len(prompt.ids)
+            request.stop.max_tokens, self.model.causal_lm.max_context - len(prompt.ids)
         )
         closed: list[ClosedBuffers] = []
         decoding = partial(self._decoding, request, prompt, max_tokens, completion, closed)
@@ -219,7 +219,7 @@ class Engine:
         What it reads of buffers that were `closed` since the request is forgotten at its end.
         """
         room = max(max_tokens, _DECODED_TOKENS) + MAX_ROWS
-        room = min(room, self._model.causal_lm.max_context - len(prompt.ids) + MAX_ROWS)
+        room = min(room, self.model.causal_lm.max_context - len(prompt.ids) + MAX_ROWS)
         lease = self._prompts.lease(key, prompt.ids[:-1], room, prompt.neighbours)
         for one in closed:
             self._prompts.forget(one.cache_scope, one.cache_keys, one.paths)
@@ -243,7 +243,7 @@ class Engine:
                     slot=lease.slot,
                     drafter=drafter,
                     sampling=request.sampling,
-                    constraint=healed_start(prompt.dropped, self._model.trie),
+                    constraint=healed_start(prompt.dropped, self.model.trie),
                     current=prompt.ids[-1],
                     context=self._drafters.context(prompt),
                     max_tokens=max_tokens,

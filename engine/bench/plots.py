@@ -1,4 +1,4 @@
-"""Draws a replay, what every item gained, and a step's time by its rows."""
+"""Draws what a replay's items gained, a step's time by its rows, and how reliable a model is."""
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.bench.calibration import CalibrationFigures
 from engine.bench.replay import ReplayReport
 from engine.bench.step import MachineLimits, StepParts
 from engine.errors import ConfigurationError
@@ -71,6 +72,23 @@ def draw_steps(times: Sequence[StepParts], limits: MachineLimits, figure: Any) -
     )
     axes.set_xlabel("rows")
     axes.set_ylabel("ms")
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def draw_calibration(figures: CalibrationFigures, figure: Any) -> None:  # noqa: ANN401 - matplotlib's
+    """The reliability diagram: how often the model is right where it is so sure, before and after."""
+    axes = figure.subplots()
+    axes.plot([0, 1], [0, 1], "--", color="#888888", label="as often as it says")
+    drawn = {
+        f"error {figures.error:.3f}": figures.bins,
+        f"fitted: {figures.fitted_error:.3f}": figures.fitted_bins,
+    }
+    for colour, (label, bins) in zip(_COLOURS, drawn.items(), strict=False):
+        points = [(one.confidence, one.right) for one in bins]
+        axes.plot(*zip(*points, strict=True), "o-", color=colour, label=label, ms=4)
+    axes.set_xlabel("probability of the likeliest token")
+    axes.set_ylabel("share that is right")
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
 

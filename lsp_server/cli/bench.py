@@ -14,6 +14,12 @@ from typing import Any
 
 from rich.console import Console, RenderableType
 
+from engine.bench.calibration import (
+    calibration_figures,
+    calibration_json,
+    calibration_table,
+    read_choices,
+)
 from engine.bench.crossfile import ARMS, crossfile_json, crossfile_table, run_crossfile
 from engine.bench.fim import fim_json, fim_tables, run_fim
 from engine.bench.forced import load_forced
@@ -28,7 +34,7 @@ from engine.bench.measured import Bench
 from engine.bench.oracle import Oracle, load_tokenizer
 from engine.bench.oracle_score import oracle_json, oracle_table
 from engine.bench.peers import opened_peers
-from engine.bench.plots import Picture, draw_replay, draw_steps
+from engine.bench.plots import Picture, draw_calibration, draw_replay, draw_steps
 from engine.bench.pool import measure_pool
 from engine.bench.quantization import measure_quantizations, quantization_json, quantization_table
 from engine.bench.replay import ReplayReport, replay_json, replay_tables, run_replay
@@ -129,6 +135,19 @@ def bench_forms(arguments: argparse.Namespace, settings: Settings) -> None:
         partial(tracked, noun="items"),
     )
     _print(arguments, quantization_json(figures), quantization_table(figures))
+
+
+def bench_calibration(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Measure whether the model is right as often as it says, before and after a fit."""
+    picture = Picture(arguments.plot) if arguments.plot else None
+    items = load_replay_items(arguments.file, arguments.count)
+    with _engine(arguments, settings) as engine:
+        read = tracked(items, "items")
+        tokens = read_choices(engine.model, read, engine.prompt, decoding(arguments))
+    figures = calibration_figures(tokens)
+    _print(arguments, calibration_json(figures), calibration_table(figures))
+    if picture:
+        picture.save(partial(draw_calibration, figures))
 
 
 def _bench_oracle(

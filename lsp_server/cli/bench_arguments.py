@@ -175,6 +175,17 @@ def _add_forms(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
+def _add_calibration(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE.jsonl", type=Path, help="a replay set")
+    parser.add_argument("--count", type=positive, help="only the first COUNT items")
+    add_model(parser)
+    add_decoding(parser, max_tokens=128)
+    add_json(parser)
+    parser.add_argument(
+        "--plot", metavar="FILE.png", type=Path, help="draw the reliability diagram"
+    )
+
+
 def _add_step(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     add_json(parser)
@@ -239,6 +250,13 @@ _BENCHMARKS = (
         "insertions.jsonl --count 16",
         _add_forms,
         "bench:bench_forms",
+    ),
+    Command(
+        "calibration",
+        "measure whether the model is right as often as it says",
+        "insertions.jsonl --count 50",
+        _add_calibration,
+        "bench:bench_calibration",
     ),
     Command(
         "step",
