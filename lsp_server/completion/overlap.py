@@ -11,6 +11,8 @@ from lsp_server.reasons import Reason
 
 _MOST_LINES = 12  # below that are compared
 _MOST_CLOSERS = 12  # behind the cursor that are weighed
+_LONG_QUOTES = ('"""', "'''")
+_ENDS = ";,"  # of a statement or an argument, which may stand behind closers
 _WORD = re.compile(r"\w")
 _CLOSING_LINE = re.compile(r"\n\s*[)\]}]")
 
@@ -35,7 +37,9 @@ def replaced_in_line(text: str, context: CursorContext) -> int:
         partial = _partly_written(text, rest)
         if partial:
             return partial
-    return _closers_written(text, context)
+    count = _closers_written(text, context)
+    is_doubled = 0 < count < len(rest) and rest[count] in _ENDS and text.endswith(rest[count])
+    return count + is_doubled
 
 
 def num_closers(rest: str) -> int:
@@ -93,13 +97,25 @@ def _partly_written(text: str, rest: str) -> int:
 def _closers_written(text: str, context: CursorContext) -> int:
     """How many closing characters right behind the cursor the text has made superfluous."""
     head, rest = context.before[-LONGEST_SIDE:], context.rest[:LONGEST_SIDE]
+    for quote in _LONG_QUOTES:
+        if rest.startswith(quote) and text.count(quote) % 2:
+            return len(quote)
     before = balance(head + rest, context.comment_signs)
+    least = int(rest.startswith("}") and _ends_code_in_string(text, head, context.comment_signs))
     faults = []
-    for count in range(num_closers(rest) + 1):
+    for count in range(least, num_closers(rest) + 1):
         after = balance(head + text + rest[count:], context.comment_signs)
         breaks_string = after.quote is not None and before.quote is None
         faults.append(max(after.surplus - before.surplus, 0) + breaks_string)
-    return faults.index(min(faults))
+    return least + faults.index(min(faults))
+
+
+def _ends_code_in_string(text: str, head: str, signs: tuple[str, ...]) -> bool:
+    """The text closes a brace of the string that `head` ends in, as in `${name}` or f"{name}"."""
+    if head.rfind("{") <= head.rfind("}") or balance(head, signs).quote is None:
+        return False
+    unopened = balance(text, signs).unopened
+    return bool(unopened) and text[unopened[0]] == "}"
 
 
 def _repeat_start(text: str, context: CursorContext) -> int | None:

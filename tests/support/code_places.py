@@ -1,4 +1,4 @@
-"""Cursors in the files of `tests/data/places`, and bad answers there."""
+"""Cursors in the files of `tests/data/places` and elsewhere, and what becomes of answers there."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,8 +10,12 @@ from random import Random
 from tree_sitter import Node
 
 from lsp_server.cli.code_places import LANGUAGES, CodePlace, tokens
+from lsp_server.completion.cursor_context import CursorContext
+from lsp_server.completion.postprocess import Processed, process
+from lsp_server.completion.syntax_judge import SyntaxJudge
 from lsp_server.prompt.brackets import balance
 from lsp_server.prompt.grammars import parser_for
+from lsp_server.prompt.syntax import DocumentSyntax
 
 ROOT = Path(__file__).parents[2]
 _MOST_CHARS = 160  # of what is cut out
@@ -46,6 +50,22 @@ class AnsweredPlace(CodePlace):
 
     def _following(self, count: int) -> list[str]:
         return self.suffix.split("\n")[1 : 1 + count]
+
+
+def at(text: str, language_id: str = "typescript") -> CodePlace:
+    """A cursor at the bar."""
+    prefix, _, suffix = text.partition("|")
+    return CodePlace("", language_id, prefix, "", suffix)
+
+
+def shown(place: CodePlace, answer: str) -> Processed:
+    """What becomes of an answer, with all the time that it takes to judge it."""
+    lines, position = place.lines, place.position
+    line = DocumentSyntax(place.language_id).parsed_line(lines, position.line)
+    around = CursorContext.of(lines, position, language_id=place.language_id)
+    if line is None:  # a language without a grammar
+        return process(answer, around)
+    return process(answer, around, SyntaxJudge(line, around, around.before, clock=lambda: 0.0))
 
 
 @cache

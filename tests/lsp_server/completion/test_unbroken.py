@@ -4,30 +4,15 @@ from itertools import islice
 
 import pytest
 
-from lsp_server.cli.code_places import LANGUAGES, CodePlace, is_broken
+from lsp_server.cli.code_places import LANGUAGES, is_broken
 from lsp_server.completion.cursor_context import CursorContext
-from lsp_server.completion.postprocess import Processed, process
+from lsp_server.completion.postprocess import process
 from lsp_server.completion.syntax_judge import SyntaxJudge
 from lsp_server.prompt.syntax import DocumentSyntax
 from lsp_server.reasons import Reason
-from tests.support.code_places import code_places
+from tests.support.code_places import at, code_places, shown
 
 PLACES = code_places(15)
-
-
-def shown(place: CodePlace, answer: str) -> Processed:
-    """What becomes of an answer, with all the time that it takes to judge it."""
-    lines, position = place.lines, place.position
-    line = DocumentSyntax(place.language_id).parsed_line(lines, position.line)
-    around = CursorContext.of(lines, position, language_id=place.language_id)
-    assert line is not None
-    return process(answer, around, SyntaxJudge(line, around, around.before, clock=lambda: 0.0))
-
-
-def at(text: str, language_id: str = "typescript") -> CodePlace:
-    """A cursor at the bar."""
-    prefix, _, suffix = text.partition("|")
-    return CodePlace("", language_id, prefix, "", suffix)
 
 
 def test_there_are_many_places_in_all_languages():
