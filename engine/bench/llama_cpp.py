@@ -4,8 +4,9 @@ import json
 import re
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from http.client import HTTPException
 from importlib import import_module
@@ -57,18 +58,28 @@ def wheel(model: Path, context: int) -> Peer:
     return Peer(decode, f"{build}, {_instructions(xllamacpp.get_system_info())}")
 
 
+@dataclass(frozen=True, slots=True)
+class LlamaServer:
+    """A llama-server that runs. `build` says which one it is, and for which processor."""
+
+    url: str
+    process_id: int
+    build: str
+
+
 @contextmanager
-def server(program: Path, model: Path, context: int) -> Iterator[Peer]:
-    """Run the llama-server `program` with one slot until the block ends.
+def started(program: Path, model: Path, options: Mapping[str, str]) -> Iterator[LlamaServer]:
+    """Run the llama-server `program` with one slot on this machine until the block ends.
 
     Raises ConfigurationError where it does not start.
     """
-    threads = str(torch.get_num_threads())
+    threads = str(torch.get_num_threads())  # as the engine has them
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    options = {"-m": str(model), "-c": str(context), "-np": "1", "-t": threads, "-tb": threads}
-    options |= {"--host": "127.0.0.1", "--port": str(port), "--cache-ram": "0"}
-    command = [str(program), *(word for option in options.items() for word in option)]
+    fixed = {"-m": str(model), "-np": "1", "-t": threads, "-tb": threads}
+    fixed |= {"--host": "127.0.0.1", "--port": str(port)}
+    words = [word for option in {**fixed, **options}.items() for word in option]
+    command, url = [str(program), *words], f"http://127.0.0.1:{port}"
     with TemporaryDirectory(prefix="foregram-") as folder, (Path(folder) / "log").open("wb") as log:
         try:
             process = Popen(command, stdin=DEVNULL, stdout=log, stderr=log)
@@ -76,11 +87,18 @@ def server(program: Path, model: Path, context: int) -> Iterator[Peer]:
             raise ConfigurationError(f"{program} cannot be started: {error}") from error
         with process:
             try:
-                build = _wait_until_ready(f"http://127.0.0.1:{port}", process, Path(log.name))
+                build = _wait_until_ready(url, process, Path(log.name))
                 told = _instructions(_system_info(command))
-                yield Peer(partial(_decoded, f"http://127.0.0.1:{port}"), f"{build}, {told}")
+                yield LlamaServer(url, process.pid, f"{build}, {told}")
             finally:
                 process.kill()
+
+
+@contextmanager
+def server(program: Path, model: Path, context: int) -> Iterator[Peer]:
+    """Run the llama-server `program` until the block ends. Raises as `started` does."""
+    with started(program, model, {"-c": str(context), "--cache-ram": "0"}) as running:
+        yield Peer(partial(_decoded, running.url), running.build)
 
 
 def _wait_until_ready(url: str, process: "Popen[bytes]", log: Path) -> str:

@@ -48,6 +48,13 @@ def opened_peers(
         yield peers
 
 
+@contextmanager
+def gguf_file(model: str, progress: Progress) -> Iterator[Path]:
+    """A model's .gguf file, until the block ends. Raises ConfigurationError where it has none."""
+    with TemporaryDirectory(prefix="foregram-") as folder:
+        yield _gguf_path(on_disk(locate(model), Path(folder), progress))
+
+
 def _generate(model: GreedyTransformers, prompt_ids: Sequence[int], num_tokens: int) -> PeerRun:
     """transformers' `generate`, without drafts; the first token's time is prefill."""
     generated = model.generate(prompt_ids, num_tokens)

@@ -40,7 +40,9 @@ class Sitting(Assistant, Protocol):
 class Side(Protocol):
     """One of those that are compared. It rests while another one works."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """For people."""
 
     def sitting(self, trace: Trace) -> AbstractAsyncContextManager[Sitting]:
         """Open the trace's files; ready when the block begins."""

@@ -33,7 +33,23 @@ def _add_typing(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="another foregram, as of an older checkout, beside which the same is typed in turn",
     )
+    parser.add_argument(
+        "--compare",
+        choices=PEERS[:1],
+        action="append",
+        default=[],
+        help="also type beside llama.cpp's server on the same weights, asked as llama.vim asks",
+    )
+    parser.add_argument(
+        "--llama-server",
+        metavar="PATH",
+        type=Path,
+        help="the llama.cpp to compare with; the llama-server that a shell finds by default",
+    )
     add_json(parser)
+    parser.add_argument(
+        "--plot", metavar="FILE.png", type=Path, help="draw what every trace saved, and the waits"
+    )
 
 
 def _add_syntax(parser: argparse.ArgumentParser) -> None:

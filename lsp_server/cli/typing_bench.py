@@ -4,20 +4,27 @@ import argparse
 import asyncio
 import json
 import os
+import shutil
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
 
 from rich.console import Console
 
+from engine.bench.peers import gguf_file
+from engine.bench.plots import Picture
 from engine.errors import ConfigurationError
-from engine.model_names import kind_of, path_of
+from engine.model_names import DEFAULT_MODEL, kind_of, path_of
 from lsp_server.bench.foregram_side import foregram_side
+from lsp_server.bench.llama_vim.side import LlamaVimSide, llama_vim_side
 from lsp_server.bench.sides import AssistedTrace, Side, take_turns
-from lsp_server.bench.traces import load_traces
+from lsp_server.bench.traces import Trace, load_traces
+from lsp_server.bench.typing_plot import draw_typing
 from lsp_server.bench.typing_report import typing_json, typing_table
 from lsp_server.bench.typist import Typist
-from lsp_server.cli.terminal import tracked
+from lsp_server.cli.terminal import ProgressBars, tracked
 from lsp_server.settings import Settings
 
 
@@ -25,26 +32,46 @@ def bench_typing(arguments: argparse.Namespace, settings: Settings) -> None:
     """Have every trace of a set typed beside each side in turn, and print the figures."""
     if settings.host_url is not None:
         raise ConfigurationError("bench typing needs a host of its own: unset FOREGRAM_HOST_URL")
-    runs = asyncio.run(_typed(arguments, settings))
+    traces = load_traces(arguments.file, arguments.count)
+    picture = Picture(arguments.plot) if arguments.plot else None
+    with ExitStack() as stack:
+        peers = [stack.enter_context(_llama_cpp(arguments, settings))] if arguments.compare else []
+        runs = asyncio.run(_typed(arguments, settings, traces, peers))
     if arguments.json:
         sys.stdout.write(json.dumps(typing_json(runs, arguments.seed)) + "\n")
     else:
         Console().print(typing_table(runs))
+    if picture:
+        picture.save(partial(draw_typing, runs))
 
 
 async def _typed(
-    arguments: argparse.Namespace, settings: Settings
+    arguments: argparse.Namespace,
+    settings: Settings,
+    traces: Sequence[Trace],
+    peers: Sequence[Side],
 ) -> Mapping[str, Sequence[AssistedTrace]]:
-    traces = load_traces(arguments.file, arguments.count)
     environ = _environ(arguments)
+    programs = {"foregram": [sys.executable, "-m", "lsp_server"]}
+    if arguments.against is not None:
+        programs["against"] = [str(arguments.against.absolute())]
     async with AsyncExitStack() as stack:
-        own = foregram_side("foregram", [sys.executable, "-m", "lsp_server"], settings, environ)
-        sides: list[Side] = [await stack.enter_async_context(own)]
-        if arguments.against is not None:
-            program = [str(arguments.against.absolute())]
-            other = foregram_side("against", program, settings, environ)
-            sides.append(await stack.enter_async_context(other))
-        return await take_turns(sides, tracked(traces, "traces"), Typist(arguments.seed))
+        sides: list[Side] = [
+            await stack.enter_async_context(foregram_side(name, program, settings, environ))
+            for name, program in programs.items()
+        ]
+        typist = Typist(arguments.seed)
+        return await take_turns([*sides, *peers], tracked(traces, "traces"), typist)
+
+
+@contextmanager
+def _llama_cpp(arguments: argparse.Namespace, settings: Settings) -> Iterator[LlamaVimSide]:
+    program = arguments.llama_server or shutil.which("llama-server")
+    if program is None:
+        raise ConfigurationError("there is no llama-server: name one with --llama-server")
+    model = arguments.model or settings.model or DEFAULT_MODEL
+    with gguf_file(model, ProgressBars()) as file, llama_vim_side(Path(program), file) as side:
+        yield side
 
 
 def _environ(arguments: argparse.Namespace) -> Mapping[str, str]:

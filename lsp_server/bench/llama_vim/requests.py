@@ -1,0 +1,51 @@
+"""The requests' bodies."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from lsp_server.bench.llama_vim.context import FimContext
+from lsp_server.bench.llama_vim.ring import Chunk
+
+_FIRST_MS, _AHEAD_MS = 250, 1000
+_TIMINGS = ("prompt_n", "prompt_ms", "predicted_n", "predicted_ms")
+
+
+def fim_request(context: FimContext, chunks: Sequence[Chunk], *, is_ahead: bool) -> dict[str, Any]:
+    """Complete at a cursor; a shorter time for what is not yet on the screen."""
+    return {
+        "id_slot": 0,
+        "input_prefix": context.prefix,
+        "input_suffix": context.suffix,
+        "input_extra": [chunk.extra for chunk in chunks],
+        "prompt": context.middle,
+        "n_predict": 128,
+        "stop": [],
+        "n_indent": context.indent,
+        "top_k": 40,
+        "top_p": 0.90,
+        "samplers": ["top_k", "top_p", "infill"],
+        "stream": False,
+        "cache_prompt": True,
+        "t_max_prompt_ms": 500,
+        "t_max_predict_ms": _AHEAD_MS if is_ahead else _FIRST_MS,
+        "response_fields": ["content", *(f"timings/{name}" for name in _TIMINGS)],
+    }
+
+
+def reading_request(chunks: Sequence[Chunk]) -> dict[str, Any]:
+    """Read the chunks ahead of the next request."""
+    return {
+        "id_slot": 0,
+        "input_prefix": "",
+        "input_suffix": "",
+        "input_extra": [chunk.extra for chunk in chunks],
+        "prompt": "",
+        "n_predict": 0,
+        "temperature": 0.0,
+        "samplers": [],
+        "stream": False,
+        "cache_prompt": True,
+        "t_max_prompt_ms": 1,
+        "t_max_predict_ms": 1,
+        "response_fields": [""],
+    }
