@@ -77,11 +77,23 @@ class ForegramSide:
 async def foregram_side(
     name: str, program: Sequence[str], settings: Settings, environ: Mapping[str, str]
 ) -> AsyncIterator[ForegramSide]:
-    """A side with a host of its own, which is started by the first sitting and ended at the end."""
-    with TemporaryDirectory(prefix="fg-") as folder:
-        runtime = Path(folder) / "run"
-        own = msgspec.structs.replace(settings, runtime_folder=runtime)
-        side = ForegramSide(name, program, own, {**environ, "FOREGRAM_RUNTIME": str(runtime)})
+    """A side with a host of its own, which is started by the first sitting and ended at the end.
+
+    What it learns of the traces is forgotten: another run is to find it as this one did.
+    """
+    with TemporaryDirectory(prefix="fg-") as name_of_folder:
+        folder = Path(name_of_folder)
+        (settings.cache_folder / "models").mkdir(parents=True, exist_ok=True)
+        (folder / "cache").mkdir()
+        (folder / "cache" / "models").symlink_to(settings.cache_folder / "models")
+        own = msgspec.structs.replace(
+            settings, runtime_folder=folder / "run", cache_folder=folder / "cache"
+        )
+        folders = {
+            "FOREGRAM_RUNTIME": str(own.runtime_folder),
+            "FOREGRAM_CACHE": str(own.cache_folder),
+        }
+        side = ForegramSide(name, program, own, {**environ, **folders})
         try:
             yield side
         finally:

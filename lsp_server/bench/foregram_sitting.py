@@ -67,10 +67,14 @@ class ForegramSitting:
         self._taken += action.text
         self._begin(self._ask())
 
+    async def answered(self) -> None:
+        """All requests so far have their answers, or were cancelled for newer ones."""
+        await asyncio.gather(*self._tasks)
+
     async def effort(self) -> Effort:
         """What this sitting has cost."""
         self.editor.cancel()
-        await asyncio.gather(*self._tasks)
+        await self.answered()
         await self._count_reasons()
         editor_cpu_s = self._editor_cpu_s
         await self._until_idle()

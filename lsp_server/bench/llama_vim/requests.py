@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from lsp_server.bench.llama_vim.context import FimContext
-from lsp_server.bench.llama_vim.ring import Chunk
+from lsp_server.bench.llama_vim.ring import RingChunk
 
 _FIRST_MS, _AHEAD_MS = 250, 1000
 _TIMINGS = ("prompt_n", "prompt_ms", "predicted_n", "predicted_ms")
 
 
-def fim_request(context: FimContext, chunks: Sequence[Chunk], *, is_ahead: bool) -> dict[str, Any]:
+def fim_request(
+    context: FimContext, chunks: Sequence[RingChunk], *, is_ahead: bool
+) -> dict[str, Any]:
     """Complete at a cursor; a shorter time for what is not yet on the screen."""
     return {
         "id_slot": 0,
@@ -32,7 +34,7 @@ def fim_request(context: FimContext, chunks: Sequence[Chunk], *, is_ahead: bool)
     }
 
 
-def reading_request(chunks: Sequence[Chunk]) -> dict[str, Any]:
+def reading_request(chunks: Sequence[RingChunk]) -> dict[str, Any]:
     """Read the chunks ahead of the next request."""
     return {
         "id_slot": 0,

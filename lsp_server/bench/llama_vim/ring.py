@@ -16,7 +16,7 @@ _WORD = re.compile(r"\W+")
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class RingChunk:
     """Lines of a file."""
 
     path: str
@@ -33,8 +33,8 @@ class Ring:
     """The newest chunks, the oldest first. `queued` ones are read when the person pauses."""
 
     draw: random.Random
-    chunks: list[Chunk] = field(default_factory=list)
-    queued: list[Chunk] = field(default_factory=list)
+    chunks: list[RingChunk] = field(default_factory=list)
+    queued: list[RingChunk] = field(default_factory=list)
     _picked_row: int | None = None
 
     def enter(self, path: str, lines: Sequence[str], row: int) -> None:
@@ -77,7 +77,7 @@ class Ring:
             return
         self.queued = [one for one in self.queued if one not in same][-(_MOST - 1) :]
         self.chunks = [one for one in self.chunks if one not in same]
-        self.queued.append(Chunk(path, lines))
+        self.queued.append(RingChunk(path, lines))
 
     def _drawn(self, text: Sequence[str]) -> tuple[str, ...]:
         half = _CHUNK_LINES // 2

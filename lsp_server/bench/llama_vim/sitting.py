@@ -51,18 +51,19 @@ class LlamaVimSitting:
     _cpu_s: float = 0.0
 
     async def begin(self) -> None:
-        """Open the files, ask once, and let all chunks be read, as before a pause."""
+        """Open the files, let all chunks be read as in a pause, and complete what stands before."""
         for buffer in reversed(self.trace.open_buffers):
             self.ring.enter(buffer.path, buffer.text.split("\n"), 0)
         self._before = self.trace.before
         self._screen = Screen(lambda: 0.0, "")
         lines, place = self._lines, self._place
         self.ring.enter(self.trace.path, lines, place.row)
-        self._ask()
-        await self._settled()
+        self.ring.look_around(self.trace.path, lines, place.row)
         while self.ring.update():
             pass
         await self._post(reading_request(self.ring.chunks))
+        self._ask()
+        await self._settled()
         self._requests = self._tokens = 0
         self._prefill_s = self._decode_s = 0.0
         self._cpu_s = cpu_s(self.process_id)

@@ -1,0 +1,136 @@
+"""What llama.vim's rules request of a server while somebody types, and what they show."""
+
+import asyncio
+import json
+import os
+import random
+
+import httpx2
+import pytest
+import pytest_asyncio
+
+from lsp_server.bench.llama_vim.ring import Ring
+from lsp_server.bench.llama_vim.sitting import LlamaVimSitting
+from lsp_server.bench.person import Action
+from lsp_server.bench.screen import Screen
+from lsp_server.bench.traces import Trace
+
+pytestmark = pytest.mark.asyncio
+
+TRACE = Trace("a", "a.py", "def f():", "\n    ", "return x", "\nx = f()\n", ())
+
+
+class Server:
+    """Answers with `text`, once it may, and notes what it is asked."""
+
+    def __init__(self):
+        self.text = ""
+        self.asked = []
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+
+    async def __call__(self, request):
+        if request.url.path == "/slots":
+            return httpx2.Response(200, json=[{"is_processing": False}])
+        body = json.loads(request.content)
+        self.asked.append(body)
+        await self.may_answer.wait()
+        if not body["n_predict"]:
+            return httpx2.Response(200, json={})
+        timings = {"timings/predicted_n": 4, "timings/prompt_ms": 1000, "timings/predicted_ms": 500}
+        return httpx2.Response(200, json={"content": self.text, **timings})
+
+    async def wait_for(self, count):
+        """Until it was asked so often."""
+        while len(self.asked) < count:
+            await asyncio.sleep(0)
+
+
+@pytest.fixture
+def server():
+    return Server()
+
+
+@pytest_asyncio.fixture
+async def sitting(server):
+    draw = random.Random(1)  # noqa: S311 - which lines are a chunk
+    transport = httpx2.MockTransport(server)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://llama") as http:
+        one = LlamaVimSitting(http, os.getpid(), TRACE, Ring(draw))
+        await one.begin()
+        server.asked.clear()
+        yield one
+        await one.effort()
+
+
+def watched(sitting):
+    screen = Screen(lambda: 0.0, TRACE.target)
+    sitting.watch(screen)
+    return screen
+
+
+async def shown(screen):
+    while not screen.ghost.text:
+        await asyncio.sleep(0)
+    return screen.ghost.text
+
+
+async def test_a_key_asks_for_a_short_text_where_nothing_is_shown(sitting, server):
+    watched(sitting)
+    await server.wait_for(1)
+    (body,) = server.asked
+    assert (body["input_prefix"], body["prompt"]) == ("def f():\n", "")
+    assert (body["input_suffix"], body["t_max_predict_ms"]) == ("\nx = f()\n\n", 250)
+
+
+async def test_what_is_shown_is_asked_on_behind(sitting, server):
+    server.text = "    return x"
+    assert await shown(watched(sitting)) == "return x"
+    await server.wait_for(2)
+    assert (server.asked[1]["prompt"], server.asked[1]["t_max_predict_ms"]) == (
+        "    return x",
+        1000,
+    )
+
+
+async def test_a_request_that_runs_is_not_cancelled_and_the_next_one_waits(sitting, server):
+    server.may_answer.clear()
+    screen = watched(sitting)
+    await server.wait_for(1)
+    for key in "re":
+        screen.write(key)
+        sitting.press(Action("key", key))
+    assert len(server.asked) == 1
+    server.may_answer.set()
+    await server.wait_for(2)
+    assert server.asked[1]["prompt"] == "    re"
+
+
+async def test_an_answer_for_a_place_before_serves_what_was_typed_of_it_since(sitting, server):
+    server.may_answer.clear()
+    server.text = "    return x"
+    screen = watched(sitting)
+    await server.wait_for(1)
+    screen.write("re")
+    sitting.press(Action("key", "re"))
+    server.may_answer.set()
+    assert await shown(screen) == "turn x"
+
+
+async def test_what_is_known_is_shown_with_the_key_and_asks_nothing(sitting, server):
+    server.text = "    return x"
+    screen = watched(sitting)
+    await shown(screen)
+    await server.wait_for(2)
+    screen.write("r")
+    sitting.press(Action("key", "r"))
+    assert screen.ghost.text == "eturn x"
+    assert screen.suggestions[-1].text == "return x"
+
+
+async def test_what_it_cost_is_summed(sitting, server):
+    server.text = "    y"
+    await shown(watched(sitting))
+    effort = await sitting.effort()
+    assert (effort.requests, effort.tokens) == (1, 4)
+    assert (effort.prefill_s, effort.decode_s) == (1.0, 0.5)
