@@ -95,6 +95,8 @@ class Completion:
             neighbour_tokens=prompt.neighbour_tokens,
             neighbours=prompt.neighbours,
             num_open=num_open,
+            repository_tokens=prompt.repository_tokens,
+            repository=prompt.repository,
         )
         return CompletionResult(
             self._text,

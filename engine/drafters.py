@@ -1,6 +1,6 @@
 """From a request to its completion's drafter: what it may draft from, and for how long."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from engine.drafting.draft_state import DraftState
@@ -16,7 +16,7 @@ from engine.learning import Learning
 from engine.model.prompt import Prompt
 from engine.model.token_tree import MAX_ROWS
 from engine.model.tokenizer import Tokenizer
-from engine.request import CompletionRequest
+from engine.request import Buffer, CompletionRequest, Snippet
 
 POOL_TOKENS = 8_000_000  # room for all texts let in, at well over one token a character
 _REMEMBERED_CONTEXT = 16  # tokens before a completion that are remembered with it
@@ -33,7 +33,8 @@ class Drafters:
         """An empty pool; what is learned from it is shared by all."""
         acceptance, encode = self._learning.tables["pool"], self._tokenizer.encode
         pool = NgramPool(POOL_TOKENS, self._vocab_size, acceptance=acceptance)
-        return DraftState(pool, OpenBuffers(pool, encode), EditedFile(pool, encode))
+        repository = OpenBuffers(pool, encode, Source.REPOSITORY)
+        return DraftState(pool, OpenBuffers(pool, encode), repository, EditedFile(pool, encode))
 
     @contextmanager
     def drafter(
@@ -44,7 +45,8 @@ class Drafters:
             yield NoDrafts()
             return
         pool, encode = state.pool, self._tokenizer.encode
-        if state.buffers.sync(request.workspace, request.open_buffers):
+        has_new = state.repository.sync(request.workspace, _files(request.repository))
+        if state.buffers.sync(request.workspace, request.open_buffers) or has_new:
             state.edited.close()  # it comes again, behind them: the newest document is met first
         partial = prompt.partial.decode("utf-8", "replace")
         with state.edited.completed(request, partial):
@@ -79,3 +81,11 @@ class Drafters:
         if not prompt.dropped:
             context += self._tokenizer.encode(prompt.partial.decode("utf-8", "replace"))
         return context or list(prompt.ids[-1:])
+
+
+def _files(snippets: Iterable[Snippet]) -> list[Buffer]:
+    """Snippets of one file are one document of the pool."""
+    texts: dict[str, list[str]] = {}
+    for snippet in snippets:
+        texts.setdefault(snippet.path, []).append(snippet.text)
+    return [Buffer(path, "\n".join(parts)) for path, parts in texts.items()]

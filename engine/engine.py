@@ -220,7 +220,8 @@ class Engine:
         """
         room = max(max_tokens, _DECODED_TOKENS) + MAX_ROWS
         room = min(room, self.model.causal_lm.max_context - len(prompt.ids) + MAX_ROWS)
-        lease = self._prompts.lease(key, prompt.ids[:-1], room, prompt.neighbours)
+        others = (*prompt.neighbours, *prompt.repository)
+        lease = self._prompts.lease(key, prompt.ids[:-1], room, others)
         for one in closed:
             self._prompts.forget(one.cache_scope, one.cache_keys, one.paths)
         return lease

@@ -46,10 +46,11 @@ class ClosedBuffers:
 
 @dataclass(frozen=True, slots=True)
 class Snippet:
-    """Whole lines of a buffer that the model may read before the file at the cursor."""
+    """Whole lines of another file that the model may read before the file at the cursor."""
 
     path: str
     text: str
+    is_open: bool = True  # else they come from the repository's index
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,7 @@ class CompletionRequest:
     suffix: str
     path: str = ""
     open_buffers: tuple[Buffer, ...] = ()  # most related first
+    repository: tuple[Snippet, ...] = ()  # of files that are not open, the best first
     workspace: str = ""  # whose open buffers these are; buffers of other workspaces stay
     cache_key: str = ""  # requests with one key, usually of one document, share one cached prompt
     layout: Layout = "line"
@@ -83,6 +85,8 @@ class CompletionStats:
     neighbour_tokens: int = 0  # of the prompt, that show other open files
     neighbours: tuple[str, ...] = ()  # the paths of these files
     num_open: int = 0  # other files that were open
+    repository_tokens: int = 0  # of the prompt, that show files which are not open
+    repository: tuple[str, ...] = ()  # the paths of these files
 
     @property
     def tokens_per_step(self) -> float:

@@ -1,12 +1,15 @@
-"""Picks lines of the open buffers about the names around the cursor; the model reads them first.
+"""Picks lines of other files about the names around the cursor; the model reads them first.
+
+Of files that are not open come snippets that the client has chosen: they have a part of the room.
 
 A line is worth what it says about those names; a rare name counts more than a frequent one. It is
 also worth half of what the line is worth that opens its block: a class that is named near the
 cursor brings its fields and the heads of its methods along.
 """
 
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import sqrt
 
@@ -20,6 +23,9 @@ _IMPORTED = 2.0  # times the worth of what the file at the cursor imports
 _PASSAGE_PART = 0.7  # of the room, that a passage like the text at the cursor may take
 _WHOLE_PART = 0.5  # of the room left, that a file may take as a whole
 _CHARS_PER_TOKEN = 6  # above the average of code: what can hardly fit is not encoded at all
+_REPOSITORY_PART = 0.5  # of the room left, that files may take which are not open
+_REPOSITORY_TOKENS = 1024  # and at most
+_LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _MOST_MISSES = 32  # lines that do not fit, before no further one is tried
 
 Count = Callable[[str], int]
@@ -41,14 +47,22 @@ class Neighbours:
         """Return one snippet of each related buffer; with their paths they fit `room` tokens."""
         around = steady_before(request.prefix), steady_behind(request.suffix)
         names, lines = CursorNames.around(*around), CursorLines.around(*around)
-        return self._chosen(request.open_buffers, names, lines, room)
+        return self._chosen(request.open_buffers, request.repository, names, lines, room)
 
     def _choose(
-        self, buffers: tuple[Buffer, ...], names: CursorNames, lines: CursorLines, room: int
+        self,
+        buffers: tuple[Buffer, ...],
+        repository: tuple[Snippet, ...],
+        names: CursorNames,
+        lines: CursorLines,
+        room: int,
     ) -> tuple[Snippet, ...]:
         files = [file for buffer in buffers if (file := _File.of(buffer, names)).worth]
         self._take_passage(files, lines, int(room * _PASSAGE_PART))
         room -= sum(file.tokens for file in files)
+        most = min(_REPOSITORY_TOKENS, int(room * _REPOSITORY_PART) if files else room)
+        chosen = self._take_repository(repository, most)
+        room -= sum(self._tokens(one) for one in chosen)
         files.sort(key=lambda file: -file.worth)
         for number, file in enumerate(files):
             most = int(room * (_WHOLE_PART if number < len(files) - 1 else 1.0)) + file.tokens
@@ -57,7 +71,29 @@ class Neighbours:
                 room -= whole - file.tokens
                 file.taken, file.is_whole = set(range(file.index.num_lines)), True
         self._take_lines([file for file in files if not file.is_whole], room)
-        return tuple(Snippet(file.buffer.path, file.text) for file in files if file.taken)
+        opened = (Snippet(file.buffer.path, file.text) for file in files if file.taken)
+        return (*chosen, *opened)
+
+    def _take_repository(self, snippets: Sequence[Snippet], room: int) -> list[Snippet]:
+        """Take the best of them, the last one as far as its lines find room."""
+        chosen = []
+        for snippet in snippets:
+            lines = _LINE.findall(snippet.text)
+            tokens = self._count(f"{snippet.path}\n\n")
+            taken = 0
+            while taken < len(lines) and (more := tokens + self._count(lines[taken])) <= room:
+                tokens, taken = more, taken + 1
+            if taken:
+                chosen.append(replace(snippet, text="".join(lines[:taken])))
+                room -= tokens
+            if taken < len(lines):
+                break
+        return chosen
+
+    def _tokens(self, snippet: Snippet) -> int:
+        """At least as many as the prompt has of it: lines alone take no fewer than together."""
+        lines = _LINE.findall(snippet.text)
+        return self._count(f"{snippet.path}\n\n") + sum(map(self._count, lines))
 
     def _take_passage(self, files: Sequence["_File"], cursor: CursorLines, room: int) -> None:
         """Take the passage that reads most like the text around the cursor."""

@@ -97,6 +97,9 @@ class CrossfileTask:
     target: str
     suffix: str
     open_buffers: tuple[Buffer, ...]  # what a person would have open, the last import first
+    package: str = ""
+    root: Path = Path()  # of the package's files; `path` lies below it
+    definition_text: str = ""  # what the answer uses, its file in a comment above each
 
     @classmethod
     def from_row(cls, row: dict[str, Any], trees: Path) -> Self:
@@ -105,7 +108,14 @@ class CrossfileTask:
         names = ("id", "stratum", "kind", "path", "prefix", "target", "suffix")
         opened = [str(path) for path in reversed(row["open_files"])]
         buffers = tuple(Buffer(path, _text(root / path)) for path in opened)
-        return cls(**{name: str(row[name]) for name in names}, open_buffers=buffers)
+        rest = {name: str(row.get(name, "")) for name in ("package", "definition_text")}
+        known = {name: str(row[name]) for name in names}
+        return cls(**known, **rest, open_buffers=buffers, root=root)
+
+    @property
+    def definition_path(self) -> str:
+        """The file that the answer's first name is defined in; "" where the set does not say."""
+        return self.definition_text.partition("\n")[0].removeprefix("# ")
 
 
 def load_replay_items(path: Path, count: int | None = None) -> list[ReplayItem]:

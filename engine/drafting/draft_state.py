@@ -17,6 +17,7 @@ class DraftState:
 
     pool: NgramPool
     buffers: OpenBuffers
+    repository: OpenBuffers  # what the prompt may show of files that are not open
     edited: EditedFile
     workspace: str = ""
     is_taken: bool = False
@@ -25,6 +26,7 @@ class DraftState:
     def forget(self, closed: ClosedBuffers) -> None:
         """Draft no longer from buffers, nor from what was written in them."""
         self.buffers.close(closed.workspace, closed.keys)
+        self.repository.close(closed.workspace, closed.paths)
         self.edited.forget(closed.workspace, closed.paths)
         self.pool.remove_all(Source.PREVIOUS_COMPLETION, closed.paths)
 

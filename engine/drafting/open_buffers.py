@@ -22,10 +22,13 @@ class _Held(NamedTuple):
 class OpenBuffers:
     """Keeps documents equal to the buffers that each workspace had at its last request."""
 
-    def __init__(self, pool: NgramPool, encode: Encode) -> None:
+    def __init__(
+        self, pool: NgramPool, encode: Encode, source: Source = Source.OPEN_BUFFER
+    ) -> None:
         """Feed `pool`; `encode` takes any text and adds no special tokens."""
         self._pool = pool
         self._encode = encode
+        self._source = source
         self._held: OrderedDict[str, list[_Held]] = OrderedDict()  # by workspace
 
     def sync(self, workspace: str, buffers: Sequence[Buffer]) -> bool:
@@ -44,7 +47,7 @@ class OpenBuffers:
             kept += 1
         self._close(workspace, kept)
         for buffer in wanted[kept:]:
-            document = self._pool.add(self._encode(buffer.text), Source.OPEN_BUFFER, buffer.path)
+            document = self._pool.add(self._encode(buffer.text), self._source, buffer.path)
             held.append(_Held(buffer, document))
         return kept < len(wanted)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 
 class Source(IntEnum):
-    """Where a drafted token came from. 0 to 5 are sources of the n-gram pool."""
+    """Where a drafted token came from. 0 to 6 are sources of the n-gram pool."""
 
     DEAD = 0  # a tombstone: supplies context, drafts nothing
     EDITED_FILE = 1
@@ -19,8 +19,9 @@ class Source(IntEnum):
     OPEN_BUFFER = 3
     PREVIOUS_COMPLETION = 4
     GENERATED = 5
-    WINDOW = 6
-    RECYCLER = 7
+    REPOSITORY = 6
+    WINDOW = 7
+    RECYCLER = 8
 
 
 class Draft(NamedTuple):

@@ -6,7 +6,8 @@ other files before the text and name them in comments; so here each stands insid
 a comment with its path. Its documents begin with the suffix token: text before that would be none.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import PurePosixPath
 
@@ -25,30 +26,51 @@ _SIGNS = {  # of a comment, by what a path ends in
 _COMMON_SIGN = "//"
 
 
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """What a prompt shows of another file, and the tokens that name it."""
+
+    path: str
+    ids: tuple[int, ...]
+    is_open: bool
+
+
 def choose_neighbours(
     tokenizer: Tokenizer, fim: FimFormat, path: str, snippets: Snippets, room: int
-) -> dict[str, list[int]]:
-    """Return the tokens of other files by their paths, and in the order of these.
+) -> list[Neighbour]:
+    """Return what the prompt shows: open files in the order of their paths, then the others.
 
-    That of their worth would change as the user types.
+    That of their worth would change as the user types. What the repository shows is chosen for a
+    while, and its best stands next to the cursor's file.
     """
     if not fim.shows_files:
-        return {}
-    room -= len(header(tokenizer, fim, path, {}, named=True))
-    chosen: dict[str, list[int]] = {}
+        return []
+    room -= len(header(tokenizer, fim, path, [], named=True))
+    opened: dict[str, Neighbour] = {}
+    others: list[Neighbour] = []
     for snippet in snippets(room):
-        ids = _file(tokenizer, fim, snippet.path, snippet.text)
-        if len(ids) <= room and snippet.path not in chosen:
-            chosen[snippet.path] = ids
-            room -= len(ids)
-    return dict(sorted(chosen.items()))
+        ids = tuple(_file(tokenizer, fim, snippet.path, snippet.text))
+        one = Neighbour(snippet.path, ids, snippet.is_open)
+        if len(ids) > room or (one.is_open and one.path in opened):
+            continue
+        room -= len(ids)
+        if one.is_open:
+            opened[one.path] = one
+        else:
+            others.append(one)
+    return [*(opened[path] for path in sorted(opened)), *reversed(others)]
+
+
+def paths(neighbours: Iterable[Neighbour], *, are_open: bool) -> tuple[str, ...]:
+    """Return the paths of the open ones, or of the others."""
+    return tuple(dict.fromkeys(one.path for one in neighbours if one.is_open == are_open))
 
 
 def header(
     tokenizer: Tokenizer,
     fim: FimFormat,
     path: str,
-    neighbours: Mapping[str, list[int]],
+    neighbours: Sequence[Neighbour],
     *,
     named: bool,
 ) -> list[int]:
@@ -60,7 +82,7 @@ def header(
         return []
     start = [] if fim.repository_id is None else [fim.repository_id, *tokenizer.encode(_REPOSITORY)]
     own = _file(tokenizer, fim, path, "")
-    return [*start, *chain.from_iterable(neighbours.values()), *own]
+    return [*start, *chain.from_iterable(one.ids for one in neighbours), *own]
 
 
 def _file(tokenizer: Tokenizer, fim: FimFormat, path: str, text: str) -> list[int]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from engine.config import Layout
 from engine.model.fim import FimFormat
-from engine.model.other_files import Snippets, choose_neighbours, header
+from engine.model.other_files import Snippets, choose_neighbours, header, paths
 from engine.model.prompt_window import Window, cut_window, neighbour_room
 from engine.model.tokenizer import Tokenizer, encodable
 
@@ -31,7 +31,8 @@ class Prompt:
     `partial` is the text before the cursor whose tokens may change once more text follows.
     `context_ids` are the tokens of the text before `partial`, its last hundreds of characters.
     The answer must begin with `dropped`, which is `partial` or nothing.
-    `neighbours` are the paths of the files that snippets of stand before this one.
+    `neighbours` are the paths of the open files that snippets of stand before this one,
+    `repository` those of files that are not open.
     """
 
     ids: tuple[int, ...]
@@ -40,6 +41,8 @@ class Prompt:
     context_ids: tuple[int, ...]
     neighbours: tuple[str, ...] = ()
     neighbour_tokens: int = 0
+    repository: tuple[str, ...] = ()
+    repository_tokens: int = 0
 
 
 def build_prompt(
@@ -72,8 +75,10 @@ def build_prompt(
         dropped=_bytes(prefix[len(kept) :]),
         partial=_bytes(partial),
         context_ids=tuple(tokenizer.encode(_tail(prefix.removesuffix(partial)))),
-        neighbours=tuple(neighbours),
-        neighbour_tokens=sum(map(len, neighbours.values())),
+        neighbours=paths(neighbours, are_open=True),
+        neighbour_tokens=sum(len(one.ids) for one in neighbours if one.is_open),
+        repository=paths(neighbours, are_open=False),
+        repository_tokens=sum(len(one.ids) for one in neighbours if not one.is_open),
     )
 
 

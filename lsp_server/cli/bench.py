@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import product
@@ -60,6 +60,7 @@ from engine.model.device import choose_device
 from engine.model_names import DEFAULT_MODEL
 from engine.options import wanted_model
 from lsp_server.cli.code_places import mid_line_places
+from lsp_server.cli.crossfile_index import CrossfileIndex
 from lsp_server.cli.engine_arguments import decoding
 from lsp_server.cli.engine_loading import engine_options, load_engine
 from lsp_server.cli.syntax_bench import measure_syntax
@@ -103,16 +104,21 @@ def bench_syntax(arguments: argparse.Namespace, settings: Settings) -> None:
 
 
 def bench_crossfile(arguments: argparse.Namespace, settings: Settings) -> None:
-    """Complete tasks with no other file open and with those that a person would have open.
+    """Complete tasks with no other file, with those that a person would have open, and with others.
 
     The prompt is as long as a host on this machine would have it, unless somebody says otherwise.
     """
     trees = arguments.trees or arguments.file.parent / "trees"
     tasks = load_crossfile_tasks(arguments.file, trees, arguments.count, arguments.stratum)
-    cases = tracked(list(product(tasks, ARMS)), "completions")
-    with _engine(arguments, settings) as engine:
+    arms = arguments.arms or ARMS
+    cases = tracked(
+        [*product(tasks, ["none", *(arm for arm in arms if arm != "none")])], "completions"
+    )
+    with _engine(arguments, settings) as engine, ExitStack() as closing_all:
+        folder = Path(closing_all.enter_context(TemporaryDirectory(prefix="foregram-")))
+        index = CrossfileIndex(folder, closing_all)
         wanted = decoding(arguments)
-        runs = [run_crossfile(engine, task, arm, wanted) for task, arm in cases]
+        runs = [run_crossfile(engine, task, arm, wanted, index.retrieve) for task, arm in cases]
     setting = _setting(engine, arguments)
     _print(arguments, crossfile_json(runs, setting), crossfile_table(runs, setting))
 

@@ -7,6 +7,7 @@ from lsp_server.cli.command_parser import Command, add_commands, add_json, posit
 from lsp_server.cli.engine_arguments import add_decoding, add_device, add_model
 
 PEERS = ("llama-cpp", "transformers")
+CROSSFILE_ARMS = ("none", "open_files", "repository", "together", "oracle")
 GPU_DTYPES = ("bfloat16", "fp8", "int4")
 
 
@@ -171,6 +172,13 @@ def _add_crossfile(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--count", type=positive, help="only COUNT tasks of each stratum")
     parser.add_argument("--stratum", metavar="NAME", help="only cross_file or random_line tasks")
     parser.add_argument(
+        "--arm",
+        dest="arms",
+        choices=CROSSFILE_ARMS,
+        action="append",
+        help="only this arm beside none: what the prompt may show of other files",
+    )
+    parser.add_argument(
         "--prompt-tokens",
         metavar="N",
         type=positive,
@@ -255,7 +263,7 @@ _BENCHMARKS = (
     ),
     Command(
         "crossfile",
-        "score how much open files help",
+        "score how much other files help",
         "crossfile.jsonl --count 20",
         _add_crossfile,
         "bench:bench_crossfile",

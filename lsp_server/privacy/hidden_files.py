@@ -44,6 +44,14 @@ class HiddenFiles:
         """Whether the settings allow the file, whatever its name and text."""
         return all(self._allowed.match(one.inner) for one in self._paths(path))
 
+    def hides_folder(self, folder: Path) -> bool:
+        """Whether everything below a folder of the workspace is hidden by the lists above it."""
+        one = _Path.of(_plain(folder), self._named_roots)
+        if one.root is None or self._allowed.match(one.inner):
+            return False
+        inner = PurePosixPath(one.inner)
+        return self._ignore_files.verdict(one.root, inner, is_folder=True) is not None
+
     def _paths(self, path: Path) -> list[_Path]:
         """The file's path as it is named and, where links lead elsewhere, the real one."""
         named, real = _plain(path), _real(path)

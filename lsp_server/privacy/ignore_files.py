@@ -45,17 +45,23 @@ class IgnoreFiles:
         self._read: dict[Path, tuple[_Stamps, GlobList]] = {}  # the last used is the last
         self._known = lru_cache(_MAX_VERDICTS)(self._judge)
 
-    def verdict(self, root: Path, relative: PurePosixPath) -> Reason | None:
+    def verdict(
+        self, root: Path, relative: PurePosixPath, *, is_folder: bool = False
+    ) -> Reason | None:
         """Whether lists from `root` down to the file's folder name `relative`."""
         parts = relative.parts
         if len(parts) > _MAX_DEPTH:
             return Reason.UNCLEAR_IGNORE_FILE
         folders = [root.joinpath(*parts[:depth]) for depth in range(len(parts))]
         stamps = [tuple(_stamp(folder / name) for name in IGNORE_FILES) for folder in folders]
-        return self._known(root, parts, tuple(stamps))
+        return self._known(root, parts, tuple(stamps), is_folder)
 
     def _judge(
-        self, root: Path, parts: tuple[str, ...], stamps: tuple[_Stamps, ...]
+        self,
+        root: Path,
+        parts: tuple[str, ...],
+        stamps: tuple[_Stamps, ...],
+        is_folder: bool,  # noqa: FBT001 - a key of the cache
     ) -> Reason | None:
         budget = MatchBudget()
         try:
@@ -63,7 +69,8 @@ class IgnoreFiles:
                 self._patterns(root.joinpath(*parts[:depth]), of_folder, budget)
                 for depth, of_folder in enumerate(stamps)
             ]
-            return Reason.IGNORED_FILE if is_ignored(lists, parts, budget) else None
+            is_hidden = is_ignored(lists, parts, budget, is_folder=is_folder)
+            return Reason.IGNORED_FILE if is_hidden else None
         except (MatchBudgetError, UnusableListError, OSError):
             return Reason.UNCLEAR_IGNORE_FILE
 
@@ -102,20 +109,29 @@ class SettingGlobs:
             return self._unclear
 
 
-def is_ignored(lists: Sequence[GlobList], parts: Sequence[str], budget: MatchBudget) -> bool:
-    """Whether lists, one for each folder from the first on, name a file.
+def is_ignored(
+    lists: Sequence[GlobList],
+    parts: Sequence[str],
+    budget: MatchBudget,
+    *,
+    is_folder: bool = False,
+) -> bool:
+    """Whether lists, one for each folder from the first on, name a file, or a folder.
 
     In an ignored folder no file can be taken back, so each folder on the way is asked first.
     Raises MatchBudgetError.
     """
-    return any(_is_named(lists, parts, count, budget) for count in range(1, len(parts) + 1))
+    return any(
+        _is_named(lists, parts[:count], budget, is_folder=is_folder or count < len(parts))
+        for count in range(1, len(parts) + 1)
+    )
 
 
 def _is_named(
-    lists: Sequence[GlobList], parts: Sequence[str], count: int, budget: MatchBudget
+    lists: Sequence[GlobList], parts: Sequence[str], budget: MatchBudget, *, is_folder: bool
 ) -> bool:
-    """The first `count` parts are ignored: the nearest list that says anything decides."""
-    is_folder = count < len(parts)
+    """A path is ignored: the nearest list that says anything decides."""
+    count = len(parts)
     for depth in range(min(count, len(lists)) - 1, -1, -1):
         decision = lists[depth].decision(parts[depth:count], budget, is_folder=is_folder)
         if decision is not None:

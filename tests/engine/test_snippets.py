@@ -1,6 +1,7 @@
 """Related lines of the open buffers, chosen for the room that a prompt has for them."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from engine import Buffer, CompletionRequest, names
 from engine.line_index import cached_line_index, line_index
+from engine.request import Snippet
 from engine.snippets import Neighbours
 
 UNRELATED = "".join(f"colour_{line} = paint(canvas, {line})\n" for line in range(200))
@@ -201,3 +203,30 @@ def test_the_passage_that_reads_like_the_text_at_the_cursor_comes_with_what_stan
     )
     (snippet,) = related(asked, 200)
     assert hole in snippet.text
+
+
+def in_repository(*texts: str) -> tuple[Snippet, ...]:
+    return tuple(Snippet(f"r{n}.py", text, is_open=False) for n, text in enumerate(texts))
+
+
+def test_what_the_repository_shows_is_taken_in_its_order_and_cut_at_a_line_end():
+    found = in_repository("def f(a): ...\n", "def g(b): ...\n" * 9, "def h(c): ...\n")
+    chosen = related(replace(request(), repository=found), 40)
+    assert [one.path for one in chosen] == ["r0.py", "r1.py"]
+    assert chosen[0] == found[0]
+    assert found[1].text.startswith(chosen[1].text)
+    assert chosen[1].text.endswith("...\n")
+
+
+def test_it_leaves_half_of_the_room_to_open_files_and_all_of_it_to_a_passage():
+    found = in_repository("def f(a): ...\n" * 200)
+    beside = replace(request(Buffer("a.py", UNRELATED + RELATED)), repository=found)
+    sizes = {one.is_open: count(one.text) for one in related(beside, 400)}
+    assert 150 < sizes[False] <= 200
+    assert sizes[True] >= count(RELATED)
+
+
+def test_of_a_large_room_it_takes_no_more_than_it_needs():
+    found = in_repository("def f(a): ...\n" * 900)
+    (chosen,) = related(replace(request(), repository=found), 20_000)
+    assert 900 < count(chosen.text) <= 1024

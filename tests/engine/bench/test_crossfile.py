@@ -5,11 +5,11 @@ from itertools import product
 
 import pytest
 
-from engine.bench.crossfile import ARMS, crossfile_figures, run_crossfile
+from engine.bench.crossfile import ARMS, Retrieved, crossfile_figures, run_crossfile
 from engine.bench.scoring import crossfile_score, first_statement
 from engine.bench.task_sets import CrossfileTask, load_crossfile_tasks
 from engine.errors import InputError
-from engine.request import CompletionChunk, CompletionRequest
+from engine.request import CompletionChunk, CompletionRequest, Snippet
 from tests.support.fake_engine import FakeEngine
 from tests.support.scripted_engine import result
 
@@ -22,13 +22,16 @@ ROW = {
     "target": "price(tax)",
     "suffix": "\n",
     "open_files": ["shop/orders.py", "shop/models.py"],
+    "package": "shop",
+    "definition_text": "# shop/models.py\nclass A:\n    def price(self, tax): ...\n",
 }
 
 
 def task(**changes) -> CrossfileTask:
     names = ("stratum", "kind", "path", "prefix", "target", "suffix")
     fields = {name: ROW[name] for name in names} | changes
-    return CrossfileTask(id="1", open_buffers=(), **fields)
+    text = str(ROW["definition_text"])
+    return CrossfileTask(id="1", open_buffers=(), definition_text=text, **fields)
 
 
 @pytest.fixture
@@ -48,6 +51,12 @@ def test_the_file_that_was_imported_last_is_the_most_related_one(set_path):
     tasks = load_crossfile_tasks(set_path, set_path.parent / "trees")
     assert [buffer.path for buffer in tasks[0].open_buffers] == ["shop/models.py", "shop/orders.py"]
     assert tasks[0].open_buffers[0].text == "# models\n"
+
+
+def test_a_task_knows_its_tree_and_where_the_answer_is_defined(set_path):
+    one = load_crossfile_tasks(set_path, set_path.parent / "trees")[0]
+    assert (one.package, one.definition_path) == ("shop", "shop/models.py")
+    assert one.root == set_path.parent / "trees" / "shop-1"
 
 
 def test_a_draw_takes_as_many_of_each_stratum_and_a_larger_one_begins_with_it(set_path):
@@ -113,7 +122,11 @@ class Guessing(FakeEngine):
 
     def complete(self, request, *, on_chunk, cancelled):
         text = ""
-        for chunk in ("price(tax)" if request.open_buffers else "cost(", "\n", "more\n"):
+        for chunk in (
+            "price(tax)" if request.open_buffers or request.repository else "cost(",
+            "\n",
+            "more\n",
+        ):
             if cancelled():
                 break
             text += chunk
@@ -123,18 +136,24 @@ class Guessing(FakeEngine):
 
 def guessed(tasks):
     decoding = CompletionRequest("", "")
-    return [run_crossfile(Guessing(), task, arm, decoding) for task, arm in product(tasks, ARMS)]
+    found = Retrieved((Snippet("shop/models.py", "def price(tax):\n", is_open=False),), 3.0)
+    return [
+        run_crossfile(Guessing(), task, arm, decoding, lambda _task, _opened: found)
+        for task, arm in product(tasks, ARMS)
+    ]
 
 
 def test_the_arms_are_compared_task_by_task_and_end_when_all_that_counts_is_written(set_path):
     tasks = load_crossfile_tasks(set_path, set_path.parent / "trees", 2)
     runs = guessed(tasks)
-    assert len(runs) == 8
+    assert len(runs) == 20
     assert [run.text for run in runs[:2]] == ["cost(\nmore\n", "price(tax)"]
     assert runs[1].result.text == "price(tax)\n"
     figures = crossfile_figures(runs)["cross_file"]
     assert (figures["none"].exact, figures["open_files"].exact) == (0.0, 1.0)
-    assert (figures["open_files"].gained, figures["open_files"].lost) == (2, 0)
+    assert (figures["open_files"].paired.gained, figures["open_files"].paired.lost) == (2, 0)
+    assert [figures[arm].exact for arm in ("repository", "together", "oracle")] == [1.0] * 3
+    assert (figures["repository"].retrieval_ms, figures["oracle"].retrieval_ms) == (3.0, 0.0)
     assert figures["open_files"].prompt_tokens == 100.0
 
 

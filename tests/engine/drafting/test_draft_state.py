@@ -15,7 +15,8 @@ def make_states() -> DraftStates:
         def encode(text: str) -> list[int]:
             return [ord(character) for character in text]
 
-        return DraftState(pool, OpenBuffers(pool, encode), EditedFile(pool, encode))
+        repository = OpenBuffers(pool, encode, Source.REPOSITORY)
+        return DraftState(pool, OpenBuffers(pool, encode), repository, EditedFile(pool, encode))
 
     return DraftStates(make)
 
@@ -96,6 +97,14 @@ def test_an_edited_file_stays_where_another_is_closed():
         pass
     states.forget(CLOSED)
     assert follows(state.pool, 1) == [2]
+
+
+def test_what_the_repository_showed_of_a_file_is_forgotten_with_it():
+    states = make_states()
+    with states.take("w") as state:
+        state.repository.sync("w", [Buffer("a.py", "abc"), Buffer("b.py", "def")])
+    states.forget(ClosedBuffers("w", frozenset(), frozenset({"a.py"}), "", frozenset()))
+    assert [follows(state.pool, ord(one)) for one in "be"] == [[], [ord("f")]]
 
 
 def edited(workspace, path):

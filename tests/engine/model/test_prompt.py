@@ -118,6 +118,21 @@ def test_what_other_files_do_not_take_is_the_files() -> None:
     assert (alone.neighbours, alone.neighbour_tokens) == ((), 0)
 
 
+def test_the_best_that_the_repository_shows_stands_next_to_the_file() -> None:
+    shown = [
+        Snippet("best.py", "one\n", is_open=False),
+        Snippet("z_open.py", "two\n"),
+        Snippet("best.py", "three\n", is_open=False),
+    ]
+    prompt = build_prompt(
+        _TOKENIZER, _FIM, "x", "\n", "line", 500, path="own.py", snippets=lambda _room: shown
+    )
+    text = _read(prompt)
+    assert text.index("two") < text.index("three") < text.index("one") < text.index("own.py")
+    assert (prompt.neighbours, prompt.repository) == (("z_open.py",), ("best.py",))
+    assert 0 < prompt.neighbour_tokens < prompt.repository_tokens
+
+
 @pytest.mark.parametrize("num_lines", [5, 20, 100, 700])
 def test_typing_a_line_beside_open_files_keeps_nearly_all_of_the_prompt(num_lines: int) -> None:
     text = "".join(f"line {number:04} of an order\n" for number in range(num_lines))

@@ -139,13 +139,14 @@ def crossfile_path(tmp_path):
         "id": "1", "stratum": "cross_file", "kind": "member", "package_root": "p",
         "path": "cart.py", "prefix": "from models import Order\nprint(Order.", "target": "total)",
         "suffix": "\n", "open_files": ["models.py"],
+        "definition_text": "# models.py\nclass Order:\n    total: int\n",
     }  # fmt: skip
     path = tmp_path / "crossfile.jsonl"
     path.write_text(json.dumps(row) + "\n")
     return path
 
 
-def test_crossfile_asks_as_a_host_would_and_prints_both_arms(
+def test_crossfile_asks_as_a_host_would_and_prints_all_arms(
     crossfile_path, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setenv("FOREGRAM_CACHE", str(tmp_path / "cache"))
@@ -154,11 +155,19 @@ def test_crossfile_asks_as_a_host_would_and_prints_both_arms(
     assert cli.main(["bench", "crossfile", str(crossfile_path), *options, "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     arms = answer["groups"]["cross_file"]
-    assert arms["none"]["neighbour_tokens"] == 0
-    assert 0 < arms["open_files"]["neighbour_tokens"] < arms["open_files"]["prompt_tokens"]
-    assert [task["neighbours"] for task in answer["tasks"]] == [[], ["models.py"]]
+    assert arms["none"]["other_tokens"] == 0
+    assert 0 < arms["open_files"]["other_tokens"] < arms["open_files"]["prompt_tokens"]
+    shown = {task["arm"]: (task["neighbours"], task["repository"]) for task in answer["tasks"]}
+    assert shown["none"] == ([], [])
+    assert shown["open_files"] == shown["together"] == (["models.py"], [])
+    assert shown["repository"] == shown["oracle"] == ([], ["models.py"])
+    assert arms["repository"]["recall"] == 1.0
     assert cli.main(["bench", "crossfile", str(crossfile_path), *options]) == 0
     assert "cross_file 1" in capsys.readouterr().out
+    some = ["--arm", "repository", "--json"]
+    assert cli.main(["bench", "crossfile", str(crossfile_path), *options, *some]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert list(answer["groups"]["cross_file"]) == ["none", "repository"]
 
 
 def test_a_model_is_made_to_say_the_targets(replay_path, tmp_path, monkeypatch, capsys):

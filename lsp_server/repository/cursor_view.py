@@ -1,0 +1,141 @@
+"""The text around a cursor, as the questions to the index see it: names, how near they are, types."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from lsp_server.repository.imports import Imported, imports
+
+_NAME = re.compile(r"[^\W\d]\w*")
+_NEAR = 20  # lines above and below
+_CHAIN = re.compile(r"((?:[^\W\d]\w*(?:\([^()]*\))?\.)*)([^\W\d]\w*)?\Z")
+_CALL = re.compile(r"([^\W\d][\w.]*)\s*\(\Z")
+_HEAD = re.compile(r"\s*(?:async\s+)?(?:def|class|func|fn|function|impl|interface|struct)\b")
+_BASES = re.compile(r"\s*class\s+\w+\s*\(([^)]*)")
+_CLASS_NAME = re.compile(r"[A-Z]\w+")
+
+
+@dataclass(frozen=True)
+class CursorView:
+    """Lines before the cursor, the last one up to it, and behind it, the rest of that line first."""
+
+    path: str
+    before: Sequence[str]
+    behind: Sequence[str]
+
+    @property
+    def line(self) -> str:
+        """The cursor's line up to it."""
+        return self.before[-1] if self.before else ""
+
+    @cached_property
+    def lines(self) -> Sequence[str]:
+        """All lines, that of the cursor cut in two."""
+        return [*self.before, *self.behind]
+
+    @cached_property
+    def imports(self) -> Mapping[str, Imported]:
+        """What the file imports, by its names here."""
+        return imports(self.lines, self.path)
+
+    @cached_property
+    def chain(self) -> tuple[str, ...]:
+        """The names in front of the cursor that end at dots: `self.store.pu|` is self, store."""
+        found = _CHAIN.search(self.line)
+        parts = re.sub(r"\([^()]*\)", "", found[1]).split(".") if found else []
+        return tuple(part for part in parts if part)
+
+    @cached_property
+    def callee(self) -> tuple[str, ...]:
+        """The names of the call whose brackets the cursor stands in, if it does."""
+        depth, text = 0, "\n".join([*self.before[-_NEAR:-1], self.line])
+        for at in range(len(text) - 1, -1, -1):
+            depth += (text[at] in ")]}") - (text[at] in "([{")
+            if depth < 0:
+                found = _CALL.search(text[: at + 1])
+                return tuple(found[1].split(".")) if found and text[at] == "(" else ()
+        return ()
+
+    @cached_property
+    def heads(self) -> list[str]:
+        """The lines that open the blocks around the cursor, with the rest of their brackets."""
+        found, limit = [], None
+        for number in range(len(self.before) - 1, -1, -1):
+            line = self.before[number]
+            if not line.strip():
+                continue
+            depth = len(line) - len(line.lstrip())
+            if limit is None or depth < limit:
+                limit = depth
+                if _HEAD.match(line):
+                    found.append(self._head(number))
+            if limit == 0:
+                break
+        return found
+
+    @cached_property
+    def weights(self) -> Mapping[str, float]:
+        """The names near the cursor and what they are worth: 1 on its line, less far from it."""
+        weights: dict[str, float] = {}
+        above = [(0, self._finished), *enumerate(reversed(self.before[-_NEAR:-1]), start=1)]
+        below = enumerate(self.behind[:_NEAR], start=1)
+        for head in self.heads:
+            _raise(weights, _NAME.findall(head), 0.5)
+        for distance, line in (*above, *below):
+            _raise(weights, _NAME.findall(line), 1 / (1 + distance / 4))
+        return weights
+
+    def types(self, name: str) -> list[str]:
+        """The classes that a name may be of, by annotations and calls of constructors near it."""
+        if name in ("self", "cls"):
+            return self._own_classes
+        pattern = re.compile(
+            rf"\b{re.escape(name)}\s*:\s*([^=\n,)]+)|\b{re.escape(name)}\s*=\s*(?:await\s+)?([\w.]+)\("
+        )
+        found: list[str] = []
+        for line in (*reversed(self.before[:-1]), *self.behind):
+            for match in pattern.finditer(line) if name in line else ():
+                found += classes_in(match[1] or (match[2] or "").rpartition(".")[2])
+        return list(dict.fromkeys(found))
+
+    def makers(self, name: str) -> list[str]:
+        """The functions whose result a name is."""
+        pattern = re.compile(rf"\b{re.escape(name)}\s*=\s*(?:await\s+)?(?:[\w.]*\.)?(\w+)\(")
+        lines = reversed(self.before[:-1])
+        return [match[1] for line in lines if name in line for match in pattern.finditer(line)][:2]
+
+    @property
+    def _finished(self) -> str:
+        """The cursor's line without the word that is being typed."""
+        return re.sub(r"\w+\Z", "", self.line)
+
+    @cached_property
+    def _own_classes(self) -> list[str]:
+        """The bases of the class around the cursor."""
+        bases = next((found[1] for head in self.heads if (found := _BASES.match(head))), "")
+        return classes_in(bases)
+
+    def _head(self, number: int) -> str:
+        taken, depth = [], 0
+        for line in self.before[number : number + 12]:
+            taken.append(line)
+            depth += line.count("(") - line.count(")")
+            if depth <= 0:
+                break
+        return "\n".join(taken)
+
+
+def classes_in(annotation: str) -> list[str]:
+    """The names in an annotation that look like those of classes."""
+    return _CLASS_NAME.findall(annotation)
+
+
+def _raise(weights: dict[str, float], names: Iterable[str], weight: float) -> None:
+    for name in names:
+        weights[name] = max(weight, weights.get(name, 0.0))
+
+
+def names_in(text: str) -> Iterator[str]:
+    """The names of a text, each as often as it stands there."""
+    return (found[0] for found in _NAME.finditer(text))

@@ -1,0 +1,86 @@
+"""What a workspace's index shows for a cursor: definitions first, then chunks that read alike."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lsp_server.repository.chunk_search import ChunkSearch, FoundChunk
+from lsp_server.repository.cursor_view import CursorView
+from lsp_server.repository.definition_search import DefinitionSearch, Ranked
+from lsp_server.repository.source_files import SourceFiles
+from lsp_server.repository.store import Store
+
+MOST_CHARS = 6_000  # of all that is shown
+_DEFINITION_CHARS = 3_000
+_LEAST_SHARE = 0.12  # of the words' worth, that a chunk must hold
+
+
+class Shown(NamedTuple):
+    """Text of a file, in whole lines."""
+
+    path: str
+    text: str
+    is_definition: bool
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """Asks the index of one folder; `files` says what may be shown, as of now."""
+
+    store: Store
+    files: SourceFiles
+
+    def shown(
+        self,
+        view: CursorView,
+        excluded: frozenset[str] = frozenset(),
+        edits: Sequence[str] = (),
+    ) -> list[Shown]:
+        """What fits a cursor best, the best first; nothing of the files in `excluded`."""
+        excluded |= {view.path}
+        ranked = DefinitionSearch(self.store, view, excluded).ranked()
+        definitions = self._definitions(ranked)
+        chunks = ChunkSearch(self.store, view, excluded, edits).best()
+        room = MOST_CHARS - sum(len(one.text) for one in definitions)
+        return [*definitions, *self._chunks(chunks, room)]
+
+    def _definitions(self, ranked: Sequence[Ranked]) -> list[Shown]:
+        """The best definitions that find room, those of one file together."""
+        chosen: dict[str, dict[int, str]] = {}
+        room = _DEFINITION_CHARS
+        for one in ranked:
+            definition, path = one.found
+            cost = len(definition.text) + (0 if path in chosen else len(path) + 4)
+            if cost <= room and (path in chosen or self._is_shown(path)):
+                room -= cost
+                chosen.setdefault(path, {})[definition.line] = definition.text
+                room -= self._add_class(one, chosen[path])
+        return [
+            Shown(path, "".join(text for _, text in sorted(lines.items())), is_definition=True)
+            for path, lines in chosen.items()
+        ]
+
+    def _add_class(self, one: Ranked, lines: dict[int, str]) -> int:
+        """Have the head of a class stand above its members; the characters that it takes."""
+        parent = one.found.definition.parent
+        if not parent:
+            return 0
+        for found in self.store.named_in(one.found.path, parent):
+            if found.definition.is_class and found.definition.line not in lines:
+                lines[found.definition.line] = found.definition.text
+                return len(found.definition.text)
+        return 0
+
+    def _is_shown(self, path: str) -> bool:
+        """Whether a file is as the index has it, and may be shown."""
+        stamp = self.files.stamp(path)
+        return stamp is not None and stamp == self.store.stamp(path)
+
+    def _chunks(self, found: Sequence[FoundChunk], room: int) -> list[Shown]:
+        chosen = []
+        for chunk, share in found:
+            text = chunk.text.strip("\n") + "\n"
+            if share >= _LEAST_SHARE and len(text) <= room and self._is_shown(chunk.path):
+                room -= len(text)
+                chosen.append(Shown(chunk.path, text, is_definition=False))
+        return chosen

@@ -1,0 +1,116 @@
+"""The files of a folder that may be indexed: text, not hidden, not too large, not installed."""
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path, PurePosixPath
+
+from lsp_server.privacy.hidden_files import HiddenFiles
+from lsp_server.privacy.ignore_files import SettingGlobs
+from lsp_server.privacy.secret_texts import LONGEST_LINE, secrets_in
+from lsp_server.repository.store import Stamp
+
+MAX_BYTES = 2**20
+MAX_FILES = 50_000  # of a folder; a home folder is no repository
+_FOREIGN = frozenset({"__pycache__", "bower_components", "node_modules", "site-packages", "venv"})
+# Of files that are not read: no text, or text that nobody wrote.
+_ENDINGS = (
+    "7z a avi bin bmp bz2 class dll dylib exe gguf gif gz ico jar jpeg jpg lock map mo mp3 mp4 npy "
+    "npz o otf parquet pdf pkl png pt pyc pyd safetensors so sqlite svg tar tgz ttf wasm webp whl "
+    "woff woff2 xz zip zst"
+)
+_UNREAD = frozenset(f".{ending}" for ending in _ENDINGS.split(" "))
+
+
+class SourceFiles:
+    """Judges and reads the files of one folder.
+
+    `allowed` and `globs` are patterns as in a `.gitignore`: of files that look secret and are not,
+    and of those to index; without the latter that is all.
+    """
+
+    def __init__(
+        self, folder: Path, *, allowed: Sequence[str] = (), globs: Sequence[str] = ()
+    ) -> None:
+        self.folder = folder
+        self._hidden = HiddenFiles([folder], allowed=allowed)
+        self._globs = SettingGlobs(globs, unclear=False) if globs else None
+
+    def walk(self) -> Iterator[tuple[str, Stamp]]:
+        """The paths, within the folder, of files that may be indexed by their names."""
+        num_files = 0
+        for where, folders, names in os.walk(self.folder):
+            inner = PurePosixPath(Path(where).relative_to(self.folder).as_posix())
+            folders[:] = sorted(name for name in folders if self._is_entered(inner / name))
+            for name in sorted(names):
+                path = str(inner / name)
+                if (stamp := self.stamp(path)) is not None:
+                    yield path, stamp
+                    num_files += 1
+                    if num_files == MAX_FILES:
+                        return
+
+    def stamp(self, path: str) -> Stamp | None:
+        """What a file is now; None where it may not be indexed, or is not there."""
+        if PurePosixPath(path).suffix.lower() in _UNREAD:
+            return None
+        if self._globs is not None and not self._globs.match(path):
+            return None
+        try:
+            status = (self.folder / path).lstat()
+        except (OSError, ValueError):
+            return None
+        if not stat.S_ISREG(status.st_mode) or not 0 < status.st_size <= MAX_BYTES:
+            return None
+        if not self.may_show(path):
+            return None
+        return Stamp(status.st_mtime_ns, status.st_size)
+
+    def may_show(self, path: str) -> bool:
+        """Whether neither its name nor an ignore file hides a file, nor a folder above it."""
+        folders = PurePosixPath(path).parts[:-1]
+        if any(map(_is_foreign, folders)):
+            return False
+        return self._hidden.reason(self.folder / path) is None
+
+    def text(self, path: str) -> str | None:
+        """Read a file; None where it is not there, no text, or holds a secret."""
+        content = _read(self.folder / path)
+        if content is None or b"\0" in content:
+            return None
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            return None
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        if not self._hidden.allows(self.folder / path):
+            if max(map(len, text.split("\n"))) > LONGEST_LINE:
+                return None
+            if next(secrets_in(text), None) is not None:
+                return None
+        return text
+
+    def _is_entered(self, folder: PurePosixPath) -> bool:
+        if _is_foreign(folder.name) or (self.folder / folder).is_symlink():
+            return False
+        if (self.folder / folder / "pyvenv.cfg").exists():
+            return False
+        return not self._hidden.hides_folder(self.folder / folder)
+
+
+def _is_foreign(folder: str) -> bool:
+    """Whether a folder holds what is not the repository's own: tools' state, installed packages."""
+    return folder.startswith(".") or folder in _FOREIGN
+
+
+def _read(path: Path) -> bytes | None:
+    """Read a file, and neither wait for a pipe or a device nor follow a link."""
+    try:
+        opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
+    except (OSError, ValueError):
+        return None
+    with os.fdopen(opened, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(opened).st_mode):
+            return None
+        content = stream.read(MAX_BYTES + 1)
+    return content if len(content) <= MAX_BYTES else None

@@ -1,0 +1,287 @@
+"""The index of one folder on disk: which files it holds, what they define, where words stand.
+
+SQLite's full text search keeps the words of each chunk without positions. Its rows stay when their
+file changes, without a chunk; once these are the most, the index is built anew.
+"""
+
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple, Self
+
+from lsp_server.repository.definitions import Definition
+
+VERSION = 1  # of the tables; an index of another one is built anew
+_TABLES = f"""
+CREATE TABLE folder (path TEXT);
+CREATE TABLE file (
+    id INTEGER PRIMARY KEY, path TEXT UNIQUE, stem TEXT, family TEXT,
+    modified_ns INTEGER, size INTEGER);
+CREATE INDEX file_stem ON file (stem);
+CREATE TABLE definition (
+    name TEXT, parent TEXT, is_class INTEGER, line INTEGER, text TEXT, file INTEGER);
+CREATE INDEX definition_name ON definition (name);
+CREATE INDEX definition_file ON definition (file);
+CREATE TABLE chunk (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, file INTEGER, text BLOB);
+CREATE INDEX chunk_file ON chunk (file);
+CREATE VIRTUAL TABLE word USING fts5 (
+    words, content = '', detail = none, columnsize = 0,
+    tokenize = "unicode61 remove_diacritics 0 tokenchars '_'");
+PRAGMA user_version = {VERSION};
+"""
+FOLDER_STEMS = ("__init__", "index", "mod")  # a file of this name stands for its folder
+_DEFINITIONS = """
+SELECT definition.name, parent, is_class, line, text, file.path FROM definition
+JOIN file ON file.id = definition.file WHERE ?where ORDER BY file.path, line LIMIT ?
+"""
+_SPARE_CHUNKS = 10_000  # without a file, that do no harm
+_BUSY_S = 5.0
+_PAGES_KB = 4_096  # that a reader keeps in memory
+
+
+class Stamp(NamedTuple):
+    """By this a file that changed is noticed."""
+
+    modified_ns: int
+    size: int
+
+
+class TextWindow(NamedTuple):
+    """Lines of a file."""
+
+    path: str
+    text: str
+
+
+class IndexedFile(NamedTuple):
+    """What is to be known of a file."""
+
+    path: str  # within the folder, with slashes
+    family: str
+    stamp: Stamp
+    definitions: Sequence[Definition]
+    chunks: Sequence[tuple[str, Iterable[str]]]  # lines, and the words on them
+
+
+class FoundDefinition(NamedTuple):
+    """A definition, and the file where it stands."""
+
+    definition: Definition
+    path: str
+
+
+class StoreError(Exception):
+    """The index cannot be used: it is damaged, of another version, or SQLite lacks FTS5."""
+
+
+class Store:
+    """An open index, for one thread. Its methods raise StoreError where the file is damaged."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    @classmethod
+    def build(cls, path: Path, folder: Path) -> Self:
+        """Open the index at `path` to write it, making it anew unless it is whole and of `folder`.
+
+        Only its user can read it. Raises StoreError where SQLite lacks FTS5.
+        """
+        try:
+            return cls._made(path, folder)
+        except StoreError:
+            remove_store(path)
+            return cls._made(path, folder)
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open an index that is there, to read it. Raises StoreError."""
+        with _store_errors():
+            uri = f"{path.absolute().as_uri()}?mode=ro"
+            store = cls(sqlite3.connect(uri, uri=True, timeout=0.1))
+            store._connection.execute(f"PRAGMA cache_size = -{_PAGES_KB}")
+            if store._version() != VERSION:
+                raise StoreError("the index is of another version")
+            return store
+
+    @classmethod
+    def _made(cls, path: Path, folder: Path) -> Self:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.touch(mode=0o600)
+        with _store_errors():
+            store = cls(sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None))
+            store._connection.execute("PRAGMA journal_mode = WAL")
+            store._connection.execute("PRAGMA synchronous = NORMAL")
+            if not store._version():
+                check_search(store._connection)
+                store._connection.executescript(f"BEGIN; {_TABLES} COMMIT;")
+                store._connection.execute("INSERT INTO folder VALUES (?)", [str(folder)])
+            if store._version() != VERSION or store.folder != folder or store._is_wasteful():
+                store.close()
+                raise StoreError("the index is not of this folder and version")
+            return store
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    @property
+    def folder(self) -> Path:
+        """The folder whose files these are."""
+        rows = self._rows("SELECT path FROM folder")
+        return Path(rows[0][0]) if rows else Path()
+
+    @property
+    def stamps(self) -> Mapping[str, Stamp]:
+        """The files that the index holds, as they were then."""
+        rows = self._rows("SELECT path, modified_ns, size FROM file")
+        return {path: Stamp(modified_ns, size) for path, modified_ns, size in rows}
+
+    def stamp(self, path: str) -> Stamp | None:
+        """What a file was when it was read; None where the index does not hold it."""
+        rows = self._rows("SELECT modified_ns, size FROM file WHERE path = ?", [path])
+        return Stamp(*rows[0]) if rows else None
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Write all of it or nothing."""
+        with _store_errors():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+
+    def put(self, one: IndexedFile) -> None:
+        """Hold a file, in place of what it was."""
+        self.remove(one.path)
+        execute = self._connection.execute
+        row = one.path, stem_of(one.path), one.family, *one.stamp
+        file = execute("INSERT INTO file VALUES (NULL, ?, ?, ?, ?, ?)", row).lastrowid
+        self._connection.executemany(
+            "INSERT INTO definition VALUES (?, ?, ?, ?, ?, ?)",
+            ((d.name, d.parent, d.is_class, d.line, d.text, file) for d in one.definitions),
+        )
+        for text, words in one.chunks:
+            packed = zlib.compress(text.encode("utf-8", "replace"), 1)
+            chunk = execute("INSERT INTO chunk VALUES (NULL, ?, ?)", [file, packed]).lastrowid
+            execute("INSERT INTO word (rowid, words) VALUES (?, ?)", [chunk, " ".join(words)])
+
+    def remove(self, path: str) -> None:
+        """Hold a file no longer."""
+        for (file,) in self._rows("SELECT id FROM file WHERE path = ?", [path]):
+            self._connection.execute("DELETE FROM definition WHERE file = ?", [file])
+            self._connection.execute("DELETE FROM chunk WHERE file = ?", [file])
+            self._connection.execute("DELETE FROM file WHERE id = ?", [file])
+
+    def remove_below(self, folder: str) -> None:
+        """Hold no file below a folder."""
+        start = f"{folder}/"
+        query = "SELECT path FROM file WHERE substr(path, 1, ?) = ?"
+        for (path,) in self._rows(query, [len(start), start]):
+            self.remove(path)
+
+    def definitions(self, name: str, family: str, most: int) -> list[FoundDefinition]:
+        """Where a name is defined, by the first `most` rows."""
+        where = "definition.name = ? AND file.family = ?"
+        return self._found(where, [name, family, most])
+
+    def members(self, path: str, parent: str, most: int) -> list[FoundDefinition]:
+        """What a class of a file holds, or what the file itself defines where `parent` is ""."""
+        return self._found("file.path = ? AND definition.parent = ?", [path, parent, most])
+
+    def named_in(self, path: str, name: str) -> list[FoundDefinition]:
+        """Where a file defines a name."""
+        return self._found("definition.name = ? AND file.path = ?", [name, path, 10])
+
+    def files_named(self, stem: str, family: str) -> list[str]:
+        """Files of a name, without its ending, those nearest to the folder first."""
+        rows = self._rows(
+            "SELECT path FROM file WHERE stem = ? AND family = ? ORDER BY length(path), path",
+            [stem, family],
+        )
+        return [str(path) for (path,) in rows]
+
+    def chunks_with(self, word: str, most: int) -> list[int]:
+        """The numbers of chunks that hold a word, at most `most` of them; some may be gone."""
+        quoted = '"' + word.replace('"', "") + '"'
+        rows = self._rows("SELECT rowid FROM word WHERE word MATCH ? LIMIT ?", [quoted, most])
+        return [row for (row,) in rows]
+
+    def chunk(self, number: int, family: str) -> TextWindow | None:
+        """A chunk, if it is there and of this family."""
+        rows = self._rows(
+            "SELECT file.path, chunk.text FROM chunk JOIN file ON file.id = chunk.file "
+            "WHERE chunk.id = ? AND family = ?",
+            [number, family],
+        )
+        try:
+            return TextWindow(rows[0][0], zlib.decompress(rows[0][1]).decode()) if rows else None
+        except (zlib.error, TypeError) as error:
+            raise StoreError(f"the index of the repository is damaged: {error}") from error
+
+    @property
+    def num_chunks(self) -> int:
+        """How many there are, or were."""
+        rows = self._rows("SELECT seq FROM sqlite_sequence WHERE name = 'chunk'")
+        return int(rows[0][0]) if rows else 0
+
+    @property
+    def num_files(self) -> int:
+        """How many files it holds."""
+        return int(self._rows("SELECT count(*) FROM file")[0][0])
+
+    def _found(self, where: str, values: Sequence[object]) -> list[FoundDefinition]:
+        rows = self._rows(_DEFINITIONS.replace("?where", where), values)
+        return [
+            FoundDefinition(Definition(name, parent, bool(is_class), line, text), path)
+            for name, parent, is_class, line, text, path in rows
+        ]
+
+    def _version(self) -> int:
+        return int(self._rows("PRAGMA user_version")[0][0])
+
+    def _is_wasteful(self) -> bool:
+        """Whether most rows are of files that changed."""
+        num_live = self._rows("SELECT count(*) FROM chunk")[0][0]
+        return bool(self.num_chunks > 2 * num_live + _SPARE_CHUNKS)
+
+    def _rows(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        with _store_errors():
+            return self._connection.execute(query, values).fetchall()
+
+
+def stem_of(path: str) -> str:
+    """The name that a file is imported by: its own without the ending, or its folder's."""
+    inner = PurePosixPath(path)
+    stem = inner.name.partition(".")[0]
+    return inner.parent.name if stem in FOLDER_STEMS else stem
+
+
+def remove_store(path: Path) -> None:
+    """Remove an index and what SQLite keeps beside it."""
+    for each in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm"))):
+        each.unlink(missing_ok=True)
+
+
+def check_search(connection: sqlite3.Connection) -> None:
+    """Raise StoreError where this Python's SQLite cannot search texts."""
+    try:
+        connection.execute("CREATE VIRTUAL TABLE temp.tried USING fts5 (words)")
+        connection.execute("DROP TABLE temp.tried")
+    except sqlite3.DatabaseError as error:
+        raise StoreError(
+            f"the SQLite {sqlite3.sqlite_version} of this Python has no full text search (FTS5)"
+        ) from error
+
+
+@contextmanager
+def _store_errors() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreError(f"the index of the repository cannot be used: {error}") from error

@@ -1,0 +1,144 @@
+"""What an index shows for a cursor."""
+
+import pytest
+
+from lsp_server.repository.cursor_view import CursorView
+from lsp_server.repository.filling import Filling
+from lsp_server.repository.retrieval import Retrieval
+from lsp_server.repository.source_files import SourceFiles
+from lsp_server.repository.store import Store
+
+MODELS = '''
+class Base:
+    def save(self, key: str) -> None:
+        """Keep it."""
+
+class Order(Base):
+    """One order."""
+
+    total: int
+    customer: "Customer"
+
+    def add_item(self, name: str, price: int) -> int:
+        return price
+
+class Customer:
+    email_address: str
+'''
+STORE = '''
+from shop.models import Order
+
+def load_order(number: int, *, strict: bool = False) -> Order:
+    """Read an order."""
+    return Order()
+
+def unrelated():
+    pass
+'''
+
+
+@pytest.fixture
+def root(tmp_path):
+    root = tmp_path / "work"
+    (root / "shop").mkdir(parents=True)
+    (root / "shop" / "__init__.py").write_text("from .models import Order\n")
+    (root / "shop" / "models.py").write_text(MODELS)
+    (root / "shop" / "store.py").write_text(STORE)
+    return root
+
+
+def asked(root, text: str, path: str = "shop/cart.py", excluded: frozenset[str] = frozenset()):
+    """What is shown at `|` in a text, by path."""
+    store = Store.build(root.parent / "index.sqlite", root)
+    files = SourceFiles(root)
+    Filling(store, files).scan()
+    before, behind = text.split("|")
+    view = CursorView(path, before.split("\n"), behind.split("\n"))
+    return Retrieval(store, files).shown(view, excluded)
+
+
+def texts(shown) -> dict[str, str]:
+    return {one.path: one.text for one in shown if one.is_definition}
+
+
+def test_an_imported_function_is_shown_with_its_signature(root):
+    found = asked(root, "from shop.store import load_order\norder = load_order(|")
+    assert found[0].path == "shop/store.py"
+    assert found[0].text == (
+        'def load_order(number: int, *, strict: bool = False) -> Order:\n    """Read an order."""\n'
+    )
+
+
+def test_the_members_of_a_module_are_shown_behind_its_dot(root):
+    found = texts(asked(root, "from shop import store\nx = store.|"))
+    assert "def load_order" in found["shop/store.py"]
+    assert "def unrelated" in found["shop/store.py"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from shop.models import Order\ndef f(order: Order):\n    order.|",
+        "from shop import Order\norder = Order()\norder.|",
+        "from shop.store import load_order\norder = load_order(3)\norder.|",
+        "from shop.models import Order\nclass Mine(Order):\n    def go(self):\n        self.|",
+        "from shop.models import Order\nOrder.|",
+    ],
+)
+def test_a_class_is_shown_with_its_members_by_what_the_name_is(root, text):
+    shown = texts(asked(root, text))["shop/models.py"]
+    for line in ("class Order(Base):", "    total: int", "    def add_item(", "    def save("):
+        assert line in shown
+
+
+def test_the_type_of_a_field_is_followed(root):
+    text = "from shop.models import Order\ndef f(order: Order):\n    order.customer.|"
+    assert "    email_address: str" in texts(asked(root, text))["shop/models.py"]
+
+
+def test_the_file_itself_and_those_that_are_open_are_not_shown(root):
+    text = "from shop.store import load_order\nload_order(|"
+    assert "shop/store.py" not in {one.path for one in asked(root, text, path="shop/store.py")}
+    excluded = frozenset({"shop/store.py"})
+    assert "shop/store.py" not in {one.path for one in asked(root, text, excluded=excluded)}
+
+
+def test_a_chunk_that_reads_alike_is_shown_behind_the_definitions(root):
+    body = "\n".join(f"    quotient{n} = remainder{n} // divisor{n}" for n in range(9))
+    (root / "shop" / "far.py").write_text(f"def calculate():\n{body}\n")
+    found = asked(root, f"def other():\n{body}\n    |")
+    chunks = [one for one in found if not one.is_definition]
+    assert chunks[0].path == "shop/far.py"
+    assert "quotient8 = remainder8 // divisor8" in chunks[0].text
+
+
+def test_what_is_hidden_or_changed_after_it_was_indexed_is_not_shown(root):
+    store = Store.build(root.parent / "index.sqlite", root)
+    files = SourceFiles(root)
+    Filling(store, files).scan()
+    retrieval = Retrieval(store, files)
+    view = CursorView("shop/cart.py", ["from shop.store import load_order", "load_order("], [""])
+    assert retrieval.shown(view)
+    (root / ".gitignore").write_text("store.py\n")
+    assert "shop/store.py" not in {one.path for one in retrieval.shown(view)}
+
+
+def test_files_that_change_come_and_go(root):
+    store = Store.build(root.parent / "index.sqlite", root)
+    filling = Filling(store, SourceFiles(root))
+    filling.scan()
+    (root / "shop" / "store.py").write_text("def fetch_order():\n    pass\n")
+    (root / "shop" / "models.py").unlink()
+    filling.update(["shop/store.py", "shop/models.py"])
+    assert [one.path for one in store.definitions("fetch_order", "python", 9)] == ["shop/store.py"]
+    assert store.definitions("load_order", "python", 9) == []
+    assert store.definitions("Order", "python", 9) == []
+
+
+def test_a_scan_reads_what_changed_alone(root):
+    store = Store.build(root.parent / "index.sqlite", root)
+    filling = Filling(store, SourceFiles(root))
+    totals: list[int] = []
+    for _ in range(2):
+        filling.scan(lambda _done, total: totals.append(total))
+    assert (totals[0], totals[-1]) == (3, 0)
