@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from engine.host.runtime import RuntimeFolder
+from engine.model_names import kind_of, path_of
 from lsp_server.bench.editor import BenchError, Editor, opened_editor
 from lsp_server.bench.foregram_sitting import ForegramSitting
 from lsp_server.bench.processes import resume, stop
@@ -98,6 +99,14 @@ async def foregram_side(
             yield side
         finally:
             await side.close()
+
+
+def model_variable(name: str | None) -> Mapping[str, str]:
+    """What has servers load a model; they run in other folders than who named a path."""
+    if not name:
+        return {}
+    path = path_of(name).absolute() if kind_of(name) == "path" else name
+    return {"FOREGRAM_MODEL": str(path)}
 
 
 def _written(trace: Trace, folder: Path) -> Mapping[str, str]:

@@ -7,11 +7,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from engine.bench.figures import percentile
 from lsp_server.bench.sides import AssistedTrace
 from lsp_server.bench.typist import TypedTrace
 
 WITHIN_S = (0.0, 0.2, 0.5, 1.0)
+_RESAMPLED = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,23 @@ def typing_figures(runs: Sequence[AssistedTrace]) -> TypingFigures:
 
 def saved(typed: TypedTrace) -> float:
     """The share of keys that a person was spared."""
-    return 1 - len(typed.keys) / len(typed.own_s)
+    return _spared(typed) / len(typed.own_s)
+
+
+def saved_ratio(
+    ours: Sequence[AssistedTrace], others: Sequence[AssistedTrace]
+) -> tuple[float, float]:
+    """Between which ratios of keystrokes saved 95 % of resampled sets of the same traces lie.
+
+    What others did not save at all cannot be divided by: then the upper end is infinite.
+    """
+    spared = np.array([[_spared(run.typed) for run in side] for side in (ours, others)], float)
+    draw = np.random.default_rng(0).integers(0, len(ours), (_RESAMPLED, len(ours)))
+    ours_spared, others_spared = spared[:, draw].sum(axis=2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = np.nan_to_num(ours_spared / others_spared, nan=np.inf, posinf=np.inf)
+    low, high = np.sort(ratios)[[int(0.025 * _RESAMPLED), int(0.975 * _RESAMPLED)]]
+    return float(low), float(high)
 
 
 def waits(typed: TypedTrace) -> Iterable[float]:
@@ -109,6 +128,10 @@ def waits(typed: TypedTrace) -> Iterable[float]:
     for key in typed.keys[:-1]:
         later = (start for start, end in typed.visible if end > key.at)
         yield max(0.0, next(later, float("inf")) - key.at)
+
+
+def _spared(typed: TypedTrace) -> int:
+    return len(typed.own_s) - len(typed.keys)
 
 
 def _shares_within(typed: Sequence[TypedTrace]) -> Mapping[str, float]:

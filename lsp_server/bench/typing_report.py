@@ -9,7 +9,7 @@ from rich.table import Table
 
 from engine.bench.report import plain
 from lsp_server.bench.sides import AssistedTrace
-from lsp_server.bench.typing_figures import TypingFigures, saved, typing_figures
+from lsp_server.bench.typing_figures import TypingFigures, saved, saved_ratio, typing_figures
 
 _BARS = (  # figures of which one side's over another's are compared
     "keystrokes_saved",
@@ -29,6 +29,7 @@ def typing_json(runs: Mapping[str, Sequence[AssistedTrace]], seed: int) -> dict[
         "load": round(os.getloadavg()[1], 2),
         "sides": plain(figures),
         "ratios": plain({name: _ratios(figures[first], figures[name]) for name in others}),
+        "keystrokes_saved_ratio_95": plain({n: saved_ratio(runs[first], runs[n]) for n in others}),
         "traces": plain({name: list(map(_trace, some)) for name, some in runs.items()}),
     }
 
@@ -37,7 +38,10 @@ def typing_table(runs: Mapping[str, Sequence[AssistedTrace]]) -> Table:
     """A column for each side."""
     sides = [typing_figures(some) for some in runs.values()]
     one = sides[0]
-    caption = f"{one.target_keys} keys, {one.pure_s:.0f} s for one who types all of it"
+    caption = (
+        f"{one.target_keys} keys, {one.pure_s:.0f} s for one who types all of it; "
+        f"load {os.getloadavg()[1]:.1f} on {os.cpu_count()} cores{_compared(runs)}"
+    )
     table = Table("figure", title=f"{one.traces} traces typed", caption=caption)
     for name in runs:
         table.add_column(name, justify="right")
@@ -74,6 +78,16 @@ def _cells(figures: TypingFigures) -> dict[str, str]:
         "model at work per trace, s": f"{one.model_s_per_trace:.1f}",
         "keys came late by, ms p99": f"{one.late_ms_p99:.0f}",
     }
+
+
+def _compared(runs: Mapping[str, Sequence[AssistedTrace]]) -> str:
+    """How many times the keystrokes of every other side the first one saves, 95 % interval."""
+    first, *others = runs
+    spans = {name: saved_ratio(runs[first], runs[name]) for name in others}
+    return "".join(
+        f"; {first} saves {low:.2f} to {high:.2f} times what {name} does"
+        for name, (low, high) in spans.items()
+    )
 
 
 def _counts(counts: Mapping[str, int]) -> str:

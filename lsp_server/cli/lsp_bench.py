@@ -17,8 +17,8 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from engine.model_names import kind_of, path_of
 from lsp_server.bench.editor import BenchError, Editor, opened_editor
+from lsp_server.bench.foregram_side import model_variable
 from lsp_server.host.daemon import stop_host
 from lsp_server.settings import Settings
 
@@ -114,10 +114,7 @@ def bench_lsp(arguments: argparse.Namespace, settings: Settings) -> None:
         own_host = msgspec.structs.replace(settings, runtime_folder=Path(folder) / "run")
         runtime = (own_host if settings.host_url is None else settings).runtime_folder
         own = {"FOREGRAM_RUNTIME": str(runtime), "FOREGRAM_NUM_CANDIDATES": "1"}
-        if arguments.model:
-            is_path = kind_of(arguments.model) == "path"  # the server runs in another folder
-            path = path_of(arguments.model).absolute() if is_path else arguments.model
-            own["FOREGRAM_MODEL"] = str(path)
+        own |= model_variable(arguments.model)
         command = [sys.executable, "-m", "lsp_server", "lsp", "--stdio"]
         try:
             figures = asyncio.run(measure_lsp(command, {**os.environ, **own}))

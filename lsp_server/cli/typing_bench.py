@@ -16,8 +16,8 @@ from rich.console import Console
 from engine.bench.peers import gguf_file
 from engine.bench.plots import Picture
 from engine.errors import ConfigurationError
-from engine.model_names import DEFAULT_MODEL, kind_of, path_of
-from lsp_server.bench.foregram_side import foregram_side
+from engine.model_names import DEFAULT_MODEL
+from lsp_server.bench.foregram_side import foregram_side, model_variable
 from lsp_server.bench.llama_vim.side import LlamaVimSide, llama_vim_side
 from lsp_server.bench.sides import AssistedTrace, Side, take_turns
 from lsp_server.bench.traces import Trace, load_traces
@@ -51,7 +51,7 @@ async def _typed(
     traces: Sequence[Trace],
     peers: Sequence[Side],
 ) -> Mapping[str, Sequence[AssistedTrace]]:
-    environ = _environ(arguments)
+    environ = {**os.environ, **model_variable(arguments.model)}
     programs = {"foregram": [sys.executable, "-m", "lsp_server"]}
     if arguments.against is not None:
         programs["against"] = [str(arguments.against.absolute())]
@@ -72,12 +72,3 @@ def _llama_cpp(arguments: argparse.Namespace, settings: Settings) -> Iterator[Ll
     model = arguments.model or settings.model or DEFAULT_MODEL
     with gguf_file(model, ProgressBars()) as file, llama_vim_side(Path(program), file) as side:
         yield side
-
-
-def _environ(arguments: argparse.Namespace) -> Mapping[str, str]:
-    """What every side's processes get: the user's settings, and the model."""
-    if not arguments.model:
-        return os.environ
-    is_path = kind_of(arguments.model) == "path"  # the servers run in other folders
-    path = path_of(arguments.model).absolute() if is_path else arguments.model
-    return {**os.environ, "FOREGRAM_MODEL": str(path)}

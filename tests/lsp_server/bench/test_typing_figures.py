@@ -6,7 +6,7 @@ import pytest
 
 from lsp_server.bench.screen import Suggestion
 from lsp_server.bench.sides import AssistedTrace, Effort
-from lsp_server.bench.typing_figures import saved, typing_figures, waits
+from lsp_server.bench.typing_figures import saved, saved_ratio, typing_figures, waits
 from lsp_server.bench.typist import KeyPress, TypedTrace
 
 
@@ -80,3 +80,20 @@ def test_nothing_taken_and_nothing_shown_is_no_number():
 def test_empty_answers_are_summed_by_their_reasons():
     runs = [AssistedTrace(trace([key(0.1)]), Effort(empty={"blank": 1})) for _ in range(2)]
     assert typing_figures(runs).empty == {"blank": 2}
+
+
+def side(*pressed):
+    return [AssistedTrace(trace([key(0.1)] * count), Effort()) for count in pressed]
+
+
+def test_where_every_trace_says_the_same_so_does_the_interval():
+    assert saved_ratio(side(4, 6, 2), side(7, 8, 6)) == (2.0, 2.0)
+
+
+def test_an_interval_is_as_wide_as_traces_differ():
+    low, high = saved_ratio(side(1, 9, 1, 9, 5), side(5, 5, 9, 9, 5))
+    assert low < 25 / 17 < high
+
+
+def test_nothing_that_others_save_cannot_be_divided_by():
+    assert saved_ratio(side(4, 6), side(10, 10)) == (math.inf, math.inf)
