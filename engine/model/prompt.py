@@ -69,7 +69,8 @@ def build_prompt(
     partial = cut_piece(prefix)
     kept = prefix.removesuffix(partial) if layout == "line" else prefix
     specials = len(tokenizer.start_ids) + _FIM_TOKENS
-    window = cut_window(tokenizer, kept, suffix, budget_tokens - specials - len(files))
+    room = budget_tokens - specials - len(files)
+    window = cut_window(tokenizer, kept, suffix, room, suffix_first=fim.suffix_first)
     return Prompt(
         ids=(*tokenizer.start_ids, *_lay_out(tokenizer, fim, files, window, layout)),
         dropped=_bytes(prefix[len(kept) :]),

@@ -14,6 +14,7 @@ _ANCHOR_LINES = 32
 _CHARS_PER_TOKEN = 6  # more than code has on average: what can hardly fit is not encoded at all
 _SUFFIX_PART = 4  # prefix to suffix as three to one
 _SUFFIX_STEPS = 8
+_FIRST_SUFFIX_STEPS = 4  # where all of the prompt stands behind the suffix
 _NEIGHBOUR_PART = 3  # other files have at least a third
 _NEIGHBOUR_STEPS = 8
 _GROWTH_PART = 6  # of a prompt is left to the lines that are typed until the next anchor
@@ -45,13 +46,15 @@ def neighbour_room(tokenizer: Tokenizer, prefix: str, suffix: str, budget: int) 
     return max(least, (budget - budget // _GROWTH_PART - num_tokens) // step * step)
 
 
-def cut_window(tokenizer: Tokenizer, prefix: str, suffix: str, budget: int) -> Window:
+def cut_window(
+    tokenizer: Tokenizer, prefix: str, suffix: str, budget: int, *, suffix_first: bool = False
+) -> Window:
     """Return what fits `budget` tokens; the side that needs less than its share lends the rest."""
     suffix_share = budget // _SUFFIX_PART
     suffix_ids = _head(tokenizer, suffix, suffix_share)
     near, num_near = _tail(tokenizer, prefix, budget - len(suffix_ids))
     # In steps, lest each typed token move the end of the suffix, which stands before it.
-    step = max(1, budget // _SUFFIX_STEPS)
+    step = max(1, budget // (_FIRST_SUFFIX_STEPS if suffix_first else _SUFFIX_STEPS))
     rest = (budget - num_near) // step * step
     if rest > suffix_share:
         suffix_ids = _head(tokenizer, suffix, rest)

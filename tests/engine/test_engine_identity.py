@@ -10,17 +10,20 @@ from engine.config import PRESETS, Layout, Lookahead, Sampling, StopRules
 from engine.engine import Engine
 from engine.options import EngineOptions
 from engine.request import Buffer, CompletionRequest, CompletionResult, FinishReason
+from tests.support.byte_tokenizer import CONTROL_TOKENS, MELLUM_TOKENS
 from tests.support.tiny_models import save_model, tiny_model
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 # Seeds whose texts are long and repeat themselves: random models end early or never do.
-MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+MODELS: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "own": (
         "qwen2",
         {"seed": 4, "num_attention_heads": 7, "num_key_value_heads": 1, "hidden_size": 56},
+        CONTROL_TOKENS,
     ),
-    "adapter": ("starcoder2", {"seed": 0}),
+    "own, suffix first": ("llama", {"seed": 4}, MELLUM_TOKENS),
+    "adapter": ("starcoder2", {"seed": 0}, CONTROL_TOKENS),
 }
 CODE = """class Stack:
     def __init__(self):
@@ -47,8 +50,8 @@ RULES = StopRules(
 
 @pytest.fixture(scope="module", params=MODELS)
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Engine:
-    family, shape = MODELS[request.param]
-    folder = save_model(tiny_model(family, **shape), tmp_path_factory.mktemp("model"))
+    family, shape, tokens = MODELS[request.param]
+    folder = save_model(tiny_model(family, **shape), tmp_path_factory.mktemp("model"), tokens)
     cache = tmp_path_factory.mktemp("cache")
     before = torch.get_num_threads()
     engine = Engine.load(EngineOptions(cache_folder=cache, model=str(folder), threads=1))

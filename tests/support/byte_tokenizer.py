@@ -12,6 +12,26 @@ CONTROL_TOKENS = (
     "<|file_sep|>",
 )
 
+# Others that are as many, so that the same models have them: Mellum's and Seed-Coder's.
+MELLUM_TOKENS = (
+    "<|endoftext|>",
+    "<fim_prefix>",
+    "<fim_middle>",
+    "<fim_suffix>",
+    "<fim_pad>",
+    "<filename>",
+    "<|im_start|>",
+)
+SEED_TOKENS = (
+    "<[end▁of▁sentence]>",
+    "<[fim-prefix]>",
+    "<[fim-middle]>",
+    "<[fim-suffix]>",
+    "<[PAD▁TOKEN]>",
+    "<[SEP▁TOKEN]>",
+    "<[begin▁of▁sentence]>",
+)
+
 # Every start of a word is a token as well, so these words also show what happens inside a token.
 _WORDS = ("return", " return", "def", " self", "self", "import", "        ", "\n\n", " =", "):\n")
 

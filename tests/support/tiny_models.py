@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import transformers
 
-from tests.support.byte_tokenizer import VOCAB_SIZE, byte_tokenizer
+from tests.support.byte_tokenizer import CONTROL_TOKENS, VOCAB_SIZE, byte_tokenizer
 
 _CONFIGS: dict[str, type[transformers.PretrainedConfig]] = {
     "qwen2": transformers.Qwen2Config,
@@ -118,8 +118,12 @@ def assembled(
     return trained
 
 
-def save_model(model: transformers.PreTrainedModel, folder: Path) -> Path:
+def save_model(
+    model: transformers.PreTrainedModel,
+    folder: Path,
+    control_tokens: tuple[str, ...] = CONTROL_TOKENS,
+) -> Path:
     """Write config.json, model.safetensors and tokenizer.json, as the hub keeps them."""
     model.save_pretrained(folder)
-    byte_tokenizer().save(str(folder / "tokenizer.json"))
+    byte_tokenizer(control_tokens).save(str(folder / "tokenizer.json"))
     return folder

@@ -248,6 +248,28 @@ def test_behind_a_suffix_typing_and_new_lines_change_the_end_only(
         assert len(before) - _common(before, after) <= 12  # the word at the cursor and the middle
 
 
+def test_behind_a_suffix_the_lines_of_a_large_file_are_rarely_read_again() -> None:
+    """Where the window moves on, and where the suffix gives room to what has been typed."""
+    tokenizer, fim = _made_for(_SUFFIX_FIRST[0], *_TEMPLATES[_SUFFIX_FIRST[0]])
+    text = "".join(f"line {number:04} of a file\n" for number in range(700))
+    cursor = len(text) // 2 // 22 * 22
+    typed = "".join(f"    value_{number} = compute(first)\n" for number in range(60))
+    prompts = [
+        build_prompt(tokenizer, fim, text[:cursor] + typed[:end], text[cursor:], "line", 2048).ids
+        for end in range(0, len(typed), 5)
+    ]
+    unread = [len(after) - _common(before, after) for before, after in pairwise(prompts)]
+    assert sum(count > 100 for count in unread) <= 5
+
+
+def test_a_closer_behind_the_cursor_is_what_the_suffix_begins_with() -> None:
+    for template, more in _TEMPLATES.items():
+        tokenizer, fim = _made_for(template, *more)
+        prompt = build_prompt(tokenizer, fim, "x = [f(", ")]\n", "line", 1000)
+        place = prompt.ids.index(fim.suffix_id)
+        assert tokenizer.decode(prompt.ids[place + 1 : place + 4]) == ")]\n"
+
+
 def test_mellum_is_shown_other_files_as_its_page_shows_them() -> None:
     """But in the order of their paths."""
     tokenizer, fim = _made_for("<fim_suffix><fim_prefix><fim_middle><filename><|im_start|>")

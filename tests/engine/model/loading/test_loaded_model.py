@@ -14,8 +14,10 @@ from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.gguf_file import GgufFile
 from engine.model.loading.gguf_model import GgufModel
-from engine.model.loading.loaded_model import prepare
+from engine.model.loading.loaded_model import load_model, prepare
+from engine.model.prompt import build_prompt
 from engine.progress import NoProgress
+from tests.support.byte_tokenizer import MELLUM_TOKENS, SEED_TOKENS
 from tests.support.greedy import reference_logits
 from tests.support.steps import read
 from tests.support.tiny_gguf import HEADS, KV_HEADS, LAYERS, tiny_tensors, write_tiny_gguf
@@ -77,6 +79,25 @@ def test_a_llama_from_a_folder_is_run_by_us(tmp_path: Path, quantization: str) -
         torch.testing.assert_close(
             logits, reference_logits(reference, _PROMPT)[-1], rtol=0.0, atol=1e-4
         )
+
+
+@pytest.mark.parametrize("tokens", [SEED_TOKENS, MELLUM_TOKENS], ids=["Seed-Coder", "Mellum"])
+def test_a_llama_that_fills_in_the_middle_is_ready_to_run(
+    tmp_path: Path, tokens: tuple[str, ...]
+) -> None:
+    folder = save_model(tiny_model("llama", 3), tmp_path / "llama", tokens)
+    model = load_model(
+        str(folder), tmp_path / "cache", NoProgress(), quantization="float32", device_name="cpu"
+    )
+    assert isinstance(model.causal_lm, FloatQwen2)
+    assert model.fim.suffix_first
+    prompt = build_prompt(model.tokenizer, model.fim, "a = ", "\n", "line", 100, path="a.py")
+    text = b"".join(map(model.tokenizer.vocabulary.bytes_of, prompt.ids)).decode()
+    assert text == (
+        "<filename>a.py\n<fim_suffix>\n<fim_prefix>a =<fim_middle>"
+        if tokens is MELLUM_TOKENS
+        else "<[fim-suffix]>\n<[fim-prefix]># a.py\na =<[fim-middle]>"
+    )
 
 
 def test_the_queries_and_keys_of_a_llama_in_a_gguf_file_are_put_in_our_order(
