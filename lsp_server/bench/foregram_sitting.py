@@ -19,6 +19,7 @@ from lsp_server.host.probe import host_status
 from lsp_server.settings import Settings
 
 _FROM_MEMORY_S = 0.005  # an answer that comes sooner was computed before
+_INACCURATE_S = 0.05  # of the host's times against ours
 _IDLE_S, _POLL_S = 3.0, 0.05
 _FEW_REASONS = 40  # the server keeps the last hundred
 _COUNTERS = ("tokens_total", "prefill_seconds_sum", "decode_seconds_sum")
@@ -39,6 +40,7 @@ class ForegramSitting:
     screen: Screen = field(init=False)
     _requests: int = 0
     _shown: types.InlineCompletionItem | None = None
+    _waiting_since: float | None = None  # the first request that has no answer
     _taken: str = ""  # of the shown item's text, part by part
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
     _empty: Counter[str] = field(default_factory=Counter)
@@ -92,18 +94,22 @@ class ForegramSitting:
     async def _ask(self) -> None:
         self._requests += 1
         if self._requests % _FEW_REASONS == 0:
-            await self._count_reasons()
+            self._begin(self._count_reasons())
         asked_at = self.screen.now()
+        if self._waiting_since is None:
+            self._waiting_since = asked_at
         items = await self.editor.items()
         if items is None:
             return
+        waited_s = self.screen.now() - (self._waiting_since or asked_at)
+        self._waiting_since = None
         item = items[0] if items else None
         text = self._text(item) if item else ""
         suggestion = self.screen.show(text, self.screen.now() - asked_at)
         if item is not None and text:
             self._show(item)
             if suggestion is not None:
-                await self._date(suggestion, item)
+                await self._date(suggestion, item, waited_s)
 
     def _show(self, item: types.InlineCompletionItem) -> None:
         is_new = self._shown is None or _id(item) != _id(self._shown)
@@ -111,11 +117,15 @@ class ForegramSitting:
         if is_new:
             self.editor.notify("textDocument/didShowCompletion", item=_plain(item))
 
-    async def _date(self, suggestion: Suggestion, item: types.InlineCompletionItem) -> None:
-        """How long ago its generation began; unknown of what had been computed before."""
+    async def _date(
+        self, suggestion: Suggestion, item: types.InlineCompletionItem, waited_s: float
+    ) -> None:
+        """How long ago its generation began, unless that was before anybody waited for it."""
         cost = await self.editor.last_cost()
         if suggestion.request_s > _FROM_MEMORY_S and cost.get("id") == _id(item):
-            suggestion.begun_s = sum(cost["timings"].values()) / 1000
+            begun_s = sum(cost["timings"].values()) / 1000
+            if begun_s <= waited_s + _INACCURATE_S:
+                suggestion.begun_s = begun_s
 
     async def _accept(self) -> None:
         if self._shown is not None and (command := self._shown.command) is not None:

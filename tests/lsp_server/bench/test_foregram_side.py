@@ -51,18 +51,30 @@ class PatientClock(Clock):
         self.time_s = due
 
 
+class StrollingClock(Clock):
+    """Time passes, a hundred times as fast, but no key comes before what was asked is answered."""
+
+    def __init__(self, sitting):
+        self.sitting = sitting
+        super().__init__(100.0)
+
+    async def wait_until(self, due):
+        await self.sitting.answered()
+        await super().wait_until(due)
+
+
 @pytest.fixture
 def typed(tmp_path):
     """A function that has the trace typed beside a host of this engine; what became of it."""
 
-    async def type_trace(engine):
+    async def type_trace(engine, clock=PatientClock, **variables):
         own = Settings(runtime_folder=tmp_path, cache_folder=tmp_path)
         token = RuntimeFolder.open(tmp_path).token()
-        environ = {"FOREGRAM_RUNTIME": str(tmp_path), "FOREGRAM_CACHE": str(tmp_path)}
+        folders = {"FOREGRAM_RUNTIME": str(tmp_path), "FOREGRAM_CACHE": str(tmp_path)}
         async with running_host(tmp_path, engine, token=token):
-            side = ForegramSide("foregram", PROGRAM, own, environ)
+            side = ForegramSide("foregram", PROGRAM, own, folders | variables)
             async with side.sitting(TRACE) as sitting:
-                run = await Typist(1, PatientClock(sitting)).type(TRACE, sitting)
+                run = await Typist(1, clock(sitting)).type(TRACE, sitting)
                 return AssistedTrace(run, await sitting.effort())
 
     return type_trace
@@ -77,6 +89,12 @@ async def test_what_the_server_says_is_shown_taken_and_counted(typed):
     assert run.effort.tokens > 0
     assert run.effort.editor_cpu_s > 0
     assert run.effort.requests == len(run.typed.keys)
+
+
+async def test_a_generation_is_dated_by_the_hosts_times(typed):
+    run = await typed(KnowingEngine(), StrollingClock, FOREGRAM_SPECULATE="false")
+    first = run.typed.suggestions[0]
+    assert 0 < first.begun_s < first.request_s  # whose seconds are a hundredth of real ones
 
 
 async def test_an_answer_without_a_text_is_counted_by_its_reason(typed):
