@@ -3,9 +3,11 @@
 Layout `psm` is the model's own: prefix, suffix, middle token, or the suffix first. Layout `line`
 leaves out the piece cut at the cursor, and the answer must begin with it (token healing), as its
 tokens would differ from those of the whole word. Where the prefix stands first, it also puts the
-current line up to the cursor behind the middle token: the answer starts where a line starts, and a
-typed character changes the end of the prompt only. Where the suffix stands first, the prefix ends
-the prompt anyhow; the line stays there, as in training, where a middle begins at any character.
+current line up to the cursor behind the middle token, and the lines above it back to one whose
+number is a multiple of 16, the file's first ones left out: what is typed, Enter included, changes
+the end of the prompt only, and the suffix is read again at every 16th line. In training, too, a
+middle begins anywhere and has any length; that its own lines stand there helps a small model, too.
+Where the suffix stands first, the prefix ends the prompt anyhow, and stays whole.
 """
 
 import re
@@ -14,7 +16,7 @@ from dataclasses import dataclass
 from engine.config import Layout
 from engine.model.fim import FimFormat
 from engine.model.other_files import Snippets, choose_neighbours, header, paths
-from engine.model.prompt_window import Window, cut_window, neighbour_room
+from engine.model.prompt_window import STEADY_LINES, Window, cut_window, neighbour_room
 from engine.model.tokenizer import Tokenizer, encodable
 
 # The trailing word or run of punctuation with one blank before it, or trailing blanks.
@@ -71,8 +73,12 @@ def build_prompt(
     specials = len(tokenizer.start_ids) + _FIM_TOKENS
     room = budget_tokens - specials - len(files)
     window = cut_window(tokenizer, kept, suffix, room, suffix_first=fim.suffix_first)
+    num_above = _num_above(prefix)
     return Prompt(
-        ids=(*tokenizer.start_ids, *_lay_out(tokenizer, fim, files, window, layout)),
+        ids=(
+            *tokenizer.start_ids,
+            *_lay_out(tokenizer, fim, files, window, layout, num_above),
+        ),
         dropped=_bytes(prefix[len(kept) :]),
         partial=_bytes(partial),
         context_ids=tuple(tokenizer.encode(_tail(prefix.removesuffix(partial)))),
@@ -90,7 +96,12 @@ def cut_piece(prefix: str) -> str:
 
 
 def _lay_out(
-    tokenizer: Tokenizer, fim: FimFormat, files: list[int], window: Window, layout: Layout
+    tokenizer: Tokenizer,
+    fim: FimFormat,
+    files: list[int],
+    window: Window,
+    layout: Layout,
+    num_above: int,
 ) -> tuple[int, ...]:
     after = (fim.suffix_id, *window.suffix_ids)
     middle = () if fim.middle_id is None else (fim.middle_id,)
@@ -99,10 +110,26 @@ def _lay_out(
         if fim.comments_paths:
             return (*after, fim.prefix_id, *files, *before, *middle)
         return (*files, *after, fim.prefix_id, *before, *middle)
-    start = window.prefix.rfind("\n") + 1 if layout == "line" else len(window.prefix)
+    start = len(window.prefix) if layout == "psm" else _line_start(window.prefix, num_above)
     before = tokenizer.encode(fim.prefix_lead + window.prefix[:start])
     line = tokenizer.encode(window.prefix[start:])
     return (*files, fim.prefix_id, *before, *after, *middle, *line)
+
+
+def _num_above(prefix: str) -> int:
+    """How many lines above the cursor's the middle begins with."""
+    row = prefix.count("\n")
+    return row % STEADY_LINES if row >= STEADY_LINES else 0
+
+
+def _line_start(text: str, num_above: int) -> int:
+    """Where the last line but `num_above` begins."""
+    end = len(text)
+    for _ in range(num_above + 1):
+        end = text.rfind("\n", 0, end)
+        if end < 0:
+            return 0
+    return end + 1
 
 
 def _tail(text: str) -> str:

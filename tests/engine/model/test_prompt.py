@@ -60,6 +60,23 @@ def test_typing_on_a_line_changes_the_end_of_a_line_prompt_only() -> None:
         assert prompt.ids[:marked] == prompts[0].ids[:marked]
 
 
+def _numbered(count: int) -> str:
+    return "".join(f"line {number}\n" for number in range(count))
+
+
+@pytest.mark.parametrize(("row", "above"), [(0, 0), (15, 0), (16, 0), (17, 1), (31, 15), (32, 0)])
+def test_the_middle_begins_at_every_16th_line(row: int, above: int) -> None:
+    text = _read(_build(_numbered(row) + "x = ", "rest\n"))
+    assert text.startswith(f"<P>{_numbered(row - above)}<S>rest\n<M>")
+    assert text.count("\n", text.index("<M>")) == above
+
+
+def test_a_new_line_changes_the_end_of_a_prompt_only() -> None:
+    """So the text behind the cursor is not read again."""
+    prompts = [_build(_numbered(row), "\nrest\n").ids for row in range(16, 32)]
+    assert all(after[: len(before)] == before for before, after in pairwise(prompts))
+
+
 def test_typing_a_line_of_a_large_file_keeps_nearly_all_of_the_prompt() -> None:
     """More than 95 of 100 tokens of a prompt are those of the prompt before, in the cache."""
     text = "".join(f"line {number:04} of a file\n" for number in range(700))
