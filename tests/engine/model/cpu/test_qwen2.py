@@ -100,6 +100,25 @@ def test_eight_bits_stay_near_the_reference(packed):
     assert torch.corrcoef(torch.stack([logits, expected]))[0, 1] > 0.99
 
 
+@pytest.mark.parametrize("num_heads", [7, 4, 8], ids=["as wide as the rest", "narrower", "wider"])
+def test_eight_bits_of_a_llama_stay_near_the_reference(num_heads):
+    """With a width between the layers that is no multiple of 128, as in Mellum-4b."""
+    reference = tiny_model(
+        "llama",
+        hidden_size=448,
+        intermediate_size=1344,
+        num_attention_heads=num_heads,
+        num_key_value_heads=num_heads,
+        head_dim=64,
+        rms_norm_eps=1e-5,
+        tie_word_embeddings=False,
+    )
+    model = own_qwen2(reference, "int8")
+    logits = read(model, model.new_slot(64), PROMPT)[0]
+    expected = reference_logits(reference, PROMPT)[-1]
+    assert torch.corrcoef(torch.stack([logits, expected]))[0, 1] > 0.99
+
+
 def decode(model: CausalModel, slot: CacheSlot, tokens: list[int]) -> torch.Tensor:
     """Feed `tokens` as plain decoding does, one row a step. Logits [tokens, vocab]."""
     rows = []
