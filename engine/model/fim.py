@@ -68,7 +68,13 @@ _FAMILIES = (
 
 _PAD_NAMES = ("<|fim_pad|>", "<fim_pad>", "<fim-pad>", "<PAD>", "<[PAD▁TOKEN]>")
 _REPOSITORY_NAMES = ("<|repo_name|>", "<|fim_repo|>", "<repo_name>", "<fim-repo>", "<reponame>")
-_FILE_NAMES = ("<|file_sep|>", "<file_sep>", "<filename>", "<[SEP▁TOKEN]>")
+_FILE_NAMES = (
+    "<|file_sep|>",
+    "<file_sep>",
+    "<filename>",
+    "<[SEP▁TOKEN]>",
+    "<[begin▁of▁sentence]>",  # Seed-Coder: of another document
+)
 
 
 @dataclass(frozen=True, slots=True)
