@@ -19,7 +19,7 @@ from engine.bench.task_sets import ReplayItem
 from engine.errors import ConfigurationError
 from engine.model.causal_lm import CausalModel, StepInput, run_step
 from engine.model.device import GPU_QUANTIZATIONS
-from engine.model.gpu.loading import assemble, place_qwen2, require_triton
+from engine.model.gpu.loading import assemble, place_qwen2, require_triton, require_widths
 from engine.model.gpu.memory_plan import weight_bytes
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.loading.converted_model import ConvertedModel
@@ -109,6 +109,11 @@ def _on_gpu(
     is_gpu = device.type == "cuda"
     dtype = torch.bfloat16 if is_gpu else torch.float32
     for name, quantization in GPU_QUANTIZATIONS.items():
+        try:
+            require_widths(source.config, quantization)
+        except ConfigurationError as error:
+            progress.tell(str(error))
+            continue
         given = (source.config, source.tensors(), quantization)
         placed = place_qwen2(*given, _POSITIONS, device, progress, dtype)
         num_bytes = weight_bytes(source.config, quantization)

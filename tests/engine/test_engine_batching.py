@@ -202,7 +202,7 @@ def test_workspaces_come_back_to_their_draft_states(engine):
     held = engine.pool_tokens
     run_together(engine, [request(path) for path in FILES])
     assert engine.pool_tokens <= 2 * held
-    assert torch.isfinite(engine._model.causal_lm.arena.keys).all()
+    assert torch.isfinite(engine.model.causal_lm.arena.keys).all()
 
 
 @pytest.mark.parametrize("lookahead", ["auto", "off"])

@@ -87,6 +87,6 @@ def test_files_that_are_closed_while_a_prompt_is_read_are_gone_when_it_is_comple
     engine.run(ClosingOnceRead(engine, sequence).admit)
     assert sequence.result().stats.tokens
     (state,) = engine._draft_states._states
-    context = engine._model.tokenizer.encode(SHARED)[:16]
+    context = engine.model.tokenizer.encode(SHARED)[:16]
     assert not len(state.pool.draft(context, 8).tokens)
     assert engine.complete(ASKED).stats.reused_tokens == 0

@@ -44,4 +44,10 @@ def test_each_form_reads_the_same_tokens_and_the_whole_one_agrees_with_itself(tm
 
 def test_a_model_of_another_kind_has_no_such_forms(tmp_path):
     with pytest.raises(ConfigurationError, match="no Qwen2"):
-        measure(tiny_model("llama", 1), tmp_path)
+        measure(tiny_model("mistral", 1), tmp_path)
+
+
+def test_a_quantization_that_has_no_groups_for_a_model_is_left_out(tmp_path):
+    """A Llama whose layers are narrower than a group of four bits."""
+    figures = measure(tiny_model("llama", 1), tmp_path)
+    assert [one.dtype for one in figures] == ["bfloat16", "fp8", "int8"]

@@ -55,7 +55,7 @@ def test_no_timed_completion_makes_a_launch(shape, lab, items, tokenizer_folder,
         return played
 
     def launches(player):
-        return set(player.replay.engine._model.causal_lm.graphs._launches)
+        return set(player.replay.engine.model.causal_lm.graphs._launches)
 
     monkeypatch.setattr(replays._Player, "play", watched)
     plan = ReplayPlan(shape, items=1, seconds=30.0)
