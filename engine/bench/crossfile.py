@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from rich.console import Group
 
@@ -16,6 +16,7 @@ from engine.bench.task_sets import CrossfileTask, grouped
 from engine.completer import Completer
 from engine.request import (
     Buffer,
+    ClosedBuffers,
     CompletionChunk,
     CompletionRequest,
     CompletionResult,
@@ -47,6 +48,14 @@ class Retrieved:
 # Asks an index of the task's tree, which must not show the task's own file, nor, where some are
 # open, those.
 Retrieve = Callable[[CrossfileTask, tuple[Buffer, ...]], Retrieved]
+
+
+class ForgetfulCompleter(Completer, Protocol):
+    """A completer whose tasks can be kept apart."""
+
+    def forget(self, closed: ClosedBuffers) -> None:
+        """Draft no longer from these files, nor from what was written in them."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +108,7 @@ class _Judged:
 
 
 def run_crossfile(
-    engine: Completer,
+    engine: ForgetfulCompleter,
     task: CrossfileTask,
     arm: str,
     decoding: CompletionRequest,
@@ -119,8 +128,15 @@ def run_crossfile(
         repository=found.snippets,
     )
     result = engine.complete(request, on_chunk=judged.take, cancelled=lambda: judged.is_enough)
+    engine.forget(_all_of(request))  # else the next arm would draft what this one wrote
     score = crossfile_score(task, result.text)
     return CrossfileRun(task, arm, cut(task, result.text), result, score, found.ms)
+
+
+def _all_of(request: CompletionRequest) -> ClosedBuffers:
+    others = (*request.open_buffers, *request.repository)
+    paths = frozenset([request.path, *(one.path for one in others)])
+    return ClosedBuffers(request.workspace, paths, paths, "", frozenset())
 
 
 def crossfile_figures(runs: Sequence[CrossfileRun]) -> dict[str, dict[str, ArmFigures]]:

@@ -119,6 +119,10 @@ class Guessing(FakeEngine):
 
     def __init__(self):
         super().__init__(())
+        self.closed = []
+
+    def forget(self, closed):
+        self.closed.append(closed)
 
     def complete(self, request, *, on_chunk, cancelled):
         text = ""
@@ -155,6 +159,12 @@ def test_the_arms_are_compared_task_by_task_and_end_when_all_that_counts_is_writ
     assert [figures[arm].exact for arm in ("repository", "together", "oracle")] == [1.0] * 3
     assert (figures["repository"].retrieval_ms, figures["oracle"].retrieval_ms) == (3.0, 0.0)
     assert figures["open_files"].prompt_tokens == 100.0
+
+
+def test_each_arm_is_forgotten_before_the_next_one():
+    engine, retrieved = Guessing(), Retrieved((Snippet("a.py", "x\n", is_open=False),))
+    run_crossfile(engine, task(), "repository", CompletionRequest("", ""), lambda *_: retrieved)
+    assert [one.paths for one in engine.closed] == [{"shop/cart.py", "a.py"}]
 
 
 def test_a_stratum_of_several_kinds_is_split_by_them():
