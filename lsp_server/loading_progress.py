@@ -1,47 +1,86 @@
-"""The editor's own progress bar while a model loads, for clients that draw no state of ours."""
+"""The editor's own progress bars: while a model loads, and while a repository is indexed."""
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from lsprotocol import types
 
 from lsp_server.host.search import LinkReport
+from lsp_server.repository.indexer import IndexReport
 from lsp_server.transport.protocol import DocumentServer
+
+_MANY_FILES = 200  # fewer are read in a moment
+
+
+@dataclass(slots=True)
+class WorkProgress:
+    """One bar, begun at the first report after an end."""
+
+    server: DocumentServer
+    title: str
+    _token: str = ""  # of the progress that is shown
+    _shown: types.WorkDoneProgressReport | None = None
+
+    def report(self, message: str | None, share: int | None) -> None:
+        """Show how far the work is, in percent if that is known."""
+        if not self._token:
+            self._begin(share or 0)
+        update = types.WorkDoneProgressReport(message=message, percentage=share)
+        if update != self._shown:
+            self._shown = update
+            self.server.work_done_progress.report(self._token, update)
+
+    def end(self, message: str) -> None:
+        """The work is over, if any was shown."""
+        if self._token:
+            end = types.WorkDoneProgressEnd(message=message)
+            self.server.work_done_progress.end(self._token, end)
+        self._token, self._shown = "", None
+
+    def _begin(self, share: int) -> None:
+        self._token = uuid.uuid4().hex  # a client refuses one that it has seen
+        shown = self.server.work_done_progress
+        shown.create(self._token, lambda _: None)
+        shown.begin(self._token, types.WorkDoneProgressBegin(self.title, percentage=share))
 
 
 @dataclass(slots=True)
 class LoadingProgress:
-    """Work-done progress, begun and ended once for each load. `is_wanted`: the client draws it."""
+    """Begun and ended once for each load. `is_wanted`: the client draws it, and no state of ours."""
 
     server: DocumentServer
     is_wanted: bool = False
-    _token: str = ""  # of the progress that is shown
-    _shown: types.WorkDoneProgressReport | None = None
+    _bar: WorkProgress = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._bar = WorkProgress(self.server, "foregram: loading the model")
 
     def show(self, report: LinkReport) -> None:
         """Show how far the model is loaded, or say how that ended."""
         if not self.is_wanted:
             return
         if report.status is None or report.state != "loading":
-            self._end("ready" if report.state == "ready" else "not loaded")
+            self._bar.end("ready" if report.state == "ready" else "not loaded")
             return
-        now, share = report.status.progress, report.percentage
-        if not self._token:
-            self._begin(share or 0)
-        update = types.WorkDoneProgressReport(message=now.task if now else None, percentage=share)
-        if update != self._shown:
-            self._shown = update
-            self.server.work_done_progress.report(self._token, update)
+        now = report.status.progress
+        self._bar.report(now.task if now else None, report.percentage)
 
-    def _begin(self, share: int) -> None:
-        self._token = uuid.uuid4().hex  # a client refuses one that it has seen
-        shown = self.server.work_done_progress
-        shown.create(self._token, lambda _: None)
-        begin = types.WorkDoneProgressBegin("foregram: loading the model", percentage=share)
-        shown.begin(self._token, begin)
 
-    def _end(self, message: str) -> None:
-        if self._token:
-            end = types.WorkDoneProgressEnd(message=message)
-            self.server.work_done_progress.end(self._token, end)
-        self._token, self._shown = "", None
+@dataclass(slots=True)
+class IndexProgress:
+    """Shown where there are many files to read."""
+
+    server: DocumentServer
+    is_wanted: bool = False
+    _bar: WorkProgress = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._bar = WorkProgress(self.server, "foregram: indexing the repository")
+
+    def show(self, report: IndexReport | None) -> None:
+        """Show how many files are read; None: all are."""
+        if report is None:
+            self._bar.end("ready")
+        elif self.is_wanted and report.total >= _MANY_FILES:
+            message = f"{report.done:,} of {report.total:,} files"
+            self._bar.report(message, 100 * report.done // report.total)

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import logging
+import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from importlib.metadata import version
@@ -26,7 +27,7 @@ from lsp_server.feedback import (
     read,
 )
 from lsp_server.host.link import READY_S
-from lsp_server.loading_progress import LoadingProgress
+from lsp_server.loading_progress import IndexProgress, LoadingProgress
 from lsp_server.model_choice import check_name
 from lsp_server.reasons import SILENCING
 from lsp_server.session import Session
@@ -67,7 +68,10 @@ class ForegramServer(DocumentServer):
         self._can_retry = False  # the client knows `foregram/askAgain`
         self._focused = ""  # the URI of the document that the user works in, as far as is known
         self._reported: set[str] = set()
-        self.session = Session(self.documents, command_line, self.status.watch, self._ask_again)
+        self.indexing = IndexProgress(self)
+        self.session = Session(
+            self.documents, command_line, self.status.watch, self._ask_again, self.indexing.show
+        )
         self.session.is_public = authentication.is_public
 
     def refusal(self, params: types.InitializeParams) -> str | None:
@@ -97,6 +101,7 @@ class ForegramServer(DocumentServer):
         # A client that knows `askAgain` shows our status: a progress bar beside it is one too many.
         shows_progress = bool(window and window.work_done_progress)
         self.status.progress.is_wanted = shows_progress and not self._can_retry
+        self.indexing.is_wanted = shows_progress
         self.session.client_name = params.client_info.name if params.client_info else ""
         self.session.enter(_roots(params))
 
@@ -170,6 +175,8 @@ def create_server(command_line: Layer, authentication: Authentication = OPEN) ->
     server.feature(types.TEXT_DOCUMENT_DID_CHANGE)(changed)
     server.feature(types.TEXT_DOCUMENT_DID_OPEN)(opened)
     server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(closed)
+    server.feature(types.TEXT_DOCUMENT_DID_SAVE)(saved)
+    server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)(files_changed)
     server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)(configured)
     server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)(moved)
     server.feature(types.SHUTDOWN)(leaves)
@@ -189,7 +196,9 @@ async def initialized(server: ForegramServer, _params: types.InitializedParams) 
     gc.freeze()  # what was created so far stays, so no collection needs to look through it
     gc.enable()
     server.begin()
+    _watch_files(server)
     await _pull_settings(server)
+    server.session.begin_indexing()
     await server.session.connect()
 
 
@@ -235,6 +244,16 @@ def opened(server: ForegramServer, params: types.DidOpenTextDocumentParams) -> N
 def changed(server: ForegramServer, params: types.DidChangeTextDocumentParams) -> None:
     """A document was edited."""
     server.session.changed(params.text_document.uri, params.content_changes)
+
+
+def saved(server: ForegramServer, params: types.DidSaveTextDocumentParams) -> None:
+    """A document was written to its file."""
+    server.session.files_changed([params.text_document.uri])
+
+
+def files_changed(server: ForegramServer, params: types.DidChangeWatchedFilesParams) -> None:
+    """Files changed, came or went."""
+    server.session.files_changed(change.uri for change in params.changes)
 
 
 async def closed(server: ForegramServer, params: types.DidCloseTextDocumentParams) -> None:
@@ -316,6 +335,19 @@ def check_model(_server: ForegramServer, name: str) -> dict[str, Any]:
 async def host_use(server: ForegramServer) -> dict[str, Any]:
     """How many others a host serves, before somebody stops it."""
     return await editor_commands.host_use(server.session)
+
+
+def _watch_files(server: ForegramServer) -> None:
+    """Have the client say which files change, where it can."""
+    workspace = server.client_capabilities.workspace
+    watched = workspace.did_change_watched_files if workspace is not None else None
+    if watched is None or not watched.dynamic_registration:
+        return
+    watchers = [types.FileSystemWatcher("**/*")]
+    options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
+    method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
+    registration = types.Registration(uuid.uuid4().hex, method, options)
+    server.client_register_capability(types.RegistrationParams([registration]), lambda _: None)
 
 
 async def _pull_settings(server: ForegramServer) -> None:

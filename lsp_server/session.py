@@ -4,13 +4,14 @@ import asyncio
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from lsprotocol import types
 from pygls import uris
 
-from engine.host.protocol import Done, Feedback, FeedbackKind, Position
+from engine.host.protocol import Done, Feedback, FeedbackKind, Position, RepositorySnippet
+from lsp_server.completion.anchor import Anchor
 from lsp_server.completion.inline_completer import Answer, InlineCompleter
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
@@ -21,6 +22,7 @@ from lsp_server.host.retry import Retry
 from lsp_server.host.search import LinkReport, Watch
 from lsp_server.privacy.permissions import Permissions
 from lsp_server.reasons import HIDING, EmptyAnswer, Reason, shown_name
+from lsp_server.repository.repository import OnProgress, Question, Repository
 from lsp_server.setting_layers import Layer, SettingsProblem
 from lsp_server.settings import Settings, load_settings
 from lsp_server.why import write_last_prompt, write_reasons
@@ -44,6 +46,7 @@ class Session:
         command_line: Layer,
         watch: Watch,
         retry: Callable[[], None],
+        on_index: OnProgress = lambda _report: None,
     ) -> None:
         self.documents = documents
         self.reasons: deque[EmptyAnswer] = deque(maxlen=_MOST_REASONS)  # the oldest first
@@ -62,10 +65,12 @@ class Session:
         self._noted: tuple[str, Done] | None = None  # the last prompt that was kept
         self._roots: list[Path] = []
         self._root_uris: list[str] = []
+        self._is_indexing = False
         loaded = load_settings(command_line)
         self.settings: Settings = loaded.settings
         self.problems: tuple[SettingsProblem, ...] = loaded.problems
         self._permissions = Permissions([], self.settings)
+        self.repository = Repository(on_index)
         self.link = HostLink(
             documents,
             lambda: ensure_host(self.settings, wanted_at=self._wanted_at),
@@ -74,7 +79,12 @@ class Session:
             watch=self._watch,
         )
         self.completer = InlineCompleter(
-            documents, self.link, lambda: self._permissions, lambda: self.settings, self._line_end
+            documents,
+            self.link,
+            lambda: self._permissions,
+            lambda: self.settings,
+            self._line_end,
+            self._retrieve,
         )
 
     def configure(self, options: Mapping[str, object], source: str) -> None:
@@ -85,6 +95,7 @@ class Session:
             self._wanted_at = boot_s()
         self.settings, self.problems = loaded.settings, loaded.problems
         self._permissions = Permissions(self._roots, self.settings)
+        self._index()
         self._begin(self._retract())
 
     async def connect(self) -> None:
@@ -106,7 +117,41 @@ class Session:
         self._roots = [Path(path) for path in paths if path]
         self._permissions = Permissions(self._roots, self.settings)
         self.link.workspace = roots[0] if roots else ""
+        self._index()
         self._begin(self._retract())
+
+    def begin_indexing(self) -> None:
+        """The client is ready: what the workspace's files say may be found out."""
+        self._is_indexing = True
+        self._index()
+
+    def _index(self) -> None:
+        if self._is_indexing:
+            self.repository.enter(self._roots, self.settings)
+
+    def files_changed(self, changed: Iterable[str]) -> None:
+        """Files of these URIs changed, came or went."""
+        paths = (path for uri in changed if (path := uris.to_fs_path(uri)))
+        self.repository.changed(map(Path, paths))
+
+    async def _retrieve(self, anchor: Anchor) -> tuple[RepositorySnippet, ...]:
+        """What the workspace's other files say about a place."""
+        path = uris.to_fs_path(anchor.document.uri)
+        if not path:
+            return ()
+        opened = (uris.to_fs_path(uri) for uri in self.documents.uris())
+        position = anchor.position
+        return await self.repository.shown(
+            Question(
+                uri=anchor.document.uri,
+                path=Path(path),
+                lines=anchor.snapshot.lines,
+                row=position.line,
+                character=position.character,
+                opened=frozenset(Path(one) for one in opened if one),
+                is_quick=self.completer.host.reads_quickly,
+            )
+        )
 
     def move(self, *, added: list[str], removed: list[str]) -> None:
         """Workspace folders came and went."""
@@ -210,6 +255,7 @@ class Session:
         if self._noting is not None:
             self._noting.cancel()
             self._write_notes()
+        self.repository.close()
         self.completer.host.stop_all()
         await self.link.leave()
 

@@ -111,6 +111,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         ),
     ] = {}
     disabled_globs: Annotated[tuple[str, ...], _about("files in which nothing is completed")] = ()
+    repository: Annotated[
+        tuple[str, ...],
+        _about(
+            "`on`: completions know the files of the workspace that are not open; `off`: they do "
+            "not; or patterns of the files that they know"
+        ),
+    ] = ("on",)
     allow_secret_files: Annotated[tuple[str, ...], _own("files that look secret and are not")] = ()
     layout: Annotated[
         Layout, _about("the cursor's line after the middle token, or in the prefix")

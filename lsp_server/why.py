@@ -28,17 +28,28 @@ class LastPrompt(msgspec.Struct, frozen=True):
 
 def prompt_sentence(done: Done) -> str:
     """What a completion's prompt was made of, with the names of the files."""
-    return prompt_summary(PromptUse.of(done), done.neighbours)
+    return prompt_summary(PromptUse.of(done), done.neighbours, done.repository)
 
 
-def prompt_summary(use: PromptUse, names: Sequence[str] = ()) -> str:
-    """How long a prompt is, how much of it was cached, and what came from other open files."""
-    reused = f"{use.tokens:,} tokens, {use.reused_tokens:,} of them cached"
-    if not use.num_open:
-        return f"{reused}; no other file was open"
-    files = f"{use.num_neighbours} of {use.num_open} other open files"
-    listed = f" ({', '.join(map(harmless, names))})" if names else ""
-    return f"{reused}; {use.neighbour_tokens:,} from {files}{listed}"
+def prompt_summary(
+    use: PromptUse, names: Sequence[str] = (), repository: Sequence[str] = ()
+) -> str:
+    """How long a prompt is, how much of it was cached, and what came from other files."""
+    parts = [f"{use.tokens:,} tokens, {use.reused_tokens:,} of them cached"]
+    if use.num_open:
+        files = f"{use.num_neighbours} of {use.num_open} other open files"
+        parts.append(f"{use.neighbour_tokens:,} from {files}{_listed(names)}")
+    else:
+        parts.append("no other file was open")
+    if use.num_repository:
+        noun = "file" if use.num_repository == 1 else "files"
+        files = f"{use.num_repository} {noun} of the repository"
+        parts.append(f"{use.repository_tokens:,} from {files}{_listed(repository)}")
+    return "; ".join(parts)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f" ({', '.join(map(harmless, names))})" if names else ""
 
 
 def write_reasons(runtime_folder: Path, client_id: str, answers: Collection[EmptyAnswer]) -> None:

@@ -47,7 +47,7 @@ class Retrieved:
 
 # Asks an index of the task's tree, which must not show the task's own file, nor, where some are
 # open, those.
-Retrieve = Callable[[CrossfileTask, tuple[Buffer, ...]], Retrieved]
+AskIndex = Callable[[CrossfileTask, tuple[Buffer, ...]], Retrieved]
 
 
 class ForgetfulCompleter(Completer, Protocol):
@@ -112,7 +112,7 @@ def run_crossfile(
     task: CrossfileTask,
     arm: str,
     decoding: CompletionRequest,
-    retrieve: Retrieve,
+    retrieve: AskIndex,
 ) -> CrossfileRun:
     """Complete and score a task in an arm."""
     judged = _Judged(task)
@@ -134,8 +134,8 @@ def run_crossfile(
 
 
 def _all_of(request: CompletionRequest) -> ClosedBuffers:
-    others = (*request.open_buffers, *request.repository)
-    paths = frozenset([request.path, *(one.path for one in others)])
+    opened = [one.path for one in request.open_buffers]
+    paths = frozenset([request.path, *opened, *(one.path for one in request.repository)])
     return ClosedBuffers(request.workspace, paths, paths, "", frozenset())
 
 

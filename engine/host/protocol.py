@@ -29,6 +29,8 @@ PROTOCOL_HEADER = "foregram-protocol"  # another number, or none, is answered wi
 MAX_BODY_BYTES = 32 * 1024 * 1024
 
 MAX_TOKENS = 1024  # of a completion: nobody reads a longer one, and it keeps others waiting
+MAX_SNIPPETS = 64  # of the repository in a request
+MAX_SNIPPET_CHARS = 16_384  # of each: more than a prompt can show
 
 # Numbers beyond int64 would fail later: in a float, a printed number, an array.
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
@@ -103,6 +105,13 @@ class Bounds(Message, frozen=True):
     min_confidence: Annotated[float, Meta(ge=0, le=1)] = 0.0  # of the text as a whole
 
 
+class RepositorySnippet(Message, frozen=True):
+    """Whole lines of a file that is not open."""
+
+    path: Annotated[str, Meta(max_length=1024)]
+    text: Annotated[str, Meta(max_length=MAX_SNIPPET_CHARS)]
+
+
 class CompleteRequest(Message, frozen=True):
     """Continue a buffer at a position, as it is at `version` with `overlay` upon it.
 
@@ -121,6 +130,8 @@ class CompleteRequest(Message, frozen=True):
     lookahead: Annotated[str, Meta(max_length=64)] = "auto"
     sampling: Sampled = Sampled()
     bounds: Bounds = Bounds()
+    # What the client's index shows of files that are not open, the best first.
+    repository: Annotated[tuple[RepositorySnippet, ...], Meta(max_length=MAX_SNIPPETS)] = ()
     # Nobody waits for a prefetch: any other request goes first, and ends this one.
     is_prefetch: bool = msgspec.field(default=False, name="isSpeculative")
 
@@ -156,6 +167,8 @@ class Done(Message, frozen=True, tag="done"):
     neighbour_tokens: int = 0  # of the prompt, that show other open files
     neighbours: tuple[str, ...] = ()  # the paths of these files
     num_open: int = 0  # other files of the client that were open
+    repository_tokens: int = 0  # of the prompt, that show files which are not open
+    repository: tuple[str, ...] = ()  # the paths of these files
 
 
 class Failed(Message, frozen=True, tag="failed"):
@@ -204,6 +217,8 @@ class PromptUse(Message, frozen=True):
     neighbour_tokens: int
     num_neighbours: int
     num_open: int
+    repository_tokens: int = 0
+    num_repository: int = 0
 
     @classmethod
     def of(cls, done: Done) -> Self:
@@ -214,6 +229,8 @@ class PromptUse(Message, frozen=True):
             neighbour_tokens=done.neighbour_tokens,
             num_neighbours=len(done.neighbours),
             num_open=done.num_open,
+            repository_tokens=done.repository_tokens,
+            num_repository=len(done.repository),
         )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 from engine.config import Lookahead, Sampling, StopRules
 from engine.host.buffers import HeldBuffer
 from engine.host.protocol import CompleteRequest
-from engine.request import ClosedBuffers, CompletionRequest
+from engine.request import ClosedBuffers, CompletionRequest, Snippet
 
 
 def request_builder(
@@ -32,6 +32,8 @@ def request_builder(
     )
     cache_key = _cache_key(message.workspace, message.uri, is_next=bool(message.overlay))
 
+    repository = tuple(Snippet(one.path, one.text, is_open=False) for one in message.repository)
+
     def build() -> CompletionRequest | None:
         if not is_open(held.uri):
             return None
@@ -40,6 +42,7 @@ def request_builder(
             suffix=suffix,
             path=held.path,
             open_buffers=tuple(other.as_buffer for other in others if is_open(other.uri)),
+            repository=repository,
             workspace=_workspace(message.client, message.workspace),
             cache_key=cache_key,
             layout=message.layout,

@@ -116,4 +116,6 @@ def _done(completion_id: str, result: CompletionResult, timings: Timings) -> Don
         neighbour_tokens=stats.neighbour_tokens,
         neighbours=stats.neighbours,
         num_open=stats.num_open,
+        repository_tokens=stats.repository_tokens,
+        repository=stats.repository,
     )

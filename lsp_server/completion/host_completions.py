@@ -1,11 +1,20 @@
 """The completions that the host is asked for: one for each document, and one prefetched."""
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 
 from msgspec.structs import replace
 
 from engine import FinishReason
-from engine.host.protocol import Bounds, CompleteRequest, Done, Position, Sampled
+from engine.host.protocol import (
+    Bounds,
+    CompleteEvent,
+    CompleteRequest,
+    Done,
+    Position,
+    RepositorySnippet,
+    Sampled,
+)
 from lsp_server.completion.anchor import Anchor
 from lsp_server.completion.completion_cache import CachedCompletion, CompletionCache
 from lsp_server.completion.cursor_context import CursorContext
@@ -26,6 +35,18 @@ from lsp_server.settings import Settings
 _FEWEST_SURE = 3  # characters, where the model was not sure of more: fewer distract
 
 
+_MOMENT_MS = 300.0  # in which a prompt is read, so that another one is no matter
+
+
+# Says what the repository shows for a place.
+Retrieve = Callable[[Anchor], Awaitable[tuple[RepositorySnippet, ...]]]
+
+
+async def nothing_retrieved(_anchor: Anchor) -> tuple[RepositorySnippet, ...]:
+    """There is no index."""
+    return ()
+
+
 class HostCompletions:
     """Starts them, shares them, and puts what they write into the cache."""
 
@@ -35,15 +56,26 @@ class HostCompletions:
         link: HostLink,
         cache: CompletionCache,
         settings: Callable[[], Settings],
+        retrieve: Retrieve = nothing_retrieved,
     ) -> None:
         self.last: tuple[str, Done] | None = None  # of which document, and what was said
         self._link = link
         self._cache = cache
         self._settings = settings
+        self._retrieve = retrieve
         self._places = Places(documents.splices_since)
         self._running: dict[str, InFlightCompletion] = {}
         self._prefetch: InFlightCompletion | None = None
         self._prefill: InFlightCompletion | None = None
+
+    @property
+    def reads_quickly(self) -> bool:
+        """Whether this host reads a whole prompt in a moment, as far as the last one tells."""
+        if self.last is None:
+            return False
+        done = self.last[1]
+        num_read = max(done.prompt_tokens - done.reused_tokens, 1)
+        return done.timings.prefill_ms / num_read * done.prompt_tokens < _MOMENT_MS
 
     def matching(self, anchor: Anchor) -> InFlightCompletion | None:
         """What runs for this document or is prefetched, if its text may still be what is asked."""
@@ -78,7 +110,7 @@ class HostCompletions:
         if self._prefill is not None:
             self._prefill.cancel()
         request = self._request(anchor, Bounds(max_tokens=0), is_ahead=True)
-        self._prefill = InFlightCompletion(anchor, self._link.complete(request, snapshot))
+        self._prefill = InFlightCompletion(anchor, self._completed(request, anchor))
 
     def finished(self, completion: InFlightCompletion) -> None:
         """Drop one that has ended."""
@@ -126,10 +158,20 @@ class HostCompletions:
         request = self._request(anchor, BOUNDS[scope], sampling, is_ahead=is_ahead)
         return InFlightCompletion(
             anchor,
-            self._link.complete(request, anchor.document),
+            self._completed(request, anchor),
             on_first=judge.prepare,
             on_done=lambda done: self._keep(anchor, done, context, judge),
         )
+
+    async def _completed(
+        self, request: CompleteRequest, anchor: Anchor
+    ) -> AsyncGenerator[CompleteEvent]:
+        """What the host says once it is told what the repository shows there."""
+        found = await self._retrieve(anchor)
+        request = replace(request, repository=found)
+        async with aclosing(self._link.complete(request, anchor.document)) as events:
+            async for event in events:
+                yield event
 
     def _request(
         self,

@@ -10,7 +10,7 @@ from lsprotocol import types
 from engine.host.protocol import Failed, Position, Sampled
 from lsp_server.completion.anchor import Anchor
 from lsp_server.completion.completion_cache import CachedCompletion, CompletionCache
-from lsp_server.completion.host_completions import HostCompletions
+from lsp_server.completion.host_completions import HostCompletions, Retrieve, nothing_retrieved
 from lsp_server.completion.in_flight import InFlightCompletion
 from lsp_server.completion.item import LineEdit, inline_item
 from lsp_server.documents.document import Snapshot
@@ -44,6 +44,7 @@ class InlineCompleter:
         permissions: Callable[[], Permissions],
         settings: Callable[[], Settings],
         line_end: Callable[[Snapshot], str],
+        retrieve: Retrieve = nothing_retrieved,
     ) -> None:
         self._documents = documents
         self._link = link
@@ -52,7 +53,7 @@ class InlineCompleter:
         self._line_end = line_end
         self._cache = CompletionCache()
         self._last_positions: dict[str, Position] = {}  # by document
-        self.host = HostCompletions(documents, link, self._cache, settings)
+        self.host = HostCompletions(documents, link, self._cache, settings, retrieve)
 
     async def answer(self, params: types.InlineCompletionParams) -> Answer:
         """Answer from memory at once, else share what runs, else ask the host."""

@@ -12,7 +12,7 @@ from lsp_server.repository.words import words_in
 
 _FILES_AT_ONCE = 50  # that are written together
 
-OnProgress = Callable[[int, int], None]  # files done, of how many
+OnFilesRead = Callable[[int, int], None]  # files done, of how many
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Filling:
     store: Store
     files: SourceFiles
 
-    def scan(self, on_progress: OnProgress = lambda _done, _total: None) -> None:
+    def scan(self, on_progress: OnFilesRead = lambda _done, _total: None) -> None:
         """Look at all files of the folder; read those that are new or have changed."""
         held = dict(self.store.stamps)
         changed = []

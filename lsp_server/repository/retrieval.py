@@ -1,6 +1,6 @@
 """What a workspace's index shows for a cursor: definitions first, then chunks that read alike."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -42,7 +42,7 @@ class Retrieval:
         definitions = self._definitions(ranked)
         chunks = ChunkSearch(self.store, view, excluded, edits).best()
         room = MOST_CHARS - sum(len(one.text) for one in definitions)
-        return [*definitions, *self._chunks(chunks, room)]
+        return [*definitions, *self._chunks(chunks, definitions, room)]
 
     def _definitions(self, ranked: Sequence[Ranked]) -> list[Shown]:
         """The best definitions that find room, those of one file together."""
@@ -51,7 +51,7 @@ class Retrieval:
         for one in ranked:
             definition, path = one.found
             cost = len(definition.text) + (0 if path in chosen else len(path) + 4)
-            if cost <= room and (path in chosen or self._is_shown(path)):
+            if cost <= room and (path in chosen or self.is_shown(path)):
                 room -= cost
                 chosen.setdefault(path, {})[definition.line] = definition.text
                 room -= self._add_class(one, chosen[path])
@@ -71,16 +71,28 @@ class Retrieval:
                 return len(found.definition.text)
         return 0
 
-    def _is_shown(self, path: str) -> bool:
+    def is_shown(self, path: str) -> bool:
         """Whether a file is as the index has it, and may be shown."""
         stamp = self.files.stamp(path)
         return stamp is not None and stamp == self.store.stamp(path)
 
-    def _chunks(self, found: Sequence[FoundChunk], room: int) -> list[Shown]:
+    def _chunks(
+        self, found: Sequence[FoundChunk], definitions: Sequence[Shown], room: int
+    ) -> list[Shown]:
+        """Those above the threshold that find room and say more than the definitions do."""
+        known = {line for one in definitions for line in one.text.split("\n")}
         chosen = []
         for chunk, share in found:
             text = chunk.text.strip("\n") + "\n"
-            if share >= _LEAST_SHARE and len(text) <= room and self._is_shown(chunk.path):
+            if share < _LEAST_SHARE or len(text) > room or _is_known(text, known):
+                continue
+            if self.is_shown(chunk.path):
                 room -= len(text)
                 chosen.append(Shown(chunk.path, text, is_definition=False))
         return chosen
+
+
+def _is_known(text: str, known: Collection[str]) -> bool:
+    """Whether most of the lines are among those that are shown."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    return 2 * sum(line in known for line in lines) > len(lines)

@@ -57,6 +57,7 @@ class SourceFiles:
         if self._globs is not None and not self._globs.match(path):
             return None
         try:
+            path.encode()  # SQLite and JSON know no other names
             status = (self.folder / path).lstat()
         except (OSError, ValueError):
             return None

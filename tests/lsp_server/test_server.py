@@ -340,6 +340,53 @@ async def test_why_tells_what_the_last_prompt_of_this_document_was_made_of(tmp_p
     assert (cost["neighbours"], cost["neighbourTokens"]) == (["models.py"], 10)
 
 
+async def test_what_the_workspaces_other_files_define_is_shown_to_the_model(tmp_path):
+    """Also what a file says that changed meanwhile; secret files never appear."""
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "store.py").write_text("def load_order(number: int): ...\n")
+    (work / "secrets.json").write_text('{"load_order": 1}')
+    engine = HeldEngine(WORDS)
+    where = {"uri": (work / "cart.py").as_uri(), "root": work.as_uri()}
+    async with served(tmp_path, engine, **where) as (shown, _):
+        shown.open("from store import load_order, keep_order\nload_order(|")
+        while not engine.requests or not engine.requests[-1].repository:
+            await shown.items(invoked=True)
+        (first,) = engine.requests[-1].repository
+        (work / "store.py").write_text("def keep_order(number: int): ...\n")
+        event = types.FileEvent((work / "store.py").as_uri(), types.FileChangeType.Changed)
+        shown.client.workspace_did_change_watched_files(types.DidChangeWatchedFilesParams([event]))
+        while not any("keep" in one.text for one in engine.requests[-1].repository):
+            await shown.items(invoked=True)
+        told = await shown.run("foregram.why", {"textDocument": {"uri": shown.uri}})
+    assert (first.path, first.text) == ("store.py", "def load_order(number: int): ...\n")
+    assert told["prompt"].endswith("7 from 1 file of the repository (store.py)")
+
+
+async def test_a_workspace_of_many_files_is_indexed_with_progress_and_its_changes_are_watched(
+    tmp_path,
+):
+    work = tmp_path / "work"
+    work.mkdir()
+    for number in range(200):
+        (work / f"part{number}.py").write_text(f"def part{number}(): ...\n")
+    able = types.ClientCapabilities(
+        window=types.WindowClientCapabilities(work_done_progress=True),
+        workspace=types.WorkspaceClientCapabilities(
+            did_change_watched_files=types.DidChangeWatchedFilesClientCapabilities(
+                dynamic_registration=True
+            )
+        ),
+    )
+    engine = HeldEngine(WORDS)
+    where = {"uri": (work / "cart.py").as_uri(), "root": work.as_uri()}
+    async with served(tmp_path, engine, capabilities=able, **where) as (shown, _):
+        while "end" not in shown.progress:
+            await shown.run("foregram.cost")
+    assert shown.progress.count("begin") == 1
+    assert shown.registered == [types.WORKSPACE_DID_CHANGE_WATCHED_FILES]
+
+
 async def test_why_tells_of_this_document_and_of_what_holds_now(tmp_path):
     async with served(tmp_path, HeldEngine(("",)), uri="file:///shop/.env") as (shown, _):
         shown.open("KEY=|", language="dotenv")

@@ -63,6 +63,9 @@ def test_the_last_prompt_is_told_with_its_files(folder, shown):
     alone = replace(done, neighbour_tokens=0, neighbours=(), num_open=0)
     write_last_prompt(folder, "one", "file:///work/cart.py", alone)
     assert shown().endswith(": 812 tokens, 790 of them cached; no other file was open\n")
+    alone = replace(alone, repository_tokens=99, repository=("store.py",))
+    write_last_prompt(folder, "one", "file:///work/cart.py", alone)
+    assert shown().endswith("was open; 99 from 1 file of the repository (store.py)\n")
 
 
 def test_the_answers_of_all_servers_stand_in_the_order_of_time(folder, shown):

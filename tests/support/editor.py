@@ -24,6 +24,7 @@ class Editor:
         self.row = self.column = 0
         self.messages: list[str] = []
         self.progress: list[str] = []
+        self.registered: list[str] = []  # what the server asked to be told of
         self.statuses: list[Any] = []
         self.states: list[dict[str, Any]] = []  # the same in full
         self.num_asked_again = 0
@@ -137,6 +138,10 @@ async def editor(
     @client.feature(types.WINDOW_WORK_DONE_PROGRESS_CREATE)
     def create(_params: Any) -> None:
         shown.progress.append("create")
+
+    @client.feature(types.CLIENT_REGISTER_CAPABILITY)
+    def register(params: types.RegistrationParams) -> None:
+        shown.registered += [one.method for one in params.registrations]
 
     @client.feature(types.WORKSPACE_CONFIGURATION)
     def configuration(_params: Any) -> list[Any]:

@@ -34,6 +34,7 @@ _OF_THE_MACHINE = {
     "ca_file",
     "allow_secret_files",
     "disabled_globs",
+    "repository",
     "debug",
 }
 _NOT_THERE = {

@@ -89,6 +89,8 @@ class HeldEngine:
             neighbour_tokens=10 * len(shown),
             neighbours=shown,
             num_open=len(shown),
+            repository_tokens=7 * len(request.repository),
+            repository=tuple(one.path for one in request.repository),
         )
         return CompletionResult(said, (1, 2, 3), reason, stats)
 

@@ -25,4 +25,6 @@ def _table_row(field: FieldInfo) -> str:
 def _default(field: FieldInfo) -> str:
     if field.default in (None, "", (), msgspec.NODEFAULT):
         return ""
+    if isinstance(field.default, tuple):
+        return ", ".join(f"`{one}`" for one in field.default)
     return f"`{str(field.default).lower()}`"

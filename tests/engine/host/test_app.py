@@ -6,6 +6,7 @@ from contextlib import aclosing
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from engine import FinishReason, ModelNotFoundError
 from engine.host.protocol import (
@@ -19,10 +20,12 @@ from engine.host.protocol import (
     LineSplice,
     Problem,
     PromptUse,
+    RepositorySnippet,
     Sampled,
     Status,
     SyncRequest,
 )
+from engine.request import Snippet
 from tests.support.running_host import HeldEngine, ask, buffer, running_host
 
 pytestmark = pytest.mark.asyncio
@@ -109,6 +112,28 @@ async def test_the_client_hears_which_files_its_prompt_shows_and_others_how_many
     status = msgspec.json.decode(page, type=Status)
     assert status.last_prompt == PromptUse(100, 90, 10, num_neighbours=1, num_open=1)
     assert b"plans" not in page
+
+
+async def test_what_the_repository_shows_reaches_the_engine_and_the_answer_names_it(tmp_path):
+    engine = HeldEngine()
+    asked = replace(ask(buffer("x")), repository=(RepositorySnippet("b.py", "def b(): ...\n"),))
+    async with running_host(tmp_path, engine) as host:
+        done = (await collected(host.complete(asked)))[-1]
+        page = (await host.client.get("/v1/status")).content
+    assert engine.requests[0].repository == (Snippet("b.py", "def b(): ...\n", is_open=False),)
+    assert isinstance(done, Done)
+    assert (done.repository, done.repository_tokens) == (("b.py",), 7)
+    use = msgspec.json.decode(page, type=Status).last_prompt
+    assert (use.repository_tokens, use.num_repository) == (7, 1)
+
+
+async def test_more_of_the_repository_than_a_prompt_can_show_is_refused(tmp_path):
+    many = tuple(RepositorySnippet(f"{n}.py", "x\n") for n in range(65))
+    long = (RepositorySnippet("a.py", "x" * 20_000),)
+    async with running_host(tmp_path, HeldEngine()) as host:
+        for snippets in (many, long):
+            asked = replace(ask(buffer("x")), repository=snippets)
+            assert (await host.post("/v1/complete", asked)).status_code == 400
 
 
 async def test_a_version_that_is_not_held_is_409_with_the_buffers_to_send_again(tmp_path):

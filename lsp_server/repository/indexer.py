@@ -1,0 +1,89 @@
+"""The process that fills an index: `python -P -m lsp_server.repository.indexer`, one job each.
+
+A process of its own, so that the language server's loop never waits for Python's lock, and has its
+memory back. The job is one line of JSON on its input; what it says of its progress are lines on its
+output, and it ends when its output is closed.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+from filelock import FileLock, Timeout
+
+from lsp_server.repository.filling import Filling
+from lsp_server.repository.source_files import SourceFiles
+from lsp_server.repository.store import Store, StoreError, remove_store
+
+_NICE = 10  # an editor's own work goes first
+_OTHERS_S = 600.0  # that another process may fill the same index
+
+
+class IndexJob(msgspec.Struct, frozen=True):
+    """What to do: look at all of a folder's files, or at the files `paths` of it."""
+
+    folder: str
+    index: str
+    allowed: tuple[str, ...] = ()
+    globs: tuple[str, ...] = ()
+    paths: tuple[str, ...] | None = None
+
+
+class IndexReport(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How far it is, in files; or why it ended."""
+
+    done: int = 0
+    total: int = 0
+    problem: str = ""
+
+
+def do_job(job: IndexJob, report: Callable[[IndexReport], None]) -> None:
+    """Fill the index as the job says. Raises StoreError."""
+    index, folder = Path(job.index), Path(job.folder)
+    files = SourceFiles(folder, allowed=job.allowed, globs=job.globs)
+    index.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if job.paths is None:
+        remove_orphans(index.parent)
+    with FileLock(f"{index}.lock", timeout=_OTHERS_S, mode=0o600):
+        store = Store.build(index, folder)
+        try:
+            filling = Filling(store, files)
+            if job.paths is None:
+                filling.scan(lambda done, total: report(IndexReport(done, total)))
+            else:
+                filling.update(job.paths)
+        finally:
+            store.close()
+
+
+def remove_orphans(indexes: Path) -> None:
+    """Remove the indexes of folders that are gone."""
+    for path in indexes.glob("*.sqlite"):
+        with suppress(StoreError, OSError):
+            store = Store.open(path)
+            folder = store.folder
+            store.close()
+            if not folder.is_dir():
+                remove_store(path)
+
+
+def main() -> None:
+    """Do the job that the input names."""
+    os.nice(_NICE)
+
+    def report(one: IndexReport) -> None:
+        sys.stdout.buffer.write(msgspec.json.encode(one) + b"\n")
+        sys.stdout.buffer.flush()
+
+    with suppress(BrokenPipeError):  # nobody wants it any more
+        try:
+            do_job(msgspec.json.decode(sys.stdin.buffer.readline(), type=IndexJob), report)
+        except (StoreError, OSError, Timeout, msgspec.MsgspecError) as error:
+            report(IndexReport(problem=str(error)))
+
+
+if __name__ == "__main__":
+    main()

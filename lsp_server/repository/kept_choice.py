@@ -1,0 +1,80 @@
+"""What a document's prompt shows of the repository, and for how long that stays.
+
+The prompt begins with it, so another choice has the model read the whole prompt again. So it stays
+while the user types along: until the cursor comes to other lines, or something else stands at it
+that is defined elsewhere, where a prompt is read quickly.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lsp_server.repository.cursor_view import CursorView
+from lsp_server.repository.retrieval import Shown
+
+_STEADY_LINES = 16  # as the engine's choice of open files' lines
+_MOST_DOCUMENTS = 32
+
+
+class _Place(NamedTuple):
+    """Where a cursor stands, roughly, and what may not be shown there."""
+
+    above: int
+    below: int
+    excluded: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    place: _Place
+    names: tuple[str, ...]
+    shown: Sequence[Shown]
+
+
+class KeptChoices:
+    """The last choice of each document. For one thread."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, _Choice] = OrderedDict()
+
+    def shown(
+        self,
+        document: str,
+        view: CursorView,
+        excluded: frozenset[str],
+        choose: Callable[[], Sequence[Shown]],
+        *,
+        may_show: Callable[[str], bool],
+        is_quick: bool,
+    ) -> Sequence[Shown]:
+        """Return what was chosen, as long as it holds, or else what `choose` returns."""
+        place = _Place(_anchor(len(view.before) - 1), len(view.behind) // _STEADY_LINES, excluded)
+        names = (*view.chain, "(", *view.callee)
+        kept = self._kept.get(document)
+        if kept is not None and not kept.shown:
+            kept = None  # the index may not have been filled by then
+        if kept is not None and kept.place == place and (kept.names == names or not is_quick):
+            if all(may_show(one.path) for one in kept.shown):
+                return kept.shown
+            kept = None
+        chosen = choose()
+        if kept is not None and kept.place == place and not _is_news(chosen, kept.shown):
+            chosen = kept.shown
+        self._kept[document] = _Choice(place, names, chosen)
+        self._kept.move_to_end(document)
+        if len(self._kept) > _MOST_DOCUMENTS:
+            self._kept.popitem(last=False)
+        return chosen
+
+
+def _anchor(line: int) -> int:
+    """The last anchor above a line; in a file's first lines these lie nearer together."""
+    return line // _STEADY_LINES * _STEADY_LINES or 1 << line.bit_length() >> 1
+
+
+def _is_news(chosen: Sequence[Shown], kept: Sequence[Shown]) -> bool:
+    """Whether the best that is chosen now is not among what is shown."""
+    lines = {line for one in kept for line in one.text.split("\n")}
+    best = next((one for one in chosen if one.is_definition), None)
+    return best is not None and not lines.issuperset(best.text.split("\n"))

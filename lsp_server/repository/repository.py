@@ -1,0 +1,175 @@
+"""The repository of one editor: an index for each workspace folder, asked beside the event loop."""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from engine.host.protocol import MAX_SNIPPETS, RepositorySnippet
+from lsp_server.privacy.hidden_files import innermost
+from lsp_server.repository.cursor_view import CursorView
+from lsp_server.repository.indexer import IndexJob, IndexReport
+from lsp_server.repository.kept_choice import KeptChoices
+from lsp_server.repository.retrieval import Retrieval, Shown
+from lsp_server.repository.source_files import SourceFiles
+from lsp_server.repository.store import Store, StoreError
+from lsp_server.repository.upkeep import Upkeep
+from lsp_server.settings import Settings
+
+_LOG = logging.getLogger(__name__)
+_LONGEST_PATH = 1_000  # characters
+_PATIENCE_S = 0.05  # that a request waits; what is found later serves the next one
+
+OnProgress = Callable[[IndexReport | None], None]
+
+
+class Question(NamedTuple):
+    """A cursor in a document: its file, the text, and the files that are open."""
+
+    uri: str
+    path: Path
+    lines: Sequence[str]
+    row: int
+    character: int
+    opened: frozenset[Path]
+    is_quick: bool  # a prompt is read so quickly that another choice is no matter
+
+
+class Repository:
+    """Indexes the folders that it is told of, and says what they show for a cursor."""
+
+    def __init__(self, on_progress: OnProgress) -> None:
+        self._on_progress = on_progress
+        self._indexes: dict[Path, _FolderIndex] = {}
+        self._settings: tuple[object, ...] | None = None
+        self._thread = ThreadPoolExecutor(1, "repository")
+
+    def enter(self, roots: Iterable[Path], settings: Settings) -> None:
+        """Index these folders, and no others. Needs a running event loop."""
+        wanted = globs_of(settings)
+        choice = wanted, settings.allow_secret_files, settings.cache_folder
+        folders = set(roots) if wanted is not None and settings.enable else set()
+        is_other = choice != self._settings
+        gone = set(self._indexes) if is_other else self._indexes.keys() - folders
+        self._settings = choice
+        for folder in gone:
+            self._indexes.pop(folder).close()
+        for folder in folders - self._indexes.keys():
+            if _is_project(folder):
+                self._indexes[folder] = _FolderIndex(folder, settings, self._on_progress)
+
+    def changed(self, paths: Iterable[Path]) -> None:
+        """These files changed, came or went."""
+        by_folder: dict[Path, list[str]] = {}
+        for path in paths:
+            if (folder := innermost(path, self._indexes)) is not None:
+                by_folder.setdefault(folder, []).append(path.relative_to(folder).as_posix())
+        for folder, inner in by_folder.items():
+            self._indexes[folder].upkeep.changed(inner)
+
+    async def shown(self, question: Question) -> tuple[RepositorySnippet, ...]:
+        """What fits the cursor best; nothing where that takes long."""
+        folder = innermost(question.path, self._indexes)
+        if folder is None:
+            return ()
+        index = self._indexes[folder]
+        loop = asyncio.get_running_loop()
+        asked = loop.run_in_executor(self._thread, partial(index.shown, question))
+        with suppress(TimeoutError):
+            found = await asyncio.wait_for(asyncio.shield(asked), _PATIENCE_S)
+            return tuple(
+                RepositorySnippet(one.path, one.text)
+                for one in found[:MAX_SNIPPETS]
+                if len(one.path) <= _LONGEST_PATH
+            )
+        return ()
+
+    async def filled(self) -> None:
+        """Wait until all indexes are in step."""
+        for index in self._indexes.values():
+            await index.upkeep.done()
+
+    def close(self) -> None:
+        """The editor leaves."""
+        for index in self._indexes.values():
+            index.close()
+        self._indexes.clear()
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+
+class _FolderIndex:
+    """The index of a folder. `shown` is for one thread, all else for the event loop's."""
+
+    def __init__(self, folder: Path, settings: Settings, on_progress: OnProgress) -> None:
+        self._folder = folder
+        allowed, globs = settings.allow_secret_files, globs_of(settings) or ()
+        self._path = index_path(settings.cache_folder, folder)
+        self._files = SourceFiles(folder, allowed=allowed, globs=globs)
+        self._choices = KeptChoices()
+        self._store: Store | None = None
+        job = IndexJob(str(folder), str(self._path), allowed, globs)
+        self.upkeep = Upkeep(job, on_progress)
+        self.upkeep.begin()
+
+    def shown(self, question: Question) -> Sequence[Shown]:
+        """Ask the index, if it is there."""
+        try:
+            return self._shown(question)
+        except StoreError as error:
+            _LOG.info("%s", error)
+            self._store = None  # it is opened again, once it has been made anew
+            return ()
+
+    def _shown(self, question: Question) -> Sequence[Shown]:
+        if self._store is None:
+            if not self._path.exists():
+                return ()
+            self._store = Store.open(self._path)
+        if not self._path.exists():
+            self._store = None  # it was made anew
+            return ()
+        line = question.lines[question.row]
+        before = [*question.lines[: question.row], line[: question.character]]
+        behind = [line[question.character :], *question.lines[question.row + 1 :]]
+        view = CursorView(self._inner(question.path), before, behind)
+        opened = (one for one in question.opened if one.is_relative_to(self._folder))
+        excluded = frozenset(map(self._inner, opened))
+        retrieval = Retrieval(self._store, self._files)
+        return self._choices.shown(
+            question.uri,
+            view,
+            excluded,
+            lambda: retrieval.shown(view, excluded),
+            may_show=retrieval.is_shown,
+            is_quick=question.is_quick,
+        )
+
+    def _inner(self, path: Path) -> str:
+        return path.relative_to(self._folder).as_posix()
+
+    def close(self) -> None:
+        """Nobody asks any more."""
+        self.upkeep.close()
+
+
+def globs_of(settings: Settings) -> tuple[str, ...] | None:
+    """The patterns of the files to index, none of them where that is all; None: no file."""
+    if settings.repository == ("off",):
+        return None
+    return () if settings.repository == ("on",) else settings.repository
+
+
+def index_path(cache_folder: Path, folder: Path) -> Path:
+    """Where the index of a folder is."""
+    name = hashlib.sha256(str(folder).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    return cache_folder / "repository" / f"{name}.sqlite"
+
+
+def _is_project(folder: Path) -> bool:
+    """Whether a folder may be somebody's repository: a home folder and the system's are not."""
+    return folder.is_dir() and folder not in (Path.home(), *Path.home().parents)

@@ -1,0 +1,54 @@
+"""The process that fills an index."""
+
+import subprocess
+import sys
+
+import msgspec
+import pytest
+
+from lsp_server.repository.indexer import IndexJob, IndexReport, do_job, remove_orphans
+from lsp_server.repository.store import Store
+
+
+@pytest.fixture
+def job(tmp_path):
+    work = tmp_path / "work"
+    work.mkdir()
+    for name in ("a", "b"):
+        (work / f"{name}.py").write_text(f"def {name}(): ...\n")
+    return IndexJob(str(work), str(tmp_path / "indexes" / "one.sqlite"))
+
+
+def run(job: IndexJob) -> list[IndexReport]:
+    command = [sys.executable, "-P", "-m", "lsp_server.repository.indexer"]
+    line = msgspec.json.encode(job) + b"\n"
+    done = subprocess.run(command, input=line, capture_output=True, check=True)
+    return [msgspec.json.decode(one, type=IndexReport) for one in done.stdout.splitlines()]
+
+
+def test_a_process_looks_at_all_files_and_says_how_far_it_is(job, tmp_path):
+    assert run(job) == [IndexReport(0, 2), IndexReport(2, 2)]
+    assert set(Store.open(tmp_path / "indexes" / "one.sqlite").stamps) == {"a.py", "b.py"}
+    assert run(job) == [IndexReport(0, 0)]
+
+
+def test_a_process_looks_at_the_files_that_it_is_told(job, tmp_path):
+    do_job(job, lambda _: None)
+    (tmp_path / "work" / "a.py").unlink()
+    (tmp_path / "work" / "b.py").unlink()
+    do_job(msgspec.structs.replace(job, paths=("a.py",)), lambda _: None)
+    assert set(Store.open(tmp_path / "indexes" / "one.sqlite").stamps) == {"b.py"}
+
+
+def test_what_goes_wrong_is_reported(job, tmp_path):
+    (tmp_path / "indexes").write_text("no folder")
+    assert [report.problem != "" for report in run(job)] == [True]
+
+
+def test_the_index_of_a_folder_that_is_gone_is_removed(job, tmp_path):
+    do_job(job, lambda _: None)
+    remove_orphans(tmp_path / "indexes")
+    assert (tmp_path / "indexes" / "one.sqlite").exists()
+    (tmp_path / "work").rename(tmp_path / "moved")
+    remove_orphans(tmp_path / "indexes")
+    assert not (tmp_path / "indexes" / "one.sqlite").exists()
