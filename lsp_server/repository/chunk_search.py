@@ -17,9 +17,9 @@ from lsp_server.repository.words import words_in, words_of
 
 _K1, _B = 1.2, 0.75
 _PATH_WEIGHT, _EDIT_WEIGHT = 3.0, 2.0
-_MOST_WORDS = 48  # that are looked up
-_COMMON = 400  # chunks that hold a word; a more frequent one says little
-_READ = 16  # chunks that are scored in full
+_MOST_WORDS = 32  # that are looked up
+_COMMON = 256  # chunks that hold a word; a more frequent one says little
+_READ = 10  # chunks that are scored in full
 _AVERAGE_NAMES = 120  # in a chunk
 _MOST, _MOST_OF_FILE = 4, 3
 

@@ -19,7 +19,7 @@ _UNIMPORTED = 0.4  # of what an imported name is worth
 _ONLY_IMPORTED = 0.05
 _MOST_EQUAL = 6  # definitions of a name; more of them say nothing
 _MOST_MEMBERS = 60
-_MOST_NAMES = 64
+_MOST_NAMES = 48
 _MOST_IMPORTED = 24  # of the names that are imported and not near
 _BASES = re.compile(r"\s*class\s+\w+(?:\[[^\]]*\])?\s*\(([^)]*)")
 _RETURNS = re.compile(r"->\s*([^:]+):")
@@ -186,8 +186,7 @@ class DefinitionSearch:
     def _top(self, path: str, name: str) -> list[FoundDefinition]:
         if path in self.excluded:
             return []
-        found = self.store.definitions(name, self._family, 50)
-        return [one for one in found if one.path == path and not one.definition.parent]
+        return [one for one in self.store.named_in(path, name) if not one.definition.parent]
 
     def _files(self, module: tuple[str, ...]) -> list[str]:
         """The file of a module, the one nearest to the cursor's where several may be meant."""

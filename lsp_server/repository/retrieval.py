@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 from lsp_server.repository.chunk_search import ChunkSearch, FoundChunk
@@ -12,6 +13,7 @@ from lsp_server.repository.store import Store
 
 MOST_CHARS = 6_000  # of all that is shown
 _DEFINITION_CHARS = 3_000
+_MOST_FILES = 8  # that definitions are shown of
 _LEAST_SHARE = 0.12  # of the words' worth, that a chunk must hold
 
 
@@ -48,10 +50,13 @@ class Retrieval:
         """The best definitions that find room, those of one file together."""
         chosen: dict[str, dict[int, str]] = {}
         room = _DEFINITION_CHARS
+        shown = lru_cache(self.is_shown)
         for one in ranked:
             definition, path = one.found
+            if path not in chosen and len(chosen) == _MOST_FILES:
+                continue
             cost = len(definition.text) + (0 if path in chosen else len(path) + 4)
-            if cost <= room and (path in chosen or self.is_shown(path)):
+            if cost <= room and (path in chosen or shown(path)):
                 room -= cost
                 chosen.setdefault(path, {})[definition.line] = definition.text
                 room -= self._add_class(one, chosen[path])

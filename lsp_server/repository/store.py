@@ -35,7 +35,7 @@ PRAGMA user_version = {VERSION};
 FOLDER_STEMS = ("__init__", "index", "mod")  # a file of this name stands for its folder
 _DEFINITIONS = """
 SELECT definition.name, parent, is_class, line, text, file.path FROM definition
-JOIN file ON file.id = definition.file WHERE ?where ORDER BY file.path, line LIMIT ?
+JOIN file ON file.id = definition.file WHERE ?where LIMIT ?
 """
 _SPARE_CHUNKS = 10_000  # without a file, that do no harm
 _BUSY_S = 5.0
@@ -186,12 +186,13 @@ class Store:
             self.remove(path)
 
     def definitions(self, name: str, family: str, most: int) -> list[FoundDefinition]:
-        """Where a name is defined, by the first `most` rows."""
+        """Where a name is defined, at `most` places: not in order, as there may be thousands."""
         where = "definition.name = ? AND file.family = ?"
         return self._found(where, [name, family, most])
 
     def members(self, path: str, parent: str, most: int) -> list[FoundDefinition]:
         """What a class of a file holds, or what the file itself defines where `parent` is ""."""
+        # In the order in which they were read, which is that of the file.
         return self._found("file.path = ? AND definition.parent = ?", [path, parent, most])
 
     def named_in(self, path: str, name: str) -> list[FoundDefinition]:
