@@ -161,7 +161,7 @@ def test_a_host_with_another_token_should_be_stopped(stub, examined):
 @pytest.mark.parametrize(
     "host",
     [
-        {"refusal": (426, Problem("wrong_protocol", "this host speaks protocol 1, not 2"))},
+        {"refusal": (426, Problem("wrong_protocol", "this host speaks protocol 1, not 3"))},
         {"status": msgspec.structs.replace(READY, protocol=1)},
     ],
 )
@@ -169,7 +169,7 @@ def test_a_host_of_another_protocol_should_be_replaced(stub, examined, host):
     with running(stub, **host):
         found, status = examined()
     assert status == 1
-    assert "speaks protocol 1, not 2" in found["host"]["what"]
+    assert "speaks protocol 1, not 3" in found["host"]["what"]
     assert "a host of this version" in found["host"]["advice"]
 
 
