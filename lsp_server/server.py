@@ -4,7 +4,7 @@ import asyncio
 import gc
 import logging
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
 from typing import Any
@@ -177,6 +177,9 @@ def create_server(command_line: Layer, authentication: Authentication = OPEN) ->
     server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(closed)
     server.feature(types.TEXT_DOCUMENT_DID_SAVE)(saved)
     server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)(files_changed)
+    server.feature(types.NOTEBOOK_DOCUMENT_DID_OPEN)(notebook_opened)
+    server.feature(types.NOTEBOOK_DOCUMENT_DID_CHANGE)(notebook_changed)
+    server.feature(types.NOTEBOOK_DOCUMENT_DID_CLOSE)(notebook_closed)
     server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)(configured)
     server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)(moved)
     server.feature(types.SHUTDOWN)(leaves)
@@ -260,6 +263,42 @@ async def closed(server: ForegramServer, params: types.DidCloseTextDocumentParam
     """A document was closed."""
     server.refresh(params.text_document.uri)
     await server.session.closed(params.text_document.uri)
+
+
+def notebook_opened(server: ForegramServer, params: types.DidOpenNotebookDocumentParams) -> None:
+    """A notebook was opened, and all its cells with it."""
+    for cell in params.cell_text_documents:
+        server.refresh(cell.uri)
+
+
+async def notebook_changed(
+    server: ForegramServer, params: types.DidChangeNotebookDocumentParams
+) -> None:
+    """Cells came, went, moved, or were edited."""
+    cells = params.change.cells
+    if cells is None:
+        return
+    for content in cells.text_content or ():
+        server.session.changed(content.document.uri, content.changes)
+    if cells.structure is not None:
+        for added in cells.structure.did_open or ():
+            server.refresh(added.uri)
+        await _close_cells(server, cells.structure.did_close or ())
+
+
+async def notebook_closed(
+    server: ForegramServer, params: types.DidCloseNotebookDocumentParams
+) -> None:
+    """A notebook was closed, and all its cells with it."""
+    await _close_cells(server, params.cell_text_documents)
+
+
+async def _close_cells(
+    server: ForegramServer, cells: Sequence[types.TextDocumentIdentifier]
+) -> None:
+    for cell in cells:
+        server.refresh(cell.uri)
+    await server.session.closed(*(cell.uri for cell in cells))
 
 
 async def configured(server: ForegramServer, params: types.DidChangeConfigurationParams) -> None:

@@ -213,11 +213,12 @@ class Session:
     def _prefetches(self) -> bool:
         return self.settings.speculate and self.link.state == "ready"
 
-    async def closed(self, uri: str) -> None:
-        """A document was closed."""
-        self.completer.forget(uri)
-        self._permissions.forget(uri)
-        await self.link.close_document(uri)
+    async def closed(self, *uris: str) -> None:
+        """Documents were closed."""
+        for uri in uris:
+            self.completer.forget(uri)
+            self._permissions.forget(uri)
+        await self.link.close_documents(uris)
 
     async def shown(self, completion_id: str) -> None:
         """A completion is on the screen; the one that it replaces was rejected."""

@@ -26,6 +26,7 @@ class HeldBuffer:
     path: str
     version: int
     lines: tuple[str, ...]
+    notebook: str = ""  # whose cell it is
 
     @cached_property
     def as_buffer(self) -> Buffer:
@@ -80,16 +81,16 @@ class ClientBuffers:
                 continue
             lines = sync.lines if sync.lines is not None else spliced(held.lines, sync.splices)  # type: ignore[union-attr] # held, as there is no conflict
             all_held.pop(sync.uri, None)  # the latest stands last
-            all_held[sync.uri] = HeldBuffer(sync.uri, sync.path, sync.version, lines)
+            all_held[sync.uri] = HeldBuffer(sync.uri, sync.path, sync.version, lines, sync.notebook)
         client.buffers = all_held
         if conflicts:
             raise VersionConflictError(conflicts)
 
-    def get(self, client_id: str, uri: str, version: int) -> HeldBuffer:
-        """Return a buffer at a version. Raises VersionConflictError where it is not held."""
+    def get(self, client_id: str, uri: str, version: int | None = None) -> HeldBuffer:
+        """Return a buffer at a version, or at any. Raises VersionConflictError if it is not held."""
         client = self._clients.get(client_id)
         held = client.buffers.get(uri) if client else None
-        if held is None or held.version != version:
+        if held is None or version not in (None, held.version):
             raise VersionConflictError([uri])
         return held
 
@@ -98,10 +99,13 @@ class ClientBuffers:
         client = self._clients.get(client_id)
         return client is not None and uri in client.buffers
 
-    def others(self, client_id: str, uri: str) -> tuple[HeldBuffer, ...]:
-        """Return the client's buffers but one, the one synced last first."""
-        client = self._clients[client_id]
-        return tuple(held for one, held in reversed(client.buffers.items()) if one != uri)
+    def others(self, client_id: str, held: HeldBuffer) -> tuple[HeldBuffer, ...]:
+        """Return the client's other files, the one synced last first.
+
+        The cells of one notebook are one file.
+        """
+        buffers = reversed(self._clients[client_id].buffers.values())
+        return tuple(one for one in buffers if not _is_same_file(one, held))
 
     def close(self, client_id: str, uris: Iterable[str] | None) -> Client:
         """Forget the buffers that a client closed, None being all. Returns what was forgotten."""
@@ -123,6 +127,10 @@ class ClientBuffers:
         """Note that a client is alive."""
         if client := self._clients.get(client_id):
             client.seen_at = time.monotonic()
+
+
+def _is_same_file(one: HeldBuffer, other: HeldBuffer) -> bool:
+    return one.uri == other.uri or (one.notebook == other.notebook != "")
 
 
 def spliced(lines: tuple[str, ...], splices: Iterable[LineSplice]) -> tuple[str, ...]:

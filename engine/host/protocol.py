@@ -68,6 +68,7 @@ class BufferSync(Message, frozen=True):
     lines: tuple[str, ...] | None = None
     base_version: Integer | None = None
     splices: tuple[LineSplice, ...] = ()
+    notebook: str = ""  # whose cell it is: its cells are one text, and no open files of each other
 
     def __post_init__(self) -> None:
         if (self.lines is None) == (self.base_version is None) or (self.lines and self.splices):
@@ -112,11 +113,19 @@ class RepositorySnippet(Message, frozen=True):
     text: Annotated[str, Meta(max_length=MAX_SNIPPET_CHARS)]
 
 
+class Cell(Message, frozen=True):
+    """A buffer that stands above or below the one completed; it has to be held."""
+
+    uri: str
+    sign: str = ""  # of a comment, that each line gets: the cell is prose
+
+
 class CompleteRequest(Message, frozen=True):
     """Continue a buffer at a position, as it is at `version` with `overlay` upon it.
 
     `sync` is applied first. The overlay serves this request alone: what the text would be if the
-    item selected in a menu, or the completion just shown, were accepted.
+    item selected in a menu, or the completion just shown, were accepted. A cell of a notebook is
+    continued as a part of one text, with the cells `above` and `below` in their order.
     """
 
     client: str
@@ -126,6 +135,8 @@ class CompleteRequest(Message, frozen=True):
     position: Position  # in the text with the overlay
     sync: tuple[BufferSync, ...] = ()
     overlay: tuple[LineSplice, ...] = ()
+    above: tuple[Cell, ...] = ()
+    below: tuple[Cell, ...] = ()
     layout: Literal["line", "psm"] = "line"
     lookahead: Annotated[str, Meta(max_length=64)] = "auto"
     sampling: Sampled = Sampled()

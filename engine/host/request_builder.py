@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection
 
 from engine.config import Lookahead, Sampling, StopRules
 from engine.host.buffers import HeldBuffer
+from engine.host.cells import CellTexts
 from engine.host.protocol import CompleteRequest
 from engine.request import ClosedBuffers, CompletionRequest, Snippet
 
@@ -13,6 +14,7 @@ def request_builder(
     prefix: str,
     suffix: str,
     held: HeldBuffer,
+    cells: CellTexts,
     others: tuple[HeldBuffer, ...],
     is_open: Callable[[str], bool],
 ) -> Callable[[], CompletionRequest | None]:
@@ -30,16 +32,17 @@ def request_builder(
         min_confidence=bounds.min_confidence,
         time_limit_s=None if bounds.time_limit_ms is None else bounds.time_limit_ms / 1000,
     )
-    cache_key = _cache_key(message.workspace, message.uri, is_next=bool(message.overlay))
+    cache_key = _cache_key(message.workspace, held, is_next=bool(message.overlay))
 
     repository = tuple(Snippet(one.path, one.text, is_open=False) for one in message.repository)
 
     def build() -> CompletionRequest | None:
         if not is_open(held.uri):
             return None
+        before, behind = cells.around(prefix, suffix, is_open)
         return CompletionRequest(
-            prefix=prefix,
-            suffix=suffix,
+            prefix=before,
+            suffix=behind,
             path=held.path,
             open_buffers=tuple(other.as_buffer for other in others if is_open(other.uri)),
             repository=repository,
@@ -57,9 +60,7 @@ def request_builder(
 def closed_buffers(client: str, workspace: str, buffers: Collection[HeldBuffer]) -> ClosedBuffers:
     """What an engine is to forget of buffers that a client has closed."""
     keys = [
-        _cache_key(workspace, one.uri, is_next=is_next)
-        for one in buffers
-        for is_next in (False, True)
+        _cache_key(workspace, one, is_next=is_next) for one in buffers for is_next in (False, True)
     ]
     return ClosedBuffers(
         _workspace(client, workspace),
@@ -74,6 +75,9 @@ def _workspace(client: str, workspace: str) -> str:
     return f"{client}\0{workspace}"
 
 
-def _cache_key(workspace: str, uri: str, *, is_next: bool) -> str:
-    """What follows an accept is cached under a key of its own, and leaves the text before alone."""
-    return "\0".join([workspace, uri, "next" if is_next else ""])
+def _cache_key(workspace: str, held: HeldBuffer, *, is_next: bool) -> str:
+    """What follows an accept is cached under a key of its own, and leaves the text before alone.
+
+    The cells of a notebook share one: each other's texts are in their prompts.
+    """
+    return "\0".join([workspace, held.notebook or held.uri, "next" if is_next else ""])

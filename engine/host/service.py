@@ -13,6 +13,7 @@ from functools import partial
 
 from engine.errors import DeviceLostError, ForegramError
 from engine.host.buffers import ClientBuffers, spliced, split_at
+from engine.host.cells import CellTexts
 from engine.host.completion_registry import CompletionRegistry
 from engine.host.metrics import Metrics
 from engine.host.protocol import (
@@ -147,10 +148,12 @@ class CompletionService:
         engine = self.engine
         if engine is None or self.state != "ready":
             raise NotReadyError(self._not_ready())
-        others = self.buffers.others(message.client, message.uri)
+        others = self.buffers.others(message.client, held)
         is_open = partial(self.buffers.holds, message.client)
         prefix, suffix = split_at(spliced(held.lines, message.overlay), message.position)
-        make = request_builder(message, prefix, suffix, held, others, is_open)
+        get = partial(self.buffers.get, message.client)
+        cells = CellTexts.of(message.above, message.below, get)
+        make = request_builder(message, prefix, suffix, held, cells, others, is_open)
         is_prefill = message.bounds.max_tokens == 0
         run = Run(engine, self.metrics, make, self._lose, is_prefill)
         return self._events(run, message)

@@ -19,7 +19,7 @@ Snippets = Callable[[int], Sequence[Snippet]]  # those that fit so many tokens
 
 _REPOSITORY = "repository\n"  # a name that says nothing; its tokens are part of the layout
 _SIGNS = {  # of a comment, by what a path ends in
-    **dict.fromkeys(("py", "pyi", "rb", "sh", "bash", "zsh", "r", "pl", "ex", "jl"), "#"),
+    **dict.fromkeys(("py", "pyi", "rb", "sh", "bash", "zsh", "r", "pl", "ex", "jl", "ipynb"), "#"),
     **dict.fromkeys(("yaml", "yml", "toml", "tf", "nix", "cmake", "mk", "ps1"), "#"),
     **dict.fromkeys(("lua", "sql", "hs", "elm", "ada"), "--"),
 }

@@ -6,6 +6,7 @@ from typing import Self
 from lsprotocol import types
 
 from engine.host.protocol import LineSplice, Position
+from lsp_server.completion.cells_around import ALONE, CellsAround
 from lsp_server.completion.item import LineEdit
 from lsp_server.documents.document import Snapshot
 from lsp_server.prompt.brackets import balance
@@ -25,20 +26,27 @@ class Anchor:
     row: int = field(compare=False)
     selected: LineEdit | None = field(default=None, compare=False)
     is_invoked: bool = field(default=False, compare=False)  # the user asked, not only typed
+    cells: CellsAround = ALONE  # of the notebook that the document is a cell of
 
     @classmethod
-    def at(cls, params: types.InlineCompletionParams, document: Snapshot) -> Self:
+    def at(
+        cls,
+        params: types.InlineCompletionParams,
+        document: Snapshot,
+        cells: CellsAround = ALONE,
+    ) -> Self:
         """The position that is asked for; the menu's item, if one is selected, is in the text."""
         position, context = document.position(params.position), params.context
         is_invoked = context.trigger_kind is types.InlineCompletionTriggerKind.Invoked
         selected = _selected(context.selected_completion_info, document, position)
         edited = (document, position) if selected is None else _edited(document, selected)
-        return cls(*edited, document, position.line, selected, is_invoked)
+        return cls(*edited, document, position.line, selected, is_invoked, cells)
 
     def accepting(self, text: str, replaced_chars_after_cursor: int) -> "Anchor":
         """The text with a completion of this place, and the position behind it."""
         edit = LineEdit.at(self.position, text, replaced_chars_after_cursor)
-        return Anchor(*_edited(self.snapshot, edit), self.document, self.row)
+        after = _edited(self.snapshot, edit)
+        return Anchor(*after, self.document, self.row, cells=self.cells)
 
     @property
     def overlay(self) -> tuple[LineSplice, ...]:
@@ -53,6 +61,8 @@ class Anchor:
         """What was typed here before `later`; None where the text changed in any other way."""
         old, new, row = self.snapshot.lines, later.snapshot.lines, self.position.line
         below = later.position.line + 1
+        if later.cells != self.cells:
+            return None
         added = later.position.line - row
         if added < 0 or len(new) != len(old) + added or later.snapshot.uri != self.snapshot.uri:
             return None

@@ -34,7 +34,8 @@ class _Text(NamedTuple):
 class _Entry:
     """A completion where it was made.
 
-    Above and below are hashes of lines, the cursor's own excluded.
+    Above and below are hashes of lines, the cursor's own excluded; `cells` is that of a notebook's
+    other cells.
     """
 
     completion_id: str
@@ -46,6 +47,7 @@ class _Entry:
     rest: str
     text: str
     replaced: int
+    cells: int
 
     def remainder(self, now: _Text, position: Position) -> CachedCompletion | None:
         """What is left to type at `position`, if the text there is what this was made for."""
@@ -133,6 +135,7 @@ class CompletionCache:
             snapshot.rest_of_line(position),
             text,
             replaced_chars_after_cursor,
+            hash(anchor.cells),
         )
         self._expiry.pop(entry, None)
         self._expiry[entry] = self._clock() + self._lifetime_s
@@ -142,11 +145,12 @@ class CompletionCache:
     def remainders(self, anchor: Anchor) -> list[CachedCompletion]:
         """What is left of completions that the text before the cursor leads into, newest first."""
         self._expire()
-        position, lines = anchor.position, anchor.snapshot.lines
+        position, lines, cells = anchor.position, anchor.snapshot.lines, hash(anchor.cells)
         now = _Text(lines, cache(lambda start, end: hash(lines[start:end])))
         found: dict[str, CachedCompletion] = {}
         for entry in reversed(self._expiry):
-            if entry.uri == anchor.snapshot.uri and entry.line <= position.line:
+            is_here = entry.uri == anchor.snapshot.uri and entry.cells == cells
+            if is_here and entry.line <= position.line:
                 rest = entry.remainder(now, position)
                 if rest is not None:
                     found.setdefault(rest.text, rest)

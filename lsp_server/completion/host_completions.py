@@ -16,6 +16,7 @@ from engine.host.protocol import (
     Sampled,
 )
 from lsp_server.completion.anchor import Anchor
+from lsp_server.completion.cells_around import cells_around
 from lsp_server.completion.completion_cache import CachedCompletion, CompletionCache
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.in_flight import InFlightCompletion
@@ -59,6 +60,7 @@ class HostCompletions:
         retrieve: Retrieve = nothing_retrieved,
     ) -> None:
         self.last: tuple[str, Done] | None = None  # of which document, and what was said
+        self._documents = documents
         self._link = link
         self._cache = cache
         self._settings = settings
@@ -102,7 +104,8 @@ class HostCompletions:
 
     def prefill(self, snapshot: Snapshot, position: Position) -> None:
         """Have the host read a prompt that is likely to be asked for."""
-        anchor = Anchor(snapshot, position, snapshot, position.line)
+        cells = cells_around(self._documents, snapshot)
+        anchor = Anchor(snapshot, position, snapshot, position.line, cells=cells)
         if snapshot.uri in self._running or position.line >= len(snapshot.lines):
             return
         if self.matching(anchor) is not None:
@@ -189,6 +192,8 @@ class HostCompletions:
             version=0,
             position=anchor.position,
             overlay=anchor.overlay,
+            above=anchor.cells.above,
+            below=anchor.cells.below,
             layout=settings.layout,
             lookahead=settings.lookahead,
             sampling=sampling or Sampled(settings.temperature, settings.seed),

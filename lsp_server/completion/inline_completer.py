@@ -9,6 +9,7 @@ from lsprotocol import types
 
 from engine.host.protocol import Failed, Position, Sampled
 from lsp_server.completion.anchor import Anchor
+from lsp_server.completion.cells_around import cells_around
 from lsp_server.completion.completion_cache import CachedCompletion, CompletionCache
 from lsp_server.completion.host_completions import HostCompletions, Retrieve, nothing_retrieved
 from lsp_server.completion.in_flight import InFlightCompletion
@@ -61,7 +62,7 @@ class InlineCompleter:
         if isinstance(anchor, Reason):
             return Answer(reason=anchor)
         self._last_positions[anchor.document.uri] = anchor.position
-        silence, reason = self._permissions().silence(anchor.document), None
+        silence, reason = self._silence(anchor.document), None
         if anchor.is_invoked or not self._cache.remainders(anchor):
             if silence is not None and not anchor.is_invoked:
                 return Answer(reason=silence)
@@ -99,8 +100,7 @@ class InlineCompleter:
         snapshot = self._documents.snapshot(uri)
         if isinstance(snapshot, DocumentRefused):
             return snapshot.reason
-        permissions = self._permissions()
-        return permissions.refusal(snapshot) or permissions.silence(snapshot)
+        return self._permissions().refusal(snapshot) or self._silence(snapshot)
 
     def forget(self, uri: str) -> None:
         """A document was closed."""
@@ -118,7 +118,14 @@ class InlineCompleter:
             return reason
         if not 0 <= row < len(document.lines):
             return Reason.BAD_POSITION
-        return Anchor.at(params, document)
+        return Anchor.at(params, document, cells_around(self._documents, document))
+
+    def _silence(self, snapshot: Snapshot) -> Reason | None:
+        """Why a document is completed only on request; a new cell of a notebook is no empty file."""
+        reason = self._permissions().silence(snapshot)
+        if reason is Reason.EMPTY_FILE and not cells_around(self._documents, snapshot).is_empty:
+            return None
+        return reason
 
     async def _complete(self, anchor: Anchor) -> Reason | None:
         """Complete; if the host ends in the middle of it, once more by the next host."""

@@ -9,6 +9,7 @@ from lsprotocol import types
 from engine.host.protocol import LineSplice
 from lsp_server.documents.document import Document, Snapshot
 from lsp_server.documents.line_buffer import num_utf8_bytes
+from lsp_server.documents.notebooks import Notebooks
 from lsp_server.reasons import Reason
 
 MAX_DOCUMENT_BYTES = 20 * 2**20
@@ -23,6 +24,14 @@ class DocumentRefused:
     language_id: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class HeldCell:
+    """A cell of a notebook, as it is now."""
+
+    snapshot: Snapshot
+    is_prose: bool
+
+
 class Documents:
     """Documents by URI. Nothing here raises because of what a client sends: it returns a refusal."""
 
@@ -30,7 +39,7 @@ class Documents:
         # Negotiated when a client initializes, before it opens anything.
         self.encoding = types.PositionEncodingKind.Utf16
         self._held: dict[str, Document | DocumentRefused] = {}
-        self._cells: dict[str, list[str]] = {}  # URIs of the cells by that of their notebook
+        self._notebooks = Notebooks()
         self._openings = count(1)
 
     def snapshot(self, uri: str) -> Snapshot | DocumentRefused:
@@ -83,40 +92,50 @@ class Documents:
 
     def lose_step(self, uri: str) -> None:
         """A change to this document or notebook is lost, so its text differs from the editor's."""
-        for each in (uri, *self._cells.get(uri, ())):
+        for each in (uri, *(cell.document for cell in self._notebooks.cells(uri))):
             held = self._held.get(each)
             if isinstance(held, Document):
                 self._refuse(each, Reason.OUT_OF_STEP, held.language_id)
 
+    def notebook_of(self, uri: str) -> str:
+        """The URI of the notebook that a document is a cell of; "" if it is none."""
+        return self._notebooks.owner(uri)
+
+    def cells(self, notebook_uri: str) -> tuple[HeldCell, ...]:
+        """The cells of a notebook in their order, as far as their texts are held."""
+        prose, held = types.NotebookCellKind.Markup, []
+        for cell in self._notebooks.cells(notebook_uri):
+            snapshot = self.snapshot(cell.document)
+            if isinstance(snapshot, Snapshot):
+                held.append(HeldCell(snapshot, cell.kind is prose))
+        return tuple(held)
+
     def open_notebook(self, params: types.DidOpenNotebookDocumentParams) -> None:
         """Hold the cells of a notebook, each as a document."""
-        notebook = params.notebook_document
-        self._cells[notebook.uri] = [cell.document for cell in notebook.cells]
+        self._notebooks.open(params.notebook_document)
         self._open_all(params.cell_text_documents)
 
     def change_notebook(self, params: types.DidChangeNotebookDocumentParams) -> None:
         """Follow a notebook: cells added, removed and moved first, then texts changed."""
-        cells = params.change.cells
+        uri, cells = params.notebook_document.uri, params.change.cells
         if cells is None:
             return
         if cells.structure is not None:
-            self._restructure(params.notebook_document.uri, cells.structure)
+            self._restructure(uri, cells.structure)
+        self._notebooks.update(uri, cells.data or ())
         for content in cells.text_content or ():
             self.change(content.document.uri, content.document.version, content.changes)
 
     def close_notebook(self, params: types.DidCloseNotebookDocumentParams) -> None:
         """Forget a notebook's cells, those that the client does not name too."""
         named = [cell.uri for cell in params.cell_text_documents]
-        for uri in (*named, *self._cells.pop(params.notebook_document.uri, ())):
+        for uri in (*named, *self._notebooks.close(params.notebook_document.uri)):
             self.close(uri)
 
     def _restructure(
         self, notebook_uri: str, structure: types.NotebookDocumentCellChangeStructure
     ) -> None:
-        array = structure.array
-        order = self._cells.setdefault(notebook_uri, [])
-        added = [cell.document for cell in array.cells or ()]
-        order[array.start : array.start + array.delete_count] = added
+        self._notebooks.splice(notebook_uri, structure.array)
         for closed in structure.did_close or ():
             self.close(closed.uri)
         self._open_all(structure.did_open or ())

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing, suppress
 
 import msgspec
@@ -135,10 +135,10 @@ class HostLink:
             with suppress(HostGoneError, HostRefusedError):
                 await self._search.client.send(feedback)
 
-    async def close_document(self, uri: str) -> None:
-        """The editor closed a document."""
-        if self._sync.knows(uri):
-            await self._withdraw((uri,))
+    async def close_documents(self, uris: Iterable[str]) -> None:
+        """The editor closed documents."""
+        if known := tuple(filter(self._sync.knows, uris)):
+            await self._withdraw(known)
 
     def knows(self, uri: str) -> bool:
         """Whether the host may hold a document."""
@@ -188,6 +188,9 @@ class HostLink:
             uri=snapshot.uri,
             version=syncs.versions[snapshot.uri],
             sync=syncs.buffers,
+            # A cell that is not sent, as it holds a secret, or is too large, is in no prompt.
+            above=tuple(cell for cell in request.above if self._sync.brings(syncs, cell.uri)),
+            below=tuple(cell for cell in request.below if self._sync.brings(syncs, cell.uri)),
         )
         return client.complete(message, on_accepted=lambda: self._sync.taken(syncs))
 

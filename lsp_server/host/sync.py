@@ -52,6 +52,12 @@ class HostSync:
         """The host has acknowledged them: it holds these versions."""
         self._sent.update(syncs.versions)
 
+    def brings(self, syncs: Syncs, uri: str) -> bool:
+        """Whether the host holds a document as it is now, once it has taken `syncs`."""
+        snapshot = self._documents.snapshot(uri)
+        held = syncs.versions.get(uri) or self._sent.get(uri)
+        return isinstance(snapshot, Snapshot) and held == _host_version(snapshot)
+
     def knows(self, uri: str) -> bool:
         """Whether the host may hold a document."""
         return uri in self._sent
@@ -110,11 +116,12 @@ class HostSync:
         if held == version:
             return None
         about = (uri, self._path_of(uri), snapshot.language_id, version)
+        notebook = self._documents.notebook_of(uri)
         if held is not None and held >> _VERSION_BITS == snapshot.opening:
             splices = self._splices(snapshot, held & ((1 << _VERSION_BITS) - 1))
             if splices is not None:
-                return BufferSync(*about, base_version=held, splices=splices)
-        return BufferSync(*about, lines=_sendable(snapshot.lines))
+                return BufferSync(*about, base_version=held, splices=splices, notebook=notebook)
+        return BufferSync(*about, lines=_sendable(snapshot.lines), notebook=notebook)
 
     def _splices(self, snapshot: Snapshot, base_version: int) -> tuple[LineSplice, ...] | None:
         """What leads from a version to the snapshot, if that is still the current text."""

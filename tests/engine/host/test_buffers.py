@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from engine.errors import InputError
 from engine.host.buffers import (
     ClientBuffers,
+    HeldBuffer,
     VersionConflictError,
     spliced,
     split_at,
@@ -91,7 +92,7 @@ def test_the_others_come_with_the_one_synced_last_first():
     for uri in "abc":
         buffers.sync("one", "/", [whole(uri, uri)])
     buffers.sync("one", "/", [delta("a", 1, version=2)])
-    assert [one.path for one in buffers.others("one", "c")] == ["a", "b"]
+    assert [one.path for one in buffers.others("one", buffers.get("one", "c", 1))] == ["a", "b"]
 
 
 def test_what_is_closed_is_forgotten_and_who_leaves_takes_all():
@@ -144,8 +145,20 @@ def test_buffers_of_one_path_are_told_apart_by_their_uri():
     buffers = ClientBuffers()
     for cell in ("cell-1", "cell-2"):
         buffers.sync("one", "/", [BufferSync(cell, "nb.ipynb", "python", 1, lines=(cell,))])
-    cells = [held.as_buffer for held in buffers.others("one", "")]
+    other = HeldBuffer("file:///a.py", "a.py", 1, ())
+    cells = [held.as_buffer for held in buffers.others("one", other)]
     assert [(cell.path, cell.key) for cell in cells] == [
         ("nb.ipynb", "cell-2"),
         ("nb.ipynb", "cell-1"),
     ]
+
+
+def test_the_cells_of_one_notebook_are_no_other_files_of_each_other():
+    buffers = ClientBuffers()
+    for cell, notebook in (("n-1", "n"), ("n-2", "n"), ("m-1", "m"), ("a.py", "")):
+        sync = BufferSync(cell, cell, "python", 1, lines=(cell,), notebook=notebook)
+        buffers.sync("one", "/", [sync])
+    others = buffers.others("one", buffers.get("one", "n-1", 1))
+    assert [held.uri for held in others] == ["a.py", "m-1"]
+    others = buffers.others("one", buffers.get("one", "a.py", 1))
+    assert [held.uri for held in others] == ["m-1", "n-2", "n-1"]

@@ -184,8 +184,8 @@ def structure(start, delete_count, *names, opened=(), closed=()):
 
 def cells_of(documents):
     """Name and text of each cell, in their order."""
-    uris = documents._cells.get(NOTEBOOK, ())
-    return {uri.partition("#")[2]: documents.snapshot(uri).lines[0] for uri in uris}
+    snapshots = [cell.snapshot for cell in documents.cells(NOTEBOOK)]
+    return {one.uri.partition("#")[2]: one.lines[0] for one in snapshots}
 
 
 def test_cells_are_documents_in_the_order_of_the_notebook():
@@ -234,15 +234,16 @@ def test_a_closed_notebook_takes_all_its_cells_along():
     named = [types.TextDocumentIdentifier(f"{NOTEBOOK}#a")]
     identifier = types.NotebookDocumentIdentifier(NOTEBOOK)
     documents.close_notebook(types.DidCloseNotebookDocumentParams(identifier, named))
-    assert (documents.uris(), documents._cells.get(NOTEBOOK, ())) == ((), ())
+    assert (documents.uris(), documents.cells(NOTEBOOK)) == ((), ())
+    assert documents.notebook_of(f"{NOTEBOOK}#b") == ""
 
 
 def test_a_lost_change_of_a_notebook_puts_all_its_cells_out_of_step():
     documents = notebook_of(a="1", b="2")
     documents.lose_step(NOTEBOOK)
-    assert {documents.snapshot(uri).reason for uri in documents._cells.get(NOTEBOOK, ())} == {
-        Reason.OUT_OF_STEP
-    }
+    reasons = [documents.snapshot(f"{NOTEBOOK}#{name}").reason for name in "ab"]
+    assert reasons == [Reason.OUT_OF_STEP, Reason.OUT_OF_STEP]
+    assert documents.cells(NOTEBOOK) == ()
 
 
 def test_unknown_notebooks_and_changes_without_cells_are_no_trouble():

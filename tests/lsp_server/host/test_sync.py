@@ -137,7 +137,7 @@ async def test_a_host_that_did_not_hear_is_told_again(tmp_path, monkeypatch):
         client = editor.link._search.client
         with monkeypatch.context() as deaf:
             deaf.setattr(editor.link._search, "client", None)
-            await editor.link.close_document(A)
+            await editor.link.close_documents([A])
         assert editor.link._search.client is client
         assert editor.host.service.buffers.num_buffers == 1
         assert await editor.link.retract() == (A,)

@@ -350,7 +350,7 @@ def test_notebook_cells_are_documents(initialized, server):
     structure = {"array": array, "didOpen": [cell_text("b")]}
     change_notebook(initialized, {"structure": structure, "textContent": [edit]})
     initialized.ask_inline()
-    held = [server.documents.snapshot(uri).lines for uri in server.documents._cells[NOTEBOOK]]
+    held = [cell.snapshot.lines for cell in server.documents.cells(NOTEBOOK)]
     assert held == [("xy",), ("x",)]
 
 

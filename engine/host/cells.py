@@ -1,0 +1,48 @@
+"""The cells of a notebook around the one completed: with it they are one text, as they are read."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from engine.host.buffers import HeldBuffer
+from engine.host.protocol import Cell
+
+_GAP = "\n\n"  # between cells
+
+
+@dataclass(frozen=True, slots=True)
+class CellText:
+    """A cell as it stands in the text of its notebook."""
+
+    uri: str
+    text: str
+
+    @classmethod
+    def of(cls, held: HeldBuffer, sign: str) -> "CellText":
+        """Prose has the sign of a comment before each of its lines."""
+        if not sign:
+            return cls(held.uri, held.as_buffer.text)
+        return cls(held.uri, "\n".join(f"{sign} {line}".rstrip() for line in held.lines))
+
+
+@dataclass(frozen=True, slots=True)
+class CellTexts:
+    """The cells above and below, in their order."""
+
+    above: tuple[CellText, ...] = ()
+    below: tuple[CellText, ...] = ()
+
+    @classmethod
+    def of(
+        cls, above: Iterable[Cell], below: Iterable[Cell], get: Callable[[str], HeldBuffer]
+    ) -> "CellTexts":
+        """The texts of buffers, which `get` gets by their URIs, or raises."""
+        return cls(
+            tuple(CellText.of(get(one.uri), one.sign) for one in above),
+            tuple(CellText.of(get(one.uri), one.sign) for one in below),
+        )
+
+    def around(self, prefix: str, suffix: str, is_open: Callable[[str], bool]) -> tuple[str, str]:
+        """The text before and behind the cursor, with the cells that are still open."""
+        above = "".join(f"{one.text}{_GAP}" for one in self.above if is_open(one.uri))
+        below = "".join(f"{_GAP}{one.text}" for one in self.below if is_open(one.uri))
+        return above + prefix, suffix + below

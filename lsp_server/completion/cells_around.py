@@ -1,0 +1,79 @@
+"""The cells of a notebook above and below the one at the cursor: what its prompt shows of them.
+
+Cells of another language and blank ones are left out. Prose is shown as comments, for it says what the code below
+is for; but a short text only, as an essay would take the place of code in the prompt.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from engine.host.protocol import Cell
+from lsp_server.documents.document import Snapshot
+from lsp_server.documents.documents import Documents, HeldCell
+from lsp_server.prompt.comments import PROSE, comment_signs
+
+_MOST_PROSE_LINES = 12
+_MOST_PROSE_CHARS = 600
+_MAGIC = re.compile(r"%%(\w+)")  # on the first line: `%%bash` makes the cell one of the shell's
+_SAME_LANGUAGE = ("capture", "prun", "time", "timeit")  # magics that run the cell as it is
+
+
+@dataclass(frozen=True, slots=True)
+class CellsAround:
+    """The cells in their order, and the openings and versions at which they were chosen."""
+
+    above: tuple[Cell, ...] = ()
+    below: tuple[Cell, ...] = ()
+    versions: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the cell stands alone, or is none."""
+        return not self.above and not self.below
+
+
+ALONE = CellsAround()
+
+
+def cells_around(documents: Documents, document: Snapshot) -> CellsAround:
+    """What stands around a document; nothing where it is no cell of a notebook."""
+    notebook = documents.notebook_of(document.uri)
+    cells = documents.cells(notebook) if notebook else ()
+    uris = [cell.snapshot.uri for cell in cells]
+    if document.uri not in uris:
+        return ALONE
+    row = uris.index(document.uri)
+    above, below = _shown(cells[:row], document), _shown(cells[row + 1 :], document)
+    shown = {one.uri for one in (*above, *below)}
+    snapshots = (cell.snapshot for cell in cells if cell.snapshot.uri in shown)
+    return CellsAround(above, below, tuple((one.opening, one.version) for one in snapshots))
+
+
+def _shown(cells: Iterable[HeldCell], document: Snapshot) -> tuple[Cell, ...]:
+    signs = ((cell.snapshot.uri, _sign(cell, document)) for cell in cells)
+    return tuple(Cell(uri, sign) for uri, sign in signs if sign is not None)
+
+
+def _sign(cell: HeldCell, document: Snapshot) -> str | None:
+    """What each line of a cell begins with beside a document; None if it is left out."""
+    if not any(map(str.strip, cell.snapshot.lines)):
+        return None
+    if _language(cell.snapshot) == _language(document):
+        return ""
+    is_prose = cell.is_prose or cell.snapshot.language_id in PROSE
+    if not is_prose or not _is_short(cell.snapshot):
+        return None
+    return next(iter(comment_signs(document.language_id)), None)
+
+
+def _language(document: Snapshot) -> str:
+    magic = _MAGIC.match(document.lines[0])
+    if magic is None or magic[1] in _SAME_LANGUAGE:
+        return document.language_id
+    return magic[0]
+
+
+def _is_short(document: Snapshot) -> bool:
+    lines = document.lines
+    return len(lines) <= _MOST_PROSE_LINES and sum(map(len, lines)) <= _MOST_PROSE_CHARS

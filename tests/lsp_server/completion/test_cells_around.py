@@ -1,0 +1,104 @@
+"""What a prompt shows of the other cells of a notebook."""
+
+import pytest
+from lsprotocol import types
+
+from engine.host.protocol import Cell
+from lsp_server.completion.cells_around import ALONE, cells_around
+from lsp_server.documents.documents import Documents
+
+NOTEBOOK = "file:///shop/n.ipynb"
+CODE, PROSE = types.NotebookCellKind.Code, types.NotebookCellKind.Markup
+
+
+def notebook(*cells):
+    """Documents with a notebook of cells: their kinds, languages and texts."""
+    documents = Documents()
+    texts = [
+        types.TextDocumentItem(f"{NOTEBOOK}#{number}", language, 1, text)
+        for number, (_, language, text) in enumerate(cells)
+    ]
+    kinds = [
+        types.NotebookCell(kind, text.uri) for (kind, *_), text in zip(cells, texts, strict=True)
+    ]
+    held = types.NotebookDocument(NOTEBOOK, "jupyter", 1, kinds)
+    documents.open_notebook(types.DidOpenNotebookDocumentParams(held, texts))
+    return documents
+
+
+def python(text):
+    return CODE, "python", text
+
+
+def prose(text):
+    return PROSE, "markdown", text
+
+
+def around(documents, number):
+    return cells_around(documents, documents.snapshot(f"{NOTEBOOK}#{number}"))
+
+
+def shown(documents, number):
+    """Numbers and signs of the cells above and below."""
+    found = around(documents, number)
+    return [[(one.uri[-1], one.sign) for one in side] for side in (found.above, found.below)]
+
+
+def test_cells_stand_above_and_below_in_their_order():
+    documents = notebook(*(python(text) for text in "abcd"))
+    assert shown(documents, 2) == [[("0", ""), ("1", "")], [("3", "")]]
+
+
+def test_short_prose_is_a_comment_of_the_cells_language():
+    for language, sign in (("python", "#"), ("sql", "--"), ("javascript", "//")):
+        documents = notebook(prose("# Sales"), (CODE, language, "x"))
+        assert shown(documents, 1) == [[("0", sign)], []]
+
+
+@pytest.mark.parametrize("text", ["line\n" * 13, "a word " * 100, "", " \n\t"])
+def test_long_prose_and_blank_cells_are_left_out(text):
+    assert shown(notebook(prose(text), python("x")), 1) == [[], []]
+    assert shown(notebook(python("\n "), python("x")), 1) == [[], []]
+
+
+def test_code_is_never_too_long():
+    assert shown(notebook(python("x = 1\n" * 5000), python("x")), 1) == [[("0", "")], []]
+
+
+def test_cells_of_another_language_are_left_out():
+    documents = notebook((CODE, "r", "x <- 1"), python("y"), (CODE, "raw", "text"))
+    assert around(documents, 1) == ALONE
+
+
+def test_a_magic_makes_a_cell_one_of_another_language():
+    documents = notebook(
+        python("%%bash\nls"),
+        python("%%time\nrun()"),
+        python("%matplotlib inline"),
+        python("x"),
+        python("%%bash\npwd"),
+    )
+    assert shown(documents, 3) == [[("1", ""), ("2", "")], []]
+    assert shown(documents, 4) == [[("0", "")], []]
+
+
+def test_prose_stands_among_prose():
+    documents = notebook(prose("one"), python("x"), prose("two"))
+    assert shown(documents, 2) == [[("0", "")], []]
+
+
+def test_a_document_that_is_no_cell_has_none_around():
+    documents = notebook(python("x"))
+    documents.open(types.TextDocumentItem("file:///a.py", "python", 1, "a"))
+    assert cells_around(documents, documents.snapshot("file:///a.py")) is ALONE
+
+
+def test_an_edit_of_a_cell_around_makes_it_another_place_and_one_elsewhere_does_not():
+    documents = notebook(python("a"), python("b"), (CODE, "r", "c"))
+    first = around(documents, 1)
+    whole = types.TextDocumentContentChangeWholeDocument("new")
+    documents.change(f"{NOTEBOOK}#2", 2, [whole])
+    assert around(documents, 1) == first
+    documents.change(f"{NOTEBOOK}#0", 2, [whole])
+    assert around(documents, 1) != first
+    assert around(documents, 1).above == first.above == (Cell(f"{NOTEBOOK}#0"),)
