@@ -57,12 +57,15 @@ class Neighbours:
         lines: CursorLines,
         room: int,
     ) -> tuple[Snippet, ...]:
+        repository = _present(repository, buffers)
         files = [file for buffer in buffers if (file := _File.of(buffer, names)).worth]
         self._take_passage(files, lines, int(room * _PASSAGE_PART))
         room -= sum(file.tokens for file in files)
         most = min(_REPOSITORY_TOKENS, int(room * _REPOSITORY_PART) if files else room)
         chosen = self._take_repository(repository, most)
         room -= sum(self._tokens(one) for one in chosen)
+        for file in files:
+            file.leave_out(chosen)
         files.sort(key=lambda file: -file.worth)
         for number, file in enumerate(files):
             most = int(room * (_WHOLE_PART if number < len(files) - 1 else 1.0)) + file.tokens
@@ -155,6 +158,19 @@ class _File:
         worths = [factor * worth for worth in index.worths([*names.near, *names.imported])]
         return cls(buffer, index, worths, max(worths, default=0.0))
 
+    def leave_out(self, shown: Sequence[Snippet]) -> None:
+        """Lines that are shown already are worth nothing."""
+        known = {
+            line
+            for one in shown
+            if one.path == self.buffer.path
+            for line in _LINE.findall(one.text)
+        }
+        if known:
+            lines = (self.index.line(n, self.buffer.text) for n in range(self.index.num_lines))
+            pairs = zip(self.worths, lines, strict=True)
+            self.worths = [0.0 if line in known else worth for worth, line in pairs]
+
     @property
     def name(self) -> str:
         """What stands before it, of the length of its path and the token that begins a file."""
@@ -172,3 +188,17 @@ class _File:
             for line, worth in enumerate(self.worths)
             if worth
         ]
+
+
+def _present(snippets: Sequence[Snippet], buffers: Sequence[Buffer]) -> tuple[Snippet, ...]:
+    """What is shown of a file that is open must be in its text, which may not be saved yet."""
+    texts = {buffer.path: buffer.text for buffer in buffers}
+    present = []
+    for one in snippets:
+        text = one.text
+        if one.path in texts:
+            held = set(_LINE.findall(texts[one.path]))
+            text = "".join(line for line in _LINE.findall(text) if line in held)
+        if text:
+            present.append(replace(one, text=text))
+    return tuple(present)

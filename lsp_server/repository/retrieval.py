@@ -1,6 +1,6 @@
 """What a workspace's index shows for a cursor: definitions first, then chunks that read alike."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -12,8 +12,8 @@ from lsp_server.repository.source_files import SourceFiles
 from lsp_server.repository.store import Store
 
 MOST_CHARS = 6_000  # of all that is shown
-_DEFINITION_CHARS = 3_000
-_MOST_FILES = 8  # that definitions are shown of
+_TIERS = (1_000, 2_000)  # characters of definitions
+_MOST_FILES = 6  # of a tier
 _LEAST_SHARE = 0.12  # of the words' worth, that a chunk must hold
 
 
@@ -35,35 +35,53 @@ class Retrieval:
     def shown(
         self,
         view: CursorView,
-        excluded: frozenset[str] = frozenset(),
+        opened: frozenset[str] = frozenset(),
         edits: Sequence[str] = (),
     ) -> list[Shown]:
-        """What fits a cursor best, the best first; nothing of the files in `excluded`."""
-        excluded |= {view.path}
-        ranked = DefinitionSearch(self.store, view, excluded).ranked()
+        """What fits a cursor best, the best first.
+
+        Of the files in `opened` come definitions alone: who has them open looks for the rest there.
+        """
+        own = frozenset([view.path])
+        ranked = DefinitionSearch(self.store, view, own).ranked()
         definitions = self._definitions(ranked)
-        chunks = ChunkSearch(self.store, view, excluded, edits).best()
+        chunks = ChunkSearch(self.store, view, own | opened, edits).best()
         room = MOST_CHARS - sum(len(one.text) for one in definitions)
         return [*definitions, *self._chunks(chunks, definitions, room)]
 
     def _definitions(self, ranked: Sequence[Ranked]) -> list[Shown]:
-        """The best definitions that find room, those of one file together."""
-        chosen: dict[str, dict[int, str]] = {}
-        room = _DEFINITION_CHARS
-        shown = lru_cache(self.is_shown)
-        for one in ranked:
+        """The best definitions that find room, those of one file together.
+
+        They come in tiers: where a prompt has room for the first alone, it has the best ones.
+        """
+        may_show = lru_cache(self.is_shown)
+        shown: list[Shown] = []
+        for room in _TIERS:
+            chosen: dict[str, dict[int, str]] = {}
+            ranked = self._tier(ranked, room, chosen, may_show)
+            shown += (
+                Shown(path, _joined(lines), is_definition=True) for path, lines in chosen.items()
+            )
+        return shown
+
+    def _tier(
+        self,
+        ranked: Sequence[Ranked],
+        room: int,
+        chosen: dict[str, dict[int, str]],
+        may_show: Callable[[str], bool],
+    ) -> list[Ranked]:
+        """Choose in the order of their worth until one finds no room; return what is left."""
+        for number, one in enumerate(ranked):
             definition, path = one.found
-            if path not in chosen and len(chosen) == _MOST_FILES:
+            if path not in chosen and (len(chosen) == _MOST_FILES or not may_show(path)):
                 continue
-            cost = len(definition.text) + (0 if path in chosen else len(path) + 4)
-            if cost <= room and (path in chosen or shown(path)):
-                room -= cost
-                chosen.setdefault(path, {})[definition.line] = definition.text
-                room -= self._add_class(one, chosen[path])
-        return [
-            Shown(path, "".join(text for _, text in sorted(lines.items())), is_definition=True)
-            for path, lines in chosen.items()
-        ]
+            room -= len(definition.text) + (0 if path in chosen else len(path))
+            if room < 0:
+                return list(ranked[number:])
+            chosen.setdefault(path, {})[definition.line] = definition.text
+            room -= self._add_class(one, chosen[path])
+        return []
 
     def _add_class(self, one: Ranked, lines: dict[int, str]) -> int:
         """Have the head of a class stand above its members; the characters that it takes."""
@@ -95,6 +113,10 @@ class Retrieval:
                 room -= len(text)
                 chosen.append(Shown(chunk.path, text, is_definition=False))
         return chosen
+
+
+def _joined(lines: Mapping[int, str]) -> str:
+    return "".join(text for _, text in sorted(lines.items()))
 
 
 def _is_known(text: str, known: Collection[str]) -> bool:

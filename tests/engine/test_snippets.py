@@ -230,3 +230,13 @@ def test_of_a_large_room_it_takes_no_more_than_it_needs():
     found = in_repository("def f(a): ...\n" * 900)
     (chosen,) = related(replace(request(), repository=found), 20_000)
     assert 900 < count(chosen.text) <= 1024
+
+
+def test_what_it_shows_of_an_open_file_is_what_stands_there_now_and_stands_there_once():
+    shop = Buffer("shop.py", UNRELATED + SHOP)
+    text = "class Basket(Thing):\n    rows: list[Old]\n    rows: list[Row]\n"
+    found = (Snippet("shop.py", text, is_open=False), Snippet("shop.py", "gone\n", is_open=False))
+    asked = request(shop, prefix="customer = rows\nx")
+    first, *rest = related(replace(asked, repository=found), 60)
+    assert first.text == "class Basket(Thing):\n    rows: list[Row]\n"
+    assert all("    rows: list[Row]" not in one.text for one in rest)

@@ -46,10 +46,10 @@ async def test_a_folder_is_indexed_in_the_users_cache_and_asked(work, tmp_path):
     repository.close()
 
 
-async def test_open_files_are_not_shown(work, tmp_path):
+async def test_of_open_files_definitions_are_shown(work, tmp_path):
     repository = Repository(lambda _: None)
     repository.enter([work], settings(tmp_path))
-    assert await found(repository, question(work, "store.py")) == []
+    assert await found(repository, question(work, "store.py")) == ["store.py"]
     repository.close()
 
 

@@ -47,14 +47,14 @@ def root(tmp_path):
     return root
 
 
-def asked(root, text: str, path: str = "shop/cart.py", excluded: frozenset[str] = frozenset()):
+def asked(root, text: str, path: str = "shop/cart.py", opened: frozenset[str] = frozenset()):
     """What is shown at `|` in a text, by path."""
     store = Store.build(root.parent / "index.sqlite", root)
     files = SourceFiles(root)
     Filling(store, files).scan()
     before, behind = text.split("|")
     view = CursorView(path, before.split("\n"), behind.split("\n"))
-    return Retrieval(store, files).shown(view, excluded)
+    return Retrieval(store, files).shown(view, opened)
 
 
 def texts(shown) -> dict[str, str]:
@@ -96,11 +96,11 @@ def test_the_type_of_a_field_is_followed(root):
     assert "    email_address: str" in texts(asked(root, text))["shop/models.py"]
 
 
-def test_the_file_itself_and_those_that_are_open_are_not_shown(root):
+def test_the_file_itself_is_not_shown_and_of_open_ones_definitions_are(root):
     text = "from shop.store import load_order\nload_order(|"
     assert "shop/store.py" not in {one.path for one in asked(root, text, path="shop/store.py")}
-    excluded = frozenset({"shop/store.py"})
-    assert "shop/store.py" not in {one.path for one in asked(root, text, excluded=excluded)}
+    shown = asked(root, text, opened=frozenset({"shop/store.py"}))
+    assert {one.is_definition for one in shown if one.path == "shop/store.py"} == {True}
 
 
 def test_a_chunk_that_reads_alike_is_shown_behind_the_definitions(root):
