@@ -140,7 +140,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         float,
         Meta(ge=0, le=1),
         _about("how probable a suggestion that comes by itself is at least; 0: however unsure"),
-    ] = 0.4
+    ] = 0.5
     lines: Annotated[
         Lines, _about("of a suggestion: as the place asks for, one, or several wherever they fit")
     ] = "auto"
