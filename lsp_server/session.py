@@ -178,7 +178,7 @@ class Session:
         return answer
 
     def changed(self, uri: str, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
-        """A document was edited. A new line moves the prompt, so that is prefilled already."""
+        """A document was edited. A new line may move the prompt, so that is prefilled already."""
         self._retry.typed()
         loop = asyncio.get_running_loop()
         if (pause := self._pauses.pop(uri, None)) is not None:

@@ -120,7 +120,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     ] = ("on",)
     allow_secret_files: Annotated[tuple[str, ...], _own("files that look secret and are not")] = ()
     layout: Annotated[
-        Layout, _about("the cursor's line after the middle token, or in the prefix")
+        Layout, _about("the last lines up to the cursor after the middle token, or in the prefix")
     ] = "line"
     lookahead: Annotated[
         str, _about("`auto`, `off`, a preset or `W,N,G`: how far a step drafts ahead")

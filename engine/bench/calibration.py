@@ -18,6 +18,7 @@ from rich.table import Table
 
 from engine.bench.requests import request_for
 from engine.bench.task_sets import ReplayItem
+from engine.errors import ConfigurationError
 from engine.model.causal_lm import CacheSlot, CausalModel, StepInput, prefill, run_step
 from engine.model.loading.loaded_model import LoadedModel
 from engine.model.log_probs import log_probs
@@ -82,6 +83,8 @@ def read_choices(
         _read(model, item, prompt_of(request_for(item, decoding)), decoding.stop.max_tokens)
         for item in items
     ]
+    if not readings:
+        raise ConfigurationError("there is nothing to read: the set is empty")
     return ChosenTokens(
         *(np.concatenate(parts) for parts in zip(*map(_arrays, readings), strict=True))
     )
@@ -116,7 +119,7 @@ def _steps(
         if logits is None:
             raise ValueError("a step that was asked for its logits has them")
         slot.commit(range(len(piece)))
-        chosen = logits.argmax(dim=1).numpy()
+        chosen = logits.argmax(dim=1).cpu().numpy()
         yield _at_all_temperatures(logits, chosen), chosen
 
 

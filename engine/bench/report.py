@@ -28,6 +28,7 @@ class Setting:
     lookahead: str
     temperature: float
     seed: int
+    min_confidence: float = 0.0
     builds: Mapping[str, str] = field(default_factory=dict)  # of the peers, by name
 
     @property
@@ -36,7 +37,9 @@ class Setting:
         return (
             f"{self.model} {self.dtype} on {self.device}, {torch.get_num_threads()} threads of "
             f"{_machine()}; lookahead {self.lookahead}, layout {self.layout}, at most "
-            f"{self.max_tokens} tokens, temperature {self.temperature:g}{self._caveat}"
+            f"{self.max_tokens} tokens, temperature {self.temperature:g}"
+            + (f", confidence {self.min_confidence:g}" if self.min_confidence else "")
+            + self._caveat
             + "".join(f"; {name}: {build}" for name, build in self.builds.items())
         )
 

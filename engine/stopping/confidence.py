@@ -24,12 +24,16 @@ class ConfidenceRule:
     def falls(self, log_prob: float) -> bool:
         """Add a token's log-probability; tell whether the text with it is too unlikely."""
         self._log_prob += log_prob
-        return self._log_prob < self._log_least
+        return not self._log_prob >= self._log_least  # what is no number is not sure
 
     @staticmethod
     def cut(text: str, refused: str) -> int:
-        """Where `text` ends if `refused` does not follow: half a word is not left behind."""
-        return _word_start(text) if _is_in_word(refused[:1]) else len(text)
+        """Where `text` ends if `refused` does not follow: half a word is not left behind.
+
+        An empty one is the beginning of a character.
+        """
+        goes_on = not refused or _is_in_word(refused[0])
+        return _word_start(text) if goes_on else len(text)
 
     @staticmethod
     def held(written: Written) -> int:
@@ -46,4 +50,6 @@ def _word_start(text: str) -> int:
 
 
 def _is_in_word(character: str) -> bool:
-    return character.isalnum() or character == "_"
+    """Scripts without capitals often have no blanks either: there a character is a word."""
+    has_case = character.lower() != character.upper()
+    return has_case or character.isdecimal() or character == "_"

@@ -63,13 +63,13 @@ class Stopper:
     def stable_len(self) -> int:
         """Characters of `text` that no later rule can take back: they may be streamed."""
         seen = self._written
+        if self._confidence_rule is not None:
+            seen = Written.of(self.text[: self._confidence_rule.held(seen)])
         if self._block_rule is not None:
             undecided = self._block_rule.judge(seen).held
             # If the line goes, what stands before it is judged as if it had never begun.
             seen = seen if undecided is None else Written.of(self.text[:undecided])
         held = min(self._suffix_rule.held(seen), repetition_held(seen))
-        if self._confidence_rule is not None:
-            held = min(held, self._confidence_rule.held(seen))
         return len(self.text[:held].rstrip())
 
     def push(self, delta: str, log_prob: float = 0.0) -> Stop | None:
@@ -79,8 +79,9 @@ class Stopper:
         """
         self._num_tokens += 1
         if self._confidence_rule is not None and self._confidence_rule.falls(log_prob):
-            cut = self._confidence_rule.cut(self.text, delta)
-            return Stop(FinishReason.UNSURE, self._without_overlap(self.text[:cut]))
+            sure = self.text[: self._confidence_rule.cut(self.text, delta)]
+            reason, text = self._ended(FinishReason.UNSURE, sure.rstrip(" \t"))
+            return Stop(reason, self._without_blank_end(text))
         if self._began is None:  # to read the prompt is no time of the completion
             self._began = self._clock()
         for piece in pieces(delta):
@@ -97,9 +98,12 @@ class Stopper:
 
         Only where the model itself ended may the last word be the suffix's first.
         """
-        text = self.text
+        return self._ended(reason, self.text)
+
+    def _ended(self, reason: FinishReason, text: str) -> Stop:
+        """A text that no rule has ended: what its last line repeats or begins is judged now."""
         ended = reason in (FinishReason.END_TOKEN, FinishReason.FIM_TOKEN)
-        if self._rules.suffix and not self._written.at_line_end:
+        if self._rules.suffix and not text.endswith("\n"):
             cut = self._suffix_rule.cut(Written.of(text + "\n"))
             if cut is None and ended:
                 cut = self._suffix_rule.word_overlap(text)

@@ -84,8 +84,9 @@ def acceptance_walk(
     blocks, rows = best.scores.shape
     choose_kernel[(rows,)](
         best.scores, best.ids, best.logits, best.maxima, best.sums,
-        output.chosen, output.log_probs, output.top, blocks, rows, BLOCKS=triton.next_power_of_2(blocks), TOP=TOP, PDL=programmatic,
-        num_warps=4, launch_pdl=programmatic,
+        output.chosen, output.log_probs, output.top, blocks, rows,
+        BLOCKS=triton.next_power_of_2(blocks), TOP=TOP, PDL=programmatic,
+        num_warps=4, enable_fp_fusion=False, launch_pdl=programmatic,
     )  # fmt: skip
     walk_kernel[(batch.num_sequences,)](
         output.chosen, batch.tokens, batch.parents, batch.first_rows, batch.num_rows,

@@ -99,7 +99,7 @@ def bench_syntax(arguments: argparse.Namespace, settings: Settings) -> None:
     if not places:
         raise ConfigurationError("no file among these has a grammar and a call, list or signature")
     with _engine(arguments, settings) as engine:
-        figures = measure_syntax(engine, tracked(places, "places"))
+        figures = measure_syntax(engine, tracked(places, "places"), settings.min_confidence)
     _print(arguments, asdict(figures), figures.table())
 
 
@@ -170,7 +170,8 @@ def _replayed(
 ) -> tuple[ReplayReport, Setting]:
     wanted = decoding(arguments)
     if not arguments.stop_rules:
-        wanted = replace(wanted, stop=without_rules(arguments.max_tokens))
+        stop = without_rules(arguments.max_tokens)
+        wanted = replace(wanted, stop=replace(stop, min_confidence=arguments.min_confidence))
     with _engine(arguments, settings) as engine, _bench(engine, arguments, settings) as bench:
         report = run_replay(bench, tracked(items, "items"), wanted)
     return report, _setting(engine, arguments, bench)
@@ -272,7 +273,7 @@ def _bench(engine: Engine, arguments: argparse.Namespace, settings: Settings) ->
 
 
 def _setting(engine: Engine, arguments: argparse.Namespace, bench: Bench | None = None) -> Setting:
-    chosen = ("max_tokens", "layout", "lookahead", "temperature", "seed")
+    chosen = ("max_tokens", "layout", "lookahead", "temperature", "seed", "min_confidence")
     return Setting(
         **asdict(engine.info),
         **{name: getattr(arguments, name) for name in chosen},

@@ -11,7 +11,7 @@ from types import FrameType
 
 from rich.console import Console
 
-from engine import Buffer, CompletionRequest, FinishReason, StopRules
+from engine import Buffer, CompletionRequest, FinishReason
 from engine.completer import Completer
 from engine.errors import InputError
 from engine.memory import peak_resident_bytes
@@ -33,13 +33,14 @@ def show_completion(arguments: argparse.Namespace, settings: Settings) -> int:
     refuse_hidden(source, settings.allow_secret_files)
     if source.is_damaged:
         note(f"{source.path} is not all UTF-8; other bytes were replaced")
+    wanted = decoding(arguments)
     request = replace(
-        decoding(arguments),
+        wanted,
         prefix=source.text[:offset],
         suffix=source.text[offset:],
         path=str(source.path),
         open_buffers=open_buffers(arguments.open, source.path, settings.allow_secret_files),
-        stop=StopRules(max_tokens=arguments.max_tokens, block=True),
+        stop=replace(wanted.stop, block=True),
     )
     output: Output = PlainText(sys.stdout, sys.stderr, source)
     if arguments.json:

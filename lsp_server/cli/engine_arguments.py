@@ -44,8 +44,8 @@ def add_decoding(parser: argparse.ArgumentParser, max_tokens: int) -> None:
         "--layout",
         choices=("line", "psm"),
         default="line",
-        help="where the cursor's line stands in the prompt: after the middle token, with token "
-        "healing (line), or in the prefix (psm)",
+        help="where the last lines up to the cursor stand in the prompt: after the middle token, with "
+        "token healing (line), or in the prefix (psm)",
     )
     group.add_argument(
         "--lookahead",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from rich.table import Table
 
-from engine import CompletionRequest, StopRules
+from engine import CompletionRequest, FinishReason, StopRules
 from engine.completer import Completer
 from lsp_server.cli.code_places import CodePlace, is_broken
 from lsp_server.completion.cursor_context import CursorContext
@@ -52,16 +52,20 @@ class SyntaxFigures:
         return table
 
 
-def measure_syntax(engine: Completer, places: Iterable[CodePlace]) -> SyntaxFigures:
+def measure_syntax(
+    engine: Completer, places: Iterable[CodePlace], min_confidence: float
+) -> SyntaxFigures:
     """Complete at each place as for a typing user, greedily."""
     figures = SyntaxFigures()
     for place in places:
-        _complete(engine, place, figures)
+        _complete(engine, place, min_confidence, figures)
         figures.num_places += 1
     return figures
 
 
-def _complete(engine: Completer, place: CodePlace, figures: SyntaxFigures) -> None:
+def _complete(
+    engine: Completer, place: CodePlace, min_confidence: float, figures: SyntaxFigures
+) -> None:
     lines, position = place.lines, place.position
     syntax = DocumentSyntax(place.language_id)
     kind = syntax.place(lines, position)
@@ -74,11 +78,14 @@ def _complete(engine: Completer, place: CodePlace, figures: SyntaxFigures) -> No
             prefix=place.prefix,
             suffix=place.suffix,
             path=place.file,
-            stop=StopRules(max_tokens=bounds.max_tokens, single_line=bounds.single_line),
+            stop=StopRules(
+                bounds.max_tokens, single_line=bounds.single_line, min_confidence=min_confidence
+            ),
         ),
         on_chunk=lambda _: None,
         cancelled=lambda: False,
     )
     figures.trimmed.count(place, trimmed(result.text, context))
     judge = None if line is None else SyntaxJudge(line, context, context.before)
-    figures.shown.count(place, process(result.text, context, judge))
+    goes_on = result.finish_reason is FinishReason.UNSURE
+    figures.shown.count(place, process(result.text, context, judge, goes_on=goes_on))

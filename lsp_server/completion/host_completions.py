@@ -230,11 +230,11 @@ class HostCompletions:
         if done.finish_reason == FinishReason.CANCELLED:  # another request took the place
             return Reason.SUPERSEDED
         is_unsure = done.finish_reason == FinishReason.UNSURE
-        if is_unsure and len(done.text.strip()) < _FEWEST_SURE:
-            return Reason.UNSURE
         if not done.text:
-            return Reason.MODEL_SAID_NOTHING
-        made = process(done.text, context, judge)
+            return Reason.UNSURE if is_unsure else Reason.MODEL_SAID_NOTHING
+        made = process(done.text, context, judge, goes_on=is_unsure)
+        if is_unsure and len(made.text.strip()) < _FEWEST_SURE:
+            return Reason.UNSURE
         if made.reason is None:
             self._cache.remember(anchor, done.id, made.text, made.replaced_chars_after_cursor)
         return made.reason

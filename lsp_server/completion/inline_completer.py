@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from lsprotocol import types
@@ -76,7 +76,7 @@ class InlineCompleter:
         if self._settings().speculate and silence is None:
             # `call_later`, not `call_soon`: the answer goes out first.
             asyncio.get_running_loop().call_later(0, self._prefetch, anchor, found[0])
-        shown = found if anchor.is_invoked else found[:1]
+        shown = _longest(found) if anchor.is_invoked else found[:1]
         return Answer(tuple(self._item(anchor, one) for one in shown))
 
     def prefill(self, uri: str, position: Position) -> None:
@@ -152,7 +152,7 @@ class InlineCompleter:
         reason = await self._begin(anchor)
         best = self._cache.remainders(anchor)[:1]
         for number in range(1, 2 * settings.num_candidates - 1):
-            count = len(self._cache.remainders(anchor))
+            count = len(_longest(self._cache.remainders(anchor)))
             is_late = time.monotonic() - began > (_THIRD_S if count > 1 else _SECOND_S)
             is_over = reason in HOST_TROUBLES or reason in WITHDRAWN
             if is_over or is_late or count >= settings.num_candidates:
@@ -207,6 +207,16 @@ class InlineCompleter:
             edit = edit.from_line_start(document.line(edit.line))
         line_end, command = self._line_end(document), settings.accept_command
         return inline_item(edit, document, rest.completion_id, line_end, command)
+
+
+def _longest(found: Sequence[CachedCompletion]) -> list[CachedCompletion]:
+    """Those that no other one goes on with: what came by itself may have ended early."""
+    texts = [one.text for one in found]
+    return [
+        one
+        for one in found
+        if not any(text != one.text and text.startswith(one.text) for text in texts)
+    ]
 
 
 def _is_long(snapshot: Snapshot, row: int) -> bool:

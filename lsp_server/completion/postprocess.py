@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from engine.stopping.lines import leading_space
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.indenting import indented
 from lsp_server.completion.judge import LineJudge
@@ -36,15 +37,21 @@ class Processed(NamedTuple):
     reason: Reason | None = None
 
 
-def process(text: str, context: CursorContext, judge: Judge | None = None) -> Processed:
+def process(
+    text: str, context: CursorContext, judge: Judge | None = None, *, goes_on: bool = False
+) -> Processed:
     """Trim and mend a finished completion. Line ends stay LF.
 
-    `judge` knows the text better than the cursor's line does.
+    `judge` knows the text better than the cursor's line does. `goes_on`: the model had more to say
+    and was not sure of it, so the last line is one that its user goes on to type.
     """
     made = trimmed(text, context)
     if context.is_free:
         return made
-    made = _unbroken(made, context, judge or LineJudge(context))
+    judge = judge or LineJudge(context)
+    if goes_on and _is_whole_but_for_its_end(made, context, judge):
+        return made
+    made = _unbroken(made, context, judge)
     return made if made.reason else _unless_worthless(made, context)
 
 
@@ -88,6 +95,16 @@ def _unless_worthless(made: Processed, context: CursorContext) -> Processed:
         return Processed(reason=Reason.ONLY_REPEATS_REST)
     is_empty = _BRACKETS_ONLY.fullmatch(text) is not None
     return Processed(reason=Reason.BRACKET_ONLY) if is_empty else made
+
+
+def _is_whole_but_for_its_end(made: Processed, context: CursorContext, judge: Judge) -> bool:
+    """Nothing stands behind the last line, and what stands before it breaks nothing."""
+    text, replaced, reason = made
+    if reason is not None or context.rest[replaced:].strip():
+        return False
+    above, line_end, last = text.rpartition("\n")
+    filled = f"{above}\n{leading_space(last)}x"  # in place of what is not finished
+    return not line_end or judge.accepts(filled, replaced)
 
 
 def _unbroken(made: Processed, context: CursorContext, judge: Judge) -> Processed:

@@ -126,6 +126,18 @@ def test_each_writes_what_it_writes_alone(engine, lookahead, sampling):
     assert [one.finish_reason for one in together] == [one.finish_reason for one in alone]
 
 
+def test_each_is_as_sure_as_it_is_alone(engine):
+    """The references of kernels round otherwise beside other rows; kernels do not."""
+    rules = replace(RULES, min_confidence=1e-30)
+    requests = [replace(request(path), stop=rules) for path in FILES]
+    alone = [engine.complete(replace(one, lookahead=Lookahead.parse("off"))) for one in requests]
+    together = run_together(engine, requests)
+    for one, other in zip(together, alone, strict=True):
+        assert one.log_probs == pytest.approx(other.log_probs, rel=0, abs=1e-3)
+    assert [one.text for one in together] == [one.text for one in alone]
+    assert FinishReason.UNSURE in {one.finish_reason for one in together}
+
+
 def test_they_share_their_steps(engine, num_launches):
     results = run_together(engine, [request(path, lookahead="off") for path in FILES])
     steps = [result.stats.steps for result in results]

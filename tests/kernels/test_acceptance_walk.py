@@ -21,7 +21,8 @@ def random_best(blocks, rows, device, *, levels=None):
         scores = (scores * levels).round() / levels
     ids = torch.arange(blocks)[:, None] * 64 + torch.randint(0, 64, (blocks, rows))
     maxima, sums = scores + torch.rand(blocks, rows), 1 + 63 * torch.rand(blocks, rows)
-    return Best(*(part.to(device) for part in (scores, ids.int(), scores, maxima, sums)))
+    logits = scores - torch.rand(blocks, rows)  # without the noise
+    return Best(*(part.to(device) for part in (scores, ids.int(), logits, maxima, sums)))
 
 
 def best_of(choices, device):

@@ -58,6 +58,22 @@ def test_what_stays_above_the_limit_goes_on():
     assert pushed(("a", 0.8), (" = 1\n", 0.8)) is None
 
 
+def test_a_word_that_ends_inside_a_character_is_half_a_word():
+    assert pushed(("a = caf", 0.9), ("", 0.2)).text == "a ="
+
+
+def test_in_a_script_without_blanks_each_character_stands_alone():
+    assert pushed(("# 売上を", 0.9), ("計", 0.2)).text == "# 売上を"
+
+
+def test_a_last_line_that_repeats_the_text_behind_the_cursor_goes_as_at_any_end():
+    one = Stopper(StopRules(min_confidence=0.5), "f(", ")\nreturn result\n")
+    for token in ("a)", "\n", "return result"):
+        assert one.push(token, -0.01) is None
+    stop = one.push("\n", -9.0)
+    assert (stop.reason, stop.text) == (FinishReason.UNSURE, "a")
+
+
 def test_only_whole_words_are_streamed():
     one = stopper()
     one.push("a = total", math.log(0.9))

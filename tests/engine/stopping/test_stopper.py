@@ -190,21 +190,39 @@ ENDS = st.sampled_from([FinishReason.END_TOKEN, FinishReason.CANCELLED])
 
 
 RULES = st.builds(
-    StopRules, single_line=st.booleans(), block=st.booleans(), max_tokens=st.integers(1, 40)
+    StopRules,
+    single_line=st.booleans(),
+    block=st.booleans(),
+    max_tokens=st.integers(1, 40),
+    min_confidence=st.sampled_from([0.0, 0.5]),
 )
+SURE, UNSURE = -0.001, -9.0  # of a token: forty sure ones do not make a text unsure
+LOG_PROBS = st.sampled_from([SURE] * 20 + [UNSURE])
+TOKENS = st.lists(st.tuples(PIECES, LOG_PROBS), max_size=40)
 
 
-@given(st.lists(PIECES, max_size=40), SUFFIXES, SUFFIXES, RULES, ENDS)
-@example(["f():", "\n", "x", "x"], "x", "f():", StopRules(block=True), FinishReason.END_TOKEN)
+def sure(*texts):
+    return [(text, SURE) for text in texts]
+
+
+@given(TOKENS, SUFFIXES, SUFFIXES, RULES, ENDS)
+@example(sure("f():", "\n", "x", "x"), "x", "f():", StopRules(block=True), FinishReason.END_TOKEN)
 @example(
-    [" result", "\n", "}", "\n", "    "], "", "", StopRules(block=True), FinishReason.END_TOKEN
+    sure(" result", "\n", "}", "\n", "    "), "", "", StopRules(block=True), FinishReason.END_TOKEN
+)
+@example(
+    [*sure("a = 1\n", "return result\n", "}"), ("x", UNSURE)],
+    "return result\n",
+    "\nreturn result\nx",
+    StopRules(min_confidence=0.5),
+    FinishReason.END_TOKEN,
 )
 @settings(max_examples=400, deadline=None)
 def test_what_was_streamed_is_never_taken_back(tokens, prefix, suffix, rules, end):
     stopper = Stopper(rules, prefix, suffix)
     streamed = ""
-    for token in tokens:
-        stop = stopper.push(token)
+    for token, log_prob in tokens:
+        stop = stopper.push(token, log_prob)
         if stop is not None:
             assert stop.text.startswith(streamed)
             return

@@ -364,6 +364,15 @@ async def test_a_few_sure_characters_are_not_shown_and_the_answer_says_why(tmp_p
         assert (await editor.ask()).reason is Reason.UNSURE
 
 
+async def test_a_stump_is_no_alternative_to_what_it_begins(tmp_path):
+    engine = HeldEngine(("return ",), ending=FinishReason.UNSURE)
+    async with connected(tmp_path, engine, num_candidates=1) as editor:
+        editor.open(SOURCE)
+        assert await editor.texts() == ["return"]
+        engine.words, engine.ending = WORDS, FinishReason.END_TOKEN
+        assert await editor.texts(invoked=True) == [TEXT]
+
+
 async def test_what_is_sure_is_shown_where_more_was_not(tmp_path):
     engine = HeldEngine(("return ", "sum"), ending=FinishReason.UNSURE)
     async with connected(tmp_path, engine) as editor:

@@ -32,6 +32,20 @@ def dropped(document: str, text: str) -> Reason | None:
     return process(text, around(document)).reason
 
 
+def test_a_last_line_that_the_user_goes_on_to_type_may_be_unfinished():
+    context = around("def f(xs):\n    |\n")
+    assert process("return sum(", context).text != "return sum("
+    assert process("return sum(", context, goes_on=True).text == "return sum("
+    assert process("for x in xs:\n        use(", context, goes_on=True).text.endswith("use(")
+
+
+def test_inside_a_line_and_above_its_end_nothing_may_be_unfinished():
+    context = around("f(|, b)\n")
+    assert process("g(", context, goes_on=True) == process("g(", context)
+    broken_above = process("f((\n    return 1", around("def f(xs):\n    |\n"), goes_on=True)
+    assert "((" not in broken_above.text
+
+
 # Document, completion, text shown, characters behind the cursor that it replaces.
 SAME_LINE = [
     ("f(|)", "a)", "a)", 1),
