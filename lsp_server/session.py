@@ -12,6 +12,7 @@ from pygls import uris
 
 from engine.host.protocol import Done, Feedback, FeedbackKind, Position, RepositorySnippet
 from lsp_server.completion.anchor import Anchor
+from lsp_server.completion.cells_around import lines_around
 from lsp_server.completion.inline_completer import Answer, InlineCompleter
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
@@ -22,6 +23,7 @@ from lsp_server.host.retry import Retry
 from lsp_server.host.search import LinkReport, Watch
 from lsp_server.privacy.permissions import Permissions
 from lsp_server.reasons import HIDING, EmptyAnswer, Reason, shown_name
+from lsp_server.repository.languages import ending_of
 from lsp_server.repository.repository import OnProgress, Question, Repository
 from lsp_server.setting_layers import Layer, SettingsProblem
 from lsp_server.settings import Settings, load_settings
@@ -136,17 +138,20 @@ class Session:
 
     async def _retrieve(self, anchor: Anchor) -> tuple[RepositorySnippet, ...]:
         """What the workspace's other files say about a place."""
-        path = uris.to_fs_path(anchor.document.uri)
+        document, position = anchor.document, anchor.position
+        notebook = self.documents.notebook_of(document.uri)
+        path = uris.to_fs_path(notebook or document.uri)
         if not path:
             return ()
+        above, below = lines_around(self.documents, anchor.cells)
+        ending = ending_of(document.language_id) if notebook else ""  # that of the cell's code
         opened = (uris.to_fs_path(uri) for uri in self.documents.uris())
-        position = anchor.position
         return await self.repository.shown(
             Question(
-                uri=anchor.document.uri,
-                path=Path(path),
-                lines=anchor.snapshot.lines,
-                row=position.line,
+                uri=notebook or document.uri,
+                path=Path(path).with_suffix(ending) if ending else Path(path),
+                lines=(*above, *anchor.snapshot.lines, *below),
+                row=len(above) + position.line,
                 character=position.character,
                 opened=frozenset(Path(one) for one in opened if one),
                 is_quick=self.completer.host.reads_quickly,

@@ -7,6 +7,7 @@ is for; but a short text only, as an essay would take the place of code in the p
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from engine.host.protocol import Cell
 from lsp_server.documents.document import Snapshot
@@ -36,6 +37,13 @@ class CellsAround:
 ALONE = CellsAround()
 
 
+class LinesAround(NamedTuple):
+    """The lines of the cells above and below."""
+
+    above: list[str]
+    below: list[str]
+
+
 def cells_around(documents: Documents, document: Snapshot) -> CellsAround:
     """What stands around a document; nothing where it is no cell of a notebook."""
     notebook = documents.notebook_of(document.uri)
@@ -48,6 +56,16 @@ def cells_around(documents: Documents, document: Snapshot) -> CellsAround:
     shown = {one.uri for one in (*above, *below)}
     snapshots = (cell.snapshot for cell in cells if cell.snapshot.uri in shown)
     return CellsAround(above, below, tuple((one.opening, one.version) for one in snapshots))
+
+
+def lines_around(documents: Documents, cells: CellsAround) -> LinesAround:
+    """The lines of cells as they are now, prose without its signs."""
+    return LinesAround(_lines(documents, cells.above), _lines(documents, cells.below))
+
+
+def _lines(documents: Documents, cells: Iterable[Cell]) -> list[str]:
+    snapshots = (documents.snapshot(cell.uri) for cell in cells)
+    return [line for one in snapshots if isinstance(one, Snapshot) for line in one.lines]
 
 
 def _shown(cells: Iterable[HeldCell], document: Snapshot) -> tuple[Cell, ...]:

@@ -37,6 +37,11 @@ def language_of(path: str) -> str:
     return _BY_ENDING.get(PurePosixPath(path).suffix.lower(), "")
 
 
+def ending_of(language: str) -> str:
+    """Return how names of files in a language end; "" where none with a grammar is of it."""
+    return next((ending for ending, one in _BY_ENDING.items() if one == language), "")
+
+
 def family_of(path: str) -> str:
     """Return the name that is equal for files which use each other; without a grammar the ending."""
     language = language_of(path)

@@ -40,6 +40,7 @@ class Client:
         self.kinds = {}
         self.versions = {}
         self.num_asked = 0
+        self.notebook = NOTEBOOK
         self.host = None
 
     def notify(self, method, **params):
@@ -56,7 +57,7 @@ class Client:
     def open(self, **texts):
         """A notebook; a name that begins with `m` is that of a cell of Markdown."""
         cells = [self.added(name, text) for name, text in texts.items()]
-        notebook = {"uri": NOTEBOOK, "notebookType": "jupyter-notebook", "version": 1}
+        notebook = {"uri": self.notebook, "notebookType": "jupyter-notebook", "version": 1}
         notebook["cells"] = [self.cell(name) for name in texts]
         self.notify("notebookDocument/didOpen", notebookDocument=notebook, cellTextDocuments=cells)
 
@@ -69,7 +70,7 @@ class Client:
         return {"kind": 1 if name.startswith("m") else 2, "document": uri(name)}
 
     def change(self, **cells):
-        notebook = {"uri": NOTEBOOK, "version": 2}
+        notebook = {"uri": self.notebook, "version": 2}
         params = {"notebookDocument": notebook, "change": {"cells": cells}}
         self.notify("notebookDocument/didChange", **params)
 
@@ -93,14 +94,14 @@ class Client:
             textContent=[{"document": document, "changes": [{"range": where, "text": text}]}]
         )
 
-    async def complete(self, name, position=None):
+    async def complete(self, name, position=None, *, invoked=False):
         """The texts of the answer at a cell's end, or where `position` is in it."""
         at = place(self.cells[name]) if position is None else position
         answer = await self.ask(
             "textDocument/inlineCompletion",
             textDocument={"uri": uri(name)},
             position=at,
-            context={"triggerKind": 2},
+            context={"triggerKind": 1 if invoked else 2},
         )
         return [item["insertText"] for item in answer["items"]]
 
@@ -112,7 +113,7 @@ def place(before):
 
 
 @asynccontextmanager
-async def connected(tmp_path, engine, **options):
+async def connected(tmp_path, engine, *, root="file:///shop", **options):
     """A client of a server whose local host serves the engine."""
     run = tmp_path / "run"
     run.mkdir(mode=0o700)
@@ -126,7 +127,7 @@ async def connected(tmp_path, engine, **options):
         client = Client(*await asyncio.open_connection(*server.sockets[0].getsockname()))
         client.host = host
         try:
-            await client.ask("initialize", rootUri="file:///shop", capabilities=NOTEBOOKS)
+            await client.ask("initialize", rootUri=root, capabilities=NOTEBOOKS)
             client.notify("initialized")
             yield client
             await client.ask("shutdown")
@@ -273,6 +274,21 @@ async def test_after_an_enter_in_a_cell_its_prompt_is_read_ahead(tmp_path):
         read = partial(until, lambda: prompt(engine) == ("import os\n\nx = 1\n", ""), "a prompt")
         await asyncio.to_thread(read)
         assert engine.requests[-1].stop.max_tokens == 1
+
+
+async def test_the_repository_is_asked_with_the_whole_notebook(tmp_path):
+    """An import in a cell above says where a name comes from."""
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "store.py").write_text("def load_order(number: int): ...\n")
+    engine = HeldEngine()
+    async with connected(tmp_path, engine, root=work.as_uri()) as client:
+        client.notebook = f"{work.as_uri()}/n.ipynb"
+        client.open(a="from store import load_order", m="# Orders", b="load_order(")
+        while not engine.requests or not engine.requests[-1].repository:
+            await client.complete("b", invoked=True)
+    (shown,) = engine.requests[-1].repository
+    assert (shown.path, shown.text) == ("store.py", "def load_order(number: int): ...\n")
 
 
 TEXTS = ("x = 1", "🙂 = 'é'", "\r\n", "\n", "def f():\r\n    pass", "", "🦉🦉")
