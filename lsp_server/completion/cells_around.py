@@ -69,20 +69,21 @@ def _lines(documents: Documents, cells: Iterable[Cell]) -> list[str]:
 
 
 def _shown(cells: Iterable[HeldCell], document: Snapshot) -> tuple[Cell, ...]:
-    signs = ((cell.snapshot.uri, _sign(cell, document)) for cell in cells)
+    language = _language(document)
+    signs = ((cell.snapshot.uri, _sign(cell, language)) for cell in cells)
     return tuple(Cell(uri, sign) for uri, sign in signs if sign is not None)
 
 
-def _sign(cell: HeldCell, document: Snapshot) -> str | None:
-    """What each line of a cell begins with beside a document; None if it is left out."""
+def _sign(cell: HeldCell, language: str) -> str | None:
+    """What each line of a cell begins with in a text of a language; None if it is left out."""
     if not any(map(str.strip, cell.snapshot.lines)):
         return None
-    if _language(cell.snapshot) == _language(document):
+    if _language(cell.snapshot) == language:
         return ""
     is_prose = cell.is_prose or cell.snapshot.language_id in PROSE
     if not is_prose or not _is_short(cell.snapshot):
         return None
-    return next(iter(comment_signs(document.language_id)), None)
+    return next(iter(comment_signs(language)), None)
 
 
 def _language(document: Snapshot) -> str:

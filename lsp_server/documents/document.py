@@ -58,6 +58,7 @@ class Document:
         self._encoding = encoding
         self._buffer = LineBuffer(item.text)
         self._log = SpliceLog(item.version)
+        self._snapshot: Snapshot | None = None  # until the next change
 
     @property
     def num_bytes(self) -> int:
@@ -69,21 +70,24 @@ class Document:
 
         Raises ValueError if one makes no sense; the text then differs from the editor's.
         """
+        self._snapshot = None
         splices = tuple(self._apply(change) for change in changes)
         self.version = version
         self._log.add(version, splices)
 
     def snapshot(self) -> Snapshot:
         """The document as it is now."""
-        return Snapshot(
-            self.uri,
-            self.language_id,
-            self.version,
-            self._opening,
-            self._buffer.lines,
-            self._buffer.line_end,
-            self._encoding,
-        )
+        if self._snapshot is None:
+            self._snapshot = Snapshot(
+                self.uri,
+                self.language_id,
+                self.version,
+                self._opening,
+                self._buffer.lines,
+                self._buffer.line_end,
+                self._encoding,
+            )
+        return self._snapshot
 
     def splices_since(self, version: int) -> tuple[LineSplice, ...] | None:
         """What turns the lines of `version` into the current ones; None if that is not known any more."""
