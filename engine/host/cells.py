@@ -1,5 +1,6 @@
 """The cells of a notebook around the one completed: with it they are one text, as they are read."""
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -7,6 +8,7 @@ from engine.host.buffers import HeldBuffer
 from engine.host.protocol import Cell
 
 _GAP = "\n\n"  # between cells
+_HEADING = re.compile("^#{1,6} +")  # a comment that begins so would be an odd one
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +20,11 @@ class CellText:
 
     @classmethod
     def of(cls, held: HeldBuffer, sign: str) -> "CellText":
-        """Prose has the sign of a comment before each of its lines."""
+        """Prose has the sign of a comment before each of its lines, and not its headings' own."""
         if not sign:
             return cls(held.uri, held.as_buffer.text)
-        return cls(held.uri, "\n".join(f"{sign} {line}".rstrip() for line in held.lines))
+        lines = (_HEADING.sub("", line) for line in held.lines)
+        return cls(held.uri, "\n".join(f"{sign} {line}".rstrip() for line in lines))
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,7 +150,7 @@ async def test_the_cells_above_and_below_are_the_text_around(tmp_path):
         client.open(a="import os", m="## Paths\n\nof files", b="path = ", c="print(path)")
         assert await client.complete("b") == ["one"]
     assert prompt(engine) == (
-        GAP.join(["import os", "# ## Paths\n#\n# of files", "path = "]),
+        GAP.join(["import os", "# Paths\n#\n# of files", "path = "]),
         GAP + "print(path)",
     )
     assert engine.requests[-1].open_buffers == ()
@@ -351,4 +351,4 @@ def read(name, text):
     text = text.replace("\r\n", "\n")
     if not name.startswith("m"):
         return text
-    return "\n".join(f"# {line}".rstrip() for line in text.split("\n"))
+    return "\n".join(f"# {line.removeprefix('# ')}".rstrip() for line in text.split("\n"))

@@ -12,7 +12,9 @@ def held(uri, *lines):
     return HeldBuffer(uri, "n.ipynb", 1, lines, "n")
 
 
-HELD = {one.uri: one for one in (held("a", "x = 1", "y = 2"), held("b", "Title", "", "text"))}
+HELD = {
+    one.uri: one for one in (held("a", "x = 1", "y = 2"), held("b", "## Title", "", "text #1 # 2"))
+}
 
 
 def around(above, below, closed=()):
@@ -25,15 +27,15 @@ def test_a_blank_line_stands_between_cells():
     assert around([], [Cell("a")]) == ("z = ", "\n# end\n\nx = 1\ny = 2")
 
 
-def test_prose_is_a_comment_whose_blank_lines_end_in_no_blank():
-    assert around([Cell("b", "#")], [])[0] == "# Title\n#\n# text\n\nz = "
+def test_prose_is_a_comment_without_marks_of_headings_and_blanks_at_its_ends():
+    assert around([Cell("b", "#")], [])[0] == "# Title\n#\n# text #1 # 2\n\nz = "
 
 
 def test_cells_that_are_closed_by_now_are_left_out():
     cells = [Cell("a"), Cell("b")]
     assert around(cells, cells, closed=("a",)) == (
-        "Title\n\ntext\n\nz = ",
-        "\n# end\n\nTitle\n\ntext",
+        "## Title\n\ntext #1 # 2\n\nz = ",
+        "\n# end\n\n## Title\n\ntext #1 # 2",
     )
 
 
