@@ -128,7 +128,8 @@ class Session:
         self._index()
 
     def _index(self) -> None:
-        if self._is_indexing:
+        # Over TCP the folders are the client's word: it could name what only our user may read.
+        if self._is_indexing and not self.is_public:
             self.repository.enter(self._roots, self.settings)
 
     def files_changed(self, changed: Iterable[str]) -> None:

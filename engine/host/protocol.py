@@ -31,6 +31,7 @@ MAX_BODY_BYTES = 32 * 1024 * 1024
 MAX_TOKENS = 1024  # of a completion: nobody reads a longer one, and it keeps others waiting
 MAX_SNIPPETS = 64  # of the repository in a request
 MAX_SNIPPET_CHARS = 16_384  # of each: more than a prompt can show
+MAX_CELLS = 2_000  # of a notebook on each side
 
 # Numbers beyond int64 would fail later: in a float, a printed number, an array.
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
@@ -117,7 +118,9 @@ class Cell(Message, frozen=True):
     """A buffer that stands above or below the one completed; it has to be held."""
 
     uri: str
-    sign: str = ""  # of a comment, that each line gets: the cell is prose
+    sign: Annotated[str, Meta(max_length=16)] = (
+        ""  # of a comment, that each line gets: the cell is prose
+    )
 
 
 class CompleteRequest(Message, frozen=True):
@@ -135,8 +138,8 @@ class CompleteRequest(Message, frozen=True):
     position: Position  # in the text with the overlay
     sync: tuple[BufferSync, ...] = ()
     overlay: tuple[LineSplice, ...] = ()
-    above: tuple[Cell, ...] = ()
-    below: tuple[Cell, ...] = ()
+    above: Annotated[tuple[Cell, ...], Meta(max_length=MAX_CELLS)] = ()
+    below: Annotated[tuple[Cell, ...], Meta(max_length=MAX_CELLS)] = ()
     layout: Literal["line", "psm"] = "line"
     lookahead: Annotated[str, Meta(max_length=64)] = "auto"
     sampling: Sampled = Sampled()

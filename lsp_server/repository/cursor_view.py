@@ -11,6 +11,7 @@ _NAME = re.compile(r"[^\W\d]\w*")
 _NEAR = 20  # lines above and below
 _CHAIN = re.compile(r"((?:[^\W\d]\w*(?:\([^()]*\))?\.)*)([^\W\d]\w*)?\Z")
 _CALL = re.compile(r"([^\W\d][\w.]*)\s*\(\Z")
+_LONGEST_CHAIN = 200  # characters: the patterns look at each of them from each of them
 _HEAD = re.compile(r"\s*(?:async\s+)?(?:def|class|func|fn|function|impl|interface|struct)\b")
 _BASES = re.compile(r"\s*class\s+\w+\s*\(([^)]*)")
 _CLASS_NAME = re.compile(r"[A-Z]\w+")
@@ -42,7 +43,7 @@ class CursorView:
     @cached_property
     def chain(self) -> tuple[str, ...]:
         """The names in front of the cursor that end at dots: `self.store.pu|` is self, store."""
-        found = _CHAIN.search(self.line)
+        found = _CHAIN.search(self.line[-_LONGEST_CHAIN:])
         parts = re.sub(r"\([^()]*\)", "", found[1]).split(".") if found else []
         return tuple(part for part in parts if part)
 
@@ -53,7 +54,7 @@ class CursorView:
         for at in range(len(text) - 1, -1, -1):
             depth += (text[at] in ")]}") - (text[at] in "([{")
             if depth < 0:
-                found = _CALL.search(text[: at + 1])
+                found = _CALL.search(text[max(0, at - _LONGEST_CHAIN) : at + 1])
                 return tuple(found[1].split(".")) if found and text[at] == "(" else ()
         return ()
 

@@ -108,7 +108,7 @@ class _FolderIndex:
     def __init__(self, folder: Path, settings: Settings, on_progress: OnProgress) -> None:
         self._folder = folder
         allowed, globs = settings.allow_secret_files, globs_of(settings) or ()
-        self._path = index_path(settings.cache_folder, folder)
+        self._path = index_path(settings, folder)
         self._files = SourceFiles(folder, allowed=allowed, globs=globs)
         self._choices = KeptChoices()
         self._store: Store | None = None
@@ -164,10 +164,11 @@ def globs_of(settings: Settings) -> tuple[str, ...] | None:
     return () if settings.repository == ("on",) else settings.repository
 
 
-def index_path(cache_folder: Path, folder: Path) -> Path:
-    """Where the index of a folder is."""
-    name = hashlib.sha256(str(folder).encode("utf-8", "surrogateescape")).hexdigest()[:32]
-    return cache_folder / "repository" / f"{name}.sqlite"
+def index_path(settings: Settings, folder: Path) -> Path:
+    """Where the index of a folder is: another one where other files count as secret."""
+    key = "\0".join([str(folder), *settings.allow_secret_files])
+    name = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    return settings.cache_folder / "repository" / f"{name}.sqlite"
 
 
 def _is_project(folder: Path) -> bool:

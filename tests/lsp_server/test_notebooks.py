@@ -282,7 +282,7 @@ async def test_the_repository_is_asked_with_the_whole_notebook(tmp_path):
     work.mkdir()
     (work / "store.py").write_text("def load_order(number: int): ...\n")
     engine = HeldEngine()
-    async with connected(tmp_path, engine, root=work.as_uri()) as client:
+    async with connected(tmp_path, engine, root=work.as_uri(), repository=["on"]) as client:
         client.notebook = f"{work.as_uri()}/n.ipynb"
         client.open(a="from store import load_order", m="# Orders", b="load_order(")
         while not engine.requests or not engine.requests[-1].repository:

@@ -342,6 +342,7 @@ async def test_why_tells_what_the_last_prompt_of_this_document_was_made_of(tmp_p
 
 async def test_what_the_workspaces_other_files_define_is_shown_to_the_model(tmp_path):
     """Also what a file says that changed meanwhile; secret files never appear."""
+    (tmp_path / "foregram.toml").write_text('repository = ["on"]\n')
     work = tmp_path / "work"
     work.mkdir()
     (work / "store.py").write_text("def load_order(number: int): ...\n")
@@ -366,6 +367,7 @@ async def test_what_the_workspaces_other_files_define_is_shown_to_the_model(tmp_
 async def test_a_workspace_of_many_files_is_indexed_with_progress_and_its_changes_are_watched(
     tmp_path,
 ):
+    (tmp_path / "foregram.toml").write_text('repository = ["on"]\n')
     work = tmp_path / "work"
     work.mkdir()
     for number in range(200):

@@ -19,7 +19,11 @@ def work(tmp_path):
 
 
 def settings(tmp_path: Path, **chosen) -> Settings:
-    return Settings(cache_folder=tmp_path / "cache", runtime_folder=tmp_path, **chosen)
+    return Settings(
+        cache_folder=tmp_path / "cache",
+        runtime_folder=tmp_path,
+        **{"repository": ("on",), **chosen},
+    )
 
 
 def question(work: Path, *opened: str, is_quick: bool = True) -> Question:
@@ -41,7 +45,7 @@ async def test_a_folder_is_indexed_in_the_users_cache_and_asked(work, tmp_path):
     repository = Repository(lambda _: None)
     repository.enter([work], settings(tmp_path))
     assert await found(repository, question(work)) == ["store.py"]
-    assert index_path(tmp_path / "cache", work).exists()
+    assert index_path(settings(tmp_path), work).exists()
     assert await repository.shown(question(tmp_path / "elsewhere")) == ()
     repository.close()
 
@@ -69,7 +73,7 @@ async def test_what_changes_is_followed_and_what_becomes_ignored_is_gone(work, t
 
 
 async def test_a_damaged_index_shows_nothing_and_is_made_anew(work, tmp_path):
-    path = index_path(tmp_path / "cache", work)
+    path = index_path(settings(tmp_path), work)
     path.parent.mkdir(parents=True)
     path.write_bytes(b"damaged" * 999)
     repository = Repository(lambda _: None)
