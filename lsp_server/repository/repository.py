@@ -112,6 +112,7 @@ class _FolderIndex:
         self._files = SourceFiles(folder, allowed=allowed, globs=globs)
         self._choices = KeptChoices()
         self._store: Store | None = None
+        self._identity: tuple[int, int] | None = None  # of the file that is open
         job = IndexJob(str(folder), str(self._path), allowed, globs)
         self.upkeep = Upkeep(job, on_progress)
         self.upkeep.begin()
@@ -126,12 +127,8 @@ class _FolderIndex:
             return ()
 
     def _shown(self, question: Question) -> Sequence[Shown]:
-        if self._store is None:
-            if not self._path.exists():
-                return ()
-            self._store = Store.open(self._path)
-        if not self._path.exists():
-            self._store = None  # it was made anew
+        store = self._opened()
+        if store is None:
             return ()
         line = question.lines[question.row]
         before = [*question.lines[: question.row], line[: question.character]]
@@ -139,7 +136,7 @@ class _FolderIndex:
         view = CursorView(self._inner(question.path), before, behind)
         opened = (one for one in question.opened if one.is_relative_to(self._folder))
         excluded = frozenset(map(self._inner, opened))
-        retrieval = Retrieval(self._store, self._files)
+        retrieval = Retrieval(store, self._files)
         return self._choices.shown(
             question.uri,
             view,
@@ -148,6 +145,18 @@ class _FolderIndex:
             may_show=retrieval.is_shown,
             is_quick=question.is_quick,
         )
+
+    def _opened(self) -> Store | None:
+        """The index as it stands there now: what was made anew is another file."""
+        found = self._path.stat() if self._path.exists() else None
+        identity = None if found is None else (found.st_dev, found.st_ino)
+        if identity != self._identity:
+            if self._store is not None:
+                self._store.close()
+            self._store, self._identity = None, identity
+        if self._store is None and identity is not None:
+            self._store = Store.open(self._path)
+        return self._store
 
     def _inner(self, path: Path) -> str:
         return path.relative_to(self._folder).as_posix()

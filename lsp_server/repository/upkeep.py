@@ -15,6 +15,7 @@ from lsp_server.repository.indexer import IndexJob, IndexReport
 _LOG = logging.getLogger(__name__)
 _SETTLE_S = 1.0  # for more changes: a checkout touches many files at once
 _MOST_PATHS = 500  # more changes than these are a new look at all files
+_MOST_FAILED = 2  # jobs in a row that are tried again
 
 
 class Upkeep:
@@ -27,6 +28,7 @@ class Upkeep:
         self._job = job
         self._report = report
         self._is_due = True  # a look at all files
+        self._num_failed = 0  # jobs in a row
         self._changed: set[str] = set()
         self._work: asyncio.Task[None] | None = None
 
@@ -67,7 +69,10 @@ class Upkeep:
             paths = None if is_whole else tuple(sorted(self._changed))
             self._is_due, self._changed = False, set()
             try:
-                await self._do(msgspec.structs.replace(self._job, paths=paths))
+                is_done = await self._do(msgspec.structs.replace(self._job, paths=paths))
+                self._num_failed = 0 if is_done else self._num_failed + 1
+                # What a job left undone, a look at all files finds; one that never ends well stops.
+                self._is_due = self._is_due or 0 < self._num_failed <= _MOST_FAILED
             except OSError as error:  # no process can be started
                 _LOG.warning("the repository is not indexed: %s", error)
                 return
@@ -75,7 +80,8 @@ class Upkeep:
                 if is_whole:
                     self._report(None)
 
-    async def _do(self, job: IndexJob) -> None:
+    async def _do(self, job: IndexJob) -> bool:
+        """Whether a process has done the job."""
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", "lsp_server.repository.indexer"),
             stdin=subprocess.PIPE,
@@ -85,11 +91,17 @@ class Upkeep:
         )
         try:
             if process.stdin is None or process.stdout is None:
-                return
+                return False
             process.stdin.write(msgspec.json.encode(job) + b"\n")
+            has_problem = False
             async for line in process.stdout:
-                self._hear(msgspec.json.decode(line, type=IndexReport))
-            await process.wait()
+                report = msgspec.json.decode(line, type=IndexReport)
+                has_problem = has_problem or bool(report.problem)
+                self._hear(report)
+            status = await process.wait()
+            if status:
+                _LOG.warning("the repository's indexer ended with status %d", status)
+            return status == 0 and not has_problem
         finally:
             with suppress(ProcessLookupError):
                 process.kill()

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from lsp_server.repository.repository import Question, Repository, index_path
+from lsp_server.repository.store import remove_store
 from lsp_server.settings import Settings
 
 pytestmark = pytest.mark.asyncio
@@ -80,6 +81,19 @@ async def test_a_damaged_index_shows_nothing_and_is_made_anew(work, tmp_path):
     repository.enter([work], settings(tmp_path))
     assert await found(repository, question(work)) == ["store.py"]
     repository.close()
+
+
+async def test_an_index_that_another_window_made_anew_is_the_one_that_is_asked(work, tmp_path):
+    repository, other = Repository(lambda _: None), Repository(lambda _: None)
+    repository.enter([work], settings(tmp_path))
+    assert await found(repository, question(work)) == ["store.py"]
+    remove_store(index_path(settings(tmp_path), work))
+    (work / "store.py").rename(work / "shop.py")
+    other.enter([work], settings(tmp_path))
+    await other.filled()
+    assert await found(repository, question(work)) == ["shop.py"]
+    repository.close()
+    other.close()
 
 
 @pytest.mark.parametrize(
