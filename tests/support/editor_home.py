@@ -22,7 +22,9 @@ def own_home(cache_folder: Path | None = None) -> Iterator[dict[str, str]]:
         }
         cache = str(cache_folder or f"{home}/cache")
         folders = {"FOREGRAM_CACHE": cache, "FOREGRAM_RUNTIME": f"{home}/run"}
-        yield kept | {"HOME": home, "LANG": "C.UTF-8"} | folders
+        # The tests are of editors: whatever the model says is shown, however unsure it is.
+        shown = {"FOREGRAM_MIN_CONFIDENCE": "0"}
+        yield kept | {"HOME": home, "LANG": "C.UTF-8"} | folders | shown
 
 
 @contextmanager
