@@ -20,12 +20,12 @@ def log_probs(
     `rows` and `chosen` int64 [len(rows)]. Where a constraint leaves few ids, the probability is
     among these. Each row is summed by itself in one order, so the bits are those of plain decoding.
     """
-    values = logits[torch.from_numpy(rows)].float().cpu().contiguous().numpy()
     found = np.empty(len(rows), np.float32)
     for place, (row, token_id) in enumerate(zip(rows.tolist(), chosen.tolist(), strict=True)):
+        values = logits[row].float().cpu().contiguous().numpy()  # no copy of a CPU's float32
         ids = None if allowed is None else allowed[row]
-        among = values[place] if ids is None else values[place][ids]
-        found[place] = values[place, token_id] - log_sum_exp(among)
+        among = values if ids is None else values[ids]
+        found[place] = values[token_id] - log_sum_exp(among)
     return found
 
 
