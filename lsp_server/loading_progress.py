@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from lsprotocol import types
 
 from lsp_server.host.search import LinkReport
-from lsp_server.repository.indexer import IndexReport
 from lsp_server.transport.protocol import DocumentServer
 
 _MANY_FILES = 200  # fewer are read in a moment
@@ -77,10 +76,10 @@ class IndexProgress:
     def __post_init__(self) -> None:
         self._bar = WorkProgress(self.server, "foregram: indexing the repository")
 
-    def show(self, report: IndexReport | None) -> None:
-        """Show how many files are read; None: all are."""
-        if report is None:
+    def show(self, num_read: int, num_files: int) -> None:
+        """Show how many files are read."""
+        if num_read == num_files:
             self._bar.end("ready")
-        elif self.is_wanted and report.total >= _MANY_FILES:
-            message = f"{report.done:,} of {report.total:,} files"
-            self._bar.report(message, 100 * report.done // report.total)
+        elif self.is_wanted and num_files >= _MANY_FILES:
+            message = f"{num_read:,} of {num_files:,} files"
+            self._bar.report(message, 100 * num_read // num_files)

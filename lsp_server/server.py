@@ -201,7 +201,7 @@ async def initialized(server: ForegramServer, _params: types.InitializedParams) 
     server.begin()
     _watch_files(server)
     await _pull_settings(server)
-    server.session.begin_indexing()
+    server.session.files.begin()
     await server.session.connect()
 
 
@@ -251,12 +251,12 @@ def changed(server: ForegramServer, params: types.DidChangeTextDocumentParams) -
 
 def saved(server: ForegramServer, params: types.DidSaveTextDocumentParams) -> None:
     """A document was written to its file."""
-    server.session.files_changed([params.text_document.uri])
+    server.session.files.changed([params.text_document.uri])
 
 
 def files_changed(server: ForegramServer, params: types.DidChangeWatchedFilesParams) -> None:
     """Files changed, came or went."""
-    server.session.files_changed(change.uri for change in params.changes)
+    server.session.files.changed(change.uri for change in params.changes)
 
 
 async def closed(server: ForegramServer, params: types.DidCloseTextDocumentParams) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import re
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 
 from lsprotocol import types
@@ -12,7 +12,6 @@ from pygls import uris
 
 from engine.host.protocol import Done, Feedback, FeedbackKind, Position, RepositorySnippet
 from lsp_server.completion.anchor import Anchor
-from lsp_server.completion.cells_around import lines_around
 from lsp_server.completion.inline_completer import Answer, InlineCompleter
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
@@ -23,11 +22,11 @@ from lsp_server.host.retry import Retry
 from lsp_server.host.search import LinkReport, Watch
 from lsp_server.privacy.permissions import Permissions
 from lsp_server.reasons import HIDING, EmptyAnswer, Reason, shown_name
-from lsp_server.repository.languages import ending_of
-from lsp_server.repository.repository import OnProgress, Question, Repository
+from lsp_server.repository.question import OnProgress
 from lsp_server.setting_layers import Layer, SettingsProblem
 from lsp_server.settings import Settings, load_settings
 from lsp_server.why import write_last_prompt, write_reasons
+from lsp_server.workspace_files import WorkspaceFiles
 
 _NOTE_S = 1.0
 _MOST_REASONS = 100
@@ -48,7 +47,7 @@ class Session:
         command_line: Layer,
         watch: Watch,
         retry: Callable[[], None],
-        on_index: OnProgress = lambda _report: None,
+        on_index: OnProgress = lambda _read, _total: None,
     ) -> None:
         self.documents = documents
         self.reasons: deque[EmptyAnswer] = deque(maxlen=_MOST_REASONS)  # the oldest first
@@ -67,12 +66,11 @@ class Session:
         self._noted: tuple[str, Done] | None = None  # the last prompt that was kept
         self._roots: list[Path] = []
         self._root_uris: list[str] = []
-        self._is_indexing = False
         loaded = load_settings(command_line)
         self.settings: Settings = loaded.settings
         self.problems: tuple[SettingsProblem, ...] = loaded.problems
         self._permissions = Permissions([], self.settings)
-        self.repository = Repository(on_index)
+        self.files = WorkspaceFiles(documents, on_index)
         self.link = HostLink(
             documents,
             lambda: ensure_host(self.settings, wanted_at=self._wanted_at),
@@ -122,42 +120,13 @@ class Session:
         self._index()
         self._begin(self._retract())
 
-    def begin_indexing(self) -> None:
-        """The client is ready: what the workspace's files say may be found out."""
-        self._is_indexing = True
-        self._index()
-
     def _index(self) -> None:
         # Over TCP the folders are the client's word: it could name what only our user may read.
-        if self._is_indexing and not self.is_public:
-            self.repository.enter(self._roots, self.settings)
-
-    def files_changed(self, changed: Iterable[str]) -> None:
-        """Files of these URIs changed, came or went."""
-        paths = (path for uri in changed if (path := uris.to_fs_path(uri)))
-        self.repository.changed(map(Path, paths))
+        if not self.is_public:
+            self.files.enter(self._roots, self.settings)
 
     async def _retrieve(self, anchor: Anchor) -> tuple[RepositorySnippet, ...]:
-        """What the workspace's other files say about a place."""
-        document, position = anchor.document, anchor.position
-        notebook = self.documents.notebook_of(document.uri)
-        path = uris.to_fs_path(notebook or document.uri)
-        if not path:
-            return ()
-        above, below = lines_around(self.documents, anchor.cells)
-        ending = ending_of(document.language_id) if notebook else ""  # that of the cell's code
-        opened = (uris.to_fs_path(uri) for uri in self.documents.uris())
-        return await self.repository.shown(
-            Question(
-                uri=notebook or document.uri,
-                path=Path(path).with_suffix(ending) if ending else Path(path),
-                lines=(*above, *anchor.snapshot.lines, *below),
-                row=len(above) + position.line,
-                character=position.character,
-                opened=frozenset(Path(one) for one in opened if one),
-                is_quick=self.completer.host.reads_quickly,
-            )
-        )
+        return await self.files.shown(anchor, is_quick=self.completer.host.reads_quickly)
 
     def move(self, *, added: list[str], removed: list[str]) -> None:
         """Workspace folders came and went."""
@@ -262,7 +231,7 @@ class Session:
         if self._noting is not None:
             self._noting.cancel()
             self._write_notes()
-        self.repository.close()
+        self.files.close()
         self.completer.host.stop_all()
         await self.link.leave()
 

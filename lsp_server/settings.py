@@ -164,6 +164,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     )
     debug: Annotated[bool, _own("show the stack of an unexpected failure")] = False
 
+    @property
+    def repository_globs(self) -> tuple[str, ...] | None:
+        """Patterns of the files to index, none of them where that is all; None: no file."""
+        if self.repository == ("off",):
+            return None
+        return () if self.repository == ("on",) else self.repository
+
     @staticmethod
     def from_environment(environ: Mapping[str, str] | None = None) -> "Settings":
         """Read file and environment; raises ConfigurationError on a wrong or unknown key."""

@@ -50,6 +50,13 @@ def test_light_modules_load_nothing_heavy(module):
     assert fresh_interpreter(code) == ""
 
 
+def test_the_language_server_starts_without_the_repository():
+    """What an index needs is loaded once a client is ready: no start waits for it."""
+    later = {"filelock", "sqlite3", "lsp_server.repository.repository"}
+    code = f"import sys, lsp_server.cli.lsp; print(*({later} & sys.modules.keys()))"
+    assert fresh_interpreter(code) == ""
+
+
 def test_importing_the_kernels_needs_no_triton():
     """transformers may import our `kernels` in its search for the hub's package of that name."""
     blocked = "import sys; sys.modules['triton'] = None; import kernels; print('imported')"

@@ -3,18 +3,18 @@
 import asyncio
 import hashlib
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from engine.host.protocol import MAX_SNIPPETS, RepositorySnippet
 from lsp_server.privacy.hidden_files import innermost
 from lsp_server.repository.cursor_view import CursorView
 from lsp_server.repository.indexer import IndexJob, IndexReport
 from lsp_server.repository.kept_choice import KeptChoices
+from lsp_server.repository.question import OnProgress, Question
 from lsp_server.repository.retrieval import Retrieval, Shown
 from lsp_server.repository.source_files import SourceFiles
 from lsp_server.repository.store import Store, StoreError
@@ -24,20 +24,6 @@ from lsp_server.settings import Settings
 _LOG = logging.getLogger(__name__)
 _LONGEST_PATH = 1_000  # characters
 _PATIENCE_S = 0.05  # that a request waits; what is found later serves the next one
-
-OnProgress = Callable[[IndexReport | None], None]
-
-
-class Question(NamedTuple):
-    """A cursor in a document: its file, the text, and the files that are open."""
-
-    uri: str
-    path: Path
-    lines: Sequence[str]
-    row: int
-    character: int
-    opened: frozenset[Path]
-    is_quick: bool  # a prompt is read so quickly that another choice is no matter
 
 
 class Repository:
@@ -51,7 +37,7 @@ class Repository:
 
     def enter(self, roots: Iterable[Path], settings: Settings) -> None:
         """Index these folders, and no others. Needs a running event loop."""
-        wanted = globs_of(settings)
+        wanted = settings.repository_globs
         choice = wanted, settings.allow_secret_files, settings.cache_folder
         folders = set(roots) if wanted is not None and settings.enable else set()
         is_other = choice != self._settings
@@ -107,14 +93,14 @@ class _FolderIndex:
 
     def __init__(self, folder: Path, settings: Settings, on_progress: OnProgress) -> None:
         self._folder = folder
-        allowed, globs = settings.allow_secret_files, globs_of(settings) or ()
+        allowed, globs = settings.allow_secret_files, settings.repository_globs or ()
         self._path = index_path(settings, folder)
         self._files = SourceFiles(folder, allowed=allowed, globs=globs)
         self._choices = KeptChoices()
         self._store: Store | None = None
         self._identity: tuple[int, int] | None = None  # of the file that is open
         job = IndexJob(str(folder), str(self._path), allowed, globs)
-        self.upkeep = Upkeep(job, on_progress)
+        self.upkeep = Upkeep(job, partial(_tell, on_progress))
         self.upkeep.begin()
 
     def shown(self, question: Question) -> Sequence[Shown]:
@@ -166,11 +152,8 @@ class _FolderIndex:
         self.upkeep.close()
 
 
-def globs_of(settings: Settings) -> tuple[str, ...] | None:
-    """The patterns of the files to index, none of them where that is all; None: no file."""
-    if settings.repository == ("off",):
-        return None
-    return () if settings.repository == ("on",) else settings.repository
+def _tell(on_progress: OnProgress, report: IndexReport | None) -> None:
+    on_progress(*(0, 0) if report is None else (report.done, report.total))
 
 
 def index_path(settings: Settings, folder: Path) -> Path:

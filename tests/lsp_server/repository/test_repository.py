@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from lsp_server.repository.repository import Question, Repository, index_path
+from lsp_server.repository.question import Question
+from lsp_server.repository.repository import Repository, index_path
 from lsp_server.repository.store import remove_store
 from lsp_server.settings import Settings
 
@@ -17,6 +18,10 @@ def work(tmp_path):
     work.mkdir()
     (work / "store.py").write_text("def load_order(number: int): ...\n")
     return work
+
+
+def unheard(_num_read: int, _num_files: int) -> None:
+    """Nobody watches the progress."""
 
 
 def settings(tmp_path: Path, **chosen) -> Settings:
@@ -43,7 +48,7 @@ async def found(repository: Repository, asked: Question) -> list[str]:
 
 
 async def test_a_folder_is_indexed_in_the_users_cache_and_asked(work, tmp_path):
-    repository = Repository(lambda _: None)
+    repository = Repository(unheard)
     repository.enter([work], settings(tmp_path))
     assert await found(repository, question(work)) == ["store.py"]
     assert index_path(settings(tmp_path), work).exists()
@@ -52,14 +57,14 @@ async def test_a_folder_is_indexed_in_the_users_cache_and_asked(work, tmp_path):
 
 
 async def test_of_open_files_definitions_are_shown(work, tmp_path):
-    repository = Repository(lambda _: None)
+    repository = Repository(unheard)
     repository.enter([work], settings(tmp_path))
     assert await found(repository, question(work, "store.py")) == ["store.py"]
     repository.close()
 
 
 async def test_what_changes_is_followed_and_what_becomes_ignored_is_gone(work, tmp_path):
-    repository = Repository(lambda _: None)
+    repository = Repository(unheard)
     repository.enter([work], settings(tmp_path))
     assert await found(repository, question(work)) == ["store.py"]
     (work / ".gitignore").write_text("store.py\n")
@@ -77,14 +82,14 @@ async def test_a_damaged_index_shows_nothing_and_is_made_anew(work, tmp_path):
     path = index_path(settings(tmp_path), work)
     path.parent.mkdir(parents=True)
     path.write_bytes(b"damaged" * 999)
-    repository = Repository(lambda _: None)
+    repository = Repository(unheard)
     repository.enter([work], settings(tmp_path))
     assert await found(repository, question(work)) == ["store.py"]
     repository.close()
 
 
 async def test_an_index_that_another_window_made_anew_is_the_one_that_is_asked(work, tmp_path):
-    repository, other = Repository(lambda _: None), Repository(lambda _: None)
+    repository, other = Repository(unheard), Repository(unheard)
     repository.enter([work], settings(tmp_path))
     assert await found(repository, question(work)) == ["store.py"]
     remove_store(index_path(settings(tmp_path), work))
@@ -101,7 +106,7 @@ async def test_an_index_that_another_window_made_anew_is_the_one_that_is_asked(w
     [(("off",), []), (("src/",), []), (("*.py",), ["store.py"]), (("on",), ["store.py"])],
 )
 async def test_the_setting_says_what_is_known(work, tmp_path, chosen, expected):
-    repository = Repository(lambda _: None)
+    repository = Repository(unheard)
     repository.enter([work], settings(tmp_path, repository=chosen))
     assert await found(repository, question(work)) == expected
     repository.close()

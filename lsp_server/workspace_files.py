@@ -1,0 +1,92 @@
+"""What the workspace's files say to one editor's session: indexed once the client is ready.
+
+The index and what it needs are loaded then, and only where it is wanted: no start waits for them.
+"""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pygls import uris
+
+from engine.host.protocol import RepositorySnippet
+from lsp_server.completion.anchor import Anchor
+from lsp_server.completion.cells_around import lines_around
+from lsp_server.documents.documents import Documents
+from lsp_server.repository.languages import ending_of
+from lsp_server.repository.question import OnProgress, Question
+from lsp_server.settings import Settings
+
+if TYPE_CHECKING:
+    from lsp_server.repository.repository import Repository
+
+
+class WorkspaceFiles:
+    """The repository of a session, and the questions to it."""
+
+    def __init__(self, documents: Documents, on_progress: OnProgress) -> None:
+        self._documents = documents
+        self._on_progress = on_progress
+        self._is_ready = False  # the client is
+        self._wanted: tuple[tuple[Path, ...], Settings] | None = None
+        self._repository: Repository | None = None
+
+    def begin(self) -> None:
+        """The client is ready: what the files say may be found out."""
+        self._is_ready = True
+        self._index()
+
+    def enter(self, roots: Iterable[Path], settings: Settings) -> None:
+        """These are the folders, or may be once the client is ready."""
+        self._wanted = tuple(roots), settings
+        self._index()
+
+    def _index(self) -> None:
+        if not self._is_ready or self._wanted is None:
+            return
+        roots, settings = self._wanted
+        if self._repository is None and settings.repository_globs is not None:
+            from lsp_server.repository.repository import (  # noqa: PLC0415 - no start waits for it
+                Repository,
+            )
+
+            self._repository = Repository(self._on_progress)
+        if self._repository is not None:
+            self._repository.enter(roots, settings)
+
+    def changed(self, changed: Iterable[str]) -> None:
+        """Files of these URIs changed, came or went."""
+        if self._repository is not None:
+            paths = (path for uri in changed if (path := uris.to_fs_path(uri)))
+            self._repository.changed(map(Path, paths))
+
+    async def shown(self, anchor: Anchor, *, is_quick: bool) -> tuple[RepositorySnippet, ...]:
+        """What the files say about a place; `is_quick`: a prompt is read in a moment."""
+        if self._repository is None:
+            return ()
+        question = self._question(anchor, is_quick=is_quick)
+        return () if question is None else await self._repository.shown(question)
+
+    def close(self) -> None:
+        """The editor leaves."""
+        if self._repository is not None:
+            self._repository.close()
+
+    def _question(self, anchor: Anchor, *, is_quick: bool) -> Question | None:
+        document, position = anchor.document, anchor.position
+        notebook = self._documents.notebook_of(document.uri)
+        path = uris.to_fs_path(notebook or document.uri)
+        if not path:
+            return None
+        above, below = lines_around(self._documents, anchor.cells)
+        ending = ending_of(document.language_id) if notebook else ""  # that of the cell's code
+        opened = (uris.to_fs_path(uri) for uri in self._documents.uris())
+        return Question(
+            uri=notebook or document.uri,
+            path=Path(path).with_suffix(ending) if ending else Path(path),
+            lines=(*above, *anchor.snapshot.lines, *below),
+            row=len(above) + position.line,
+            character=position.character,
+            opened=frozenset(Path(one) for one in opened if one),
+            is_quick=is_quick,
+        )
