@@ -187,8 +187,23 @@ def test_a_server_that_ends_at_a_request_is_started_again(start, file, tmp_path)
     editor.type("ototal")
     editor.until(lambda: starts(tmp_path) >= 2, "the server again")
     editor.type("<Esc>:Foregram stop<CR>")
+    editor.until(lambda: is_off(editor), "the state")
     editor.until(lambda: editor.lua("return #vim.lsp.get_clients()") == 0, "the server's end")
-    assert editor.lua("return require('foregram').status()") == "foregram: off"
+
+
+def test_a_server_that_ends_while_it_is_stopped_is_not_started_again(start, file, tmp_path):
+    editor = start(file, cmd=scripted(tmp_path))
+    editor.until(lambda: editor.lua("return #vim.lsp.get_clients()") == 1, "the server")
+    editor.lua(
+        "local client = vim.lsp.get_clients()[1]; client.config.on_exit(1, 0, client.id);"
+        "require('foregram').stop(); vim.schedule(function() vim.g.end_was_seen = true end)"
+    )
+    editor.until(lambda: editor.lua("return vim.g.end_was_seen"), "the end")
+    assert is_off(editor)
+
+
+def is_off(editor):
+    return editor.lua("return require('foregram').status()") == "foregram: off"
 
 
 def test_wrong_options_are_named_and_the_others_hold(start, file, tmp_path):

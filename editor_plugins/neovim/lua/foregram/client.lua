@@ -98,6 +98,9 @@ local function exited(code, signal, client_id)
     end
     started_id = started_id ~= client_id and started_id or nil
     M.detach_all()
+    if given_up then
+      return -- while it ended by itself, it was stopped
+    end
     local complaint = not was_asked and answer_limit.complaint(client_id) or nil
     local how = complaint or process.how_it_ended(code, signal)
     local sentence = not was_asked and process.crashed(how)
@@ -105,7 +108,7 @@ local function exited(code, signal, client_id)
       give_up(sentence)
     elseif not was_asked or wants_restart then
       start_again(complaint)
-    elseif not given_up then
+    else
       state.reset()
     end
   end)
