@@ -4,8 +4,9 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from engine.errors import InputError
 from engine.host.buffers import HeldBuffer
-from engine.host.protocol import Cell
+from engine.host.protocol import MAX_CELL_CHARS, Cell
 
 _GAP = "\n\n"  # between cells
 _HEADING = re.compile("^#{1,6} +")  # a comment that begins so would be an odd one
@@ -38,14 +39,25 @@ class CellTexts:
     def of(
         cls, above: Iterable[Cell], below: Iterable[Cell], get: Callable[[str], HeldBuffer]
     ) -> "CellTexts":
-        """The texts of buffers, which `get` gets by their URIs, or raises."""
-        return cls(
-            tuple(CellText.of(get(one.uri), one.sign) for one in above),
-            tuple(CellText.of(get(one.uri), one.sign) for one in below),
-        )
+        """The texts of buffers, which `get` gets by their URIs, or raises.
+
+        Raises InputError where they are too long together, before it makes them.
+        """
+        held = [[(get(one.uri), one.sign) for one in side] for side in (above, below)]
+        num_chars = sum(_num_chars(one, sign) for side in held for one, sign in side)
+        if num_chars > MAX_CELL_CHARS:
+            raise InputError(
+                f"the cells around have {num_chars:,} characters, above {MAX_CELL_CHARS:,}"
+            )
+        return cls(*(tuple(CellText.of(one, sign) for one, sign in side) for side in held))
 
     def around(self, prefix: str, suffix: str, is_open: Callable[[str], bool]) -> tuple[str, str]:
         """The text before and behind the cursor, with the cells that are still open."""
         above = "".join(f"{one.text}{_GAP}" for one in self.above if is_open(one.uri))
         below = "".join(f"{_GAP}{one.text}" for one in self.below if is_open(one.uri))
         return above + prefix, suffix + below
+
+
+def _num_chars(held: HeldBuffer, sign: str) -> int:
+    """At most as many as its text has, with the sign of a comment."""
+    return len(held.as_buffer.text) + len(held.lines) * (len(sign) + 1)

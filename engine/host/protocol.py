@@ -32,6 +32,7 @@ MAX_TOKENS = 1024  # of a completion: nobody reads a longer one, and it keeps ot
 MAX_SNIPPETS = 64  # of the repository in a request
 MAX_SNIPPET_CHARS = 16_384  # of each: more than a prompt can show
 MAX_CELLS = 2_000  # of a notebook on each side
+MAX_CELL_CHARS = 2_000_000  # of all of them: more than a prompt or the pool can hold
 
 # Numbers beyond int64 would fail later: in a float, a printed number, an array.
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
@@ -115,12 +116,13 @@ class RepositorySnippet(Message, frozen=True):
 
 
 class Cell(Message, frozen=True):
-    """A buffer that stands above or below the one completed; it has to be held."""
+    """A buffer that stands above or below the one completed; it has to be held.
+
+    `sign` is that of a comment, which each line gets: the cell is prose. Code has none.
+    """
 
     uri: str
-    sign: Annotated[str, Meta(max_length=16)] = (
-        ""  # of a comment, that each line gets: the cell is prose
-    )
+    sign: Annotated[str, Meta(max_length=16)] = ""
 
 
 class CompleteRequest(Message, frozen=True):
@@ -148,6 +150,11 @@ class CompleteRequest(Message, frozen=True):
     repository: Annotated[tuple[RepositorySnippet, ...], Meta(max_length=MAX_SNIPPETS)] = ()
     # Nobody waits for a prefetch: any other request goes first, and ends this one.
     is_prefetch: bool = msgspec.field(default=False, name="isSpeculative")
+
+    def __post_init__(self) -> None:
+        uris = [self.uri, *(one.uri for one in (*self.above, *self.below))]
+        if len(set(uris)) < len(uris):
+            raise ValueError("each cell of a notebook is named once, and not the one completed")
 
 
 class Chunk(Message, frozen=True, tag="chunk"):

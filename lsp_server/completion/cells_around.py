@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from engine.host.protocol import Cell
+from engine.host.protocol import MAX_CELL_CHARS, MAX_CELLS, Cell
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents, HeldCell
 from lsp_server.prompt.comments import PROSE, comment_signs
@@ -47,12 +47,13 @@ class LinesAround(NamedTuple):
 def cells_around(documents: Documents, document: Snapshot) -> CellsAround:
     """What stands around a document; nothing where it is no cell of a notebook."""
     notebook = documents.notebook_of(document.uri)
-    cells = documents.cells(notebook) if notebook else ()
-    uris = [cell.snapshot.uri for cell in cells]
-    if document.uri not in uris:
+    held = documents.cells(notebook) if notebook else ()
+    by_uri = {cell.snapshot.uri: cell for cell in held}  # a client may name one twice
+    if document.uri not in by_uri:
         return ALONE
-    row = uris.index(document.uri)
-    above, below = _shown(cells[:row], document), _shown(cells[row + 1 :], document)
+    cells, row = list(by_uri.values()), list(by_uri).index(document.uri)
+    above = _nearest(reversed(cells[:row]), document)[::-1]
+    below = _nearest(cells[row + 1 :], document)
     shown = {one.uri for one in (*above, *below)}
     snapshots = (cell.snapshot for cell in cells if cell.snapshot.uri in shown)
     return CellsAround(above, below, tuple((one.opening, one.version) for one in snapshots))
@@ -68,10 +69,19 @@ def _lines(documents: Documents, cells: Iterable[Cell]) -> list[str]:
     return [line for one in snapshots if isinstance(one, Snapshot) for line in one.lines]
 
 
-def _shown(cells: Iterable[HeldCell], document: Snapshot) -> tuple[Cell, ...]:
-    language = _language(document)
-    signs = ((cell.snapshot.uri, _sign(cell, language)) for cell in cells)
-    return tuple(Cell(uri, sign) for uri, sign in signs if sign is not None)
+def _nearest(cells: Iterable[HeldCell], document: Snapshot) -> tuple[Cell, ...]:
+    """What is shown of `cells`, which come from a document on, as far as the host takes them."""
+    language, room, shown = _language(document), MAX_CELL_CHARS // 2, list[Cell]()
+    for cell in cells:
+        sign = _sign(cell, language)
+        if sign is None:
+            continue
+        lines = cell.snapshot.lines
+        room -= sum(map(len, lines)) + len(lines) * (len(sign) + 2)
+        if room < 0 or len(shown) == MAX_CELLS:
+            break
+        shown.append(Cell(cell.snapshot.uri, sign))
+    return tuple(shown)
 
 
 def _sign(cell: HeldCell, language: str) -> str | None:

@@ -102,3 +102,19 @@ def test_an_edit_of_a_cell_around_makes_it_another_place_and_one_elsewhere_does_
     documents.change(f"{NOTEBOOK}#0", 2, [whole])
     assert around(documents, 1) != first
     assert around(documents, 1).above == first.above == (Cell(f"{NOTEBOOK}#0"),)
+
+
+def test_of_a_huge_notebook_the_nearest_cells_are_shown(monkeypatch):
+    documents = notebook(*(python(text) for text in "abcdefghi"))
+    monkeypatch.setattr("lsp_server.completion.cells_around.MAX_CELLS", 2)
+    assert shown(documents, 4) == [[("2", ""), ("3", "")], [("5", ""), ("6", "")]]
+    monkeypatch.setattr("lsp_server.completion.cells_around.MAX_CELL_CHARS", 7)
+    assert shown(documents, 4) == [[("3", "")], [("5", "")]]
+
+
+def test_a_cell_that_a_client_names_twice_is_shown_once():
+    documents = notebook(python("a"), python("b"))
+    cells = [types.NotebookCell(CODE, f"{NOTEBOOK}#{number}") for number in (0, 0, 1, 0)]
+    held = types.NotebookDocument(NOTEBOOK, "jupyter", 1, cells)
+    documents.open_notebook(types.DidOpenNotebookDocumentParams(held, []))
+    assert shown(documents, 1) == [[("0", "")], []]
