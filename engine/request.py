@@ -42,6 +42,7 @@ class ClosedBuffers:
     paths: frozenset[str]
     cache_scope: str  # prefix of the cache keys of all requests whose prompts may show them
     cache_keys: frozenset[str]  # of their own requests
+    departed: str = ""  # how the workspaces are called of a client that has no other buffer open
 
 
 @dataclass(frozen=True, slots=True)

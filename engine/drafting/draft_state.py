@@ -24,11 +24,17 @@ class DraftState:
     closed: list[ClosedBuffers] = field(default_factory=list)  # meanwhile
 
     def forget(self, closed: ClosedBuffers) -> None:
-        """Draft no longer from buffers, nor from what was written in them."""
+        """Draft no longer from buffers, nor from what was written in them.
+
+        Of a client that has none open any more, nothing of its repository may be drafted either.
+        """
         self.buffers.close(closed.workspace, closed.keys)
         self.repository.close(closed.workspace, closed.paths)
         self.edited.forget(closed.workspace, closed.paths)
         self.pool.remove_all(Source.PREVIOUS_COMPLETION, closed.paths)
+        if closed.departed:
+            for texts in (self.buffers, self.repository, self.edited):
+                texts.close_all(closed.departed)
 
     def leave(self) -> None:
         """It is idle from now on: the text is written, and what was put off may be done."""

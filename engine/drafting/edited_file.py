@@ -62,6 +62,11 @@ class EditedFile:
         self._documents.clear()
         self._texts.clear()
 
+    def close_all(self, scope: str) -> None:
+        """Forget the file if it is of a workspace whose name begins so."""
+        if self._workspace.startswith(scope):
+            self.close()
+
     def forget(self, workspace: str, paths: Collection[str]) -> None:
         """Forget the file if it is one of these."""
         if self._workspace == workspace and self._path in paths:

@@ -58,6 +58,12 @@ class OpenBuffers:
             self._pool.remove(one.document)
             held.remove(one)
 
+    def close_all(self, scope: str) -> None:
+        """Hold no buffer any longer of the workspaces whose names begin so."""
+        for workspace in [name for name in self._held if name.startswith(scope)]:
+            self._close(workspace, 0)
+            del self._held[workspace]
+
     def _make_room(self, num_chars: int) -> None:
         """Close workspaces, the least recently used first, until the last fits with `num_chars`."""
         while len(self._held) > 1 and self._num_chars_of_others() + num_chars > MOST_CHARS:

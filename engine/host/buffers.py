@@ -99,6 +99,11 @@ class ClientBuffers:
         client = self._clients.get(client_id)
         return client is not None and uri in client.buffers
 
+    def has_open(self, client_id: str) -> bool:
+        """Whether a client has any buffer open."""
+        client = self._clients.get(client_id)
+        return client is not None and bool(client.buffers)
+
     def others(self, client_id: str, held: HeldBuffer) -> tuple[HeldBuffer, ...]:
         """Return the client's other files, the one synced last first.
 

@@ -57,8 +57,13 @@ def request_builder(
     return build
 
 
-def closed_buffers(client: str, workspace: str, buffers: Collection[HeldBuffer]) -> ClosedBuffers:
-    """What an engine is to forget of buffers that a client has closed."""
+def closed_buffers(
+    client: str, workspace: str, buffers: Collection[HeldBuffer], *, is_last: bool
+) -> ClosedBuffers:
+    """What an engine is to forget of buffers that a client has closed.
+
+    With its last ones goes all that it sent, in whichever workspace.
+    """
     keys = [
         _cache_key(workspace, one, is_next=is_next) for one in buffers for is_next in (False, True)
     ]
@@ -68,6 +73,7 @@ def closed_buffers(client: str, workspace: str, buffers: Collection[HeldBuffer])
         frozenset(one.path for one in buffers),
         f"{workspace}\0",
         frozenset(keys),
+        _workspace(client, "") if is_last else "",
     )
 
 

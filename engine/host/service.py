@@ -194,9 +194,10 @@ class CompletionService:
         gone = self.buffers.close(client, uris)
         if uris is None:
             self.scheduler.forget(client)
-        engine = self.engine
-        if engine is not None and gone.buffers:
-            closed = closed_buffers(client, gone.workspace, gone.buffers.values())
+        engine, is_last = self.engine, not self.buffers.has_open(client)
+        if engine is not None and (gone.buffers or is_last):
+            buffers = gone.buffers.values()
+            closed = closed_buffers(client, gone.workspace, buffers, is_last=is_last)
             self.scheduler.run_between(lambda: _forget(engine, closed))
 
     def leave_silent(self, for_s: float) -> None:

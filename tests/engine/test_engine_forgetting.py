@@ -7,7 +7,7 @@ import pytest
 from engine.config import StopRules
 from engine.engine import Engine
 from engine.options import EngineOptions
-from engine.request import Buffer, ClosedBuffers, CompletionRequest
+from engine.request import Buffer, ClosedBuffers, CompletionRequest, Snippet
 from tests.support.tiny_models import save_model, tiny_model
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -63,6 +63,27 @@ def test_a_prompt_that_shows_a_closed_neighbour_is_gone_and_others_stay(engine):
     engine.forget(closed("b.py"))
     assert engine.complete(OTHER).stats.reused_tokens == alone.reused_tokens > 0
     assert engine.complete(ASKED).stats.reused_tokens < with_neighbour.reused_tokens // 2
+
+
+def test_no_piece_of_a_repository_is_drafted_once_its_client_has_left(tmp_path_factory):
+    engine = loaded(tmp_path_factory)
+    shown = (
+        "def reckoning(of_many_orders):\n    return sum(order.price for order in of_many_orders)\n"
+    )
+    engine.complete(replace(ASKED, repository=(Snippet("d.py", shown, is_open=False),)))
+    (state,) = engine._draft_states._states
+    tokens = engine.model.tokenizer.encode(shown)
+    parts = [
+        tokens[low:high] for high in range(1, len(tokens)) for low in range(max(0, high - 16), high)
+    ]
+
+    def num_drafted() -> int:
+        return sum(len(state.pool.draft(part, 8).tokens) for part in parts)
+
+    engine.forget(closed("a.py"))
+    assert num_drafted()
+    engine.forget(replace(closed("a.py"), departed="client\0"))
+    assert num_drafted() == 0
 
 
 class ClosingOnceRead:

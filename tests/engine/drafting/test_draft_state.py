@@ -107,6 +107,40 @@ def test_what_the_repository_showed_of_a_file_is_forgotten_with_it():
     assert [follows(state.pool, ord(one)) for one in "be"] == [[], [ord("f")]]
 
 
+LEFT = ClosedBuffers("ada\0new", frozenset(), frozenset(), "", frozenset(), departed="ada\0")
+
+
+def test_nothing_of_a_client_that_left_is_drafted_from_any_of_its_workspaces():
+    states = make_states()
+    with states.take("ada\0old") as state, states.take("ada\0new") as other:
+        state.repository.sync("ada\0old", [Buffer("a.py", "abcdefgh")])
+        other.repository.sync("ada\0new", [Buffer("b.py", "ijklmnop")])
+        other.buffers.sync("bob\0old", [Buffer("c.py", "qrstuvwx")])
+    states.forget(LEFT)
+    pools = [state.pool, other.pool]
+    assert [drafted(pool, text) for pool in pools for text in ("abcdefgh", "ijklmnop")] == [
+        set()
+    ] * 4
+    assert drafted(other.pool, "qrstuvwx") == {ord(one) for one in "rstuvwx"}
+
+
+def test_nothing_is_drafted_of_a_client_that_leaves_while_its_completion_goes_on():
+    states = make_states()
+    with states.take("ada\0old") as state:
+        states.forget(LEFT)
+        state.repository.sync("ada\0old", [Buffer("a.py", "abcdefgh")])
+        with state.edited.completed(edited("ada\0old", "d.py"), ""):
+            pass
+    assert drafted(state.pool, "abcdefgh") == drafted(state.pool, "\1\2\n") == set()
+
+
+def drafted(pool, text):
+    """All tokens of drafts behind any part of a text."""
+    tokens = [ord(character) for character in text]
+    parts = [tokens[low:high] for high in range(1, len(tokens) + 1) for low in range(high)]
+    return {token for part in parts for token in pool.draft(part, 8).tokens.tolist()}
+
+
 def edited(workspace, path):
     return CompletionRequest("\1\2\n", "\1\2", path=path, workspace=workspace)
 

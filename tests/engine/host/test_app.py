@@ -475,3 +475,16 @@ async def test_an_idle_host_ends_and_one_that_stops_ends_what_runs(tmp_path):
     async with running_host(tmp_path, engine) as host:
         assert (await host.client.post("/v1/stop")).status_code == 202
     assert engine.is_closed
+
+
+async def test_all_that_a_client_sent_is_forgotten_with_its_last_buffer_and_when_it_leaves(
+    tmp_path,
+):
+    engine = HeldEngine()
+    other = buffer("y", uri="file:///b.py")
+    async with running_host(tmp_path, engine) as host:
+        await collected(host.complete(ask(buffer("x"), other)))
+        for uris in (("file:///b.py",), ("file:///a.py",), None):
+            await host.post("/v1/buffers/close", CloseRequest("one", uris))
+        await collected(host.complete(ask(buffer("x"), client="two")))
+    assert [one.departed for one in engine.forgotten] == ["", "one\0", "one\0"]

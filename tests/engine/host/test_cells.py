@@ -112,7 +112,7 @@ async def test_a_cell_that_is_named_twice_is_refused(tmp_path, above, below):
     sides = {"above": [{"uri": one} for one in above], "below": [{"uri": one} for one in below]}
     fields = {**msgspec.to_builtins(ask(*CELLS, uri="2")), **sides}
     async with running_host(tmp_path, HeldEngine()) as host:
-        told = await host.post("/v1/complete", fields)
+        told = await host.client.post("/v1/complete", content=msgspec.json.encode(fields))
     assert told.status_code == 400
     assert "is named once" in told.json()["message"]
 
@@ -122,7 +122,7 @@ async def test_cells_that_are_too_long_together_are_refused(tmp_path, monkeypatc
     monkeypatch.setattr("engine.host.cells.MAX_CELL_CHARS", 22)
     async with running_host(tmp_path, HeldEngine()) as host:
         few = await host.post("/v1/complete", ask(*CELLS, uri="2", above=(Cell("1"),)))
-        around = {"above": (Cell("1"),), "below": (Cell("3", "#"),)}
-        many = await host.post("/v1/complete", ask(*CELLS, uri="2", **around))
+        asked = ask(*CELLS, uri="2", above=(Cell("1"),), below=(Cell("3", "#"),))
+        many = await host.post("/v1/complete", asked)
     assert (few.status_code, many.status_code) == (200, 400)
     assert many.json()["message"] == "the cells around have 23 characters, above 22"
