@@ -1,7 +1,7 @@
 """The editor's own progress bars: while a model loads, and while a repository is indexed."""
 
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from lsprotocol import types
 
@@ -13,15 +13,21 @@ _MANY_FILES = 200  # fewer are read in a moment
 
 @dataclass(slots=True)
 class WorkProgress:
-    """One bar, begun at the first report after an end."""
+    """One bar, begun at the first report after an end.
+
+    `is_wanted`: the client draws it, and no state of ours in its place.
+    """
 
     server: DocumentServer
     title: str
+    is_wanted: bool = False
     _token: str = ""  # of the progress that is shown
     _shown: types.WorkDoneProgressReport | None = None
 
     def report(self, message: str | None, share: int | None) -> None:
         """Show how far the work is, in percent if that is known."""
+        if not self.is_wanted:
+            return
         if not self._token:
             self._begin(share or 0)
         update = types.WorkDoneProgressReport(message=message, percentage=share)
@@ -44,42 +50,30 @@ class WorkProgress:
 
 
 @dataclass(slots=True)
-class LoadingProgress:
-    """Begun and ended once for each load. `is_wanted`: the client draws it, and no state of ours."""
+class LoadingProgress(WorkProgress):
+    """Begun and ended once for each load."""
 
-    server: DocumentServer
-    is_wanted: bool = False
-    _bar: WorkProgress = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._bar = WorkProgress(self.server, "foregram: loading the model")
+    title: str = "foregram: loading the model"
 
     def show(self, report: LinkReport) -> None:
         """Show how far the model is loaded, or say how that ended."""
-        if not self.is_wanted:
-            return
         if report.status is None or report.state != "loading":
-            self._bar.end("ready" if report.state == "ready" else "not loaded")
+            self.end("ready" if report.state == "ready" else "not loaded")
             return
         now = report.status.progress
-        self._bar.report(now.task if now else None, report.percentage)
+        self.report(now.task if now else None, report.percentage)
 
 
 @dataclass(slots=True)
-class IndexProgress:
+class IndexProgress(WorkProgress):
     """Shown where there are many files to read."""
 
-    server: DocumentServer
-    is_wanted: bool = False
-    _bar: WorkProgress = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._bar = WorkProgress(self.server, "foregram: indexing the repository")
+    title: str = "foregram: indexing the repository"
 
     def show(self, num_read: int, num_files: int) -> None:
         """Show how many files are read."""
         if num_read == num_files:
-            self._bar.end("ready")
-        elif self.is_wanted and num_files >= _MANY_FILES:
+            self.end("ready")
+        elif num_files >= _MANY_FILES:
             message = f"{num_read:,} of {num_files:,} files"
-            self._bar.report(message, 100 * num_read // num_files)
+            self.report(message, 100 * num_read // num_files)

@@ -48,9 +48,7 @@ def _add_typing(parser: argparse.ArgumentParser) -> None:
         help="the llama.cpp to compare with; the llama-server that a shell finds by default",
     )
     add_json(parser)
-    parser.add_argument(
-        "--plot", metavar="FILE.png", type=Path, help="draw what every trace saved, and the waits"
-    )
+    _add_plot(parser, "draw what every trace saved, and the waits")
 
 
 def _add_syntax(parser: argparse.ArgumentParser) -> None:
@@ -124,8 +122,7 @@ def _add_gpu(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_replay(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE.jsonl", type=Path, help="a replay set")
-    parser.add_argument("--count", type=positive, help="only the first COUNT items")
+    _add_replay_set(parser)
     parser.add_argument(
         "--oracle",
         action="store_true",
@@ -145,9 +142,7 @@ def _add_replay(parser: argparse.ArgumentParser) -> None:
         help="end a completion only at end tokens and --max-tokens",
     )
     _add_report(parser)
-    parser.add_argument(
-        "--plot", metavar="FILE.png", type=Path, help="draw tokens per step and speed-up per item"
-    )
+    _add_plot(parser, "draw tokens per step and speed-up per item")
 
 
 def _add_fim(parser: argparse.ArgumentParser) -> None:
@@ -190,8 +185,7 @@ def _add_crossfile(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_forms(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE.jsonl", type=Path, help="a replay set")
-    parser.add_argument("--count", type=positive, help="only the first COUNT items")
+    _add_replay_set(parser)
     parser.add_argument(
         "--model", metavar="NAME", help="which model; the embedded offline model by default"
     )
@@ -200,22 +194,17 @@ def _add_forms(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_calibration(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE.jsonl", type=Path, help="a replay set")
-    parser.add_argument("--count", type=positive, help="only the first COUNT items")
+    _add_replay_set(parser)
     add_model(parser)
     add_decoding(parser, max_tokens=128)
     add_json(parser)
-    parser.add_argument(
-        "--plot", metavar="FILE.png", type=Path, help="draw the reliability diagram"
-    )
+    _add_plot(parser, "draw the reliability diagram")
 
 
 def _add_step(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     add_json(parser)
-    parser.add_argument(
-        "--plot", metavar="FILE.png", type=Path, help="draw the step's time by its rows"
-    )
+    _add_plot(parser, "draw the step's time by its rows")
 
 
 def _add_pool(parser: argparse.ArgumentParser) -> None:
@@ -227,6 +216,15 @@ def _add_pool(parser: argparse.ArgumentParser) -> None:
         help="fill the pool with N tokens; 10,000,000 by default",
     )
     add_json(parser)
+
+
+def _add_replay_set(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE.jsonl", type=Path, help="a replay set")
+    parser.add_argument("--count", type=positive, help="only the first COUNT items")
+
+
+def _add_plot(parser: argparse.ArgumentParser, purpose: str) -> None:
+    parser.add_argument("--plot", metavar="FILE.png", type=Path, help=purpose)
 
 
 def _add_report(parser: argparse.ArgumentParser) -> None:
@@ -252,63 +250,63 @@ _BENCHMARKS = (
         "decode real insertions and edits, with lookahead and without",
         "insertions.jsonl --count 20",
         _add_replay,
-        "bench:bench_replay",
+        "completion_bench:bench_replay",
     ),
     Command(
         "fim",
         "score fill-in-the-middle tasks",
         "tasks.jsonl.gz --count 50 --layout line",
         _add_fim,
-        "bench:bench_fim",
+        "completion_bench:bench_fim",
     ),
     Command(
         "crossfile",
         "score how much other files help",
         "crossfile.jsonl --count 20",
         _add_crossfile,
-        "bench:bench_crossfile",
+        "completion_bench:bench_crossfile",
     ),
     Command(
         "forms",
         "measure what quantized weights cost in quality",
         "insertions.jsonl --count 16",
         _add_forms,
-        "bench:bench_forms",
+        "model_bench:bench_forms",
     ),
     Command(
         "calibration",
         "measure whether the model is right as often as it says",
         "insertions.jsonl --count 50",
         _add_calibration,
-        "bench:bench_calibration",
+        "model_bench:bench_calibration",
     ),
     Command(
         "step",
         "measure where a step's time goes on this processor",
         "--plot step.png",
         _add_step,
-        "bench:bench_step",
+        "model_bench:bench_step",
     ),
     Command(
         "pool",
         "measure the n-gram pool's size and speed, without a model",
         "--tokens 1000000",
         _add_pool,
-        "bench:bench_pool",
+        "model_bench:bench_pool",
     ),
     Command(
         "syntax",
         "count suggestions inside lines of real files that break the code",
         "src --count 300",
         _add_syntax,
-        "bench:bench_syntax",
+        "completion_bench:bench_syntax",
     ),
     Command(
         "gpu",
         "measure everything about an NVIDIA GPU in one run",
         "insertions.jsonl --quick",
         _add_gpu,
-        "bench:bench_gpu",
+        "gpu_bench:bench_gpu",
     ),
     Command(
         "lsp",

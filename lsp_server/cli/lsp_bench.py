@@ -14,11 +14,11 @@ from statistics import median, quantiles
 from tempfile import TemporaryDirectory
 
 import msgspec
-from rich.console import Console
 from rich.table import Table
 
 from lsp_server.bench.editor import BenchError, Editor, opened_editor
 from lsp_server.bench.foregram_side import model_variable
+from lsp_server.cli.terminal import print_figures
 from lsp_server.host.daemon import stop_host
 from lsp_server.settings import Settings
 
@@ -121,10 +121,7 @@ def bench_lsp(arguments: argparse.Namespace, settings: Settings) -> None:
         finally:
             if settings.host_url is None:
                 asyncio.run(stop_host(own_host))
-    if arguments.json:
-        sys.stdout.write(json.dumps(asdict(figures)) + "\n")
-    else:
-        Console().print(figures.table())
+    print_figures(arguments, asdict(figures), figures.table())
 
 
 async def measure_lsp(command: list[str], environ: Mapping[str, str]) -> LspFigures:

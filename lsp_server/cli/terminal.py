@@ -1,9 +1,12 @@
-"""What a person sees: progress bars, and a completion growing between dimmed neighbours."""
+"""What a person sees: progress bars, figures, and a completion between dimmed neighbours."""
 
-from collections.abc import Iterator, Sequence
-from typing import TextIO, TypeVar
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TextIO, TypeVar
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -70,6 +73,16 @@ def tracked(items: Sequence[T], noun: str) -> Iterator[T]:
     bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
     with bar:
         yield from bar.track(items)
+
+
+def print_figures(
+    arguments: argparse.Namespace, figures: Mapping[str, Any], tables: RenderableType
+) -> None:
+    """Print what a benchmark found: tables, or with `--json` one line for programs."""
+    if arguments.json:
+        sys.stdout.write(json.dumps(figures) + "\n")
+    else:
+        Console().print(tables)
 
 
 class CompletionView(Output):

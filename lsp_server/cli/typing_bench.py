@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import json
 import os
 import shutil
 import sys
@@ -10,8 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-
-from rich.console import Console
 
 from engine.bench.peers import gguf_file
 from engine.bench.plots import Picture
@@ -24,7 +21,7 @@ from lsp_server.bench.traces import Trace, load_traces
 from lsp_server.bench.typing_plot import draw_typing
 from lsp_server.bench.typing_report import typing_json, typing_table
 from lsp_server.bench.typist import Typist
-from lsp_server.cli.terminal import ProgressBars, tracked
+from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.settings import Settings
 
 
@@ -37,10 +34,7 @@ def bench_typing(arguments: argparse.Namespace, settings: Settings) -> None:
     with ExitStack() as stack:
         peers = [stack.enter_context(_llama_cpp(arguments, settings))] if arguments.compare else []
         runs = asyncio.run(_typed(arguments, settings, traces, peers))
-    if arguments.json:
-        sys.stdout.write(json.dumps(typing_json(runs, arguments.seed)) + "\n")
-    else:
-        Console().print(typing_table(runs))
+    print_figures(arguments, typing_json(runs, arguments.seed), typing_table(runs))
     if picture:
         picture.save(partial(draw_typing, runs))
 

@@ -2,8 +2,8 @@
 
 import json
 
-from lsp_server.cli import bench
 from lsp_server.cli import command_line as cli
+from lsp_server.cli import completion_bench
 from lsp_server.cli.code_places import is_broken, mid_line_places
 from tests.support.code_places import ROOT
 from tests.support.fake_engine import INFO
@@ -45,7 +45,7 @@ def test_files_that_cannot_be_read_are_passed_over(tmp_path):
 def test_answers_that_close_too_much_are_counted_as_broken_and_mended(capsys, monkeypatch):
     truths = {place.prefix: place.truth for place in mid_line_places([FILES], 12, seed=1)}
     engine = LoadedEngine(lambda request: result(truths[request.prefix] + ")) + ("))
-    monkeypatch.setattr(bench, "load_engine", lambda *_: engine)
+    monkeypatch.setattr(completion_bench, "load_engine", lambda *_: engine)
     assert cli.main(["bench", "syntax", str(FILES), "--count", "12", "--json"]) == 0
     figures = json.loads(capsys.readouterr().out)
     assert figures["num_places"] == 12

@@ -1,24 +1,18 @@
 """`foregram bench`: options reach the benchmarks, reports reach stdout. No model runs."""
 
 import json
-import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
-import torch
 
-from engine.bench.gpu import run
-from engine.bench.gpu.inputs import QUICK, Sizes
-from engine.bench.gpu.machine import Machine
-from engine.bench.gpu.shapes import SHAPES
 from engine.bench.measured import OFF
 from engine.errors import ModelNotFoundError
 from engine.model.tokenizer import Tokenizer
-from lsp_server.cli import bench
 from lsp_server.cli import command_line as cli
+from lsp_server.cli import completion_bench
 from tests.support.byte_tokenizer import byte_tokenizer
 from tests.support.fake_engine import INFO
-from tests.support.host_timer import HostTimer
+from tests.support.replay_sets import write_replay_set
 from tests.support.scripted_engine import ScriptedEngine, result
 from tests.support.tiny_models import save_model, tiny_model
 
@@ -39,29 +33,13 @@ class Loaded(ScriptedEngine):
 @pytest.fixture
 def engine(monkeypatch):
     engine = Loaded(lambda request: SLOW if request.lookahead == OFF else FAST)
-    monkeypatch.setattr(bench, "load_engine", lambda *_: engine)
+    monkeypatch.setattr(completion_bench, "load_engine", lambda *_: engine)
     return engine
 
 
 @pytest.fixture
 def replay_path(tmp_path):
-    rows = [
-        {
-            "id": f"{kind}/p/1/a.py:{number}",
-            "kind": kind,
-            "package": "p",
-            "path": "a.py",
-            "prefix": f"x{number} = ",
-            "target": "1",
-            "suffix": "\n",
-            "open_buffers": [{"path": "b.py", "text": "x = 1\n"}],
-        }
-        for kind in ("completion", "edit")
-        for number in range(3)
-    ]
-    path = tmp_path / "set.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
+    return write_replay_set(tmp_path / "set.jsonl")
 
 
 @pytest.fixture
@@ -112,16 +90,11 @@ def test_the_rules_can_be_left_out(engine, replay_path):
 
 def test_the_oracle_needs_no_engine(replay_path, monkeypatch, capsys):
     tokenizer = Tokenizer.from_json(byte_tokenizer().to_str())
-    monkeypatch.setattr(bench, "load_tokenizer", lambda *_: tokenizer)
+    monkeypatch.setattr(completion_bench, "load_tokenizer", lambda *_: tokenizer)
     assert cli.main(["bench", "replay", str(replay_path), "--oracle", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert {case["kind"] for case in answer["cases"]} == {"completion", "edit"}
     assert all(case["tokens_per_step"] >= 1 for case in answer["cases"])
-
-
-def test_the_pool_is_measured_at_the_asked_size(capsys):
-    assert cli.main(["bench", "pool", "--tokens", "20000", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["tokens"] >= 20_000
 
 
 def test_fim_prints_one_object_with_scores(engine, tasks_path, capsys):
@@ -191,83 +164,6 @@ def test_an_unknown_peer_is_refused_with_the_known_ones(replay_path, capsys):
     assert all(word in said for word in ("vllm", "llama-cpp", "transformers"))
 
 
-def test_without_a_gpu_bench_gpu_is_refused(capsys):
-    assert cli.main(["bench", "gpu"]) == 2
-    assert "torch sees no GPU here" in capsys.readouterr().err
-
-
-@pytest.fixture
-def no_gpu(monkeypatch, one_thread):
-    """Let a CPU and a tiny model stand for the GPU and those of real shapes."""
-    sizes = Sizes(rows=(1,), contexts=(8, 16), prompts=(80,), numbers=4000, launches=1, rounds=1)
-    machine = Machine(torch.device("cpu"), torch.float32, HostTimer(1).ms)
-    config = replace(
-        SHAPES["7b"], num_layers=1, hidden_size=64, num_heads=2, num_kv_heads=1, head_dim=32,
-        intermediate_size=64, vocab_size=300, max_position=2048,
-    )  # fmt: skip
-    monkeypatch.setattr(Machine, "gpu", lambda: machine)
-    monkeypatch.setitem(SHAPES, "0.5b", config)
-    monkeypatch.setattr(bench, "QUICK", sizes)
-
-
-def test_gpu_prints_every_section_and_saves_them(no_gpu, replay_path, tmp_path, capsys):
-    byte_tokenizer().save(str(tmp_path / "tokenizer.json"))
-    saved = tmp_path / "gpu"
-    options = ["--quick", "--count", "1", "--tokenizer", str(tmp_path), "--save", str(saved)]
-    assert cli.main(["bench", "gpu", str(replay_path), *options]) == 0
-    shown = capsys.readouterr().out
-    assert "replay 0.5b bf16" in shown
-    assert "not measured" in shown
-    answer = json.loads(saved.with_suffix(".json").read_text())
-    assert answer["failures"] == {}
-    assert answer["sections"]["replay_0.5b_bf16"][0]["items"] == 1
-    assert saved.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_gpu_profile_prints_and_saves_its_sections_alone(no_gpu, tmp_path, capsys):
-    saved = tmp_path / "gpu"
-    assert cli.main(["bench", "gpu", "--profile", "--quick", "--save", str(saved)]) == 0
-    shown = capsys.readouterr().out
-    assert "gaps" in shown
-    assert "not measured" not in shown
-    answer = json.loads(saved.with_suffix(".json").read_text())
-    assert answer["failures"] == {}
-    assert answer["sections"]["cuts_0.5b_bf16"]["cases"][0]["is_ours"]
-    assert not saved.with_suffix(".png").exists()
-
-
-def test_gpu_ends_with_the_sections_that_failed(no_gpu, tmp_path, monkeypatch, capsys):
-    """Whatever the library said, brackets and all; the figures of the others are a success."""
-
-    def broken(*arguments):
-        raise RuntimeError("[/opt/cuda] shape '[1, 64]' is invalid")
-
-    monkeypatch.setattr(run, "measure_bandwidth", broken)
-    assert cli.main(["bench", "gpu", "--quick", "--save", str(tmp_path / "gpu")]) == 0
-    _, failed = capsys.readouterr().out.split("SECTIONS WITHOUT FIGURES")
-    assert "RuntimeError: [/opt/cuda] shape '[1, 64]' is invalid" in failed
-    assert "ValueError: the bandwidth was not measured" in failed
-    assert "first_token" not in failed
-
-
-def test_the_help_of_gpu_tells_the_defaults(capsys):
-    with pytest.raises(SystemExit):
-        cli.main(["bench", "gpu", "--help"])
-    shown = " ".join(capsys.readouterr().out.split())
-    assert f"{Sizes().items} by default, {QUICK.items} with --quick" in shown
-    assert "gpu-bench by default" in shown
-
-
-def test_gpu_goes_on_without_matplotlib(no_gpu, tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    saved = tmp_path / "gpu"
-    assert cli.main(["bench", "gpu", "--quick", "--save", str(saved), "--json"]) == 0
-    printed = capsys.readouterr()
-    assert "no picture without matplotlib" in printed.err
-    assert json.loads(printed.out)["sections"].keys() >= {"steps", "products", "invariance"}
-    assert not saved.with_suffix(".png").exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -277,19 +173,14 @@ def test_gpu_goes_on_without_matplotlib(no_gpu, tmp_path, monkeypatch, capsys):
         (["fim", "{set}"], "no fill-in-the-middle task"),
         (["crossfile", "{set}"], "no cross-file task"),
         (["replay", "{set}", "--oracle-forced", "--compare", "transformers"], "has no peers"),
-        (["gpu", "--quick", "--chat", "tasks.jsonl"], "--chat asks a real model"),
-        (["gpu", "--quick", "missing.jsonl"], "there is no file missing.jsonl"),
-        (["gpu", "--shapes", "8b"], "shape '8b' is none of"),
-        (["gpu", "--profile", "--model", "0.5b"], "--profile measures kernels alone"),
-        (["gpu", "--quick", "--save", "missing/gpu"], "missing/gpu.json cannot be written"),
     ],
 )
 def test_bad_input_is_refused_before_a_model_is_loaded(
-    arguments, complaint, no_gpu, replay_path, monkeypatch, capsys
+    arguments, complaint, replay_path, monkeypatch, capsys
 ):
     def load(*_):
         raise ModelNotFoundError("nothing should be loaded")
 
-    monkeypatch.setattr(bench, "load_engine", load)
+    monkeypatch.setattr(completion_bench, "load_engine", load)
     assert cli.main(["bench", *(word.format(set=replay_path) for word in arguments)]) == 2
     assert complaint in capsys.readouterr().err

@@ -1,53 +1,25 @@
-"""`foregram bench`: the command line's words become calls of `engine.bench`, its reports output."""
+"""Benchmarks of completions: what the engine writes at real cursors, how well and how fast."""
 
 import argparse
-import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
-from rich.console import Console, RenderableType
-
-from engine.bench.calibration import (
-    calibration_figures,
-    calibration_json,
-    calibration_table,
-    read_choices,
-)
 from engine.bench.crossfile import ARMS, crossfile_json, crossfile_table, run_crossfile
 from engine.bench.fim import fim_json, fim_tables, run_fim
 from engine.bench.forced import load_forced
-from engine.bench.gpu.inputs import QUICK, BenchInputs, Sizes
-from engine.bench.gpu.machine import Machine
-from engine.bench.gpu.picture import draw, plots_are_possible
-from engine.bench.gpu.profile import GpuProfile
-from engine.bench.gpu.run import GpuBench
-from engine.bench.gpu.shapes import ALL_SHAPES, PROFILE_SHAPES, QUICK_SHAPES, parse_shapes
-from engine.bench.gpu.tables import failures_table, section_table, thresholds_table
 from engine.bench.measured import Bench
 from engine.bench.oracle import Oracle, load_tokenizer
 from engine.bench.oracle_score import oracle_json, oracle_table
 from engine.bench.peers import opened_peers
-from engine.bench.plots import Picture, draw_calibration, draw_replay, draw_steps
-from engine.bench.pool import measure_pool
-from engine.bench.quantization import measure_quantizations, quantization_json, quantization_table
+from engine.bench.plots import Picture, draw_replay
 from engine.bench.replay import ReplayReport, replay_json, replay_tables, run_replay
 from engine.bench.report import Setting
 from engine.bench.requests import without_rules
-from engine.bench.step import (
-    MachineLimits,
-    cases,
-    int8_model,
-    measure_steps,
-    steps_json,
-    steps_table,
-)
 from engine.bench.task_sets import (
     ReplayItem,
     load_crossfile_tasks,
@@ -56,18 +28,14 @@ from engine.bench.task_sets import (
 )
 from engine.engine import Engine
 from engine.errors import ConfigurationError
-from engine.model.device import choose_device
 from engine.model_names import DEFAULT_MODEL
-from engine.options import wanted_model
 from lsp_server.cli.code_places import mid_line_places
 from lsp_server.cli.crossfile_index import CrossfileIndex
 from lsp_server.cli.engine_arguments import decoding
 from lsp_server.cli.engine_loading import engine_options, load_engine
 from lsp_server.cli.syntax_bench import measure_syntax
-from lsp_server.cli.terminal import ProgressBars, tracked
+from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
 from lsp_server.settings import Settings
-
-_PIPED_COLUMNS = 180  # of the GPU's tables, where no terminal says how wide it is
 
 
 def bench_replay(arguments: argparse.Namespace, settings: Settings) -> None:
@@ -79,7 +47,7 @@ def bench_replay(arguments: argparse.Namespace, settings: Settings) -> None:
     picture = Picture(arguments.plot) if arguments.plot else None
     replayed = _forced if arguments.oracle_forced else _replayed
     report, setting = replayed(items, arguments, settings)
-    _print(arguments, replay_json(report, setting), replay_tables(report, setting))
+    print_figures(arguments, replay_json(report, setting), replay_tables(report, setting))
     if picture:
         picture.save(partial(draw_replay, report))
 
@@ -90,7 +58,7 @@ def bench_fim(arguments: argparse.Namespace, settings: Settings) -> None:
     with _engine(arguments, settings) as engine, _bench(engine, arguments, settings) as bench:
         runs = run_fim(bench, tracked(tasks, "tasks"), decoding(arguments))
     setting = _setting(engine, arguments, bench)
-    _print(arguments, fim_json(runs, setting), fim_tables(runs, setting))
+    print_figures(arguments, fim_json(runs, setting), fim_tables(runs, setting))
 
 
 def bench_syntax(arguments: argparse.Namespace, settings: Settings) -> None:
@@ -100,7 +68,7 @@ def bench_syntax(arguments: argparse.Namespace, settings: Settings) -> None:
         raise ConfigurationError("no file among these has a grammar and a call, list or signature")
     with _engine(arguments, settings) as engine:
         figures = measure_syntax(engine, tracked(places, "places"), settings.min_confidence)
-    _print(arguments, asdict(figures), figures.table())
+    print_figures(arguments, asdict(figures), figures.table())
 
 
 def bench_crossfile(arguments: argparse.Namespace, settings: Settings) -> None:
@@ -120,40 +88,7 @@ def bench_crossfile(arguments: argparse.Namespace, settings: Settings) -> None:
         wanted = decoding(arguments)
         runs = [run_crossfile(engine, task, arm, wanted, index.retrieve) for task, arm in cases]
     setting = _setting(engine, arguments)
-    _print(arguments, crossfile_json(runs, setting), crossfile_table(runs, setting))
-
-
-def bench_pool(arguments: argparse.Namespace, _settings: Settings) -> None:
-    """Measure the n-gram pool alone."""
-    figures = measure_pool(arguments.tokens)
-    _print(arguments, asdict(figures), figures.table())
-
-
-def bench_forms(arguments: argparse.Namespace, settings: Settings) -> None:
-    """Measure what weights of fewer bits cost in quality."""
-    items = load_replay_items(arguments.file, arguments.count)
-    figures = measure_quantizations(
-        arguments.model or settings.model or DEFAULT_MODEL,
-        items,
-        choose_device(arguments.device or settings.device),
-        settings.cache_folder,
-        ProgressBars(),
-        partial(tracked, noun="items"),
-    )
-    _print(arguments, quantization_json(figures), quantization_table(figures))
-
-
-def bench_calibration(arguments: argparse.Namespace, settings: Settings) -> None:
-    """Measure whether the model is right as often as it says, before and after a fit."""
-    picture = Picture(arguments.plot) if arguments.plot else None
-    items = load_replay_items(arguments.file, arguments.count)
-    with _engine(arguments, settings) as engine:
-        read = tracked(items, "items")
-        tokens = read_choices(engine.model, read, engine.prompt, decoding(arguments))
-    figures = calibration_figures(tokens)
-    _print(arguments, calibration_json(figures), calibration_table(figures))
-    if picture:
-        picture.save(partial(draw_calibration, figures))
+    print_figures(arguments, crossfile_json(runs, setting), crossfile_table(runs, setting))
 
 
 def _bench_oracle(
@@ -162,7 +97,7 @@ def _bench_oracle(
     model = arguments.model or settings.model
     oracle = Oracle(load_tokenizer(model, settings.cache_folder, ProgressBars()))
     scores = oracle.run(tracked(items, "items"))
-    _print(arguments, oracle_json(scores), oracle_table(scores))
+    print_figures(arguments, oracle_json(scores), oracle_table(scores))
 
 
 def _replayed(
@@ -190,70 +125,6 @@ def _forced(
     return report, _setting(replay.engine, arguments)
 
 
-def bench_step(arguments: argparse.Namespace, settings: Settings) -> None:
-    """Measure where a step's time goes on this processor."""
-    picture = Picture(arguments.plot) if arguments.plot else None
-    loaded = wanted_model(engine_options(arguments, settings), ProgressBars())
-    model = int8_model(loaded.causal_lm)
-    times = list(measure_steps(model, tracked(cases(), "steps")))
-    limits = MachineLimits.measure(model.weights)
-    _print(arguments, steps_json(times, limits), steps_table(times, limits))
-    if picture:
-        picture.save(partial(draw_steps, times, limits))
-
-
-def bench_gpu(arguments: argparse.Namespace, settings: Settings) -> None:
-    """Measure a GPU section by section; each is printed and saved when it is done."""
-    machine, sizes = Machine.gpu(), QUICK if arguments.quick else Sizes()
-    if arguments.count:
-        sizes = replace(sizes, items=arguments.count)
-    errors = Console(stderr=True)
-    console = Console(
-        width=None if sys.stdout.isatty() else _PIPED_COLUMNS,
-        markup=False,  # what libraries say of their failures has brackets of its own
-        emoji=False,
-    )
-    inputs = _gpu_inputs(arguments, settings)
-    kind = GpuProfile if arguments.profile else GpuBench
-    bench = kind(machine, inputs, ProgressBars(errors), sizes)
-    saved = Path(f"{arguments.save}.json")
-    bench.findings.save(saved)  # a folder that is not there is better told of now
-    can_draw = not arguments.profile and plots_are_possible()
-    if not can_draw and not arguments.profile:
-        errors.print("foregram: no picture without matplotlib: pip install 'foregram[plots]'")
-    for name in bench.run():
-        bench.findings.save(saved)
-        shown = section_table(name, bench.findings)
-        if shown is not None and not arguments.json:
-            console.print(shown)
-    if arguments.json:
-        sys.stdout.write(json.dumps(bench.findings.as_json()) + "\n")
-    else:
-        if not arguments.profile:
-            console.print(thresholds_table(bench.findings.thresholds))
-        if (failures := failures_table(bench.findings)) is not None:
-            console.print(failures)  # last of all
-    if can_draw:  # at the end: a picture that fails takes no figures along
-        draw(bench.findings.results, Path(f"{arguments.save}.png"))
-
-
-def _gpu_inputs(arguments: argparse.Namespace, settings: Settings) -> BenchInputs:
-    if arguments.chat and not arguments.model:
-        raise ConfigurationError("--chat asks a real model: name one with --model")
-    if arguments.profile and (arguments.sets or arguments.model):
-        raise ConfigurationError("--profile measures kernels alone: no sets and no --model")
-    every = PROFILE_SHAPES if arguments.profile else ALL_SHAPES
-    return BenchInputs(
-        shapes=parse_shapes(arguments.shapes or (QUICK_SHAPES if arguments.quick else every)),
-        cache_folder=settings.cache_folder,
-        tokenizer=arguments.tokenizer,
-        model=arguments.model,
-        dtype=arguments.dtype,
-        items=[item for path in arguments.sets for item in load_replay_items(path)],
-        tasks=load_fim_tasks(arguments.chat) if arguments.chat else (),
-    )
-
-
 def _engine(arguments: argparse.Namespace, settings: Settings) -> "closing[Engine]":
     return closing(load_engine(arguments, settings, ProgressBars()))
 
@@ -279,12 +150,3 @@ def _setting(engine: Engine, arguments: argparse.Namespace, bench: Bench | None 
         **{name: getattr(arguments, name) for name in chosen},
         builds={name: peer.build for name, peer in bench.peers.items()} if bench else {},
     )
-
-
-def _print(
-    arguments: argparse.Namespace, answer: Mapping[str, Any], tables: RenderableType
-) -> None:
-    if arguments.json:
-        sys.stdout.write(json.dumps(answer) + "\n")
-    else:
-        Console().print(tables)
