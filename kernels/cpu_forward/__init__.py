@@ -15,10 +15,11 @@ numba compiles it for the machine that it runs on, without a compiler, once.
 """
 
 from kernels.cpu_forward.packing import Linear, pack
+from kernels.cpu_forward.processor import host_unit
 from kernels.cpu_forward.runner import Runner, slot_width
 from kernels.cpu_forward.state import ForwardInput, Matrix, Model
 from kernels.cpu_forward.tiles import PANEL as BLOCK
-from kernels.cpu_forward.tiles import SLOTS, host_unit
+from kernels.cpu_forward.tiles import SLOTS
 
 __all__ = [
     "BLOCK",

@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from kernels.cpu_forward.attention import attend
+from kernels.cpu_forward.processor import host_unit
 from kernels.cpu_forward.product import multiply_panel
 from kernels.cpu_forward.rows import gate, largest, normalize, quantize, quantize_group, rotate
 from kernels.cpu_forward.team import shared
@@ -21,9 +22,9 @@ _ONE = np.float32(1.0)
 
 
 def _sources() -> str:
-    """Sum of this package's code, which numba does not see where it keeps what it compiled."""
+    """Sum of this package's code and its unit: numba sees neither where it keeps what it compiled."""
     texts = (path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py")))
-    return hashlib.blake2b(b"".join(texts)).hexdigest()
+    return hashlib.blake2b(b"".join((*texts, host_unit().name.encode()))).hexdigest()
 
 
 @shared()

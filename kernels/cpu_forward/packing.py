@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from kernels.cpu_forward.processor import host_unit
 from kernels.cpu_forward.state import Matrix
-from kernels.cpu_forward.tiles import GROUP, PANEL, host_unit
+from kernels.cpu_forward.tiles import GROUP, PANEL
 
 _LINE = 64  # bytes of a processor's cache line
 _NONE = -1

@@ -4,11 +4,11 @@ from typing import Any
 
 from numba import njit
 
+from kernels.cpu_forward.processor import host_unit
 from kernels.cpu_forward.tiles import (
     GROUP,
     PANEL,
     emit_product,
-    host_unit,
     product_rows,
     product_width,
     tile,

@@ -3,8 +3,9 @@
 import torch
 from torch.nn import functional
 
+from kernels.cpu_forward.processor import host_unit
 from kernels.cpu_forward.state import ForwardInput, Matrix, Model
-from kernels.cpu_forward.tiles import GROUP, host_unit
+from kernels.cpu_forward.tiles import GROUP
 
 
 def forward(model: Model, step: ForwardInput, embeddings: torch.Tensor) -> torch.Tensor:

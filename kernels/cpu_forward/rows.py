@@ -5,7 +5,8 @@ import math
 import numpy as np
 from numba import njit
 
-from kernels.cpu_forward.tiles import GROUP, host_unit
+from kernels.cpu_forward.processor import host_unit
+from kernels.cpu_forward.tiles import GROUP
 
 LEVELS = np.float32(host_unit().levels)
 OFFSET = host_unit().offset

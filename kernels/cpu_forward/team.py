@@ -37,23 +37,32 @@ def _emit_read(b: ir.IRBuilder, counter: ir.Value) -> ir.Value:
     return b.load_atomic(counter, "acquire", _BYTES)
 
 
+def emit_clock(b: ir.IRBuilder) -> ir.Value:
+    """Ticks of equal length, or always 0 on a processor where we know no such clock."""
+    machine = b.module.triple.split("-")[0]
+    ticks = ir.IntType(64)
+    if machine in ("aarch64", "arm64"):
+        # Not as assembly: numba loads no parser for it, and LLVM would end the process.
+        register = b.module.add_metadata([ir.MetaDataString(b.module, "CNTVCT_EL0")])
+        kind = ir.FunctionType(ticks, [ir.MetaDataType()])
+        read = b.module.declare_intrinsic("llvm.read_volatile_register", [ticks], kind)
+        return b.call(read, [register])
+    if machine == "x86_64":
+        kind = ir.FunctionType(ticks, [])
+        return b.call(b.module.declare_intrinsic("llvm.readcyclecounter", (), kind), [])
+    return ticks(0)
+
+
 def _clock_typing(context: Any) -> Any:
     def generate(context: Any, b: ir.IRBuilder, signature: Any, values: Any) -> Any:
-        machine = b.module.triple.split("-")[0]
-        number = ir.FunctionType(ir.IntType(64), [])
-        if machine in ("aarch64", "arm64"):
-            return b.asm(number, "mrs $0, cntvct_el0", "=r", [], side_effect=True)
-        if machine == "x86_64":
-            return b.call(b.module.declare_intrinsic("llvm.readcyclecounter", (), number), [])
-        return ir.IntType(64)(0)
+        return emit_clock(b)
 
     return types.int64(), generate
 
 
 _add_one = _on_counter(_emit_add)
 _read = _on_counter(_emit_read)
-_clock = intrinsic(_clock_typing)  # ticks of equal length, or always 0 where we know no such clock
-
+_clock = intrinsic(_clock_typing)
 
 _yield = types.ExternalFunction(
     "sched_yield" if os.name == "posix" else "SwitchToThread", types.int32()

@@ -5,17 +5,12 @@ the last input. The order of its sums is fixed and the same for each row, so a r
 bits in any tile. Addresses are integers: whoever calls has seen to the bounds.
 """
 
-import platform
-import sys
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.core.cgutils import unpack_tuple
-from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
 from kernels.cpu_forward.emission import (
@@ -27,7 +22,8 @@ from kernels.cpu_forward.emission import (
     prefetch,
     store,
 )
-from kernels.cpu_forward.vector_unit import INT64, VectorUnit, best_unit
+from kernels.cpu_forward.processor import host_unit, tell_needs
+from kernels.cpu_forward.vector_unit import INT64, VectorUnit
 
 GROUP = 64  # inputs that share a scale
 PANEL = 64  # outputs whose weights lie together: [inputs / 4, PANEL, 4]
@@ -39,25 +35,6 @@ _VECTORS = 4  # of a tile of 8-bit products: what is loaded once for all rows
 
 Values = tuple[ir.Value, ...]
 Emit = Callable[[ir.IRBuilder, VectorUnit, int, Values], None]
-
-
-@cache
-def host_unit() -> VectorUnit:
-    """Return the unit that numba compiles for: this machine's, or what NUMBA_CPU_FEATURES leaves."""
-    codegen = cpu_target.target_context.codegen()
-    flags = codegen._get_host_cpu_features().split(",")  # noqa: SLF001 - numba has it under no other name
-    name = codegen._get_host_cpu_name()  # noqa: SLF001 - likewise
-    return best_unit({flag[1:] for flag in flags if flag[:1] == "+"} | _arm_features(name))
-
-
-def _arm_features(processor: str) -> set[str]:
-    """What LLVM takes for granted of an ARM processor that it knows by name, and does not list."""
-    if platform.machine() not in ("aarch64", "arm64") or processor == "generic":
-        return set()
-    if sys.platform == "darwin":
-        return {"dotprod"}  # each of Apple's that a Mac has
-    cpuinfo = Path("/proc/cpuinfo")
-    return {"dotprod"} if cpuinfo.exists() and "asimddp" in cpuinfo.read_text("utf-8") else set()
 
 
 def product_rows(unit: VectorUnit) -> int:
@@ -81,7 +58,9 @@ def tile(emit: Emit, rows: int) -> Any:
     def typing(context: Any, values: Any) -> Any:
         def generate(context: Any, b: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
             numbers = unpack_tuple(b, arguments[0])
-            b.call(tile_function(b.module, emit, host_unit(), rows, len(numbers)), numbers)
+            function = tile_function(b.module, emit, host_unit(), rows, len(numbers))
+            tell_needs(function, host_unit())
+            b.call(function, numbers)
             return context.get_dummy_value()
 
         return types.void(values), generate

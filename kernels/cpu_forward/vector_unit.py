@@ -62,6 +62,32 @@ def _neon(b: ir.IRBuilder, sums: ir.Value, weights: ir.Value, activations: ir.Va
     return call_intrinsic(b, name, sums.type, sums, weights, activations)
 
 
+def _neon_pairs(
+    b: ir.IRBuilder, sums: ir.Value, weights: ir.Value, activations: ir.Value
+) -> ir.Value:
+    """Pairs are added in 16 bits: 2 * 127 * 127 is the most, and fits."""
+    byte_vector, pair_vector = ir.VectorType(INT8, 16), ir.VectorType(INT16, 8)
+    weights, activations = (b.bitcast(x, byte_vector) for x in (weights, activations))
+    products = [
+        call_intrinsic(
+            b,
+            "llvm.aarch64.neon.smull.v8i16",
+            pair_vector,
+            *(_eight(b, x, start) for x in (weights, activations)),
+        )
+        for start in (0, 8)
+    ]
+    pairs = call_intrinsic(b, "llvm.aarch64.neon.addp.v8i16", pair_vector, *products)
+    fours = call_intrinsic(b, "llvm.aarch64.neon.saddlp.v4i32.v8i16", sums.type, pairs)
+    return b.add(sums, fours)
+
+
+def _eight(b: ir.IRBuilder, numbers: ir.Value, start: int) -> ir.Value:
+    """Eight lanes from `start` on."""
+    lanes = ir.Constant(ir.VectorType(INT32, 8), list(range(start, start + 8)))
+    return b.shuffle_vector(numbers, numbers, lanes)
+
+
 def _shifted(b: ir.IRBuilder, sums: ir.Value, weights: ir.Value, activations: ir.Value) -> ir.Value:
     """Without such an instruction: each byte is shifted to its place and sign."""
     for byte in range(4):
@@ -78,6 +104,7 @@ VECTOR_UNITS = (
     VectorUnit("AVX-VNNI", ("avxvnni",), 8, 16, 127, 128, _avx_vnni(8)),
     VectorUnit("AVX2", ("avx2", "fma"), 8, 16, 63, 128, _avx2),
     VectorUnit("NEON dot product", ("dotprod",), 4, 32, 127, 0, _neon),
+    VectorUnit("NEON", ("neon",), 4, 32, 127, 0, _neon_pairs),
     VectorUnit("no dot product", (), 4, 16, 127, 0, _shifted),
 )
 

@@ -21,12 +21,15 @@ from kernels.cpu_forward import (
     Runner,
     host_unit,
     pack,
+    processor,
     reference,
     slot_width,
 )
 from kernels.cpu_forward.forward import forward
 from kernels.cpu_forward.packing import empty
+from kernels.cpu_forward.processor import host_features, tell_needs
 from kernels.cpu_forward.rows import exponential
+from kernels.cpu_forward.team import emit_clock
 from kernels.cpu_forward.tiles import (
     GROUP,
     PANEL,
@@ -36,11 +39,10 @@ from kernels.cpu_forward.tiles import (
     product_width,
     tile_function,
 )
-from kernels.cpu_forward.vector_unit import VECTOR_UNITS, VectorUnit
+from kernels.cpu_forward.vector_unit import VECTOR_UNITS, VectorUnit, best_unit
 
 AVX2 = "+avx,+avx2,+fma,+f16c,+bmi,+bmi2,+popcnt,+ssse3,+sse4.1,+sse4.2"
-HOST = {name for name, is_there in llvm.get_host_cpu_features().items() if is_there}
-RUNS_HERE = [unit for unit in VECTOR_UNITS if set(unit.needs) <= HOST]
+RUNS_HERE = [unit for unit in VECTOR_UNITS if set(unit.needs) <= host_features()]
 HIDDEN, HEADS, KV_HEADS, SIZE, INTERMEDIATE, VOCAB, LAYERS = 136, 6, 2, 24, 200, 150, 2
 
 
@@ -65,6 +67,7 @@ def product_tile(request):
     module = ir.Module()
     function = tile_function(module, emit_product, unit, product_rows(unit), 8)
     function.linkage = "external"
+    tell_needs(function, unit)
     features = llvm.get_host_cpu_features().flatten()
     machine = llvm.Target.from_default_triple().create_target_machine(features=features, opt=2)
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(str(module)), machine)
@@ -105,12 +108,59 @@ def test_a_tile_sums_the_integers_exactly(product_tile):
         ("AVX2", "x86_64-unknown-linux-gnu", "+avx2,+fma", "vpmaddubsw"),
         ("NEON dot product", "aarch64-unknown-linux-gnu", "+neon,+dotprod", "sdot"),
         ("NEON dot product", "arm64-apple-macosx", "+neon,+dotprod", "sdot"),
+        ("NEON", "aarch64-unknown-linux-gnu", "+neon", "sadalp"),
     ],
 )
 def test_each_processor_gets_its_dot_product(name, triple, features, instruction):
     (unit,) = (unit for unit in VECTOR_UNITS if unit.name == name)
     text = assembly(emit_product, unit, product_rows(unit), 8, triple, features)
     assert instruction in text
+
+
+@pytest.mark.parametrize("triple", ["aarch64-unknown-linux-gnu", "arm64-apple-macosx"])
+def test_the_clock_of_arm_is_read_without_a_parser_of_assembly(triple):
+    """Which numba does not load: LLVM would end the process."""
+    module = ir.Module()
+    module.triple = triple
+    function = ir.Function(module, ir.FunctionType(ir.IntType(64), []), "clock")
+    b = ir.IRBuilder(function.append_basic_block())
+    b.ret(emit_clock(b))
+    assert "asm" not in str(module)
+    text = machine_for(triple, "").emit_assembly(llvm.parse_assembly(str(module)))
+    assert "cntvct_el0" in text.lower()
+
+
+def test_a_dot_product_that_numba_does_not_know_of_is_compiled_all_the_same(monkeypatch):
+    """A virtual machine may hide the processor's name, from which LLVM would infer it."""
+    monkeypatch.setattr(processor, "_flags", lambda: "+neon,-sve")
+    (unit,) = (unit for unit in VECTOR_UNITS if unit.name == "NEON dot product")
+    module = ir.Module()
+    module.triple = "aarch64-unknown-linux-gnu"
+    function = tile_function(module, emit_product, unit, product_rows(unit), 8)
+    function.linkage = "external"
+    tell_needs(function, unit)
+    assert '"target-features"="+neon,-sve,+dotprod"' in str(module)
+    machine = machine_for(module.triple, "+neon,-sve")
+    assert "sdot" in machine.emit_assembly(llvm.parse_assembly(str(module)))
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "name"),
+    [
+        ("Features\t: fp asimd aes atomics asimddp ssbs\n", "NEON dot product"),
+        ("Features\t: fp asimd evtstrm crc32 cpuid\n", "NEON"),
+    ],
+)
+def test_the_dot_product_of_an_arm_machine_is_what_its_kernel_says(
+    cpuinfo, name, monkeypatch, tmp_path
+):
+    path = tmp_path / "cpuinfo"
+    path.write_text(cpuinfo)
+    monkeypatch.setattr(processor, "_CPUINFO", path)
+    monkeypatch.setattr(processor, "_flags", lambda: "+neon")
+    monkeypatch.setattr("platform.machine", lambda: "aarch64")
+    monkeypatch.setattr("sys.platform", "linux")
+    assert best_unit(processor.host_features.__wrapped__()).name == name
 
 
 def test_sums_of_floats_are_one_instruction_each_on_arm():
@@ -258,7 +308,7 @@ def test_a_step_without_a_head_writes_its_keys_alone():
 
 
 @pytest.mark.timeout(600)  # compiles for another processor
-@pytest.mark.skipif("avx2" not in HOST, reason="this processor has no AVX2")
+@pytest.mark.skipif("avx2" not in host_features(), reason="this processor has no AVX2")
 def test_a_processor_with_avx2_alone_gives_rows_their_own_bits():
     here = f"{__file__}::test_threads_and_neighbours_change_no_bit"
     limited = {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": AVX2}
