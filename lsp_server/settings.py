@@ -141,6 +141,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         Meta(ge=0, le=1),
         _about("how probable a suggestion that comes by itself is at least; 0: however unsure"),
     ] = 0.5
+    calibrate: Annotated[
+        bool,
+        _own(
+            "`min_confidence` is held to how often suggestions turned out right here; the counts "
+            "stay on this machine"
+        ),
+    ] = True
     lines: Annotated[
         Lines, _about("of a suggestion: as the place asks for, one, or several wherever they fit")
     ] = "auto"

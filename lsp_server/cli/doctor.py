@@ -20,7 +20,13 @@ from lsp_server.cli.checks import (
     check_torch,
 )
 from lsp_server.cli.gpu_check import check_gpu
-from lsp_server.cli.host_checks import check_host, check_latency, check_socket, check_token
+from lsp_server.cli.host_checks import (
+    check_confidence,
+    check_host,
+    check_latency,
+    check_socket,
+    check_token,
+)
 from lsp_server.cli.tls_check import check_tls
 from lsp_server.host.address import HostAddress, HostError, host_address
 from lsp_server.host.daemon import ensure_host, explained
@@ -79,8 +85,8 @@ async def _examine_host(settings: Settings, *, start: bool) -> list[Check]:
     except (ForegramError, OSError, ValueError) as error:  # ValueError: an impossible host name
         return [failure("host", error)]
     checks = [connection, check_host(answer, is_remote=settings.host_url is not None)]
-    if checks[-1].state == "ok":
-        checks.append(await check_latency(address))
+    if checks[-1].state == "ok" and answer.status is not None:
+        checks += [await check_latency(address), check_confidence(settings, answer.status)]
     return checks
 
 

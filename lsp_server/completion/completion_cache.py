@@ -13,11 +13,16 @@ from lsp_server.prompt.brackets import balance
 
 
 class CachedCompletion(NamedTuple):
-    """What is still to be typed of a completion."""
+    """What is still to be typed of a completion.
+
+    `confidence` is the probability of all of it, as the model said; None where that says nothing of
+    the rest, or of text that is not the model's.
+    """
 
     completion_id: str
     text: str
     replaced_chars_after_cursor: int
+    confidence: float | None = None
 
 
 class _Text(NamedTuple):
@@ -48,6 +53,7 @@ class _Entry:
     text: str
     replaced: int
     cells: int
+    confidence: float | None
 
     def remainder(self, now: _Text, position: Position) -> CachedCompletion | None:
         """What is left to type at `position`, if the text there is what this was made for."""
@@ -60,7 +66,8 @@ class _Entry:
             rest, replaced = self._before_closing_line(typed, now, position), 0
         if rest is None or now.hash_of(0, self.line) != self.above:
             return None
-        return CachedCompletion(self.completion_id, rest, replaced)
+        confidence = None if typed else self.confidence
+        return CachedCompletion(self.completion_id, rest, replaced, confidence)
 
     def _typed(self, lines: tuple[str, ...], position: Position) -> str | None:
         """What has been typed since, if it is the text's beginning; its lines are few."""
@@ -121,7 +128,12 @@ class CompletionCache:
         return len(self._expiry)
 
     def remember(
-        self, anchor: Anchor, completion_id: str, text: str, replaced_chars_after_cursor: int = 0
+        self,
+        anchor: Anchor,
+        completion_id: str,
+        text: str,
+        replaced_chars_after_cursor: int = 0,
+        confidence: float | None = None,
     ) -> None:
         """Keep a completion made for `anchor`."""
         snapshot, position = anchor.snapshot, anchor.position
@@ -136,6 +148,7 @@ class CompletionCache:
             text,
             replaced_chars_after_cursor,
             hash(anchor.cells),
+            confidence,
         )
         self._expiry.pop(entry, None)
         self._expiry[entry] = self._clock() + self._lifetime_s

@@ -35,6 +35,7 @@ _OF_THE_MACHINE = {
     "allow_secret_files",
     "disabled_globs",
     "repository",
+    "calibrate",
     "debug",
 }
 _NOT_THERE = {

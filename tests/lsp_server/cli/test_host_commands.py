@@ -60,6 +60,13 @@ def test_the_status_is_a_table_for_people(stub, monkeypatch, capsys):
         assert part in shown
 
 
+def test_the_status_says_what_became_of_suggestions(stub, monkeypatch, capsys):
+    shown = " ".join(shown_status(STATUS, stub, monkeypatch, capsys).split())
+    assert "suggestions no suggestion's outcome is known yet: 0.5 is asked for as it is" in shown
+    loading = msgspec.structs.replace(STATUS, model="", state="loading")
+    assert "suggestions" not in shown_status(loading, stub, monkeypatch, capsys)
+
+
 def test_the_status_says_what_the_last_prompt_was_made_of(stub, monkeypatch, capsys):
     use = PromptUse(812, 790, 301, num_neighbours=2, num_open=3)
     status = msgspec.structs.replace(STATUS, last_prompt=use)
