@@ -1,6 +1,5 @@
 """An index of a text's lines: the names on each, and the block that it stands in."""
 
-import re
 from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,11 +7,11 @@ from functools import lru_cache
 from itertools import accumulate
 
 from engine.names import indent, is_import, names_in
+from engine.stopping.lines import pieces
 
 _MOST_CACHED = 256  # texts
 _MOST_CACHED_CHARS = 500_000  # of each
 _INHERITED = 0.5  # of the worth of the line in whose block a line stands
-_LINE = re.compile(r"[^\n]*\n|[^\n]+")  # a form feed or U+2028 ends no line of code
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class LineIndex:
 
 def line_index(text: str) -> LineIndex:
     """Index a text."""
-    lines = _LINE.findall(text)
+    lines = pieces(text)
     of_name: dict[str, array[int]] = {}
     headers, open_blocks = array("l"), list[tuple[int, int]]()
     for number, line in enumerate(lines):

@@ -46,19 +46,15 @@ def choose_neighbours(
     if not fim.shows_files:
         return []
     room -= len(header(tokenizer, fim, path, [], named=True))
-    opened: dict[str, Neighbour] = {}
+    opened: list[Neighbour] = []
     others: list[Neighbour] = []
     for snippet in snippets(room):
         ids = tuple(_file(tokenizer, fim, snippet.path, snippet.text))
         one = Neighbour(snippet.path, ids, snippet.is_open)
-        if len(ids) > room or (one.is_open and one.path in opened):
-            continue
-        room -= len(ids)
-        if one.is_open:
-            opened[one.path] = one
-        else:
-            others.append(one)
-    return [*(opened[path] for path in sorted(opened)), *reversed(others)]
+        if len(ids) <= room:
+            room -= len(ids)
+            (opened if one.is_open else others).append(one)
+    return [*sorted(opened, key=lambda one: one.path), *reversed(others)]
 
 
 def paths(neighbours: Iterable[Neighbour], *, are_open: bool) -> tuple[str, ...]:

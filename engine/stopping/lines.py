@@ -67,7 +67,7 @@ class Written:
 
 
 def pieces(text: str) -> list[str]:
-    """Split behind every line end."""
+    """Split behind every LF; a form feed or U+2028 ends no line of code."""
     return _PIECE.findall(text)
 
 

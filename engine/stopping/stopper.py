@@ -27,9 +27,9 @@ class Stop(NamedTuple):
 class Stopper:
     """Takes each token's text and says when to stop.
 
-    Every rule but the time limit is a pure function of the text so far and looks at it once per
-    line end and once per token, so plain and lookahead decoding stop at the same token. After a
-    Stop it must not be fed again.
+    Every rule but the time limit is a pure function of the tokens so far and their probabilities
+    and looks at them once per line end and once per token, so plain and lookahead decoding stop at
+    the same token. After a Stop it must not be fed again.
     """
 
     def __init__(

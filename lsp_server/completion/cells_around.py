@@ -1,7 +1,7 @@
 """The cells of a notebook above and below the one at the cursor: what its prompt shows of them.
 
-Cells of another language and blank ones are left out. Prose is shown as comments, for it says what the code below
-is for; but a short text only, as an essay would take the place of code in the prompt.
+Cells of another language and blank ones are left out. Prose is shown as comments, for it says what
+the code below is for; but a short text only, as an essay would take the place of code in the prompt.
 """
 
 import re
@@ -91,7 +91,7 @@ def _sign(cell: HeldCell, language: str) -> str | None:
     if _language(cell.snapshot) == language:
         return ""
     is_prose = cell.is_prose or cell.snapshot.language_id in PROSE
-    if not is_prose or not _is_short(cell.snapshot):
+    if not is_prose or not _is_short(cell.snapshot) or language.startswith("%%"):
         return None
     return next(iter(comment_signs(language)), None)
 

@@ -34,10 +34,7 @@ from lsp_server.reasons import Reason
 from lsp_server.settings import Settings
 
 _FEWEST_SURE = 3  # characters, where the model was not sure of more: fewer distract
-
-
 _MOMENT_MS = 300.0  # in which a prompt is read, so that another one is no matter
-
 
 # Says what the repository shows for a place.
 Retrieve = Callable[[Anchor], Awaitable[tuple[RepositorySnippet, ...]]]
@@ -235,7 +232,7 @@ class HostCompletions:
         if not done.text:
             return Reason.UNSURE if is_unsure else Reason.MODEL_SAID_NOTHING
         made = process(done.text, context, judge, goes_on=is_unsure)
-        if is_unsure and len(made.text.strip()) < _FEWEST_SURE:
+        if made.reason is None and is_unsure and len(made.text.strip()) < _FEWEST_SURE:
             return Reason.UNSURE
         if made.reason is None:
             # Whoever asks is shown what there is; and a text that was cut is likelier than said.

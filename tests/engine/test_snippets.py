@@ -240,3 +240,19 @@ def test_what_it_shows_of_an_open_file_is_what_stands_there_now_and_stands_there
     first, *rest = related(replace(asked, repository=found), 60)
     assert first.text == "class Basket(Thing):\n    rows: list[Row]\n"
     assert all("    rows: list[Row]" not in one.text for one in rest)
+
+
+def test_an_open_file_that_stands_there_as_a_whole_is_not_shown_by_the_repository_too():
+    found = (Snippet("shop.py", "class Basket(Thing):\n", is_open=False), *in_repository("x = 1\n"))
+    asked = replace(request(Buffer("shop.py", SHOP), prefix="customer = rows\nx"), repository=found)
+    texts = {(one.path, one.is_open): one.text for one in related(asked, 400)}
+    assert texts == {("shop.py", True): SHOP, ("r0.py", False): "x = 1\n"}
+
+
+def test_what_a_snippet_takes_is_room_for_the_whole_file_that_replaces_it():
+    shop = Buffer("shop.py", SHOP)
+    asked = request(shop, prefix="customer = rows\nx")
+    room = 2 * count(f"shop.py\n\n{SHOP}") - 2  # half of it is the repository's
+    found = (Snippet("shop.py", SHOP, is_open=False),)
+    (only,) = related(replace(asked, repository=found), room)
+    assert (only.text, only.is_open) == (SHOP, True)

@@ -119,6 +119,12 @@ def test_other_files_take_what_a_short_file_leaves_free() -> None:
     assert 1400 < prompt.neighbour_tokens < len(prompt.ids) <= 2000
 
 
+def test_cells_of_a_notebook_all_stand_in_the_prompt_of_a_file_beside_it() -> None:
+    cells = [Buffer("shop.ipynb", f"order_{n} = Model1()\n", key=f"cell{n}") for n in range(3)]
+    prompt = _beside("order_0 = order_1 = order_2 = Model1()\nx", "\n", 2000, *cells)
+    assert all(cell.text in _read(prompt) for cell in cells)
+
+
 def test_other_files_take_a_third_beside_a_long_file() -> None:
     text = "".join(f"line {number:04} order\n" for number in range(700))
     prompt = _beside(text, text, 3000, Buffer("other.py", _OTHER))

@@ -50,9 +50,13 @@ def test_cells_stand_above_and_below_in_their_order():
 
 
 def test_short_prose_is_a_comment_of_the_cells_language():
-    for language, sign in (("python", "#"), ("sql", "--"), ("javascript", "//")):
+    for language, sign in (("python", "#"), ("r", "#"), ("sql", "--"), ("rust", "//")):
         documents = notebook(prose("# Sales"), (CODE, language, "x"))
         assert shown(documents, 1) == [[("0", sign)], []]
+
+
+def test_how_a_magics_language_writes_comments_is_not_known():
+    assert shown(notebook(prose("# Sales"), python("%%perl\nx")), 1) == [[], []]
 
 
 @pytest.mark.parametrize("text", ["line\n" * 13, "a word " * 100, "", " \n\t"])

@@ -356,12 +356,15 @@ async def test_what_comes_by_itself_has_to_be_sure_and_what_was_asked_for_does_n
     assert (by_itself, asked_for) == (0.6, 0.0)
 
 
-@pytest.mark.parametrize("words", [(), ("()",), ("=",)])
-async def test_a_few_sure_characters_are_not_shown_and_the_answer_says_why(tmp_path, words):
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [((), Reason.UNSURE), (("=",), Reason.UNSURE), (("()",), Reason.BRACKET_ONLY)],
+)
+async def test_a_few_sure_characters_are_not_shown_and_the_answer_says_why(tmp_path, words, reason):
     engine = HeldEngine(words, ending=FinishReason.UNSURE)
     async with connected(tmp_path, engine) as editor:
         editor.open(SOURCE)
-        assert (await editor.ask()).reason is Reason.UNSURE
+        assert (await editor.ask()).reason is reason
 
 
 async def test_a_stump_is_no_alternative_to_what_it_begins(tmp_path):
