@@ -104,7 +104,7 @@ VECTOR_UNITS = (
     VectorUnit("AVX-VNNI", ("avxvnni",), 8, 16, 127, 128, _avx_vnni(8)),
     VectorUnit("AVX2", ("avx2", "fma"), 8, 16, 63, 128, _avx2),
     VectorUnit("NEON dot product", ("dotprod",), 4, 32, 127, 0, _neon),
-    VectorUnit("NEON", ("neon",), 4, 32, 127, 0, _neon_pairs),
+    VectorUnit("NEON without dot product", ("neon",), 4, 32, 127, 0, _neon_pairs),
     VectorUnit("no dot product", (), 4, 16, 127, 0, _shifted),
 )
 

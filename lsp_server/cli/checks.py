@@ -15,6 +15,7 @@ from engine.host.runtime import RuntimeFolder
 from lsp_server.model_choice import Check
 from lsp_server.setting_layers import SettingsProblem
 
+_INSTALL = f"run: {sys.executable} -m pip install --upgrade foregram"
 MIN_FREE_BYTES = 2e9  # what the smallest model takes to convert, and some more
 
 
@@ -28,8 +29,23 @@ def check_torch() -> Check:
     try:
         return Check("torch", "ok", version("torch"))
     except PackageNotFoundError:
-        advice = f"run: {sys.executable} -m pip install --upgrade foregram"
-        return Check("torch", "failed", "not installed, so no model can run here", advice)
+        return Check("torch", "failed", "not installed, so no model can run here", _INSTALL)
+
+
+def check_processor() -> Check:
+    """What of the processor multiplies a model's 8-bit numbers; it loads numba."""
+    try:
+        from kernels.cpu_forward.processor import host_unit
+    except ImportError as error:  # numba refuses a numpy that is too new
+        return Check("processor", "failed", str(error), _INSTALL)
+    unit = host_unit()
+    what = f"{platform.machine()}, {unit.name}"
+    if unit.needs:
+        return Check("processor", "ok", what)
+    advice = (
+        "a virtual machine may hide what its processor can do: give it all of it, or set host_url"
+    )
+    return Check("processor", "warning", f"{what}: completions take many times as long", advice)
 
 
 def check_cache(folder: Path) -> Check:

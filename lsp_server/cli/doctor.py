@@ -14,6 +14,7 @@ from rich.text import Text
 from engine.errors import ForegramError
 from lsp_server.cli.checks import (
     check_cache,
+    check_processor,
     check_python,
     check_runtime_folder,
     check_settings,
@@ -61,6 +62,7 @@ def examine(loaded: LoadedSettings, *, start: bool) -> list[Check]:
     if settings.host_url is None:  # a remote host has a torch and a model of its own
         checks += [
             check_torch(),
+            check_processor(),
             check_gpu(settings.device),
             _safely("model", lambda: check_model(settings.model)),
         ]

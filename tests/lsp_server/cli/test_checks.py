@@ -4,9 +4,12 @@ import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError
 
+from kernels.cpu_forward import host_unit, processor
+from kernels.cpu_forward.vector_unit import VECTOR_UNITS
 from lsp_server.cli import checks
 from lsp_server.cli.checks import (
     check_cache,
+    check_processor,
     check_settings,
     check_torch,
 )
@@ -28,6 +31,24 @@ def test_torch_is_found_without_being_loaded():
     code = "import sys\nfrom lsp_server.cli.checks import check_torch\ncheck_torch()\n"
     code += "assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_processor_is_named_by_what_multiplies(monkeypatch):
+    assert host_unit().name in check_processor().what
+    monkeypatch.setattr(processor, "host_unit", lambda: VECTOR_UNITS[-2])
+    assert check_processor().state == "ok"  # of a Raspberry Pi 4
+
+
+def test_a_processor_that_multiplies_number_by_number_is_a_warning(monkeypatch):
+    monkeypatch.setattr(processor, "host_unit", lambda: VECTOR_UNITS[-1])
+    check = check_processor()
+    assert check.state == "warning"
+    assert "completions take many times as long" in check.what
+
+
+def test_a_numba_that_cannot_be_loaded_is_a_failure(monkeypatch):
+    monkeypatch.setitem(sys.modules, "kernels.cpu_forward.processor", None)
+    assert check_processor().state == "failed"
 
 
 def test_a_missing_torch_is_a_failure(monkeypatch):

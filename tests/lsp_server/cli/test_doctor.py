@@ -30,7 +30,17 @@ from tests.support.stub_host import Handler
 
 READY = Status(PROTOCOL_VERSION, "0.1.0", "ready", 1, 2.0, model="tiny", dtype="int8", device="cpu")
 DONE = Done("1", "pass", "end_token", 3, 1, 3, 30, 0, {}, Timings(1.0, 20.0, 30.0))
-LOCAL = ("python", "settings", "torch", "gpu", "model", "cache", "runtime folder", "token")
+LOCAL = (
+    "python",
+    "settings",
+    "torch",
+    "processor",
+    "gpu",
+    "model",
+    "cache",
+    "runtime folder",
+    "token",
+)
 
 
 class Host(Handler):
