@@ -70,10 +70,10 @@ class IndexProgress(WorkProgress):
 
     title: str = "foregram: indexing the repository"
 
-    def show(self, num_read: int, num_files: int) -> None:
-        """Show how many files are read."""
+    def show(self, num_read: int, num_files: int, note: str) -> None:
+        """Show how many files are read, and once all are, what is to be said of the others."""
         if num_read == num_files:
-            self.end("ready")
+            self.end(f"ready; {note}" if note else "ready")
         elif num_files >= _MANY_FILES:
             message = f"{num_read:,} of {num_files:,} files"
             self.report(message, 100 * num_read // num_files)

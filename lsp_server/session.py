@@ -48,7 +48,7 @@ class Session:
         command_line: Layer,
         watch: Watch,
         retry: Callable[[], None],
-        on_index: OnProgress = lambda _read, _total: None,
+        on_index: OnProgress = lambda _read, _total, _note: None,
     ) -> None:
         self.documents = documents
         self.reasons: deque[EmptyAnswer] = deque(maxlen=_MOST_REASONS)  # the oldest first

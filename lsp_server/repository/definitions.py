@@ -4,13 +4,17 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice, takewhile
 
 from tree_sitter import Language, Node, Parser, Query, QueryCursor
 
-from lsp_server.prompt.bounded_parse import is_ordinary, parsed_in_time
+from lsp_server.prompt.bounded_parse import is_ordinary
 from lsp_server.prompt.grammars import parser_for
 
-_PARSE_S = 1.0  # of a process of its own
+_PARSE_S = 0.25  # of the processor, for any text
+_BYTES_PER_S = 2_000_000  # and for each of its bytes: code takes a third of that
+_MOST_S = 1.0  # that all its definitions may take
+_MOST_LEVELS = 200  # that are looked at above one
 _MOST_LINES = 14  # of a head
 _MOST_CHARS = 800
 _MOST_DEFINITIONS = 4_000  # of a file
@@ -123,14 +127,20 @@ def definitions(text: str, language_id: str) -> list[Definition]:
     if parser is None or query is None:
         return []
     source = text.encode("utf-8", "replace")
-    if not is_ordinary(parser, source, _PARSE_S, time.perf_counter):
+    # Not by the clock on the wall: this is done with low priority, and files would be left out.
+    limit_s = _PARSE_S + len(source) / _BYTES_PER_S
+    if not is_ordinary(parser, source, limit_s, time.process_time):
         return []
+    # At once, as what tree-sitter reads line by line is never freed.
+    root = parser.parse(source).root_node
     rows = [row + b"\n" for row in source.split(b"\n")]
-    tree = parsed_in_time(parser, rows, None, _PARSE_S, time.perf_counter)
-    if tree is None:
-        return []
-    found = sorted(_found(query, tree.root_node, rows), key=lambda one: one.line)
-    return found[:_MOST_DEFINITIONS]
+    return sorted(_in_time(_found(query, root, rows)), key=lambda one: one.line)
+
+
+def _in_time(found: Iterator[Definition]) -> Iterator[Definition]:
+    """The first definitions: in a text that nests without end, each takes long."""
+    deadline = time.process_time() + _MOST_S
+    return takewhile(lambda _: time.process_time() < deadline, islice(found, _MOST_DEFINITIONS))
 
 
 @cache
@@ -175,13 +185,15 @@ def _definition(
 def _parent(node: Node, classes: Mapping[int, str], *, is_own: bool) -> str | None:
     """The class around a node, or ""; None where a function is: what stands there is its own."""
     above = node.parent
-    while above is not None:
+    for _ in range(_MOST_LEVELS):
+        if above is None:
+            return None if is_own else ""
         if above.id in classes:
             return classes[above.id]
         if above.type.startswith(("function", "method")) and not is_own:
             return None
         above = above.parent
-    return None if is_own else ""
+    return None
 
 
 def _head(node: Node, kind: str, rows: list[bytes]) -> range:

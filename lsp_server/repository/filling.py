@@ -1,18 +1,30 @@
 """Brings an index in step with its folder: what changed is read again, what is gone is removed."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from lsp_server.repository.bounds import newest
 from lsp_server.repository.chunks import chunks
 from lsp_server.repository.definitions import definitions
+from lsp_server.repository.generated import is_generated, is_minified
 from lsp_server.repository.languages import family_of, language_of
 from lsp_server.repository.source_files import SourceFiles
 from lsp_server.repository.store import IndexedFile, Stamp, Store
 from lsp_server.repository.words import words_in
 
-_FILES_AT_ONCE = 50  # that are written together
+_BATCH_BYTES = 2_000_000  # of files that are written together
+_BATCH_FILES = 200
 
 OnFilesRead = Callable[[int, int], None]  # files done, of how many
+
+
+@dataclass(frozen=True, slots=True)
+class Scanned:
+    """What a look at all files came to."""
+
+    num_read: int
+    num_beyond: int  # the bounds of an index
+    num_unread: int  # of those read: no text, with a secret, or gone by then
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,24 +34,34 @@ class Filling:
     store: Store
     files: SourceFiles
 
-    def scan(self, on_progress: OnFilesRead = lambda _done, _total: None) -> None:
+    def scan(self, on_progress: OnFilesRead = lambda _done, _total: None) -> Scanned:
         """Look at all files of the folder; read those that are new or have changed."""
+        chosen = newest(self.files.walk())
         held = dict(self.store.stamps)
-        changed = []
-        for path, stamp in self.files.walk():
-            if held.pop(path, None) != stamp:
-                changed.append((path, stamp))
+        changed = [(path, stamp) for path, stamp in chosen.files if held.pop(path, None) != stamp]
         with self.store.writing():
             for gone in held:
                 self.store.remove(gone)
-        for start in range(0, len(changed), _FILES_AT_ONCE):
-            on_progress(start, len(changed))
-            self._read(changed[start : start + _FILES_AT_ONCE])
-        on_progress(len(changed), len(changed))
+        num_done = num_unread = 0
+        for batch in _batches(changed):
+            on_progress(num_done, len(changed))
+            num_unread += self._read(batch)
+            num_done += len(batch)
+        with self.store.writing():
+            self.store.note_whole()
+        return Scanned(len(changed), chosen.num_left_out, num_unread)
 
     def update(self, paths: Iterable[str]) -> None:
-        """Look at these files again; a folder that is gone takes its files along."""
-        stamps = {path: self.files.stamp(path) for path in paths}
+        """Look at these files again; a folder that is gone takes its files along.
+
+        All files are looked at where the index was made anew since, or never finished.
+        """
+        if not self.store.is_whole:
+            self.scan()
+            return
+        stamps = {
+            path: self.files.stamp(path) for path in paths if not self.files.is_looked_into(path)
+        }
         gone = [path for path, stamp in stamps.items() if stamp is None]
         with self.store.writing():
             for path in gone:
@@ -47,20 +69,40 @@ class Filling:
                 self.store.remove_below(path)
         self._read([(path, stamp) for path, stamp in stamps.items() if stamp is not None])
 
-    def _read(self, changed: Iterable[tuple[str, Stamp]]) -> None:
-        """Read files and hold what they say; one that turns out hidden or binary is known as empty.
+    def _read(self, changed: Iterable[tuple[str, Stamp]]) -> int:
+        """Read files and hold what they say; return how many could not be read.
 
-        Else it would be read again at each start.
+        One that turns out hidden or binary is known as empty: else it would be read at each start.
         """
-        read = [_indexed(path, stamp, self.files.text(path) or "") for path, stamp in changed]
+        num_unread = 0
         with self.store.writing():
-            for one in read:
-                self.store.put(one)
+            for path, stamp in changed:
+                text = self.files.text(path)
+                num_unread += text is None
+                self.store.put(_indexed(path, stamp, text or ""))
+        return num_unread
+
+
+def _batches(files: Iterable[tuple[str, Stamp]]) -> Iterator[Sequence[tuple[str, Stamp]]]:
+    batch, num_bytes = list[tuple[str, Stamp]](), 0
+    for path, stamp in files:
+        batch.append((path, stamp))
+        num_bytes += stamp.size
+        if num_bytes >= _BATCH_BYTES or len(batch) == _BATCH_FILES:
+            yield batch
+            batch, num_bytes = [], 0
+    if batch:
+        yield batch
 
 
 def _indexed(path: str, stamp: Stamp, text: str) -> IndexedFile:
-    lines = text.split("\n")
-    texts = ["\n".join(lines[rows.start : rows.stop]) for rows in chunks(lines)]
-    windows = [(one, words_in(one)) for one in texts]
-    found = definitions(text, language_of(path)) if text else []
+    found, windows = [], []
+    if text and not is_minified(text):
+        found = definitions(text, language_of(path))
+        windows = [] if is_generated(text) else _windows(text.split("\n"))
     return IndexedFile(path, family_of(path), stamp, found, windows)
+
+
+def _windows(lines: Sequence[str]) -> list[tuple[str, set[str]]]:
+    texts = ["\n".join(lines[rows.start : rows.stop]) for rows in chunks(lines)]
+    return [(one, words_in(one)) for one in texts]

@@ -15,8 +15,9 @@ import msgspec
 from filelock import FileLock, Timeout
 
 from lsp_server.repository.filling import Filling
+from lsp_server.repository.orphans import remove_orphans
 from lsp_server.repository.source_files import SourceFiles
-from lsp_server.repository.store import Store, StoreError, remove_store
+from lsp_server.repository.store import Store, StoreError
 
 _NICE = 10  # an editor's own work goes first
 _OTHERS_S = 600.0  # that another process may fill the same index
@@ -33,11 +34,23 @@ class IndexJob(msgspec.Struct, frozen=True):
 
 
 class IndexReport(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How far it is, in files; or why it ended."""
+    """How far it is, in files; or why it ended. At the end: what was left out."""
 
     done: int = 0
     total: int = 0
     problem: str = ""
+    num_beyond: int = 0
+    num_unread: int = 0
+
+    @property
+    def note(self) -> str:
+        """What a person should know of the files that are left out."""
+        notes = []
+        if self.num_beyond:
+            notes.append(f"{self.num_beyond:,} older files are more than an index holds")
+        if self.num_unread:
+            notes.append(f"{self.num_unread:,} could not be read")
+        return "; ".join(notes)
 
 
 def do_job(job: IndexJob, report: Callable[[IndexReport], None]) -> None:
@@ -46,28 +59,20 @@ def do_job(job: IndexJob, report: Callable[[IndexReport], None]) -> None:
     files = SourceFiles(folder, allowed=job.allowed, globs=job.globs)
     index.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     if job.paths is None:
-        remove_orphans(index.parent)
+        remove_orphans(index)
     with FileLock(f"{index}.lock", timeout=_OTHERS_S, mode=0o600):
         store = Store.build(index, folder)
         try:
             filling = Filling(store, files)
             if job.paths is None:
-                filling.scan(lambda done, total: report(IndexReport(done, total)))
+                seen = filling.scan(lambda done, total: report(IndexReport(done, total)))
+                num_read = seen.num_read
+                report(IndexReport(num_read, num_read, "", seen.num_beyond, seen.num_unread))
             else:
                 filling.update(job.paths)
         finally:
             store.close()
-
-
-def remove_orphans(indexes: Path) -> None:
-    """Remove the indexes of folders that are gone."""
-    for path in indexes.glob("*.sqlite"):
-        with suppress(StoreError, OSError):
-            store = Store.open(path)
-            folder = store.folder
-            store.close()
-            if not folder.is_dir():
-                remove_store(path)
+        os.utime(index)  # it is in use
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-OnProgress = Callable[[int, int], None]  # files read, of how many; equal: all are
+OnProgress = Callable[[int, int, str], None]  # files read, of how many; what to say once all are
 
 
 class Question(NamedTuple):

@@ -153,7 +153,7 @@ class _FolderIndex:
 
 
 def _tell(on_progress: OnProgress, report: IndexReport | None) -> None:
-    on_progress(*(0, 0) if report is None else (report.done, report.total))
+    on_progress(*(0, 0, "") if report is None else (report.done, report.total, report.note))
 
 
 def index_path(settings: Settings, folder: Path) -> Path:

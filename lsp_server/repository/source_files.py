@@ -11,15 +11,18 @@ from lsp_server.privacy.secret_texts import LONGEST_LINE, secrets_in
 from lsp_server.repository.store import Stamp
 
 MAX_BYTES = 2**20
-MAX_FILES = 50_000  # of a folder; a home folder is no repository
+_MOST_NAMES = 500_000  # looked at in one walk; a folder of more is no repository
 _FOREIGN = frozenset({"__pycache__", "bower_components", "node_modules", "site-packages", "venv"})
 # Of files that are not read: no text, or text that nobody wrote.
 _ENDINGS = (
     "7z a avi bin bmp bz2 class dll dylib exe gguf gif gz ico jar jpeg jpg lock map mo mp3 mp4 npy "
     "npz o otf parquet pdf pkl png pt pyc pyd safetensors so sqlite svg tar tgz ttf wasm webp whl "
-    "woff woff2 xz zip zst"
+    "woff woff2 xz zip zst sqlite-journal sqlite-shm sqlite-wal"
 )
 _UNREAD = frozenset(f".{ending}" for ending in _ENDINGS.split(" "))
+
+
+_VENV = "pyvenv.cfg"  # in a folder of installed packages
 
 
 class SourceFiles:
@@ -38,20 +41,29 @@ class SourceFiles:
 
     def walk(self) -> Iterator[tuple[str, Stamp]]:
         """The paths, within the folder, of files that may be indexed by their names."""
-        num_files = 0
+        num_names = 0
         for where, folders, names in os.walk(self.folder):
             inner = PurePosixPath(Path(where).relative_to(self.folder).as_posix())
             folders[:] = sorted(name for name in folders if self._is_entered(inner / name))
             for name in sorted(names):
                 path = str(inner / name)
-                if (stamp := self.stamp(path)) is not None:
+                if (stamp := self._stamp(path)) is not None:
                     yield path, stamp
-                    num_files += 1
-                    if num_files == MAX_FILES:
-                        return
+            num_names += len(names) + len(folders)
+            if num_names > _MOST_NAMES:
+                return
 
     def stamp(self, path: str) -> Stamp | None:
         """What a file is now; None where it may not be indexed, or is not there."""
+        inner = PurePosixPath(path)
+        if any(map(_is_foreign, inner.parts[:-1])):
+            return None
+        if any((self.folder / above / _VENV).exists() for above in inner.parents if above.name):
+            return None
+        return self._stamp(path)
+
+    def _stamp(self, path: str) -> Stamp | None:
+        """As `stamp`, where the folders above are entered."""
         if PurePosixPath(path).suffix.lower() in _UNREAD:
             return None
         if self._globs is not None and not self._globs.match(path):
@@ -63,16 +75,18 @@ class SourceFiles:
             return None
         if not stat.S_ISREG(status.st_mode) or not 0 < status.st_size <= MAX_BYTES:
             return None
-        if not self.may_show(path):
+        if self._hidden.reason(self.folder / path) is not None:
             return None
         return Stamp(status.st_mtime_ns, status.st_size)
 
-    def may_show(self, path: str) -> bool:
-        """Whether neither its name nor an ignore file hides a file, nor a folder above it."""
-        folders = PurePosixPath(path).parts[:-1]
-        if any(map(_is_foreign, folders)):
-            return False
-        return self._hidden.reason(self.folder / path) is None
+    def is_looked_into(self, path: str) -> bool:
+        """Whether it is a folder, and one whose files are looked at."""
+        return (self.folder / path).is_dir() and self.is_entered(path)
+
+    def is_entered(self, folder: str) -> bool:
+        """Whether a folder is one whose files are looked at, as are all above it."""
+        inner = PurePosixPath(folder)
+        return all(map(self._is_entered, filter(lambda one: one.name, (*inner.parents, inner))))
 
     def text(self, path: str) -> str | None:
         """Read a file; None where it is not there, no text, or holds a secret."""
@@ -94,9 +108,17 @@ class SourceFiles:
     def _is_entered(self, folder: PurePosixPath) -> bool:
         if _is_foreign(folder.name) or (self.folder / folder).is_symlink():
             return False
-        if (self.folder / folder / "pyvenv.cfg").exists():
+        if (self.folder / folder / _VENV).exists():
             return False
         return not self._hidden.hides_folder(self.folder / folder)
+
+
+def is_never_indexed(path: str) -> bool:
+    """What a file's name says, at no cost: its ending, the folders above; or a folder's own."""
+    inner = PurePosixPath(path)
+    if inner.suffix.lower() in _UNREAD or inner.name in _FOREIGN:
+        return True
+    return any(map(_is_foreign, inner.parts[:-1]))
 
 
 def _is_foreign(folder: str) -> bool:

@@ -12,10 +12,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, Self
 
 from lsp_server.repository.definitions import Definition
+from lsp_server.repository.index_rules import rules_version
 
-VERSION = 1  # of the tables; an index of another one is built anew
-_TABLES = f"""
-CREATE TABLE folder (path TEXT);
+_TABLES = """
+CREATE TABLE folder (path TEXT, is_whole INTEGER);
 CREATE TABLE file (
     id INTEGER PRIMARY KEY, path TEXT UNIQUE, stem TEXT, family TEXT,
     modified_ns INTEGER, size INTEGER);
@@ -30,16 +30,18 @@ CREATE INDEX chunk_file ON chunk (file);
 CREATE VIRTUAL TABLE word USING fts5 (
     words, content = '', detail = none, columnsize = 0,
     tokenize = "unicode61 remove_diacritics 0 tokenchars '_'");
-PRAGMA user_version = {VERSION};
 """
 FOLDER_STEMS = ("__init__", "index", "mod")  # a file of this name stands for its folder
 _DEFINITIONS = """
 SELECT definition.name, parent, is_class, line, text, file.path FROM definition
 JOIN file ON file.id = definition.file WHERE ?where LIMIT ?
 """
+_PATHS_BELOW = "SELECT path FROM file WHERE path > ? AND path < ? LIMIT ?"
 _SPARE_CHUNKS = 10_000  # without a file, that do no harm
 _BUSY_S = 5.0
 _PAGES_KB = 4_096  # that a reader keeps in memory
+_WRITTEN_KB = 16_384  # that a writer does
+_LOG_PAGES = 8_000  # of 4 KB, written before they are moved into the file: some many times
 
 
 class Stamp(NamedTuple):
@@ -102,7 +104,8 @@ class Store:
             uri = f"{path.absolute().as_uri()}?mode=ro"
             store = cls(sqlite3.connect(uri, uri=True, timeout=0.1))
             store._connection.execute(f"PRAGMA cache_size = -{_PAGES_KB}")
-            if store._version() != VERSION:
+            if store._version() != rules_version(_TABLES):
+                store.close()
                 raise StoreError("the index is of another version")
             return store
 
@@ -114,14 +117,22 @@ class Store:
             store = cls(sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None))
             store._connection.execute("PRAGMA journal_mode = WAL")
             store._connection.execute("PRAGMA synchronous = NORMAL")
+            store._connection.execute(f"PRAGMA cache_size = -{_WRITTEN_KB}")
+            store._connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
             if not store._version():
                 check_search(store._connection)
-                store._connection.executescript(f"BEGIN; {_TABLES} COMMIT;")
-                store._connection.execute("INSERT INTO folder VALUES (?)", [str(folder)])
-            if store._version() != VERSION or store.folder != folder or store._is_wasteful():
+                store._make_tables(folder)
+            is_known = store._version() == rules_version(_TABLES)
+            if not is_known or store.folder != folder or store._is_wasteful():
                 store.close()
                 raise StoreError("the index is not of this folder and version")
             return store
+
+    def _make_tables(self, folder: Path) -> None:
+        self._connection.executescript(
+            f"BEGIN; {_TABLES} PRAGMA user_version = {rules_version(_TABLES)}; COMMIT;"
+        )
+        self._connection.execute("INSERT INTO folder VALUES (?, 0)", [str(folder)])
 
     def close(self) -> None:
         """Close the file."""
@@ -132,6 +143,15 @@ class Store:
         """The folder whose files these are."""
         rows = self._rows("SELECT path FROM folder")
         return Path(rows[0][0]) if rows else Path()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all files of the folder were looked at since the index was made."""
+        return bool(self._rows("SELECT count(*) FROM folder WHERE is_whole")[0][0])
+
+    def note_whole(self) -> None:
+        """All files of the folder were looked at."""
+        self._connection.execute("UPDATE folder SET is_whole = 1")
 
     @property
     def stamps(self) -> Mapping[str, Stamp]:
@@ -180,10 +200,12 @@ class Store:
 
     def remove_below(self, folder: str) -> None:
         """Hold no file below a folder."""
-        start = f"{folder}/"
-        query = "SELECT path FROM file WHERE substr(path, 1, ?) = ?"
-        for (path,) in self._rows(query, [len(start), start]):
+        for (path,) in self._rows(_PATHS_BELOW, [*_below(folder), -1]):
             self.remove(path)
+
+    def holds_below(self, folder: str) -> bool:
+        """Whether it holds a file below a folder."""
+        return bool(self._rows(_PATHS_BELOW, [*_below(folder), 1]))
 
     def definitions(self, name: str, family: str, most: int) -> list[FoundDefinition]:
         """Where a name is defined, at `most` places: not in order, as there may be thousands."""
@@ -254,6 +276,11 @@ class Store:
     def _rows(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with _store_errors():
             return self._connection.execute(query, values).fetchall()
+
+
+def _below(folder: str) -> tuple[str, str]:
+    """Between these are the paths below a folder: `0` is the character behind the slash."""
+    return f"{folder}/", f"{folder}0"
 
 
 def stem_of(path: str) -> str:

@@ -4,17 +4,21 @@ import asyncio
 import logging
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 
 from lsp_server.privacy.ignore_files import IGNORE_FILES
+from lsp_server.repository.changes import Changes
 from lsp_server.repository.indexer import IndexJob, IndexReport
+from lsp_server.repository.pace import Pace
+from lsp_server.repository.source_files import SourceFiles, is_never_indexed
 
 _LOG = logging.getLogger(__name__)
-_SETTLE_S = 1.0  # for more changes: a checkout touches many files at once
-_MOST_PATHS = 500  # more changes than these are a new look at all files
+_MOST_HEARD = 20_000  # changes that are kept to be judged
+_MOST_PATHS = 500  # files to read again; more are a new look at all
 _MOST_FAILED = 2  # jobs in a row that are tried again
 
 
@@ -24,9 +28,19 @@ class Upkeep:
     `job` names folder and index. Its methods belong to the event loop's thread.
     """
 
-    def __init__(self, job: IndexJob, report: Callable[[IndexReport | None], None]) -> None:
+    def __init__(
+        self,
+        job: IndexJob,
+        report: Callable[[IndexReport | None], None],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self._job = job
         self._report = report
+        self._sleep = sleep
+        files = SourceFiles(Path(job.folder), allowed=job.allowed, globs=job.globs)
+        self._changes = Changes(files, Path(job.index))
+        self._pace = Pace()
+        self._is_begun = False
         self._is_due = True  # a look at all files
         self._num_failed = 0  # jobs in a row
         self._changed: set[str] = set()
@@ -39,16 +53,16 @@ class Upkeep:
 
     def changed(self, paths: Iterable[str]) -> None:
         """These files of the folder changed, came or went."""
-        paths = set(paths)
-        self._changed |= paths
-        if any(path.rpartition("/")[2] in IGNORE_FILES for path in paths):
+        heard = {path for path in paths if not is_never_indexed(path)}
+        if not heard:
+            return
+        self._changed |= heard
+        is_storm = len(self._changed) > _MOST_HEARD
+        if is_storm or any(path.rpartition("/")[2] in IGNORE_FILES for path in heard):
             self._is_due = True
-        if paths:
-            self.begin()
-
-    def look_again(self) -> None:
-        """Look at all files, as at the start."""
-        self._is_due = True
+        if self._is_due:
+            self._changed.clear()
+        self._pace.hear()
         self.begin()
 
     async def done(self) -> None:
@@ -63,22 +77,39 @@ class Upkeep:
 
     async def _run(self) -> None:
         while self._is_due or self._changed:
-            if not self._is_due:
-                await asyncio.sleep(_SETTLE_S)
-            is_whole = self._is_due or len(self._changed) > _MOST_PATHS
-            paths = None if is_whole else tuple(sorted(self._changed))
-            self._is_due, self._changed = False, set()
+            if self._is_begun:  # the first look is waited for
+                self._pace.begin()
+                await self._sleep(self._pace.wait_s)
+                self._pace.end()
+            self._is_begun = True
             try:
-                is_done = await self._do(msgspec.structs.replace(self._job, paths=paths))
-                self._num_failed = 0 if is_done else self._num_failed + 1
-                # What a job left undone, a look at all files finds; one that never ends well stops.
-                self._is_due = self._is_due or 0 < self._num_failed <= _MOST_FAILED
+                await self._follow()
             except OSError as error:  # no process can be started
                 _LOG.warning("the repository is not indexed: %s", error)
                 return
-            finally:
-                if is_whole:
-                    self._report(None)
+
+    async def _follow(self) -> None:
+        """Have what is there to do done, by one process if there is any."""
+        paths = await self._paths()
+        if paths is not None and not paths:
+            return
+        try:
+            is_done = await self._do(msgspec.structs.replace(self._job, paths=paths))
+        finally:
+            if paths is None:
+                self._report(None)
+        self._num_failed = 0 if is_done else self._num_failed + 1
+        # What a job left undone, a look at all files finds; one that never ends well stops.
+        self._is_due = self._is_due or 0 < self._num_failed <= _MOST_FAILED
+
+    async def _paths(self) -> tuple[str, ...] | None:
+        """The files to read again, in the order of their names; None: a look at all."""
+        is_due, changed = self._is_due, self._changed
+        self._is_due, self._changed = False, set()
+        if is_due:
+            return None
+        found = await asyncio.to_thread(self._changes.in_need, sorted(changed), _MOST_PATHS)
+        return None if found is None else tuple(found)
 
     async def _do(self, job: IndexJob) -> bool:
         """Whether a process has done the job."""
@@ -111,3 +142,5 @@ class Upkeep:
             _LOG.warning("the repository is not indexed: %s", report.problem)
         elif report.total:
             self._report(report)
+        if report.num_beyond:
+            _LOG.warning("%s: %s", self._job.folder, report.note)

@@ -1,12 +1,13 @@
 """The process that fills an index."""
 
+import os
 import subprocess
 import sys
 
 import msgspec
 import pytest
 
-from lsp_server.repository.indexer import IndexJob, IndexReport, do_job, remove_orphans
+from lsp_server.repository.indexer import IndexJob, IndexReport, do_job
 from lsp_server.repository.store import Store
 
 
@@ -45,10 +46,9 @@ def test_what_goes_wrong_is_reported(job, tmp_path):
     assert [report.problem != "" for report in run(job)] == [True]
 
 
-def test_the_index_of_a_folder_that_is_gone_is_removed(job, tmp_path):
+def test_an_index_that_is_filled_is_in_use_from_then_on(job, tmp_path):
     do_job(job, lambda _: None)
-    remove_orphans(tmp_path / "indexes")
-    assert (tmp_path / "indexes" / "one.sqlite").exists()
-    (tmp_path / "work").rename(tmp_path / "moved")
-    remove_orphans(tmp_path / "indexes")
-    assert not (tmp_path / "indexes" / "one.sqlite").exists()
+    index = tmp_path / "indexes" / "one.sqlite"
+    os.utime(index, (1, 1))
+    do_job(msgspec.structs.replace(job, paths=()), lambda _: None)
+    assert index.stat().st_mtime > 1

@@ -20,7 +20,7 @@ def work(tmp_path):
     return work
 
 
-def unheard(_num_read: int, _num_files: int) -> None:
+def unheard(_num_read: int, _num_files: int, _note: str) -> None:
     """Nobody watches the progress."""
 
 

@@ -138,7 +138,4 @@ def test_files_that_change_come_and_go(root):
 def test_a_scan_reads_what_changed_alone(root):
     store = Store.build(root.parent / "index.sqlite", root)
     filling = Filling(store, SourceFiles(root))
-    totals: list[int] = []
-    for _ in range(2):
-        filling.scan(lambda _done, total: totals.append(total))
-    assert (totals[0], totals[-1]) == (3, 0)
+    assert [filling.scan().num_read for _ in range(2)] == [3, 0]

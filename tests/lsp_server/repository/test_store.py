@@ -6,6 +6,7 @@ import stat
 import pytest
 
 from lsp_server.repository.definitions import Definition
+from lsp_server.repository.index_rules import rules_version
 from lsp_server.repository.store import IndexedFile, Stamp, Store, StoreError, check_search, stem_of
 
 
@@ -100,3 +101,18 @@ def test_a_sqlite_without_full_text_search_is_named():
 
 def test_a_file_is_imported_by_its_own_name_or_its_folders():
     assert [stem_of(one) for one in ("a/b.py", "a/__init__.py", "a/b.d.ts")] == ["b", "a", "b"]
+
+
+def test_an_index_that_was_filled_by_other_rules_is_made_anew(path, tmp_path, monkeypatch):
+    built(path, tmp_path, indexed("a.py")).close()
+    assert Store.open(path).num_files == 1
+    rules = tmp_path / "rules.py"
+    rules.write_text("# Another pattern.\n")
+    monkeypatch.setattr("lsp_server.repository.chunks.__file__", str(rules))
+    rules_version.cache_clear()
+    try:
+        with pytest.raises(StoreError, match="another version"):
+            Store.open(path)
+        assert Store.build(path, tmp_path).num_files == 0
+    finally:
+        rules_version.cache_clear()

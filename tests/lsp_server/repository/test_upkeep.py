@@ -1,0 +1,115 @@
+"""How often processes fill an index."""
+
+import asyncio
+
+import pytest
+
+from lsp_server.repository.indexer import IndexJob, IndexReport, do_job
+from lsp_server.repository.upkeep import Upkeep
+
+pytestmark = pytest.mark.asyncio
+
+
+@pytest.fixture
+def root(tmp_path):
+    root = tmp_path / "work"
+    (root / "build").mkdir(parents=True)
+    (root / ".gitignore").write_text("build/\n")
+    (root / "a.py").write_text("x = 1\n")
+    return root
+
+
+class Watched(Upkeep):
+    """Does its jobs here, and notes them; time passes when a test lets it."""
+
+    def __init__(self, root) -> None:
+        index = root.parent / "indexes" / "one.sqlite"
+        self.waits: list[float] = []
+        self.jobs: list[tuple[str, ...] | None] = []
+        self.happens = lambda: None  # while it waits, and while a process works
+        self.reports: list[IndexReport | None] = []
+        super().__init__(IndexJob(str(root), str(index)), self.reports.append, self.wait)
+
+    async def wait(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        self.happens()
+        await asyncio.sleep(0)
+
+    async def _do(self, job: IndexJob) -> bool:
+        self.jobs.append(job.paths)
+        self.happens()
+        do_job(job, self._hear)
+        return True
+
+
+async def watched(root) -> Watched:
+    """Its first look at all files is done."""
+    upkeep = Watched(root)
+    upkeep.begin()
+    await upkeep.done()
+    assert (upkeep.jobs, upkeep.waits) == ([None], [])
+    upkeep.jobs.clear()
+    return upkeep
+
+
+async def test_changes_of_tools_and_ignored_files_start_no_process(root):
+    upkeep = await watched(root)
+    for number in range(300):
+        (root / "build" / f"{number}.py").write_text("x = 1\n")
+        upkeep.changed([f".git/objects/{number}", f"node_modules/{number}.js", f"a{number}.pyc"])
+    assert not upkeep.waits
+    upkeep.changed(f"build/{number}.py" for number in range(300))
+    upkeep.changed(["a.py"])  # which did not change
+    await upkeep.done()
+    assert upkeep.jobs == []
+
+
+async def test_changes_are_collected_for_one_process(root):
+    upkeep = await watched(root)
+    for name in "bcd":
+        (root / f"{name}.py").write_text("x = 1\n")
+        upkeep.changed([f"{name}.py"])
+    await upkeep.done()
+    assert (upkeep.jobs, upkeep.waits) == ([("b.py", "c.py", "d.py")], [0.5])
+
+
+async def test_while_changes_go_on_processes_come_ever_more_rarely(root):
+    upkeep = await watched(root)
+
+    def change() -> None:
+        if len(upkeep.waits) < 9:
+            (root / f"{len(upkeep.jobs)}.py").write_text("x = 1\n" * len(upkeep.waits))
+            upkeep.changed([f"{len(upkeep.jobs)}.py"])
+
+    upkeep.happens = change
+    change()
+    await upkeep.done()
+    assert upkeep.waits == [0.5, 1, 2, 4, 8, 16, 30, 30, 30]
+    assert len(upkeep.jobs) <= 9
+
+
+async def test_a_storm_is_one_look_at_all_files(root):
+    upkeep = await watched(root)
+    for number in range(501):
+        (root / f"f{number}.py").write_text("x = 1\n")
+    upkeep.changed(f"f{number}.py" for number in range(501))
+    await upkeep.done()
+    assert upkeep.jobs == [None]
+
+
+async def test_an_ignore_file_that_changed_is_a_look_at_all_files(root):
+    upkeep = await watched(root)
+    upkeep.changed(["node_modules/x/.gitignore"])
+    await upkeep.done()
+    assert upkeep.jobs == []
+    upkeep.changed([".gitignore"])
+    await upkeep.done()
+    assert upkeep.jobs == [None]
+
+
+async def test_files_beyond_the_bounds_are_reported(root, monkeypatch, caplog):
+    monkeypatch.setattr("lsp_server.repository.bounds.MAX_FILES", 1)
+    upkeep = await watched(root)
+    notes = [report.note for report in upkeep.reports if report is not None]
+    assert notes[-1] == "1 older files are more than an index holds"
+    assert notes[-1] in caplog.text
