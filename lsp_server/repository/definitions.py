@@ -121,8 +121,12 @@ class Definition:
     text: str
 
 
+class UnparsableError(Exception):
+    """A text whose parsing would take long: no code that anybody wrote does."""
+
+
 def definitions(text: str, language_id: str) -> list[Definition]:
-    """Return what a text defines, in its order; nothing where it cannot be parsed in time."""
+    """Return what a text defines, in its order. Raises UnparsableError."""
     parser, query = parser_for(language_id), _query(language_id)
     if parser is None or query is None:
         return []
@@ -130,7 +134,7 @@ def definitions(text: str, language_id: str) -> list[Definition]:
     # Not by the clock on the wall: this is done with low priority, and files would be left out.
     limit_s = _PARSE_S + len(source) / _BYTES_PER_S
     if not is_ordinary(parser, source, limit_s, time.process_time):
-        return []
+        raise UnparsableError
     # At once, as what tree-sitter reads line by line is never freed.
     root = parser.parse(source).root_node
     rows = [row + b"\n" for row in source.split(b"\n")]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from lsp_server.repository.bounds import newest
 from lsp_server.repository.chunks import chunks
-from lsp_server.repository.definitions import definitions
+from lsp_server.repository.definitions import Definition, UnparsableError, definitions
 from lsp_server.repository.generated import is_generated, is_minified
 from lsp_server.repository.languages import family_of, language_of
 from lsp_server.repository.source_files import SourceFiles
@@ -24,7 +24,7 @@ class Scanned:
 
     num_read: int
     num_beyond: int  # the bounds of an index
-    num_unread: int  # of those read: no text, with a secret, or gone by then
+    num_unread: int  # of those read: no text, with a secret, gone by then, or beyond the parser
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +77,9 @@ class Filling:
         num_unread = 0
         with self.store.writing():
             for path, stamp in changed:
-                text = self.files.text(path)
-                num_unread += text is None
-                self.store.put(_indexed(path, stamp, text or ""))
+                one = _indexed(path, stamp, self.files.text(path))
+                num_unread += not one.is_read
+                self.store.put(one)
         return num_unread
 
 
@@ -95,12 +95,15 @@ def _batches(files: Iterable[tuple[str, Stamp]]) -> Iterator[Sequence[tuple[str,
         yield batch
 
 
-def _indexed(path: str, stamp: Stamp, text: str) -> IndexedFile:
-    found, windows = [], []
-    if text and not is_minified(text):
-        found = definitions(text, language_of(path))
+def _indexed(path: str, stamp: Stamp, text: str | None) -> IndexedFile:
+    found, windows, is_read = list[Definition](), list[tuple[str, set[str]]](), text is not None
+    if text is not None and not is_minified(text):
+        try:
+            found = definitions(text, language_of(path))
+        except UnparsableError:
+            is_read = False
         windows = [] if is_generated(text) else _windows(text.split("\n"))
-    return IndexedFile(path, family_of(path), stamp, found, windows)
+    return IndexedFile(path, family_of(path), stamp, found, windows, is_read)
 
 
 def _windows(lines: Sequence[str]) -> list[tuple[str, set[str]]]:

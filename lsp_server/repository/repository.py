@@ -33,6 +33,7 @@ class Repository:
         self._on_progress = on_progress
         self._indexes: dict[Path, _FolderIndex] = {}
         self._settings: tuple[object, ...] | None = None
+        self._turn = asyncio.Lock()  # one folder is filled after the other
         self._thread = ThreadPoolExecutor(1, "repository")
 
     def enter(self, roots: Iterable[Path], settings: Settings) -> None:
@@ -47,7 +48,9 @@ class Repository:
             self._indexes.pop(folder).close()
         for folder in folders - self._indexes.keys():
             if _is_project(folder):
-                self._indexes[folder] = _FolderIndex(folder, settings, self._on_progress)
+                self._indexes[folder] = _FolderIndex(
+                    folder, settings, self._on_progress, self._turn
+                )
 
     def changed(self, paths: Iterable[Path]) -> None:
         """These files changed, came or went."""
@@ -91,7 +94,9 @@ class Repository:
 class _FolderIndex:
     """The index of a folder. `shown` is for one thread, all else for the event loop's."""
 
-    def __init__(self, folder: Path, settings: Settings, on_progress: OnProgress) -> None:
+    def __init__(
+        self, folder: Path, settings: Settings, on_progress: OnProgress, turn: asyncio.Lock
+    ) -> None:
         self._folder = folder
         allowed, globs = settings.allow_secret_files, settings.repository_globs or ()
         self._path = index_path(settings, folder)
@@ -100,7 +105,7 @@ class _FolderIndex:
         self._store: Store | None = None
         self._identity: tuple[int, int] | None = None  # of the file that is open
         job = IndexJob(str(folder), str(self._path), allowed, globs)
-        self.upkeep = Upkeep(job, partial(_tell, on_progress))
+        self.upkeep = Upkeep(job, partial(_tell, on_progress), turn)
         self.upkeep.begin()
 
     def shown(self, question: Question) -> Sequence[Shown]:

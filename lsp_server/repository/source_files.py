@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from lsp_server.privacy.hidden_files import HiddenFiles
@@ -58,7 +59,7 @@ class SourceFiles:
         inner = PurePosixPath(path)
         if any(map(_is_foreign, inner.parts[:-1])):
             return None
-        if any((self.folder / above / _VENV).exists() for above in inner.parents if above.name):
+        if any(_mode(self.folder / above / _VENV) for above in inner.parents if above.name):
             return None
         return self._stamp(path)
 
@@ -81,7 +82,7 @@ class SourceFiles:
 
     def is_looked_into(self, path: str) -> bool:
         """Whether it is a folder, and one whose files are looked at."""
-        return (self.folder / path).is_dir() and self.is_entered(path)
+        return stat.S_ISDIR(_mode(self.folder / path)) and self.is_entered(path)
 
     def is_entered(self, folder: str) -> bool:
         """Whether a folder is one whose files are looked at, as are all above it."""
@@ -106,11 +107,18 @@ class SourceFiles:
         return text
 
     def _is_entered(self, folder: PurePosixPath) -> bool:
-        if _is_foreign(folder.name) or (self.folder / folder).is_symlink():
+        if _is_foreign(folder.name) or not stat.S_ISDIR(_mode(self.folder / folder)):
             return False
-        if (self.folder / folder / _VENV).exists():
+        if _mode(self.folder / folder / _VENV):
             return False
         return not self._hidden.hides_folder(self.folder / folder)
+
+
+def _mode(path: Path) -> int:
+    """What stands there, and no link followed; 0 where there is nothing, or nothing to be seen."""
+    with suppress(OSError, ValueError):  # Path.exists() raises where it may not look
+        return path.lstat().st_mode
+    return 0
 
 
 def is_never_indexed(path: str) -> bool:

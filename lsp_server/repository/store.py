@@ -66,6 +66,7 @@ class IndexedFile(NamedTuple):
     stamp: Stamp
     definitions: Sequence[Definition]
     chunks: Sequence[tuple[str, Iterable[str]]]  # lines, and the words on them
+    is_read: bool = True  # as a whole
 
 
 class FoundDefinition(NamedTuple):

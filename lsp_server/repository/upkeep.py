@@ -25,17 +25,20 @@ _MOST_FAILED = 2  # jobs in a row that are tried again
 class Upkeep:
     """Works in the background until `close`; `report` hears of each look at all files.
 
-    `job` names folder and index. Its methods belong to the event loop's thread.
+    `job` names folder and index; who shares a `turn` has one process at a time. Its methods belong
+    to the event loop's thread.
     """
 
     def __init__(
         self,
         job: IndexJob,
         report: Callable[[IndexReport | None], None],
+        turn: asyncio.Lock,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._job = job
         self._report = report
+        self._turn = turn
         self._sleep = sleep
         files = SourceFiles(Path(job.folder), allowed=job.allowed, globs=job.globs)
         self._changes = Changes(files, Path(job.index))
@@ -94,7 +97,8 @@ class Upkeep:
         if paths is not None and not paths:
             return
         try:
-            is_done = await self._do(msgspec.structs.replace(self._job, paths=paths))
+            async with self._turn:
+                is_done = await self._do(msgspec.structs.replace(self._job, paths=paths))
         finally:
             if paths is None:
                 self._report(None)

@@ -1,8 +1,10 @@
 """What files define, by their syntax."""
 
+import time
+
 import pytest
 
-from lsp_server.repository.definitions import definitions
+from lsp_server.repository.definitions import UnparsableError, definitions
 
 PYTHON = '''
 LIMIT = 3
@@ -71,5 +73,22 @@ def test_without_a_grammar_nothing_is_defined():
     assert definitions("class A:\n", "cobol") == []
 
 
-def test_a_text_that_cannot_be_parsed_in_time_defines_nothing():
-    assert definitions("({[<" * 20_000, "javascript") == []
+@pytest.mark.parametrize(
+    ("language_id", "text"),
+    [
+        ("javascript", "({[<" * 200_000),
+        ("rust", "fn a<b>(c){<[({#!" * 50_000),
+        ("java", "class A{<A<B<(" * 40_000),
+    ],
+)
+def test_a_text_that_cannot_be_parsed_in_time_is_refused(language_id, text):
+    began = time.process_time()
+    with pytest.raises(UnparsableError):
+        definitions(text, language_id)
+    assert time.process_time() - began < 10
+
+
+def test_a_text_that_nests_without_end_takes_a_while_at_most():
+    began = time.process_time()
+    definitions("{" * 50_000 + "function a(){}" * 40_000, "javascript")
+    assert time.process_time() - began < 10

@@ -1,6 +1,7 @@
 """Which files are indexed."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +57,25 @@ def test_links_pipes_empty_and_large_files_are_left_out(root, tmp_path):
     assert walked(root) == {"a.py"}
     assert SourceFiles(root).text("link.py") is None
     assert SourceFiles(root).text("pipe.py") is None
+
+
+def test_what_cannot_be_looked_at_ends_nothing(root, monkeypatch):
+    write(root, "a.py")
+    write(root, "closed/b.py")
+    looked = Path.lstat
+
+    def lstat(path):
+        if path.parent.name == "closed":
+            raise PermissionError(path)
+        return looked(path)
+
+    monkeypatch.setattr(Path, "lstat", lstat)
+    assert walked(root) == {"a.py"}
+    files = SourceFiles(root)
+    long = "n" * 300
+    assert (files.stamp(f"{long}/a.py"), files.stamp("a\0.py")) == (None, None)
+    assert not files.is_looked_into(long)
+    assert not files.is_looked_into("closed/sub")
 
 
 def test_a_text_with_a_secret_and_one_that_is_no_text_are_not_read(root):

@@ -22,13 +22,13 @@ def root(tmp_path):
 class Watched(Upkeep):
     """Does its jobs here, and notes them; time passes when a test lets it."""
 
-    def __init__(self, root) -> None:
+    def __init__(self, root, turn: asyncio.Lock) -> None:
         index = root.parent / "indexes" / "one.sqlite"
         self.waits: list[float] = []
         self.jobs: list[tuple[str, ...] | None] = []
         self.happens = lambda: None  # while it waits, and while a process works
         self.reports: list[IndexReport | None] = []
-        super().__init__(IndexJob(str(root), str(index)), self.reports.append, self.wait)
+        super().__init__(IndexJob(str(root), str(index)), self.reports.append, turn, self.wait)
 
     async def wait(self, seconds: float) -> None:
         self.waits.append(seconds)
@@ -44,7 +44,7 @@ class Watched(Upkeep):
 
 async def watched(root) -> Watched:
     """Its first look at all files is done."""
-    upkeep = Watched(root)
+    upkeep = Watched(root, asyncio.Lock())
     upkeep.begin()
     await upkeep.done()
     assert (upkeep.jobs, upkeep.waits) == ([None], [])
@@ -105,6 +105,20 @@ async def test_an_ignore_file_that_changed_is_a_look_at_all_files(root):
     upkeep.changed([".gitignore"])
     await upkeep.done()
     assert upkeep.jobs == [None]
+
+
+async def test_who_shares_a_turn_has_one_process_at_a_time(root):
+    turn = asyncio.Lock()
+    upkeep = Watched(root, turn)
+    upkeep.happens = lambda: jobs.append(turn.locked())
+    jobs: list[bool] = []
+    async with turn:
+        upkeep.begin()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not jobs
+    await upkeep.done()
+    assert jobs == [True]
 
 
 async def test_files_beyond_the_bounds_are_reported(root, monkeypatch, caplog):
