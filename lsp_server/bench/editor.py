@@ -1,7 +1,7 @@
 """An editor as the language server sees it: one cursor, and the messages that keys cause."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from itertools import count
 from typing import Any
 
@@ -127,8 +127,9 @@ async def opened_editor(
         process = client._server  # noqa: SLF001 - pygls does not tell the process's id
         yield Editor(client, process.pid if process else 0)
         await client.shutdown_async(None)
-        client.exit(None)
     finally:
+        with suppress(OSError):  # it may be gone
+            client.exit(None)  # also where the block failed: `stop` waits for the process's end
         await client.stop()  # type: ignore[no-untyped-call] # pygls has no types there
 
 
