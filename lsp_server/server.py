@@ -44,6 +44,7 @@ PARTIAL_ACCEPT = "textDocument/didPartiallyAcceptCompletion"
 SHOWN = "textDocument/didShowCompletion"
 FOCUS = "textDocument/didFocus"
 ASK_AGAIN = "foregram/askAgain"
+MORE = "foregram/more"
 WHY = "foregram.why"
 COST = "foregram.cost"
 CHECK_MODEL = "foregram.checkModel"
@@ -53,8 +54,9 @@ _SETTINGS_S = 3.0  # to wait for the client's settings
 _MODEL_KEYS = ("model", "FOREGRAM_MODEL")
 _KINDS = types.InlineCompletionTriggerKind
 _MENU_S = 20.0  # a menu waits for the slowest of its servers
-_ASKS_AGAIN = "asksAgain"
-_EDITOR_KEYS = ("editorInfo", "editorPluginInfo", _ASKS_AGAIN, TOKEN_KEY)  # not settings
+_ASKS_AGAIN, _TAKES_PARTS = "asksAgain", "takesParts"
+# Not settings.
+_EDITOR_KEYS = ("editorInfo", "editorPluginInfo", _ASKS_AGAIN, _TAKES_PARTS, TOKEN_KEY)
 
 
 class ForegramServer(DocumentServer):
@@ -89,6 +91,8 @@ class ForegramServer(DocumentServer):
         if isinstance(given, dict):
             self.status.knows_status = "editorInfo" in given
             self._can_retry = self.status.knows_status and given.get(_ASKS_AGAIN) is True
+            if given.get(_TAKES_PARTS) is True:
+                self.session.completer.show_parts(self._tell_more)
             self.configure(given.get(SECTION, given), "initializationOptions")
         if self.session.settings.completion_fallback:
             options = types.CompletionOptions(trigger_characters=[".", "(", " "])
@@ -151,6 +155,9 @@ class ForegramServer(DocumentServer):
     def _ask_again(self) -> None:
         if self._can_retry:
             self.protocol.notify(ASK_AGAIN, {})
+
+    def _tell_more(self, uri: str, version: int) -> None:
+        self.protocol.notify(MORE, {"textDocument": {"uri": uri, "version": version}})
 
     def report_problems(self) -> None:
         """Report what is wrong in the settings, once, even if a client sends it in two ways."""
@@ -360,9 +367,13 @@ def why(server: ForegramServer, *arguments: object) -> list[dict[str, Any]] | di
 
 
 def cost(server: ForegramServer) -> dict[str, Any]:
-    """What the host reported of its last completion, without the text."""
-    last = server.session.completer.host.last
-    return {} if last is None else {**msgspec.to_builtins(last[1]), "text": ""}
+    """What the host reported of its last completion, without the text.
+
+    `partMs`: of those that go on, from their beginning to the last part shown, by id.
+    """
+    host = server.session.completer.host
+    told = {} if host.last is None else {**msgspec.to_builtins(host.last[1]), "text": ""}
+    return told | {"partMs": {key: 1000 * part_s for key, part_s in host.part_times().items()}}
 
 
 def check_model(_server: ForegramServer, name: str) -> dict[str, Any]:

@@ -158,6 +158,7 @@ class Session:
     def changed(self, uri: str, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
         """A document was edited. A new line may move the prompt, so that is prefilled already."""
         self._retry.typed()
+        self.completer.host.edited(uri)
         loop = asyncio.get_running_loop()
         if (pause := self._pauses.pop(uri, None)) is not None:
             pause.cancel()

@@ -36,8 +36,8 @@ class CompletionRegistry:
         self._entries: OrderedDict[str, CompletionEntry] = OrderedDict()
 
     def add(self, completion_id: str, text_len: int) -> None:
-        """Add a completion; the oldest one is dropped."""
-        self._entries[completion_id] = CompletionEntry(text_len)
+        """Add a completion, or say how long it is by now; the oldest one is dropped."""
+        self._entries.setdefault(completion_id, CompletionEntry(text_len)).text_len = text_len
         if len(self._entries) > _MOST_ENTRIES:
             self._entries.popitem(last=False)
 

@@ -161,6 +161,7 @@ class Chunk(Message, frozen=True, tag="chunk"):
     """Text that is final."""
 
     text: str
+    id: str = ""  # of the completion, for feedback
 
 
 class Timings(Message, frozen=True):

@@ -42,7 +42,7 @@ class Run:
             if request is not None:
                 return self.engine.sequence(
                     request,
-                    on_chunk=lambda chunk: self._tell(Chunk(chunk.text)),
+                    on_chunk=lambda chunk: self._tell(Chunk(chunk.text, self.id)),
                     is_cancelled=is_cancelled,
                     on_end=self._end,
                     is_prefill=self.is_prefill,

@@ -161,9 +161,13 @@ class CompletionService:
     async def _events(self, run: Run, message: CompleteRequest) -> AsyncGenerator[CompleteEvent]:
         job = Job(message.client, message.uri, run.begin, run.dropped, message.is_prefetch)
         self.scheduler.submit(job)
+        written = 0
         try:
             while True:
                 event = self._as_told(await run.events.get(), job)
+                if isinstance(event, Chunk):  # an editor may show it before the end
+                    written += len(event.text)
+                    self._registry.add(event.id, written)
                 if isinstance(event, Done):
                     self._served_since = self._served_since or time.monotonic()
                     self._registry.add(event.id, len(event.text))

@@ -1,6 +1,6 @@
 """An editor as the language server sees it: one cursor, and the messages that keys cause."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import count
 from typing import Any
@@ -30,6 +30,7 @@ class Editor:
         self._version = 1
         self._ids = count(1)
         self._asked: str | None = None  # the id of the request that is not answered
+        self.on_more: Callable[[], None] = lambda: None  # there is more than was shown
 
     def open(self, uri: str, text: str) -> None:
         """Open a document in Python; the cursor stays."""
@@ -83,6 +84,11 @@ class Editor:
         self._asked = None
         return answer.items if isinstance(answer, types.InlineCompletionList) else answer or ()
 
+    def hear_of_more(self, uri: str, version: int) -> None:
+        """Not where the person has typed since, or waits for an answer anyhow."""
+        if self._asked is None and (uri, version) == (self.uri, self._version):
+            self.on_more()
+
     def cancel(self) -> None:
         """Wait for no answer any more."""
         if self._asked is not None:
@@ -114,18 +120,30 @@ class Editor:
 
 @asynccontextmanager
 async def opened_editor(
-    command: Sequence[str], environ: Mapping[str, str], root_uri: str
+    command: Sequence[str],
+    environ: Mapping[str, str],
+    root_uri: str,
+    *,
+    takes_parts: bool = False,
 ) -> AsyncIterator[Editor]:
-    """Start a language server for a workspace, and stop it behind the block."""
+    """Start a language server for a workspace, and stop it behind the block.
+
+    With `takes_parts` an answer may be the beginning of a text, as in our own editors.
+    """
     client = LanguageClient("foregram-bench", "1")
     client.feature(types.WINDOW_LOG_MESSAGE)(lambda _params: None)  # else pygls tells of each
     await client.start_io(*command, env=dict(environ))
     try:
-        params = types.InitializeParams(types.ClientCapabilities(), root_uri=root_uri)
+        options = {"foregram": {}, "takesParts": takes_parts}
+        params = types.InitializeParams(
+            types.ClientCapabilities(), root_uri=root_uri, initialization_options=options
+        )
         await client.initialize_async(params)
         client.initialized(types.InitializedParams())
         process = client._server  # noqa: SLF001 - pygls does not tell the process's id
-        yield Editor(client, process.pid if process else 0)
+        editor = Editor(client, process.pid if process else 0)
+        client.feature("foregram/more")(lambda params: editor.hear_of_more(*params.textDocument))
+        yield editor
         await client.shutdown_async(None)
     finally:
         with suppress(OSError):  # it may be gone

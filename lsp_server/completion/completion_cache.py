@@ -135,7 +135,8 @@ class CompletionCache:
         replaced_chars_after_cursor: int = 0,
         confidence: float | None = None,
     ) -> None:
-        """Keep a completion made for `anchor`."""
+        """Keep a completion made for `anchor`, in place of what was kept of it before."""
+        self.drop(completion_id)
         snapshot, position = anchor.snapshot, anchor.position
         entry = _Entry(
             completion_id,
@@ -150,7 +151,6 @@ class CompletionCache:
             hash(anchor.cells),
             confidence,
         )
-        self._expiry.pop(entry, None)
         self._expiry[entry] = self._clock() + self._lifetime_s
         while len(self) > self._max_items or self._num_chars > self._max_chars:
             self._expiry.popitem(last=False)
@@ -173,6 +173,11 @@ class CompletionCache:
         """Have a completion come before all others, as if it were the newest."""
         for entry in [one for one in self._expiry if one.completion_id == completion_id]:
             self._expiry.move_to_end(entry)
+
+    def drop(self, completion_id: str) -> None:
+        """Keep a completion no longer."""
+        for entry in [one for one in self._expiry if one.completion_id == completion_id]:
+            del self._expiry[entry]
 
     def forget(self, uri: str) -> None:
         """Drop what belongs to a document that was closed."""

@@ -21,7 +21,9 @@ from lsp_server.completion.completion_cache import CachedCompletion, CompletionC
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.in_flight import InFlightCompletion
 from lsp_server.completion.judge import LineJudge
-from lsp_server.completion.postprocess import process
+from lsp_server.completion.parts import FEWEST_SHOWN, Parts, Reader
+from lsp_server.completion.postprocess import Processed, process
+from lsp_server.completion.settled import settled
 from lsp_server.completion.syntax_judge import Judge, SyntaxJudge
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
@@ -33,7 +35,6 @@ from lsp_server.prompt.text_place import place_by_text
 from lsp_server.reasons import Reason
 from lsp_server.settings import Settings
 
-_FEWEST_SURE = 3  # characters, where the model was not sure of more: fewer distract
 _MOMENT_MS = 300.0  # in which a prompt is read, so that another one is no matter
 
 # Says what the repository shows for a place.
@@ -58,6 +59,7 @@ class HostCompletions:
         retrieve: Retrieve = nothing_retrieved,
     ) -> None:
         self.last: tuple[str, Done] | None = None  # of which document, and what was said
+        self.reader: Reader | None = None  # None: the editor wants whole texts
         self._documents = documents
         self._link = link
         self._cache = cache
@@ -85,6 +87,16 @@ class HostCompletions:
                 return one
         return None
 
+    def growing(self, anchor: Anchor) -> Parts | None:
+        """What of a text that is still being written is shown at an anchor."""
+        running = self.matching(anchor)
+        return running.parts if running and running.parts and running.parts.text else None
+
+    def part_times(self) -> dict[str, float]:
+        """Seconds from the beginning of completions that go on to the last part shown, by id."""
+        every = [*self._running.values(), *filter(None, [self._prefetch])]
+        return {one.id: one.part_s for one in every if one.part_s and not one.is_finished}
+
     def begin(self, anchor: Anchor, sampling: Sampled | None) -> InFlightCompletion:
         """Start one in place of what runs for the document; `sampling` None is as the settings say."""
         uri = anchor.document.uri
@@ -105,7 +117,8 @@ class HostCompletions:
         """Have the host read a prompt that is likely to be asked for."""
         cells = cells_around(self._documents, snapshot)
         anchor = Anchor(snapshot, position, snapshot, position.line, cells=cells)
-        if snapshot.uri in self._running or position.line >= len(snapshot.lines):
+        running = self._running.get(snapshot.uri)
+        if (running and not running.is_finished) or position.line >= len(snapshot.lines):
             return
         if self.matching(anchor) is not None:
             return  # what is prefetched has read it
@@ -119,6 +132,12 @@ class HostCompletions:
         uri = completion.anchor.document.uri
         if self._running.get(uri) is completion and completion.is_finished:
             del self._running[uri]
+
+    def edited(self, uri: str) -> None:
+        """A document was edited."""
+        for one in (self._running.get(uri), self._prefetch):
+            if one and one.anchor.document.uri == uri:
+                one.edited()
 
     def catch_up(self, uri: str) -> None:
         """Parse what was put off while the user typed."""
@@ -158,12 +177,29 @@ class HostCompletions:
         )
         judge = self._judge(anchor, context)
         request = self._request(anchor, BOUNDS[scope], sampling, is_ahead=is_ahead)
+        parts = self._parts(anchor, context, judge, ends_word=request.bounds.min_confidence > 0)
         return InFlightCompletion(
             anchor,
             self._completed(request, anchor),
             on_first=judge.prepare,
-            on_done=lambda done: self._keep(anchor, done, context, judge),
+            on_done=lambda done: self._keep(anchor, done, context, judge, parts),
+            parts=parts,
         )
+
+    def _parts(
+        self, anchor: Anchor, context: CursorContext, judge: Judge, *, ends_word: bool
+    ) -> Parts | None:
+        """What shows the text while it is written; whoever asked for it wants it whole."""
+        if self.reader is None or anchor.is_invoked:
+            return None
+
+        def settle(text: str) -> Processed:
+            kept = settled(text, context, ends_word=ends_word)
+            made = process(kept, context, judge, goes_on=True)
+            judge.prepare()
+            return made
+
+        return Parts(anchor, self._cache, settle, self.reader)
 
     async def _completed(
         self, request: CompleteRequest, anchor: Anchor
@@ -222,17 +258,25 @@ class HostCompletions:
         return SyntaxJudge(line, context, "\n".join((*above, context.before)))
 
     def _keep(
-        self, anchor: Anchor, done: Done, context: CursorContext, judge: Judge
+        self,
+        anchor: Anchor,
+        done: Done,
+        context: CursorContext,
+        judge: Judge,
+        parts: Parts | None,
     ) -> Reason | None:
         """Put what was written into the cache, or tell why it is nothing."""
         self.last = anchor.document.uri, done
         if done.finish_reason == FinishReason.CANCELLED:  # another request took the place
+            if parts is not None:
+                parts.drop()
             return Reason.SUPERSEDED
         is_unsure = done.finish_reason == FinishReason.UNSURE
         if not done.text:
             return Reason.UNSURE if is_unsure else Reason.MODEL_SAID_NOTHING
         made = process(done.text, context, judge, goes_on=is_unsure)
-        if made.reason is None and is_unsure and len(made.text.strip()) < _FEWEST_SURE:
+        made = made if parts is None else parts.whole(made)
+        if made.reason is None and is_unsure and len(made.text.strip()) < FEWEST_SHOWN:
             return Reason.UNSURE
         if made.reason is None:
             # Whoever asks is shown what there is; and a text that was cut is likelier than said.
@@ -241,4 +285,6 @@ class HostCompletions:
             self._cache.remember(
                 anchor, done.id, made.text, made.replaced_chars_after_cursor, confidence
             )
+            if parts is not None:
+                parts.end(made)
         return made.reason

@@ -23,6 +23,21 @@ def not_only_next(text: str, context: CursorContext) -> str | Reason:
     return Reason.ONLY_REPEATS_NEXT_LINES if starts == 0 else text
 
 
+def repeat_held(text: str, context: CursorContext, *, is_growing: bool) -> int:
+    """How much of a text that goes on cannot turn out to be the next lines.
+
+    `is_growing`: its last line goes on.
+    """
+    lines = text.split("\n")
+    written = [context.before + lines[0], *lines[1:]]
+    own = [number for number, line in enumerate(lines) if line.strip()]
+    below = _first_below(context)
+    for place, number in enumerate(own):
+        if _may_repeat([written[n] for n in own[place:]], below, is_growing=is_growing):
+            return len("\n".join(lines[:number]))
+    return len(text)
+
+
 def replaced_in_line(text: str, context: CursorContext) -> int:
     """How many characters behind the cursor the text has written itself, so that it replaces them.
 
@@ -64,6 +79,12 @@ def without_comment(text: str, context: CursorContext) -> str:
     if not (before + text)[max(start - 1, 0)].isspace():  # `https://`, `a#b`, `$#` begin none
         return text
     return text[: start - len(before)].rstrip()
+
+
+def surplus_held(text: str, context: CursorContext) -> int:
+    """How much of a text that goes on stays, however many brackets it closes then."""
+    start = _closing_line(text, balance(text, context.comment_signs).unopened)
+    return len(text) if start is None else start
 
 
 def without_surplus(text: str, context: CursorContext, replaced: int) -> str | Reason:
@@ -122,7 +143,7 @@ def _repeat_start(text: str, context: CursorContext) -> int | None:
     """The text's line from which on it says what the lines below say."""
     lines = text.split("\n")
     own = [n for n, line in enumerate(lines) if line.strip()]
-    below = [line for line in context.below if line.strip()][:_MOST_LINES]
+    below = _first_below(context)
     lines[0] = context.before + lines[0]
     for place, number in enumerate(own):
         pairs = zip((lines[n] for n in own[place:]), below, strict=False)
@@ -130,6 +151,19 @@ def _repeat_start(text: str, context: CursorContext) -> int | None:
         if _is_evidence(same, reaches_end=place + len(same) == len(own)):
             return number
     return None
+
+
+def _first_below(context: CursorContext) -> list[str]:
+    return [line for line in context.below if line.strip()][:_MOST_LINES]
+
+
+def _may_repeat(written: list[str], below: list[str], *, is_growing: bool) -> bool:
+    """All of these lines say what the lines below say, as far as they go."""
+    if len(written) > len(below):
+        return False
+    *whole, last = zip(map(squeeze, written), map(squeeze, below), strict=False)
+    is_last = last[1].startswith(last[0]) if is_growing else last[0] == last[1]
+    return is_last and all(line == other for line, other in whole)
 
 
 def _is_evidence(same: list[tuple[str, str]], *, reaches_end: bool) -> bool:
@@ -146,5 +180,10 @@ def _surplus_start(text: str, signs: tuple[str, ...]) -> int | None:
     last = len(text.rstrip().rstrip(";,")) - 1
     if last in unopened:
         return len(text[:last].rstrip())
+    return _closing_line(text, unopened)
+
+
+def _closing_line(text: str, unopened: tuple[int, ...]) -> int | None:
+    """The end of the line before the first one that begins with such a bracket."""
     lines = (match for match in _CLOSING_LINE.finditer(text) if match.end() - 1 in unopened)
     return next((match.start() for match in lines), None)

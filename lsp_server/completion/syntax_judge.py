@@ -56,9 +56,12 @@ class SyntaxJudge:
         self._is_first = True
 
     def prepare(self) -> None:
-        """See what is wrong around the cursor, which most of the time goes into."""
+        """See what is wrong around the cursor, which most of the time goes into.
+
+        What is judged next is judged as if nothing had been before.
+        """
         _ = self._baseline
-        self._began = None
+        self._began, self._is_first = None, True
 
     def accepts(self, text: str, replaced: int) -> bool:
         """Whether all that is wrong is wrong without the insertion, too.

@@ -31,6 +31,7 @@ class Connected:
     link: HostLink
     completer: InlineCompleter
     calibrator: Calibrator
+    told: list[tuple[str, int]]  # of which documents there is more, and of which versions
     version: int = 1
     row: int = 0
     column: int = 0
@@ -44,6 +45,7 @@ class Connected:
     def type(self, text: str, uri: str = URI) -> None:
         """Insert text at the cursor."""
         self.version += 1
+        self.completer.host.edited(uri)
         place = types.Position(self.row, self.column)
         change = types.TextDocumentContentChangePartial(types.Range(place, place), text)
         self.documents.change(uri, self.version, [change])
@@ -72,7 +74,12 @@ class Connected:
 
 @asynccontextmanager
 async def connected(
-    folder: Path, engine: HeldEngine, *, load: Callable[[Any], Any] | None = None, **settings: Any
+    folder: Path,
+    engine: HeldEngine,
+    *,
+    load: Callable[[Any], Any] | None = None,
+    takes_parts: bool = False,
+    **settings: Any,
 ) -> AsyncIterator[Connected]:
     """Connect a completer to a host that serves `engine`, or what `load` gives it."""
     settings = {"speculate": False, **settings}
@@ -100,7 +107,10 @@ async def connected(
             lambda snapshot: "\n",
             calibrator,
         )
+        told: list[tuple[str, int]] = []
+        if takes_parts:
+            completer.show_parts(lambda uri, version: told.append((uri, version)))
         link.connect()
-        yield Connected(engine, host, documents, link, completer, calibrator)
+        yield Connected(engine, host, documents, link, completer, calibrator, told)
         completer.host.stop_all()
         await link.leave()

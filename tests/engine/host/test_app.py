@@ -12,7 +12,6 @@ from engine import FinishReason, ModelNotFoundError
 from engine.host.protocol import (
     Bounds,
     BufferSync,
-    Chunk,
     CloseRequest,
     Done,
     Failed,
@@ -261,7 +260,7 @@ async def test_who_stops_listening_ends_the_work_within_a_step(tmp_path):
     async with running_host(tmp_path, engine) as host:
         engine.permits.release()
         async with aclosing(host.complete(ask(buffer("x")))) as events:
-            assert await anext(events) == Chunk("one ")
+            assert (await anext(events)).text == "one "
         while not engine.ended:
             await asyncio.sleep(0.005)
         engine.is_held = False

@@ -88,7 +88,7 @@ async def test_what_the_server_says_is_shown_taken_and_counted(typed):
     assert {shown.wrong_chars for shown in run.typed.suggestions} == {0}
     assert run.effort.tokens > 0
     assert run.effort.editor_cpu_s > 0
-    assert run.effort.requests == len(run.typed.keys)
+    assert run.effort.requests >= len(run.typed.keys)  # more for what a part was shown of
 
 
 async def test_a_generation_is_dated_by_the_hosts_times(typed):

@@ -1,0 +1,51 @@
+"""How much of a text that is still being written can be shown: what the finished one begins with.
+
+Whole lines, or words of the first line; and nothing that the steps of `postprocess` may take back
+once they know how the text goes on.
+"""
+
+import re
+
+from engine.stopping.confidence import ConfidenceRule
+from engine.stopping.lines import Written
+from engine.stopping.repetition import repetition_held
+from lsp_server.completion.cursor_context import CursorContext
+from lsp_server.completion.overlap import repeat_held, surplus_held
+
+# What may become a control token; those of DeepSeek have blanks.
+_BEGUN_TOKEN = re.compile(r"▁?<(?:｜[^｜\n]*|[\[|]?[\w▁-]*\|?)$")  # noqa: RUF001 - their own bars
+_BEGUN_FENCE = re.compile(r"\s*`")
+
+
+def settled(text: str, context: CursorContext, *, ends_word: bool) -> str:
+    """The beginning of what the model has written that will stay, without blanks at its end.
+
+    `ends_word`: no word goes on behind `text`. Where something stands behind the cursor what is
+    written next decides how much of that it replaces: there nothing is settled.
+    """
+    if context.rest.strip():
+        return ""
+    lines = text.rpartition("\n")[0]
+    if lines.strip():
+        return _held(lines, context, is_growing=False)
+    if _BEGUN_FENCE.match(context.before + text):
+        return ""
+    words = text if ends_word else text[: ConfidenceRule.cut(text, "")]
+    return _held(words, context, is_growing=True)
+
+
+def has_line(text: str) -> bool:
+    """The first line that is not blank has ended."""
+    return bool(text.rpartition("\n")[0].strip())
+
+
+def _held(text: str, context: CursorContext, *, is_growing: bool) -> str:
+    token = _BEGUN_TOKEN.search(text)
+    written = Written.of(text if is_growing else f"{text}\n")
+    held = min(
+        token.start() if token and is_growing else len(text),
+        repetition_held(written),
+        repeat_held(text, context, is_growing=is_growing),
+        surplus_held(text, context),
+    )
+    return text[:held].rstrip()
