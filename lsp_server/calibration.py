@@ -10,6 +10,7 @@ hundred of them are known. For each model a file keeps counts, and no text. They
 """
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -68,7 +69,13 @@ class Outcomes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def overconfidence(self) -> float:
         """The likeliest exponent; above 1, the model is too sure of itself."""
         seen = [*self._seen(), _PRIOR]
-        return max(_EXPONENTS, key=lambda exponent: _log_likelihood(exponent, seen))
+
+        def falls(place: int) -> bool:
+            """The logarithm of the likelihood is concave: behind its highest place all fall."""
+            here, behind = _EXPONENTS[place : place + 2]
+            return _log_likelihood(behind, seen) <= _log_likelihood(here, seen)
+
+        return _EXPONENTS[bisect_left(range(len(_EXPONENTS) - 1), x=True, key=falls)]
 
     def sentence(self, min_confidence: float) -> str:
         """What they say of the model, and of the threshold."""
