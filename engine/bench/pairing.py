@@ -3,7 +3,7 @@
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import comb, inf, nan
+from math import comb, inf, isnan, nan
 
 _DRAWS = 2_000
 
@@ -43,10 +43,15 @@ def mcnemar(gained: int, lost: int) -> float:
 
 
 def _interval(sums: Sequence[tuple[int, int]]) -> tuple[float, float]:
-    """The ratio's 2.5 % and 97.5 % points when packages are drawn again; the same at each call."""
+    """The ratio's 2.5 % and 97.5 % points when packages are drawn again; the same at each call.
+
+    Draws without an exact task in either arm have no ratio, and are left out.
+    """
     draw = random.Random(0)  # noqa: S311 - a draw, no secret
-    ratios = sorted(_ratio(draw.choices(sums, k=len(sums))) for _ in range(_DRAWS))
-    return ratios[_DRAWS // 40], ratios[-_DRAWS // 40]
+    drawn = (_ratio(draw.choices(sums, k=len(sums))) for _ in range(_DRAWS))
+    ratios = sorted(ratio for ratio in drawn if not isnan(ratio))
+    tail = len(ratios) // 40
+    return (ratios[tail], ratios[-max(1, tail)]) if ratios else (nan, nan)
 
 
 def _ratio(sums: Sequence[tuple[int, int]]) -> float:

@@ -11,7 +11,7 @@ import random
 import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Self, TypeVar
 
 from engine.errors import InputError
@@ -107,6 +107,9 @@ class CrossfileTask:
         root = trees / str(row["package_root"])
         names = ("id", "stratum", "kind", "path", "prefix", "target", "suffix")
         opened = [str(path) for path in reversed(row["open_files"])]
+        for path in (str(row["package_root"]), str(row["path"]), *opened):
+            if not is_inside(path):
+                raise ValueError(f"the path {path!r} leads out of the trees")
         buffers = tuple(Buffer(path, _text(root / path)) for path in opened)
         rest = {name: str(row.get(name, "")) for name in ("package", "definition_text")}
         known = {name: str(row[name]) for name in names}
@@ -146,6 +149,12 @@ def load_crossfile_tasks(
             raise InputError(f"{path} holds no task of the stratum {stratum}")
         strata = {stratum: strata[stratum]}
     return [task for members in strata.values() for task in _drawn(members, count)]
+
+
+def is_inside(path: str) -> bool:
+    """Whether a path of a set names something below the folder that it is put in."""
+    pure = PurePosixPath(path)
+    return bool(pure.parts) and not pure.is_absolute() and ".." not in pure.parts
 
 
 def grouped(items: Iterable[T], group: Callable[[T], str]) -> dict[str, list[T]]:

@@ -1,5 +1,7 @@
 """An editor as the language server sees it: one cursor, and the messages that keys cause."""
 
+import asyncio
+from asyncio.subprocess import Process
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import count
@@ -12,10 +14,11 @@ from pygls.lsp.client import LanguageClient
 from engine.errors import ForegramError
 
 _KINDS = types.InlineCompletionTriggerKind
+_ENDING_S = 5.0
 
 
 class BenchError(ForegramError):
-    """The language server did not do what a benchmark needs."""
+    """A server did not do what a benchmark needs."""
 
     code = "bench_failed"
 
@@ -63,6 +66,7 @@ class Editor:
 
     async def items(self, *, invoked: bool = False) -> Sequence[types.InlineCompletionItem] | None:
         """Ask at the cursor, in place of the request before. None: a newer one took the place."""
+        self._require_server()
         self.cancel()
         context = types.InlineCompletionContext(_KINDS.Invoked if invoked else _KINDS.Automatic)
         params = types.InlineCompletionParams(
@@ -102,6 +106,7 @@ class Editor:
 
     async def execute(self, command: str, *arguments: object) -> Any:  # noqa: ANN401 - the server's
         """Have the server run a command."""
+        self._require_server()
         params = types.ExecuteCommandParams(command, arguments=list(arguments) or None)
         return await self._client.workspace_execute_command_async(params)
 
@@ -117,6 +122,11 @@ class Editor:
         """Wait until the server has handled all messages so far."""
         await self.execute("foregram.why")
 
+    def _require_server(self) -> None:
+        """A request would wait for ever at a server that has ended."""
+        if self._client.stopped:
+            raise BenchError("the language server has ended by itself")
+
 
 @asynccontextmanager
 async def opened_editor(
@@ -126,13 +136,15 @@ async def opened_editor(
     *,
     takes_parts: bool = False,
 ) -> AsyncIterator[Editor]:
-    """Start a language server for a workspace, and stop it behind the block.
+    """Start a language server for a workspace, and end it behind the block, whatever happens there.
 
-    With `takes_parts` an answer may be the beginning of a text, as in our own editors.
+    With `takes_parts` an answer may be the beginning of a text, as in our own editors. Raises
+    BenchError where the server cannot be started, or ends by itself.
     """
     client = LanguageClient("foregram-bench", "1")
     client.feature(types.WINDOW_LOG_MESSAGE)(lambda _params: None)  # else pygls tells of each
-    await client.start_io(*command, env=dict(environ))
+    process = await _started(client, command, environ)
+    said = asyncio.ensure_future(_said(process))
     try:
         options = {"foregram": {}, "takesParts": takes_parts}
         params = types.InitializeParams(
@@ -140,15 +152,51 @@ async def opened_editor(
         )
         await client.initialize_async(params)
         client.initialized(types.InitializedParams())
-        process = client._server  # noqa: SLF001 - pygls does not tell the process's id
-        editor = Editor(client, process.pid if process else 0)
+        editor = Editor(client, process.pid)
         client.feature("foregram/more")(lambda params: editor.hear_of_more(*params.textDocument))
         yield editor
         await client.shutdown_async(None)
+        client.exit(None)
+    except RuntimeError as error:  # what pygls makes of the requests of a server that ends
+        if process.returncode is None:
+            raise
+        raise BenchError(f"the language server has ended by itself: {await said}") from error
     finally:
-        with suppress(OSError):  # it may be gone
-            client.exit(None)  # also where the block failed: `stop` waits for the process's end
+        await _end(process)
+        said.cancel()
         await client.stop()  # type: ignore[no-untyped-call] # pygls has no types there
+
+
+async def _started(
+    client: LanguageClient, command: Sequence[str], environ: Mapping[str, str]
+) -> Process:
+    try:
+        await client.start_io(*command, env=dict(environ))
+    except OSError as error:
+        raise BenchError(f"{command[0]} cannot be started: {error.strerror}") from error
+    process = client._server  # noqa: SLF001 - pygls does not tell the process
+    assert process is not None  # noqa: S101 - it was started
+    return process
+
+
+async def _said(process: Process) -> str:
+    """The last line of its errors; a server whose errors nobody reads would stop at some point."""
+    last = b""
+    while process.stderr is not None and (more := await process.stderr.read(1 << 12)):
+        last = (last + more)[-(1 << 12) :]
+    lines = last.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1] if lines else f"status {await process.wait()}"
+
+
+async def _end(process: Process) -> None:
+    """Wait until a server ends that nobody talks to any more; kill one that does not."""
+    if process.stdin is not None:
+        process.stdin.close()
+    with suppress(TimeoutError):
+        await asyncio.wait_for(process.wait(), _ENDING_S)
+    if process.returncode is None:
+        process.kill()
+        await process.wait()
 
 
 def utf16_len(text: str) -> int:

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import DEVNULL
@@ -64,10 +64,16 @@ class ForegramSide:
     async def close(self) -> None:
         """End the host."""
         self.wake()
-        ending = await asyncio.create_subprocess_exec(
-            *self.program, "stop", env=dict(self.environ), stdout=DEVNULL, stderr=DEVNULL
-        )
-        await ending.wait()
+        command, environ = [*self.program, "stop"], dict(self.environ)
+        with suppress(OSError):  # a program that cannot be started has no host
+            ending = await asyncio.create_subprocess_exec(
+                *command,
+                env=environ,
+                stdout=DEVNULL,
+                stderr=DEVNULL,
+                start_new_session=True,  # who presses Ctrl-C once more is not to leave a host
+            )
+            await ending.wait()
 
     def _found_hosts(self) -> list[int]:
         record = RuntimeFolder.open(self.settings.runtime_folder).read_record()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from engine.bench.task_sets import ReplayItem, load_replay_items
+from engine.bench.task_sets import ReplayItem, is_inside, load_replay_items
 from engine.errors import InputError
 from engine.request import Buffer
 
@@ -31,7 +31,15 @@ class Trace:
 
     @classmethod
     def of(cls, item: ReplayItem) -> Self:
-        """An insertion, as one comes to type it."""
+        """An insertion, as one comes to type it.
+
+        Raises InputError where there is nothing to type, or a file would not be in the workspace.
+        """
+        if not item.target:
+            raise InputError(f"{item.id}: there is nothing to type, its target is empty")
+        for path in (item.path, *(buffer.path for buffer in item.open_buffers)):
+            if not is_inside(path):
+                raise InputError(f"{item.id}: the path {path!r} leads out of the workspace")
         last = _LAST_KEY.search(item.prefix)
         approach = last[0] if last else ""
         before = item.prefix.removesuffix(approach)

@@ -6,14 +6,17 @@ from typing import Any
 from lsp_server.bench.llama_vim.context import FimContext
 from lsp_server.bench.llama_vim.ring import RingChunk
 
-_FIRST_MS, _AHEAD_MS = 250, 1000
+_FIRST_MS, _AHEAD_MS = 250, 1000  # to write
 _TIMINGS = ("prompt_n", "prompt_ms", "predicted_n", "predicted_ms")
 
 
 def fim_request(
     context: FimContext, chunks: Sequence[RingChunk], *, is_ahead: bool
 ) -> dict[str, Any]:
-    """Complete at a cursor; a shorter time for what is not yet on the screen."""
+    """Complete at a cursor, or ahead of one, behind text that is shown there.
+
+    What is waited for is to be there soon: one ahead, which may write for longer, follows it.
+    """
     return {
         "id_slot": 0,
         "input_prefix": context.prefix,

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import httpx2
 
+from lsp_server.bench.editor import BenchError
 from lsp_server.bench.llama_vim.answers import Answers
 from lsp_server.bench.llama_vim.context import FimContext, local_context
 from lsp_server.bench.llama_vim.hint import hint_of
@@ -22,6 +23,7 @@ from lsp_server.bench.traces import Trace
 _AGAIN_S = 0.1  # while a request runs, the next one waits for so long, again and again
 _LONGEST_REST = 8  # characters of the line behind the cursor
 _POLL_S = 0.05
+_MOST_SAID = 200  # characters of a refusal
 
 
 class _Place(NamedTuple):
@@ -42,6 +44,7 @@ class LlamaVimSitting:
     _answers: Answers = field(default_factory=Answers)
     _job: asyncio.Task[None] | None = None
     _timer: asyncio.TimerHandle | None = None
+    _failure: BaseException | None = None  # of a job: nobody waits for one while keys are pressed
     _can_accept: bool = False  # what is shown
     _last_indent: int = 0
     _requests: int = 0
@@ -51,7 +54,10 @@ class LlamaVimSitting:
     _cpu_s: float = 0.0
 
     async def begin(self) -> None:
-        """Open the files, let all chunks be read as in a pause, and complete what stands before."""
+        """Open the files, let all chunks be read as in a pause, and complete what stands before.
+
+        Raises BenchError where the server refuses that.
+        """
         for buffer in reversed(self.trace.open_buffers):
             self.ring.enter(buffer.path, buffer.text.split("\n"), 0)
         self._before = self.trace.before
@@ -74,11 +80,14 @@ class LlamaVimSitting:
         self._move(self.trace.approach)
 
     def press(self, action: Action) -> None:
-        """The cursor moves behind what was written."""
+        """The cursor moves behind what was written. Raises what a request has failed with."""
         self._move(action.text)
 
     async def effort(self) -> Effort:
-        """What this sitting has cost; the plugin's own time, and curl's, is not counted."""
+        """What this sitting has cost; the plugin's own time, and curl's, is not counted.
+
+        Raises what a request has failed with.
+        """
         if self._job is not None:
             self._job.cancel()
         await self._settled()
@@ -93,6 +102,7 @@ class LlamaVimSitting:
         )
 
     def _move(self, text: str) -> None:
+        self._require_success()
         self._before += text
         self._try_hint()
         self._ask()
@@ -124,27 +134,40 @@ class LlamaVimSitting:
         self._last_indent = context.indent
         self.ring.evict_like(lines, self._place.row)
         body = fim_request(context, self.ring.chunks, is_ahead=bool(shown))
+        self._requests += 1
         self._job = asyncio.ensure_future(self._run(context, body))
+        self._job.add_done_callback(self._ended)
         self.ring.look_around(self.trace.path, lines, row)
 
     async def _run(self, context: FimContext, body: dict[str, Any]) -> None:
         screen, began = self._screen, self._screen.now()
-        try:
-            answer = await self._post(body)
-            self._requests += 1
-            if "content" in answer:
-                self._count(answer)
-                self._answers.keep(context.keys, answer["content"])
-                if not self._can_accept:
-                    took_s = screen.now() - began
-                    if (suggestion := self._try_hint(took_s)) is not None:
-                        suggestion.begun_s = took_s
-        finally:
-            self._job = None
+        answer = await self._post(body)
+        if not isinstance(text := answer.get("content"), str):
+            raise BenchError("llama.cpp answers /infill without a text")
+        self._count(answer)
+        self._answers.keep(context.keys, text)
+        if not self._can_accept:
+            took_s = screen.now() - began
+            if (suggestion := self._try_hint(took_s)) is not None:
+                suggestion.begun_s = took_s
+
+    def _ended(self, job: asyncio.Task[None]) -> None:
+        self._job = None
+        if not job.cancelled():
+            self._failure = self._failure or job.exception()
 
     async def _post(self, body: dict[str, Any]) -> dict[str, Any]:
-        answer = await self.http.post("/infill", json=body)
-        return dict(answer.json())
+        try:
+            answer = await self.http.post("/infill", json=body)
+        except httpx2.HTTPError as error:
+            raise BenchError(f"llama.cpp does not answer /infill: {error!r}") from error
+        if answer.status_code != httpx2.codes.OK:
+            said = " ".join(answer.text.split())[:_MOST_SAID]
+            raise BenchError(f"llama.cpp refuses /infill (status {answer.status_code}): {said}")
+        try:
+            return dict(answer.json())
+        except ValueError as error:
+            raise BenchError(f"llama.cpp answers /infill without JSON: {error}") from error
 
     def _count(self, answer: dict[str, Any]) -> None:
         self._tokens += answer.get("timings/predicted_n", 0)
@@ -155,8 +178,13 @@ class LlamaVimSitting:
         """Nothing runs any more, and nothing will."""
         self._stop_timer()
         if self._job is not None:
-            await asyncio.gather(self._job, return_exceptions=True)
+            await asyncio.wait([self._job])
         self._stop_timer()
+        self._require_success()
+
+    def _require_success(self) -> None:
+        if self._failure is not None:
+            raise self._failure
 
     async def _is_busy(self) -> bool:
         """Reading a prompt goes on for a while when nobody waits for it any more."""

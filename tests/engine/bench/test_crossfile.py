@@ -73,6 +73,10 @@ def test_bad_sets_are_refused_with_what_is_wrong(set_path, tmp_path):
         load_crossfile_tasks(set_path, tmp_path / "elsewhere")
     with pytest.raises(InputError, match="no task of the stratum other"):
         load_crossfile_tasks(set_path, tmp_path / "trees", stratum="other")
+    for outside in ({"package_root": "/"}, {"path": "../a.py"}, {"open_files": ["a/../../b.py"]}):
+        set_path.write_text(json.dumps(ROW | {"id": "1"} | outside))
+        with pytest.raises(InputError, match=r"line 1 .* leads out of the trees"):
+            load_crossfile_tasks(set_path, tmp_path / "trees")
     set_path.write_text("{}\n")
     with pytest.raises(InputError, match="line 1 is no cross-file task"):
         load_crossfile_tasks(set_path, tmp_path / "trees")

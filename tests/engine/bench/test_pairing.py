@@ -26,7 +26,17 @@ def test_the_ratio_lies_in_an_interval_over_packages():
     assert found == paired(arm, other, packages)
 
 
+def test_a_draw_of_packages_without_an_exact_task_is_left_out():
+    """Of three packages one has a task: eight draws in twenty-seven have none, whatever the order."""
+    packages = {task: task[0] for task in ("a1", "a2", "b1", "c1")}
+    other = {task: task == "a1" for task in packages}
+    arm = {task: task[0] == "a" for task in packages}
+    found = paired(arm, other, packages)
+    assert (found.ratio_low, found.ratio, found.ratio_high) == (2.0, 2.0, 2.0)
+
+
 def test_of_nothing_there_is_no_ratio():
     some, none, packages = {"a": True}, {"a": False}, {"a": "p"}
     assert paired(some, none, packages).ratio == inf
-    assert isnan(paired(none, none, packages).ratio)
+    nothing = paired(none, none, packages)
+    assert all(map(isnan, (nothing.ratio, nothing.ratio_low, nothing.ratio_high)))

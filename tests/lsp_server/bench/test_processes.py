@@ -1,6 +1,5 @@
 """Processor time of processes and of those that they start."""
 
-import os
 import subprocess
 import sys
 import time
@@ -10,26 +9,34 @@ import pytest
 
 from lsp_server.bench.processes import cpu_s, resume, stop
 
-BUSY = "import os, time\nwhile time.process_time() < 0.2: pass\n"
+# Busy for 0.2 s; then it says who it is, and stays until it is told to end.
+BUSY = "import os, time\nwhile time.process_time() < 0.2: pass\nprint(os.getpid(), flush=True)\ninput()"
 
 
 @pytest.fixture
 def parent():
-    """A process that starts one that is busy for 0.2 s, and says when it has ended."""
+    """A process that starts such a one, and says when that has ended."""
     text = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {BUSY!r}])\nprint(1, flush=True)\ninput()"
     command = [sys.executable, "-c", text]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         yield process
-        process.kill()
+        process.stdin.close()  # the child ends with it
+        process.wait()
 
 
 def test_children_that_have_ended_count(parent):
     parent.stdout.readline()
+    parent.stdin.write(b"\n")
+    parent.stdin.flush()
+    parent.stdout.readline()
     assert cpu_s(parent.pid) >= 0.15  # the kernel counts ticks
 
 
-def test_a_child_that_is_measured_apart_does_not_count():
-    assert cpu_s(os.getppid(), without=[os.getpid()]) <= cpu_s(os.getppid())
+def test_a_child_that_is_measured_apart_does_not_count(parent):
+    child = int(parent.stdout.readline())
+    assert cpu_s(child) >= 0.15
+    apart = cpu_s(parent.pid, without=[child])
+    assert cpu_s(parent.pid) == pytest.approx(apart + cpu_s(child))
 
 
 def test_a_process_that_is_gone_took_no_time():

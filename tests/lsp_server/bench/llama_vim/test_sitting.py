@@ -9,6 +9,7 @@ import httpx2
 import pytest
 import pytest_asyncio
 
+from lsp_server.bench.editor import BenchError
 from lsp_server.bench.llama_vim.ring import Ring
 from lsp_server.bench.llama_vim.sitting import LlamaVimSitting
 from lsp_server.bench.person import Action
@@ -28,8 +29,11 @@ class Server:
         self.asked = []
         self.may_answer = asyncio.Event()
         self.may_answer.set()
+        self.refusal = None
 
     async def __call__(self, request):
+        if self.refusal is not None:
+            return self.refusal
         if request.url.path == "/slots":
             return httpx2.Response(200, json=[{"is_processing": False}])
         body = json.loads(request.content)
@@ -52,15 +56,19 @@ def server():
 
 
 @pytest_asyncio.fixture
-async def sitting(server):
+async def unbegun(server):
     draw = random.Random(1)  # noqa: S311 - which lines are a chunk
     transport = httpx2.MockTransport(server)
     async with httpx2.AsyncClient(transport=transport, base_url="http://llama") as http:
-        one = LlamaVimSitting(http, os.getpid(), TRACE, Ring(draw))
-        await one.begin()
-        server.asked.clear()
-        yield one
-        await one.effort()
+        yield LlamaVimSitting(http, os.getpid(), TRACE, Ring(draw))
+
+
+@pytest_asyncio.fixture
+async def sitting(unbegun, server):
+    await unbegun.begin()
+    server.asked.clear()
+    yield unbegun
+    await unbegun.effort()
 
 
 def watched(sitting):
@@ -134,3 +142,45 @@ async def test_what_it_cost_is_summed(sitting, server):
     effort = await sitting.effort()
     assert (effort.requests, effort.tokens) == (1, 4)
     assert (effort.prefill_s, effort.decode_s) == (1.0, 0.5)
+
+
+async def test_a_request_that_is_cancelled_at_the_end_counts(unbegun, server):
+    await unbegun.begin()
+    server.may_answer.clear()
+    watched(unbegun)
+    await server.wait_for(3)  # two of them before the first key
+    assert (await unbegun.effort()).requests == 1
+
+
+REFUSALS = {
+    "refuses /infill .status 501.: no FIM tokens": httpx2.Response(501, text="no\n FIM tokens"),
+    "without a text": httpx2.Response(200, json={"error": "no"}),
+    "without JSON": httpx2.Response(200, text="<html>"),
+}
+
+
+@pytest.mark.parametrize(("said", "refusal"), REFUSALS.items(), ids=["status", "text", "json"])
+async def test_a_server_that_refuses_saves_nobody_nothing(unbegun, server, said, refusal):
+    """It is no server beside which 0 % of the keys are saved."""
+    server.refusal = refusal
+    with pytest.raises(BenchError, match=said):
+        await unbegun.begin()
+
+
+async def test_what_a_request_fails_with_ends_the_sitting(unbegun, server):
+    await unbegun.begin()
+    server.refusal = httpx2.Response(500, json={})
+    watched(unbegun)
+    while unbegun._job is not None:
+        await asyncio.sleep(0)
+    with pytest.raises(BenchError, match="status 500"):
+        unbegun.press(Action("key", "r"))
+    with pytest.raises(BenchError, match="status 500"):
+        await unbegun.effort()
+
+
+async def test_a_server_that_is_gone_is_told_of(server):
+    async with httpx2.AsyncClient(base_url="http://127.0.0.1:9", trust_env=False) as http:
+        sitting = LlamaVimSitting(http, os.getpid(), TRACE, Ring(random.Random(1)))  # noqa: S311
+        with pytest.raises(BenchError, match="does not answer /infill"):
+            await sitting.begin()
