@@ -20,10 +20,11 @@ def why_here(session: Session, status: StatusLine, about: WhyParams) -> dict[str
     """Those of one document, the newest first, and why nothing would be shown in it now."""
     uri, last = about.text_document.uri, session.completer.host.last
     answers = notable([one for one in session.reasons if one.uri == uri])
+    is_here = last is not None and last[0] == uri
     return {
         "now": _hindrance(session, status, about),
         "answers": [answer.shown() for answer in reversed(answers)],
-        "prompt": prompt_sentence(last[1]) if last is not None and last[0] == uri else None,
+        "prompt": prompt_sentence(last[1], session.files.trouble) if last and is_here else None,
     }
 
 

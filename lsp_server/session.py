@@ -10,7 +10,7 @@ from pathlib import Path
 from lsprotocol import types
 from pygls import uris
 
-from engine.host.protocol import Done, Feedback, FeedbackKind, Position, RepositorySnippet
+from engine.host.protocol import Done, Feedback, FeedbackKind, Position
 from lsp_server.calibration import Calibrator
 from lsp_server.completion.anchor import Anchor
 from lsp_server.completion.inline_completer import Answer, InlineCompleter
@@ -23,7 +23,7 @@ from lsp_server.host.retry import Retry
 from lsp_server.host.search import LinkReport, Watch
 from lsp_server.privacy.permissions import Permissions
 from lsp_server.reasons import HIDING, EmptyAnswer, Reason, shown_name
-from lsp_server.repository.question import OnProgress
+from lsp_server.repository.question import OnProgress, Sendable
 from lsp_server.setting_layers import Layer, SettingsProblem
 from lsp_server.settings import Settings, load_settings
 from lsp_server.why import write_last_prompt, write_reasons
@@ -128,7 +128,7 @@ class Session:
         if not self.is_public:
             self.files.enter(self._roots, self.settings)
 
-    async def _retrieve(self, anchor: Anchor) -> tuple[RepositorySnippet, ...]:
+    async def _retrieve(self, anchor: Anchor) -> Sendable:
         return await self.files.shown(anchor, is_quick=self.completer.host.reads_quickly)
 
     def move(self, *, added: list[str], removed: list[str]) -> None:
@@ -159,6 +159,7 @@ class Session:
         """A document was edited. A new line may move the prompt, so that is prefilled already."""
         self._retry.typed()
         self.completer.host.edited(uri)
+        self.files.edited(uri, changes)
         loop = asyncio.get_running_loop()
         if (pause := self._pauses.pop(uri, None)) is not None:
             pause.cancel()
@@ -286,7 +287,7 @@ class Session:
         last = self.completer.host.last
         if last is not None and last is not self._noted:  # else it would look new
             self._noted = last
-            write_last_prompt(*notes, *last)
+            write_last_prompt(*notes, *last, self.files.trouble)
 
 
 def _host_of(settings: Settings) -> tuple[object, ...]:

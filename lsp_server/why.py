@@ -26,9 +26,13 @@ class LastPrompt(msgspec.Struct, frozen=True):
     sentence: str
 
 
-def prompt_sentence(done: Done) -> str:
-    """What a completion's prompt was made of, with the names of the files."""
-    return prompt_summary(PromptUse.of(done), done.neighbours, done.repository)
+def prompt_sentence(done: Done, trouble: str = "") -> str:
+    """What a completion's prompt was made of, with the names of the files.
+
+    `trouble` is why the repository could not be asked.
+    """
+    summary = prompt_summary(PromptUse.of(done), done.neighbours, done.repository)
+    return f"{summary}; the repository: {harmless(trouble)}" if trouble else summary
 
 
 def prompt_summary(
@@ -57,9 +61,11 @@ def write_reasons(runtime_folder: Path, client_id: str, answers: Collection[Empt
     _write(runtime_folder, f"{client_id}.json", msgspec.json.encode(list(answers)))
 
 
-def write_last_prompt(runtime_folder: Path, client_id: str, uri: str, done: Done) -> None:
+def write_last_prompt(
+    runtime_folder: Path, client_id: str, uri: str, done: Done, trouble: str = ""
+) -> None:
     """Keep what a server's last prompt, of a completion that has just ended, was made of."""
-    prompt = LastPrompt(time.time(), uri, shown_name(uri), prompt_sentence(done))
+    prompt = LastPrompt(time.time(), uri, shown_name(uri), prompt_sentence(done, trouble))
     _write(runtime_folder, f"{client_id}.prompt", msgspec.json.encode(prompt))
 
 

@@ -7,14 +7,17 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lsprotocol import types
 from pygls import uris
 
-from engine.host.protocol import RepositorySnippet
 from lsp_server.completion.anchor import Anchor
 from lsp_server.completion.cells_around import lines_around
+from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
+from lsp_server.documents.line_buffer import LINE_END
+from lsp_server.documents.recent_edits import RecentEdits
 from lsp_server.repository.languages import ending_of
-from lsp_server.repository.question import OnProgress, Question
+from lsp_server.repository.question import OnProgress, Question, Sendable
 from lsp_server.settings import Settings
 
 if TYPE_CHECKING:
@@ -30,6 +33,7 @@ class WorkspaceFiles:
         self._is_ready = False  # the client is
         self._wanted: tuple[tuple[Path, ...], Settings] | None = None
         self._repository: Repository | None = None
+        self._edits = RecentEdits()
 
     def begin(self) -> None:
         """The client is ready: what the files say may be found out."""
@@ -60,12 +64,27 @@ class WorkspaceFiles:
             paths = (path for uri in changed if (path := uris.to_fs_path(uri)))
             self._repository.changed(map(Path, paths))
 
-    async def shown(self, anchor: Anchor, *, is_quick: bool) -> tuple[RepositorySnippet, ...]:
+    def edited(self, uri: str, changes: Iterable[types.TextDocumentContentChangeEvent]) -> None:
+        """A document was edited: its text holds the changes by now."""
+        snapshot = self._documents.snapshot(uri)
+        if self._repository is None or not isinstance(snapshot, Snapshot):
+            return
+        for change in changes:
+            if isinstance(change, types.TextDocumentContentChangePartial):
+                num_lines = 1 + len(LINE_END.findall(change.text))
+                self._edits.note(snapshot, change.range.start.line, num_lines)
+
+    async def shown(self, anchor: Anchor, *, is_quick: bool) -> Sendable:
         """What the files say about a place; `is_quick`: a prompt is read in a moment."""
         if self._repository is None:
-            return ()
+            return tuple
         question = self._question(anchor, is_quick=is_quick)
-        return () if question is None else await self._repository.shown(question)
+        return tuple if question is None else await self._repository.shown(question)
+
+    @property
+    def trouble(self) -> str:
+        """Why the files say nothing at the moment; "" where nothing is wrong."""
+        return self._repository.trouble if self._repository is not None else ""
 
     def close(self) -> None:
         """The editor leaves."""
@@ -79,14 +98,16 @@ class WorkspaceFiles:
         if not path:
             return None
         above, below = lines_around(self._documents, anchor.cells)
+        lines = anchor.snapshot.lines
         ending = ending_of(document.language_id) if notebook else ""  # that of the cell's code
         opened = (uris.to_fs_path(uri) for uri in self._documents.uris())
         return Question(
             uri=notebook or document.uri,
-            path=Path(path).with_suffix(ending) if ending else Path(path),
-            lines=(*above, *anchor.snapshot.lines, *below),
+            path=Path(path + ending),
+            lines=(*above, *lines, *below) if above or below else lines,
             row=len(above) + position.line,
             character=position.character,
             opened=frozenset(Path(one) for one in opened if one),
             is_quick=is_quick,
+            edits=self._edits.far_from(document.uri, position.line),
         )

@@ -37,13 +37,14 @@ from lsp_server.settings import Settings
 
 _MOMENT_MS = 300.0  # in which a prompt is read, so that another one is no matter
 
-# Says what the repository shows for a place.
-Retrieve = Callable[[Anchor], Awaitable[tuple[RepositorySnippet, ...]]]
+
+# Says what the repository shows for a place: what of that may be sent is asked when it is.
+Retrieve = Callable[[Anchor], Awaitable[Callable[[], tuple[RepositorySnippet, ...]]]]
 
 
-async def nothing_retrieved(_anchor: Anchor) -> tuple[RepositorySnippet, ...]:
+async def nothing_retrieved(_anchor: Anchor) -> Callable[[], tuple[RepositorySnippet, ...]]:
     """There is no index."""
-    return ()
+    return tuple
 
 
 class HostCompletions:
@@ -206,8 +207,7 @@ class HostCompletions:
     ) -> AsyncGenerator[CompleteEvent]:
         """What the host says once it is told what the repository shows there."""
         found = await self._retrieve(anchor)
-        request = replace(request, repository=found)
-        async with aclosing(self._link.complete(request, anchor.document)) as events:
+        async with aclosing(self._link.complete(request, anchor.document, found)) as events:
             async for event in events:
                 yield event
 

@@ -16,6 +16,7 @@ from engine.host.protocol import (
     Failed,
     Feedback,
     Problem,
+    RepositorySnippet,
     SyncRequest,
 )
 from lsp_server.documents.document import Snapshot
@@ -90,14 +91,22 @@ class HostLink:
         return await self._search.ready(self.patience_s, stands)
 
     async def complete(
-        self, request: CompleteRequest, snapshot: Snapshot
+        self,
+        request: CompleteRequest,
+        snapshot: Snapshot,
+        repository: Callable[[], tuple[RepositorySnippet, ...]] = tuple,
     ) -> AsyncGenerator[CompleteEvent]:
-        """Bring the host up to date and complete. Raises HostGoneError and HostRefusedError."""
+        """Bring the host up to date and complete. Raises HostGoneError and HostRefusedError.
+
+        `repository` says, when the request goes out, what that shows of other files.
+        """
         for _ in range(_ATTEMPTS):
             client = await self._client()
             try:
                 last: CompleteEvent | None = None
-                async with aclosing(await self._begun(client, request, snapshot)) as events:
+                async with aclosing(
+                    await self._begun(client, request, snapshot, repository)
+                ) as events:
                     async for last in events:
                         yield last
                 if isinstance(last, Failed) and last.code in _ENDINGS:
@@ -170,11 +179,15 @@ class HostLink:
         await self._search.leave()
 
     async def _begun(
-        self, client: HostClient, request: CompleteRequest, snapshot: Snapshot
+        self,
+        client: HostClient,
+        request: CompleteRequest,
+        snapshot: Snapshot,
+        repository: Callable[[], tuple[RepositorySnippet, ...]],
     ) -> AsyncGenerator[CompleteEvent]:
         """The events of one attempt; what is sent with it counts as held once the host responds.
 
-        The request may have waited for long, so its document is judged again.
+        The request may have waited for long, so its document is judged again, and what it shows.
         """
         if time.monotonic() - self._judged_at > _JUDGE_S:
             await self._retract_some()
@@ -188,6 +201,7 @@ class HostLink:
             uri=snapshot.uri,
             version=syncs.versions[snapshot.uri],
             sync=syncs.buffers,
+            repository=repository(),
             # A cell that is not sent, as it holds a secret, or is too large, is in no prompt.
             above=tuple(cell for cell in request.above if self._sync.brings(syncs, cell.uri)),
             below=tuple(cell for cell in request.below if self._sync.brings(syncs, cell.uri)),

@@ -97,6 +97,11 @@ class GlobList:
                 raise MatchBudgetError
         return cls(globs)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no path is named."""
+        return not self._globs
+
     def decision(
         self, parts: Sequence[str], budget: MatchBudget, *, is_folder: bool
     ) -> bool | None:

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -52,9 +53,12 @@ class IgnoreFiles:
         parts = relative.parts
         if len(parts) > _MAX_DEPTH:
             return Reason.UNCLEAR_IGNORE_FILE
-        folders = [root.joinpath(*parts[:depth]) for depth in range(len(parts))]
-        stamps = [tuple(_stamp(folder / name) for name in IGNORE_FILES) for folder in folders]
-        return self._known(root, parts, tuple(stamps), is_folder)
+        folders = accumulate((str(root), *parts[:-1]), os.path.join)
+        stamps = tuple(
+            tuple(_stamp(os.path.join(folder, name)) for name in IGNORE_FILES)  # noqa: PTH118 - at every key
+            for folder in folders
+        )
+        return self._known(root, parts, stamps, is_folder)
 
     def _judge(
         self,
@@ -103,6 +107,8 @@ class SettingGlobs:
         """Whether they match a file's path."""
         if self._globs is None:
             return self._unclear
+        if self._globs.is_empty:
+            return False
         try:
             return is_ignored([self._globs], PurePosixPath(path).parts, MatchBudget())
         except MatchBudgetError:
@@ -139,9 +145,9 @@ def _is_named(
     return False
 
 
-def _stamp(file: Path) -> _Stamp | None:
+def _stamp(file: str) -> _Stamp | None:
     try:
-        status = file.lstat()
+        status = os.lstat(file)
     except (OSError, ValueError):  # ValueError: a name that no system can hold
         return None
     kind = stat.S_IFMT(status.st_mode)

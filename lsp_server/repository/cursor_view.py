@@ -1,7 +1,7 @@
 """The text around a cursor, as the questions to the index see it: names, how near they are, types."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,6 +9,8 @@ from lsp_server.repository.imports import Imported, imports
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _NEAR = 20  # lines above and below
+_FAR = 2_000  # lines above and below, that are looked through for a name's type
+_TOP = 3_000  # lines of the file, that are looked through for imports
 _CHAIN = re.compile(r"((?:[^\W\d]\w*(?:\([^()]*\))?\.)*)([^\W\d]\w*)?\Z")
 _CALL = re.compile(r"([^\W\d][\w.]*)\s*\(\Z")
 _LONGEST_CHAIN = 200  # characters: the patterns look at each of them from each of them
@@ -31,14 +33,9 @@ class CursorView:
         return self.before[-1] if self.before else ""
 
     @cached_property
-    def lines(self) -> Sequence[str]:
-        """All lines, that of the cursor cut in two."""
-        return [*self.before, *self.behind]
-
-    @cached_property
     def imports(self) -> Mapping[str, Imported]:
         """What the file imports, by its names here."""
-        return imports(self.lines, self.path)
+        return imports([*self.before[:_TOP], *self.behind[:_TOP]], self.path)
 
     @cached_property
     def chain(self) -> tuple[str, ...]:
@@ -62,7 +59,8 @@ class CursorView:
     def heads(self) -> list[str]:
         """The lines that open the blocks around the cursor, with the rest of their brackets."""
         found, limit = [], None
-        for number in range(len(self.before) - 1, -1, -1):
+        last = len(self.before) - 1
+        for number in range(last, max(-1, last - _FAR), -1):
             line = self.before[number]
             if not line.strip():
                 continue
@@ -95,7 +93,7 @@ class CursorView:
             rf"\b{re.escape(name)}\s*:\s*([^=\n,)]+)|\b{re.escape(name)}\s*=\s*(?:await\s+)?([\w.]+)\("
         )
         found: list[str] = []
-        for line in (*reversed(self.before[:-1]), *self.behind):
+        for line in (*self._above, *self.behind[:_FAR]):
             for match in pattern.finditer(line) if name in line else ():
                 found += classes_in(match[1] or (match[2] or "").rpartition(".")[2])
         return list(dict.fromkeys(found))
@@ -103,8 +101,13 @@ class CursorView:
     def makers(self, name: str) -> list[str]:
         """The functions whose result a name is."""
         pattern = re.compile(rf"\b{re.escape(name)}\s*=\s*(?:await\s+)?(?:[\w.]*\.)?(\w+)\(")
-        lines = reversed(self.before[:-1])
-        return [match[1] for line in lines if name in line for match in pattern.finditer(line)][:2]
+        lines = (line for line in self._above if name in line)
+        return [match[1] for line in lines for match in pattern.finditer(line)][:2]
+
+    @cached_property
+    def _above(self) -> Sequence[str]:
+        """The lines above that of the cursor, the nearest first."""
+        return self.before[-_FAR:-1][::-1]
 
     @property
     def _finished(self) -> str:
@@ -137,6 +140,6 @@ def _raise(weights: dict[str, float], names: Iterable[str], weight: float) -> No
         weights[name] = max(weight, weights.get(name, 0.0))
 
 
-def names_in(text: str) -> Iterator[str]:
+def names_in(text: str) -> list[str]:
     """The names of a text, each as often as it stands there."""
-    return (found[0] for found in _NAME.finditer(text))
+    return _NAME.findall(text)

@@ -10,7 +10,7 @@ from lsp_server.repository.definitions import Definition
 from lsp_server.repository.imports import Imported
 from lsp_server.repository.languages import family_of
 from lsp_server.repository.store import FoundDefinition, Store, stem_of
-from lsp_server.repository.words import words_in, words_of
+from lsp_server.repository.words import words_of, words_of_name
 
 _AT_CURSOR = 8.0  # times the worth of a name near it
 _MEMBER = 0.5  # of what its class is worth
@@ -19,7 +19,8 @@ _UNIMPORTED = 0.4  # of what an imported name is worth
 _ONLY_IMPORTED = 0.05
 _MOST_EQUAL = 6  # definitions of a name; more of them say nothing
 _MOST_MEMBERS = 60
-_MOST_NAMES = 48
+_MOST_FAR = 6  # classes that are only near, whose members are looked at
+_MOST_NAMES = 32
 _MOST_IMPORTED = 24  # of the names that are imported and not near
 _BASES = re.compile(r"\s*class\s+\w+(?:\[[^\]]*\])?\s*\(([^)]*)")
 _RETURNS = re.compile(r"->\s*([^:]+):")
@@ -43,7 +44,10 @@ class DefinitionSearch:
     excluded: frozenset[str]
     _worths: dict[tuple[str, int, str], float] = field(default_factory=dict)
     _found: dict[tuple[str, int, str], FoundDefinition] = field(default_factory=dict)
+    _num_far: int = 0
     _known: dict[str, list[FoundDefinition]] = field(default_factory=dict)  # by name
+    _modules_found: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
+    _members_found: dict[tuple[str, str], list[FoundDefinition]] = field(default_factory=dict)
 
     def ranked(self) -> list[Ranked]:
         """The definitions that are worth anything, the best first."""
@@ -74,7 +78,8 @@ class DefinitionSearch:
         for one in self._definitions(name):
             factor = 1.0 if name in self.view.imports else _UNIMPORTED
             self._add(one, weight * factor)
-            if one.definition.is_class:
+            if one.definition.is_class and self._num_far < _MOST_FAR:
+                self._num_far += 1
                 self._add_members(one, weight * factor * _FAR_MEMBER)
 
     def _add_at_cursor(self) -> None:
@@ -192,19 +197,27 @@ class DefinitionSearch:
         """The file of a module, the one nearest to the cursor's where several may be meant."""
         if not module:
             return []
-        paths = self.store.files_named(module[-1], self._family)
-        fitting = [path for path in paths if _module_of(path)[-len(module) :] == module]
-        return sorted(fitting, key=lambda path: -_common(path, self.view.path))[:1]
+        if module not in self._modules_found:
+            tail = "/".join(module)
+            paths = self.store.files_named(module[-1], self._family)
+            named = [path for path in paths if tail in path]
+            fitting = [path for path in named if _module_of(path)[-len(module) :] == module]
+            nearest = sorted(fitting, key=lambda path: -_common(path, self.view.path))
+            self._modules_found[module] = nearest[:1]
+        return self._modules_found[module]
 
     def _members(self, cls: FoundDefinition) -> list[FoundDefinition]:
         """The members of a class and of its nearest bases."""
         if cls.path in self.excluded:
             return []
-        members = self.store.members(cls.path, cls.definition.name, _MOST_MEMBERS)
-        head = _BASES.match(cls.definition.text)
-        for base in self._named_classes(classes_in(head[1]) if head else (), cls):
-            members += self.store.members(base.path, base.definition.name, _MOST_MEMBERS)
-        return members
+        key = cls.path, cls.definition.name
+        if key not in self._members_found:
+            members = self.store.members(*key, _MOST_MEMBERS)
+            head = _BASES.match(cls.definition.text)
+            for base in self._named_classes(classes_in(head[1]) if head else (), cls):
+                members += self.store.members(base.path, base.definition.name, _MOST_MEMBERS)
+            self._members_found[key] = members
+        return self._members_found[key]
 
     def _named_classes(
         self, names: Iterable[str], around: FoundDefinition
@@ -221,8 +234,8 @@ class DefinitionSearch:
 
     def _nearness(self, one: Definition) -> float:
         """More where words near the cursor occur in a member's name, less for what is hidden."""
-        words = words_in(one.name)
-        near = len(words & self._near_words) / (len(words) or 1)
+        words = words_of_name(one.name)
+        near = sum(word in self._near_words for word in words) / (len(words) or 1)
         hidden = 0.4 if one.name.startswith("_") and one.name != "__init__" else 1.0
         return (0.5 + near) * hidden
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from lsp_server.repository.cursor_view import CursorView
-from lsp_server.repository.retrieval import Shown
+from lsp_server.repository.definition_choice import Shown
 
 _STEADY_LINES = 16  # as the engine's choice of open files' lines
 _MOST_DOCUMENTS = 32
@@ -45,27 +45,31 @@ class KeptChoices:
         excluded: frozenset[str],
         choose: Callable[[], Sequence[Shown]],
         *,
-        may_show: Callable[[str], bool],
+        stands: Callable[[Shown], bool],
         is_quick: bool,
     ) -> Sequence[Shown]:
-        """Return what was chosen, as long as it holds, or else what `choose` returns."""
+        """Return what was chosen, as long as all of it `stands`, or else what `choose` returns."""
         place = _Place(_anchor(len(view.before) - 1), len(view.behind) // _STEADY_LINES, excluded)
         names = (*view.chain, "(", *view.callee)
         kept = self._kept.get(document)
-        if kept is not None and not kept.shown:
-            kept = None  # the index may not have been filled by then
-        if kept is not None and kept.place == place and (kept.names == names or not is_quick):
-            if all(may_show(one.path) for one in kept.shown):
-                return kept.shown
+        # One of nothing is none: the index may not have been filled by then.
+        if kept is not None and (kept.place != place or not kept.shown):
             kept = None
+        if kept is not None and not all(map(stands, kept.shown)):
+            kept = None
+        if kept is not None and (kept.names == names or not is_quick):
+            return kept.shown
         chosen = choose()
-        if kept is not None and kept.place == place and not _is_news(chosen, kept.shown):
+        if kept is not None and not _is_news(chosen, kept.shown):
             chosen = kept.shown
-        self._kept[document] = _Choice(place, names, chosen)
+        self._keep(document, _Choice(place, names, chosen))
+        return chosen
+
+    def _keep(self, document: str, choice: _Choice) -> None:
+        self._kept[document] = choice
         self._kept.move_to_end(document)
         if len(self._kept) > _MOST_DOCUMENTS:
             self._kept.popitem(last=False)
-        return chosen
 
 
 def _anchor(line: int) -> int:

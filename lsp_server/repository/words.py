@@ -18,11 +18,12 @@ def words_in(text: str) -> set[str]:
 
 def words_of(names: Iterable[str]) -> set[str]:
     """Return the words of names."""
-    return {word for name in set(names) for word in _words(name)}
+    return {word for name in set(names) for word in words_of_name(name)}
 
 
 @lru_cache(maxsize=_MOST_CACHED)
-def _words(name: str) -> tuple[str, ...]:
+def words_of_name(name: str) -> tuple[str, ...]:
+    """Return the words of one name, each once."""
     if len(name) > _LONGEST:
         return ()
     parts = {part.lower() for part in _PART.findall(name) if len(part) >= _SHORTEST}

@@ -1,11 +1,12 @@
 """How long a choice of the repository's files stays."""
 
 from lsp_server.repository.cursor_view import CursorView
+from lsp_server.repository.definition_choice import Shown
 from lsp_server.repository.kept_choice import KeptChoices
-from lsp_server.repository.retrieval import Shown
+from lsp_server.repository.store import Stamp
 
-OLD = [Shown("a.py", "def load(): ...\n", is_definition=True)]
-NEW = [Shown("b.py", "def keep(): ...\n", is_definition=True)]
+OLD = [Shown("a.py", "def load(): ...\n", is_definition=True, stamp=Stamp(1, 16))]
+NEW = [Shown("b.py", "def keep(): ...\n", is_definition=True, stamp=Stamp(1, 16))]
 
 
 class Asked:
@@ -22,7 +23,7 @@ class Asked:
             view,
             frozenset(excluded),
             lambda: self.choices.pop(0),
-            may_show=lambda path: path not in hidden,
+            stands=lambda one: one.path not in hidden,
             is_quick=is_quick,
         )
 
@@ -60,3 +61,8 @@ def test_nothing_is_asked_again():
 def test_what_is_hidden_now_goes_at_once():
     asked = Asked(OLD, [])
     assert [asked.at("x"), asked.at("x", hidden={"a.py"})] == [OLD, []]
+
+
+def test_what_is_hidden_now_goes_also_where_nothing_better_is_found():
+    asked = Asked(OLD, [])
+    assert [asked.at("x"), asked.at("b.", hidden={"a.py"})] == [OLD, []]

@@ -1,11 +1,17 @@
 """The repository of an editor: filled by processes, asked beside the event loop."""
 
+import logging
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
+from engine.host.protocol import RepositorySnippet
+from lsp_server.repository.folder_index import index_path
 from lsp_server.repository.question import Question
-from lsp_server.repository.repository import Repository, index_path
+from lsp_server.repository.repository import Repository
 from lsp_server.repository.store import remove_store
 from lsp_server.settings import Settings
 
@@ -42,9 +48,32 @@ async def found(repository: Repository, asked: Question) -> list[str]:
     """The paths of what is shown; the first answers may come too late."""
     await repository.filled()
     for _ in range(20):
-        if shown := await repository.shown(asked):
+        if shown := await sent(repository, asked):
             return [one.path for one in shown]
     return []
+
+
+async def sent(repository: Repository, asked: Question) -> tuple[RepositorySnippet, ...]:
+    """What a request would bring, if it went out at once."""
+    return (await repository.shown(asked))()
+
+
+async def in_time(repository: Repository, asked: Question) -> tuple[RepositorySnippet, ...]:
+    """The same, of an answer that came in time, however busy this machine is."""
+    while True:
+        shown = await sent(repository, asked)
+        if not repository.trouble:
+            return shown
+
+
+@asynccontextmanager
+async def indexed(work: Path, tmp_path: Path) -> AsyncIterator[Repository]:
+    """A repository that has answered a first question."""
+    repository = Repository(unheard)
+    repository.enter([work], settings(tmp_path))
+    assert await found(repository, question(work)) == ["store.py"]
+    yield repository
+    repository.close()
 
 
 async def test_a_folder_is_indexed_in_the_users_cache_and_asked(work, tmp_path):
@@ -52,7 +81,7 @@ async def test_a_folder_is_indexed_in_the_users_cache_and_asked(work, tmp_path):
     repository.enter([work], settings(tmp_path))
     assert await found(repository, question(work)) == ["store.py"]
     assert index_path(settings(tmp_path), work).exists()
-    assert await repository.shown(question(tmp_path / "elsewhere")) == ()
+    assert await sent(repository, question(tmp_path / "elsewhere")) == ()
     repository.close()
 
 
@@ -68,7 +97,7 @@ async def test_what_changes_is_followed_and_what_becomes_ignored_is_gone(work, t
     repository.enter([work], settings(tmp_path))
     assert await found(repository, question(work)) == ["store.py"]
     (work / ".gitignore").write_text("store.py\n")
-    assert await repository.shown(question(work)) == ()  # at once
+    assert await sent(repository, question(work)) == ()  # at once
     repository.changed([work / ".gitignore"])
     await repository.filled()
     (work / ".gitignore").write_text("")
@@ -110,3 +139,78 @@ async def test_the_setting_says_what_is_known(work, tmp_path, chosen, expected):
     repository.enter([work], settings(tmp_path, repository=chosen))
     assert await found(repository, question(work)) == expected
     repository.close()
+
+
+SECRET = (
+    'def load_order(token="AKIA' + 'QRSTUVWX2345ABCD"): ...\n'
+)  # in two parts, lest it be found
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda work: (work / "store.py").unlink(), id="removed"),
+        pytest.param(lambda work: (work / "store.py").write_text("changed = 1\n"), id="changed"),
+        pytest.param(lambda work: (work / "store.py").write_text(SECRET), id="with a secret"),
+        pytest.param(lambda work: (work / ".gitignore").write_text("store.py"), id="ignored"),
+    ],
+)
+async def test_what_became_stale_or_secret_while_a_request_waited_is_not_sent(
+    work, tmp_path, change
+):
+    async with indexed(work, tmp_path) as repository:
+        sendable = await repository.shown(question(work))
+        assert sendable()
+        change(work)
+        assert sendable() == ()
+
+
+async def test_what_was_found_under_other_settings_is_not_sent(work, tmp_path):
+    async with indexed(work, tmp_path) as repository:
+        sendable = await repository.shown(question(work))
+        repository.enter([work], settings(tmp_path, repository=("off",)))
+        assert sendable() == ()
+
+
+@pytest.mark.parametrize("text", ["def load_order(name: str): ...\n", SECRET])
+async def test_a_choice_that_stays_while_typing_never_shows_a_files_former_text(
+    work, tmp_path, text
+):
+    async with indexed(work, tmp_path) as repository:
+        (work / "store.py").write_text(text)
+        repository.changed([work / "store.py"])
+        await repository.filled()
+        shown = {one.text for one in await in_time(repository, question(work))}
+    assert shown == (set() if text == SECRET else {text})
+
+
+async def test_an_answer_that_comes_late_leaves_what_is_shown(work, tmp_path):
+    """Another prompt would be read from its start."""
+    async with indexed(work, tmp_path) as repository:
+        before = await sent(repository, question(work))
+        release = threading.Event()
+        repository._thread.ask("a slow disk", release.wait)
+        late = [await sent(repository, question(work)) for _ in range(2)]
+        told = repository.trouble
+        release.set()
+        assert await in_time(repository, question(work)) == before
+        assert (late, told) == ([before, before], "no answer came in time")
+
+
+async def test_whatever_befalls_the_index_is_told_once_and_leaves_what_is_shown(
+    work, tmp_path, monkeypatch, caplog
+):
+    def fail(*_arguments):
+        raise RecursionError("too deep")
+
+    async with indexed(work, tmp_path) as repository:
+        before = await sent(repository, question(work))
+        monkeypatch.setattr("lsp_server.repository.cursor_view.CursorView.chain", property(fail))
+        with caplog.at_level(logging.WARNING):
+            failed: list[tuple[RepositorySnippet, ...]] = []
+            while repository.trouble != "RecursionError: too deep" or len(failed) < 3:
+                failed.append(await sent(repository, question(work)))
+        monkeypatch.undo()
+        assert await in_time(repository, question(work)) == before
+        assert {*failed} == {before}
+    assert caplog.text.count("too deep") == 1

@@ -139,3 +139,17 @@ def test_a_scan_reads_what_changed_alone(root):
     store = Store.build(root.parent / "index.sqlite", root)
     filling = Filling(store, SourceFiles(root))
     assert [filling.scan().num_read for _ in range(2)] == [3, 0]
+
+
+def test_lines_that_were_edited_last_say_which_chunk_matters(root):
+    for number in range(12):
+        (root / f"other{number}.py").write_text(f"filler{number} = {number}\n")
+    (root / "tax.py").write_text("rate = vat_rate * gross_amount\n")
+    store = Store.build(root.parent / "index.sqlite", root)
+    files = SourceFiles(root)
+    Filling(store, files).scan()
+    view = CursorView("cart.py", ["total = "], [""])
+    shown = Retrieval(store, files).shown
+    assert "tax.py" not in {one.path for one in shown(view)}
+    edits = ("gross_amount = 3", "vat_rate = 4")
+    assert "tax.py" in {one.path for one in shown(view, edits=edits)}

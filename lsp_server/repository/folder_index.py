@@ -1,0 +1,128 @@
+"""The index of one workspace folder, kept in step and asked."""
+
+import asyncio
+import hashlib
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from lsp_server.repository.definition_choice import Shown
+from lsp_server.repository.index_reader import IndexReader
+from lsp_server.repository.indexer import IndexJob, IndexReport
+from lsp_server.repository.kept_choice import KeptChoices
+from lsp_server.repository.question import Question
+from lsp_server.repository.retrieval import Retrieval
+from lsp_server.repository.source_files import SourceFiles
+from lsp_server.repository.store import StoreError
+from lsp_server.repository.upkeep import Upkeep
+from lsp_server.settings import Settings
+
+_LOG = logging.getLogger(__name__)
+_MOST_DOCUMENTS = 32
+
+
+class FolderIndex:
+    """`answer` and `release` are for one thread, all else for the event loop's."""
+
+    def __init__(
+        self,
+        folder: Path,
+        settings: Settings,
+        report: Callable[[IndexReport | None], None],
+        turn: asyncio.Lock,
+    ) -> None:
+        self.trouble = ""  # why the last question could not be answered
+        self._folder = folder
+        self._path = index_path(settings, folder)
+        allowed, globs = settings.allow_secret_files, settings.repository_globs or ()
+        self._files = SourceFiles(folder, allowed=allowed, globs=globs)
+        self._sent_files = SourceFiles(folder, allowed=allowed, globs=globs)  # of the other thread
+        self._choices = KeptChoices()
+        self._answers: OrderedDict[str, Sequence[Shown]] = (
+            OrderedDict()
+        )  # the last of each document
+        self._reader: IndexReader | None = None
+        self._retrieval: Retrieval | None = None
+        self._identity: tuple[int, int] | None = None  # of the file that is open
+        self.upkeep = Upkeep(IndexJob(str(folder), str(self._path), allowed, globs), report, turn)
+        self.upkeep.begin()
+
+    def last(self, uri: str) -> Sequence[Shown]:
+        """What was found last for a document."""
+        return self._answers.get(uri, ())
+
+    def may_send(self, one: Shown) -> bool:
+        """Whether a file is as it was when its text was read, and neither ignored nor secret."""
+        return self._sent_files.stamp(one.path) == one.stamp
+
+    def answer(self, question: Question) -> None:
+        """Ask the index, if it is there: from then on, `last` is what was found.
+
+        Where that fails, it stays what it was, and `trouble` says why.
+        """
+        try:
+            found = self._shown(question)
+        except Exception as error:  # noqa: BLE001 - whatever befalls the index, completions go on
+            self.release()  # it is opened again, once it has been made anew
+            self._note(error)
+            return
+        self.trouble = ""
+        self._answers[question.uri] = found
+        self._answers.move_to_end(question.uri)
+        if len(self._answers) > _MOST_DOCUMENTS:
+            self._answers.popitem(last=False)
+
+    def release(self) -> None:
+        """Close the file."""
+        if self._reader is not None:
+            self._reader.close()
+        self._reader = self._retrieval = self._identity = None
+
+    def close(self) -> None:
+        """Nobody fills it any more."""
+        self.upkeep.close()
+
+    def _shown(self, question: Question) -> Sequence[Shown]:
+        self._open()
+        if self._reader is None or self._retrieval is None:
+            return ()
+        view = question.view(self._inner(question.path))
+        opened = (one for one in question.opened if one.is_relative_to(self._folder))
+        excluded = frozenset(map(self._inner, opened))
+        choose = partial(self._retrieval.shown, view, excluded, question.edits)
+        with self._reader.reading():
+            return self._choices.shown(
+                *(question.uri, view, excluded, choose),
+                stands=self._retrieval.stands,
+                is_quick=question.is_quick,
+            )
+
+    def _open(self) -> None:
+        """Open the index as it stands there now: what was made anew is another file."""
+        found = self._path.stat() if self._path.exists() else None
+        identity = None if found is None else (found.st_dev, found.st_ino)
+        if identity != self._identity:
+            self.release()
+        if self._reader is None and identity is not None:
+            self._reader = IndexReader.open(self._path)
+            self._retrieval = Retrieval(self._reader, self._files)
+            self._identity = identity
+
+    def _note(self, error: Exception) -> None:
+        """Log what is wrong, once, however many questions it befalls."""
+        told = str(error) if isinstance(error, StoreError) else f"{type(error).__name__}: {error}"
+        if told != self.trouble:
+            _LOG.warning("the repository could not be asked: %s", told)
+        self.trouble = told
+
+    def _inner(self, path: Path) -> str:
+        return path.relative_to(self._folder).as_posix()
+
+
+def index_path(settings: Settings, folder: Path) -> Path:
+    """Where the index of a folder is: another one where other files count as secret."""
+    key = "\0".join([str(folder), *settings.allow_secret_files])
+    name = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    return settings.cache_folder / "repository" / f"{name}.sqlite"

@@ -1,0 +1,80 @@
+"""What a session asks the repository, and when it has one."""
+
+from pathlib import Path
+
+import pytest
+from lsprotocol import types
+
+from engine.host.protocol import Position
+from lsp_server.completion.anchor import Anchor
+from lsp_server.documents.document import Snapshot
+from lsp_server.documents.documents import Documents
+from lsp_server.repository.question import Question, Sendable
+from lsp_server.settings import Settings
+from lsp_server.workspace_files import WorkspaceFiles
+
+pytestmark = pytest.mark.asyncio
+WORK = Path("/work")
+
+
+class Heard:
+    """In the repository's place, it keeps what it is told."""
+
+    def __init__(self, _on_progress: object) -> None:
+        self.entered: list[tuple[Path, ...]] = []
+        self.questions: list[Question] = []
+        heard.append(self)
+
+    def enter(self, roots: tuple[Path, ...], _settings: Settings) -> None:
+        self.entered.append(roots)
+
+    async def shown(self, question: Question) -> Sendable:
+        self.questions.append(question)
+        return tuple
+
+
+heard: list[Heard] = []
+
+
+@pytest.fixture
+def files(monkeypatch):
+    monkeypatch.setattr("lsp_server.repository.repository.Repository", Heard)
+    heard.clear()
+    return WorkspaceFiles(Documents(), lambda _read, _total, _note: None)
+
+
+def chosen(*repository: str) -> Settings:
+    return Settings(cache_folder=WORK, runtime_folder=WORK, repository=repository)
+
+
+async def test_there_is_none_before_the_client_is_ready_nor_where_it_is_off(files):
+    files.enter([WORK], chosen("on"))
+    assert heard == []
+    files.enter([WORK], chosen("off"))
+    files.begin()
+    assert heard == []
+    files.enter([WORK], chosen("on"))
+    files.enter([WORK], chosen("off"))
+    assert heard[0].entered == [(WORK,), (WORK,)]
+
+
+async def test_a_question_brings_the_lines_that_were_edited_elsewhere(monkeypatch):
+    monkeypatch.setattr("lsp_server.repository.repository.Repository", Heard)
+    heard.clear()
+    documents = Documents()
+    files = WorkspaceFiles(documents, lambda _read, _total, _note: None)
+    files.enter([WORK], chosen("on"))
+    files.begin()
+    lines = "\n".join(["first = 1", *[""] * 50, "last = 2"])
+    documents.open(types.TextDocumentItem("file:///work/a.py", "python", 1, lines))
+    for version, row in ((2, 0), (3, 51)):
+        at = types.Position(row, 0)
+        change = types.TextDocumentContentChangePartial(range=types.Range(at, at), text="new_")
+        documents.change("file:///work/a.py", version, [change])
+        files.edited("file:///work/a.py", [change])
+    document = documents.snapshot("file:///work/a.py")
+    assert isinstance(document, Snapshot)
+    await files.shown(Anchor(document, Position(51, 4), document, 51), is_quick=True)
+    (question,) = heard[0].questions
+    assert question.edits == ("new_first = 1",)
+    assert (question.path, question.row, question.is_quick) == (WORK / "a.py", 51, True)
