@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import nan
 from typing import TypeVar
 
 from engine.bench.task_sets import FimTask, ReplayItem
@@ -32,8 +33,8 @@ class PeerRun:
 
     @property
     def ms_per_token(self) -> float:
-        """Milliseconds per decoded token."""
-        return self.decode_ms / self.tokens
+        """Milliseconds per decoded token; NaN where there is none."""
+        return self.decode_ms / self.tokens if self.tokens else nan
 
 
 @dataclass(frozen=True, slots=True)

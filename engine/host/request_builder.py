@@ -1,6 +1,7 @@
 """Turns a message and the held buffers into the request that the engine completes."""
 
 from collections.abc import Callable, Collection
+from dataclasses import replace
 
 from engine.config import Lookahead, Sampling, StopRules
 from engine.host.buffers import HeldBuffer
@@ -23,38 +24,42 @@ def request_builder(
     Buffers that are closed by then are left out, as nothing may be learned from them again. Where
     the document itself was closed, None is built. Raises ConfigurationError.
     """
-    bounds = message.bounds
-    lookahead = Lookahead.parse(message.lookahead)
-    sampling = Sampling(temperature=message.sampling.temperature, seed=message.sampling.seed)
-    stop = StopRules(
-        max_tokens=bounds.max_tokens or 1,
-        single_line=bounds.single_line,
-        min_confidence=bounds.min_confidence,
-        time_limit_s=None if bounds.time_limit_ms is None else bounds.time_limit_ms / 1000,
-    )
-    cache_key = _cache_key(message.workspace, held, is_next=bool(message.overlay))
-
-    repository = tuple(Snippet(one.path, one.text, is_open=False) for one in message.repository)
+    checked = _checked(message, held)
 
     def build() -> CompletionRequest | None:
         if not is_open(held.uri):
             return None
         before, behind = cells.around(prefix, suffix, is_open)
-        return CompletionRequest(
-            prefix=before,
-            suffix=behind,
-            path=held.path,
-            open_buffers=tuple(other.as_buffer for other in others if is_open(other.uri)),
-            repository=repository,
-            workspace=_workspace(message.client, message.workspace),
-            cache_key=cache_key,
-            layout=message.layout,
-            lookahead=lookahead,
-            sampling=sampling,
-            stop=stop,
-        )
+        opened = tuple(other.as_buffer for other in others if is_open(other.uri))
+        return replace(checked, prefix=before, suffix=behind, open_buffers=opened)
 
     return build
+
+
+def _checked(message: CompleteRequest, held: HeldBuffer) -> CompletionRequest:
+    """The request without the text that it will have."""
+    return CompletionRequest(
+        prefix="",
+        suffix="",
+        path=held.path,
+        repository=tuple(Snippet(one.path, one.text, is_open=False) for one in message.repository),
+        workspace=_workspace(message.client, message.workspace),
+        cache_key=_cache_key(message.workspace, held, is_next=bool(message.overlay)),
+        layout=message.layout,
+        lookahead=Lookahead.parse(message.lookahead),
+        sampling=Sampling(temperature=message.sampling.temperature, seed=message.sampling.seed),
+        stop=_stop_rules(message),
+    )
+
+
+def _stop_rules(message: CompleteRequest) -> StopRules:
+    bounds = message.bounds
+    return StopRules(
+        max_tokens=bounds.max_tokens or 1,
+        single_line=bounds.single_line,
+        min_confidence=bounds.min_confidence,
+        time_limit_s=None if bounds.time_limit_ms is None else bounds.time_limit_ms / 1000,
+    )
 
 
 def closed_buffers(

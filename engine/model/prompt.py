@@ -11,11 +11,12 @@ Where the suffix stands first, the prefix ends the prompt anyhow, and stays whol
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from engine.config import Layout
 from engine.model.fim import FimFormat
-from engine.model.other_files import Snippets, choose_neighbours, header, paths
+from engine.model.other_files import Neighbour, Snippets, choose_neighbours, header, paths
 from engine.model.prompt_window import STEADY_LINES, Window, cut_window, neighbour_room
 from engine.model.tokenizer import Tokenizer, encodable
 
@@ -69,30 +70,37 @@ def build_prompt(
     neighbours = choose_neighbours(tokenizer, fim, path, snippets, room)
     files = header(tokenizer, fim, path, neighbours, named=named)
     partial = cut_piece(prefix)
-    kept = prefix.removesuffix(partial) if layout == "line" else prefix
-    specials = len(tokenizer.start_ids) + _FIM_TOKENS
-    room = budget_tokens - specials - len(files)
-    window = cut_window(tokenizer, kept, suffix, room, suffix_first=fim.suffix_first)
-    num_above = _num_above(prefix)
-    return Prompt(
-        ids=(
-            *tokenizer.start_ids,
-            *_lay_out(tokenizer, fim, files, window, layout, num_above),
-        ),
-        dropped=_bytes(prefix[len(kept) :]),
-        partial=_bytes(partial),
-        context_ids=tuple(tokenizer.encode(_tail(prefix.removesuffix(partial)))),
-        neighbours=paths(neighbours, are_open=True),
-        neighbour_tokens=sum(len(one.ids) for one in neighbours if one.is_open),
-        repository=paths(neighbours, are_open=False),
-        repository_tokens=sum(len(one.ids) for one in neighbours if not one.is_open),
+    head = prefix.removesuffix(partial)
+    dropped = partial if layout == "line" else ""
+    room = budget_tokens - len(tokenizer.start_ids) - _FIM_TOKENS - len(files)
+    window = cut_window(
+        tokenizer, prefix.removesuffix(dropped), suffix, room, suffix_first=fim.suffix_first
     )
+    laid_out = _lay_out(tokenizer, fim, files, window, layout, _num_above(prefix))
+    prompt = Prompt(
+        ids=(*tokenizer.start_ids, *laid_out),
+        dropped=_bytes(dropped),
+        partial=_bytes(partial),
+        context_ids=tuple(tokenizer.encode(_tail(head))),
+    )
+    return _with_neighbours(prompt, neighbours)
 
 
 def cut_piece(prefix: str) -> str:
     """Return the piece of the current line that a token boundary at the cursor may cut."""
     found = _PIECE.search(prefix, max(prefix.rfind("\n") + 1, len(prefix) - 4096))
     return found[0] if found else ""
+
+
+def _with_neighbours(prompt: Prompt, neighbours: Sequence[Neighbour]) -> Prompt:
+    """The prompt, which also says what it shows of other files."""
+    return replace(
+        prompt,
+        neighbours=paths(neighbours, are_open=True),
+        neighbour_tokens=sum(len(one.ids) for one in neighbours if one.is_open),
+        repository=paths(neighbours, are_open=False),
+        repository_tokens=sum(len(one.ids) for one in neighbours if not one.is_open),
+    )
 
 
 def _lay_out(

@@ -30,7 +30,7 @@ class Screen:
     ghost: Ghost = NOTHING
     suggestions: list[Suggestion] = field(default_factory=list)
     visible: list[tuple[float, float]] = field(default_factory=list)  # from, to; the last is open
-    _key_at: float = 0.0
+    key_at: float = 0.0  # the last key
     _gone_at: float = 0.0
     _shown_since: float | None = None
     _known: str = ""  # the last text that was shown, less what was written of it
@@ -38,9 +38,10 @@ class Screen:
     def write(self, text: str) -> None:
         """The person writes `text`; ghost text that begins so stays."""
         self.rest = self.rest.removeprefix(text)
-        self._key_at = self.now()
+        self.key_at = now = self.now()
         self._known = self._known[len(text) :] if self._known.startswith(text) else ""
-        self._set(self.ghost.typed_along(text))
+        # At the same moment, or text that a key took away would have stood there a little longer.
+        self._set(self.ghost.typed_along(text), now)
 
     def show(self, text: str, request_s: float) -> Suggestion | None:
         """An answer is there; nothing in it takes the ghost text away. What is new of it."""
@@ -51,19 +52,19 @@ class Screen:
             right = common_start(text, self.rest)
             gap_s = 0.0 if former else now - self._gone_at
             wrong = min(added, len(text) - right)
-            suggestion = Suggestion(now, self._key_at, gap_s, text, added, wrong, request_s)
+            suggestion = Suggestion(now, self.key_at, gap_s, text, added, wrong, request_s)
             self.suggestions.append(suggestion)
         if text:
             self._known = text
-        self._set(self.ghost.replaced(text, now))
+        self._set(self.ghost.replaced(text, now), now)
         return suggestion
 
     def close(self) -> None:
         """Nobody looks any more."""
-        self._set(NOTHING)
+        self._set(NOTHING, self.now())
 
-    def _set(self, ghost: Ghost) -> None:
-        now, was, self.ghost = self.now(), bool(self.ghost.pieces), ghost
+    def _set(self, ghost: Ghost, now: float) -> None:
+        was, self.ghost = bool(self.ghost.pieces), ghost
         if ghost.pieces and not was:
             self._shown_since = now
         elif was and not ghost.pieces and self._shown_since is not None:

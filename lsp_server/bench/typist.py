@@ -80,11 +80,11 @@ class Typist:
         while not person.is_done:
             due += person.interval()
             await self.clock.wait_until(due)
-            now = self.clock.now()
-            read = screen.ghost.standing_since(now - READING_S)
+            read = screen.ghost.standing_since(self.clock.now() - READING_S)
             action = person.act(screen.ghost.text, read)
             screen.write(action.text)
-            keys.append(KeyPress(now, now - due, action.kind, len(action.text)))
+            at = screen.key_at
+            keys.append(KeyPress(at, at - due, action.kind, len(action.text)))
             if not person.is_done:
                 assistant.press(action)
         screen.close()
