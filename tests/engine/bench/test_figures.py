@@ -3,7 +3,7 @@ import math
 import pytest
 
 from engine.bench.figures import Speed, percentile, speed_figures
-from engine.bench.measured import Measured
+from engine.bench.measured import Measured, PeerRun
 from tests.support.scripted_engine import result
 
 
@@ -66,3 +66,7 @@ def test_prefill_is_known_where_plain_decoding_came_first_and_found_no_prompt_he
     figures = speed_figures([measured(), measured(off_first=False)])
     assert figures.prefill_ms_p50 == 50.0
     assert math.isnan(speed_figures([measured(off_first=False)]).prefill_ms_p50)
+
+
+def test_a_peer_that_wrote_nothing_behind_its_first_token_has_no_pace():
+    assert math.isnan(PeerRun(0, 3.0, 0.0).ms_per_token)
