@@ -11,7 +11,7 @@ from tree_sitter import Language, Node, Parser, Query, QueryCursor
 from lsp_server.prompt.bounded_parse import is_ordinary
 from lsp_server.prompt.grammars import parser_for
 
-_PARSE_S = 0.25  # of the processor, for any text
+_PARSE_S = 0.5  # of the processor, for any text
 _BYTES_PER_S = 2_000_000  # and for each of its bytes: code takes a third of that
 _MOST_S = 1.0  # that all its definitions may take
 _MOST_LEVELS = 200  # that are looked at above one

@@ -66,7 +66,7 @@ def test_files_that_cannot_be_read_are_counted_and_end_nothing(root):
     (root / "closed.py").chmod(0)
     (root / "loop").symlink_to(root)
     (root / "nested.js").write_text("{" * 50_000 + "function a(){}" * 20_000)
-    (root / "brackets.js").write_text("({[<\n" * 100_000)
+    (root / "brackets.rs").write_text("fn a<b>(c){<[({#!\n" * 50_000)
     (root / "deep.py").write_text("".join(" " * n + "if x:\n" for n in range(400)))
     filled = filling(root)
     is_root = os.geteuid() == 0  # who reads what is closed
