@@ -184,6 +184,25 @@ def _add_crossfile(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
+def _add_repository(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="DIR", type=Path, help="the folder to index")
+    parser.add_argument(
+        "--count",
+        metavar="N",
+        type=positive,
+        default=300,
+        help="ask at N cursor positions; 300 by default",
+    )
+    parser.add_argument(
+        "--seed",
+        metavar="S",
+        type=int,
+        default=1,
+        help="choose the positions by this seed; 1 by default",
+    )
+    add_json(parser)
+
+
 def _add_forms(parser: argparse.ArgumentParser) -> None:
     _add_replay_set(parser)
     parser.add_argument(
@@ -265,6 +284,13 @@ _BENCHMARKS = (
         "crossfile.jsonl --count 20",
         _add_crossfile,
         "completion_bench:bench_crossfile",
+    ),
+    Command(
+        "repository",
+        "measure the index of a folder and the questions to it, without a model",
+        "src --count 300",
+        _add_repository,
+        "repository_bench:bench_repository",
     ),
     Command(
         "forms",
