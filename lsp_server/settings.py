@@ -117,7 +117,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
             "`on`: completions know the files of the workspace that are not open; `off`: they do "
             "not; or patterns of the files that they know"
         ),
-    ] = ("off",)
+    ] = ("on",)
     allow_secret_files: Annotated[tuple[str, ...], _own("files that look secret and are not")] = ()
     layout: Annotated[
         Layout, _about("the last lines up to the cursor after the middle token, or in the prefix")
