@@ -23,7 +23,7 @@ from lsp_server.completion.in_flight import InFlightCompletion
 from lsp_server.completion.judge import LineJudge
 from lsp_server.completion.parts import FEWEST_SHOWN, Parts, Reader
 from lsp_server.completion.postprocess import Processed, process
-from lsp_server.completion.settled import settled
+from lsp_server.completion.settled import beginning
 from lsp_server.completion.syntax_judge import Judge, SyntaxJudge
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
@@ -195,10 +195,7 @@ class HostCompletions:
             return None
 
         def settle(text: str) -> Processed:
-            kept = settled(text, context, ends_word=ends_word)
-            made = process(kept, context, judge, goes_on=True)
-            judge.prepare()
-            return made
+            return beginning(text, context, judge, ends_word=ends_word)
 
         return Parts(anchor, self._cache, settle, self.reader)
 

@@ -11,10 +11,26 @@ from engine.stopping.lines import Written
 from engine.stopping.repetition import repetition_held
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.overlap import repeat_held, surplus_held
+from lsp_server.completion.postprocess import Processed, process
+from lsp_server.completion.syntax_judge import Judge
+from lsp_server.prompt.text_place import is_header
 
 # What may become a control token; those of DeepSeek have blanks.
 _BEGUN_TOKEN = re.compile(r"▁?<(?:｜[^｜\n]*|[\[|]?[\w▁-]*\|?)$")  # noqa: RUF001 - their own bars
 _BEGUN_FENCE = re.compile(r"\s*`")
+
+
+def beginning(text: str, context: CursorContext, judge: Judge, *, ends_word: bool) -> Processed:
+    """What can be shown of a text that goes on; `judge` is as if it had not been asked.
+
+    It has to be whole, since the finished text is cut back to what is where it breaks code. Only the
+    head of a block may stand alone for a while.
+    """
+    kept = settled(text, context, ends_word=ends_word)
+    is_head = has_line(text) and is_header(kept.rpartition("\n")[2])
+    made = process(kept, context, judge, goes_on=is_head)
+    judge.prepare()
+    return made
 
 
 def settled(text: str, context: CursorContext, *, ends_word: bool) -> str:

@@ -7,7 +7,8 @@ cursor an item replaces; `encoding`; `name` and `version` in serverInfo; `last_w
 prints before it ends at the message `ends_at` (a method, or "start"); `stays`: it does not leave when
 it is told to; `silent_at`: the message after which it does nothing any more, not even end with its
 input; `log`: a file for what it gets; `loads_until`: a file at whose appearance its model is loaded,
-before which it completes nothing; `status`: what it says of itself at once; `results`: what its other
+before which it completes nothing; `part`: how many characters of an item it answers with at first,
+and that there is more; `status`: what it says of itself at once; `results`: what its other
 commands return, by name.
 """
 
@@ -30,6 +31,8 @@ class ScriptedServer:
         self.script = script
         self.encoding = script.get("encoding", "utf-8")
         self.texts: dict[str, str] = {}
+        self.versions: dict[str, int] = {}
+        self.asked: set[str] = set()  # what was answered with a part
         self.sending = threading.Lock()
         self.is_loading = "loads_until" in script
 
@@ -51,6 +54,8 @@ class ScriptedServer:
         self.end_at(method)
         while self.script.get("silent_at") == method:
             signal.pause()
+        if method in ("textDocument/didOpen", "textDocument/didChange"):
+            self.versions[params["textDocument"]["uri"]] = params["textDocument"]["version"]
         if method == "textDocument/didOpen":
             self.texts[params["textDocument"]["uri"]] = params["textDocument"]["text"]
         elif method == "textDocument/didChange":
@@ -82,8 +87,20 @@ class ScriptedServer:
         if method == "workspace/executeCommand":
             return self.script.get("results", {}).get(params["command"])
         if method == "textDocument/inlineCompletion" and not self.is_loading:
-            return {"items": self.items(params)}
+            return {"items": self.part_of(self.items(params), params)}
         return None
+
+    def part_of(self, items: list[dict[str, Any]], params: dict[str, Any]) -> list[dict[str, Any]]:
+        """The beginning of an item where it is asked for first, and a message behind it."""
+        asked = json.dumps(params)
+        if "part" not in self.script or asked in self.asked:
+            return items
+        self.asked.add(asked)
+        uri = params["textDocument"]["uri"]
+        told = {"textDocument": {"uri": uri, "version": self.versions[uri]}}
+        more = {"method": "foregram/more", "params": told}
+        threading.Timer(0.1, self.send, [more]).start()
+        return [one | {"insertText": one["insertText"][: self.script["part"]]} for one in items]
 
     def load(self) -> None:
         """Tell of the model while it loads, and ask to be asked again when it is there."""

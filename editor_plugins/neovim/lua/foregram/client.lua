@@ -124,6 +124,17 @@ local function ask_again()
   end
 end
 
+--- There is more of the text that a part of which is on the screen, if the buffer is as it was.
+local function ask_for_more(_, params)
+  local buf, client, told = vim.api.nvim_get_current_buf(), M.get(), params.textDocument
+  local is_here = M.attached_buffers[buf] and vim.uri_from_bufnr(buf) == told.uri
+  local is_unchanged = vim.lsp.util.buf_versions[buf] == told.version
+  local is_insert = vim.api.nvim_get_mode().mode:find("^i")
+  if client and is_here and is_unchanged and is_insert and actions.has_ghost_text() then
+    actions.ask_again(client, buf)
+  end
+end
+
 local function attached(client, buf)
   if not given_up then
     M.attached_buffers[buf] = true
@@ -164,6 +175,7 @@ local function client_config(root)
       editorInfo = { name = "Neovim", version = tostring(vim.version()) },
       editorPluginInfo = { name = "foregram", version = M.VERSION },
       asksAgain = true,
+      takesParts = true,
     },
     get_language_id = function(_, filetype)
       return server_settings.language_of(filetype)
@@ -173,6 +185,7 @@ local function client_config(root)
         state.take(status)
       end,
       ["foregram/askAgain"] = ask_again,
+      ["foregram/more"] = ask_for_more,
     },
     on_init = initialized,
     on_attach = attached,
