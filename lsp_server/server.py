@@ -68,6 +68,7 @@ class ForegramServer(DocumentServer):
         self.status = StatusLine(self, LoadingProgress(self))
         self._is_initialized = False
         self._can_retry = False  # the client knows `foregram/askAgain`
+        self._watches_files = False  # the client was asked to
         self._focused = ""  # the URI of the document that the user works in, as far as is known
         self._reported: set[str] = set()
         self.indexing = IndexProgress(self)
@@ -126,6 +127,21 @@ class ForegramServer(DocumentServer):
         if self._is_initialized:
             self.focus(self._focused)  # what was switched off may be on now
             self.report_problems()
+            self.watch_files()
+
+    def watch_files(self) -> None:
+        """Have the client say which files change, where it can and an index is to follow them."""
+        workspace = self.client_capabilities.workspace
+        watched = workspace.did_change_watched_files if workspace is not None else None
+        can_watch = watched is not None and watched.dynamic_registration
+        if not can_watch or self._watches_files or not self.session.files.is_indexed:
+            return
+        self._watches_files = True
+        watchers = [types.FileSystemWatcher("**/*")]
+        options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
+        method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
+        registration = types.Registration(uuid.uuid4().hex, method, options)
+        self.client_register_capability(types.RegistrationParams([registration]), lambda _: None)
 
     def focus(self, uri: str) -> None:
         """The user works in this document; "" is none that we know of."""
@@ -206,10 +222,10 @@ async def initialized(server: ForegramServer, _params: types.InitializedParams) 
     gc.freeze()  # what was created so far stays, so no collection needs to look through it
     gc.enable()
     server.begin()
-    _watch_files(server)
     await _pull_settings(server)
-    server.session.files.begin()
     await server.session.connect()
+    await server.session.files.begin()
+    server.watch_files()
 
 
 async def complete_inline(
@@ -385,19 +401,6 @@ def check_model(_server: ForegramServer, name: str) -> dict[str, Any]:
 async def host_use(server: ForegramServer) -> dict[str, Any]:
     """How many others a host serves, before somebody stops it."""
     return await editor_commands.host_use(server.session)
-
-
-def _watch_files(server: ForegramServer) -> None:
-    """Have the client say which files change, where it can."""
-    workspace = server.client_capabilities.workspace
-    watched = workspace.did_change_watched_files if workspace is not None else None
-    if watched is None or not watched.dynamic_registration:
-        return
-    watchers = [types.FileSystemWatcher("**/*")]
-    options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
-    method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES
-    registration = types.Registration(uuid.uuid4().hex, method, options)
-    server.client_register_capability(types.RegistrationParams([registration]), lambda _: None)
 
 
 async def _pull_settings(server: ForegramServer) -> None:

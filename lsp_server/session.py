@@ -8,7 +8,6 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 
 from lsprotocol import types
-from pygls import uris
 
 from engine.host.protocol import Done, Feedback, FeedbackKind, Position
 from lsp_server.calibration import Calibrator
@@ -16,6 +15,7 @@ from lsp_server.completion.anchor import Anchor
 from lsp_server.completion.inline_completer import Answer, InlineCompleter
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
+from lsp_server.documents.file_path import file_path
 from lsp_server.host.daemon import ensure_host
 from lsp_server.host.failures import boot_s
 from lsp_server.host.link import HostLink
@@ -116,8 +116,7 @@ class Session:
     def enter(self, roots: list[str]) -> None:
         """The workspace folders, by their URIs."""
         self._root_uris = list(roots)
-        paths = [uris.to_fs_path(root) for root in roots]
-        self._roots = [Path(path) for path in paths if path]
+        self._roots = [path for root in roots if (path := file_path(root))]
         self._permissions = Permissions(self._roots, self.settings)
         self.link.workspace = roots[0] if roots else ""
         self._index()

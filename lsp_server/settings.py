@@ -174,9 +174,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     @property
     def repository_globs(self) -> tuple[str, ...] | None:
         """Patterns of the files to index, none of them where that is all; None: no file."""
-        if self.repository == ("off",):
+        if "off" in self.repository or not self.repository:
             return None
-        return () if self.repository == ("on",) else self.repository
+        return () if "on" in self.repository else self.repository
 
     @staticmethod
     def from_environment(environ: Mapping[str, str] | None = None) -> "Settings":

@@ -3,17 +3,19 @@
 The index and what it needs are loaded then, and only where it is wanted: no start waits for them.
 """
 
+import asyncio
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lsprotocol import types
-from pygls import uris
 
 from lsp_server.completion.anchor import Anchor
 from lsp_server.completion.cells_around import lines_around
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
+from lsp_server.documents.file_path import file_path
 from lsp_server.documents.line_buffer import LINE_END
 from lsp_server.documents.recent_edits import RecentEdits
 from lsp_server.repository.languages import ending_of
@@ -35,10 +37,17 @@ class WorkspaceFiles:
         self._repository: Repository | None = None
         self._edits = RecentEdits()
 
-    def begin(self) -> None:
+    async def begin(self) -> None:
         """The client is ready: what the files say may be found out."""
+        if self._wanted is not None and self._wanted[1].repository_globs is not None:
+            await asyncio.to_thread(import_module, "lsp_server.repository.repository")
         self._is_ready = True
         self._index()
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether the files are followed, or have been."""
+        return self._repository is not None
 
     def enter(self, roots: Iterable[Path], settings: Settings) -> None:
         """These are the folders, or may be once the client is ready."""
@@ -61,8 +70,7 @@ class WorkspaceFiles:
     def changed(self, changed: Iterable[str]) -> None:
         """Files of these URIs changed, came or went."""
         if self._repository is not None:
-            paths = (path for uri in changed if (path := uris.to_fs_path(uri)))
-            self._repository.changed(map(Path, paths))
+            self._repository.changed(path for uri in changed if (path := file_path(uri)))
 
     def edited(self, uri: str, changes: Iterable[types.TextDocumentContentChangeEvent]) -> None:
         """A document was edited: its text holds the changes by now."""
@@ -94,20 +102,20 @@ class WorkspaceFiles:
     def _question(self, anchor: Anchor, *, is_quick: bool) -> Question | None:
         document, position = anchor.document, anchor.position
         notebook = self._documents.notebook_of(document.uri)
-        path = uris.to_fs_path(notebook or document.uri)
-        if not path:
+        path = file_path(notebook or document.uri)
+        if path is None:
             return None
         above, below = lines_around(self._documents, anchor.cells)
         lines = anchor.snapshot.lines
         ending = ending_of(document.language_id) if notebook else ""  # that of the cell's code
-        opened = (uris.to_fs_path(uri) for uri in self._documents.uris())
+        opened = map(file_path, self._documents.uris())
         return Question(
             uri=notebook or document.uri,
-            path=Path(path + ending),
+            path=path.with_name(path.name + ending) if ending else path,
             lines=(*above, *lines, *below) if above or below else lines,
             row=len(above) + position.line,
             character=position.character,
-            opened=frozenset(Path(one) for one in opened if one),
+            opened=frozenset(filter(None, opened)),
             is_quick=is_quick,
             edits=self._edits.far_from(document.uri, position.line),
         )

@@ -89,9 +89,14 @@ class Document:
             )
         return self._snapshot
 
-    def splices_since(self, version: int) -> tuple[LineSplice, ...] | None:
-        """What turns the lines of `version` into the current ones; None if that is not known any more."""
-        return self._log.since(version)
+    def splices_since(
+        self, version: int, until: int | None = None
+    ) -> tuple[LineSplice, ...] | None:
+        """What turns the lines of `version` into those of `until`, or the current ones.
+
+        None if that is not known any more.
+        """
+        return self._log.since(version, until)
 
     def _apply(self, change: types.TextDocumentContentChangeEvent) -> LineSplice:
         where = change.range if isinstance(change, types.TextDocumentContentChangePartial) else None

@@ -47,13 +47,15 @@ class Documents:
         held = self._held.get(uri) or DocumentRefused(uri, Reason.UNKNOWN_DOCUMENT)
         return held.snapshot() if isinstance(held, Document) else held
 
-    def splices_since(self, uri: str, version: int) -> tuple[LineSplice, ...] | None:
-        """What turns the lines of `version` into the present ones; None if it is not known.
+    def splices_since(
+        self, uri: str, version: int, until: int | None = None
+    ) -> tuple[LineSplice, ...] | None:
+        """What turns the lines of `version` into those of `until`, or the present ones.
 
-        `version` must be of the present opening, as `Snapshot.opening` tells.
+        None if it is not known. Both must be of the present opening, as `Snapshot.opening` tells.
         """
         held = self._held.get(uri)
-        return held.splices_since(version) if isinstance(held, Document) else None
+        return held.splices_since(version, until) if isinstance(held, Document) else None
 
     def uris(self) -> tuple[str, ...]:
         """The documents whose text is held, in the order in which they were first opened."""

@@ -41,9 +41,11 @@ class SpliceLog:
             self._num_splices -= self._changes[0].num_splices
             self._num_chars -= self._changes[0].num_chars
 
-    def since(self, version: int) -> tuple[LineSplice, ...] | None:
-        """What leads from `version` to now; None if that version is not known (any more)."""
-        if all(change.version != version for change in self._changes):
+    def since(self, version: int, until: int | None = None) -> tuple[LineSplice, ...] | None:
+        """What leads from `version` to `until`, or to now; None if one is not known (any more)."""
+        known = [change.version for change in self._changes]
+        until = known[-1] if until is None else until
+        if version not in known or until not in known or until < version:
             return None
-        newer = (change for change in self._changes if change.version > version)
+        newer = (change for change in self._changes if version < change.version <= until)
         return tuple(splice for change in newer for splice in change.splices)

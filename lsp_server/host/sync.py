@@ -124,11 +124,11 @@ class HostSync:
         return BufferSync(*about, lines=_sendable(snapshot.lines), notebook=notebook)
 
     def _splices(self, snapshot: Snapshot, base_version: int) -> tuple[LineSplice, ...] | None:
-        """What leads from a version to the snapshot, if that is still the current text."""
+        """What leads from a version to the snapshot, which keys may have left behind meanwhile."""
         now = self._documents.snapshot(snapshot.uri)
-        if not isinstance(now, Snapshot) or _host_version(now) != _host_version(snapshot):
+        if not isinstance(now, Snapshot) or now.opening != snapshot.opening:
             return None
-        splices = self._documents.splices_since(snapshot.uri, base_version)
+        splices = self._documents.splices_since(snapshot.uri, base_version, snapshot.version)
         if splices is None:
             return None
         return tuple(LineSplice(one.start, one.end, _sendable(one.lines)) for one in splices)

@@ -23,7 +23,7 @@ CREATE INDEX file_stem ON file (stem);
 CREATE TABLE definition (
     name TEXT, parent TEXT, is_class INTEGER, line INTEGER, text TEXT, file INTEGER);
 CREATE INDEX definition_name ON definition (name);
-CREATE INDEX definition_file ON definition (file);
+CREATE INDEX definition_file ON definition (file, name);
 CREATE TABLE chunk (
     id INTEGER PRIMARY KEY AUTOINCREMENT, file INTEGER, text BLOB);
 CREATE INDEX chunk_file ON chunk (file);

@@ -51,11 +51,21 @@ async def test_there_is_none_before_the_client_is_ready_nor_where_it_is_off(file
     files.enter([WORK], chosen("on"))
     assert heard == []
     files.enter([WORK], chosen("off"))
-    files.begin()
+    await files.begin()
     assert heard == []
     files.enter([WORK], chosen("on"))
     files.enter([WORK], chosen("off"))
     assert heard[0].entered == [(WORK,), (WORK,)]
+
+
+@pytest.mark.parametrize("listed", [(), ("off",), ("off", "src/**")])
+async def test_where_nothing_is_listed_or_off_is_nothing_is_indexed(listed):
+    assert chosen(*listed).repository_globs is None
+
+
+async def test_on_is_every_file_and_else_those_that_are_listed():
+    assert chosen("on").repository_globs == ()
+    assert chosen("src/**").repository_globs == ("src/**",)
 
 
 async def test_a_question_brings_the_lines_that_were_edited_elsewhere(monkeypatch):
@@ -64,7 +74,7 @@ async def test_a_question_brings_the_lines_that_were_edited_elsewhere(monkeypatc
     documents = Documents()
     files = WorkspaceFiles(documents, lambda _read, _total, _note: None)
     files.enter([WORK], chosen("on"))
-    files.begin()
+    await files.begin()
     lines = "\n".join(["first = 1", *[""] * 50, "last = 2"])
     documents.open(types.TextDocumentItem("file:///work/a.py", "python", 1, lines))
     for version, row in ((2, 0), (3, 51)):

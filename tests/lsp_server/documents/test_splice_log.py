@@ -21,6 +21,15 @@ def test_all_later_splices_are_told_in_their_order():
     assert log.since(2) == tuple(others[1:])
 
 
+def test_those_up_to_a_version_lead_to_it():
+    log, others = SpliceLog(1), [LineSplice(n, n, ()) for n in range(3)]
+    for version, splice in enumerate(others, start=2):
+        log.add(version, (splice,))
+    assert log.since(1, until=3) == tuple(others[:2])
+    assert log.since(2, until=2) == ()
+    assert [log.since(3, until=until) for until in (2, 9)] == [None, None]
+
+
 def test_a_version_that_never_was_is_not_known():
     log = SpliceLog(1)
     log.add(5, (SPLICE,))

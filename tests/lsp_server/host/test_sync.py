@@ -50,6 +50,20 @@ def test_a_document_that_is_closed_is_withdrawn_until_the_host_has_heard_it(docu
     assert sync.unwanted() == (B,)
 
 
+def test_a_text_that_was_left_behind_by_a_key_is_sent_as_changes_too(documents):
+    sync = HostSync(documents, lambda _: True, str)
+    sync.taken(sync.syncs(documents.snapshot(A)))
+    at = types.Range(types.Position(0, 0), types.Position(0, 0))
+    for version, key in ((2, "a"), (3, "b")):
+        change = types.TextDocumentContentChangePartial(range=at, text=key)
+        documents.change(A, version, [change])
+        if version == 2:
+            asked = documents.snapshot(A)
+    (buffer,) = sync.syncs(asked).buffers
+    assert buffer.lines is None
+    assert [splice.lines for splice in buffer.splices] == [("ax = 1",)]
+
+
 def test_a_document_that_became_binary_is_withdrawn(documents):
     sync = HostSync(documents, lambda _: True, str)
     sync.taken(sync.syncs(documents.snapshot(A)))
