@@ -133,7 +133,7 @@ def test_crossfile_asks_as_a_host_would_and_prints_all_arms(
     shown = {task["arm"]: (task["neighbours"], task["repository"]) for task in answer["tasks"]}
     assert shown["none"] == ([], [])
     assert shown["open_files"] == (["models.py"], [])
-    assert shown["together"] == (["models.py"], ["models.py"])  # its definitions, too
+    assert shown["together"] == (["models.py"], [])  # all of it, so its definitions once
     assert shown["repository"] == shown["oracle"] == ([], ["models.py"])
     assert arms["repository"]["recall"] == 1.0
     assert cli.main(["bench", "crossfile", str(crossfile_path), *options]) == 0
