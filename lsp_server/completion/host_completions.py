@@ -191,7 +191,7 @@ class HostCompletions:
         self, anchor: Anchor, context: CursorContext, judge: Judge, *, ends_word: bool
     ) -> Parts | None:
         """What shows the text while it is written; whoever asked for it wants it whole."""
-        if self.reader is None or anchor.is_invoked:
+        if self.reader is None or anchor.is_invoked or not self._settings().parts:
             return None
 
         def settle(text: str) -> Processed:

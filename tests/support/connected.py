@@ -82,7 +82,7 @@ async def connected(
     **settings: Any,
 ) -> AsyncIterator[Connected]:
     """Connect a completer to a host that serves `engine`, or what `load` gives it."""
-    settings = {"speculate": False, **settings}
+    settings = {"speculate": False, "parts": takes_parts, **settings}
     chosen = Settings(cache_folder=folder, runtime_folder=folder, **settings)
     permissions = Permissions([Path("/shop")], chosen)
     documents = Documents()
