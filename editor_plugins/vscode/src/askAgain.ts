@@ -1,6 +1,6 @@
 /**
- * What the editor asks for when the server says so, not at a key: where nothing could be answered
- * while there was no model, and where the text is longer by now than the part that was offered.
+ * Ghost text for what the server had to leave unanswered while there was no model: when the server
+ * says that it is ready, the editor asks again at the place where the cursor stands then.
  */
 
 import * as vscode from "vscode";
@@ -14,12 +14,6 @@ interface Offered {
   readonly document: vscode.TextDocument;
   readonly version: number;
   readonly position: vscode.Position;
-  readonly isInMenu: boolean; // it continues an item that is selected in the editor's menu
-}
-
-/** Of which document, and of which version of it, there is more. */
-export interface More {
-  readonly textDocument: { readonly uri: string; readonly version: number };
 }
 
 export class AskAgain implements vscode.Disposable {
@@ -49,9 +43,8 @@ export class AskAgain implements vscode.Disposable {
     const answer = await next(document, position, { ...context, triggerKind }, token);
     const items = Array.isArray(answer) ? answer : (answer?.items ?? []);
     if (!token.isCancellationRequested) {
-      const isInMenu = context.selectedCompletionInfo !== undefined;
       this.offered =
-        items.length > 0 ? { document, version: document.version, position, isInMenu } : undefined;
+        items.length > 0 ? { document, version: document.version, position } : undefined;
     }
     return answer;
   };
@@ -63,21 +56,6 @@ export class AskAgain implements vscode.Disposable {
     if (editor === undefined || !this.isWanted(editor)) {
       return;
     }
-    await this.trigger();
-  }
-
-  /** Asks for the rest of what was offered, where nothing has changed since. */
-  async askForMore({ textDocument: { uri, version } }: More): Promise<void> {
-    const editor = lookedAt();
-    const isHere = editor?.document.uri.toString() === uri && editor.document.version === version;
-    const cursor = isHere ? onlyCursor(editor) : undefined;
-    const isOffered = cursor !== undefined && editor && this.isOffered(editor.document, cursor);
-    if (isOffered && this.offered?.isInMenu === false) {
-      await this.trigger();
-    }
-  }
-
-  private async trigger(): Promise<void> {
     this.isAsking = true;
     try {
       await vscode.commands.executeCommand("editor.action.inlineSuggest.trigger");
@@ -86,12 +64,14 @@ export class AskAgain implements vscode.Disposable {
     }
   }
 
-  private isWanted(editor: vscode.TextEditor): boolean {
-    const cursor = onlyCursor(editor);
+  private isWanted({ document, selections }: vscode.TextEditor): boolean {
+    const [selection, ...others] = selections;
+    const cursor =
+      selection?.isEmpty === true && others.length === 0 ? selection.active : undefined;
     return (
       cursor !== undefined &&
-      this.preferences.isCompleted(editor.document) &&
-      !this.isOffered(editor.document, cursor)
+      this.preferences.isCompleted(document) &&
+      !this.isOffered(document, cursor)
     );
   }
 
@@ -107,12 +87,6 @@ export class AskAgain implements vscode.Disposable {
   dispose(): void {
     this.disposable.dispose();
   }
-}
-
-/** Where a person types, unless a text is selected or there are several cursors. */
-function onlyCursor({ selections }: vscode.TextEditor): vscode.Position | undefined {
-  const [selection, ...others] = selections;
-  return selection?.isEmpty === true && others.length === 0 ? selection.active : undefined;
 }
 
 function lookedAt(): vscode.TextEditor | undefined {

@@ -44,7 +44,6 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       feedback.tellFocus();
     },
     askAgain: () => void askAgain.ask(),
-    askForMore: (more) => void askAgain.askForMore(more),
     alarm: (message, remedy) => void commands.alarm(message, remedy),
   });
   const documents = new ReportDocuments();
@@ -88,7 +87,6 @@ async function initializationOptions(preferences: Preferences): Promise<object> 
   return {
     [SECTION]: await preferences.forServer(),
     asksAgain: true,
-    takesParts: true,
     editorInfo: { name: vscode.env.appName, version: vscode.version },
     editorPluginInfo: { name: "foregram", version: preferences.version },
   };

@@ -2,7 +2,6 @@
 
 import * as vscode from "vscode";
 
-import type { More } from "./askAgain";
 import { ForegramClient, type ClientChoices } from "./client";
 import { MissingProgramError, type ServerCommand } from "./command";
 import { CRASH_LIMIT, Crashes } from "./crashes";
@@ -18,7 +17,6 @@ export interface Surroundings {
   show(status: Status): void;
   started(): void;
   askAgain(): void;
-  askForMore(more: More): void;
   alarm(message: string, remedy: Remedy): void;
 }
 
@@ -130,9 +128,6 @@ export class Server implements vscode.Disposable {
     });
     client.onNotification("foregram/askAgain", () => {
       this.around.askAgain();
-    });
-    client.onNotification("foregram/more", (more: More) => {
-      this.around.askForMore(more);
     });
     this.starting = client;
     try {

@@ -128,20 +128,6 @@ def test_a_ghost_text_that_is_there_or_was_dismissed_is_not_asked_for_again(scri
     assert len(script.heard(INLINE)) == before
 
 
-def test_a_part_grows_without_another_key_while_nothing_has_changed(script, window):
-    becomes_ready(script, window)
-    assert script.heard("initialize")[0]["initializationOptions"]["takesParts"] is True
-    window.type(" + 2 ")
-    window.wait_for_ghost()
-    asked = len(script.heard(INLINE))
-    document = script.heard("textDocument/didChange")[-1]["textDocument"]
-    script.answers(INLINE, {"items": [ITEM | {"insertText": "+ 1 + 4"}]})
-    script.says("foregram/more", textDocument=document | {"version": document["version"] - 1})
-    script.says("foregram/more", textDocument=document)
-    window.until(lambda: "+ 1 + 4" in window.ghost(), "the whole text")
-    assert script.heard(INLINE)[asked:] == script.heard(INLINE)[asked - 1 : asked]
-
-
 def test_loading_is_said_once_with_a_percentage_in_the_status_item(script, window):
     capabilities = script.heard("initialize")[0]["capabilities"]
     assert capabilities["window"]["workDoneProgress"] is False
