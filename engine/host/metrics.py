@@ -2,6 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
+from engine.host.llama_metrics import LlamaMetrics
 from engine.request import CompletionResult, FinishReason
 
 _SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -29,6 +30,8 @@ class Metrics:
         self._prefill = self._histogram("prefill_seconds", "Time to read a prompt")
         self._decode = self._histogram("decode_seconds", "Time to write a completion")
         self._gauges: dict[str, Gauge] = {}
+        self._llama = LlamaMetrics()
+        self._registry.register(self._llama)
 
     def count(self, result: CompletionResult, queue_ms: float) -> None:
         """Count a completion that ran."""
@@ -44,6 +47,12 @@ class Metrics:
         self._queue.observe(queue_ms / 1000)
         self._prefill.observe(stats.prefill_ms / 1000)
         self._decode.observe(stats.decode_ms / 1000)
+        self._llama.count(stats)
+
+    def count_prefill(self, result: CompletionResult) -> None:
+        """Count a prompt that was read for later."""
+        self.count_request("prefilled")
+        self._llama.count(result.stats)
 
     def count_request(self, outcome: str) -> None:
         """Count a request by what became of it."""
@@ -57,6 +66,8 @@ class Metrics:
             if name not in self._gauges:
                 self._gauges[name] = Gauge(f"foregram_{name}", "Now", registry=self._registry)
             self._gauges[name].set(value)
+        self._llama.num_running = gauges.get("running", 0)
+        self._llama.num_waiting = gauges.get("waiting", 0)
         return generate_latest(self._registry)
 
     def _counter(self, name: str, what: str, *labels: str) -> Counter:
