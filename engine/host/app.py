@@ -18,6 +18,7 @@ from engine.errors import ConfigurationError, InputError
 from engine.host.buffers import VersionConflictError
 from engine.host.completion_registry import UnknownCompletionError
 from engine.host.failures import log_failure
+from engine.host.principals import principal_of
 from engine.host.protocol import (
     MAX_BODY_BYTES,
     PROTOCOL_VERSION,
@@ -64,7 +65,8 @@ def create_app(service: CompletionService, stop: Callable[[], None] | None) -> L
     @post("/v1/complete", status_code=200)
     async def complete(request: _Request) -> Stream:
         """Complete at a position; lines of JSON."""
-        events = service.complete(await _message(service, request, CompleteRequest))
+        message = await _message(service, request, CompleteRequest)
+        events = service.complete(principal_of(request.scope), message)
         return Stream(_lines(events), media_type="application/x-ndjson")
 
     @post("/v1/buffers", status_code=204)

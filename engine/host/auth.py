@@ -1,6 +1,5 @@
 """Authentication by a request's headers, before all routes. Plain ASGI. Web pages are refused."""
 
-import secrets
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import msgspec
 
 from engine.host.loopback import is_loopback
+from engine.host.principals import Principals, note_principal
 from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, Problem
 
 Event = MutableMapping[str, Any]
@@ -23,10 +23,10 @@ _NOT_FROM_A_PAGE = (b"", b"none")  # of Sec-Fetch-Site: no browser, or a person 
 
 @dataclass(frozen=True, slots=True)
 class AuthMiddleware:
-    """Passes requests on to `app`. `token` None is for a private socket, which needs none."""
+    """Passes requests on to `app`, with their principal in the scope."""
 
     app: Application
-    token: str | None
+    principals: Principals
     is_loopback: bool  # over TCP on this machine, where a web page must not get in by name
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
@@ -51,14 +51,17 @@ class AuthMiddleware:
             return 403, Problem("web_page", "this host does not answer web pages")
         if scope["path"] in _OPEN_PATHS:
             return None
-        if not self._knows_token(headers.get("authorization", b"")):
+        principal = self.principals.named_by(_bearer(headers))
+        if principal is None:
             return 401, Problem("wrong_token", "the request does not carry this host's token")
+        note_principal(scope, principal)
         return _wrong_protocol(scope["path"], headers) or _wrong_body(headers)
 
-    def _knows_token(self, authorization: bytes) -> bool:
-        if self.token is None:
-            return True
-        return secrets.compare_digest(authorization, f"Bearer {self.token}".encode())
+
+def _bearer(headers: Headers) -> bytes:
+    """The token that a request carries; empty, as no token is, where it carries none."""
+    scheme, _, token = headers.get("authorization", b"").partition(b" ")
+    return token if scheme.lower() == b"bearer" else b""
 
 
 def _is_of_a_page(headers: Headers) -> bool:

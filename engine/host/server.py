@@ -18,6 +18,7 @@ from engine.errors import ConfigurationError
 from engine.host.app import create_app
 from engine.host.auth import Application, AuthMiddleware
 from engine.host.loopback import is_loopback
+from engine.host.principals import Principals
 from engine.host.runtime import RuntimeFolder
 from engine.host.service import CompletionService
 from engine.host.socket_file import listening
@@ -41,6 +42,7 @@ class HostOptions:
     address: str = "127.0.0.1"
     port: int = 8012
     token: str | None = None
+    token_file: Path | None = None  # of one principal or of several; read again upon SIGHUP
     token_folder: RuntimeFolder | None = None
     tls_cert: Path | None = None
     tls_key: Path | None = None
@@ -50,7 +52,7 @@ class HostOptions:
     def __post_init__(self) -> None:
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ConfigurationError("--tls-cert and --tls-key come together")
-        if not (self.socket or self.token):
+        if not (self.socket or self.token or self.token_file):
             raise ConfigurationError(
                 f"the host listens on {self.address} only with a token: name a --token-file"
             )
@@ -104,7 +106,9 @@ class HostServer:
         stop = self.stop if options.is_private else None  # a remote client is one of many
         app: Any = create_app(service, stop)  # its own types are narrower than ASGI's
         is_local = options.socket is None and options.is_private
-        guarded = AuthMiddleware(app, options.token, is_local)
+        file = options.token_file
+        self._principals = Principals.read(file) if file else Principals.of(options.token)
+        guarded = AuthMiddleware(app, self._principals, is_local)
         self._server = _Draining(_config(guarded, options), service.end_runs)
 
     def stop(self) -> None:
@@ -116,7 +120,11 @@ class HostServer:
 
         Raises DeviceLostError in the end where the engine's device was lost.
         """
-        with self._server.capture_signals(), _listener(self._options) as listener:
+        with (
+            self._server.capture_signals(),
+            self._reloading(),
+            _listener(self._options) as listener,
+        ):
             self._service.start(self.stop)
             watch = asyncio.create_task(self._watch())
             try:
@@ -126,6 +134,27 @@ class HostServer:
                 await self._service.stop()
         if self._service.lost is not None:
             raise self._service.lost
+
+    @contextmanager
+    def _reloading(self) -> Iterator[None]:
+        """Read the token file again upon SIGHUP."""
+        if self._options.token_file is None:
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGHUP, self._reload)
+        try:
+            yield
+        finally:
+            loop.remove_signal_handler(signal.SIGHUP)
+
+    def _reload(self) -> None:
+        try:
+            self._principals.reload()
+        except ConfigurationError as error:
+            _log.error("the tokens stay as they were: %s", error)
+        else:
+            _log.info("the token file was read again")
 
     async def _watch(self) -> None:
         """Forget silent clients; end once nobody has asked for anything for the idle time."""

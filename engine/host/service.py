@@ -12,10 +12,12 @@ from collections.abc import AsyncGenerator, Callable
 from functools import partial
 
 from engine.errors import DeviceLostError, ForegramError
+from engine.host.asked import Asked
 from engine.host.buffers import ClientBuffers, spliced, split_at
 from engine.host.cells import CellTexts
 from engine.host.completion_registry import CompletionRegistry
 from engine.host.metrics import Metrics
+from engine.host.principals import Principal
 from engine.host.protocol import (
     Chunk,
     CompleteEvent,
@@ -138,16 +140,16 @@ class CompletionService:
         if self.engine is not None:  # a model that still loads ends with the process
             await asyncio.to_thread(self._thread.join)
 
-    def complete(self, message: CompleteRequest) -> AsyncGenerator[CompleteEvent]:
-        """Sync, queue the completion, and return its events; whoever stops to listen cancels it.
+    def complete(
+        self, principal: Principal, message: CompleteRequest
+    ) -> AsyncGenerator[CompleteEvent]:
+        """Sync, and complete as `stream` does.
 
         Raises NotReadyError, VersionConflictError, InputError and ConfigurationError at once.
         """
         self.buffers.sync(message.client, message.workspace, message.sync)
         held = self.buffers.get(message.client, message.uri, message.version)
-        engine = self.engine
-        if engine is None or self.state != "ready":
-            raise NotReadyError(self._not_ready())
+        self._ready_engine()
         others = self.buffers.others(message.client, held)
         is_open = partial(self.buffers.holds, message.client)
         prefix, suffix = split_at(spliced(held.lines, message.overlay), message.position)
@@ -155,11 +157,21 @@ class CompletionService:
         cells = CellTexts.of(message.above, message.below, get)
         make = request_builder(message, prefix, suffix, held, cells, others, is_open)
         is_prefill = message.bounds.max_tokens == 0
-        run = Run(engine, self.metrics, make, self._lose, is_prefill)
-        return self._events(run, message)
+        asked = Asked(principal, message.client, message.uri, make, is_prefill, message.is_prefetch)
+        return self.stream(asked)
 
-    async def _events(self, run: Run, message: CompleteRequest) -> AsyncGenerator[CompleteEvent]:
-        job = Job(message.client, message.uri, run.begin, run.dropped, message.is_prefetch)
+    def stream(self, asked: Asked) -> AsyncGenerator[CompleteEvent]:
+        """Queue a completion, and return its events; whoever stops to listen cancels it.
+
+        The last event is Done or Failed. It is queued when the first one is awaited. Raises
+        NotReadyError at once.
+        """
+        engine = self._ready_engine()
+        run = Run(engine, self.metrics, asked.make, self._lose, asked.is_prefill)
+        return self._events(run, asked)
+
+    async def _events(self, run: Run, asked: Asked) -> AsyncGenerator[CompleteEvent]:
+        job = Job(asked.client, asked.document, run.begin, run.dropped, asked.is_prefetch)
         self.scheduler.submit(job)
         written = 0
         try:
@@ -179,6 +191,11 @@ class CompletionService:
         finally:
             self.scheduler.cancel(job)
             self.used_at = time.monotonic()
+
+    def _ready_engine(self) -> ServedEngine:
+        if self.engine is None or self.state != "ready":
+            raise NotReadyError(self._not_ready())
+        return self.engine
 
     def _as_told(self, event: CompleteEvent, job: Job) -> CompleteEvent:
         """What the host ended is no completion, whatever was written of it."""

@@ -73,8 +73,9 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
         "--token-file",
         metavar="FILE",
         type=Path,
-        help="clients have to send the token in this file; without it, the host serves only this "
-        "machine, and creates a token that your own clients find",
+        help="clients have to send a token of this file: one token, or lines NAME:TOKEN (or "
+        "NAME:sha256:HEX), read again upon SIGHUP; without it, the host serves only this machine, "
+        "and creates a token that your own clients find",
     )
     group.add_argument(
         "--tls-cert", metavar="FILE", type=Path, help="serve over TLS with this certificate (PEM)"

@@ -20,7 +20,6 @@ from engine.host.server import HostOptions, HostServer
 from engine.host.service import CompletionService
 from engine.model_names import DEFAULT_MODEL
 from engine.progress import Progress
-from lsp_server.host.token_file import read_token
 from lsp_server.settings import Settings
 
 _SWITCH_S = 0.0005
@@ -81,15 +80,15 @@ def _mark_record(path: Path | None) -> None:
 
 def _host_options(arguments: argparse.Namespace, settings: Settings) -> HostOptions:
     token, folder = None, None
-    if arguments.token_file is not None:
-        token = read_token(arguments.token_file, "the token file")
-    elif arguments.socket is None and is_loopback(arguments.host):
+    is_local = arguments.socket is None and is_loopback(arguments.host)
+    if arguments.token_file is None and is_local:
         token, folder = new_secret(), RuntimeFolder.open(settings.runtime_folder)
     return HostOptions(
         socket=arguments.socket,
         address=arguments.host,
         port=arguments.port,
         token=token,
+        token_file=arguments.token_file,
         token_folder=folder,
         tls_cert=arguments.tls_cert,
         tls_key=arguments.tls_key,

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from engine.host.auth import AuthMiddleware
+from engine.host.principals import KnownToken, Principal, Principals, principal_of
 from engine.host.protocol import PROTOCOL_VERSION, Problem
 
 pytestmark = pytest.mark.asyncio
@@ -16,13 +17,16 @@ NAMES = ["localhost", "LOCALHOST", "127.0.0.1", "127.0.0.2", "[::1]"]
 OURS = {"foregram_protocol": str(PROTOCOL_VERSION)}
 
 
-async def knock(path="/v1/status", *, token=None, is_loopback=False, kind="http", **given):
+async def knock(
+    path="/v1/status", *, token=None, known=None, is_loopback=False, kind="http", **given
+):
     """What is answered: its status, its headers, its body. A header None is left out."""
     headers = {name: value for name, value in (OURS | given).items() if value is not None}
     sent = []
 
     async def app(scope, receive, send):
-        sent.append({"status": 200})
+        is_open = scope["type"] != "http" or scope["path"] == "/health"
+        sent.append({"status": 200, "principal": None if is_open else principal_of(scope)})
 
     async def receive():
         raise AssertionError("nothing reads the body")
@@ -31,7 +35,8 @@ async def knock(path="/v1/status", *, token=None, is_loopback=False, kind="http"
         sent.append(event)
 
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-    auth = AuthMiddleware(app, token, is_loopback=is_loopback)
+    principals = Principals(known) if known else Principals.of(token)
+    auth = AuthMiddleware(app, principals, is_loopback=is_loopback)
     await auth({"type": kind, "path": path, "headers": raw}, receive, send)
     return sent
 
@@ -57,7 +62,7 @@ async def test_no_token_at_all_is_401_too():
     assert (await knock(token="right"))[0]["status"] == 401
 
 
-async def test_tokens_are_compared_in_constant_time(monkeypatch):
+async def test_tokens_are_compared_with_all_that_are_known_in_constant_time(monkeypatch):
     compared = []
 
     def compare(one, other):
@@ -65,8 +70,18 @@ async def test_tokens_are_compared_in_constant_time(monkeypatch):
         return True
 
     monkeypatch.setattr(secrets, "compare_digest", compare)
-    assert (await knock(token="right", authorization="Bearer wrong"))[0]["status"] == 200
-    assert compared == [(b"Bearer wrong", b"Bearer right")]
+    known = tuple(KnownToken.of(token, name) for name, token in [("ada", "one"), ("bob", "two")])
+    assert (await knock(known=known, authorization="Bearer three"))[0]["status"] == 200
+    digests = [KnownToken.of(token).digest for token in ("three", "one", "two")]
+    assert compared == [(digests[0], digests[1]), (digests[0], digests[2])]
+
+
+async def test_the_token_says_who_is_let_in():
+    known = tuple(KnownToken.of(token, name) for name, token in [("ada", "one"), ("bob", "two")])
+    (answer,) = await knock(known=known, authorization="Bearer two")
+    assert answer["principal"] == Principal("bob")
+    (answer,) = await knock(token="right", authorization="bearer right")
+    assert answer["principal"] == Principal()
 
 
 async def test_a_gate_without_a_token_asks_for_none():

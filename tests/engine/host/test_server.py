@@ -18,6 +18,7 @@ import pytest
 
 from engine.errors import ConfigurationError, DeviceLostError
 from engine.host import server
+from engine.host.principals import Principal
 from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, Failed, Problem
 from engine.host.runtime import RuntimeFolder
 from engine.host.server import HostOptions, HostServer
@@ -316,6 +317,37 @@ async def test_a_signal_has_the_engine_keep_what_it_learned(tmp_path, ending):
     assert signal.getsignal(ending) is before
 
 
+@pytest.mark.asyncio
+async def test_a_hangup_has_the_token_file_read_again_and_a_broken_one_keeps_the_old(
+    tmp_path, caplog
+):
+    caplog.set_level(logging.INFO, "foregram.host")
+    path = tmp_path / "tokens"
+    path.touch(0o600)
+    former, newer = "a token that was good", "a token that is better"
+
+    async def hung_up(content, message):
+        path.write_text(content)
+        os.kill(os.getpid(), signal.SIGHUP)
+        while not any(message in one for one in caplog.messages):
+            await asyncio.sleep(0.005)
+
+    path.write_text(f"ada:{former}")
+    async with serving(HostOptions(port=free_port(), token_file=path)) as client:
+
+        async def status(token):
+            bearer = {"authorization": f"Bearer {token}"}
+            return (await client.get("/v1/status", headers=bearer)).status_code
+
+        assert (await status(former), await status(newer)) == (200, 401)
+        await hung_up("ada:short", "the tokens stay as they were: ")
+        assert (await status(former), await status(newer)) == (200, 401)
+        await hung_up(f"ada:{newer}", "the token file was read again")
+        assert (await status(former), await status(newer)) == (401, 200)
+    assert signal.getsignal(signal.SIGHUP) is signal.SIG_DFL
+    assert former not in caplog.text
+
+
 async def collected(events):
     return [event async for event in events]
 
@@ -354,7 +386,9 @@ async def test_who_asks_a_host_that_has_lost_its_device_is_refused_with_the_reas
         async with running_host(tmp_path, engine) as host:
             await collected(host.complete(ask(buffer("x"))))
             with pytest.raises(NotReadyError, match="the device cuda:0 is lost"):
-                host.service.complete(ask(buffer("x")))  # as the route does, while there is one
+                host.service.complete(
+                    Principal(), ask(buffer("x"))
+                )  # as the route does, while there is one
 
     with pytest.raises(DeviceLostError):
         await serve()

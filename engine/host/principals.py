@@ -1,0 +1,148 @@
+"""Who a token names. A host keeps what belongs to one principal from all others.
+
+A token file holds one bare token, or a line for each: `ada:TOKEN`, or `ada:sha256:HEX` with the
+SHA-256 of the token. A name may have several tokens, of which one is on its way out. Empty lines
+and those that begin with `#` say nothing.
+"""
+
+import hashlib
+import re
+import secrets
+from collections.abc import Iterator, MutableMapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from engine.errors import ConfigurationError
+from engine.host.secret_file import MAKE_TOKEN, MIN_TOKEN_LEN, read_secret
+
+_SCOPE_KEY = "foregram.principal"
+_MAX_BYTES = 1_000_000
+_HASHED = "sha256:"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
+_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Whom a token names; without a name it is the only one of its host."""
+
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownToken:
+    """A token as the host keeps it: whoever reads its memory learns none."""
+
+    name: str
+    digest: bytes  # SHA-256
+    line: int = 1  # of the file
+
+    @classmethod
+    def of(cls, token: str, name: str = "", line: int = 1) -> Self:
+        """A token that is known itself."""
+        return cls(name, _digest(token.encode()), line)
+
+
+@dataclass(slots=True)
+class Principals:
+    """All whom a host knows; one without any token serves whoever reaches it."""
+
+    tokens: tuple[KnownToken, ...] = ()
+    file: Path | None = None  # where they are from
+
+    @classmethod
+    def of(cls, token: str | None) -> Self:
+        """The one who has `token`; None: whoever comes, as over a private socket."""
+        return cls() if token is None else cls((KnownToken.of(token),))
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Those of a token file. Raises ConfigurationError."""
+        return cls(_tokens_in(path), path)
+
+    def reload(self) -> None:
+        """Read the file again; where it is no good, what is known stays. Raises ConfigurationError."""
+        if self.file is not None:
+            self.tokens = _tokens_in(self.file)
+
+    def named_by(self, token: bytes) -> Principal | None:
+        """Whom a token names. It is compared with every other, in a time that tells nothing."""
+        if not self.tokens:
+            return Principal()
+        digest, found = _digest(token), None
+        for known in self.tokens:
+            if secrets.compare_digest(digest, known.digest):
+                found = Principal(known.name)
+        return found
+
+
+def principal_of(scope: MutableMapping[str, Any]) -> Principal:
+    """Who sent the request that has this ASGI scope, once it was let in."""
+    principal: Principal = scope[_SCOPE_KEY]
+    return principal
+
+
+def note_principal(scope: MutableMapping[str, Any], principal: Principal) -> None:
+    """Note in its ASGI scope who sent a request."""
+    scope[_SCOPE_KEY] = principal
+
+
+def _tokens_in(path: Path) -> tuple[KnownToken, ...]:
+    called = f"the token file {path}"
+    known: dict[bytes, KnownToken] = {}
+    for number, line in _lines(read_secret(path, called, _MAX_BYTES)):
+        where = f"{called}, line {number},"
+        token = _token(line, number, where)
+        other = known.setdefault(token.digest, token)
+        if other is not token:
+            raise ConfigurationError(f"{where} holds the token of line {other.line} once more")
+    if not known:
+        raise ConfigurationError(f"{called} holds no token; write one into it ({MAKE_TOKEN})")
+    bare = [one.line for one in known.values() if not one.name]
+    if bare and len(known) > 1:
+        raise ConfigurationError(
+            f"{called}, line {bare[0]}, has no name: where there are several tokens, each line is "
+            "NAME:TOKEN"
+        )
+    return tuple(known.values())
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines that say something, with their numbers from 1."""
+    for number, line in enumerate(text.split("\n"), 1):
+        stripped = line.strip()
+        if stripped and not stripped.startswith("#"):
+            yield number, stripped
+
+
+def _token(line: str, number: int, where: str) -> KnownToken:
+    """Raises ConfigurationError, whose sentence never holds the token."""
+    name, colon, token = ("", "", line) if line.startswith(_HASHED) else line.partition(":")
+    if not colon:
+        name, token = "", line
+    elif not _NAME.fullmatch(name):
+        raise ConfigurationError(
+            f"{where} has no name before its first colon: letters, digits and . _ @ + - make one, "
+            "64 at most"
+        )
+    if token.startswith(_HASHED):
+        return KnownToken(name, _hashed(token.removeprefix(_HASHED), where), number)
+    if not (token.isascii() and token.isprintable()) or token != token.strip():
+        raise ConfigurationError(f"{where} holds something else than printable ASCII")
+    if len(token) < MIN_TOKEN_LEN:
+        raise ConfigurationError(
+            f"{where} holds a token of {len(token)} characters, too few for a secret; write "
+            f"{MIN_TOKEN_LEN} or more ({MAKE_TOKEN})"
+        )
+    return KnownToken.of(token, name, number)
+
+
+def _hashed(text: str, where: str) -> bytes:
+    if not _SHA256.fullmatch(text):
+        raise ConfigurationError(f"{where} has no 64 hexadecimal digits behind {_HASHED}")
+    return bytes.fromhex(text)
+
+
+def _digest(token: bytes) -> bytes:
+    return hashlib.sha256(token).digest()

@@ -1,0 +1,41 @@
+"""A file of secrets: read only if it is a regular file that its user alone may open."""
+
+import os
+import stat
+from pathlib import Path
+
+from engine.errors import ConfigurationError
+
+MIN_TOKEN_LEN = 16
+MAKE_TOKEN = "python3 -c 'import secrets; print(secrets.token_urlsafe(32))' makes one"
+
+
+def read_secret(path: Path, called: str, most_bytes: int) -> str:
+    """The text of a file, which messages call `called`. Raises ConfigurationError."""
+    try:
+        return _content(path, called, most_bytes).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        # A UnicodeDecodeError would show the bytes.
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise ConfigurationError(f"{called} cannot be read: {reason}") from None
+
+
+def _content(path: Path, called: str, most_bytes: int) -> bytes:
+    with open(path, "rb", opener=_open_at_once) as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise ConfigurationError(f"{called} is not a regular file")
+        if stat.S_IMODE(found.st_mode) & 0o077:
+            mode = f"mode {stat.S_IMODE(found.st_mode):04o}"
+            raise ConfigurationError(
+                f"{called} is open to other users, {mode}; run: chmod 600 {path}"
+            )
+        content = file.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise ConfigurationError(f"{called} is too large for a token, above {most_bytes:,} bytes")
+    return content
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open without waiting for the other end, if the file is a pipe."""
+    return os.open(path, flags | os.O_NONBLOCK)
