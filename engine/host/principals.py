@@ -8,7 +8,7 @@ and those that begin with `#` say nothing.
 import hashlib
 import re
 import secrets
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -77,7 +77,7 @@ class Principals:
         return found
 
 
-def principal_of(scope: MutableMapping[str, Any]) -> Principal:
+def principal_of(scope: Mapping[str, Any]) -> Principal:
     """Who sent the request that has this ASGI scope, once it was let in."""
     principal: Principal = scope[_SCOPE_KEY]
     return principal
