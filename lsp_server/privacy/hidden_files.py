@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from lsp_server.privacy.ignore_files import IgnoreFiles, SettingGlobs
 from lsp_server.privacy.secret_files import is_secret_name
+from lsp_server.privacy.work_trees import work_tree_of
 from lsp_server.reasons import Reason
 
 
@@ -37,7 +38,7 @@ class HiddenFiles:
         self._ignore_files = IgnoreFiles()
 
     def reason(self, path: Path) -> Reason | None:
-        """Why the file is hidden, if it is; outside the workspace only its name decides."""
+        """Why the file is hidden, if it is; outside of any repository only its name decides."""
         return next(filter(None, map(self._judge, self._paths(path))), None)
 
     def allows(self, path: Path) -> bool:
@@ -65,9 +66,12 @@ class HiddenFiles:
             return None
         if is_secret_name(path.whole):
             return Reason.SECRET_FILE
-        if path.root is None:
+        if path.root is not None:
+            return self._ignore_files.verdict(path.root, PurePosixPath(path.inner))
+        around = work_tree_of(path.whole.parent)
+        if around is None:
             return None
-        return self._ignore_files.verdict(path.root, PurePosixPath(path.inner))
+        return self._ignore_files.verdict(around, PurePosixPath(path.whole.relative_to(around)))
 
 
 def innermost(path: Path, roots: Iterable[Path]) -> Path | None:

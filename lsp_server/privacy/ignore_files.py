@@ -1,7 +1,8 @@
 """What `.gitignore` and `.foregramignore` say about files below a folder, as git reads them.
 
-They are a repository's, and may ask for anything: what is no file, is too long or takes too long
-to judge makes the verdict unclear, and what is unclear is not sent.
+Those of the whole work tree count, also above a workspace folder in it, and its `info/exclude`. They
+are a repository's, and may ask for anything: what is no file, is too long or takes too long to
+judge makes the verdict unclear, and what is unclear is not sent.
 """
 
 import os
@@ -14,17 +15,15 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from lsp_server.privacy.globs import GlobList, MatchBudget, MatchBudgetError
+from lsp_server.privacy.regular_files import UnusableFileError, read_regular
+from lsp_server.privacy.work_trees import exclude_file, work_tree_of
 from lsp_server.reasons import Reason
 
 IGNORE_FILES = (".gitignore", ".foregramignore")  # in one folder the second has the last word
 _MAX_FOLDERS = 2_000
 _MAX_VERDICTS = 10_000
-_MAX_DEPTH = 128  # folders between the workspace's and a file
+_MAX_DEPTH = 128  # folders between that of the first list and a file
 _MAX_BYTES = 2**18  # above any list that people write
-
-
-class UnusableListError(Exception):
-    """A list that is no file of ordinary size."""
 
 
 class _Stamp(NamedTuple):
@@ -36,59 +35,61 @@ class _Stamp(NamedTuple):
     inode: int
 
 
-_Stamps = tuple[_Stamp | None, ...]  # of the lists in one folder
+_List = tuple[str, _Stamp | None]  # its file, and None where that is not there
 
 
 class IgnoreFiles:
     """Reads the lists of each folder when they are needed, and again when they have changed."""
 
     def __init__(self) -> None:
-        self._read: dict[Path, tuple[_Stamps, GlobList]] = {}  # the last used is the last
+        self._read: dict[tuple[_List, ...], GlobList] = {}  # the last used is the last
         self._known = lru_cache(_MAX_VERDICTS)(self._judge)
 
     def verdict(
         self, root: Path, relative: PurePosixPath, *, is_folder: bool = False
     ) -> Reason | None:
-        """Whether lists from `root` down to the file's folder name `relative`."""
-        parts = relative.parts
+        """Whether lists down to the file's folder name `relative`, a path in the folder `root`.
+
+        They begin at the top of the work tree that `root` is in. Where those above name `root`
+        itself, its own lists alone count: who works in a folder wants completions there.
+        """
+        top = work_tree_of(root) or root
+        parts = (*root.relative_to(top).parts, *relative.parts)
         if len(parts) > _MAX_DEPTH:
             return Reason.UNCLEAR_IGNORE_FILE
-        folders = accumulate((str(root), *parts[:-1]), os.path.join)
-        stamps = tuple(
-            tuple(_stamp(os.path.join(folder, name)) for name in IGNORE_FILES)  # noqa: PTH118 - at every key
-            for folder in folders
+        folders = accumulate((str(top), *parts[:-1]), os.path.join)
+        return self._known(
+            parts, len(parts) - len(relative.parts), (*map(_lists, folders),), is_folder
         )
-        return self._known(root, parts, stamps, is_folder)
 
     def _judge(
         self,
-        root: Path,
         parts: tuple[str, ...],
-        stamps: tuple[_Stamps, ...],
+        num_above: int,
+        lists: tuple[tuple[_List, ...], ...],
         is_folder: bool,  # noqa: FBT001 - a key of the cache
     ) -> Reason | None:
+        """`num_above` of the parts lead to the workspace's folder."""
         budget = MatchBudget()
         try:
-            lists = [
-                self._patterns(root.joinpath(*parts[:depth]), of_folder, budget)
-                for depth, of_folder in enumerate(stamps)
-            ]
-            is_hidden = is_ignored(lists, parts, budget, is_folder=is_folder)
+            globs = [self._patterns(of_folder, budget) for of_folder in lists]
+            if is_ignored(globs[:num_above], parts[:num_above], budget, is_folder=True):
+                globs, parts = globs[num_above:], parts[num_above:]
+            is_hidden = is_ignored(globs, parts, budget, is_folder=is_folder)
             return Reason.IGNORED_FILE if is_hidden else None
-        except (MatchBudgetError, UnusableListError, OSError):
+        except (MatchBudgetError, UnusableFileError, OSError):
             return Reason.UNCLEAR_IGNORE_FILE
 
-    def _patterns(self, folder: Path, stamps: _Stamps, budget: MatchBudget) -> GlobList:
-        known = self._read.pop(folder, None)
-        if known is None or known[0] != stamps:
-            files = zip(IGNORE_FILES, stamps, strict=True)
-            texts = [_text(folder / name, at) for name, at in files if at is not None]
-            lines = [line for text in texts for line in text.split("\n")]
-            known = stamps, GlobList.of(lines, budget)
-        self._read[folder] = known
+    def _patterns(self, lists: tuple[_List, ...], budget: MatchBudget) -> GlobList:
+        """Those of one folder."""
+        known = self._read.pop(lists, None)
+        if known is None:
+            texts = [_text(file, stamp) for file, stamp in lists if stamp is not None]
+            known = GlobList.of((line for text in texts for line in text.split("\n")), budget)
+        self._read[lists] = known
         if len(self._read) > _MAX_FOLDERS:
             del self._read[next(iter(self._read))]
-        return known[1]
+        return known
 
 
 class SettingGlobs:
@@ -145,6 +146,14 @@ def _is_named(
     return False
 
 
+def _lists(folder: str) -> tuple[_List, ...]:
+    """What may list ignored files of a folder; of two that name a file, the later one decides."""
+    exclude = exclude_file(folder)
+    own = (f"{folder}/{name}" for name in IGNORE_FILES)
+    files = own if exclude is None else (exclude, *own)
+    return tuple((file, _stamp(file)) for file in files)
+
+
 def _stamp(file: str) -> _Stamp | None:
     try:
         status = os.lstat(file)
@@ -154,15 +163,8 @@ def _stamp(file: str) -> _Stamp | None:
     return _Stamp(kind, status.st_mtime_ns, status.st_size, status.st_ino)
 
 
-def _text(file: Path, stamp: _Stamp) -> str:
-    """Raises UnusableListError or OSError; it never waits for a pipe or a device, nor follows a link."""
+def _text(file: str, stamp: _Stamp) -> str:
+    """Raises UnusableFileError or OSError."""
     if not stat.S_ISREG(stamp.kind):
-        raise UnusableListError
-    opened = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
-    with os.fdopen(opened, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(opened).st_mode):  # it has just changed
-            raise UnusableListError
-        content = stream.read(_MAX_BYTES + 1)
-    if len(content) > _MAX_BYTES:
-        raise UnusableListError
-    return content.decode("utf-8-sig", "replace")
+        raise UnusableFileError
+    return read_regular(Path(file), _MAX_BYTES).decode("utf-8-sig", "replace")

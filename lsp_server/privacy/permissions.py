@@ -78,7 +78,8 @@ def _path(uri: str) -> Path | None:
     """The file that a URI names, if any, whatever the scheme.
 
     A notebook's cells are in its file; a version from git, or one that is not saved yet, is as
-    secret as the file. A document without a folder is subject to no ignore file.
+    secret as the file. A document without a folder or repository is subject to no ignore
+    file.
     """
     try:
         name = unquote(urlsplit(uri).path)

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from lsp_server.privacy.hidden_files import HiddenFiles
 from lsp_server.privacy.ignore_files import SettingGlobs
+from lsp_server.privacy.regular_files import UnusableFileError, read_regular
 from lsp_server.privacy.secret_texts import LONGEST_LINE, secrets_in
 from lsp_server.repository.store import Stamp
 
@@ -135,13 +136,6 @@ def _is_foreign(folder: str) -> bool:
 
 
 def _read(path: Path) -> bytes | None:
-    """Read a file, and neither wait for a pipe or a device nor follow a link."""
-    try:
-        opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY)
-    except (OSError, ValueError):
-        return None
-    with os.fdopen(opened, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(opened).st_mode):
-            return None
-        content = stream.read(MAX_BYTES + 1)
-    return content if len(content) <= MAX_BYTES else None
+    with suppress(UnusableFileError, OSError, ValueError):
+        return read_regular(path, MAX_BYTES)
+    return None
