@@ -51,6 +51,59 @@ def _add_typing(parser: argparse.ArgumentParser) -> None:
     _add_plot(parser, "draw what every trace saved, and the waits")
 
 
+def _add_load(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("url", metavar="URL", nargs="?", help="the host; its token as in settings")
+    own = parser.add_mutually_exclusive_group()
+    own.add_argument("--local", action="store_true", help="start a host, and end it afterwards")
+    own.add_argument(
+        "--tiny",
+        action="store_true",
+        help="likewise, with a small model of random numbers: the host itself is measured",
+    )
+    parser.add_argument("--model", metavar="NAME", help="the model of the host of --local")
+    parser.add_argument(
+        "--people",
+        metavar="N,N",
+        type=_counts,
+        default=(1, 2, 4, 8, 16, 32, 64),
+        help="so many at once, one number after the other; 1,2,4,8,16,32,64 by default",
+    )
+    parser.add_argument(
+        "--duration",
+        metavar="S",
+        type=_seconds,
+        default=60.0,
+        help="each number types for S seconds, once all have come; 60 by default",
+    )
+    parser.add_argument(
+        "--set",
+        metavar="SET.jsonl",
+        type=Path,
+        help="a replay set to type; functions of foregram's own source by default",
+    )
+    parser.add_argument(
+        "--tokens",
+        metavar="FILE",
+        type=Path,
+        help="a token file of several lines: person i uses the token of line i",
+    )
+    parser.add_argument(
+        "--seed", metavar="S", type=int, default=1, help="the people's pace; 1 by default"
+    )
+    add_json(parser)
+    _add_plot(parser, "draw the waits and the outcomes by the number of people")
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    return tuple(map(positive, text.split(",")))
+
+
+def _seconds(text: str) -> float:
+    if not text.replace(".", "", 1).isdecimal() or float(text) <= 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no time above 0")
+    return float(text)
+
+
 def _add_syntax(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", metavar="PATH", type=Path, nargs="+", help="files and folders")
     parser.add_argument(
@@ -347,5 +400,12 @@ _BENCHMARKS = (
         "insertions.jsonl --count 10",
         _add_typing,
         "typing_bench:bench_typing",
+    ),
+    Command(
+        "load",
+        "measure a host while ever more simulated people type at once",
+        "--local --people 1,4,16 --duration 30",
+        _add_load,
+        "load_bench:bench_load",
     ),
 )

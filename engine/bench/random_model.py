@@ -1,0 +1,104 @@
+"""A small Qwen2 of random numbers in a folder: what is measured with it is all but the model.
+
+Its tokenizer is trained on the texts that are going to be completed, so that a text has about as
+many tokens as with a real one. What it writes says nothing.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+from engine.model.model_config import ModelConfig
+
+_CONTROL_TOKENS = (
+    "<|endoftext|>",
+    "<|fim_prefix|>",
+    "<|fim_middle|>",
+    "<|fim_suffix|>",
+    "<|repo_name|>",
+    "<|file_sep|>",
+)
+_VOCAB_SIZE = 4096
+_TRAINED_CHARS = 1_000_000
+_NUM_LAYERS, _HIDDEN_SIZE, _NUM_HEADS, _NUM_KV_HEADS = 2, 64, 4, 2
+_DEVIATION = 0.3  # of the weights: large enough that one token is likelier than another
+
+
+def write_random_model(folder: Path, texts: Iterable[str]) -> None:
+    """Write config.json, tokenizer.json and the weights. The same texts make the same model."""
+    tokenizer = _trained(texts)
+    config = _config(tokenizer.get_vocab_size())
+    generator = torch.Generator().manual_seed(0)
+    weights = {
+        name: torch.ones(shape)
+        if name.endswith("norm.weight")
+        else _DEVIATION * torch.randn(shape, generator=generator)
+        for name, shape in _shapes(config)
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config.to_hugging_face()))
+    tokenizer.save(str(folder / "tokenizer.json"))
+    save_file(weights, folder / "model.safetensors")
+
+
+def _trained(texts: Iterable[str]) -> Tokenizer:
+    """A byte-level tokenizer with the control tokens of Qwen."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=_VOCAB_SIZE,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        special_tokens=[AddedToken(text, normalized=False) for text in _CONTROL_TOKENS],
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(_some(texts), trainer)
+    return tokenizer
+
+
+def _some(texts: Iterable[str]) -> Iterator[str]:
+    """As many as are enough to train on."""
+    room = _TRAINED_CHARS
+    for text in texts:
+        yield text[:room]
+        room -= len(text)
+        if room <= 0:
+            return
+
+
+def _config(vocab_size: int) -> ModelConfig:
+    return ModelConfig(
+        num_layers=_NUM_LAYERS,
+        hidden_size=_HIDDEN_SIZE,
+        num_heads=_NUM_HEADS,
+        num_kv_heads=_NUM_KV_HEADS,
+        head_dim=_HIDDEN_SIZE // _NUM_HEADS,
+        intermediate_size=2 * _HIDDEN_SIZE,
+        vocab_size=vocab_size,
+        rope_theta=1e6,
+        rms_norm_eps=1e-6,
+        tie_word_embeddings=True,
+        max_position=32768,
+    )
+
+
+def _shapes(config: ModelConfig) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Names and shapes of the weights, as the hub has them."""
+    hidden, inter = config.hidden_size, config.intermediate_size
+    kv = config.num_kv_heads * config.head_dim
+    yield "model.embed_tokens.weight", (config.vocab_size, hidden)
+    yield "model.norm.weight", (hidden,)
+    for layer in (f"model.layers.{index}" for index in range(config.num_layers)):
+        yield f"{layer}.input_layernorm.weight", (hidden,)
+        yield f"{layer}.post_attention_layernorm.weight", (hidden,)
+        for part, size in (("q", hidden), ("k", kv), ("v", kv)):
+            yield f"{layer}.self_attn.{part}_proj.weight", (size, hidden)
+            yield f"{layer}.self_attn.{part}_proj.bias", (size,)
+        yield f"{layer}.self_attn.o_proj.weight", (hidden, hidden)
+        for part in ("gate", "up"):
+            yield f"{layer}.mlp.{part}_proj.weight", (inter, hidden)
+        yield f"{layer}.mlp.down_proj.weight", (hidden, inter)

@@ -1,0 +1,120 @@
+"""N people who type for a while before one host, and what was seen meanwhile."""
+
+import asyncio
+import math
+import random
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import cycle
+
+from engine.bench.task_sets import grouped
+from lsp_server.bench.load.host_requests import HostRequest
+from lsp_server.bench.load.seat import Seat
+from lsp_server.bench.traces import Trace
+from lsp_server.bench.typist import Typist
+from lsp_server.host.address import HostAddress
+from lsp_server.host.client import HostClient, HostGoneError, HostRefusedError
+from lsp_server.settings import Settings
+
+ARRIVAL_S = 5.0  # within which all come; only what is asked for later is counted
+_READING_S, _SPREAD = 8.0, 0.7  # between two insertions: the median, and of the logarithm
+_TICK_S = 0.02  # the watch that tells how late this process is
+_LOOK_S = 1.0  # at the host's memory
+_ENDING_S = 10.0  # for requests that are under way when all stop typing
+
+
+@dataclass(frozen=True, slots=True)
+class CrowdRun:
+    """What became of the requests that each person made in `seconds`."""
+
+    seconds: float
+    requests: Sequence[Sequence[HostRequest]]  # by person
+    late_s: Sequence[float]  # how late this process was, at each tick
+    memory_mb: Sequence[float]  # the host's, as it said
+
+    @property
+    def num_people(self) -> int:
+        """Who typed."""
+        return len(self.requests)
+
+
+@dataclass(slots=True)
+class Crowd:
+    """People who type the traces of one folder each; person i sits before `addresses[i]`."""
+
+    addresses: Sequence[HostAddress]
+    settings: Settings
+    traces: Sequence[Trace]
+    seed: int
+    _late_s: list[float] = field(default_factory=list)
+    _memory_mb: list[float] = field(default_factory=list)
+
+    async def type_for(self, seconds: float) -> CrowdRun:
+        """Let all come, type for `seconds`, and leave. Raises BenchError without a host."""
+        seats = [Seat(address, self.settings) for address in self.addresses]
+        try:
+            await asyncio.gather(*(seat.take() for seat in seats))
+            began = await self._typed(seats, min(ARRIVAL_S, seconds), seconds)
+        finally:
+            await asyncio.gather(*(seat.leave() for seat in seats))
+        counted = [
+            [one for one in seat.log.requests if began <= one.began < began + seconds]
+            for seat in seats
+        ]
+        return CrowdRun(seconds, counted, tuple(self._late_s), tuple(self._memory_mb))
+
+    async def _typed(self, seats: Sequence[Seat], arrival_s: float, seconds: float) -> float:
+        """All type until the time is over, and wait for what they asked for; when all were there."""
+        began = time.perf_counter() + arrival_s
+        with suppress(TimeoutError):
+            async with asyncio.timeout(arrival_s + seconds), asyncio.TaskGroup() as group:
+                for number, seat in enumerate(seats):
+                    group.create_task(self._person(number, seat, arrival_s))
+                await asyncio.sleep(arrival_s)
+                group.create_task(self._note_lateness())
+                group.create_task(self._note_memory())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_ENDING_S):
+                while any(seat.log.num_open for seat in seats):
+                    await asyncio.sleep(_TICK_S)
+        return began
+
+    async def _person(self, number: int, seat: Seat, arrival_s: float) -> None:
+        """Come, and type one trace after the other, with a pause to read behind each."""
+        draw = random.Random(f"{self.seed} {number}")  # noqa: S311 - a simulation
+        typist = Typist(self.seed + number)
+        await asyncio.sleep(draw.uniform(0.0, arrival_s))
+        for trace in cycle(self._traces_of(number)):
+            await seat.turn_to(trace)
+            await typist.type(trace, seat)
+            await asyncio.sleep(draw.lognormvariate(math.log(_READING_S), _SPREAD))
+
+    def _traces_of(self, number: int) -> Sequence[Trace]:
+        """A folder is one person's for as long as there are enough of them."""
+        folders = list(grouped(self.traces, _folder).values())
+        own = folders[number % len(folders)]
+        start = number // len(folders) % len(own)  # who share a folder begin elsewhere in it
+        return [*own[start:], *own[:start]]
+
+    async def _note_lateness(self) -> None:
+        while True:
+            due = time.perf_counter() + _TICK_S
+            await asyncio.sleep(_TICK_S)
+            self._late_s.append(time.perf_counter() - due)
+
+    async def _note_memory(self) -> None:
+        """As the host says itself; one that is too busy to say it has said it a second ago."""
+        host = HostClient(self.addresses[0].client(), self.addresses[0].endpoint)
+        try:
+            while True:
+                with suppress(HostGoneError, HostRefusedError):
+                    self._memory_mb.append((await host.status()).memory_mb)
+                await asyncio.sleep(_LOOK_S)
+        finally:
+            await host.close()
+
+
+def _folder(trace: Trace) -> str:
+    return trace.path.rpartition("/")[0]

@@ -1,0 +1,205 @@
+"""One person's place before a host: what is asked of it at each key, and what is shown.
+
+The rules are the language server's: what is being written goes on while the typing agrees with it,
+a text that is typed along is not asked for again, what follows a suggestion is computed ahead, and
+the host hears what became of each. Two things are simpler: places and broken code are judged by the
+text, not by a syntax tree, and nothing is looked up in an index.
+"""
+
+import asyncio
+import uuid
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+
+import msgspec
+
+from engine import FinishReason
+from engine.host.protocol import Bounds, CompleteRequest, Done, Feedback, FeedbackKind, Sampled
+from lsp_server.bench.editor import BenchError
+from lsp_server.bench.load.host_requests import CountingLink, RequestLog
+from lsp_server.bench.load.open_files import OpenFiles
+from lsp_server.bench.person import Action
+from lsp_server.bench.screen import Screen
+from lsp_server.bench.traces import Trace
+from lsp_server.completion.anchor import Anchor
+from lsp_server.completion.cursor_context import CursorContext
+from lsp_server.completion.in_flight import InFlightCompletion
+from lsp_server.completion.postprocess import process
+from lsp_server.host.address import HostAddress
+from lsp_server.prompt.scope import BOUNDS, Scope, scope_at
+from lsp_server.prompt.text_place import place_by_text
+from lsp_server.settings import Settings
+
+_READY_S = 180.0
+
+
+@dataclass(slots=True)
+class Seat:
+    """A person types one trace after the other here; `log` says what became of the requests."""
+
+    address: HostAddress
+    settings: Settings
+    log: RequestLog = field(default_factory=RequestLog)
+    _files: OpenFiles = field(init=False)
+    _link: CountingLink = field(init=False)
+    _screen: Screen = field(init=False)
+    _trace: Trace = field(init=False)
+    _running: InFlightCompletion | None = None
+    _ahead: InFlightCompletion | None = None
+    _shown: str = ""  # the completion on the screen, by its id
+    _asking: asyncio.Task[None] | None = None
+    _telling: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._files = OpenFiles(f"file:///bench/{uuid.uuid4().hex}/")
+        self._link = CountingLink(
+            self.log,
+            self._files.documents,
+            self._find,
+            may_send=lambda _: True,
+            path_of=self._files.path_of,
+            watch=lambda _: None,
+        )
+        self._link.workspace = self._files.root
+        self._link.patience_s = _READY_S
+
+    async def take(self) -> None:
+        """Find the host. Raises BenchError where it serves nobody."""
+        self._link.connect()
+        if (state := await self._link.ready()) != "ready":
+            raise BenchError(f"the completion host on {self.address.endpoint} is {state}")
+
+    async def turn_to(self, trace: Trace) -> None:
+        """Open a trace's files; the cursor stands before its approach."""
+        self._cancel()
+        self._trace = trace
+        await self._link.close_documents(self._files.turn_to(trace))
+
+    def watch(self, screen: Screen) -> None:
+        """Press the approach key."""
+        self._screen = screen
+        self._type(self._trace.approach)
+
+    def press(self, action: Action) -> None:
+        """Write, tell what was accepted, ask."""
+        if action.kind == "all" and self._shown:
+            self._tell("accepted", self._shown)
+            self._shown = ""
+        self._type(action.text)
+
+    async def leave(self) -> None:
+        """The editor is closed."""
+        self._cancel()
+        await asyncio.gather(*self._telling)
+        await self._link.leave()
+
+    async def _find(self) -> HostAddress:
+        return self.address
+
+    def _type(self, text: str) -> None:
+        """The editor asks at each key, in place of the request before."""
+        self._files.type(text)
+        if self._asking is not None:
+            self._asking.cancel()
+        self._asking = asyncio.create_task(self._ask(self._files.anchor))
+
+    async def _ask(self, anchor: Anchor) -> None:
+        asked_at = self._screen.now()
+        completion = self._serving(anchor) or self._begun(anchor)
+        outcome = await completion.outcome(anchor)
+        text = self._text(completion, outcome, anchor) if isinstance(outcome, Done) else ""
+        if isinstance(outcome, Done) and text:
+            self._show(outcome.id)
+            self._compute_ahead(anchor, text)
+        self._screen.show(text, self._screen.now() - asked_at)
+
+    def _serving(self, anchor: Anchor) -> InFlightCompletion | None:
+        """What was asked for before, and may still say what is wanted now."""
+        return next(
+            (one for one in (self._running, self._ahead) if one and one.may_serve(anchor)), None
+        )
+
+    def _begun(self, anchor: Anchor) -> InFlightCompletion:
+        for former in (self._running, self._ahead):
+            if former is not None:
+                former.cancel()
+        self._ahead = None
+        self._running = self._start(anchor, is_ahead=False)
+        return self._running
+
+    def _compute_ahead(self, anchor: Anchor, text: str) -> None:
+        accepted = anchor.accepting(text, 0)
+        if self.settings.speculate and (self._ahead is None or self._ahead.anchor != accepted):
+            if self._ahead is not None:
+                self._ahead.cancel()
+            self._ahead = self._start(accepted, is_ahead=True)
+
+    def _start(self, anchor: Anchor, *, is_ahead: bool) -> InFlightCompletion:
+        bounds = BOUNDS[_scope(anchor, self.settings, is_ahead=is_ahead)]
+        request = _request(anchor, bounds, self.settings, is_ahead=is_ahead)
+        return InFlightCompletion(anchor, self._link.complete(request, anchor.document))
+
+    def _text(self, completion: InFlightCompletion, done: Done, anchor: Anchor) -> str:
+        """What of a completion is shown at an anchor."""
+        began = completion.anchor
+        scope = _scope(began, self.settings, is_ahead=completion is self._ahead)
+        context = CursorContext.of(
+            began.snapshot.lines,
+            began.position,
+            scope=scope,
+            language_id=began.document.language_id,
+        )
+        is_unsure = done.finish_reason == FinishReason.UNSURE
+        typed = began.typed_until(anchor) or ""
+        made = process(done.text, context, goes_on=is_unsure)
+        return made.text[len(typed) :] if made.text.startswith(typed) else ""
+
+    def _show(self, completion_id: str) -> None:
+        former, self._shown = self._shown, completion_id
+        if former != completion_id:
+            if former:
+                self._tell("rejected", former)
+            self._tell("shown", completion_id)
+
+    def _tell(self, kind: FeedbackKind, completion_id: str) -> None:
+        self._in_background(self._link.send(Feedback(self._link.client_id, completion_id, kind)))
+
+    def _in_background(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)
+
+    def _cancel(self) -> None:
+        for one in (self._running, self._ahead, self._asking):
+            if one is not None:
+                one.cancel()
+        self._running = self._ahead = self._asking = None
+
+
+def _scope(anchor: Anchor, settings: Settings, *, is_ahead: bool) -> Scope:
+    place = place_by_text(anchor.snapshot.lines, anchor.position, anchor.document.language_id)
+    return scope_at(place, settings.lines, after_accept=is_ahead)
+
+
+def _request(
+    anchor: Anchor, bounds: Bounds, settings: Settings, *, is_ahead: bool
+) -> CompleteRequest:
+    """The link adds who asks, and which version of the document."""
+    return CompleteRequest(
+        client="",
+        workspace="",
+        uri=anchor.document.uri,
+        version=0,
+        position=anchor.position,
+        overlay=anchor.overlay,
+        layout=settings.layout,
+        lookahead=settings.lookahead,
+        sampling=Sampled(settings.temperature, settings.seed),
+        bounds=msgspec.structs.replace(
+            bounds,
+            max_tokens=min(bounds.max_tokens, settings.max_tokens),
+            time_limit_ms=settings.time_limit_ms or bounds.time_limit_ms,
+            min_confidence=settings.min_confidence,
+        ),
+        is_prefetch=is_ahead,
+    )

@@ -1,0 +1,162 @@
+"""`foregram bench load`: many people type at once before one host, simulated in this process."""
+
+import argparse
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import msgspec
+
+from engine.bench.plots import Picture
+from engine.bench.random_model import write_random_model
+from engine.errors import ConfigurationError, InputError
+from engine.host.protocol import Status
+from engine.model_names import DEFAULT_MODEL, kind_of, path_of
+from lsp_server.bench.editor import BenchError
+from lsp_server.bench.load.crowd import Crowd
+from lsp_server.bench.load.load_figures import LoadFigures
+from lsp_server.bench.load.load_plot import draw_load
+from lsp_server.bench.load.load_report import load_json, load_table
+from lsp_server.bench.load.own_host import own_host, share_models
+from lsp_server.bench.load.own_traces import own_traces
+from lsp_server.bench.traces import Trace, load_traces
+from lsp_server.cli.terminal import print_figures, tracked
+from lsp_server.host.address import HostAddress, host_address
+from lsp_server.host.probe import probe
+from lsp_server.settings import Settings
+
+_TERMINATED = 143  # as shells report a program that SIGTERM ended
+_TINY_TOKENS = 16  # of a completion of random text, which would go on for ever
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Who types what, for how long."""
+
+    people: Sequence[int]
+    seconds: float
+    seed: int
+    traces: Sequence[Trace]
+    settings: Settings
+    tokens: Sequence[str]
+
+    def address(self, host: HostAddress, number: int) -> HostAddress:
+        """The host as person `number` speaks to it."""
+        if not self.tokens:
+            return host
+        return replace(host, token=self.tokens[number % len(self.tokens)])
+
+
+def bench_load(arguments: argparse.Namespace, settings: Settings) -> int:
+    """Have ever more people type before a host, and print the figures of each number of them."""
+    places = [arguments.url is not None, arguments.local, arguments.tiny]
+    if sum(places) != 1:
+        raise ConfigurationError("name the host's URL, or else either --local or --tiny")
+    picture = Picture(arguments.plot) if arguments.plot else None
+    try:
+        runs, host = asyncio.run(_measured(arguments, _plan(arguments, settings)))
+    except asyncio.CancelledError:
+        return _TERMINATED
+    print_figures(arguments, load_json(runs, host, arguments.seed), load_table(runs, host))
+    if picture:
+        picture.save(partial(draw_load, runs))
+    return 0
+
+
+def _plan(arguments: argparse.Namespace, settings: Settings) -> _Plan:
+    changes: dict[str, object] = {"host_url": arguments.url, "calibrate": False}
+    if arguments.tiny:  # a random model is sure of nothing, and does not end
+        changes |= {"min_confidence": 0.0, "max_tokens": _TINY_TOKENS}
+    return _Plan(
+        people=arguments.people,
+        seconds=arguments.duration,
+        seed=arguments.seed,
+        traces=load_traces(arguments.set) if arguments.set else own_traces(),
+        settings=msgspec.structs.replace(settings, **changes),
+        tokens=_read_tokens(arguments.tokens) if arguments.tokens else (),
+    )
+
+
+async def _measured(
+    arguments: argparse.Namespace, plan: _Plan
+) -> tuple[Sequence[LoadFigures], Status]:
+    """One crowd after the other, before the same host. SIGTERM cancels it, and ends an own host."""
+    task = asyncio.current_task()
+    assert task is not None  # noqa: S101 - this is one
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    runs = []
+    async with _host(arguments, plan) as address:
+        host = await _status(address)
+        for count in tracked(plan.people, "numbers of people"):
+            addresses = [plan.address(address, number) for number in range(count)]
+            crowd = Crowd(addresses, plan.settings, plan.traces, plan.seed)
+            runs.append(LoadFigures.of(await crowd.type_for(plan.seconds)))
+    return runs, host
+
+
+@asynccontextmanager
+async def _host(arguments: argparse.Namespace, plan: _Plan) -> AsyncIterator[HostAddress]:
+    """The host at a URL, or one of our own, whose files nobody finds later."""
+    if arguments.url is not None:
+        yield plan.address(host_address(plan.settings), 0)
+        return
+    with TemporaryDirectory(prefix="fg-") as name:
+        folder = Path(name)
+        options = _own_host_options(arguments, plan, folder)
+        async with own_host(folder, options, next(iter(plan.tokens), "")) as address:
+            yield address
+
+
+def _own_host_options(arguments: argparse.Namespace, plan: _Plan, folder: Path) -> list[str]:
+    """What `foregram serve` is told; what it learns of the traces goes with the folder."""
+    if arguments.tiny:
+        model = str(folder / "model")
+        write_random_model(Path(model), _texts(plan.traces))
+        (folder / "cache").mkdir()
+    else:
+        model = arguments.model or plan.settings.model or DEFAULT_MODEL
+        model = str(path_of(model).absolute()) if kind_of(model) == "path" else model
+        share_models(plan.settings.cache_folder, folder / "cache")
+    options = ["--model", model, "--cache-folder", str(folder / "cache")]
+    if arguments.tokens is not None:
+        options += ["--token-file", str(arguments.tokens.absolute())]
+    return options
+
+
+def _texts(traces: Sequence[Trace]) -> Iterator[str]:
+    for trace in traces:
+        yield trace.before + trace.approach + trace.target + trace.suffix
+        yield from (buffer.text for buffer in trace.open_buffers)
+
+
+async def _status(address: HostAddress) -> Status:
+    """What the host says of itself. Raises BenchError where it serves nobody."""
+    found = await probe(address)
+    if found.status is None:
+        raise BenchError(found.reason)
+    return found.status
+
+
+def _read_tokens(path: Path) -> tuple[str, ...]:
+    """The tokens of a host's token file, in the order of its lines. Raises InputError."""
+    try:
+        lines = [line.strip() for line in path.read_text("ascii").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {error}") from error
+    tokens = [_token(line) for line in lines if line and not line.startswith("#")]
+    if not tokens:
+        raise InputError(f"{path} holds no token")
+    if any(token.startswith("sha256:") for token in tokens):
+        raise InputError(f"{path} holds hashes: to speak to a host, the tokens are needed")
+    return tuple(tokens)
+
+
+def _token(line: str) -> str:
+    """A line is a token, or a name, a colon and a token."""
+    name, _, token = line.partition(":")
+    return token or name

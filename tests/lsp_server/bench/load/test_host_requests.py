@@ -1,0 +1,118 @@
+"""What a link notes of its requests, whatever ends them."""
+
+import asyncio
+import tempfile
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+
+import pytest
+from lsprotocol import types
+
+from engine.host.protocol import Bounds, CompleteRequest, Done, Failed, Position, Timings
+from lsp_server.bench.load.host_requests import CountingLink, HostRequest, RequestLog
+from lsp_server.documents.documents import Documents
+from lsp_server.host.address import HostAddress
+from tests.support.running_host import HeldEngine, running_host
+
+pytestmark = pytest.mark.asyncio
+
+URI = "file:///shop/a.py"
+
+
+@asynccontextmanager
+async def linked(engine):
+    """A link to a real host, its log, and a request."""
+    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
+        async with running_host(Path(name), engine) as host:
+            documents, log = Documents(), RequestLog()
+            documents.open(types.TextDocumentItem(URI, "python", 1, "a = "))
+
+            async def find():
+                return HostAddress("", Path(name) / "host.sock")
+
+            link = CountingLink(
+                *(log, documents, find),
+                may_send=lambda _: True,
+                path_of=str,
+                watch=lambda _: None,
+            )
+            link.connect()
+            assert await link.ready() == "ready"
+            request = CompleteRequest("", "", URI, 0, Position(0, 4))
+            try:
+                yield (
+                    host,
+                    log,
+                    lambda **how: link.complete(
+                        CompleteRequest("", "", URI, 0, Position(0, 4), **how) if how else request,
+                        documents.snapshot(URI),
+                    ),
+                )
+            finally:
+                await link.leave()
+
+
+async def test_an_answer_is_noted_with_its_first_text_and_its_tokens():
+    async with linked(HeldEngine()) as (_, log, complete):
+        async for _event in complete():
+            assert log.num_open in (0, 1)
+    [noted] = log.requests
+    assert (noted.outcome, noted.tokens, noted.is_ahead) == ("answered", 3, False)
+    assert 0 < noted.first_text_s <= noted.ended_s
+    assert log.num_open == 0
+
+
+async def test_what_reads_a_prompt_or_comes_next_is_computed_ahead():
+    async with linked(HeldEngine()) as (_, log, complete):
+        for how in ({"bounds": Bounds(max_tokens=0)}, {"is_prefetch": True}):
+            async for _event in complete(**how):
+                pass
+    assert [one.is_ahead for one in log.requests] == [True, True]
+
+
+async def test_who_stops_to_listen_has_superseded_it():
+    engine = HeldEngine(is_held=True)
+    async with linked(engine) as (_, log, complete):
+
+        async def listen():
+            async with aclosing(complete()) as events:
+                async for _event in events:
+                    pass
+
+        listening = asyncio.create_task(listen())
+        await asyncio.to_thread(engine.began.acquire)
+        assert log.num_open == 1
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+    assert [one.outcome for one in log.requests] == ["superseded"]
+
+
+async def test_a_refusal_is_noted_with_its_code():
+    async with linked(HeldEngine()) as (_, log, complete):
+        with pytest.raises(Exception, match="W,N,G"):
+            async for _event in complete(lookahead="nonsense"):
+                pass
+    assert [(one.outcome, one.trouble) for one in log.requests] == [
+        ("refused", "bad_configuration")
+    ]
+
+
+def done(finish_reason):
+    return Done("x", "text", finish_reason, 2, 1, 1, 1, 0, {}, Timings(0, 0, 0))
+
+
+@pytest.mark.parametrize(
+    ("event", "outcome"),
+    [
+        (done("end_token"), "answered"),
+        (done("cancelled"), "superseded"),
+        (Failed("superseded", ""), "superseded"),
+        (Failed("internal_error", ""), "failed"),
+    ],
+)
+async def test_the_last_event_says_what_became_of_it(event, outcome):
+    noted = HostRequest(0.0, is_ahead=False)
+    noted.hear(event)
+    noted.end("failed", "too late")
+    assert noted.outcome == outcome
+    assert noted.trouble == ("internal_error" if outcome == "failed" else "")
