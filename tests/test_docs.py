@@ -13,7 +13,7 @@ PLUGINS = ROOT / "editor_plugins"
 PAGES = [
     README,
     ROOT / "CONTRIBUTING.md",
-    *(ROOT / package / "README.md" for package in ("lsp_server", "engine", "kernels")),
+    *(ROOT / name / "README.md" for name in ("lsp_server", "engine", "engine/host", "kernels")),
     *(PLUGINS / name for name in ("other_clients.md", "neovim/README.md", "vscode/README.md")),
 ]
 MADE = {"editor_plugins/vscode/foregram.vsix"}  # by `make vsix`

@@ -2,12 +2,14 @@
 
 import os
 import stat
+import struct
 from pathlib import Path
 
 from engine.errors import ConfigurationError
 
 MIN_TOKEN_LEN = 16
 MAKE_TOKEN = "python3 -c 'import secrets; print(secrets.token_urlsafe(32))' makes one"
+_OWNER, _USER, _MASK = 0x01, 0x02, 0x10  # kinds of entries in an access list
 
 
 def read_secret(path: Path, called: str, most_bytes: int) -> str:
@@ -25,7 +27,7 @@ def _content(path: Path, called: str, most_bytes: int) -> bytes:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
             raise ConfigurationError(f"{called} is not a regular file")
-        if stat.S_IMODE(found.st_mode) & 0o077:
+        if stat.S_IMODE(found.st_mode) & 0o077 and not _lists_us_alone(file.fileno()):
             mode = f"mode {stat.S_IMODE(found.st_mode):04o}"
             raise ConfigurationError(
                 f"{called} is open to other users, {mode}; run: chmod 600 {path}"
@@ -34,6 +36,21 @@ def _content(path: Path, called: str, most_bytes: int) -> bytes:
     if len(content) > most_bytes:
         raise ConfigurationError(f"{called} is too large for a token, above {most_bytes:,} bytes")
     return content
+
+
+def _lists_us_alone(descriptor: int) -> bool:
+    """Whether an access list lets nobody in but the owner and us.
+
+    So systemd hands out credentials: root's, and the service's user in a list, whose mask then
+    stands in the place of the group's mode. The list's form: linux/posix_acl_xattr.h.
+    """
+    try:
+        found = os.getxattr(descriptor, "system.posix_acl_access")
+    except (OSError, AttributeError):  # no list; no Linux
+        return False
+    entries = struct.iter_unpack("<HHI", found[4:])  # behind the version: whose, rights, id
+    others = [entry for entry in entries if entry[0] not in (_OWNER, _MASK) and entry[1]]
+    return all((whose, who) == (_USER, os.geteuid()) for whose, _, who in others)
 
 
 def _open_at_once(path: str, flags: int) -> int:
