@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -22,7 +23,7 @@ from lsp_server.bench.load.crowd import Crowd
 from lsp_server.bench.load.load_figures import LoadFigures
 from lsp_server.bench.load.load_plot import draw_load
 from lsp_server.bench.load.load_report import load_json, load_table
-from lsp_server.bench.load.own_host import own_host, share_models
+from lsp_server.bench.load.own_host import own_host, share_models, write_tokens
 from lsp_server.bench.load.own_traces import own_traces
 from lsp_server.bench.traces import Trace, load_traces
 from lsp_server.cli.terminal import print_figures, tracked
@@ -43,13 +44,7 @@ class _Plan:
     seed: int
     traces: Sequence[Trace]
     settings: Settings
-    tokens: Sequence[str]
-
-    def address(self, host: HostAddress, number: int) -> HostAddress:
-        """The host as person `number` speaks to it."""
-        if not self.tokens:
-            return host
-        return replace(host, token=self.tokens[number % len(self.tokens)])
+    tokens: Sequence[str]  # none: that of the settings is everybody's
 
 
 def bench_load(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -90,30 +85,37 @@ async def _measured(
     assert task is not None  # noqa: S101 - this is one
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     runs = []
-    async with _host(arguments, plan) as address:
-        host = await _status(address)
+    async with _doors(arguments, plan) as doors:
+        host = await _status(doors[0])
         for count in tracked(plan.people, "numbers of people"):
-            addresses = [plan.address(address, number) for number in range(count)]
+            addresses = list(islice(cycle(doors), count))
             crowd = Crowd(addresses, plan.settings, plan.traces, plan.seed)
             runs.append(LoadFigures.of(await crowd.type_for(plan.seconds)))
     return runs, host
 
 
 @asynccontextmanager
-async def _host(arguments: argparse.Namespace, plan: _Plan) -> AsyncIterator[HostAddress]:
-    """The host at a URL, or one of our own, whose files nobody finds later."""
+async def _doors(
+    arguments: argparse.Namespace, plan: _Plan
+) -> AsyncIterator[Sequence[HostAddress]]:
+    """The host as one person after the other speaks to it: that of a URL, or one of our own."""
     if arguments.url is not None:
-        yield plan.address(host_address(plan.settings), 0)
+        address = host_address(plan.settings)
+        yield [replace(address, token=token) for token in plan.tokens] or [address]
         return
     with TemporaryDirectory(prefix="fg-") as name:
         folder = Path(name)
-        options = _own_host_options(arguments, plan, folder)
-        async with own_host(folder, options, next(iter(plan.tokens), "")) as address:
-            yield address
+        file, tokens = arguments.tokens, plan.tokens
+        if not tokens:
+            file = folder / "tokens"
+            tokens = write_tokens(file, max(plan.people))
+        options = ["--token-file", str(file.absolute()), *_own_model(arguments, plan, folder)]
+        async with own_host(folder, options, tokens[0]) as address:
+            yield [replace(address, token=token) for token in tokens]
 
 
-def _own_host_options(arguments: argparse.Namespace, plan: _Plan, folder: Path) -> list[str]:
-    """What `foregram serve` is told; what it learns of the traces goes with the folder."""
+def _own_model(arguments: argparse.Namespace, plan: _Plan, folder: Path) -> list[str]:
+    """What `foregram serve` is to load. What it learns of the traces goes with `folder`."""
     if arguments.tiny:
         model = str(folder / "model")
         write_random_model(Path(model), _texts(plan.traces))
@@ -122,10 +124,7 @@ def _own_host_options(arguments: argparse.Namespace, plan: _Plan, folder: Path) 
         model = arguments.model or plan.settings.model or DEFAULT_MODEL
         model = str(path_of(model).absolute()) if kind_of(model) == "path" else model
         share_models(plan.settings.cache_folder, folder / "cache")
-    options = ["--model", model, "--cache-folder", str(folder / "cache")]
-    if arguments.tokens is not None:
-        options += ["--token-file", str(arguments.tokens.absolute())]
-    return options
+    return ["--model", model, "--cache-folder", str(folder / "cache")]
 
 
 def _texts(traces: Sequence[Trace]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from subprocess import STDOUT
 
+from engine.host.runtime import new_secret
 from lsp_server.bench.editor import BenchError
 from lsp_server.host.address import HostAddress
 from lsp_server.host.probe import probe
@@ -18,9 +19,7 @@ _IDLE_EXIT_S = 60  # where this process is killed before it can end the host
 
 
 @asynccontextmanager
-async def own_host(
-    folder: Path, options: Sequence[str], token: str = ""
-) -> AsyncIterator[HostAddress]:
+async def own_host(folder: Path, options: Sequence[str], token: str) -> AsyncIterator[HostAddress]:
     """Start a host whose socket and log lie in `folder`; it has loaded its model.
 
     `options` are `foregram serve`'s, `token` is one that it takes. Raises BenchError.
@@ -40,6 +39,14 @@ async def own_host(
         yield address
     finally:
         await _end(process)
+
+
+def write_tokens(path: Path, count: int) -> tuple[str, ...]:
+    """A token file with a line for each of `count` people, as a team has it; their tokens."""
+    tokens = tuple(new_secret() for _ in range(count))
+    path.touch(mode=0o600)
+    path.write_text("".join(f"person-{n}:{token}\n" for n, token in enumerate(tokens, 1)))
+    return tokens
 
 
 def share_models(kept: Path, cache: Path) -> None:

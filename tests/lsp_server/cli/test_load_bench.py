@@ -84,13 +84,13 @@ def test_each_person_has_the_token_of_a_line(bench, tmp_path):
     crowds, hosts = bench("--local", "--people", "3", "--tokens", file)
     assert [one.token[0] for one in crowds[0].addresses] == ["a", "b", "a"]
     [(options, token, _)] = hosts
-    assert options[-2:] == ["--token-file", str(file)]
+    assert options[:2] == ["--token-file", str(file)]
     assert token[0] == "a"
 
 
 def test_a_tiny_model_is_made_for_the_occasion(bench):
-    crowds, [(options, token, files)] = bench("--tiny", "--people", "1")
-    assert (token, files) == ("", ["cache", "model"])
+    crowds, [(options, _, files)] = bench("--tiny", "--people", "1")
+    assert files == ["cache", "model", "tokens"]
     assert Path(options[options.index("--model") + 1]).name == "model"
     settings = crowds[0].settings
     assert (settings.min_confidence, settings.calibrate) == (0.0, False)
@@ -98,15 +98,22 @@ def test_a_tiny_model_is_made_for_the_occasion(bench):
 
 def test_a_local_host_has_the_settings_model_and_what_was_converted(bench, tmp_path):
     crowds, [(options, _, files)] = bench("--local", "--people", "1", model="1.5b")
-    assert options[:2] == ["--model", "1.5b"]
-    assert files == ["cache"]
+    assert options[2:4] == ["--model", "1.5b"]
+    assert files == ["cache", "tokens"]
     assert crowds[0].settings.min_confidence == 0.5
     assert (tmp_path / "models").is_dir()
 
 
 def test_a_model_by_its_path_is_found_by_the_host_too(bench):
     _, [(options, *_)] = bench("--local", "--model", "./model.gguf", "--people", "1")
-    assert options[1] == str(Path("model.gguf").absolute())
+    assert options[3] == str(Path("model.gguf").absolute())
+
+
+def test_each_person_before_an_own_host_is_a_principal(bench):
+    [crowd], [(options, token, _)] = bench("--local", "--people", "3")
+    assert len({address.token for address in crowd.addresses}) == 3
+    assert crowd.addresses[0].token == token
+    assert options[0] == "--token-file"
 
 
 def test_the_table_is_for_people_and_a_picture_is_drawn(bench, capsys, tmp_path):
