@@ -44,8 +44,8 @@ class Seat:
     _link: CountingLink = field(init=False)
     _screen: Screen = field(init=False)
     _trace: Trace = field(init=False)
-    _running: InFlightCompletion | None = None
-    _ahead: InFlightCompletion | None = None
+    _running: "_Asked | None" = None
+    _ahead: "_Asked | None" = None  # behind what is shown, as if that were accepted
     _shown: str = ""  # the completion on the screen, by its id
     _asking: asyncio.Task[None] | None = None
     _telling: set[asyncio.Task[None]] = field(default_factory=set)
@@ -105,54 +105,44 @@ class Seat:
 
     async def _ask(self, anchor: Anchor) -> None:
         asked_at = self._screen.now()
-        completion = self._serving(anchor) or self._begun(anchor)
-        outcome = await completion.outcome(anchor)
-        text = self._text(completion, outcome, anchor) if isinstance(outcome, Done) else ""
+        asked = self._serving(anchor)
+        if asked is None or not await asked.has_answer(anchor):
+            asked = self._begun(anchor)
+        outcome = await asked.completion.outcome(anchor)
+        text = asked.text(outcome, anchor) if isinstance(outcome, Done) else ""
         if isinstance(outcome, Done) and text:
             self._show(outcome.id)
-            self._compute_ahead(anchor, text)
+            self._compute_ahead(anchor.accepting(text, 0))
         self._screen.show(text, self._screen.now() - asked_at)
 
-    def _serving(self, anchor: Anchor) -> InFlightCompletion | None:
+    def _serving(self, anchor: Anchor) -> "_Asked | None":
         """What was asked for before, and may still say what is wanted now."""
-        return next(
-            (one for one in (self._running, self._ahead) if one and one.may_serve(anchor)), None
-        )
+        if self._ahead is not None and self._ahead.completion.may_serve(anchor):
+            self._running, self._ahead = self._ahead, None
+        running = self._running
+        return running if running is not None and running.completion.may_serve(anchor) else None
 
-    def _begun(self, anchor: Anchor) -> InFlightCompletion:
-        for former in (self._running, self._ahead):
-            if former is not None:
-                former.cancel()
-        self._ahead = None
+    def _begun(self, anchor: Anchor) -> "_Asked":
+        self._end_both()
         self._running = self._start(anchor, is_ahead=False)
         return self._running
 
-    def _compute_ahead(self, anchor: Anchor, text: str) -> None:
-        accepted = anchor.accepting(text, 0)
-        if self.settings.speculate and (self._ahead is None or self._ahead.anchor != accepted):
+    def _compute_ahead(self, accepted: Anchor) -> None:
+        """Complete the text as it will be if what is shown is accepted, unless that goes on."""
+        if self._ahead is not None and self._ahead.completion.anchor.typed_until(accepted) == "":
+            return
+        if self.settings.speculate:
             if self._ahead is not None:
-                self._ahead.cancel()
+                self._ahead.completion.cancel()
             self._ahead = self._start(accepted, is_ahead=True)
 
-    def _start(self, anchor: Anchor, *, is_ahead: bool) -> InFlightCompletion:
-        bounds = BOUNDS[_scope(anchor, self.settings, is_ahead=is_ahead)]
-        request = _request(anchor, bounds, self.settings, is_ahead=is_ahead)
-        return InFlightCompletion(anchor, self._link.complete(request, anchor.document))
-
-    def _text(self, completion: InFlightCompletion, done: Done, anchor: Anchor) -> str:
-        """What of a completion is shown at an anchor."""
-        began = completion.anchor
-        scope = _scope(began, self.settings, is_ahead=completion is self._ahead)
-        context = CursorContext.of(
-            began.snapshot.lines,
-            began.position,
-            scope=scope,
-            language_id=began.document.language_id,
-        )
-        is_unsure = done.finish_reason == FinishReason.UNSURE
-        typed = began.typed_until(anchor) or ""
-        made = process(done.text, context, goes_on=is_unsure)
-        return made.text[len(typed) :] if made.text.startswith(typed) else ""
+    def _start(self, anchor: Anchor, *, is_ahead: bool) -> "_Asked":
+        language_id = anchor.document.language_id
+        place = place_by_text(anchor.snapshot.lines, anchor.position, language_id)
+        scope = scope_at(place, self.settings.lines, after_accept=is_ahead)
+        request = _request(anchor, BOUNDS[scope], self.settings, is_ahead=is_ahead)
+        events = self._link.complete(request, anchor.document)
+        return _Asked(InFlightCompletion(anchor, events), scope)
 
     def _show(self, completion_id: str) -> None:
         former, self._shown = self._shown, completion_id
@@ -170,15 +160,41 @@ class Seat:
         task.add_done_callback(self._telling.discard)
 
     def _cancel(self) -> None:
-        for one in (self._running, self._ahead, self._asking):
+        self._end_both()
+        if self._asking is not None:
+            self._asking.cancel()
+
+    def _end_both(self) -> None:
+        for one in (self._running, self._ahead):
             if one is not None:
-                one.cancel()
-        self._running = self._ahead = self._asking = None
+                one.completion.cancel()
+        self._running = self._ahead = None
 
 
-def _scope(anchor: Anchor, settings: Settings, *, is_ahead: bool) -> Scope:
-    place = place_by_text(anchor.snapshot.lines, anchor.position, anchor.document.language_id)
-    return scope_at(place, settings.lines, after_accept=is_ahead)
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A completion that was asked for, and how far it may go."""
+
+    completion: InFlightCompletion
+    scope: Scope
+
+    async def has_answer(self, anchor: Anchor) -> bool:
+        """Wait for the end; whether it says anything at an anchor, once it is written."""
+        await self.completion.outcome(anchor)
+        return self.completion.is_finished and self.completion.may_serve(anchor)
+
+    def text(self, done: Done, anchor: Anchor) -> str:
+        """What of it is shown at an anchor, behind what was typed since."""
+        began = self.completion.anchor
+        context = CursorContext.of(
+            began.snapshot.lines,
+            began.position,
+            scope=self.scope,
+            language_id=began.document.language_id,
+        )
+        text = process(done.text, context, goes_on=done.finish_reason == FinishReason.UNSURE).text
+        typed = began.typed_until(anchor) or ""
+        return text[len(typed) :] if text.startswith(typed) else ""
 
 
 def _request(
