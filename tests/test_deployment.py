@@ -41,7 +41,8 @@ INSTRUCTIONS = [
     "VOLUME",
     "WORKDIR",
 ]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
 
 
 @dataclass(frozen=True)
@@ -144,8 +145,8 @@ def test_an_image_is_made_of_what_stands_in_the_repository(target):
     for name in (name for names in copied for name in names):
         assert (ROOT / name).exists(), name
         assert any(fnmatch(name, pattern) for pattern in kept), f"{name} is ignored"
-    [packages] = re.findall(r"packages = (\[.*\])", (ROOT / "pyproject.toml").read_text())
-    assert set(json.loads(packages)) <= {name for names in copied for name in names}
+    packages = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    assert set(packages) <= {name for names in copied for name in names}
 
 
 def test_the_image_has_the_python_and_the_torch_of_the_project():

@@ -21,6 +21,7 @@ from lsp_server.host.link import HostLink
 
 Outcome = Literal["answered", "superseded", "refused", "failed"]
 
+_FULL_SHARE = "quota"  # the code of an answer 429
 _WITHDRAWN = ("superseded", "cancelled")  # codes of the host: a newer request took the place
 
 
@@ -47,6 +48,10 @@ class HostRequest:
             self.tokens = event.tokens
             is_whole = event.finish_reason != FinishReason.CANCELLED
             self.end("answered" if is_whole else "superseded")
+
+    def refuse(self, code: str) -> None:
+        """The host answers with an error: one of its own, or that the person has a full share."""
+        self.end("refused" if code == _FULL_SHARE else "failed", code)
 
     def end(self, outcome: Outcome, code: str = "") -> None:
         """Only the first end counts."""
@@ -99,7 +104,7 @@ class CountingLink(HostLink):
             noted.end("superseded")  # the person typed on
             raise
         except HostRefusedError as error:
-            noted.end("refused", error.problem.code)
+            noted.refuse(error.problem.code)
             raise
         except Exception:
             noted.end("failed", "host_gone")

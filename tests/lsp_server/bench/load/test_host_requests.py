@@ -4,6 +4,7 @@ import asyncio
 import tempfile
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lsprotocol import types
@@ -21,9 +22,9 @@ URI = "file:///shop/a.py"
 
 @asynccontextmanager
 async def linked(engine):
-    """A link to a real host, its log, and a request."""
+    """The log of a link to a real host, and a function that asks there."""
     with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
-        async with running_host(Path(name), engine) as host:
+        async with running_host(Path(name), engine):
             documents, log = Documents(), RequestLog()
             documents.open(types.TextDocumentItem(URI, "python", 1, "a = "))
 
@@ -38,22 +39,20 @@ async def linked(engine):
             )
             link.connect()
             assert await link.ready() == "ready"
-            request = CompleteRequest("", "", URI, 0, Position(0, 4))
+            snapshot: Any = documents.snapshot(URI)
+
+            def complete(**how):
+                request = CompleteRequest("", "", URI, 0, Position(0, 4), **how)
+                return link.complete(request, snapshot)
+
             try:
-                yield (
-                    host,
-                    log,
-                    lambda **how: link.complete(
-                        CompleteRequest("", "", URI, 0, Position(0, 4), **how) if how else request,
-                        documents.snapshot(URI),
-                    ),
-                )
+                yield log, complete
             finally:
                 await link.leave()
 
 
 async def test_an_answer_is_noted_with_its_first_text_and_its_tokens():
-    async with linked(HeldEngine()) as (_, log, complete):
+    async with linked(HeldEngine()) as (log, complete):
         async for _event in complete():
             assert log.num_open in (0, 1)
     [noted] = log.requests
@@ -63,7 +62,7 @@ async def test_an_answer_is_noted_with_its_first_text_and_its_tokens():
 
 
 async def test_what_reads_a_prompt_or_comes_next_is_computed_ahead():
-    async with linked(HeldEngine()) as (_, log, complete):
+    async with linked(HeldEngine()) as (log, complete):
         for how in ({"bounds": Bounds(max_tokens=0)}, {"is_prefetch": True}):
             async for _event in complete(**how):
                 pass
@@ -72,7 +71,7 @@ async def test_what_reads_a_prompt_or_comes_next_is_computed_ahead():
 
 async def test_who_stops_to_listen_has_superseded_it():
     engine = HeldEngine(is_held=True)
-    async with linked(engine) as (_, log, complete):
+    async with linked(engine) as (log, complete):
 
         async def listen():
             async with aclosing(complete()) as events:
@@ -87,14 +86,19 @@ async def test_who_stops_to_listen_has_superseded_it():
     assert [one.outcome for one in log.requests] == ["superseded"]
 
 
-async def test_a_refusal_is_noted_with_its_code():
-    async with linked(HeldEngine()) as (_, log, complete):
+async def test_an_error_is_noted_with_its_code():
+    async with linked(HeldEngine()) as (log, complete):
         with pytest.raises(Exception, match="W,N,G"):
             async for _event in complete(lookahead="nonsense"):
                 pass
-    assert [(one.outcome, one.trouble) for one in log.requests] == [
-        ("refused", "bad_configuration")
-    ]
+    assert [(one.outcome, one.trouble) for one in log.requests] == [("failed", "bad_request")]
+
+
+@pytest.mark.parametrize(("code", "outcome"), [("quota", "refused"), ("internal_error", "failed")])
+async def test_who_has_a_full_share_is_refused(code, outcome):
+    noted = HostRequest(0.0, is_ahead=False)
+    noted.refuse(code)
+    assert (noted.outcome, noted.trouble) == (outcome, code)
 
 
 def done(finish_reason):

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from lsp_server.bench.load.crowd import CrowdRun
-from lsp_server.bench.load.host_requests import HostRequest
+from lsp_server.bench.load.host_requests import HostRequest, Outcome
 from lsp_server.bench.load.load_figures import LoadFigures
 
 
@@ -18,7 +18,7 @@ def figures(*people, seconds=2.0, late_s=(0.0,), memory_mb=(100.0, 300.0, 200.0)
 
 
 def test_requests_are_counted_by_what_became_of_them():
-    ends = ("superseded", "superseded", "refused", "failed", None)
+    ends: tuple[Outcome | None, ...] = ("superseded", "superseded", "refused", "failed", None)
     others = [HostRequest(0.0, is_ahead=False, outcome=outcome) for outcome in ends]
     found = figures([answered(0.1, 0.2), *others])
     assert (found.people, found.requests, found.answered, found.superseded) == (1, 6, 1, 2)

@@ -1,5 +1,6 @@
 """The figures of a load test as a table, as an object, and drawn."""
 
+import io
 import json
 
 import pytest
@@ -22,9 +23,9 @@ def run(num_people, outcome="answered", late_s=0.0, trouble=""):
 
 
 def shown(*runs):
-    console = Console(width=120, record=True, quiet=True)
+    console = Console(file=io.StringIO(), width=120)
     console.print(load_table(runs, HOST))
-    return console.export_text()
+    return console.file.getvalue()
 
 
 def test_the_table_has_a_column_for_each_number_of_people():
