@@ -23,9 +23,9 @@ def run(num_people, outcome="answered", late_s=0.0, trouble=""):
 
 
 def shown(*runs):
-    console = Console(file=io.StringIO(), width=120)
-    console.print(load_table(runs, HOST))
-    return console.file.getvalue()
+    page = io.StringIO()
+    Console(file=page, width=120).print(load_table(runs, HOST))
+    return page.getvalue()
 
 
 def test_the_table_has_a_column_for_each_number_of_people():
