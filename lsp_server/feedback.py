@@ -53,6 +53,13 @@ class WhyParams(_Message, frozen=True):
     position: _Position | None = None
 
 
+class CursorParams(_Message, frozen=True):
+    """`foregram/cursor`: the cursor has rested there for a moment."""
+
+    text_document: types.TextDocumentIdentifier
+    position: types.Position
+
+
 class FocusedParams(_Message, frozen=True):
     """`textDocument/didFocus`; no document: the user looks at something else."""
 

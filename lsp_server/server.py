@@ -20,6 +20,7 @@ from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.documents.encoding import to_code_points
 from lsp_server.feedback import (
+    CursorParams,
     FocusedParams,
     PartlyAcceptedParams,
     ShownParams,
@@ -43,6 +44,7 @@ CONFIGURATION = "the editor's settings"
 PARTIAL_ACCEPT = "textDocument/didPartiallyAcceptCompletion"
 SHOWN = "textDocument/didShowCompletion"
 FOCUS = "textDocument/didFocus"
+CURSOR = "foregram/cursor"
 ASK_AGAIN = "foregram/askAgain"
 MORE = "foregram/more"
 WHY = "foregram.why"
@@ -209,6 +211,7 @@ def create_server(command_line: Layer, authentication: Authentication = OPEN) ->
     server.feature(SHOWN)(shown)
     server.feature(PARTIAL_ACCEPT)(partly_accepted)
     server.feature(FOCUS)(focused)
+    server.feature(CURSOR)(cursor_rests)
     server.command(ACCEPT_COMMAND)(accepted)
     server.command(WHY)(why)
     server.command(COST)(cost)
@@ -368,6 +371,12 @@ async def focused(server: ForegramServer, params: object) -> None:
     server.focus("" if document is None else document.uri)
     if document is not None:
         await server.session.focused(document.uri)
+
+
+async def cursor_rests(server: ForegramServer, params: object) -> None:
+    """The cursor was moved, and stays where it is for a moment."""
+    message = read(params, CursorParams)
+    server.session.rested(message.text_document.uri, message.position)
 
 
 async def accepted(server: ForegramServer, completion_id: str) -> None:

@@ -62,6 +62,7 @@ class Session:
         self._shown = ""  # the id of the completion on the screen, as far as the client reports it
         self._command_line = command_line
         self._pauses: dict[str, asyncio.TimerHandle] = {}  # by document
+        self._edited: set[str] = set()  # open documents, by their URIs
         self._tasks: set[asyncio.Future[None]] = set()  # asyncio itself holds them weakly
         self._noting: asyncio.TimerHandle | None = None
         self._noted: tuple[str, Done] | None = None  # the last prompt that was kept
@@ -96,6 +97,7 @@ class Session:
         loaded = load_settings(self._command_line, *self._options.values())
         if loaded.settings != self.settings:
             self._wanted_at = boot_s()
+            self.completer.configured()
         self.settings, self.problems = loaded.settings, loaded.problems
         self._permissions = Permissions(self._roots, self.settings)
         self._index()
@@ -157,6 +159,7 @@ class Session:
     def changed(self, uri: str, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
         """A document was edited. A new line may move the prompt, so that is prefilled already."""
         self._retry.typed()
+        self._edited.add(uri)
         self.completer.host.edited(uri)
         self.files.edited(uri, changes)
         loop = asyncio.get_running_loop()
@@ -195,6 +198,7 @@ class Session:
     async def closed(self, *uris: str) -> None:
         """Documents were closed."""
         for uri in uris:
+            self._edited.discard(uri)
             self.completer.forget(uri)
             self._permissions.forget(uri)
         await self.link.close_documents(uris)
@@ -220,6 +224,11 @@ class Session:
         await self._send_ahead(uri)
         if self._prefetches:
             self.completer.prefill_again(uri)
+
+    def rested(self, uri: str, position: types.Position) -> None:
+        """The cursor rests in a document. Who edits it may go on there; who only reads does not."""
+        if self._prefetches and uri in self._edited:
+            self.completer.prefill_there(uri, position)
 
     async def _send_ahead(self, uri: str) -> None:
         """The host should hold a document before a request comes."""

@@ -18,7 +18,7 @@ from rich.table import Table
 
 from engine.bench.requests import request_for
 from engine.bench.task_sets import ReplayItem
-from engine.errors import ConfigurationError
+from engine.errors import ConfigurationError, InputError
 from engine.model.causal_lm import CacheSlot, CausalModel, StepInput, prefill, run_step
 from engine.model.loading.loaded_model import LoadedModel
 from engine.model.log_probs import log_probs
@@ -95,6 +95,8 @@ def _arrays(one: ChosenTokens) -> Sequence[np.ndarray]:
 
 
 def _read(model: LoadedModel, item: ReplayItem, prompt: Prompt, max_tokens: int) -> ChosenTokens:
+    if not item.target:
+        raise InputError(f"{item.id}: there is nothing to read, its target is empty")
     # Behind what token healing took back, as a completion that agrees would be written.
     text = prompt.dropped.decode("utf-8", "replace") + item.target
     target = list(model.tokenizer.encode(text))[:max_tokens]

@@ -54,11 +54,19 @@ class _Entry:
     replaced: int
     cells: int
     confidence: float | None
+    is_invoked: bool  # whoever asked for it was shown what there is, however unlikely
 
-    def remainder(self, now: _Text, position: Position) -> CachedCompletion | None:
-        """What is left to type at `position`, if the text there is what this was made for."""
+    def remainder(
+        self, now: _Text, position: Position, *, is_invoked: bool
+    ) -> CachedCompletion | None:
+        """What is left to type at `position`, if the text there is what this was made for.
+
+        What was asked for comes by itself only to who types along it.
+        """
         typed = self._typed(now.lines, position)
         if typed is None or len(typed) >= len(self.text):
+            return None
+        if self.is_invoked and not (typed or is_invoked):
             return None
         rest: str | None = self.text[len(typed) :]
         replaced = self._replaced(typed, now, position)
@@ -150,6 +158,7 @@ class CompletionCache:
             replaced_chars_after_cursor,
             hash(anchor.cells),
             confidence,
+            anchor.is_invoked,
         )
         self._expiry[entry] = self._clock() + self._lifetime_s
         while len(self) > self._max_items or self._num_chars > self._max_chars:
@@ -164,7 +173,7 @@ class CompletionCache:
         for entry in reversed(self._expiry):
             is_here = entry.uri == anchor.snapshot.uri and entry.cells == cells
             if is_here and entry.line <= position.line:
-                rest = entry.remainder(now, position)
+                rest = entry.remainder(now, position, is_invoked=anchor.is_invoked)
                 if rest is not None:
                     found.setdefault(rest.text, rest)
         return list(found.values())
@@ -178,6 +187,10 @@ class CompletionCache:
         """Keep a completion no longer."""
         for entry in [one for one in self._expiry if one.completion_id == completion_id]:
             del self._expiry[entry]
+
+    def clear(self) -> None:
+        """Drop everything: it was made as other settings wanted it."""
+        self._expiry.clear()
 
     def forget(self, uri: str) -> None:
         """Drop what belongs to a document that was closed."""

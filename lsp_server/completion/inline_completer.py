@@ -127,12 +127,24 @@ class InlineCompleter:
         if (position := self._last_positions.get(uri)) is not None:
             self.prefill(uri, position)
 
+    def prefill_there(self, uri: str, position: types.Position) -> None:
+        """Have the host read the prompt of a place that was not asked for last."""
+        snapshot = self._documents.snapshot(uri)
+        if isinstance(snapshot, Snapshot) and 0 <= position.line < len(snapshot.lines):
+            there = snapshot.position(position)
+            if self._last_positions.get(uri) != there:
+                self.prefill(uri, there)
+
     def left_alone(self, uri: str) -> Reason | None:
         """Why nothing is written in a document by itself; None where something is."""
         snapshot = self._documents.snapshot(uri)
         if isinstance(snapshot, DocumentRefused):
             return snapshot.reason
         return self._permissions().refusal(snapshot) or self._silence(snapshot)
+
+    def configured(self) -> None:
+        """The settings are others now: what was made by the former ones is shown no more."""
+        self._cache.clear()
 
     def forget(self, uri: str) -> None:
         """A document was closed."""
@@ -205,7 +217,8 @@ class InlineCompleter:
             if reason in HOST_TROUBLES:
                 return reason
             # By now the user may have typed all of it, or something else.
-            if running.anchor == anchor and reason is not Reason.SUPERSEDED:
+            is_its_own = running.anchor == anchor and not running.anchor.is_invoked
+            if is_its_own and reason is not Reason.SUPERSEDED:
                 return reason
         return await self._begin(anchor)
 

@@ -12,7 +12,7 @@ from typing import Protocol, Self
 from engine.common_start import common_start
 from lsp_server.completion.anchor import Anchor, typed_since
 from lsp_server.completion.completion_cache import CachedCompletion
-from lsp_server.prompt.brackets import balance
+from lsp_server.prompt.brackets import CLOSERS, balance
 
 _MOST_OPEN = 8
 _MOST_KNOWN = 100
@@ -74,7 +74,13 @@ class Offer:
         if written is None:
             return None
         rests = self.rest, self.rest[self.replaced :], balance(written).closers + self.rest
-        return written if snapshot.rest_of_line(position) in rests else None
+        rest = snapshot.rest_of_line(position)
+        return written if rest in rests or self._is_typed_over(written, rest) else None
+
+    def _is_typed_over(self, written: str, rest: str) -> bool:
+        """Whether closers that stood behind the cursor were typed, which is to step over them."""
+        over = self.rest.removesuffix(rest)
+        return self.rest.endswith(rest) and written.endswith(over) and not over.strip(CLOSERS)
 
 
 class Offers:

@@ -286,6 +286,27 @@ async def test_a_document_that_is_looked_at_again_is_read_where_it_was_completed
     assert (again.prefix, again.suffix) == (first.prefix, first.suffix)
 
 
+async def test_a_prompt_is_read_where_the_cursor_rests_in_a_document_that_is_edited(tmp_path):
+    engine = HeldEngine(("",))
+    async with served(tmp_path, engine, options={"speculate": True}) as (shown, _):
+        shown.open("x = 1\ny = 2\n|")
+
+        def rest(line: int, character: int) -> None:
+            where = {"line": line, "character": character}
+            cursor = {"textDocument": {"uri": shown.uri}, "position": where}
+            shown.client.protocol.notify("foregram/cursor", cursor)
+
+        rest(0, 5)  # who only reads is not to pay for it
+        shown.type("z")
+        await shown.items()
+        rest(2, 1)  # as the editor tells behind a key: this is read
+        rest(70, 0)
+        rest(1, 5)
+        while len(engine.requests) < 2:
+            await asyncio.sleep(0.005)
+    assert [one.prefix for one in engine.requests] == ["x = 1\ny = 2\nz", "x = 1\ny = 2"]
+
+
 def ours(**more):
     """What one of our plugins sends to start with."""
     return {"editorInfo": {"name": "test", "version": "1"}, "asksAgain": True, **more}

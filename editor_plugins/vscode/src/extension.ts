@@ -12,6 +12,7 @@ import { Locator } from "./locator";
 import { Log } from "./log";
 import { Preferences } from "./preferences";
 import { ReportDocuments } from "./reportDocuments";
+import { RestingCursor } from "./restingCursor";
 import { Server } from "./server";
 import { SECTION } from "./settings";
 import { StatusItem } from "./statusItem";
@@ -50,7 +51,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const around = [locator, preferences, status, feedback, installer, documents, log] as const;
   const commands = new Commands(started, ...around);
   server = started;
-  context.subscriptions.push(output, documents, status, feedback, askAgain, started);
+  const resting = new RestingCursor(() => server?.running);
+  context.subscriptions.push(output, documents, status, feedback, askAgain, resting, started);
   for (const [name, action] of Object.entries(commands.table)) {
     context.subscriptions.push(vscode.commands.registerCommand(`foregram.${name}`, action));
   }

@@ -74,6 +74,14 @@ def wait_for_all_requests(script, window):
     window.until(lambda: script.heard("workspace/executeCommand"), "a later request")
 
 
+def test_the_server_hears_where_the_cursor_rests(script, window):
+    window.press("Home")
+    window.until(lambda: script.heard("foregram/cursor"), "word of the cursor")
+    *_, rested = script.heard("foregram/cursor")
+    assert rested["position"] == {"line": 0, "character": 0}
+    assert rested["textDocument"]["uri"].endswith("/shop.py")
+
+
 def first_line(screen):
     return " ".join(screen.preview.partition("\n")[0].split())
 

@@ -15,6 +15,7 @@ from engine.bench.calibration import (
 from engine.bench.task_sets import ReplayItem
 from engine.config import StopRules
 from engine.engine import Engine
+from engine.errors import InputError
 from engine.options import EngineOptions
 from engine.request import CompletionRequest
 from tests.support.tiny_models import save_model, tiny_model
@@ -82,6 +83,8 @@ def test_a_model_is_read_behind_its_own_prompts(tmp_path):
     assert tokens.log_probs.shape == (len(tokens.right), len(TEMPERATURES))
     assert (np.diff(tokens.log_probs, axis=1) <= 1e-6).all()  # the hotter, the less sure
     assert len(tokens.right) <= 10
+    with pytest.raises(InputError, match="its target is empty"):
+        read_choices(engine.model, [item("three", "")], engine.prompt, asked)
     engine.close()
 
 

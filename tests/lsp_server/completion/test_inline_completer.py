@@ -109,7 +109,7 @@ async def test_an_explicit_request_gets_several_the_greedy_one_first(tmp_path):
         editor.open("value = |\n")
         assert sorted(await editor.texts(invoked=True)) == ["x0", "x1", "x2"]
         assert (await editor.texts())[0] == "x0"
-    assert [request.sampling.temperature for request in engine.requests] == [0.0, 0.8, 0.8]
+    assert [one.sampling.temperature for one in engine.requests] == [0.0, 0.8, 0.8, 0.0]
 
 
 async def test_the_menus_item_is_continued_over_its_range(tmp_path):
@@ -354,6 +354,41 @@ async def test_what_comes_by_itself_has_to_be_sure_and_what_was_asked_for_does_n
         await editor.ask(invoked=True)
     by_itself, asked_for = (request.stop.min_confidence for request in engine.requests[:2])
     assert (by_itself, asked_for) == (0.6, 0.0)
+
+
+async def test_what_was_asked_for_does_not_come_again_by_itself_but_to_who_types_along(tmp_path):
+    engine = HeldEngine(WORDS)
+    async with connected(tmp_path, engine, num_candidates=1, speculate=False) as editor:
+        editor.open(SOURCE)
+        assert await editor.texts(invoked=True) == [TEXT]
+        engine.words = ()
+        assert (await editor.ask()).reason is Reason.MODEL_SAID_NOTHING
+        assert [one.stop.min_confidence for one in engine.requests] == [0.0, 0.5]
+        editor.type(TEXT[0])
+        assert await editor.texts() == [TEXT[1:]]
+
+
+async def test_a_request_that_waits_for_what_another_asked_for_gets_its_own(tmp_path):
+    engine = HeldEngine(WORDS, is_held=True)
+    async with connected(tmp_path, engine, num_candidates=1, speculate=False) as editor:
+        editor.open(SOURCE)
+        asked_for = editor.ask(invoked=True)
+        await editor.begun()
+        by_itself = editor.ask()
+        engine.permits.release(2 * len(WORDS))
+        assert (await asked_for).items
+        assert (await by_itself).items
+        assert [one.stop.min_confidence for one in engine.requests] == [0.0, 0.5]
+
+
+async def test_other_settings_show_nothing_that_the_former_ones_made(tmp_path):
+    engine = HeldEngine(WORDS)
+    async with connected(tmp_path, engine, speculate=False) as editor:
+        editor.open(SOURCE)
+        assert await editor.texts() == [TEXT]
+        editor.completer.configured()
+        engine.words = ("pass",)
+        assert await editor.texts() == ["pass"]
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,24 @@ async def test_brackets_that_an_editor_closes_are_no_other_text(tmp_path):
     assert notes == [(1.0, True)]
 
 
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [("print(|)\n", "value"), ('x = "|"\n', "hello world"), ("f(g(|))\n", "rows")],
+)
+async def test_a_closer_that_is_typed_over_is_no_other_text(tmp_path, source, text):
+    """Whether the name before it was right or wrong, it counts."""
+    for words, is_right in ((text,), True), (("others",), False):
+        async with connected(tmp_path, HeldEngine(words)) as editor:
+            notes = noted(editor)
+            editor.open(source)
+            await editor.ask()
+            editor.engine.words = ()
+            await type_and_ask(editor, text)
+            editor.column += 1
+            await editor.ask()
+        assert notes == [(1.0, is_right)]
+
+
 async def test_who_goes_elsewhere_says_nothing(tmp_path):
     async with connected(tmp_path, HeldEngine(WORDS)) as editor:
         notes = noted(editor)
