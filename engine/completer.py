@@ -9,11 +9,15 @@ from engine.request import CompletionChunk, CompletionRequest, CompletionResult
 
 @dataclass(frozen=True, slots=True)
 class EngineInfo:
-    """The model, where it runs, and how its weights are held, each as reports name it."""
+    """The model, where it runs, and how its weights are held, each as reports name it.
+
+    `lost` says in phrases what its users go without, as another program generates.
+    """
 
     model: str
     device: str
     dtype: str
+    lost: tuple[str, ...] = ()
 
 
 class LoadedEngine(Protocol):

@@ -11,6 +11,7 @@ from engine.completion import Completion, TextStream
 from engine.decoder import Decoder
 from engine.drafters import Drafters
 from engine.drafting.draft_state import DraftStates
+from engine.growing_text import GrowingText
 from engine.learning import Learning
 from engine.model.causal_lm import CausalModel, StepInput, StepOutput
 from engine.model.constraint import healed_start
@@ -174,9 +175,8 @@ class Engine:
         prompt = self.prompt(request)
         completion = Completion(
             model=self.model,
-            stopper=Stopper(request.stop, request.prefix, request.suffix),
+            text=GrowingText(Stopper(request.stop, request.prefix, request.suffix), on_chunk),
             stream=TextStream(owed=len(prompt.dropped)),
-            on_chunk=on_chunk,
         )
         max_tokens = min(
             request.stop.max_tokens, self.model.causal_lm.max_context - len(prompt.ids)

@@ -151,6 +151,7 @@ def _status(service: CompletionService, uptime_s: float, client: str) -> Status:
         kv_bytes=int(gauges["kv_bytes"]),
         memory_mb=resident_bytes() / 1e6,
         last_prompt=service.last_prompt,
+        lost=info.lost if info else (),
     )
 
 

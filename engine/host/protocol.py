@@ -279,3 +279,4 @@ class Status(Message, frozen=True):
     kv_bytes: int = 0
     memory_mb: float = 0.0
     last_prompt: PromptUse | None = None
+    lost: tuple[str, ...] = ()  # phrases: what there is not, as another program generates

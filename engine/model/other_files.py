@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import PurePosixPath
 
 from engine.model.fim import FimFormat
-from engine.model.tokenizer import Tokenizer
+from engine.model.text_codec import TextCodec
 from engine.request import Snippet
 
 Snippets = Callable[[int], Sequence[Snippet]]  # those that fit so many tokens
@@ -36,7 +36,7 @@ class Neighbour:
 
 
 def choose_neighbours(
-    tokenizer: Tokenizer, fim: FimFormat, path: str, snippets: Snippets, room: int
+    tokenizer: TextCodec, fim: FimFormat, path: str, snippets: Snippets, room: int
 ) -> list[Neighbour]:
     """Return what the prompt shows: open files in the order of their paths, then the others.
 
@@ -63,7 +63,7 @@ def paths(neighbours: Iterable[Neighbour], *, are_open: bool) -> tuple[str, ...]
 
 
 def header(
-    tokenizer: Tokenizer,
+    tokenizer: TextCodec,
     fim: FimFormat,
     path: str,
     neighbours: Sequence[Neighbour],
@@ -81,7 +81,7 @@ def header(
     return [*start, *chain.from_iterable(one.ids for one in neighbours), *own]
 
 
-def _file(tokenizer: Tokenizer, fim: FimFormat, path: str, text: str) -> list[int]:
+def _file(tokenizer: TextCodec, fim: FimFormat, path: str, text: str) -> list[int]:
     if fim.file_id is not None:
         return [fim.file_id, *tokenizer.encode(f"{path}\n{text}")]
     end = "" if not text or text.endswith("\n") else "\n"

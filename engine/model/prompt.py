@@ -18,7 +18,8 @@ from engine.config import Layout
 from engine.model.fim import FimFormat
 from engine.model.other_files import Neighbour, Snippets, choose_neighbours, header, paths
 from engine.model.prompt_window import STEADY_LINES, Window, cut_window, neighbour_room
-from engine.model.tokenizer import Tokenizer, encodable
+from engine.model.text_codec import TextCodec
+from engine.model.tokenizer import encodable
 
 # The trailing word or run of punctuation with one blank before it, or trailing blanks.
 _PIECE = re.compile(r"(?: ?\w{1,48}| ?[^\w\s]{1,48}|[ \t]+)\Z")
@@ -49,7 +50,7 @@ class Prompt:
 
 
 def build_prompt(
-    tokenizer: Tokenizer,
+    tokenizer: TextCodec,
     fim: FimFormat,
     prefix: str,
     suffix: str,
@@ -104,7 +105,7 @@ def _with_neighbours(prompt: Prompt, neighbours: Sequence[Neighbour]) -> Prompt:
 
 
 def _lay_out(
-    tokenizer: Tokenizer,
+    tokenizer: TextCodec,
     fim: FimFormat,
     files: list[int],
     window: Window,

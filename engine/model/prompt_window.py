@@ -7,7 +7,7 @@ does not shift the prompt's first token and the cached keys stay valid.
 import re
 from dataclasses import dataclass
 
-from engine.model.tokenizer import Tokenizer
+from engine.model.text_codec import TextCodec
 
 STEADY_LINES = 16  # from one anchor to the next of what a prompt begins with
 _ANCHOR_LINES = 32
@@ -28,7 +28,7 @@ class Window:
     suffix_ids: tuple[int, ...]
 
 
-def neighbour_room(tokenizer: Tokenizer, prefix: str, suffix: str, budget: int) -> int:
+def neighbour_room(tokenizer: TextCodec, prefix: str, suffix: str, budget: int) -> int:
     """Return how much of `budget` other files may take: what this one leaves, at least a third.
 
     The other files stand before this one, and should stay while it grows: room is left for that,
@@ -47,7 +47,7 @@ def neighbour_room(tokenizer: Tokenizer, prefix: str, suffix: str, budget: int) 
 
 
 def cut_window(
-    tokenizer: Tokenizer, prefix: str, suffix: str, budget: int, *, suffix_first: bool = False
+    tokenizer: TextCodec, prefix: str, suffix: str, budget: int, *, suffix_first: bool = False
 ) -> Window:
     """Return what fits `budget` tokens; the side that needs less than its share lends the rest."""
     suffix_share = budget // _SUFFIX_PART
@@ -61,7 +61,7 @@ def cut_window(
     return Window(near, tuple(suffix_ids))
 
 
-def _tail(tokenizer: Tokenizer, text: str, budget: int) -> tuple[str, int]:
+def _tail(tokenizer: TextCodec, text: str, budget: int) -> tuple[str, int]:
     """Return the end of `text` in at most `budget` tokens, and how many it has."""
     if budget <= 0 or not text:
         return "", 0
@@ -72,7 +72,7 @@ def _tail(tokenizer: Tokenizer, text: str, budget: int) -> tuple[str, int]:
     return _cut_tail(tokenizer, text[-budget * _CHARS_PER_TOKEN :], budget)
 
 
-def _starts(tokenizer: Tokenizer, text: str, budget: int) -> list[int]:
+def _starts(tokenizer: TextCodec, text: str, budget: int) -> list[int]:
     """Return the anchors behind which `text` may fit, the farthest first."""
     anchors = _anchors(text, max(0, len(text) - budget * _CHARS_PER_TOKEN))
     ends = [*anchors, len(text)][1:]
@@ -91,7 +91,7 @@ def _anchors(text: str, first: int) -> list[int]:
     return [start for start in starts[::_ANCHOR_LINES] if first <= start < len(text)]
 
 
-def _cut_tail(tokenizer: Tokenizer, text: str, budget: int) -> tuple[str, int]:
+def _cut_tail(tokenizer: TextCodec, text: str, budget: int) -> tuple[str, int]:
     """Cut inside a block: before a line, or inside the last line if it alone is too long."""
     ids = tokenizer.encode(text)[-budget:]
     near = tokenizer.decode(ids).lstrip("\ufffd")
@@ -101,7 +101,7 @@ def _cut_tail(tokenizer: Tokenizer, text: str, budget: int) -> tuple[str, int]:
     return near, len(tokenizer.encode(near))
 
 
-def _head(tokenizer: Tokenizer, text: str, budget: int) -> list[int]:
+def _head(tokenizer: TextCodec, text: str, budget: int) -> list[int]:
     """Return the tokens of the beginning of `text`, in whole lines where one fits."""
     if budget <= 0:
         return []

@@ -63,6 +63,7 @@ def _add_complete(parser: argparse.ArgumentParser) -> None:
 
 def _add_serve(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
+    _add_upstream(parser)
     group = parser.add_argument_group("address")
     group.add_argument("--socket", metavar="PATH", type=Path, help="listen on a Unix socket")
     group.add_argument(
@@ -106,6 +107,42 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--prompt-tokens", metavar="N", type=positive, help="the longest prompt")
     group.add_argument(
         "--cache-folder", metavar="DIR", type=Path, help="converted models, learned acceptance"
+    )
+
+
+def _add_upstream(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("an engine that runs already")
+    group.add_argument(
+        "--backend",
+        choices=("foregram", "openai"),
+        default="foregram",
+        help="what generates: a model that is loaded here (default), or an engine behind OpenAI's "
+        "/v1/completions, such as vLLM, SGLang, TensorRT-LLM or llama.cpp; --model then says which "
+        "model that runs, where its name does not",
+    )
+    group.add_argument("--upstream", metavar="URL", help="its address")
+    group.add_argument(
+        "--upstream-model", metavar="NAME", help="what it calls the model; needed if it has several"
+    )
+    group.add_argument(
+        "--upstream-token-file", metavar="FILE", type=Path, help="holds the token that it wants"
+    )
+    group.add_argument(
+        "--upstream-ca-file",
+        metavar="FILE",
+        type=Path,
+        help="certificates to trust for it beside the system's own",
+    )
+    group.add_argument(
+        "--upstream-context",
+        metavar="N",
+        type=positive,
+        help="tokens of prompt and completion that it has room for; asked of it by default",
+    )
+    group.add_argument(
+        "--upstream-insecure",
+        action="store_true",
+        help="ask it without TLS on another machine: anyone on the network can read code and token",
     )
 
 

@@ -84,6 +84,12 @@ def check_confidence(settings: Settings, status: Status) -> Check:
     return Check("confidence", "ok", outcome_sentence(settings, status))
 
 
+def check_backend(status: Status) -> Check:
+    """What users go without, as another program generates."""
+    what = f"{status.device} generates, so users go without {'; '.join(status.lost)}"
+    return Check("backend", "ok", what)
+
+
 async def check_latency(address: HostAddress) -> Check:
     """How long a completion of a few tokens takes."""
     host = HostClient(address.client(PROBE_LIMIT_S), address.endpoint)

@@ -96,6 +96,7 @@ def _table(status: Status, endpoint: str, settings: Settings) -> Table:
         "state": _state(status),
         "model": _model(status, settings),
         "device": status.device,
+        "without": "; ".join(status.lost),
         "address": endpoint,
         "process": f"{status.pid}, up {timedelta(seconds=int(status.uptime_s))}",
         "version": f"{status.version}, protocol {status.protocol}",
@@ -129,7 +130,9 @@ def _counted(number: int, noun: str) -> str:
 def _state(status: Status) -> str:
     if status.problem:
         return f"{status.state}: {status.problem.message}"
-    if status.progress and status.progress.total:
+    if status.progress and not status.progress.total:
+        return f"{status.state}: {status.progress.task}"
+    if status.progress:
         percent = 100 * status.progress.done // status.progress.total
         return f"{status.state}: {status.progress.task}, {percent} %"
     return status.state

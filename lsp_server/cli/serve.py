@@ -15,11 +15,9 @@ from engine.config import check_device_name
 from engine.errors import DeviceLostError
 from engine.host.loopback import is_loopback
 from engine.host.runtime import HostRecord, RuntimeFolder, new_secret
-from engine.host.served_engine import ServedEngine
 from engine.host.server import HostOptions, HostServer
 from engine.host.service import CompletionService
-from engine.model_names import DEFAULT_MODEL
-from engine.progress import Progress
+from lsp_server.cli.backend import chosen_backend
 from lsp_server.settings import Settings
 
 _SWITCH_S = 0.0005
@@ -34,14 +32,8 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
     logging.getLogger("foregram").setLevel(logging.DEBUG if settings.debug else logging.INFO)
     check_device_name(arguments.device or settings.device)
     options = _host_options(arguments, settings)
-
-    def load(progress: Progress) -> ServedEngine:
-        # On the engine's thread, so that the host answers before torch is there.
-        from lsp_server.cli.engine_loading import load_engine
-
-        return load_engine(arguments, settings, progress)
-
-    service = CompletionService(load, arguments.model or settings.model or DEFAULT_MODEL)
+    backend = chosen_backend(arguments, settings)
+    service = CompletionService(backend.load, backend.requested_model)
     # The engine's thread gives the interpreter away so often; by default a request waits for 5 ms
     # at each of its steps.
     sys.setswitchinterval(_SWITCH_S)

@@ -13,6 +13,7 @@ from engine.completion import Completion, TextStream
 from engine.config import StopRules
 from engine.drafting.drafter import VerifiedStep
 from engine.drafting.tree import Draft, Source
+from engine.growing_text import GrowingText
 from engine.model.causal_lm import StepOutput
 from engine.model.prompt import Prompt
 from engine.model.token_tree import TokenTree
@@ -31,7 +32,7 @@ def completion(chunks: list[Any], *, max_tokens=100, owed=0):
     model: Any = SimpleNamespace(tokenizer=TOKENIZER, fim=fim)
     rules = StopRules(max_tokens=max_tokens)
     stopper = Stopper(rules, "def f():\n    ", "")
-    return Completion(model, stopper, TextStream(owed), chunks.append)
+    return Completion(model, GrowingText(stopper, chunks.append), TextStream(owed))
 
 
 def step(token_ids):

@@ -8,6 +8,7 @@ import pytest
 
 from engine.completion import Completion, TextStream
 from engine.config import StopRules
+from engine.growing_text import GrowingText
 from engine.model.prompt import Prompt
 from engine.prompt_cache import PromptCache
 from engine.request import FinishReason
@@ -44,7 +45,7 @@ class Watched:
     def __init__(self, cache, *, num_refused=0, decoding=None) -> None:
         self.is_cancelled, self.ends, self.refused = False, 0, num_refused
         stopper, model = Stopper(StopRules(), "", ""), cast(Any, None)  # it writes nothing
-        completion = Completion(model, stopper, TextStream(0), lambda _: None)
+        completion = Completion(model, GrowingText(stopper, lambda _: None), TextStream(0))
 
         def lease():
             if self.refused:

@@ -8,9 +8,10 @@ from engine.bench.gpu.findings import THRESHOLD_CONTEXT
 from engine.bench.gpu.shapes import SHAPES, Shape
 from engine.bench.oracle import load_tokenizer
 from engine.bench.task_sets import FimTask, ReplayItem
-from engine.model.loading.converted_model import SPECIALS_FILE, ConvertedModel
+from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.loaded_model import LoadedModel, load_model
+from engine.model.loading.stored_tokenizer import SPECIALS_FILE
 from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress
 

@@ -18,17 +18,21 @@ from engine.model.loading.catalog import LocatedModel, ModelFiles
 from engine.model.loading.folder_model import opened, read_json
 from engine.model.loading.packing import PACKERS
 from engine.model.loading.safetensors_writer import PADDING, SafetensorsWriter
+from engine.model.loading.stored_tokenizer import (
+    SPECIALS_FILE,
+    TOKENIZER_FILE,
+    store_tokenizer,
+    stored_tokenizer,
+)
 from engine.model.loading.tokenizer_document import TokenizerDocument
 from engine.model.model_config import ModelConfig
 from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress, shown
 
-SPECIALS_FILE = "marks.json"
 _WEIGHTS_FILE = "model.safetensors"
 _CONFIG_FILE = "config.json"
-_TOKENIZER_FILE = "tokenizer.json"  # without specials, which would cost half a second at each start
 _MANIFEST = "manifest.json"
-_FILES = (_WEIGHTS_FILE, _CONFIG_FILE, _TOKENIZER_FILE, SPECIALS_FILE)
+_FILES = (_WEIGHTS_FILE, _CONFIG_FILE, TOKENIZER_FILE, SPECIALS_FILE)
 _FLOAT_BYTES = 4
 
 
@@ -66,14 +70,7 @@ class ConvertedModel:
 
     def tokenizer(self) -> Tokenizer:
         """Load the tokenizer."""
-        stored = read_json(self.folder / SPECIALS_FILE)
-        document = TokenizerDocument(
-            plain=(self.folder / _TOKENIZER_FILE).read_text("utf-8"),
-            specials=stored["marks"],
-            start_ids=tuple(stored["start_ids"]),
-            byte_level=stored["byte_level"],
-        )
-        return Tokenizer(document, stored["end_ids"])
+        return stored_tokenizer(self.folder)
 
 
 def convert(
@@ -117,15 +114,7 @@ def convert(
 
 def write_tokenizer(source: ModelFiles, folder: Path) -> None:
     """Write what `ConvertedModel.tokenizer` reads."""
-    document = TokenizerDocument.read(source.tokenizer_json())
-    (folder / _TOKENIZER_FILE).write_text(document.plain, "utf-8")
-    specials = {
-        "marks": document.specials,
-        "start_ids": document.start_ids,
-        "end_ids": source.end_ids,
-        "byte_level": document.byte_level,
-    }
-    (folder / SPECIALS_FILE).write_text(json.dumps(specials, indent=1), "utf-8")
+    store_tokenizer(TokenizerDocument.read(source.tokenizer_json()), source.end_ids, folder)
 
 
 def _check(folder: Path, files: dict[str, dict[str, Any]]) -> None:

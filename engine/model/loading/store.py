@@ -5,7 +5,6 @@ second process waits for. A damaged folder is converted again.
 """
 
 import os
-import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from engine.errors import CacheError, ConfigurationError, ModelCorruptError
 from engine.model.loading.catalog import LocatedModel, on_disk
 from engine.model.loading.converted_model import ConvertedModel, convert
 from engine.model.loading.packing import PACKERS
+from engine.model.loading.stored_tokenizer import readable_name
 from engine.model.model_config import ModelConfig
 from engine.offline_parts import EmbeddedModel
 from engine.progress import Progress, shown
@@ -86,8 +86,7 @@ def _converted_bytes(config: ModelConfig, quantization: str) -> int:
 
 
 def _entry_name(located: LocatedModel, quantization: str, version: str = _VERSION) -> str:
-    readable = re.sub(r"[^\w.-]+", "-", located.name)
-    return f"{readable}-{located.fingerprint[:16]}-{quantization}-{version}"
+    return f"{readable_name(located.name)}-{located.fingerprint[:16]}-{quantization}-{version}"
 
 
 def _load(entry: Path) -> ConvertedModel | None:

@@ -12,8 +12,9 @@ from engine.bench.gpu.real_model import measure_own_text
 from engine.bench.gpu.replays import ReplayPlan, measure_replays
 from engine.errors import UnsupportedModelError
 from engine.model.gpu.step_graphs import ROW_BUCKETS
-from engine.model.loading.converted_model import SPECIALS_FILE, write_tokenizer
+from engine.model.loading.converted_model import write_tokenizer
 from engine.model.loading.folder_model import FolderModel
+from engine.model.loading.stored_tokenizer import SPECIALS_FILE
 from engine.model.tokenizer import Tokenizer
 from engine.progress import NoProgress
 from tests.support.byte_tokenizer import byte_tokenizer

@@ -1,0 +1,184 @@
+"""HTTP to an upstream: questions with an answer, and completions that stream. It knows no model."""
+
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import httpx2
+import msgspec
+
+from engine.errors import ConfigurationError
+from engine.host.upstream.failures import (
+    UpstreamBrokenError,
+    UpstreamBusyError,
+    UpstreamError,
+    UpstreamSlowError,
+    UpstreamUnreachableError,
+    refusal,
+)
+from engine.host.upstream.options import UpstreamOptions
+
+_CONNECT_S = 5.0
+_SILENT_S = 60.0  # of an upstream that reads a prompt, or has it wait
+_MAX_BODY_BYTES = 16 * 2**20
+_MAX_LINE_BYTES = 2**20
+_LONGEST_REST_S = 60.0  # whatever Retry-After says
+_MOST_KEPT = 64  # connections
+_KEPT_S = 4.0  # without a request; vLLM's and SGLang's servers close them after 5
+_DONE = b'{"choices":[{"finish_reason":"stop"}]}'  # for who gave no reason before
+
+
+class UpstreamChannel:
+    """One upstream under its address, for one event loop. Raises UpstreamError of every kind."""
+
+    def __init__(self, options: UpstreamOptions) -> None:
+        self.where = options.base_url
+        headers = {"accept-encoding": "identity", "user-agent": "foregram"}
+        if options.token:
+            headers["authorization"] = f"Bearer {options.token}"
+        self._http = httpx2.AsyncClient(
+            base_url=options.base_url,
+            headers=headers,
+            timeout=httpx2.Timeout(_SILENT_S, connect=_CONNECT_S),
+            limits=httpx2.Limits(
+                max_connections=None,
+                max_keepalive_connections=_MOST_KEPT,
+                keepalive_expiry=_KEPT_S,
+            ),
+            verify=_tls_context(options),
+            trust_env=not options.is_local,  # no proxy is to see what stays on this machine
+        )
+        self._rests_until = 0.0  # by time.monotonic
+
+    async def ask(self, path: str, body: dict[str, Any] | None = None) -> Any:  # noqa: ANN401 - JSON
+        """Return what a route answers, decoded: GET, or POST with a body."""
+        method = "GET" if body is None else "POST"
+        async with self._answer(method, path, body) as response:
+            content = b"".join([part async for part in _parts(response)])
+        try:
+            return msgspec.json.decode(content)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise UpstreamBrokenError(f"the upstream {self.where}{path} answers no JSON") from error
+
+    @asynccontextmanager
+    async def streamed(self, body: dict[str, Any]) -> AsyncIterator[AsyncGenerator[bytes]]:
+        """The data of the events of a completion; leaving the block ends the upstream's work."""
+        rest_s = self._rests_until - time.monotonic()
+        if rest_s > 0:
+            raise UpstreamBusyError(self.where, rest_s)
+        async with self._answer("POST", "/v1/completions", body) as response:
+            is_stream = "json" not in response.headers.get("content-type", "")
+            yield self._events(response) if is_stream else self._whole(response)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._http.aclose()
+
+    @asynccontextmanager
+    async def _answer(
+        self, method: str, path: str, body: dict[str, Any] | None
+    ) -> AsyncIterator[httpx2.Response]:
+        content = None if body is None else msgspec.json.encode(body)
+        headers = {} if body is None else {"content-type": "application/json"}
+        with self._told():
+            async with self._http.stream(
+                method, path, content=content, headers=headers
+            ) as response:
+                if not response.is_success:
+                    raise await self._refusal(response)
+                yield response
+
+    async def _events(self, response: httpx2.Response) -> AsyncGenerator[bytes]:
+        with self._told():
+            async for line in _lines(response):
+                name, _, value = line.partition(b":")
+                if name == b"error":  # llama.cpp's own
+                    yield b'{"error":' + value + b"}"
+                elif name == b"data" and value.strip() == b"[DONE]":
+                    yield _DONE
+                elif name == b"data" and value.strip():
+                    yield value.strip()
+
+    async def _whole(self, response: httpx2.Response) -> AsyncGenerator[bytes]:
+        with self._told():
+            yield b"".join([part async for part in _parts(response)])
+
+    async def _refusal(self, response: httpx2.Response) -> UpstreamError:
+        content = b"".join([part async for part in _parts(response)])
+        retry_after_s = _seconds(response.headers.get("retry-after"))
+        error = refusal(self.where, response.status_code, _sentence(content), retry_after_s)
+        if isinstance(error, UpstreamBusyError):
+            rest_s = min(error.retry_after_s, _LONGEST_REST_S)
+            self._rests_until = time.monotonic() + rest_s
+        return error
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Turn the client's errors into sentences."""
+        where = f"the upstream {self.where}"
+        try:
+            yield
+        except httpx2.ConnectTimeout as error:
+            raise UpstreamUnreachableError(f"{where} cannot be reached") from error
+        except httpx2.TimeoutException as error:
+            raise UpstreamSlowError(f"{where} has said nothing for {_SILENT_S:.0f} s") from error
+        except httpx2.ConnectError as error:
+            raise UpstreamUnreachableError(f"{where} cannot be reached: {error}") from error
+        except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL) as error:
+            reason = f"{type(error).__name__}: {error}".removesuffix(": ")
+            raise UpstreamBrokenError(f"{where} broke off ({reason})") from error
+
+
+async def _parts(response: httpx2.Response) -> AsyncIterator[bytes]:
+    num_bytes = 0
+    async for part in response.aiter_raw():
+        num_bytes += len(part)
+        if num_bytes > _MAX_BODY_BYTES:
+            raise UpstreamBrokenError(f"the upstream sent more than {_MAX_BODY_BYTES:,} bytes")
+        yield part
+
+
+async def _lines(response: httpx2.Response) -> AsyncIterator[bytes]:
+    """Lines, cut at bytes: no character is split, wherever the parts end."""
+    rest = b""
+    async for part in _parts(response):
+        *whole, rest = (rest + part).split(b"\n")
+        if len(rest) > _MAX_LINE_BYTES:
+            raise UpstreamBrokenError(f"the upstream sent a line above {_MAX_LINE_BYTES:,} bytes")
+        for line in whole:
+            yield line.rstrip(b"\r")
+    if rest:
+        yield rest
+
+
+def _sentence(content: bytes) -> str:
+    """What a refusal says for people, in the forms that engines and proxies have."""
+    try:
+        said = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+    for key in ("error", "message", "detail"):
+        said = said.get(key, said) if isinstance(said, dict) else said
+    words = said if isinstance(said, str) else msgspec.json.encode(said).decode()
+    return " ".join("".join(c if c.isprintable() else " " for c in words).split())
+
+
+def _seconds(text: str | None) -> float | None:
+    """A Retry-After in seconds; a date, which no engine sends, is none."""
+    return float(text) if text and text.isascii() and text.isdigit() else None
+
+
+def _tls_context(options: UpstreamOptions) -> Any:  # noqa: ANN401 - True: no certificate is needed
+    if options.base_url.startswith("http:"):
+        return True
+    context = httpx2.create_ssl_context()
+    try:
+        if options.ca_file is not None:
+            context.load_verify_locations(options.ca_file)
+    except OSError as error:  # ssl.SSLError is one
+        reason = error.strerror or error
+        raise ConfigurationError(
+            f"--upstream-ca-file {options.ca_file} cannot be used: {reason}"
+        ) from error
+    return context

@@ -1,0 +1,86 @@
+"""How an upstream fails, as sentences with codes. None quotes a token or a prompt."""
+
+from engine.errors import ForegramError
+
+_MOST_SAID = 300  # characters of the upstream's own words
+
+
+class UpstreamError(ForegramError):
+    """The upstream could not generate."""
+
+    code = "upstream_failed"
+    exit_status = 8
+
+
+class UpstreamUnreachableError(UpstreamError):
+    """Nothing answers there, or it is not ready; it may be soon."""
+
+    code = "upstream_unreachable"
+
+
+class UpstreamSlowError(UpstreamError):
+    """It does not go on."""
+
+    code = "upstream_timeout"
+
+
+class UpstreamBrokenError(UpstreamError):
+    """It stopped in the middle of an answer, or answers what is no completion."""
+
+    code = "upstream_broken"
+
+
+class UpstreamDeniedError(UpstreamError):
+    """It wants another token."""
+
+    code = "upstream_denied"
+
+
+class UpstreamModelError(UpstreamError):
+    """It has no such model, or no such route."""
+
+    code = "upstream_not_found"
+
+
+class UpstreamRequestError(UpstreamError):
+    """It finds something wrong with what it was asked; `said` are its words."""
+
+    code = "upstream_refused"
+
+    def __init__(self, message: str, said: str) -> None:
+        super().__init__(message)
+        self.said = said
+
+
+class UpstreamBusyError(UpstreamError):
+    """It has too much to do; `retry_after_s` is when to ask again."""
+
+    code = "upstream_busy"
+
+    def __init__(self, where: str, retry_after_s: float) -> None:
+        super().__init__(
+            f"the upstream {where} is busy; it can be asked again in {max(1, round(retry_after_s))} s"
+        )
+        self.retry_after_s = retry_after_s
+
+
+def refusal(where: str, status: int, said: str, retry_after_s: float | None) -> UpstreamError:
+    """What a status that is no success means; `said` is the answer's own sentence."""
+    words = f": {said[:_MOST_SAID]}" if said else ""
+    if status in (401, 403):
+        return UpstreamDeniedError(
+            f"the upstream {where} does not accept the token ({status}{words}); "
+            "--upstream-token-file names the file that holds it"
+        )
+    if status == 404:
+        return UpstreamModelError(
+            f"the upstream {where} has no such model or no /v1/completions{words}; "
+            "--upstream-model names its model"
+        )
+    if status == 429 or (status == 503 and retry_after_s is not None):
+        return UpstreamBusyError(where, 1.0 if retry_after_s is None else retry_after_s)
+    if status in (502, 503, 504):
+        return UpstreamUnreachableError(f"the upstream {where} is not ready ({status}{words})")
+    if 400 <= status < 500:
+        return UpstreamRequestError(f"the upstream {where} refused ({status}{words})", said)
+    return UpstreamError(f"the upstream {where} failed ({status}{words})")

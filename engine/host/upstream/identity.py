@@ -1,0 +1,164 @@
+"""Which engine an upstream is, which model it runs, and how much fits it: by its own account."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from engine.errors import ConfigurationError
+from engine.host.upstream.body import TITLES, ServerKind
+from engine.host.upstream.channel import UpstreamChannel
+from engine.host.upstream.failures import UpstreamError, UpstreamModelError, UpstreamRequestError
+from engine.host.upstream.options import UpstreamOptions
+
+_CONTEXT = 4096  # where an upstream does not say: what each of today's models has
+_MOST_SEQUENCES = 64  # where it does not say: what one GPU serves well
+_LEAST_CONTEXT = 512
+_AT_ONCE = 8  # questions
+_KINDS: dict[str, ServerKind] = {
+    "llamacpp": "llamacpp",
+    "vllm": "vllm",
+    "sglang": "sglang",
+    "tensorrt_llm": "tensorrt_llm",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamIdentity:
+    """`model_name` is what it calls the model, `context` the tokens of prompt and text together."""
+
+    kind: ServerKind
+    model_name: str
+    context: int = _CONTEXT
+    max_sequences: int = _MOST_SEQUENCES
+    other_names: tuple[str, ...] = ()  # of the model: what its files are called
+
+    @property
+    def title(self) -> str:
+        """How people call the engine."""
+        return TITLES[self.kind]
+
+
+async def identify(channel: UpstreamChannel, options: UpstreamOptions) -> UpstreamIdentity:
+    """Ask who an upstream is. Raises UpstreamError and ConfigurationError."""
+    models = await _models(channel)
+    kind: ServerKind = next((_KINDS[one] for one in map(_owner, models) if one in _KINDS), "other")
+    chosen = _chosen(models, options, kind)
+    found = UpstreamIdentity(kind, str(chosen["id"]), other_names=_names(chosen, "root"))
+    if (context := _positive(chosen.get("max_model_len"))) is not None:
+        found = replace(found, context=context)
+    if kind == "llamacpp":
+        found = _with_properties(found, await _told(channel, "/props"))
+    if options.context is not None:
+        found = replace(found, context=options.context)
+    if found.context < _LEAST_CONTEXT:
+        raise ConfigurationError(
+            f"the upstream {channel.where} has room for {found.context} tokens only; start it with "
+            "a longer context"
+        )
+    return found
+
+
+async def token_ids(
+    channel: UpstreamChannel, identity: UpstreamIdentity, names: Sequence[str]
+) -> dict[str, int]:
+    """The ids of the special tokens among `names`, as the upstream's tokenizer has them.
+
+    Nothing where the upstream has no route for that.
+    """
+    gate = asyncio.Semaphore(_AT_ONCE)
+
+    async def asked(name: str) -> list[int]:
+        async with gate:
+            return await tokenised(channel, identity, name) or []
+
+    if not await asked(names[0]):
+        return {}
+    found = await asyncio.gather(*map(asked, names))
+    return {name: ids[0] for name, ids in zip(names, found, strict=True) if len(ids) == 1}
+
+
+async def tokenised(
+    channel: UpstreamChannel, identity: UpstreamIdentity, text: str
+) -> list[int] | None:
+    """The upstream's tokens of a text, special ones by their names; None: it does not tell."""
+    if identity.kind == "llamacpp":
+        body: dict[str, Any] = {"content": text, "parse_special": True, "add_special": False}
+    else:
+        body = {"model": identity.model_name, "prompt": text, "add_special_tokens": False}
+    answer = await _told(channel, "/tokenize", body)
+    ids = answer.get("tokens")
+    is_list = isinstance(ids, list) and all(isinstance(one, int) for one in ids)
+    return ids if is_list else None
+
+
+async def _models(channel: UpstreamChannel) -> list[dict[str, Any]]:
+    try:
+        answer = await channel.ask("/v1/models")
+    except UpstreamModelError:
+        return []
+    data = answer.get("data") if isinstance(answer, dict) else None
+    return [one for one in data or () if isinstance(one, dict) and isinstance(one.get("id"), str)]
+
+
+def _chosen(
+    models: list[dict[str, Any]], options: UpstreamOptions, kind: ServerKind
+) -> dict[str, Any]:
+    """The model to ask for. Raises ConfigurationError where that is not clear."""
+    names = ", ".join(one["id"] for one in models)
+    if not options.model_name:
+        if len(models) == 1:
+            return models[0]
+        has = f"has the models {names}" if models else "does not say which model it has"
+        raise ConfigurationError(
+            f"the upstream {options.base_url} {has}; name one with --upstream-model"
+        )
+    for one in models:
+        if one["id"] == options.model_name:
+            return one
+    if not models:
+        return {"id": options.model_name}
+    if kind == "llamacpp" and len(models) == 1:  # it has one, whatever it is called
+        return models[0] | {"id": options.model_name}
+    raise ConfigurationError(
+        f"the upstream {options.base_url} has no model {options.model_name}, but {names}"
+    )
+
+
+async def _told(
+    channel: UpstreamChannel, path: str, body: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """What a route answers that not every upstream has, or shows to everyone."""
+    try:
+        answer = await channel.ask(path, body)
+    except (UpstreamModelError, UpstreamRequestError):
+        return {}
+    except UpstreamError as error:
+        if error.code == "upstream_unreachable":
+            raise
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
+
+def _with_properties(found: UpstreamIdentity, told: dict[str, Any]) -> UpstreamIdentity:
+    """What llama.cpp says of itself beside its list of models."""
+    settings = told.get("default_generation_settings")
+    context = _positive(settings.get("n_ctx")) if isinstance(settings, dict) else None
+    return replace(
+        found,
+        context=context or found.context,
+        max_sequences=_positive(told.get("total_slots")) or found.max_sequences,
+        other_names=(*found.other_names, *_names(told, "model_path", "model_alias")),
+    )
+
+
+def _owner(model: dict[str, Any]) -> str:
+    return str(model.get("owned_by", "")).lower()
+
+
+def _names(told: dict[str, Any], *keys: str) -> tuple[str, ...]:
+    return tuple(value for key in keys if isinstance(value := told.get(key), str) and value)
+
+
+def _positive(value: object) -> int | None:
+    return value if isinstance(value, int) and value > 0 else None

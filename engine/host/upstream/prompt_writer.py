@@ -1,0 +1,92 @@
+"""Prompts for an upstream, laid out as our own engine lays them out.
+
+With the model's tokenizer a prompt goes out as token ids: exactly what our own engine would read.
+Without it a prompt is text, in which the special tokens stand by their names. A name that the user's
+own text has there is broken up, so that it stays text.
+"""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from engine.host.upstream.estimated_tokens import EstimatedTokens
+from engine.model.fim import FimFormat
+from engine.model.prompt import Prompt, build_prompt
+from engine.model.text_codec import TextCodec
+from engine.request import CompletionRequest
+from engine.snippets import Neighbours
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamPrompt:
+    """What is sent, and what is known of it. The answer must begin with `owed`."""
+
+    sent: str | Sequence[int]
+    laid_out: Prompt
+    owed: str
+
+
+@dataclass(slots=True)
+class PromptWriter:
+    """Lays out prompts in at most `budget` tokens; `names` are the special tokens by their ids.
+
+    `sends_text`: an upstream gets them as text, and puts what begins one there itself.
+    """
+
+    codec: TextCodec
+    fim: FimFormat
+    names: dict[int, str]
+    sends_text: bool
+    budget: int = 1024
+    neighbours: Neighbours = field(init=False)
+    _special: re.Pattern[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.neighbours = Neighbours(lambda text: len(self.codec.encode(text)))
+        longest_first = sorted(self.names.values(), key=len, reverse=True)
+        self._special = re.compile("|".join(map(re.escape, longest_first)))
+
+    @property
+    def is_estimated(self) -> bool:
+        """Whether the lengths of prompts are estimates."""
+        return isinstance(self.codec, EstimatedTokens)
+
+    def write(self, request: CompletionRequest, *, is_healed: bool) -> UpstreamPrompt:
+        """Lay out a prompt. `is_healed`: the piece at the cursor is left out, and owed by the answer."""
+        layout = request.layout if is_healed else "psm"
+        laid_out = build_prompt(
+            self.codec,
+            self.fim,
+            request.prefix,
+            request.suffix,
+            layout,
+            self.budget,
+            path=request.path,
+            snippets=lambda room: self.neighbours.snippets(request, room),
+        )
+        num_start = len(self.codec.start_ids)
+        sent = self._as_text(laid_out.ids[num_start:]) if self.sends_text else laid_out.ids
+        return UpstreamPrompt(sent, laid_out, laid_out.dropped.decode())
+
+    def ends(self, request: CompletionRequest) -> Collection[str]:
+        """The special tokens that end a text; where the document speaks of one itself, it is text."""
+        return [
+            name
+            for name in self.names.values()
+            if name not in request.prefix and name not in request.suffix
+        ]
+
+    def _as_text(self, ids: Sequence[int]) -> str:
+        parts: list[str] = []
+        run: list[int] = []
+        for one in (*ids, -1):
+            if one >= 0 and one not in self.names:
+                run.append(one)
+                continue
+            parts += [self._plain(self.codec.decode(run)), self.names.get(one, "")]
+            run = []
+        return "".join(parts)
+
+    def _plain(self, text: str) -> str:
+        """The text without any special token's name: each gets a blank behind its first character."""
+        return self._special.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)

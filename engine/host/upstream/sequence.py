@@ -1,0 +1,145 @@
+"""One completion that an upstream generates, from its prompt to its last chunk."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from engine.growing_text import GrowingText
+from engine.host.upstream.answer import RepeatMissedError, UpstreamAnswer
+from engine.host.upstream.deltas import Delta
+from engine.host.upstream.failures import UpstreamBrokenError
+from engine.host.upstream.prompt_writer import UpstreamPrompt
+from engine.host.upstream.upstream_model import UpstreamModel
+from engine.request import (
+    CompletionChunk,
+    CompletionRequest,
+    CompletionResult,
+    CompletionStats,
+    FinishReason,
+)
+from engine.stopping import Stopper
+
+_REST_S = 0.1  # for what follows the end of a text, so that the connection can be used again
+
+
+@dataclass(slots=True, eq=False)
+class UpstreamSequence:
+    """Asks, judges what comes back, and asks once more where the answer lacks what it owes.
+
+    The second prompt shows the cursor's piece, so the answer owes nothing. `on_end` hears when the
+    text has ended; it is done when the upstream has been told, too.
+    """
+
+    model: UpstreamModel
+    request: CompletionRequest
+    prompt: UpstreamPrompt
+    on_chunk: Callable[[CompletionChunk], None]
+    is_cancelled: Callable[[], bool]
+    on_end: Callable[["UpstreamSequence"], None]
+    is_prefill: bool = False  # only the prompt is to be read
+    is_done: bool = False
+    error: Exception | None = None
+    _answer: UpstreamAnswer = field(init=False)
+    _began: float = field(default_factory=time.perf_counter)
+    _read: float = 0.0  # when the prompt was
+    _ended: float = 0.0  # 0: it goes on
+
+    def __post_init__(self) -> None:
+        self._answer = self._fresh()
+
+    async def run(self) -> None:
+        """Generate until the text ends. It never raises; whoever cancels it ends the text."""
+        try:
+            try:
+                await self._generate()
+            except RepeatMissedError:
+                self.prompt = self.model.writer.write(self.request, is_healed=False)
+                self._answer = self._fresh()
+                await self._generate()
+        except asyncio.CancelledError:
+            self._answer.text.finish(FinishReason.CANCELLED)
+            self._end()
+        except Exception as error:  # noqa: BLE001 - who waits for it hears of it
+            self.error = None if self._ended else error
+            self._end()
+        self.is_done = True
+
+    def result(self) -> CompletionResult:
+        """Return what became of it. Raises its error, and ValueError before it has ended."""
+        if self.error is not None:
+            raise self.error
+        text = self._answer.text
+        if text.finish_reason is None:
+            raise ValueError("the completion has not ended")
+        log_probs = tuple(text.log_probs) if self._answer.has_log_probs else ()
+        return CompletionResult(
+            text.text, (), text.finish_reason, self._stats(), log_probs, text.confidence
+        )
+
+    async def _generate(self) -> None:
+        room = self.model.room(self.prompt)
+        max_tokens = 1 if self.is_prefill else min(self.request.stop.max_tokens, room)
+        async with self.model.generated(self.prompt, max_tokens, self.request.sampling) as deltas:
+            async for delta in deltas:
+                self._read = self._read or time.perf_counter()
+                if self._takes_last(delta):
+                    if delta.finish_reason:
+                        await self._count_rest(deltas)
+                    self._end()
+                    return
+        raise UpstreamBrokenError(
+            f"the upstream {self.model.channel.where} stopped in the middle of a completion"
+        )
+
+    def _takes_last(self, delta: Delta) -> bool:
+        """Take a delta; tell whether the text has ended."""
+        text = self._answer.text
+        if self.is_prefill:
+            text.finish(FinishReason.MAX_TOKENS)
+        elif self.is_cancelled():
+            text.finish(FinishReason.CANCELLED)
+        else:
+            self._answer.take(delta)
+        return text.is_ended
+
+    async def _count_rest(self, deltas: AsyncGenerator[Delta]) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_REST_S):
+                async for delta in deltas:
+                    self._answer.count(delta)
+
+    def _end(self) -> None:
+        """Tell the end, once; the upstream is told after that."""
+        if not self._ended:
+            self._ended = time.perf_counter()
+            self._answer.text.send()
+            self.on_end(self)
+
+    def _fresh(self) -> UpstreamAnswer:
+        request = self.request
+        stopper = Stopper(request.stop, request.prefix, request.suffix)
+        ends = self.model.writer.ends(request)
+        return UpstreamAnswer(
+            GrowingText(stopper, self.on_chunk), self.prompt.owed, ends, self.model.bodies.stop_ids
+        )
+
+    def _stats(self) -> CompletionStats:
+        answer, laid_out = self._answer, self.prompt.laid_out
+        read = self._read or self._ended
+        return CompletionStats(
+            tokens=answer.num_tokens,
+            steps=answer.num_tokens,  # as many as are known of
+            rows=answer.num_tokens,
+            prompt_tokens=answer.prompt_tokens or len(laid_out.ids),
+            reused_tokens=answer.reused_tokens or 0,
+            prefill_ms=1000 * (read - self._began),
+            decode_ms=1000 * (self._ended - read),
+            accepted_by_source={"model": answer.num_tokens},
+            neighbour_tokens=laid_out.neighbour_tokens,
+            neighbours=laid_out.neighbours,
+            num_open=len(self.request.open_buffers),
+            repository_tokens=laid_out.repository_tokens,
+            repository=laid_out.repository,
+        )

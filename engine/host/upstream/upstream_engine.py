@@ -1,0 +1,115 @@
+"""An upstream as the host's engine: many completions side by side, on the engine's thread.
+
+The thread runs an event loop. While something goes on it looks every few milliseconds for what is new
+and for what nobody wants any more, as the loaded model's step loop does between two steps; while
+nothing does, it waits in the scheduler.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from engine.completer import EngineInfo
+from engine.host.upstream.channel import UpstreamChannel
+from engine.host.upstream.failures import UpstreamSlowError, UpstreamUnreachableError
+from engine.host.upstream.options import UpstreamOptions
+from engine.host.upstream.sequence import UpstreamSequence
+from engine.host.upstream.upstream_model import UpstreamModel
+from engine.progress import Progress, shown
+from engine.request import ClosedBuffers, CompletionChunk, CompletionRequest
+
+_LOOK_S = 0.005
+_PAUSE_S = 1.0  # before an upstream that is not there is asked again
+
+
+class UpstreamEngine:
+    """A `ServedEngine` without a model of its own, for one thread."""
+
+    pool_tokens = 0  # what is drafted, the upstream drafts
+    kv_bytes = 0  # keys and values are the upstream's
+
+    def __init__(
+        self, model: UpstreamModel, runner: asyncio.Runner, *, is_healed: bool = True
+    ) -> None:
+        self._model = model
+        self._runner = runner
+        self._is_healed = is_healed
+        identity = model.identity
+        where = f"{identity.title} at {model.channel.where}"
+        self.info = EngineInfo(identity.model_name, where, "", model.lost)
+        self.max_sequences = identity.max_sequences
+
+    @classmethod
+    def load(cls, options: UpstreamOptions, progress: Progress) -> "UpstreamEngine":
+        """Wait for an upstream, and ask what it is. Raises ForegramError.
+
+        One that is not there yet may be starting, as a large model takes minutes to load.
+        """
+        runner = asyncio.Runner()
+        try:
+            return cls(runner.run(_connected(options, progress)), runner)
+        except BaseException:
+            runner.close()
+            raise
+
+    def run(self, admit: Callable[[], Sequence[Any]], /) -> None:
+        """Run what is admitted until nothing is any more."""
+        self._runner.run(_served(admit))
+
+    def sequence(
+        self,
+        request: CompletionRequest,
+        *,
+        on_chunk: Callable[[CompletionChunk], None],
+        is_cancelled: Callable[[], bool],
+        on_end: Callable[[UpstreamSequence], None],
+        is_prefill: bool = False,
+    ) -> UpstreamSequence:
+        """A completion for `run`; with `is_prefill` the upstream only reads its prompt."""
+        return UpstreamSequence(
+            model=self._model,
+            request=request,
+            prompt=self._model.writer.write(request, is_healed=self._is_healed),
+            on_chunk=on_chunk,
+            is_cancelled=is_cancelled,
+            on_end=on_end,
+            is_prefill=is_prefill,
+        )
+
+    def forget(self, _closed: ClosedBuffers) -> None:
+        """Drop what is kept of buffers; what the upstream's cache keeps of prompts is its own."""
+        self._model.writer.neighbours.forget()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._runner.run(self._model.channel.close())
+        self._runner.close()
+
+
+async def _connected(options: UpstreamOptions, progress: Progress) -> UpstreamModel:
+    channel = UpstreamChannel(options)
+    try:
+        while True:
+            try:
+                return await UpstreamModel.connect(channel, options)
+            except (UpstreamUnreachableError, UpstreamSlowError) as error:
+                with shown(progress, f"waiting, as {error}", 0):
+                    await asyncio.sleep(_PAUSE_S)
+    except BaseException:
+        await channel.close()
+        raise
+
+
+async def _served(admit: Callable[[], Sequence[UpstreamSequence]]) -> None:
+    tasks: dict[UpstreamSequence, asyncio.Task[None]] = {}
+    ending: set[UpstreamSequence] = set()
+    while running := admit():  # where nothing runs it blocks the loop, which has nothing else to do
+        for one in running:
+            if one not in tasks:
+                tasks[one] = asyncio.create_task(one.run())
+            elif one.is_cancelled() and one not in ending:
+                ending.add(one)
+                tasks[one].cancel()
+        await asyncio.wait(tasks.values(), timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+        tasks = {one: task for one, task in tasks.items() if not task.done()}
+        ending &= tasks.keys()

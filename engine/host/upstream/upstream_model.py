@@ -1,0 +1,142 @@
+"""The model behind an upstream: it takes a prompt and streams what follows."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from dataclasses import dataclass
+
+from engine.config import Sampling
+from engine.host.upstream.body import BodyWriter
+from engine.host.upstream.channel import UpstreamChannel
+from engine.host.upstream.deltas import Delta, read_delta
+from engine.host.upstream.failures import (
+    UpstreamBrokenError,
+    UpstreamRequestError,
+    UpstreamSlowError,
+)
+from engine.host.upstream.identity import UpstreamIdentity, identify
+from engine.host.upstream.options import UpstreamOptions
+from engine.host.upstream.prompt_writer import PromptWriter, UpstreamPrompt
+from engine.host.upstream.special_tokens import prompt_parts
+from engine.model.prompt import Prompt
+
+_LEAST_PROMPT, _MOST_PROMPT = 1024, 8192
+_READ_MS = 2400.0  # for a full prompt, as of a model on this machine; most of it is read before
+_PROBE_WORDS = 96  # of three or four tokens each
+_PROBE_S = 30.0
+
+
+@dataclass(slots=True)
+class UpstreamModel:
+    """Ready to generate."""
+
+    channel: UpstreamChannel
+    identity: UpstreamIdentity
+    writer: PromptWriter
+    bodies: BodyWriter
+    tells_probabilities: bool = False
+
+    @classmethod
+    async def connect(cls, channel: UpstreamChannel, options: UpstreamOptions) -> "UpstreamModel":
+        """Ask who is there, and try it. Raises ForegramError of every kind."""
+        identity = await identify(channel, options)
+        parts = await prompt_parts(channel, identity, options)
+        bodies = BodyWriter(identity.kind, identity.model_name, parts.stop_ids)
+        model = cls(channel, identity, parts.writer, bodies)
+        affordable = await model._affordable_prompt()
+        most = options.prompt_tokens or affordable
+        model.writer.budget = min(most, identity.context // 2)
+        return model
+
+    @property
+    def can_constrain(self) -> bool:
+        """Whether an answer can be made to begin with what the cursor cut off."""
+        return self.identity.kind == "llamacpp" and "grammar" not in self.bodies.refused
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """What users go without."""
+        lost = [
+            "drafts from open buffers",
+            "the promise of equal text whatever is decoded beside it",
+            "prompts cached by the host: the upstream's cache is its own",
+        ]
+        if not self.can_constrain:
+            lost.append(
+                "exact token healing: an answer must repeat the piece at the cursor by itself"
+            )
+        if not self.tells_probabilities:
+            lost.append("`min_confidence`: the upstream tells no probabilities")
+        if self.writer.is_estimated:
+            lost.append("exact prompt lengths: the model's tokenizer is not here")
+        return tuple(lost)
+
+    def room(self, prompt: UpstreamPrompt) -> int:
+        """The tokens that a text may have behind a prompt."""
+        return max(1, self.identity.context - len(prompt.laid_out.ids))
+
+    @asynccontextmanager
+    async def generated(
+        self, prompt: UpstreamPrompt, max_tokens: int, sampling: Sampling
+    ) -> AsyncIterator[AsyncGenerator[Delta]]:
+        """What follows a prompt; leaving the block ends the upstream's work."""
+        async with AsyncExitStack() as held:
+            events = await self._begun(held, prompt, max_tokens, sampling)
+            yield await held.enter_async_context(aclosing(self._deltas(events)))
+
+    async def _begun(
+        self, held: AsyncExitStack, prompt: UpstreamPrompt, max_tokens: int, sampling: Sampling
+    ) -> AsyncGenerator[bytes]:
+        """Ask, once more where a connection that was kept turns out to be closed."""
+        num_broken = 0
+        while True:
+            more = {"grammar": _grammar(prompt.owed)} if self._is_forced(prompt) else {}
+            body = self.bodies.body(prompt.sent, max_tokens, sampling, **more)
+            try:
+                return await held.enter_async_context(self.channel.streamed(body))
+            except UpstreamRequestError as error:
+                if not self.bodies.leave_out(error.said, body):
+                    raise
+            except UpstreamBrokenError:
+                num_broken += 1
+                if num_broken > 1:
+                    raise
+
+    async def _deltas(self, events: AsyncGenerator[bytes]) -> AsyncGenerator[Delta]:
+        async for data in events:
+            yield read_delta(data, self.channel.where)
+
+    def _is_forced(self, prompt: UpstreamPrompt) -> bool:
+        return bool(prompt.owed) and self.can_constrain
+
+    async def _affordable_prompt(self) -> int:
+        """The tokens of a prompt that are quickly read there: a power of two, 1,024 to 8,192.
+
+        Measured on words that nobody has asked before: the upstream may remember the others.
+        """
+        try:
+            async with asyncio.timeout(_PROBE_S):
+                ms_per_token = min([await self._reading_ms() for _ in range(2)])
+        except (TimeoutError, UpstreamSlowError):
+            return _LEAST_PROMPT
+        affordable = int(_READ_MS / ms_per_token)
+        return max(_LEAST_PROMPT, min(_MOST_PROMPT, 1 << affordable.bit_length() - 1))
+
+    async def _reading_ms(self) -> float:
+        text = " ".join(secrets.token_hex(2) for _ in range(_PROBE_WORDS))
+        ids = tuple(self.writer.codec.encode(text))
+        sent = text if self.writer.sends_text else ids
+        prompt = UpstreamPrompt(sent, Prompt(ids, b"", b"", ()), owed="")
+        began = time.perf_counter()
+        async with self.generated(prompt, 1, Sampling()) as deltas:
+            async for delta in deltas:
+                self.tells_probabilities = self.tells_probabilities or delta.has_log_probs
+        return 1000 * (time.perf_counter() - began) / len(ids)
+
+
+def _grammar(owed: str) -> str:
+    """llama.cpp's grammar of texts that begin with `owed`; every character as its code point."""
+    literal = "".join(f"\\U{ord(character):08X}" for character in owed)
+    return f'root ::= "{literal}" [^\\x00]*'

@@ -1,0 +1,71 @@
+"""A model's tokenizer, where its files are on this machine; its weights are not looked at. No torch."""
+
+import json
+from contextlib import suppress
+from pathlib import Path
+
+from engine.errors import ModelCorruptError, ModelNotFoundError, UnsupportedModelError
+from engine.model.loading import gguf_tokenizer
+from engine.model.loading.gguf_file import GgufFile
+from engine.model.loading.stored_tokenizer import readable_name, stored_tokenizer
+from engine.model.tokenizer import Tokenizer
+from engine.model_names import EMBEDDED, HUB_ALIASES, kind_of, path_of
+
+_FINGERPRINT = "?" * 16
+
+
+def cached_tokenizer(name: str, cache_folder: Path) -> Tokenizer | None:
+    """Return the tokenizer of the model that `name` names; None where it is not on this machine.
+
+    A model is an alias, a hub id, a folder or a .gguf file; nothing is downloaded. Raises
+    ModelNotFoundError, ModelCorruptError or UnsupportedModelError for a path that is no model's.
+    """
+    kind = kind_of(name)
+    if kind == "path":
+        return _of_path(path_of(name))
+    repository = HUB_ALIASES.get(name, name)
+    known = readable_name(EMBEDDED.get(name, repository))
+    for entry in sorted((cache_folder / "models").glob(f"{known}-{_FINGERPRINT}-*")):
+        with suppress(ModelCorruptError, UnsupportedModelError):
+            return stored_tokenizer(entry)
+    return _of_hub(repository) if kind in ("alias", "hub") else None
+
+
+def _of_path(path: Path) -> Tokenizer:
+    if path.is_dir():
+        return _of_folder(path)
+    if not path.is_file():
+        raise ModelNotFoundError(f"there is no file {path}")
+    metadata = GgufFile(path).metadata
+    return Tokenizer.from_json(
+        gguf_tokenizer.tokenizer_json(metadata), gguf_tokenizer.end_ids(metadata)
+    )
+
+
+def _of_folder(folder: Path) -> Tokenizer:
+    try:
+        content = (folder / "tokenizer.json").read_text("utf-8")
+    except OSError as error:
+        raise ModelNotFoundError(f"the folder {folder} holds no tokenizer.json") from error
+    return Tokenizer.from_json(content, _end_ids(folder))
+
+
+def _of_hub(repository: str) -> Tokenizer | None:
+    """From the hub's cache on this machine."""
+    # Takes a quarter of a second to import, which other models are spared.
+    from huggingface_hub import try_to_load_from_cache  # noqa: PLC0415 - see above
+
+    found = try_to_load_from_cache(repository, "tokenizer.json")
+    with suppress(ModelCorruptError, ModelNotFoundError, UnsupportedModelError):
+        return _of_folder(Path(found).parent) if isinstance(found, str) else None
+    return None
+
+
+def _end_ids(folder: Path) -> list[int]:
+    """What the configuration beside a tokenizer calls ends of text."""
+    ends: list[int] = []
+    for name in ("config.json", "generation_config.json"):
+        with suppress(OSError, ValueError, AttributeError):
+            value = json.loads((folder / name).read_text("utf-8")).get("eos_token_id")
+            ends += value if isinstance(value, list) else [value] if value is not None else []
+    return ends

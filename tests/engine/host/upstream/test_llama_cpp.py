@@ -1,0 +1,143 @@
+"""An upstream engine against a real llama.cpp server with the embedded model."""
+
+from contextlib import closing
+
+import pytest
+
+from engine.config import StopRules
+from engine.engine import Engine
+from engine.host.upstream.identity import tokenised
+from engine.host.upstream.options import UpstreamOptions
+from engine.host.upstream.upstream_engine import UpstreamEngine
+from engine.options import EngineOptions
+from engine.progress import NoProgress
+from engine.request import CompletionRequest, FinishReason
+from tests.support.llama_upstream import joined_offline_model, llama_upstream
+
+pytestmark = [pytest.mark.model, pytest.mark.timeout(400)]
+
+PLACES = {
+    "a new line": (
+        'def total_price(items):\n    """The price of all items."""\n    total = 0\n'
+        "    for item in items:\n        ",
+        "\n    return total\n",
+    ),
+    "inside a word": (
+        "class Shop:\n    def __init__(self, items):\n        self.items = ite",
+        "\n\n    def total(self):\n        return sum(self.items)\n",
+    ),
+    "behind a dot": (
+        "import json\n\n\ndef read(path):\n    with open(path) as file:\n        return json.",
+        "\n",
+    ),
+    "behind a blank": ("def is_even(number):\n    return ", "\n"),
+    "inside of brackets": (
+        "def greet(name):\n    print(",
+        ")\n\n\ngreet('world')\n",
+    ),
+    "a whole body": ("def factorial(n):\n", "\n\n\nprint(factorial(5))\n"),
+}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return joined_offline_model(tmp_path_factory.mktemp("llama"))
+
+
+@pytest.fixture(scope="module")
+def address(model):
+    with llama_upstream(model) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def upstream(address, tmp_path_factory):
+    """An engine that finds the tokenizer in the server's own .gguf file, as that is on this machine."""
+    options = UpstreamOptions(address, tmp_path_factory.mktemp("none"), prompt_tokens=1024)
+    with closing(UpstreamEngine.load(options, NoProgress())) as engine:
+        yield engine
+
+
+@pytest.fixture(scope="module")
+def by_text(address, tmp_path_factory):
+    """An engine that knows the model by its name alone, as of one on another machine."""
+    options = UpstreamOptions(
+        address, tmp_path_factory.mktemp("none"), known_as="7b", prompt_tokens=1024
+    )
+    with closing(UpstreamEngine.load(options, NoProgress())) as engine:
+        yield engine
+
+
+def completed(engine, place, *, cancel_after=None, **rules):
+    """What an upstream engine writes there."""
+    chunks = []
+    sequence = engine.sequence(
+        CompletionRequest(*PLACES[place], "shop.py", stop=StopRules(**{"max_tokens": 24, **rules})),
+        on_chunk=lambda chunk: chunks.append(chunk.text),
+        is_cancelled=lambda: cancel_after is not None and len(chunks) >= cancel_after,
+        on_end=lambda _: None,
+    )
+    engine.run(lambda: [] if sequence.is_done else [sequence])
+    return sequence.result()
+
+
+def test_it_says_what_it_is(upstream, by_text):
+    assert upstream.info.device.startswith("llama.cpp at http://127.0.0.1:")
+    assert upstream.max_sequences == 2
+    assert not any("exact prompt lengths" in one for one in upstream.info.lost)
+    assert any("exact prompt lengths" in one for one in by_text.info.lost)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_piece_at_the_cursor_is_healed(upstream, place):
+    result = completed(upstream, place)
+    prefix, _ = PLACES[place]
+    assert result.text
+    assert not result.text.startswith(prefix.rsplit(None, 1)[-1])
+    assert 0 < result.confidence <= 1
+    assert len(result.log_probs) == result.stats.tokens
+
+
+def test_a_prompt_as_text_is_read_as_the_same_tokens(upstream, by_text):
+    """What is written after that may differ in the last bits, as llama.cpp's cache decides."""
+    model = upstream._model
+    for place, (prefix, suffix) in PLACES.items():
+        request = CompletionRequest(prefix, suffix, "shop.py")
+        ids, text = (
+            one._model.writer.write(request, is_healed=True) for one in (upstream, by_text)
+        )
+        read = upstream._runner.run(tokenised(model.channel, model.identity, text.sent))
+        assert read == list(ids.sent), place
+    assert completed(by_text, "inside a word").text
+
+
+def test_an_unsure_text_ends_early(upstream):
+    whole = completed(upstream, "a whole body")
+    sure = completed(upstream, "a whole body", min_confidence=0.9)
+    assert sure.finish_reason is FinishReason.UNSURE
+    assert whole.text.startswith(sure.text)
+
+
+def test_a_cancelled_one_frees_its_slot(upstream):
+    for _ in range(4):  # twice as many as there are slots
+        result = completed(upstream, "a whole body", cancel_after=1, max_tokens=2000)
+        assert result.finish_reason is FinishReason.CANCELLED
+    assert completed(upstream, "behind a dot").text
+
+
+def test_the_rules_end_it_as_they_end_our_own(upstream):
+    result = completed(upstream, "a new line", max_tokens=200)
+    assert result.finish_reason is not FinishReason.MAX_TOKENS
+
+
+def test_most_greedy_text_is_what_our_own_engine_writes(upstream, model, cache_folder):
+    """The weights are quantised differently (int8 here, Q4_K_M there), so not all of it is."""
+    own = Engine.load(EngineOptions(cache_folder=cache_folder), NoProgress())
+    same = []
+    with closing(own):
+        for place, (prefix, suffix) in PLACES.items():
+            request = CompletionRequest(prefix, suffix, "shop.py", stop=StopRules(max_tokens=24))
+            ours, theirs = own.complete(request), completed(upstream, place)
+            assert ours.stats.prompt_tokens == theirs.stats.prompt_tokens, place
+            same.append(ours.text == theirs.text)
+    assert sum(same) >= len(same) // 2

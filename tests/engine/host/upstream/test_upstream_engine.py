@@ -1,0 +1,411 @@
+"""An upstream engine against a server that says what a test has it say."""
+
+import logging
+import threading
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+from typing import Any
+
+import pytest
+
+from engine.config import Sampling, StopRules
+from engine.errors import ConfigurationError
+from engine.host.upstream import channel as channel_module
+from engine.host.upstream.failures import (
+    UpstreamBrokenError,
+    UpstreamBusyError,
+    UpstreamDeniedError,
+    UpstreamError,
+    UpstreamModelError,
+    UpstreamRequestError,
+    UpstreamSlowError,
+    UpstreamUnreachableError,
+)
+from engine.host.upstream.options import UpstreamOptions
+from engine.host.upstream.upstream_engine import UpstreamEngine
+from engine.progress import NoProgress, Progress
+from engine.request import Buffer, CompletionRequest, FinishReason, Snippet
+from tests.support.fake_upstream import FakeUpstream, data, event, fake_upstream, said
+
+PREFIX = "def total(items):\n    result = 0\n    for item in items:\n        result += "
+SUFFIX = "\n    return result\n"
+REQUEST = CompletionRequest(PREFIX, SUFFIX, "shop.py", stop=StopRules(max_tokens=32))
+
+
+@contextmanager
+def engine_of(upstream: FakeUpstream, tmp_path, **options: Any):
+    """An engine that has asked who is there."""
+    given = UpstreamOptions(upstream.url, tmp_path, **options)
+    with closing(UpstreamEngine.load(given, NoProgress())) as engine:
+        yield engine
+
+
+@contextmanager
+def serving(tmp_path, **options: Any):
+    """A fake upstream, and an engine of it."""
+    with fake_upstream(**options) as upstream, engine_of(upstream, tmp_path) as engine:
+        yield upstream, engine
+
+
+def completed(engine, request=REQUEST, *, is_cancelled=lambda: False, is_prefill=False):
+    """What becomes of a request, and the chunks that were told before."""
+    chunks: list[str] = []
+    ends: list[Any] = []
+    sequence = engine.sequence(
+        request,
+        on_chunk=lambda chunk: chunks.append(chunk.text),
+        is_cancelled=is_cancelled,
+        on_end=ends.append,
+        is_prefill=is_prefill,
+    )
+    engine.run(lambda: [] if sequence.is_done else [sequence])
+    assert ends == [sequence]
+    return sequence.result(), chunks
+
+
+def test_text_streams_and_is_counted(tmp_path):
+    with serving(tmp_path, answer=lambda _: said(" item", ".price")) as (upstream, engine):
+        result, chunks = completed(engine)
+        assert engine.info.device == f"vLLM at {upstream.url}"
+    assert (result.text, result.finish_reason) == (" item.price".lstrip(), FinishReason.END_TOKEN)
+    assert "".join(chunks) == result.text
+    assert (result.stats.prompt_tokens, result.stats.reused_tokens) == (77, 70)
+    assert result.confidence == pytest.approx(0.8187, abs=0.001)
+
+
+def test_a_prompt_is_the_models_own_with_other_files_before_it(tmp_path):
+    request = CompletionRequest(
+        PREFIX,
+        SUFFIX,
+        "shop.py",
+        open_buffers=(Buffer("orders.py", "class Item:\n    price: int\n    items: list\n"),),
+        repository=(Snippet("db.py", "items = []\n", is_open=False),),
+        sampling=Sampling(0.4, seed=2**40 + 7),
+        stop=StopRules(max_tokens=9),
+    )
+    with serving(tmp_path) as (upstream, engine):
+        result, _ = completed(engine, request)
+    prompt = upstream.asked.pop("prompt")
+    assert prompt.startswith("<|repo_name|>repository\n<|file_sep|>orders.py\n")
+    assert "<|file_sep|>db.py\nitems = []\n<|file_sep|>shop.py\n<|fim_prefix|>" in prompt
+    assert f"<|fim_suffix|>{SUFFIX}<|fim_middle|>" in prompt
+    assert upstream.asked == {
+        "model": "Qwen/Qwen2.5-Coder-7B",
+        "stream": True,
+        "max_tokens": 9,
+        "temperature": 0.4,
+        "top_p": 1.0,
+        "seed": 7,
+        "logprobs": 1,
+        "stream_options": {"include_usage": True},
+        "repetition_penalty": 1.0,
+        "skip_special_tokens": False,
+        "top_k": -1,
+        "min_p": 0.0,
+        "spaces_between_special_tokens": False,
+    }
+    assert (result.stats.neighbours, result.stats.repository) == (("orders.py",), ("db.py",))
+
+
+def test_the_users_own_words_are_never_special_tokens(tmp_path):
+    request = CompletionRequest('MIDDLE = "<|fim_middle|>"\nx = ', '\ny = "<|fim_pad|>"\n')
+    with serving(tmp_path, answer=lambda _: said(' "<|fim_pad|>', '"')) as (upstream, engine):
+        result, _ = completed(engine, request)
+    assert upstream.asked["prompt"].count("<|fim_middle|>") == 1
+    assert "< |fim_middle|>" in upstream.asked["prompt"]
+    assert result.text == '"<|fim_pad|>"'  # the document speaks of it, so it is text
+
+
+def test_a_special_token_ends_the_text(tmp_path):
+    with serving(tmp_path, answer=lambda _: said(" 1", "<|fim_pad|>", " junk")) as (_, engine):
+        result, _ = completed(engine)
+    assert (result.text, result.finish_reason) == ("1", FinishReason.FIM_TOKEN)
+
+
+def test_our_rules_end_it_and_the_upstream_hears_of_it_at_once(tmp_path):
+    never = threading.Event()
+    words = [" item", "\n", "    return", " result", "\n", "\n", "def"]
+    steps = [*map(event, words), never]
+    with serving(tmp_path, answer=lambda _: steps) as (upstream, engine):
+        result, _ = completed(engine)
+        assert upstream.gone.acquire(timeout=20)
+    assert (result.text, result.finish_reason) == ("item", FinishReason.SUFFIX)
+
+
+def test_a_text_that_gets_unlikely_ends_before_that_word(tmp_path):
+    request = CompletionRequest(PREFIX, SUFFIX, stop=StopRules(min_confidence=0.5))
+    steps = [event(" item", -0.1), event(".price", -0.2), event(" +", -2.0), threading.Event()]
+    with serving(tmp_path, answer=lambda _: steps) as (upstream, engine):
+        result, _ = completed(engine, request)
+        assert upstream.gone.acquire(timeout=20)
+    assert (result.text, result.finish_reason) == ("item.price", FinishReason.UNSURE)
+
+
+def test_without_probabilities_nothing_is_held_back(tmp_path):
+    request = CompletionRequest(PREFIX, SUFFIX, stop=StopRules(min_confidence=0.9))
+    steps = [event(" item", None), event(finish="stop")]
+    with serving(tmp_path, answer=lambda _: steps) as (_, engine):
+        result, _ = completed(engine, request)
+    assert (result.text, result.log_probs) == ("item", ())
+
+
+def test_whoever_cancels_ends_the_upstreams_work(tmp_path):
+    cancelled = threading.Event()
+    steps = [event(" item"), event("s"), threading.Event()]
+    with serving(tmp_path, answer=lambda _: steps) as (upstream, engine):
+
+        def cancel():
+            upstream.began.acquire()
+            cancelled.set()
+
+        threading.Thread(target=cancel).start()
+        result, _ = completed(engine, is_cancelled=cancelled.is_set)
+        assert upstream.gone.acquire(timeout=20)
+    assert result.finish_reason is FinishReason.CANCELLED
+
+
+def test_a_prompt_is_read_ahead_and_nothing_of_the_answer_told(tmp_path):
+    with serving(tmp_path) as (upstream, engine):
+        result, chunks = completed(engine, is_prefill=True)
+    assert (result.text, chunks, upstream.bodies) == ("", [], [])
+
+
+def test_many_go_on_side_by_side(tmp_path):
+    everyone = threading.Event()
+    with serving(tmp_path, answer=lambda _: [everyone, *said(" item")]) as (upstream, engine):
+        sequences = [
+            engine.sequence(
+                REQUEST, on_chunk=lambda _: None, is_cancelled=lambda: False, on_end=lambda _: None
+            )
+            for _ in range(40)
+        ]
+
+        def release():
+            for _ in range(40):
+                upstream.began.acquire()
+            everyone.set()
+
+        threading.Thread(target=release).start()
+        engine.run(lambda: [one for one in sequences if not one.is_done])
+    assert [one.result().text for one in sequences] == ["item"] * 40
+
+
+def test_a_connection_is_used_again(tmp_path):
+    with serving(tmp_path, answer=lambda _: said(" x")) as (upstream, engine):
+        for _ in range(5):
+            completed(engine)
+    assert len(upstream.connections) == 1
+
+
+def test_a_kept_connection_that_was_closed_meanwhile_costs_nobody_anything(tmp_path):
+    with serving(tmp_path) as (upstream, engine):
+        upstream.num_dropped = 1
+        assert completed(engine)[0].text == "x"
+        upstream.num_dropped = 2
+        with pytest.raises(UpstreamBrokenError, match="broke off"):
+            completed(engine)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7])
+def test_parts_may_end_anywhere(tmp_path, size):
+    whole = b"".join([b": hello\r\n\r\n", *said(" größe", "🙂日本", "\u2028x")])
+    parts = [whole[start : start + size] for start in range(0, len(whole), size)]
+    with serving(tmp_path, answer=lambda _: parts) as (_, engine):
+        result, _ = completed(engine)
+    assert result.text == "größe🙂日本\u2028x"
+
+
+def test_empty_deltas_are_no_tokens(tmp_path):
+    steps = [event(), event(" item"), event(), data({"choices": []}), event(finish="length")]
+    with serving(tmp_path, answer=lambda _: steps) as (_, engine):
+        result, _ = completed(engine)
+    assert (result.text, result.stats.tokens) == ("item", 1)
+    assert result.finish_reason is FinishReason.MAX_TOKENS
+
+
+def test_an_end_without_its_mark_is_an_end(tmp_path):
+    with serving(tmp_path, answer=lambda _: [event(" item", finish="stop")]) as (_, engine):
+        assert completed(engine)[0].text == "item"
+
+
+def test_a_mark_without_a_reason_is_an_end(tmp_path):
+    steps = [event(" item"), b"data: [DONE]\n\n"]
+    with serving(tmp_path, answer=lambda _: steps) as (_, engine):
+        assert completed(engine)[0].text == "item"
+
+
+@pytest.mark.parametrize(
+    ("steps", "kind", "words"),
+    [
+        ([event(" item")], UpstreamBrokenError, "stopped in the middle"),
+        ([event(" item"), b""], UpstreamBrokenError, "broke off"),
+        ([b"data: {]\n\n"], UpstreamBrokenError, "sent what is no completion"),
+        ([data({"choices": [{"text": 7}]})], UpstreamBrokenError, "sent what is no completion"),
+        ([data({"error": {"message": "out of memory"}})], UpstreamError, "failed: out of memory"),
+        ([b'error: {"message": "lost its GPU"}\n\n'], UpstreamError, "failed: lost its GPU"),
+        ([b"data: " + b"x" * 2**21 + b"\n\n"], UpstreamBrokenError, "a line above 1,048,576"),
+    ],
+)
+def test_a_stream_that_breaks_is_a_sentence(tmp_path, steps, kind, words):
+    with (
+        serving(tmp_path, answer=lambda _: steps) as (_, engine),
+        pytest.raises(kind, match=words),
+    ):
+        completed(engine)
+
+
+@pytest.mark.parametrize(
+    ("status", "content", "kind", "words"),
+    [
+        (401, {"error": "no key"}, UpstreamDeniedError, r"does not accept the token \(401: no key"),
+        (404, {"detail": "Not Found"}, UpstreamModelError, "no such model or no /v1/completions"),
+        (400, {"message": "bad"}, UpstreamRequestError, r"refused \(400: bad\)"),
+        (500, b"<html>", UpstreamError, r"failed \(500\)"),
+        (
+            503,
+            {"error": {"message": "Loading"}},
+            UpstreamUnreachableError,
+            r"not ready \(503: Load",
+        ),
+    ],
+)
+def test_a_refusal_is_a_sentence_and_the_next_one_is_served(tmp_path, status, content, kind, words):
+    with serving(tmp_path) as (upstream, engine):
+        upstream.refuse("/v1/completions", status, content)
+        with pytest.raises(kind, match=words):
+            completed(engine)
+        upstream.refusals.clear()
+        assert completed(engine)[0].text == "x"
+
+
+def test_a_busy_upstream_is_left_alone_for_as_long_as_it_says(tmp_path):
+    with serving(tmp_path) as (upstream, engine):
+        upstream.refuse("/v1/completions", 429, {"error": "slow down"}, retry_after="7")
+        with pytest.raises(UpstreamBusyError, match="busy; it can be asked again in 7 s") as busy:
+            completed(engine)
+        assert busy.value.retry_after_s == 7
+        with pytest.raises(UpstreamBusyError, match=r"in [67] s"):
+            completed(engine)
+        assert len(upstream.bodies) == 1
+
+
+def test_an_upstream_that_falls_silent_is_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr(channel_module, "_SILENT_S", 0.2)
+    steps = [event(" item"), threading.Event()]
+    with (
+        serving(tmp_path, answer=lambda _: steps) as (_, engine),
+        pytest.raises(UpstreamSlowError, match="has said nothing for"),
+    ):
+        completed(engine)
+
+
+def test_an_upstream_that_is_gone_is_a_sentence(tmp_path):
+    with ExitStack() as alive:
+        upstream = alive.enter_context(fake_upstream())
+        with engine_of(upstream, tmp_path) as engine:
+            alive.close()
+            with pytest.raises(UpstreamUnreachableError, match="cannot be reached"):
+                completed(engine)
+
+
+def test_fields_that_a_gateway_refuses_are_left_out_from_then_on(tmp_path):
+    refused = ("min_p", "stream_options", "logprobs")
+    with serving(tmp_path, unknown=refused, answer=lambda _: said(" x")) as (upstream, engine):
+        for _ in range(2):
+            assert completed(engine)[0].text == "x"
+    assert len(upstream.bodies) == 2
+    assert not set(upstream.asked) & set(refused)
+
+
+def test_the_token_goes_in_a_header_and_into_no_log(tmp_path, caplog):
+    caplog.set_level(logging.DEBUG)
+    with (
+        fake_upstream() as upstream,
+        engine_of(upstream, tmp_path, token="a-secret-word") as engine,
+    ):
+        completed(engine)
+        upstream.refuse("/v1/completions", 401, {"error": "who are you"})
+        with pytest.raises(UpstreamDeniedError) as denied:
+            completed(engine)
+        assert "a-secret-word" not in repr(engine._model)
+    assert {one["authorization"] for one in upstream.headers} == {"Bearer a-secret-word"}
+    assert "a-secret-word" not in caplog.text + str(denied.value)
+
+
+def test_an_upstream_that_still_starts_is_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.host.upstream.upstream_engine._PAUSE_S", 0.01)
+    told: list[str] = []
+
+    class Told(Progress):
+        def begin(self, task: str, total: int) -> None:
+            told.append(task)
+            if len(told) == 3:
+                upstream.refusals.clear()
+
+    with fake_upstream() as upstream:
+        upstream.refuse("/v1/models", 503, {"error": {"message": "Loading model"}})
+        options = UpstreamOptions(upstream.url, tmp_path)
+        with closing(UpstreamEngine.load(options, Told())) as engine:
+            assert completed(engine)[0].text == "x"
+    assert told[2] == f"waiting, as the upstream {upstream.url} is not ready (503: Loading model)"
+
+
+def test_several_models_are_named_and_one_has_to_be_chosen(tmp_path):
+    names = ("Qwen/Qwen2.5-Coder-7B", "starcoder2-3b")
+    load = partial(UpstreamEngine.load, progress=NoProgress())
+    with fake_upstream(names=names) as upstream:
+        with pytest.raises(ConfigurationError, match="7B, starcoder2-3b; name one with --upstream"):
+            load(UpstreamOptions(upstream.url, tmp_path))
+        with pytest.raises(ConfigurationError, match="has no model gpt, but Qwen"):
+            load(UpstreamOptions(upstream.url, tmp_path, "gpt"))
+        with closing(load(UpstreamOptions(upstream.url, tmp_path, names[1]))) as engine:
+            completed(engine)
+    assert upstream.asked["prompt"].startswith("<fim_prefix>")
+
+
+def test_an_answer_that_does_not_begin_as_it_should_is_asked_for_again(tmp_path):
+    """Without a grammar nothing makes it repeat the piece at the cursor, which the prompt lacks."""
+    request = CompletionRequest("def f(self):\n    return sel", "\n")
+    never = threading.Event()
+
+    def answer(body):
+        is_first = body["prompt"].endswith("return")
+        return [event(" other"), never] if is_first else said("f", ".x")
+
+    with serving(tmp_path, answer=answer) as (upstream, engine):
+        result, chunks = completed(engine, request)
+        assert upstream.gone.acquire(timeout=20)
+    assert (result.text, "".join(chunks)) == ("f.x", "f.x")
+    assert upstream.asked["prompt"].endswith("return sel<|fim_suffix|>\n<|fim_middle|>")
+
+
+def test_an_answer_that_repeats_the_piece_at_the_cursor_is_shown_without_it(tmp_path):
+    request = CompletionRequest("def f(self):\n    return sel", "\n")
+    with serving(tmp_path, answer=lambda _: said(" self", ".x")) as (upstream, engine):
+        result, _ = completed(engine, request)
+    assert (result.text, len(upstream.bodies)) == ("f.x", 1)
+
+
+def test_what_nothing_tells_has_to_be_said(tmp_path):
+    with fake_upstream(names=("my-model",)) as upstream:
+        with pytest.raises(ConfigurationError, match="my-model fills in the middle; pass --model"):
+            UpstreamEngine.load(UpstreamOptions(upstream.url, tmp_path), NoProgress())
+        with engine_of(upstream, tmp_path, known_as="7b") as engine:
+            completed(engine)
+    assert upstream.asked["model"] == "my-model"
+    assert "<|fim_prefix|>" in upstream.asked["prompt"]
+
+
+def test_an_upstream_that_tells_its_tokens_needs_no_known_name(tmp_path):
+    ids = {"<fim_prefix>": 1, "<fim_suffix>": 3, "<fim_middle>": 2, "<fim_pad>": 4}
+
+    def tokenised(body):
+        return {"tokens": [ids[body["prompt"]]] if body["prompt"] in ids else [7, 8]}
+
+    with (
+        fake_upstream(names=("my-model",), routes={"/tokenize": tokenised}) as upstream,
+        engine_of(upstream, tmp_path) as engine,
+    ):
+        completed(engine)
+    assert upstream.asked["prompt"].startswith("<fim_prefix>")
+    assert sorted(upstream.asked["stop_token_ids"]) == [1, 2, 3, 4]

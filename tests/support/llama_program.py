@@ -1,0 +1,27 @@
+"""llama.cpp's server on a .gguf file, from the xllamacpp wheel; it ends when its stdin does.
+
+It is run as a program by itself, and imports nothing of ours. It prints its address once it serves.
+"""
+
+import sys
+
+import xllamacpp
+
+
+def main() -> None:
+    """Serve `argv[1]` with two slots of 4,096 tokens each, on one thread a slot."""
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = sys.argv[1]
+    parameters.n_ctx = 8192
+    parameters.n_parallel = 2
+    parameters.port = 0
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 2
+    parameters.cache_ram_mib = 0
+    parameters.endpoint_props = True
+    server = xllamacpp.Server(parameters)
+    print(f"serving {server.listening_address}", flush=True)  # noqa: T201 - its caller reads it
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()
