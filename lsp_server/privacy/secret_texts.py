@@ -1,4 +1,4 @@
-"""Secrets in a text, recognized by what their issuers put into them.
+"""Secrets in a text, recognized by what their issuers put into them, or by their names.
 
 Each kind has words that are searched for first, so that a text without them costs next to nothing,
 and a regular expression that takes linear time in any text.
@@ -10,13 +10,19 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from engine.common_start import common_end, common_start
+from lsp_server.privacy.named_secrets import (
+    BARE,
+    NAME_WORDS,
+    QUOTED,
+    is_bare_secret,
+    is_name_of_another,
+    is_quoted_secret,
+)
 from lsp_server.reasons import Reason
 
 _PLACEHOLDERS = re.compile(
     r"(?i)(?:.*(?:pass|pw|secret|token|changeme|example|redacted|your|dummy|foo|bar).*|(.)\1*)"
 )
-_DOTTED = re.compile(r"[A-Za-z_]\w{0,22}(?:\.[A-Za-z_]\w{0,22})+")  # settings.limit_2
-_BASE64 = re.compile("[A-Za-z0-9+][A-Za-z0-9+/]{39,}={0,2}")  # it may hold slashes and be no path
 _NO_HOSTS = re.compile(r"(?i)(?:localhost|127\.|\[|host\b|hostname|server\b|.*example|.*\.test\b)")
 _Holds = Callable[[re.Match[str]], bool]
 
@@ -52,10 +58,8 @@ def _is_mixed(found: re.Match[str]) -> bool:
 
 
 def _is_value(found: re.Match[str]) -> bool:
-    """Whether it is a value itself, not the name of a file, a page or a variable."""
-    value = found[1]
-    is_path = "/" in value and not _BASE64.fullmatch(value)
-    return _is_drawn(found) and not is_path and not _DOTTED.fullmatch(value)
+    """Whether it is a value itself."""
+    return _is_drawn(found) and not is_name_of_another(found[1])
 
 
 def _is_login(found: re.Match[str]) -> bool:
@@ -138,6 +142,8 @@ _KINDS = (
         r"""["']?([^\s"'`$(){}<>\[\],;\\]{12,500})["']?[ \t]*$""",
         _is_value,
     ),
+    _Kind("a secret behind its name", NAME_WORDS, QUOTED, is_quoted_secret),
+    _Kind("a secret behind its name", NAME_WORDS, BARE, is_bare_secret),
 )
 
 

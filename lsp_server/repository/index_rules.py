@@ -4,10 +4,19 @@ from functools import cache
 from pathlib import Path
 from zlib import crc32
 
-from lsp_server.privacy import secret_files, secret_texts
+from lsp_server.privacy import named_secrets, secret_files, secret_texts
 from lsp_server.repository import chunks, definitions, generated, languages, words
 
-_RULES = (secret_files, secret_texts, chunks, definitions, generated, languages, words)
+_RULES = (
+    named_secrets,
+    secret_files,
+    secret_texts,
+    chunks,
+    definitions,
+    generated,
+    languages,
+    words,
+)
 
 
 @cache
