@@ -6,21 +6,23 @@ there itself, and look drawn: letters and digits that alternate, and no word tha
 
 import re
 
+# One character first, as a search for that is fast. What .NET calls publicKeyToken is public.
 _NAME = (
-    r"(?:([Pp]ass(?:word|wd|phrase)|PASS(?:WORD|WD|PHRASE))"
-    r"|(?:(?<![a-z])s|S)ecret(?:[_-]?[Kk]ey)?(?:_base)?|(?<![A-Z])SECRET(?:_?KEY)?(?:_BASE)?"
-    r"|(?:(?<![a-z])t|(?<!Key)T)oken|(?<![A-Z])TOKEN"  # .NET's publicKeyToken is public
-    r"|(?:[Aa]pi|[Aa]ccess)[_-]?[Kk]ey|(?:API|ACCESS)_?KEY)"
+    r"[PpSsTtAa](?:(?P<password>ass(?:word|wd|phrase)|ASS(?:WORD|WD|PHRASE))"
+    r"|(?<![a-z]s)ecret(?:[_-]?[Kk]ey)?(?:_base)?|(?<![A-Z]S)ECRET(?:_?KEY)?(?:_BASE)?"
+    r"|(?<![a-z]t)(?<!KeyT)oken|(?<![A-Z]T)OKEN"
+    r"|(?:pi|ccess)[_-]?[Kk]ey|(?:PI|CCESS)_?KEY)"
 )
 NAME_WORDS = "assword|ASSWORD|asswd|ASSWD|assphrase|ASSPHRASE|ecret|ECRET|oken|OKEN|key|Key|KEY"
-QUOTED = (
-    _NAME + r"""(?:["']\]?)?(?:[ \t]*:[ \t]*[\w.\[\]| ]{1,60}?)?[ \t]*(?::=|=>|[=:])[ \t]*[rbuf]?"""
-    r"""(["'`])([^\s"'`{}<>\\]{8,500}+)\2"""
+_QUOTED = (
+    r"""(?:["']\]?)?(?:[ \t]*:[ \t]*[\w.\[\]| ]{1,60}?)?[ \t]*(?::=|=>|[=:])[ \t]*[rbuf]?"""
+    r"""(["'`])(?P<quoted>[^\s"'`{}<>\\]{8,500}+)\2"""
 )
-BARE = (
-    rf"""(?m){_NAME}["']?[ \t]*[:=][ \t]*"""
-    r"""([^\s"'`(){}<>\[\],;\\!&*|@#][^\s"'`(){}<>\[\],;\\]{7,500}+)(?=[ \t]*(?:#.*)?$)"""
+_BARE = (
+    r"""["']?[ \t]*[:=][ \t]*(?P<bare>[^\s"'`(){}<>\[\],;\\!&*|@#]"""
+    r"""[^\s"'`(){}<>\[\],;\\]{7,500}+)(?=[ \t]*(?:#.*)?$)"""
 )
+NAMED = f"(?m){_NAME}(?:{_QUOTED}|{_BARE})"
 _BEFORE_BARE = re.compile(r"""[ \t-]*(?:export )?["']?[\w.-]*""")
 _LONGEST_START = 80  # characters of a line in front of a name
 
@@ -38,26 +40,24 @@ _DOTTED = re.compile(r"[A-Za-z_]\w{0,22}(?:\.[A-Za-z_]\w{0,22})+")  # settings.l
 _BASE64 = re.compile("[A-Za-z0-9+][A-Za-z0-9+/]{39,}={0,2}")  # it may hold slashes and be no path
 
 
-def is_quoted_secret(found: re.Match[str]) -> bool:
-    """Whether what `QUOTED` found is one."""
-    password, _, value = found.groups()
-    return _is_secret(value, is_chosen=password is not None)
-
-
-def is_bare_secret(found: re.Match[str]) -> bool:
-    """Whether what `BARE` found is one: it begins its line, and is no word of a language."""
-    password, value = found.groups()
-    start = found.string[max(0, found.start() - _LONGEST_START) : found.start()]
-    if not _BEFORE_BARE.fullmatch(start.rpartition("\n")[2]):
-        return False
-    has_sign = re.search(r"[^\w.:]", value) is not None
-    return _is_secret(value, is_chosen=password is not None and has_sign)
+def is_named_secret(found: re.Match[str]) -> bool:
+    """Whether what `NAMED` found is one."""
+    value, is_password = found["quoted"], found["password"] is not None
+    if value is not None:
+        return _is_secret(value, is_chosen=is_password)
+    has_sign = re.search(r"[^\w.:]", found["bare"]) is not None  # else it may be a word of code
+    return _begins_line(found) and _is_secret(found["bare"], is_chosen=is_password and has_sign)
 
 
 def is_name_of_another(value: str) -> bool:
     """Whether a value names a file, a page or a variable, and is none itself."""
     is_path = "/" in value and not _BASE64.fullmatch(value)
     return is_path or _DOTTED.fullmatch(value) is not None
+
+
+def _begins_line(found: re.Match[str]) -> bool:
+    start = found.string[max(0, found.start() - _LONGEST_START) : found.start()]
+    return _BEFORE_BARE.fullmatch(start.rpartition("\n")[2]) is not None
 
 
 def _is_secret(value: str, *, is_chosen: bool) -> bool:

@@ -11,12 +11,10 @@ from typing import NamedTuple
 
 from engine.common_start import common_end, common_start
 from lsp_server.privacy.named_secrets import (
-    BARE,
     NAME_WORDS,
-    QUOTED,
-    is_bare_secret,
+    NAMED,
     is_name_of_another,
-    is_quoted_secret,
+    is_named_secret,
 )
 from lsp_server.reasons import Reason
 
@@ -142,8 +140,7 @@ _KINDS = (
         r"""["']?([^\s"'`$(){}<>\[\],;\\]{12,500})["']?[ \t]*$""",
         _is_value,
     ),
-    _Kind("a secret behind its name", NAME_WORDS, QUOTED, is_quoted_secret),
-    _Kind("a secret behind its name", NAME_WORDS, BARE, is_bare_secret),
+    _Kind("a secret behind its name", NAME_WORDS, NAMED, is_named_secret),
 )
 
 
