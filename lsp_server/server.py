@@ -70,7 +70,6 @@ class ForegramServer(DocumentServer):
         self.status = StatusLine(self, LoadingProgress(self))
         self._is_initialized = False
         self._can_retry = False  # the client knows `foregram/askAgain`
-        self._watches_files = False  # the client was asked to
         self._focused = ""  # the URI of the document that the user works in, as far as is known
         self._reported: set[str] = set()
         self.indexing = IndexProgress(self)
@@ -136,9 +135,10 @@ class ForegramServer(DocumentServer):
         workspace = self.client_capabilities.workspace
         watched = workspace.did_change_watched_files if workspace is not None else None
         can_watch = watched is not None and watched.dynamic_registration
-        if not can_watch or self._watches_files or not self.session.files.is_indexed:
+        files = self.session.files
+        if not can_watch or files.is_watched or not files.is_indexed:
             return
-        self._watches_files = True
+        files.is_watched = True
         watchers = [types.FileSystemWatcher("**/*")]
         options = types.DidChangeWatchedFilesRegistrationOptions(watchers)
         method = types.WORKSPACE_DID_CHANGE_WATCHED_FILES

@@ -221,6 +221,7 @@ class Session:
 
     async def focused(self, uri: str) -> None:
         """The user looks at a document, and may continue where it was completed last."""
+        self.files.look()
         await self._send_ahead(uri)
         if self._prefetches:
             self.completer.prefill_again(uri)

@@ -30,6 +30,7 @@ class WorkspaceFiles:
     """The repository of a session, and the questions to it."""
 
     def __init__(self, documents: Documents, on_progress: OnProgress) -> None:
+        self.is_watched = False  # the client says which files change
         self._documents = documents
         self._on_progress = on_progress
         self._is_ready = False  # the client is
@@ -72,6 +73,11 @@ class WorkspaceFiles:
         if self._repository is not None:
             self._repository.changed(path for uri in changed if (path := file_path(uri)))
 
+    def look(self) -> None:
+        """The user is here: where the client watches no files, they may have changed meanwhile."""
+        if self._repository is not None and not self.is_watched:
+            self._repository.look()
+
     def edited(self, uri: str, changes: Iterable[types.TextDocumentContentChangeEvent]) -> None:
         """A document was edited: its text holds the changes by now."""
         snapshot = self._documents.snapshot(uri)
@@ -86,6 +92,7 @@ class WorkspaceFiles:
         """What the files say about a place; `is_quick`: a prompt is read in a moment."""
         if self._repository is None:
             return tuple
+        self.look()
         question = self._question(anchor, is_quick=is_quick)
         return tuple if question is None else await self._repository.shown(question)
 

@@ -5,6 +5,7 @@ import hashlib
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -15,12 +16,13 @@ from lsp_server.repository.kept_choice import KeptChoices
 from lsp_server.repository.question import Question
 from lsp_server.repository.retrieval import Retrieval
 from lsp_server.repository.source_files import SourceFiles
-from lsp_server.repository.store import StoreError
+from lsp_server.repository.store import Stamp, StoreError
 from lsp_server.repository.upkeep import Upkeep
 from lsp_server.settings import Settings
 
 _LOG = logging.getLogger(__name__)
 _MOST_DOCUMENTS = 32
+_MOST_TOLD = 1_000
 
 
 class FolderIndex:
@@ -46,6 +48,8 @@ class FolderIndex:
         self._reader: IndexReader | None = None
         self._retrieval: Retrieval | None = None
         self._identity: tuple[int, int] | None = None  # of the file that is open
+        self._loop = asyncio.get_running_loop()
+        self._told: dict[str, Stamp | None] = {}  # files found to be others, each as it is
         self.upkeep = Upkeep(IndexJob(str(folder), str(self._path), allowed, globs), report, turn)
         self.upkeep.begin()
 
@@ -107,8 +111,21 @@ class FolderIndex:
             self.release()
         if self._reader is None and identity is not None:
             self._reader = IndexReader.open(self._path)
-            self._retrieval = Retrieval(self._reader, self._files)
+            self._retrieval = Retrieval(self._reader, self._files, self._tell)
             self._identity = identity
+
+    def _tell(self, path: str, stamp: Stamp | None) -> None:
+        """Have a file that is not as the index has it read again, where no editor says that it changed.
+
+        Once: where that fails, each question finds it again.
+        """
+        if path in self._told and self._told[path] == stamp:
+            return
+        if len(self._told) == _MOST_TOLD:
+            self._told.clear()
+        self._told[path] = stamp
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self.upkeep.changed, (path,))
 
     def _note(self, error: Exception) -> None:
         """Log what is wrong, once, however many questions it befalls."""

@@ -60,6 +60,11 @@ class Repository:
         for folder, inner in by_folder.items():
             self._indexes[folder].upkeep.changed(inner)
 
+    def look(self) -> None:
+        """Files may have changed that nobody tells of."""
+        for index in self._indexes.values():
+            index.upkeep.look()
+
     async def shown(self, question: Question) -> Sendable:
         """What fits the cursor best; where that takes long, what did the last time.
 

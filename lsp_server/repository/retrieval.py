@@ -1,6 +1,6 @@
 """What a workspace's index shows for a cursor: definitions first, then chunks that read alike."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,10 +17,14 @@ _LEAST_SHARE = 0.12  # of the words' worth, that a chunk must hold
 
 @dataclass(frozen=True)
 class Retrieval:
-    """Asks the index of one folder; `files` says what may be shown, as of now."""
+    """Asks the index of one folder; `files` says what may be shown, as of now.
+
+    `on_other` hears of files that are not as the index has them.
+    """
 
     store: Store
     files: SourceFiles
+    on_other: Callable[[str, Stamp | None], None] = lambda _path, _stamp: None
 
     @cached_property
     def _lookup(self) -> WordLookup:
@@ -45,12 +49,18 @@ class Retrieval:
 
     def stands(self, one: Shown) -> bool:
         """Whether a file is as it was when this was read, and may still be shown."""
-        return self.files.stamp(one.path) == one.stamp
+        stamp = self.files.stamp(one.path)
+        if stamp != one.stamp:
+            self.on_other(one.path, stamp)
+        return stamp == one.stamp
 
     def _stamp(self, path: str) -> Stamp | None:
         """What a file is, if that is what the index has, and it may be shown."""
         stamp = self.files.stamp(path)
-        return stamp if stamp is not None and stamp == self.store.stamp(path) else None
+        if stamp != self.store.stamp(path):
+            self.on_other(path, stamp)
+            return None
+        return stamp
 
     def _chunks(
         self, found: Sequence[FoundChunk], definitions: Sequence[Shown], room: int

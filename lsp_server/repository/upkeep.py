@@ -2,8 +2,10 @@
 
 import asyncio
 import logging
+import math
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +22,8 @@ _LOG = logging.getLogger(__name__)
 _MOST_HEARD = 20_000  # changes that are kept to be judged
 _MOST_PATHS = 500  # files to read again; more are a new look at all
 _MOST_FAILED = 2  # jobs in a row that are tried again
+_LOOK_S = 180.0  # between looks at all files where nobody says which of them change
+_LOOK_SHARE = 0.01  # of the time, that these may take
 
 
 class Upkeep:
@@ -47,11 +51,13 @@ class Upkeep:
         self._is_due = True  # a look at all files
         self._num_failed = 0  # jobs in a row
         self._changed: set[str] = set()
+        self._next_look = math.inf  # by the monotonic clock: not before that; not while one goes on
+        self._is_closed = False
         self._work: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
         """Do what there is to do, unless that is under way."""
-        if self._work is None or self._work.done():
+        if not self._is_closed and (self._work is None or self._work.done()):
             self._work = asyncio.ensure_future(self._run())
 
     def changed(self, paths: Iterable[str]) -> None:
@@ -68,13 +74,20 @@ class Upkeep:
         self._pace.hear()
         self.begin()
 
+    def look(self) -> None:
+        """Look at all files, unless that was done lately: where no editor says which of them change."""
+        if time.monotonic() >= self._next_look:
+            self._is_due = True
+            self.begin()
+
     async def done(self) -> None:
         """Wait until there is nothing to do."""
         while self._work is not None and not self._work.done():
             await asyncio.wait([self._work])
 
     def close(self) -> None:
-        """End what is under way; what it has written stays."""
+        """End what is under way, and begin nothing; what it has written stays."""
+        self._is_closed = True
         if self._work is not None:
             self._work.cancel()
 
@@ -96,12 +109,14 @@ class Upkeep:
         paths = await self._paths()
         if paths is not None and not paths:
             return
-        try:
-            async with self._turn:
+        async with self._turn:
+            began = time.monotonic()
+            try:
                 is_done = await self._do(msgspec.structs.replace(self._job, paths=paths))
-        finally:
-            if paths is None:
-                self._report(None)
+            finally:
+                if paths is None:
+                    self._next_look = _after_look(began, time.monotonic())
+                    self._report(None)
         self._num_failed = 0 if is_done else self._num_failed + 1
         # What a job left undone, a look at all files finds; one that never ends well stops.
         self._is_due = self._is_due or 0 < self._num_failed <= _MOST_FAILED
@@ -111,6 +126,7 @@ class Upkeep:
         is_due, changed = self._is_due, self._changed
         self._is_due, self._changed = False, set()
         if is_due:
+            self._next_look = math.inf
             return None
         found = await asyncio.to_thread(self._changes.in_need, sorted(changed), _MOST_PATHS)
         return None if found is None else tuple(found)
@@ -148,3 +164,8 @@ class Upkeep:
             self._report(report)
         if report.num_beyond:
             _LOG.warning("%s: %s", self._job.folder, report.note)
+
+
+def _after_look(began: float, ended: float) -> float:
+    """When all files may be looked at again, on the clock by which that began and ended."""
+    return ended + max(_LOOK_S, (ended - began) / _LOOK_SHARE)

@@ -23,10 +23,14 @@ class Heard:
     def __init__(self, _on_progress: object) -> None:
         self.entered: list[tuple[Path, ...]] = []
         self.questions: list[Question] = []
+        self.num_looks = 0
         heard.append(self)
 
     def enter(self, roots: tuple[Path, ...], _settings: Settings) -> None:
         self.entered.append(roots)
+
+    def look(self) -> None:
+        self.num_looks += 1
 
     async def shown(self, question: Question) -> Sendable:
         self.questions.append(question)
@@ -88,3 +92,14 @@ async def test_a_question_brings_the_lines_that_were_edited_elsewhere(monkeypatc
     (question,) = heard[0].questions
     assert question.edits == ("new_first = 1",)
     assert (question.path, question.row, question.is_quick) == (WORK / "a.py", 51, True)
+
+
+async def test_files_are_looked_at_where_the_client_does_not_watch_them(files):
+    files.look()
+    files.enter([WORK], chosen("on"))
+    await files.begin()
+    files.look()
+    assert heard[0].num_looks == 1
+    files.is_watched = True
+    files.look()
+    assert heard[0].num_looks == 1

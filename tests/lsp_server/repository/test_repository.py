@@ -13,6 +13,7 @@ from lsp_server.repository.folder_index import index_path
 from lsp_server.repository.question import Question
 from lsp_server.repository.repository import Repository
 from lsp_server.repository.store import remove_store
+from lsp_server.repository.upkeep import Upkeep
 from lsp_server.settings import Settings
 
 pytestmark = pytest.mark.asyncio
@@ -182,6 +183,28 @@ async def test_a_choice_that_stays_while_typing_never_shows_a_files_former_text(
         await repository.filled()
         shown = {one.text for one in await in_time(repository, question(work))}
     assert shown == (set() if text == SECRET else {text})
+
+
+async def test_a_file_that_changed_and_nobody_told_is_read_again(work, tmp_path):
+    text = "def load_order(name: str): ...\n"
+    async with indexed(work, tmp_path) as repository:
+        (work / "store.py").write_text(text)
+        shown: set[str] = set()
+        while shown != {text}:
+            shown = {one.text for one in await in_time(repository, question(work))}
+            await repository.filled()
+
+
+async def test_a_file_that_cannot_be_read_again_is_told_once(work, tmp_path, monkeypatch):
+    async with indexed(work, tmp_path) as repository:
+        told: list[tuple[str, ...]] = []
+        monkeypatch.setattr(Upkeep, "changed", lambda _, paths: told.append(paths))
+        (work / "store.py").write_text("changed = 1\n")
+        for _ in range(3):
+            await in_time(repository, question(work))
+        (work / "store.py").unlink()
+        await in_time(repository, question(work))
+        assert told == [("store.py",), ("store.py",)]
 
 
 async def test_an_answer_that_comes_late_leaves_what_is_shown(work, tmp_path):

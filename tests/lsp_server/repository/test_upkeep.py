@@ -1,11 +1,12 @@
 """How often processes fill an index."""
 
 import asyncio
+import math
 
 import pytest
 
 from lsp_server.repository.indexer import IndexJob, IndexReport, do_job
-from lsp_server.repository.upkeep import Upkeep
+from lsp_server.repository.upkeep import Upkeep, _after_look
 
 pytestmark = pytest.mark.asyncio
 
@@ -127,3 +128,31 @@ async def test_files_beyond_the_bounds_are_reported(root, monkeypatch, caplog):
     notes = [report.note for report in upkeep.reports if report is not None]
     assert notes[-1] == "1 older files are more than an index holds"
     assert notes[-1] in caplog.text
+
+
+async def test_where_nothing_is_watched_all_files_are_looked_at_now_and_then(root, monkeypatch):
+    upkeep = await watched(root)
+    upkeep.look()
+    await upkeep.done()
+    assert upkeep.jobs == []
+    monkeypatch.setattr("lsp_server.repository.upkeep._LOOK_S", 0.0)
+    monkeypatch.setattr("lsp_server.repository.upkeep._LOOK_SHARE", math.inf)
+    upkeep.changed([".gitignore"])
+    await upkeep.done()
+    upkeep.look()
+    upkeep.look()
+    await upkeep.done()
+    assert upkeep.jobs == [None, None]
+
+
+async def test_looks_take_a_small_share_of_the_time():
+    assert _after_look(100.0, 101.0) == 281.0
+    assert _after_look(100.0, 110.0) == 1110.0
+
+
+async def test_what_is_heard_after_the_end_starts_nothing(root):
+    upkeep = await watched(root)
+    upkeep.close()
+    upkeep.changed([".gitignore"])
+    await upkeep.done()
+    assert upkeep.jobs == []
