@@ -74,7 +74,7 @@ class ForegramServer(DocumentServer):
         self._reported: set[str] = set()
         self.indexing = IndexProgress(self)
         self.session = Session(
-            self.documents, command_line, self.status.watch, self._ask_again, self.indexing.show
+            self.documents, command_line, self.status.watch, self._ask_again, self._indexed
         )
         self.session.is_public = authentication.is_public
 
@@ -169,6 +169,10 @@ class ForegramServer(DocumentServer):
         if is_about_document and uri == self._focused:
             self.status.looks_at(answer.reason)
         return answer
+
+    def _indexed(self, num_read: int, num_files: int, note: str) -> None:
+        self.indexing.show(num_read, num_files, note)
+        self.status.heed(self.session.files.problem)
 
     def _ask_again(self) -> None:
         if self._can_retry:

@@ -13,7 +13,7 @@ from engine.host.protocol import Status
 from engine.model_names import is_same, title_of
 from lsp_server.host.search import LinkReport
 from lsp_server.loading_progress import LoadingProgress
-from lsp_server.reasons import HIDING, Reason, host_reason
+from lsp_server.reasons import HIDING, Reason, harmless, host_reason
 from lsp_server.remedies import CHOOSE_MODEL, Remedy, host_remedy
 from lsp_server.settings import Settings
 from lsp_server.transport.protocol import DocumentServer
@@ -66,6 +66,7 @@ class StatusLine:
     _is_remote: bool = False
     _wanted: str = ""  # the model that the settings name
     _unusable: str = ""  # why the model that they name cannot be used
+    _unindexed: str = ""  # why the repository is not indexed
     _report: LinkReport = field(default_factory=LinkReport)
     _left_alone: Reason | None = None  # the document that the user works in, if any
     _sent: dict[str, Any] | None = None
@@ -83,6 +84,12 @@ class StatusLine:
         self._is_enabled = settings.enable
         self._is_remote = settings.host_url is not None
         self._wanted, self._unusable = settings.model or "", unusable_model
+
+    def heed(self, problem: str) -> None:
+        """The repository is not indexed for this reason; "": it is, or shall not be."""
+        if problem != self._unindexed:
+            self._unindexed = problem
+            self._update()
 
     def looks_at(self, reason: Reason | None, *, is_another: bool = False) -> None:
         """The user works in a document that is not completed for this reason, if there is one.
@@ -143,6 +150,9 @@ class StatusLine:
             return _State("Warning", runs, "ready", model=status.model, remedy=CHOOSE_MODEL)
         if not self._wanted or self._is_remote or _is_of(status, self._wanted):
             where = f"{status.model} on {status.device}"
+            if self._unindexed:
+                told = f"{where}; the repository is not indexed: {harmless(self._unindexed)}"
+                return _State("Warning", told, "ready", model=status.model)
             return _State("Normal", where, "ready", model=status.model)
         wanted = title_of(self._wanted)
         return _State(

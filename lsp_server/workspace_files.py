@@ -101,6 +101,11 @@ class WorkspaceFiles:
         """Why the files say nothing at the moment; "" where nothing is wrong."""
         return self._repository.trouble if self._repository is not None else ""
 
+    @property
+    def problem(self) -> str:
+        """Why the files are not indexed; "" where they are, or shall not be."""
+        return self._repository.problem if self._repository is not None else ""
+
     def close(self) -> None:
         """The editor leaves."""
         if self._repository is not None:

@@ -13,7 +13,10 @@ from pathlib import Path
 
 from engine.host.runtime import RuntimeFolder
 from lsp_server.model_choice import Check
+from lsp_server.repository.folder_index import indexes_folder
+from lsp_server.repository.store import Store, StoreError
 from lsp_server.setting_layers import SettingsProblem
+from lsp_server.settings import Settings
 
 _INSTALL = f"run: {sys.executable} -m pip install --upgrade foregram"
 MIN_FREE_BYTES = 2e9  # what the smallest model takes to convert, and some more
@@ -64,6 +67,21 @@ def check_cache(folder: Path) -> Check:
         advice = "make room, or set FOREGRAM_CACHE to another folder"
         return Check("cache", "warning", f"{what}: too little to convert a model", advice)
     return Check("cache", "ok", what)
+
+
+def check_repository(settings: Settings) -> Check:
+    """Whether the workspace's files can be indexed."""
+    if settings.repository_globs is None:
+        return Check("repository", "ok", "is not asked for")
+    folder = indexes_folder(settings)
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    try:
+        with tempfile.TemporaryDirectory(dir=existing) as tried:
+            Store.build(Path(tried) / "tried.sqlite", folder).close()
+    except (OSError, StoreError) as error:
+        advice = "make room and the folder writable, or set FOREGRAM_CACHE to another one"
+        return Check("repository", "failed", f"{folder} can hold no index: {error}", advice)
+    return Check("repository", "ok", f"indexes are kept in {folder}")
 
 
 def check_settings(problems: Iterable[SettingsProblem]) -> list[Check]:

@@ -16,6 +16,7 @@ from lsp_server.cli.checks import (
     check_cache,
     check_processor,
     check_python,
+    check_repository,
     check_runtime_folder,
     check_settings,
     check_torch,
@@ -69,6 +70,7 @@ def examine(loaded: LoadedSettings, *, start: bool) -> list[Check]:
         ]
     checks += [
         _safely("cache", lambda: check_cache(settings.cache_folder)),
+        _safely("repository", lambda: check_repository(settings)),
         _safely("runtime folder", lambda: check_runtime_folder(settings.runtime_folder)),
         _safely("token", lambda: check_token(settings)),
     ]

@@ -35,7 +35,7 @@ class FolderIndex:
         report: Callable[[IndexReport | None], None],
         turn: asyncio.Lock,
     ) -> None:
-        self.trouble = ""  # why the last question could not be answered
+        self._trouble = ""  # why the last question could not be answered
         self._folder = folder
         self._path = index_path(settings, folder)
         allowed, globs = settings.allow_secret_files, settings.repository_globs or ()
@@ -52,6 +52,11 @@ class FolderIndex:
         self._told: dict[str, Stamp | None] = {}  # files found to be others, each as it is
         self.upkeep = Upkeep(IndexJob(str(folder), str(self._path), allowed, globs), report, turn)
         self.upkeep.begin()
+
+    @property
+    def trouble(self) -> str:
+        """Why the last question could not be answered, or why the files are not followed."""
+        return self._trouble or self.upkeep.problem
 
     def last(self, uri: str) -> Sequence[Shown]:
         """What was found last for a document."""
@@ -72,7 +77,7 @@ class FolderIndex:
             self.release()  # it is opened again, once it has been made anew
             self._note(error)
             return
-        self.trouble = ""
+        self._trouble = ""
         self._answers[question.uri] = found
         self._answers.move_to_end(question.uri)
         if len(self._answers) > _MOST_DOCUMENTS:
@@ -130,9 +135,9 @@ class FolderIndex:
     def _note(self, error: Exception) -> None:
         """Log what is wrong, once, however many questions it befalls."""
         told = str(error) if isinstance(error, StoreError) else f"{type(error).__name__}: {error}"
-        if told != self.trouble:
+        if told != self._trouble:
             _LOG.warning("the repository could not be asked: %s", told)
-        self.trouble = told
+        self._trouble = told
 
     def _inner(self, path: Path) -> str:
         return path.relative_to(self._folder).as_posix()
@@ -142,4 +147,9 @@ def index_path(settings: Settings, folder: Path) -> Path:
     """Where the index of a folder is: another one where other files count as secret."""
     key = "\0".join([str(folder), *settings.allow_secret_files])
     name = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:32]
-    return settings.cache_folder / "repository" / f"{name}.sqlite"
+    return indexes_folder(settings) / f"{name}.sqlite"
+
+
+def indexes_folder(settings: Settings) -> Path:
+    """Where all indexes are."""
+    return settings.cache_folder / "repository"

@@ -33,9 +33,15 @@ class Repository:
 
     @property
     def trouble(self) -> str:
-        """Why the last question was not answered; "" where it was."""
+        """Why the last question was not answered, or files are not followed; "" where all is well."""
         troubles = (index.trouble for index in self._indexes.values())
         return next(filter(None, troubles), _LATE if self._is_late else "")
+
+    @property
+    def problem(self) -> str:
+        """Why files are not indexed; "" where they are."""
+        problems = (index.upkeep.problem for index in self._indexes.values())
+        return next(filter(None, problems), "")
 
     def enter(self, roots: Iterable[Path], settings: Settings) -> None:
         """Index these folders, and no others. Needs a running event loop."""

@@ -40,6 +40,7 @@ class Upkeep:
         turn: asyncio.Lock,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        self.problem = ""  # why the last job was not done
         self._job = job
         self._report = report
         self._turn = turn
@@ -98,11 +99,7 @@ class Upkeep:
                 await self._sleep(self._pace.wait_s)
                 self._pace.end()
             self._is_begun = True
-            try:
-                await self._follow()
-            except OSError as error:  # no process can be started
-                _LOG.warning("the repository is not indexed: %s", error)
-                return
+            await self._follow()
 
     async def _follow(self) -> None:
         """Have what is there to do done, by one process if there is any."""
@@ -110,14 +107,15 @@ class Upkeep:
         if paths is not None and not paths:
             return
         async with self._turn:
-            began = time.monotonic()
+            began, former = time.monotonic(), self.problem
             try:
-                is_done = await self._do(msgspec.structs.replace(self._job, paths=paths))
+                self._note(await self._do(msgspec.structs.replace(self._job, paths=paths)))
             finally:
                 if paths is None:
                     self._next_look = _after_look(began, time.monotonic())
+                if paths is None or self.problem != former:
                     self._report(None)
-        self._num_failed = 0 if is_done else self._num_failed + 1
+        self._num_failed = self._num_failed + 1 if self.problem else 0
         # What a job left undone, a look at all files finds; one that never ends well stops.
         self._is_due = self._is_due or 0 < self._num_failed <= _MOST_FAILED
 
@@ -131,39 +129,48 @@ class Upkeep:
         found = await asyncio.to_thread(self._changes.in_need, sorted(changed), _MOST_PATHS)
         return None if found is None else tuple(found)
 
-    async def _do(self, job: IndexJob) -> bool:
-        """Whether a process has done the job."""
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "lsp_server.repository.indexer"),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd="/",  # what a repository holds must not be found by a relative path
-        )
+    async def _do(self, job: IndexJob) -> str:
+        """Have a process do the job; why that failed, or ""."""
         try:
-            if process.stdin is None or process.stdout is None:
-                return False
-            process.stdin.write(msgspec.json.encode(job) + b"\n")
-            has_problem = False
-            async for line in process.stdout:
-                report = msgspec.json.decode(line, type=IndexReport)
-                has_problem = has_problem or bool(report.problem)
-                self._hear(report)
-            status = await process.wait()
-            if status:
-                _LOG.warning("the repository's indexer ended with status %d", status)
-            return status == 0 and not has_problem
+            process = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-P", "-m", "lsp_server.repository.indexer"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                cwd="/",  # what a repository holds must not be found by a relative path
+            )
+        except OSError as error:
+            return f"no process can be started: {error}"
+        try:
+            return await self._followed(process, job)
         finally:
             with suppress(ProcessLookupError):
                 process.kill()
 
+    async def _followed(self, process: asyncio.subprocess.Process, job: IndexJob) -> str:
+        """Give a process its job, and hear it to its end."""
+        if process.stdin is None or process.stdout is None:
+            return "the indexer has no pipes"
+        process.stdin.write(msgspec.json.encode(job) + b"\n")
+        problem = ""
+        async for line in process.stdout:
+            report = msgspec.json.decode(line, type=IndexReport)
+            problem = problem or report.problem
+            self._hear(report)
+        status = await process.wait()
+        return problem or (f"the indexer ended with status {status}" if status else "")
+
     def _hear(self, report: IndexReport) -> None:
-        if report.problem:
-            _LOG.warning("the repository is not indexed: %s", report.problem)
-        elif report.total:
+        if report.total:
             self._report(report)
         if report.num_beyond:
             _LOG.warning("%s: %s", self._job.folder, report.note)
+
+    def _note(self, problem: str) -> None:
+        """Keep what is wrong, and log it once, however many jobs it befalls."""
+        if problem and problem != self.problem:
+            _LOG.warning("the repository is not indexed: %s", problem)
+        self.problem = problem
 
 
 def _after_look(began: float, ended: float) -> float:

@@ -550,6 +550,21 @@ async def test_a_model_that_is_not_the_one_wanted_is_said_once(tmp_path):
     assert sum("which the settings name" in message for message in shown.messages) == 1
 
 
+async def test_a_repository_that_cannot_be_indexed_is_said_beside_the_model(tmp_path):
+    (tmp_path / "foregram.toml").write_text('repository = ["on"]\n')
+    (tmp_path / "repository").touch()
+    where = {"uri": (tmp_path / "run/a.py").as_uri(), "root": (tmp_path / "run").as_uri()}
+    async with served(tmp_path, HeldEngine(WORDS), options=ours(), **where) as (shown, _):
+        shown.open(SOURCE)
+        while not any("is not indexed" in message for message in shown.messages):
+            await shown.items()
+        told = await shown.run("foregram.why", {"textDocument": {"uri": shown.uri}})
+    assert shown.states[-1]["kind"] == "Warning"
+    assert shown.states[-1]["message"].startswith("fake-1b on ")
+    assert "File exists" in shown.states[-1]["message"]
+    assert "; the repository: " in told["prompt"]
+
+
 async def test_a_name_that_can_be_no_model_is_said_beside_the_model_that_runs(tmp_path):
     options = ours(foregram={"model": "qwen9b"})
     async with served(tmp_path, HeldEngine(WORDS), options=options) as (shown, _):

@@ -10,11 +10,14 @@ from lsp_server.cli import checks
 from lsp_server.cli.checks import (
     check_cache,
     check_processor,
+    check_repository,
     check_settings,
     check_torch,
 )
 from lsp_server.model_choice import check_model, check_name, failure
+from lsp_server.repository.store import StoreError
 from lsp_server.setting_layers import SettingsProblem
+from lsp_server.settings import Settings
 
 
 def gone(name):
@@ -97,6 +100,26 @@ def test_a_cache_folder_that_cannot_be_written_is_a_failure(tmp_path):
     check = check_cache(tmp_path / "file" / "foregram")
     assert check.state == "failed"
     assert "FOREGRAM_CACHE" in check.advice
+
+
+def test_a_folder_for_indexes_that_is_not_there_yet_is_fine_and_not_made(tmp_path):
+    check = check_repository(Settings(cache_folder=tmp_path / "a", runtime_folder=tmp_path))
+    assert (check.state, list(tmp_path.iterdir())) == ("ok", [])
+
+
+def test_where_no_index_can_be_made_that_is_a_failure(tmp_path, monkeypatch):
+    def lack(_connection):
+        raise StoreError("no full text search")
+
+    settings = Settings(cache_folder=tmp_path, runtime_folder=tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr("lsp_server.repository.store.check_search", lack)
+        assert "no full text search" in check_repository(settings).what
+    (tmp_path / "repository").touch()
+    check = check_repository(settings)
+    assert (check.state, "FOREGRAM_CACHE" in check.advice) == ("failed", True)
+    off = Settings(cache_folder=tmp_path, runtime_folder=tmp_path, repository=("off",))
+    assert check_repository(off).state == "ok"
 
 
 def test_a_full_disk_is_a_warning(tmp_path, monkeypatch):

@@ -38,6 +38,7 @@ LOCAL = (
     "gpu",
     "model",
     "cache",
+    "repository",
     "runtime folder",
     "token",
 )
@@ -221,7 +222,7 @@ def test_a_runtime_folder_of_others_is_named_with_the_command_that_helps(stub, e
 def test_a_host_url_is_examined_instead_of_what_is_local(stub, examined):
     found, status = examined(FOREGRAM_HOST_URL="http://127.0.0.1:9")
     assert status == 1
-    names = ("python", "settings", "cache", "runtime folder", "token", "tls", "host")
+    names = ("python", "settings", "cache", "repository", "runtime folder", "token", "tls", "host")
     assert tuple(found) == names
     assert (found["tls"]["state"], found["host"]["state"]) == ("ok", "failed")
     assert "host_url" in found["host"]["advice"]

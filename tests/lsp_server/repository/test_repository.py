@@ -118,6 +118,18 @@ async def test_a_damaged_index_shows_nothing_and_is_made_anew(work, tmp_path):
     repository.close()
 
 
+async def test_an_index_that_cannot_be_made_is_told(work, tmp_path):
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache/repository").touch()
+    repository = Repository(unheard)
+    repository.enter([work], settings(tmp_path))
+    await repository.filled()
+    assert await sent(repository, question(work)) == ()
+    assert repository.trouble == repository.problem
+    assert "File exists" in repository.problem
+    repository.close()
+
+
 async def test_an_index_that_another_window_made_anew_is_the_one_that_is_asked(work, tmp_path):
     repository, other = Repository(unheard), Repository(unheard)
     repository.enter([work], settings(tmp_path))

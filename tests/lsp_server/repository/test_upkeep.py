@@ -27,6 +27,7 @@ class Watched(Upkeep):
         index = root.parent / "indexes" / "one.sqlite"
         self.waits: list[float] = []
         self.jobs: list[tuple[str, ...] | None] = []
+        self.fails_by = ""
         self.happens = lambda: None  # while it waits, and while a process works
         self.reports: list[IndexReport | None] = []
         super().__init__(IndexJob(str(root), str(index)), self.reports.append, turn, self.wait)
@@ -36,11 +37,13 @@ class Watched(Upkeep):
         self.happens()
         await asyncio.sleep(0)
 
-    async def _do(self, job: IndexJob) -> bool:
+    async def _do(self, job: IndexJob) -> str:
         self.jobs.append(job.paths)
         self.happens()
+        if self.fails_by:
+            return self.fails_by
         do_job(job, self._hear)
-        return True
+        return ""
 
 
 async def watched(root) -> Watched:
@@ -156,3 +159,18 @@ async def test_what_is_heard_after_the_end_starts_nothing(root):
     upkeep.changed([".gitignore"])
     await upkeep.done()
     assert upkeep.jobs == []
+
+
+async def test_a_problem_is_kept_until_a_job_is_done_and_logged_once(root, caplog):
+    upkeep = await watched(root)
+    upkeep.fails_by = "the disk is full"
+    upkeep.changed([".gitignore"])
+    await upkeep.done()
+    assert (upkeep.jobs, upkeep.problem) == ([None] * 3, "the disk is full")
+    assert caplog.text.count("the disk is full") == 1
+    upkeep.fails_by = ""
+    (root / "a.py").write_text("x = 22\n")
+    upkeep.reports.clear()
+    upkeep.changed(["a.py"])
+    await upkeep.done()
+    assert (upkeep.problem, upkeep.reports) == ("", [None])
