@@ -16,7 +16,7 @@ from lsp_server.repository.kept_choice import KeptChoices
 from lsp_server.repository.question import Question
 from lsp_server.repository.retrieval import Retrieval
 from lsp_server.repository.source_files import SourceFiles
-from lsp_server.repository.store import Stamp, StoreError
+from lsp_server.repository.store import Stamp, StoreError, index_version
 from lsp_server.repository.upkeep import Upkeep
 from lsp_server.settings import Settings
 
@@ -144,9 +144,13 @@ class FolderIndex:
 
 
 def index_path(settings: Settings, folder: Path) -> Path:
-    """Where the index of a folder is: another one where other files count as secret."""
-    key = "\0".join([str(folder), *settings.allow_secret_files])
-    name = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    """Where the index of a folder is: another one where other files or rules fill it.
+
+    So windows of other settings, or of another version, leave each other's alone.
+    """
+    globs = settings.repository_globs or ()
+    key = repr((str(folder), settings.allow_secret_files, globs, index_version()))
+    name = hashlib.sha256(key.encode()).hexdigest()[:32]
     return indexes_folder(settings) / f"{name}.sqlite"
 
 

@@ -105,7 +105,7 @@ class Store:
             uri = f"{path.absolute().as_uri()}?mode=ro"
             store = cls(sqlite3.connect(uri, uri=True, timeout=0.1))
             store._connection.execute(f"PRAGMA cache_size = -{_PAGES_KB}")
-            if store._version() != rules_version(_TABLES):
+            if store._version() != index_version():
                 store.close()
                 raise StoreError("the index is of another version")
             return store
@@ -123,7 +123,7 @@ class Store:
             if not store._version():
                 check_search(store._connection)
                 store._make_tables(folder)
-            is_known = store._version() == rules_version(_TABLES)
+            is_known = store._version() == index_version()
             if not is_known or store.folder != folder or store._is_wasteful():
                 store.close()
                 raise StoreError("the index is not of this folder and version")
@@ -131,7 +131,7 @@ class Store:
 
     def _make_tables(self, folder: Path) -> None:
         self._connection.executescript(
-            f"BEGIN; {_TABLES} PRAGMA user_version = {rules_version(_TABLES)}; COMMIT;"
+            f"BEGIN; {_TABLES} PRAGMA user_version = {index_version()}; COMMIT;"
         )
         self._connection.execute("INSERT INTO folder VALUES (?, 0)", [str(folder)])
 
@@ -277,6 +277,11 @@ class Store:
     def _rows(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with _store_errors():
             return self._connection.execute(query, values).fetchall()
+
+
+def index_version() -> int:
+    """A number for the tables and for the rules that fill them."""
+    return rules_version(_TABLES)
 
 
 def _below(folder: str) -> tuple[str, str]:

@@ -154,6 +154,23 @@ async def test_the_setting_says_what_is_known(work, tmp_path, chosen, expected):
     repository.close()
 
 
+async def test_windows_of_other_settings_or_versions_leave_each_others_index_alone(
+    work, tmp_path, monkeypatch
+):
+    (work / "docs").mkdir()
+    (work / "docs/a.py").write_text("a = 1\n")
+    async with indexed(work, tmp_path) as repository:
+        other = Repository(unheard)
+        other.enter([work], settings(tmp_path, repository=("docs/",)))
+        await other.filled()
+        elsewhere = question(work)._replace(uri="file:///d")
+        assert [one.path for one in await in_time(repository, elsewhere)] == ["store.py"]
+        other.close()
+    former = index_path(settings(tmp_path), work)
+    monkeypatch.setattr("lsp_server.repository.folder_index.index_version", lambda: 7)
+    assert index_path(settings(tmp_path), work) != former
+
+
 SECRET = (
     'def load_order(token="AKIA' + 'QRSTUVWX2345ABCD"): ...\n'
 )  # in two parts, lest it be found
