@@ -46,7 +46,7 @@ class DefinitionSearch:
     _found: dict[tuple[str, int, str], FoundDefinition] = field(default_factory=dict)
     _num_far: int = 0
     _known: dict[str, list[FoundDefinition]] = field(default_factory=dict)  # by name
-    _modules_found: dict[tuple[str, ...], list[str]] = field(default_factory=dict)
+    _modules_found: dict[tuple[tuple[str, ...], bool], list[str]] = field(default_factory=dict)
     _members_found: dict[tuple[str, str], list[FoundDefinition]] = field(default_factory=dict)
 
     def ranked(self) -> list[Ranked]:
@@ -117,7 +117,8 @@ class DefinitionSearch:
         if imported is None:
             return []
         whole = imported.module + ((imported.name,) if imported.name else ())
-        return self._files(whole + tuple(chain[1:] if imported.name or len(whole) == 1 else ()))
+        rest = tuple(chain[1:] if imported.name or len(whole) == 1 else ())
+        return self._files(whole + rest, is_whole=imported.is_whole)
 
     def _classes_of(self, chain: Sequence[str]) -> list[FoundDefinition]:
         """The classes that the value of a chain of names may be of."""
@@ -179,7 +180,7 @@ class DefinitionSearch:
     def _imported(self, imported: Imported) -> list[FoundDefinition]:
         if not imported.name:
             return []
-        files = self._files(imported.module)
+        files = self._files(imported.module, is_whole=imported.is_whole)
         found = [one for path in files for one in self._top(path, imported.name)]
         if found or not files:
             return found
@@ -193,18 +194,22 @@ class DefinitionSearch:
             return []
         return [one for one in self.store.named_in(path, name) if not one.definition.parent]
 
-    def _files(self, module: tuple[str, ...]) -> list[str]:
-        """The file of a module, the one nearest to the cursor's where several may be meant."""
+    def _files(self, module: tuple[str, ...], *, is_whole: bool) -> list[str]:
+        """The file of a module, the one nearest to the cursor's where several may be meant.
+
+        `is_whole`: the module's parts are all of the file's path.
+        """
         if not module:
             return []
-        if module not in self._modules_found:
-            tail = "/".join(module)
+        key = module, is_whole
+        if key not in self._modules_found:
+            tail, start = "/".join(module), 0 if is_whole else -len(module)
             paths = self.store.files_named(module[-1], self._family)
             named = [path for path in paths if tail in path]
-            fitting = [path for path in named if _module_of(path)[-len(module) :] == module]
+            fitting = [path for path in named if _module_of(path)[start:] == module]
             nearest = sorted(fitting, key=lambda path: -_common(path, self.view.path))
-            self._modules_found[module] = nearest[:1]
-        return self._modules_found[module]
+            self._modules_found[key] = nearest[:1]
+        return self._modules_found[key]
 
     def _members(self, cls: FoundDefinition) -> list[FoundDefinition]:
         """The members of a class and of its nearest bases."""

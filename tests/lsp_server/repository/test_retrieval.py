@@ -76,6 +76,24 @@ def test_the_members_of_a_module_are_shown_behind_its_dot(root):
 
 
 @pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("from .models import Order\nx = Order()\nx.|", "app/main.py"),
+        ("from . import models\nmodels.|", "app/main.py"),
+        ("import { Order } from './models';\nOrder.|", "app/main.ts"),
+    ],
+)
+def test_a_relative_import_is_of_no_other_package(root, text, name):
+    for other in ("web/old/app", "app/sub/app", "app"):
+        (root / other).mkdir(parents=True, exist_ok=True)
+        assert not texts(asked(root, text, name))
+        (root / other / "models.py").write_text("class Order:\n    def save(self): ...\n")
+        (root / other / "models.ts").write_text("export class Order { save() {} }\n")
+    (path,) = texts(asked(root, text, name))
+    assert path.startswith("app/models.")
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "from shop.models import Order\ndef f(order: Order):\n    order.|",
