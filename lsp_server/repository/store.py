@@ -231,9 +231,17 @@ class Store:
         return [str(path) for (path,) in rows]
 
     def chunks_with(self, word: str, most: int) -> list[int]:
-        """The numbers of chunks that hold a word, at most `most` of them; some may be gone."""
+        """The numbers of chunks that hold a word, at most `most` of them; some may be gone.
+
+        None hold what is one word for Python, and several for SQLite, which knows an older Unicode.
+        """
         quoted = '"' + word.replace('"', "") + '"'
-        rows = self._rows("SELECT rowid FROM word WHERE word MATCH ? LIMIT ?", [quoted, most])
+        try:
+            rows = self._rows("SELECT rowid FROM word WHERE word MATCH ? LIMIT ?", [quoted, most])
+        except StoreError:
+            if word.isascii():
+                raise
+            return []
         return [row for (row,) in rows]
 
     def chunk(self, number: int, family: str) -> TextWindow | None:

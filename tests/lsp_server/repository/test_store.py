@@ -43,6 +43,15 @@ def test_a_file_that_changed_takes_the_place_of_what_it_was(path, tmp_path):
     assert [one.path for one in store.definitions("load", "python", 9)] == ["a.py"]
 
 
+@pytest.mark.parametrize("sign", ["\u19b0", "\u19c8", "\u1cf2"])
+def test_what_is_several_words_for_sqlite_asks_nothing(path, tmp_path, sign):
+    """It knows an older Unicode than Python, and without positions it finds no phrase."""
+    word = f"a{sign}b"
+    store = built(path, tmp_path, indexed("a.py", word), indexed("b.py", "straße"))
+    assert store.chunks_with(word, 9) in ([], [1])  # another SQLite may know the sign
+    assert len(store.chunks_with("straße", 9)) == 1
+
+
 def test_what_is_removed_is_gone_with_its_folder(path, tmp_path):
     store = built(path, tmp_path, indexed("a/b.py"), indexed("a_b/c.py"))
     with store.writing():
