@@ -11,8 +11,12 @@ _NAME = re.compile(r"[^\W\d]\w*")
 _NEAR = 20  # lines above and below
 _FAR = 2_000  # lines above and below, that are looked through for a name's type
 _TOP = 3_000  # lines of the file, that are looked through for imports
+_LONGEST = 1_000  # characters of a line, that are looked at: a longer one was made by a program
+_MOST_CHARS = 4_000  # in front of the cursor, that are looked through for an open bracket
+_BRACKET = re.compile(r"[()\[\]{}]")
 _CHAIN = re.compile(r"((?:[^\W\d]\w*(?:\([^()]*\))?\.)*)([^\W\d]\w*)?\Z")
 _CALL = re.compile(r"([^\W\d][\w.]*)\s*\(\Z")
+_MOST_HEAD = 12  # lines
 _LONGEST_CHAIN = 200  # characters: the patterns look at each of them from each of them
 _HEAD = re.compile(r"\s*(?:async\s+)?(?:def|class|func|fn|function|impl|interface|struct)\b")
 _BASES = re.compile(r"\s*class\s+\w+\s*\(([^)]*)")
@@ -29,13 +33,13 @@ class CursorView:
 
     @property
     def line(self) -> str:
-        """The cursor's line up to it."""
-        return self.before[-1] if self.before else ""
+        """The end of the cursor's line up to it."""
+        return self.before[-1][-_LONGEST:] if self.before else ""
 
     @cached_property
     def imports(self) -> Mapping[str, Imported]:
-        """What the file imports, by its names here."""
-        return imports([*self.before[:_TOP], *self.behind[:_TOP]], self.path)
+        """What the file imports by other lines than the cursor's, by its names here."""
+        return imports((*_cut(self.before[:-1][:_TOP]), *_cut(self.behind[1:_TOP])), self.path)
 
     @cached_property
     def chain(self) -> tuple[str, ...]:
@@ -47,28 +51,28 @@ class CursorView:
     @cached_property
     def callee(self) -> tuple[str, ...]:
         """The names of the call whose brackets the cursor stands in, if it does."""
-        depth, text = 0, "\n".join([*self.before[-_NEAR:-1], self.line])
-        for at in range(len(text) - 1, -1, -1):
-            depth += (text[at] in ")]}") - (text[at] in "([{")
+        depth, text = 0, "\n".join([*self._above[: _NEAR - 1][::-1], self.line])[-_MOST_CHARS:]
+        for bracket in reversed([*_BRACKET.finditer(text)]):
+            depth += 1 if bracket[0] in ")]}" else -1
             if depth < 0:
-                found = _CALL.search(text[max(0, at - _LONGEST_CHAIN) : at + 1])
-                return tuple(found[1].split(".")) if found and text[at] == "(" else ()
+                end = bracket.end()
+                found = _CALL.search(text[max(0, end - _LONGEST_CHAIN) : end])
+                return tuple(found[1].split(".")) if found else ()
         return ()
 
     @cached_property
     def heads(self) -> list[str]:
         """The lines that open the blocks around the cursor, with the rest of their brackets."""
         found, limit = [], None
-        last = len(self.before) - 1
-        for number in range(last, max(-1, last - _FAR), -1):
-            line = self.before[number]
+        lines = [self.line, *self._above]
+        for number, line in enumerate(lines):
             if not line.strip():
                 continue
             depth = len(line) - len(line.lstrip())
             if limit is None or depth < limit:
                 limit = depth
                 if _HEAD.match(line):
-                    found.append(self._head(number))
+                    found.append(_head(lines[max(0, number - _MOST_HEAD + 1) : number + 1][::-1]))
             if limit == 0:
                 break
         return found
@@ -77,8 +81,8 @@ class CursorView:
     def weights(self) -> Mapping[str, float]:
         """The names near the cursor and what they are worth: 1 on its line, less far from it."""
         weights: dict[str, float] = {}
-        above = [(0, self._finished), *enumerate(reversed(self.before[-_NEAR:-1]), start=1)]
-        below = enumerate(self.behind[:_NEAR], start=1)
+        above = [(0, self._finished), *enumerate(self._above[: _NEAR - 1], start=1)]
+        below = enumerate(_cut(self.behind[:_NEAR]), start=1)
         for head in self.heads:
             _raise(weights, _NAME.findall(head), 0.5)
         for distance, line in (*above, *below):
@@ -93,7 +97,7 @@ class CursorView:
             rf"\b{re.escape(name)}\s*:\s*([^=\n,)]+)|\b{re.escape(name)}\s*=\s*(?:await\s+)?([\w.]+)\("
         )
         found: list[str] = []
-        for line in (*self._above, *self.behind[:_FAR]):
+        for line in (*self._above, *_cut(self.behind[:_FAR])):
             for match in pattern.finditer(line) if name in line else ():
                 found += classes_in(match[1] or (match[2] or "").rpartition(".")[2])
         return list(dict.fromkeys(found))
@@ -107,7 +111,7 @@ class CursorView:
     @cached_property
     def _above(self) -> Sequence[str]:
         """The lines above that of the cursor, the nearest first."""
-        return self.before[-_FAR:-1][::-1]
+        return _cut(self.before[-_FAR:-1][::-1])
 
     @property
     def _finished(self) -> str:
@@ -120,14 +124,20 @@ class CursorView:
         bases = next((found[1] for head in self.heads if (found := _BASES.match(head))), "")
         return classes_in(bases)
 
-    def _head(self, number: int) -> str:
-        taken, depth = [], 0
-        for line in self.before[number : number + 12]:
-            taken.append(line)
-            depth += line.count("(") - line.count(")")
-            if depth <= 0:
-                break
-        return "\n".join(taken)
+
+def _cut(lines: Iterable[str]) -> list[str]:
+    return [line if len(line) <= _LONGEST else line[:_LONGEST] for line in lines]
+
+
+def _head(lines: Iterable[str]) -> str:
+    """The first of these lines, with the rest of its brackets."""
+    taken, depth = [], 0
+    for line in lines:
+        taken.append(line)
+        depth += line.count("(") - line.count(")")
+        if depth <= 0:
+            break
+    return "\n".join(taken)
 
 
 def classes_in(annotation: str) -> list[str]:

@@ -1,15 +1,16 @@
 """What a file imports, and from where, by its text: it is being written, so it seldom parses."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from lsp_server.repository.languages import family_of
 
 _MOST_LINES = 3_000  # of a file, that are looked at
 _MOST_JOINED = 60  # lines of one statement
+_MOST_CACHED = 8  # texts
 _PYTHON = re.compile(r"\s*(?:from\s+([.\w]+)\s+)?import\s+(.+)", re.DOTALL)
 _PYTHON_NAME = re.compile(r"([\w.]+)(?:\s+as\s+(\w+))?")
 _COMMENT = re.compile(r"#[^\n]*")
@@ -35,8 +36,12 @@ class Imported:
     is_whole: bool = False
 
 
-def imports(lines: Sequence[str], path: str) -> dict[str, Imported]:
-    """Return what is imported by the names that it has in the file at `path`."""
+@lru_cache(_MOST_CACHED)
+def imports(lines: tuple[str, ...], path: str) -> Mapping[str, Imported]:
+    """Return what is imported by the names that it has in the file at `path`.
+
+    It is kept: who types on changes none of these lines.
+    """
     near = lines[:_MOST_LINES]
     match family_of(path):
         case "python":
@@ -56,7 +61,7 @@ def _python(lines: Sequence[str], path: str) -> Iterator[tuple[str, Imported]]:
     for start, line in enumerate(lines):
         if not line.lstrip().startswith(("import ", "from ")):
             continue
-        found = _PYTHON.match(_COMMENT.sub("", _statement(lines[start:], "(", ")")))
+        found = _PYTHON.match(_COMMENT.sub("", _statement(lines, start, "(", ")")))
         if found is None:
             continue
         names = _PYTHON_NAME.findall(found[2].strip("() \n"))
@@ -84,7 +89,9 @@ def _script(lines: Sequence[str], path: str) -> Iterator[tuple[str, Imported]]:
     for start, line in enumerate(lines):
         if not line.lstrip().startswith(("import", "export", "const", "let", "var")):
             continue
-        found = _SCRIPT.match(_statement(lines[start:], "{", "}"))
+        statement = _statement(lines, start, "{", "}")
+        # The pattern looks for these at each character.
+        found = _SCRIPT.match(statement) if "from" in statement or "require" in statement else None
         if found is None or not found[2].startswith("."):
             continue
         module = _parts(_joined(PurePosixPath(path).parent, found[2]))
@@ -92,10 +99,10 @@ def _script(lines: Sequence[str], path: str) -> Iterator[tuple[str, Imported]]:
             yield alias or name, Imported(module, name, is_whole=True)
 
 
-def _statement(lines: Sequence[str], opener: str, closer: str) -> str:
-    """A statement to the end of its brackets."""
+def _statement(lines: Sequence[str], start: int, opener: str, closer: str) -> str:
+    """The statement that begins on a line, to the end of its brackets."""
     taken, depth = [], 0
-    for line in islice(lines, _MOST_JOINED):
+    for line in lines[start : start + _MOST_JOINED]:
         taken.append(line)
         depth += line.count(opener) - line.count(closer)
         if depth <= 0:

@@ -1,0 +1,58 @@
+"""The text around a cursor, as the questions to an index see it."""
+
+import time
+
+import pytest
+
+from lsp_server.repository.cursor_view import CursorView
+
+
+def view(text: str, path: str = "a/b.py") -> CursorView:
+    before, behind = text.split("|")
+    return CursorView(path, before.split("\n"), behind.split("\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "callee"),
+    [
+        ("load(|", ("load",)),
+        ("a.b.load(\n    first,\n    [1, 2],\n    |\n)", ("a", "b", "load")),
+        ("load(one(), {2: (3)}, |", ("load",)),
+        ("load(first)|", ()),
+        ("load([|", ()),
+        ("x = 1|", ()),
+    ],
+)
+def test_the_call_is_that_whose_brackets_are_open(text, callee):
+    assert view(text).callee == callee
+
+
+def test_heads_are_those_of_the_blocks_around_with_the_rest_of_their_brackets():
+    text = (
+        "class Shop:\n    def other(self): ...\n\n    def load(self,\n             x):\n        |"
+    )
+    assert view(text).heads == ["    def load(self,\n             x):", "class Shop:"]
+
+
+def test_names_count_less_far_from_the_cursor():
+    weights = view("first\nsecond\nthird.wor|\nfourth").weights
+    assert weights["third"] == 1.0
+    assert weights["third"] > weights["second"] > weights["first"]
+    assert "wor" not in weights
+
+
+def test_the_imports_of_the_other_lines_are_found_once_while_somebody_types():
+    first = view("from shop import Order\nOrd|\nimport json")
+    second = view("from shop import Order\nOrder(|)\nimport json")
+    assert set(first.imports) == {"Order", "json"}
+    assert first.imports is second.imports
+
+
+@pytest.mark.parametrize("path", ["a.py", "a.ts"])
+@pytest.mark.parametrize("line", ["x = [" + "1, " * 30_000 + "]", "const a = {b(c(", "(" * 90_000])
+def test_lines_that_a_program_made_cost_little(path, line):
+    one = CursorView(path, [*[line] * 3_000, "x." + line], [line] * 3_000)
+    began = time.process_time()
+    seen = one.imports, one.weights, one.callee, one.chain, one.heads, one.types("x")
+    assert len(seen) == 6
+    assert time.process_time() - began < 0.3
