@@ -81,7 +81,7 @@ async def test_an_editor_shows_what_llama_cpp_writes_through_a_host_without_torc
             item, *_ = await shown.items(invoked=True)
             text = str(item.insert_text)
             assert text.startswith("al += item.weight")
-            shown.type(text[:3])
+            shown.type(text[:2])
             rest, *_ = await shown.items()
             assert "tot" + text == shown.text.split("\n")[shown.row].strip() + str(rest.insert_text)
             assert "llama.cpp at" in shown.states[-1]["message"]
