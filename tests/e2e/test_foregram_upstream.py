@@ -76,7 +76,8 @@ async def test_an_editor_shows_what_llama_cpp_writes_through_a_host_without_torc
         host_of(upstream, tmp_path) as url,
     ):
         until(lambda: is_healthy(url), "the host serves", limit_s=300)
-        async with editor(environ={"FOREGRAM_HOST_URL": url}) as shown:
+        options = {"editorInfo": {"name": "test", "version": "1"}}
+        async with editor(options=options, environ={"FOREGRAM_HOST_URL": url}) as shown:
             shown.open(SOURCE)
             item, *_ = await shown.items(invoked=True)
             text = str(item.insert_text)

@@ -3,11 +3,13 @@
 import json
 import select
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 _LOOK_S = 0.005
@@ -63,8 +65,10 @@ class FakeUpstream:
 
 
 @contextmanager
-def fake_upstream(**options: Any) -> Iterator[FakeUpstream]:
-    """One that serves until the block ends."""
+def fake_upstream(
+    *, certificate: tuple[Path, Path] | None = None, **options: Any
+) -> Iterator[FakeUpstream]:
+    """One that serves until the block ends, over TLS where it has a certificate and its key."""
     upstream = FakeUpstream(**options)
 
     class Handler(_Handler):
@@ -79,6 +83,11 @@ def fake_upstream(**options: Any) -> Iterator[FakeUpstream]:
 
     with Server(("127.0.0.1", 0), Handler) as server:
         upstream.url = f"http://127.0.0.1:{server.server_address[1]}"
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*certificate)
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+            upstream.url = upstream.url.replace("http:", "https:")
         threading.Thread(target=server.serve_forever, args=(_LOOK_S,), daemon=True).start()
         try:
             yield upstream

@@ -9,13 +9,16 @@ import xllamacpp
 
 
 def main() -> None:
-    """Serve `argv[1]` with two slots of 4,096 tokens each, on one thread a slot."""
+    """Serve `argv[1]` with two slots of 4,096 tokens each.
+
+    On one thread: several wait for each other without rest, which takes long on a busy machine.
+    """
     parameters = xllamacpp.CommonParams()
     parameters.model.path = sys.argv[1]
     parameters.n_ctx = 8192
     parameters.n_parallel = 2
     parameters.port = 0
-    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 2
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1
     parameters.cache_ram_mib = 0
     parameters.endpoint_props = True
     server = xllamacpp.Server(parameters)

@@ -1,5 +1,6 @@
 """HTTP to an upstream: questions with an answer, and completions that stream. It knows no model."""
 
+import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -15,6 +16,7 @@ from engine.host.upstream.failures import (
     UpstreamError,
     UpstreamSlowError,
     UpstreamUnreachableError,
+    UpstreamUntrustedError,
     refusal,
 )
 from engine.host.upstream.options import UpstreamOptions
@@ -124,6 +126,11 @@ class UpstreamChannel:
         except httpx2.TimeoutException as error:
             raise UpstreamSlowError(f"{where} has said nothing for {_SILENT_S:.0f} s") from error
         except httpx2.ConnectError as error:
+            if (wrong := _wrong_certificate(error)) is not None:
+                raise UpstreamUntrustedError(
+                    f"the certificate of {where} is not accepted: {wrong.verify_message}; "
+                    "--upstream-ca-file may name the one that signed it"
+                ) from error
             raise UpstreamUnreachableError(f"{where} cannot be reached: {error}") from error
         except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL) as error:
             reason = f"{type(error).__name__}: {error}".removesuffix(": ")
@@ -167,6 +174,14 @@ def _sentence(content: bytes) -> str:
 def _seconds(text: str | None) -> float | None:
     """A Retry-After in seconds; a date, which no engine sends, is none."""
     return float(text) if text and text.isascii() and text.isdigit() else None
+
+
+def _wrong_certificate(error: BaseException) -> ssl.SSLCertVerificationError | None:
+    """What of a failure to connect was a certificate."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
+        cause = cause.__cause__ or cause.__context__
+    return cause
 
 
 def _tls_context(options: UpstreamOptions) -> Any:  # noqa: ANN401 - True: no certificate is needed

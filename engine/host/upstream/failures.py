@@ -18,6 +18,12 @@ class UpstreamUnreachableError(UpstreamError):
     code = "upstream_unreachable"
 
 
+class UpstreamUntrustedError(UpstreamError):
+    """Its certificate is not accepted."""
+
+    code = "upstream_untrusted"
+
+
 class UpstreamSlowError(UpstreamError):
     """It does not go on."""
 

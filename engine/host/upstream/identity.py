@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import Any
 
 from engine.errors import ConfigurationError
@@ -32,6 +33,12 @@ class UpstreamIdentity:
     context: int = _CONTEXT
     max_sequences: int = _MOST_SEQUENCES
     other_names: tuple[str, ...] = ()  # of the model: what its files are called
+
+    @property
+    def shown_name(self) -> str:
+        """What people read of the model's name: where that is a path, its end."""
+        name = self.model_name
+        return PurePath(name).name or name if name.startswith("/") else name
 
     @property
     def title(self) -> str:

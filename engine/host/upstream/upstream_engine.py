@@ -36,7 +36,7 @@ class UpstreamEngine:
         self._is_healed = is_healed
         identity = model.identity
         where = f"{identity.title} at {model.channel.where}"
-        self.info = EngineInfo(identity.model_name, where, "", model.lost)
+        self.info = EngineInfo(identity.shown_name, where, "", model.lost)
         self.max_sequences = identity.max_sequences
 
     @classmethod

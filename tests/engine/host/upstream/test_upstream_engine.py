@@ -1,9 +1,11 @@
 """An upstream engine against a server that says what a test has it say."""
 
 import logging
+import subprocess
 import threading
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
+from shutil import which
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ from engine.host.upstream.failures import (
     UpstreamRequestError,
     UpstreamSlowError,
     UpstreamUnreachableError,
+    UpstreamUntrustedError,
 )
 from engine.host.upstream.options import UpstreamOptions
 from engine.host.upstream.upstream_engine import UpstreamEngine
@@ -330,6 +333,23 @@ def test_the_token_goes_in_a_header_and_into_no_log(tmp_path, caplog):
         assert "a-secret-word" not in repr(engine._model)
     assert {one["authorization"] for one in upstream.headers} == {"Bearer a-secret-word"}
     assert "a-secret-word" not in caplog.text + str(denied.value)
+
+
+def test_a_certificate_has_to_be_trusted(tmp_path):
+    if not (openssl := which("openssl")):
+        pytest.skip("no openssl command to make a certificate with")
+    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    kind = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    made = [openssl, "req", *kind, "-keyout", key, "-out", cert, *names]
+    subprocess.run(made, check=True, capture_output=True)
+    with fake_upstream(certificate=(cert, key)) as upstream:
+        with pytest.raises(UpstreamUntrustedError, match="not accepted: self-signed certificate; "):
+            UpstreamEngine.load(UpstreamOptions(upstream.url, tmp_path), NoProgress())
+        with engine_of(upstream, tmp_path, ca_file=cert) as engine:
+            assert completed(engine)[0].text == "x"
+        with pytest.raises(ConfigurationError, match=r"--upstream-ca-file .* cannot be used"):
+            UpstreamEngine.load(UpstreamOptions(upstream.url, tmp_path, ca_file=key), NoProgress())
 
 
 def test_an_upstream_that_still_starts_is_waited_for(tmp_path, monkeypatch):
