@@ -20,6 +20,14 @@ class EngineInfo:
     lost: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class EngineUsage:
+    """What an engine holds for one principal."""
+
+    pool_tokens: int = 0  # that drafts are found in
+    kv_bytes: int = 0  # memory of the cached prompts
+
+
 class LoadedEngine(Protocol):
     """A loaded engine, whatever is asked of it; for one thread."""
 

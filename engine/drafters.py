@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from weakref import WeakValueDictionary
 
 from engine.drafting.draft_state import DraftState
 from engine.drafting.drafter import Drafter, NoDrafts
@@ -23,18 +24,29 @@ _REMEMBERED_CONTEXT = 16  # tokens before a completion that are remembered with 
 
 
 class Drafters:
-    """Makes drafters that share what the engine has learned, each with a pool of its own."""
+    """Makes drafters that share what the engine has learned, each with a pool of its own.
+
+    Rates and costs are shared by all; what follows which token is a principal's own.
+    """
 
     def __init__(self, tokenizer: Tokenizer, vocab_size: int, learning: Learning) -> None:
         self._tokenizer, self._vocab_size, self._learning = tokenizer, vocab_size, learning
-        self._recycler = Recycler(vocab_size, learning.tables["recycler"].probs)
+        # As long as any state of a principal has it.
+        self._recyclers = WeakValueDictionary[str, Recycler]()
 
-    def make_state(self) -> DraftState:
-        """An empty pool; what is learned from it is shared by all."""
+    def make_state(self, principal: str = "") -> DraftState:
+        """An empty pool, and the principal's recycler."""
         acceptance, encode = self._learning.tables["pool"], self._tokenizer.encode
         pool = NgramPool(POOL_TOKENS, self._vocab_size, acceptance=acceptance)
         repository = OpenBuffers(pool, encode, Source.REPOSITORY)
-        return DraftState(pool, OpenBuffers(pool, encode), repository, EditedFile(pool, encode))
+        return DraftState(
+            principal=principal,
+            recycler=self._recycler(principal),
+            pool=pool,
+            buffers=OpenBuffers(pool, encode),
+            repository=repository,
+            edited=EditedFile(pool, encode),
+        )
 
     @contextmanager
     def drafter(
@@ -55,7 +67,7 @@ class Drafters:
                 prompt.context_ids, prompt.partial, MAX_ROWS // 2, owed=bool(prompt.dropped)
             )
             learning = self._learning
-            learned = LearnedState(pool, self._recycler, learning.tables, learning.budget)
+            learned = LearnedState(pool, state.recycler, learning.tables, learning.budget)
             context = self.context(prompt)
             yield LookaheadDrafter(request.lookahead, learned, context, first_draft)
 
@@ -71,6 +83,13 @@ class Drafters:
             content = [*self.context(prompt)[-_REMEMBERED_CONTEXT:], *token_ids]
             with suppress(PoolFullError):
                 state.pool.add(content, Source.PREVIOUS_COMPLETION, request.path)
+
+    def _recycler(self, principal: str) -> Recycler:
+        recycler = self._recyclers.get(principal)
+        if recycler is None:
+            recycler = Recycler(self._vocab_size, self._learning.tables["recycler"].probs)
+            self._recyclers[principal] = recycler
+        return recycler
 
     def context(self, prompt: Prompt) -> list[int]:
         """Tokens that the answer follows in the file; they hold what is not to be healed.

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
-from engine.completer import EngineInfo
+from engine.completer import EngineInfo, EngineUsage
 from engine.completion import Completion, TextStream
 from engine.decoder import Decoder
 from engine.drafters import Drafters
@@ -50,6 +51,14 @@ class Steppable(Protocol):
     def fail(self, error: Exception, /) -> None:
         """End with the error of the forward that its step was in."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class _UnderWay:
+    """Whose sequence it is, and what was closed since it began."""
+
+    principal: str
+    closed: list[ClosedBuffers]
 
 
 # Says what runs side by side from now on; nothing at the end.
@@ -99,12 +108,11 @@ class Engine:
         budget = options.prompt_tokens or affordable_prompt(learning.budget.cost)
         self._prompt_tokens = min(budget, causal_lm.max_context // 2)
         kv_bytes = causal_lm.reserved_bytes or options.kv_bytes or _KV_BYTES
-        self._neighbours = Neighbours(lambda text: len(model.tokenizer.encode(text)))
+        self._neighbours: dict[str, Neighbours] = {}  # by principal
         self._prompts = PromptCache(causal_lm, kv_bytes)
         self._drafters = Drafters(model.tokenizer, causal_lm.vocab_size, learning)
         self._draft_states = DraftStates(self._drafters.make_state)
-        # Of each sequence under way, what was closed since it began.
-        self._closed_meanwhile = WeakKeyDictionary[Sequence, list[ClosedBuffers]]()
+        self._under_way = WeakKeyDictionary[Sequence, _UnderWay]()
 
     @classmethod
     def load(cls, options: EngineOptions, progress: Progress | None = None) -> "Engine":
@@ -126,6 +134,12 @@ class Engine:
         """Memory of the cached prompts."""
         return self._prompts.num_bytes
 
+    def usage_of(self, principal: str) -> EngineUsage:
+        """What is held for a principal. Any thread may ask."""
+        return EngineUsage(
+            self._draft_states.pool_tokens_of(principal), self._prompts.num_bytes_of(principal)
+        )
+
     def prompt(self, request: CompletionRequest) -> Prompt:
         """Lay out the request's prompt as `complete` does."""
         model = self.model
@@ -137,7 +151,7 @@ class Engine:
             request.layout,
             self._prompt_tokens,
             path=request.path,
-            snippets=lambda room: self._neighbours.snippets(request, room),
+            snippets=lambda room: self._neighbours_of(request.principal).snippets(request, room),
         )
 
     def complete(
@@ -186,22 +200,23 @@ class Engine:
         sequence = Sequence(
             prompt=prompt,
             completion=completion,
-            lease=partial(self._lease, request.cache_key, prompt, max_tokens, closed),
+            lease=partial(self._lease, request, prompt, max_tokens, closed),
             decoding=None if is_prefill else decoding,
             is_cancelled=is_cancelled,
             on_end=on_end,
             num_open=len(request.open_buffers),
         )
-        self._closed_meanwhile[sequence] = closed
+        self._under_way[sequence] = _UnderWay(request.principal, closed)
         return sequence
 
     def forget(self, closed: ClosedBuffers) -> None:
         """Use no longer what was learned from these buffers."""
-        self._prompts.forget(closed.cache_scope, closed.cache_keys, closed.paths)
-        self._neighbours.forget()
+        self._forget_prompts(closed)
+        self._neighbours_of(closed.principal).forget()
         self._draft_states.forget(closed)
-        for meanwhile in self._closed_meanwhile.values():
-            meanwhile.append(closed)
+        for one in self._under_way.values():
+            if one.principal == closed.principal:
+                one.closed.append(closed)
 
     def forget_completions(self) -> None:
         """Draft no longer from completions written before."""
@@ -211,8 +226,21 @@ class Engine:
         """Keep what was learned for the next start."""
         self._learning.save()
 
+    def _neighbours_of(self, principal: str) -> Neighbours:
+        if principal not in self._neighbours:
+            encode = self.model.tokenizer.encode
+            self._neighbours[principal] = Neighbours(lambda text: len(encode(text)))
+        return self._neighbours[principal]
+
+    def _forget_prompts(self, closed: ClosedBuffers) -> None:
+        self._prompts.forget(closed.cache_scope, closed.cache_keys, closed.paths, closed.principal)
+
     def _lease(
-        self, key: str, prompt: Prompt, max_tokens: int, closed: Collection[ClosedBuffers]
+        self,
+        request: CompletionRequest,
+        prompt: Prompt,
+        max_tokens: int,
+        closed: Collection[ClosedBuffers],
     ) -> CacheLease | None:
         """A slot for all of the prompt but its last token, which the first step takes.
 
@@ -221,9 +249,11 @@ class Engine:
         room = max(max_tokens, _DECODED_TOKENS) + MAX_ROWS
         room = min(room, self.model.causal_lm.max_context - len(prompt.ids) + MAX_ROWS)
         others = (*prompt.neighbours, *prompt.repository)
-        lease = self._prompts.lease(key, prompt.ids[:-1], room, others)
+        lease = self._prompts.lease(
+            request.cache_key, prompt.ids[:-1], room, others, request.principal
+        )
         for one in closed:
-            self._prompts.forget(one.cache_scope, one.cache_keys, one.paths)
+            self._forget_prompts(one)
         return lease
 
     @contextmanager
@@ -237,7 +267,7 @@ class Engine:
         lease: CacheLease,
     ) -> Iterator[Decoder]:
         """Draft from a draft state while the completion goes on, and remember there what it wrote."""
-        with self._draft_states.take(request.workspace) as state:
+        with self._draft_states.take(request.workspace, request.principal) as state:
             state.closed += closed  # while the prompt was read
             with self._drafters.drafter(state, request, prompt) as drafter:
                 yield Decoder(

@@ -1,9 +1,9 @@
 """An index of a text's lines: the names on each, and the block that it stands in."""
 
 from array import array
+from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import accumulate
 
 from engine.names import indent, is_import, names_in
@@ -11,6 +11,7 @@ from engine.stopping.lines import pieces
 
 _MOST_CACHED = 256  # texts
 _MOST_CACHED_CHARS = 500_000  # of each
+_MOST_CHARS = 16_000_000  # of all
 _INHERITED = 0.5  # of the worth of the line in whose block a line stands
 
 
@@ -70,14 +71,28 @@ def line_index(text: str) -> LineIndex:
     return LineIndex(array("L", accumulate(map(len, lines), initial=0)), headers, of_name)
 
 
-_kept = lru_cache(maxsize=_MOST_CACHED)(line_index)
+class LineIndexes:
+    """The indexes of the texts that were looked at last: a buffer's is made once for each edit."""
 
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, LineIndex] = OrderedDict()
+        self._num_chars = 0
 
-def cached_line_index(text: str) -> LineIndex:
-    """Index a text once: a buffer's text is one object from one edit to the next."""
-    return line_index(text) if len(text) > _MOST_CACHED_CHARS else _kept(text)
+    def of(self, text: str) -> LineIndex:
+        """Index a text, unless that was done."""
+        index = self._kept.get(text) or line_index(text)
+        if len(text) > _MOST_CACHED_CHARS:
+            return index
+        if text not in self._kept:
+            self._num_chars += len(text)
+        self._kept[text] = index
+        self._kept.move_to_end(text)
+        while len(self._kept) > _MOST_CACHED or self._num_chars > _MOST_CHARS:
+            oldest, _ = self._kept.popitem(last=False)
+            self._num_chars -= len(oldest)
+        return index
 
-
-def forget_line_indexes() -> None:
-    """Drop the cached indexes."""
-    _kept.cache_clear()
+    def forget(self) -> None:
+        """Drop all."""
+        self._kept.clear()
+        self._num_chars = 0

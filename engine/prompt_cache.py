@@ -1,20 +1,32 @@
 """Slots that keep the keys and values of prompts, so that a similar prompt pays for its end."""
 
+import math
+import time
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from engine.common_start import common_start
 from engine.errors import NoSpaceError
 from engine.model.causal_lm import CacheSlot, CausalModel
 from engine.model.token_tree import MAX_ROWS
 
+_PRESENT_S = 600.0  # whose last prompt is older has no share of the memory any more
 _CAPACITY_STEP = 512  # slots grow in these steps, lest each longer prompt ask for a new one
+
+
+class CacheKey(NamedTuple):
+    """Whose prompt it is, and of which document."""
+
+    principal: str
+    key: str
 
 
 @dataclass(slots=True, eq=False)
 class _Entry:
     slot: CacheSlot
+    used_at: float = 0.0
     held: list[int] = field(default_factory=list)  # the tokens of its keys, perhaps fewer
     neighbours: frozenset[str] = frozenset()  # whose text is among them, by path
     is_leased: bool = False
@@ -66,27 +78,44 @@ class CacheLease:
 class PromptCache:
     """One slot for each key, the least recently used ones dropped beyond `max_bytes`.
 
-    A prompt starts from the longest beginning that any slot holds: where that is another's, it is
-    copied. A slot in use stays, whatever its size; who asks for its key meanwhile gets another.
+    A prompt starts from the longest beginning that any slot of its principal holds: where that is
+    another key's, it is copied. A slot in use stays, whatever its size; who asks for its key
+    meanwhile gets another.
+
+    Principals that were here lately have equal shares of the memory, and more while nobody asks for
+    it: beyond `max_bytes` the one that holds most gives way first, and another's prompts never take
+    a principal's latest slots, as many as fit into its share.
     """
 
-    def __init__(self, model: CausalModel, max_bytes: int) -> None:
+    def __init__(
+        self, model: CausalModel, max_bytes: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._model = model
         self._max_bytes = max_bytes
-        self._entries: OrderedDict[str, _Entry] = OrderedDict()
+        self._clock = clock
+        self._entries: OrderedDict[CacheKey, _Entry] = OrderedDict()
 
     @property
     def num_bytes(self) -> int:
         """Memory of all slots."""
-        return sum(entry.slot.num_bytes for entry in self._entries.values())
+        return sum(entry.slot.num_bytes for entry in list(self._entries.values()))
 
-    def forget(self, scope: str, keys: Collection[str], paths: Collection[str]) -> None:
-        """Use no longer what these keys hold, nor what holds text of `paths`.
+    def num_bytes_of(self, principal: str) -> int:
+        """Memory of the slots of a principal. Any thread may ask."""
+        entries = list(self._entries.items())
+        return sum(entry.slot.num_bytes for key, entry in entries if key.principal == principal)
+
+    def forget(
+        self, scope: str, keys: Collection[str], paths: Collection[str], principal: str = ""
+    ) -> None:
+        """Use no longer what these keys of a principal hold, nor what holds text of `paths`.
 
         Of the keys that begin with `scope` that is: other folders have files of these paths, too.
         """
-        for key, entry in list(self._entries.items()):
-            if key.startswith(scope) and (key in keys or not entry.neighbours.isdisjoint(paths)):
+        for key, entry in self._of(principal):
+            if key.key.startswith(scope) and (
+                key.key in keys or not entry.neighbours.isdisjoint(paths)
+            ):
                 if entry.is_leased:
                     entry.is_unwanted = True
                 else:
@@ -98,15 +127,18 @@ class PromptCache:
         token_ids: Sequence[int],
         room: int,
         neighbours: Collection[str] = (),
+        principal: str = "",
     ) -> CacheLease | None:
         """Lease a slot with space for `token_ids` and `room` tokens more.
 
-        None while memory is reserved ahead and slots in use have all of it; raises NoSpaceError
-        where the prompt is too long for all of it. `neighbours` are the paths whose text is in the
-        prompt.
+        None while memory is reserved ahead and slots in use have all that this principal may take;
+        raises NoSpaceError where the prompt is too long for all of it. `neighbours` are the paths
+        whose text is in the prompt.
         """
         try:
-            entry, kept = self._begin(key, list(token_ids), len(token_ids) + room)
+            entry, kept = self._begin(
+                CacheKey(principal, key), list(token_ids), len(token_ids) + room
+            )
         except NoSpaceError:
             if not any(entry.is_leased for entry in self._entries.values()):
                 raise
@@ -114,10 +146,15 @@ class PromptCache:
         entry.is_leased, entry.neighbours = True, frozenset(neighbours)
         return CacheLease(token_ids, kept, entry)
 
-    def _begin(self, key: str, token_ids: list[int], capacity: int) -> tuple[_Entry, int]:
+    def _of(self, principal: str) -> list[tuple[CacheKey, _Entry]]:
+        return [one for one in self._entries.items() if one[0].principal == principal]
+
+    def _begin(self, key: CacheKey, token_ids: list[int], capacity: int) -> tuple[_Entry, int]:
         """Bring the longest beginning that is held into the key's slot."""
-        entry = self._fitting(key, capacity) or self._made(capacity, self._longest(token_ids))
-        source = self._entries.get(self._longest(token_ids))
+        longest = self._longest(key.principal, token_ids)
+        entry = self._fitting(key, capacity) or self._made(key, capacity, longest)
+        longest = self._longest(key.principal, token_ids)  # to make room may have taken it
+        source = None if longest is None else self._entries[longest]
         kept = 0 if source is None else common_start(source.held, token_ids)
         own = common_start(entry.held, token_ids)
         entry.held = []  # not what a copy that fails may have written over
@@ -130,21 +167,21 @@ class PromptCache:
         self._place(key, entry)
         return entry, kept
 
-    def _longest(self, token_ids: list[int]) -> str:
-        """The key of the slot that holds most of a beginning of `token_ids`."""
+    def _longest(self, principal: str, token_ids: list[int]) -> CacheKey | None:
+        """The key of the principal's slot that holds most of a beginning of `token_ids`."""
         return max(
-            self._entries,
+            (key for key, _ in self._of(principal)),
             key=lambda key: common_start(self._entries[key].held, token_ids),
-            default="",
+            default=None,
         )
 
-    def _fitting(self, key: str, capacity: int) -> _Entry | None:
+    def _fitting(self, key: CacheKey, capacity: int) -> _Entry | None:
         """The key's slot, where it is idle and large enough."""
         entry = self._entries.get(key)
         is_fit = entry is not None and not entry.is_leased and entry.slot.capacity >= capacity
         return entry if is_fit else None
 
-    def _made(self, capacity: int, spared: str) -> _Entry:
+    def _made(self, key: CacheKey, capacity: int, spared: CacheKey | None) -> _Entry:
         """Make a slot; where memory is reserved ahead in the place of idle ones, `spared` last.
 
         Nobody may hold an entry meanwhile: a slot's memory is free once nobody knows it.
@@ -154,17 +191,53 @@ class PromptCache:
             try:
                 return _Entry(self._model.new_slot(capacity))
             except NoSpaceError:
-                idle = [key for key, entry in self._entries.items() if not entry.is_leased]
+                idle = self._evictable(key.principal) or self._last_resort()
                 if not idle:
                     raise
-                del self._entries[next((key for key in idle if key != spared), idle[0])]
+                del self._entries[next((one for one in idle if one != spared), idle[0])]
 
-    def _place(self, key: str, entry: _Entry) -> None:
-        """Make the entry the latest, and drop the oldest ones while all are too large."""
+    def _place(self, key: CacheKey, entry: _Entry) -> None:
+        """Make the entry the latest, and drop others while all are too large."""
+        entry.used_at = self._clock()
         self._entries[key] = entry
         self._entries.move_to_end(key)
-        for other in list(self._entries):
-            if self.num_bytes <= self._max_bytes:
+        while self.num_bytes > self._max_bytes:
+            others = [one for one in self._evictable(key.principal) if one != key]
+            if not others:
                 break
-            if other != key and not self._entries[other].is_leased:
-                del self._entries[other]
+            del self._entries[others[0]]
+
+    def _evictable(self, principal: str) -> list[CacheKey]:
+        """Idle slots that may go for a prompt of `principal`: its own, and those beyond a share.
+
+        The first is of one that is here no more, or else of the one that holds most; of its slots
+        it is the least recently used one.
+        """
+        held = self._held()
+        present = {one for one in held if self._is_present(one)} | {principal}
+        share = self._max_bytes / len(present)
+        urgency = {one: math.inf for one in held if one not in present}
+        for one in present & held.keys():
+            if one == principal or held[one] > share:
+                urgency[one] = held[one]
+        idle = [key for key in self._idle() if key.principal in urgency]
+        return sorted(idle, key=lambda key: -urgency[key.principal])
+
+    def _last_resort(self) -> list[CacheKey]:
+        """What goes where memory is in pieces: no slot in use could ever make room by its end."""
+        return [] if any(one.is_leased for one in self._entries.values()) else list(self._idle())
+
+    def _idle(self) -> Iterator[CacheKey]:
+        """The keys of idle slots, the least recently used one first."""
+        return (key for key, entry in self._entries.items() if not entry.is_leased)
+
+    def _held(self) -> dict[str, int]:
+        """Bytes by principal."""
+        held: dict[str, int] = {}
+        for key, entry in self._entries.items():
+            held[key.principal] = held.get(key.principal, 0) + entry.slot.num_bytes
+        return held
+
+    def _is_present(self, principal: str) -> bool:
+        latest = max(entry.used_at for _, entry in self._of(principal))
+        return self._clock() - latest < _PRESENT_S

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 
-from engine.line_index import LineIndex, cached_line_index
+from engine.line_index import LineIndex
 from engine.names import CursorNames
 from engine.request import Buffer, Snippet
 from engine.stopping.lines import pieces
@@ -25,9 +25,8 @@ class RelatedFile:
     is_whole: bool = False
 
     @classmethod
-    def of(cls, buffer: Buffer, names: CursorNames) -> "RelatedFile":
-        """Look a buffer up, what it says about names."""
-        index = cached_line_index(buffer.text)
+    def of(cls, buffer: Buffer, index: LineIndex, names: CursorNames) -> "RelatedFile":
+        """Look up in a buffer with its index what it says about names."""
         factor = _IMPORTED if names.imports(buffer.path) else 1.0
         worths = [factor * worth for worth in index.worths([*names.near, *names.imported])]
         return cls(buffer, index, worths, max(worths, default=0.0))

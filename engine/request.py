@@ -43,6 +43,7 @@ class ClosedBuffers:
     cache_scope: str  # prefix of the cache keys of all requests whose prompts may show them
     cache_keys: frozenset[str]  # of their own requests
     departed: str = ""  # how the workspaces are called of a client that has no other buffer open
+    principal: str = ""  # whose they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ class CompletionRequest:
     lookahead: Lookahead = field(default_factory=Lookahead)
     sampling: Sampling = field(default_factory=Sampling)
     stop: StopRules = field(default_factory=StopRules)
+    principal: str = ""  # whose text it is: nothing of it reaches what another one asks for
 
 
 @dataclass(frozen=True, slots=True)

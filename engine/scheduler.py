@@ -1,13 +1,20 @@
 """Which sequences the step loop runs: jobs of many clients in fair order, and none that is needless.
 
-It knows no model: a job begins a sequence, and runs until that is done.
+It knows no model: a job begins a sequence, and runs until that is done. Where one principal's jobs
+have all places and another one is far behind, one of them is paused between two steps.
 """
 
 import threading
+import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
+
+from engine.turns import Turns
+
+_MOST_PAUSED = 4  # each keeps its slot, and so memory
 
 
 class Dropped(StrEnum):
@@ -39,7 +46,9 @@ class Job:
     begin: Callable[[Callable[[], bool]], Running | None]
     dropped: Callable[[Dropped], None]
     is_prefetch: bool = False
+    principal: str = ""  # whose client it is
     is_superseded: bool = False  # a newer one of its buffer ended it while it ran
+    is_paused: bool = False  # it has begun, and another one has its place
     _cancelled: threading.Event = field(default_factory=threading.Event)
 
     def cancel(self) -> None:
@@ -51,18 +60,30 @@ class Job:
         return self._cancelled.is_set()
 
 
+class Load(NamedTuple):
+    """How many jobs wait and run."""
+
+    waiting: int
+    running: int
+
+
 class Scheduler:
     """Takes jobs from any thread; `admit` is for the one thread that runs them."""
 
-    def __init__(self, max_sequences: int = 1) -> None:
-        """`max_sequences` go on side by side."""
+    def __init__(
+        self,
+        max_sequences: int = 1,
+        clock: Callable[[], float] = time.monotonic,
+        most_running: Callable[[str], int] = lambda _: 2**31,
+    ) -> None:
+        """`max_sequences` go on side by side, of a principal `most_running`."""
         self.max_sequences = max_sequences
+        self._most_running = most_running
+        self._turns = Turns(clock)
         self._changed = threading.Condition()
         self._waiting: list[Job] = []
         self._running: dict[Job, Any] = {}  # None until it has begun
         self._errands: list[Callable[[], None]] = []
-        self._last_admitted: dict[str, int] = {}  # by client: the number of its last job
-        self._num_admitted = 0
         self._is_stopped = False
 
     @property
@@ -77,9 +98,20 @@ class Scheduler:
         with self._changed:
             return len(self._running)
 
+    def load_of(self, principal: str) -> Load:
+        """The jobs of a principal."""
+        with self._changed:
+            return Load(
+                sum(job.principal == principal for job in self._waiting),
+                sum(job.principal == principal for job in self._running),
+            )
+
     def submit(self, job: Job) -> None:
         """Queue a job; those it makes needless are dropped, or end if they run."""
         with self._changed:
+            present = {one.principal for one in (*self._waiting, *self._running)}
+            if job.principal not in present:
+                self._turns.arrive(job.principal, present)
             dropped = [one for one in self._waiting if _replaces(job, one)]
             self._waiting = [one for one in self._waiting if one not in dropped]
             if self._is_stopped:
@@ -122,10 +154,10 @@ class Scheduler:
         for job in dropped:
             job.dropped(Dropped.STOPPED)
 
-    def forget(self, client: str) -> None:
+    def forget(self, client: str, principal: str = "") -> None:
         """A client has left: when it had its last job is not remembered."""
         with self._changed:
-            self._last_admitted.pop(client, None)
+            self._turns.forget(principal, client)
 
     def admit(self) -> Sequence[Any]:
         """Wait until there is something to run, and return all of it; nothing after `stop`.
@@ -136,13 +168,22 @@ class Scheduler:
         while self._wait():
             self._run_errands()
             self._begin()
-            if self._running:
-                return list(self._running.values())
+            if running := self._going_on():
+                return running
         return []
 
     def _release(self) -> None:
         with self._changed:
+            self._turns.charge([job.principal for job in self._running if not job.is_paused])
             self._running = {job: one for job, one in self._running.items() if not one.is_done}
+
+    def _going_on(self) -> list[Any]:
+        """What takes part in the next step; a job that is cancelled does, so that it ends."""
+        with self._changed:
+            self._turns.begin()
+            return [
+                one for job, one in self._running.items() if not job.is_paused or job.is_cancelled()
+            ]
 
     def _wait(self) -> bool:
         """Wait for a job or an errand; False where there is none, as all has stopped."""
@@ -159,7 +200,7 @@ class Scheduler:
             errand()
 
     def _begin(self) -> None:
-        """Begin waiting jobs while there is room."""
+        """Begin waiting jobs, or have paused ones go on, while there is room or one makes way."""
         while (job := self._next_job()) is not None:
             sequence = job.begin(job.is_cancelled)
             with self._changed:
@@ -169,25 +210,57 @@ class Scheduler:
                     self._running[job] = sequence
 
     def _next_job(self) -> Job | None:
+        """Give places away; return the job that is to begin, once one has a place."""
         with self._changed:
-            if not self._waiting or len(self._running) >= self.max_sequences:
-                return None
-            job = min(self._waiting, key=self._urgency)
-            self._waiting.remove(job)
-            self._running[job] = None
-            self._num_admitted += 1
-            self._last_admitted[job.client] = self._num_admitted
-            return job
+            while (job := self._foremost()) is not None and self._has_place(job):
+                if job.is_paused:
+                    job.is_paused = False
+                    continue
+                self._waiting.remove(job)
+                self._running[job] = None
+                self._turns.take(job.principal, job.client)
+                return job
+            return None
 
-    def _urgency(self, job: Job) -> tuple[bool, int]:
-        return job.is_prefetch, self._last_admitted.get(job.client, 0)
+    def _foremost(self) -> Job | None:
+        """The job without a place that comes next."""
+        num_running = Counter(job.principal for job in self._running)
+        wanting = [
+            job
+            for job in self._waiting
+            if num_running[job.principal] < self._most_running(job.principal)
+        ]
+        wanting += [job for job in self._running if job.is_paused and not job.is_cancelled()]
+        return min(wanting, key=self._urgency, default=None)
+
+    def _has_place(self, job: Job) -> bool:
+        """Whether there is a place for it, be it that another job makes way."""
+        running = [one for one in self._running if not one.is_paused]
+        if len(running) < self.max_sequences:
+            return True
+        num_paused = len(self._running) - len(running)
+        last = max(running, key=lambda one: self._turns.rank(one.principal, one.client))
+        if job.is_prefetch or not self._turns.is_far_behind(job.principal, last.principal):
+            return False
+        if num_paused >= _MOST_PAUSED and not job.is_paused:
+            return False
+        last.is_paused = True
+        return True
+
+    def _urgency(self, job: Job) -> tuple[bool, float, bool, int]:
+        used_s, last_turn = self._turns.rank(job.principal, job.client)
+        return job.is_prefetch, used_s, not job.is_paused, last_turn
 
     def _gives_way(self, running: Job, job: Job) -> bool:
         would_wait = len(self._running) >= self.max_sequences and not job.is_prefetch
-        return running.is_prefetch and (would_wait or job.client == running.client)
+        return running.is_prefetch and (would_wait or _client(job) == _client(running))
+
+
+def _client(job: Job) -> tuple[str, str]:
+    return job.principal, job.client
 
 
 def _replaces(job: Job, older: Job) -> bool:
     """Whether nobody needs `older` any more; a prefetch never takes a user's own job away."""
-    is_same_buffer = (job.client, job.buffer) == (older.client, older.buffer)
+    is_same_buffer = (*_client(job), job.buffer) == (*_client(older), older.buffer)
     return is_same_buffer and (older.is_prefetch or not job.is_prefetch)

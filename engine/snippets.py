@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from engine.line_index import forget_line_indexes
+from engine.line_index import LineIndexes
 from engine.names import CursorNames, steady_before, steady_behind
 from engine.passage import CursorLines, find_passage
 from engine.related_file import RelatedFile
@@ -38,16 +38,20 @@ class _Taken(NamedTuple):
 
 
 class Neighbours:
-    """Chooses from the open buffers what fits a prompt; `count` tells the tokens of a text."""
+    """Chooses from the open buffers what fits a prompt; `count` tells the tokens of a text.
+
+    What was looked at is kept for the next request, so each principal has one of these.
+    """
 
     def __init__(self, count: Count) -> None:
         self._count = count
+        self._indexes = LineIndexes()
         self._chosen = lru_cache(maxsize=_MOST_CHOICES)(self._choose)
 
     def forget(self) -> None:
         """Drop all cached texts."""
         self._chosen.cache_clear()
-        forget_line_indexes()
+        self._indexes.forget()
 
     def snippets(self, request: CompletionRequest, room: int) -> Sequence[Snippet]:
         """Return one snippet of each related buffer; with their paths they fit `room` tokens."""
@@ -63,7 +67,8 @@ class Neighbours:
         lines: CursorLines,
         room: int,
     ) -> tuple[Snippet, ...]:
-        files = [file for buffer in buffers if (file := RelatedFile.of(buffer, names)).worth]
+        found = [RelatedFile.of(one, self._indexes.of(one.text), names) for one in buffers]
+        files = [file for file in found if file.worth]
         self._take_passage(files, lines, int(room * _PASSAGE_PART))
         room -= sum(file.tokens for file in files)
         most = min(_REPOSITORY_TOKENS, int(room * _REPOSITORY_PART) if files else room)

@@ -70,6 +70,7 @@ class Reason(StrEnum):
     HOST_LOADING = "host_loading", "the model is still loading", WAIT
     HOST_FAILED = "host_failed", "the completion host reported a failure", DOCTOR
     DEVICE_LOST = "device_lost", "the completion host lost its GPU", SHOW_LOGS
+    QUOTA = "quota", "the completion host does no more for you at the moment", WAIT
     SUPERSEDED = "superseded", "a newer request took its place"
     CANCELLED = "cancelled", "the editor cancelled the request"
     MODEL_SAID_NOTHING = "model_said_nothing", "the model had nothing to add", TRIGGER
@@ -103,6 +104,7 @@ _OF_FAILURES = {
     "device_lost": Reason.DEVICE_LOST,
     "host_gone": Reason.HOST_UNREACHABLE,
     "loading": Reason.HOST_LOADING,
+    "quota": Reason.QUOTA,
     "stopped": Reason.HOST_UNREACHABLE,
     "stopping": Reason.HOST_UNREACHABLE,
     "superseded": Reason.SUPERSEDED,

@@ -274,11 +274,12 @@ class Session:
         return "\n" if wanted == "lf" else snapshot.line_end
 
     def explained(self, uri: str, reason: Reason, line: int | None) -> EmptyAnswer:
-        """An empty answer of now, with what a person needs beside the reason: where the secret is."""
+        """An empty answer of now, with what else a person needs: where the secret is, which quota."""
         snapshot, secret = self.documents.snapshot(uri), None
         if reason is Reason.SECRET_FILE and isinstance(snapshot, Snapshot):
             secret = self._permissions.secret(snapshot)
-        detail = "" if secret is None else secret.sentence
+        detail = self.link.quota if reason is Reason.QUOTA else ""
+        detail = detail if secret is None else secret.sentence
         return EmptyAnswer(time.time(), shown_name(uri), reason, uri, line, detail)
 
     def _note_later(self) -> None:

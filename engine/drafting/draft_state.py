@@ -1,5 +1,6 @@
 """What completions that run side by side draft from: each has a pool of texts for itself."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -7,14 +8,19 @@ from dataclasses import dataclass, field
 from engine.drafting.edited_file import EditedFile
 from engine.drafting.open_buffers import OpenBuffers
 from engine.drafting.pool import NgramPool
+from engine.drafting.recycler import Recycler
 from engine.drafting.tree import Source
 from engine.request import ClosedBuffers
+
+MOST_STATES = 128  # of all principals
 
 
 @dataclass(slots=True, eq=False)
 class DraftState:
     """A pool, and what it holds of the workspace that was completed here last."""
 
+    principal: str  # whose texts it holds, and nobody else's
+    recycler: Recycler
     pool: NgramPool
     buffers: OpenBuffers
     repository: OpenBuffers  # what the prompt may show of files that are not open
@@ -46,21 +52,29 @@ class DraftState:
 
 
 class DraftStates:
-    """One for each completion under way. A workspace comes back to the one that knows its buffers."""
+    """One for each completion under way. A workspace comes back to the one that knows its buffers.
 
-    def __init__(self, make: Callable[[], DraftState]) -> None:
+    Each belongs to one principal. Beyond `most` idle ones go, first those of whoever has most.
+    """
+
+    def __init__(self, make: Callable[[str], DraftState], most: int = MOST_STATES) -> None:
         self._make = make
+        self._most = most
         self._states: list[DraftState] = []  # the one that was left last comes last
 
     @property
     def pool_tokens(self) -> int:
         """Tokens that drafts are found in."""
-        return sum(len(state.pool) for state in self._states)
+        return sum(len(state.pool) for state in list(self._states))
+
+    def pool_tokens_of(self, principal: str) -> int:
+        """Tokens that a principal's drafts are found in. Any thread may ask."""
+        return sum(len(one.pool) for one in list(self._states) if one.principal == principal)
 
     @contextmanager
-    def take(self, workspace: str) -> Iterator[DraftState]:
+    def take(self, workspace: str, principal: str = "") -> Iterator[DraftState]:
         """Have a state for oneself: the workspace's own, or the one that was left longest ago."""
-        state = self._idle(workspace)
+        state = self._idle(workspace, principal)
         state.workspace, state.is_taken = workspace, True
         try:
             yield state
@@ -72,6 +86,8 @@ class DraftStates:
     def forget(self, closed: ClosedBuffers) -> None:
         """Draft no longer from buffers; where a completion is under way, as soon as it is over."""
         for state in self._states:
+            if state.principal != closed.principal:
+                continue
             if state.is_taken:
                 state.closed.append(closed)
             else:
@@ -82,10 +98,20 @@ class DraftStates:
         for state in self._states:
             state.pool.remove_all(Source.PREVIOUS_COMPLETION)
 
-    def _idle(self, workspace: str) -> DraftState:
-        idle = [state for state in self._states if not state.is_taken]
+    def _idle(self, workspace: str, principal: str) -> DraftState:
+        idle = [one for one in self._states if one.principal == principal and not one.is_taken]
         known = [state for state in idle if state.workspace == workspace]
-        if not idle:
-            self._states.append(self._make())
-            return self._states[-1]
-        return (known or idle)[0]
+        if idle:
+            return (known or idle)[0]
+        self._make_room()
+        self._states.append(self._make(principal))
+        return self._states[-1]
+
+    def _make_room(self) -> None:
+        """Drop idle states for one more: each takes some megabytes, whatever it holds."""
+        while len(self._states) >= self._most:
+            idle = [state for state in self._states if not state.is_taken]
+            if not idle:
+                return
+            num_of = Counter(state.principal for state in self._states)
+            self._states.remove(max(idle, key=lambda state: num_of[state.principal]))

@@ -15,10 +15,10 @@ from litestar.params import FromQuery
 from litestar.response import Stream
 
 from engine.errors import ConfigurationError, InputError
-from engine.host.buffers import VersionConflictError
+from engine.host.buffers import ClientId, VersionConflictError
 from engine.host.completion_registry import UnknownCompletionError
 from engine.host.failures import log_failure
-from engine.host.principals import principal_of
+from engine.host.principals import METRICS_NAME, principal_of
 from engine.host.protocol import (
     MAX_BODY_BYTES,
     PROTOCOL_VERSION,
@@ -30,6 +30,7 @@ from engine.host.protocol import (
     Status,
     SyncRequest,
 )
+from engine.host.quotas import QuotaError
 from engine.host.service import CompletionService, NotReadyError
 from engine.memory import resident_bytes
 
@@ -73,29 +74,33 @@ def create_app(service: CompletionService, stop: Callable[[], None] | None) -> L
     async def sync(request: _Request) -> None:
         """Hold buffers at their versions."""
         data = await _message(service, request, SyncRequest)
-        service.buffers.sync(data.client, data.workspace, data.buffers)
+        client = ClientId(principal_of(request.scope), data.client)
+        service.buffers.sync(client, data.workspace, data.buffers)
 
     @post("/v1/buffers/close", status_code=204)
     async def close(request: _Request) -> None:
         """Forget buffers."""
         data = await _message(service, request, CloseRequest)
-        service.leave(data.client, data.uris)
+        service.leave(ClientId(principal_of(request.scope), data.client), data.uris)
 
     @post("/v1/feedback", status_code=204)
     async def feedback(request: _Request) -> None:
         """Count what became of a completion."""
-        service.record(await _message(service, request, Feedback))
+        service.record(principal_of(request.scope), await _message(service, request, Feedback))
 
     @get("/v1/status")
-    async def status(client: FromQuery[str] = "") -> Status:
-        """Report what the host is doing, and how many clients besides `client` it has."""
-        return _status(service, time.monotonic() - began, client)
+    async def status(request: _Request, client: FromQuery[str] = "") -> Status:
+        """Report what the host is doing for who asks, and the number of its other clients."""
+        asking = ClientId(principal_of(request.scope), client)
+        return _status(service, time.monotonic() - began, asking)
 
     @post("/v1/stop", status_code=202)
     async def stop_host() -> None:
         """Finish what is running, then exit."""
         if stop is None:
-            raise PermissionDeniedException("this host can be stopped on its own machine only")
+            raise PermissionDeniedException(
+                "only a host on a Unix socket is stopped by a request; end this one's process"
+            )
         asyncio.get_running_loop().call_soon(stop)
 
     @get("/health")
@@ -107,8 +112,9 @@ def create_app(service: CompletionService, stop: Callable[[], None] | None) -> L
         )
 
     @get("/metrics", media_type=MediaType.TEXT)
-    async def metrics() -> bytes:
-        """Count for Prometheus."""
+    async def metrics(request: _Request) -> bytes:
+        """Count for Prometheus: the figures of all together are for none of several principals."""
+        _check_sees_all(request)
         memory = {"memory_bytes": float(resident_bytes())}
         return service.metrics.page(service.gauges() | memory)
 
@@ -121,6 +127,13 @@ def create_app(service: CompletionService, stop: Callable[[], None] | None) -> L
     )
 
 
+def _check_sees_all(request: _Request) -> None:
+    if principal_of(request.scope).name not in ("", METRICS_NAME):
+        raise PermissionDeniedException(
+            f"the figures of all are for the token of the name {METRICS_NAME}"
+        )
+
+
 async def _lines(events: AsyncGenerator[CompleteEvent]) -> AsyncIterator[bytes]:
     encode = msgspec.json.Encoder().encode
     async with aclosing(events):
@@ -128,8 +141,10 @@ async def _lines(events: AsyncGenerator[CompleteEvent]) -> AsyncIterator[bytes]:
             yield encode(event) + b"\n"
 
 
-def _status(service: CompletionService, uptime_s: float, client: str) -> Status:
-    info, gauges = service.engine and service.engine.info, service.gauges()
+def _status(service: CompletionService, uptime_s: float, asking: ClientId) -> Status:
+    principal = asking.principal
+    info, gauges = service.engine and service.engine.info, service.gauges_of(principal)
+    memory_bytes = gauges["memory_bytes"] if principal.name else resident_bytes()
     return Status(
         protocol=PROTOCOL_VERSION,
         version=version("foregram"),
@@ -145,12 +160,12 @@ def _status(service: CompletionService, uptime_s: float, client: str) -> Status:
         num_running=int(gauges["running"]),
         num_waiting=int(gauges["waiting"]),
         num_clients=int(gauges["clients"]),
-        num_other_clients=service.buffers.num_others(client),
+        num_other_clients=service.buffers.num_others(asking),
         num_buffers=int(gauges["buffers"]),
         pool_tokens=int(gauges["pool_tokens"]),
         kv_bytes=int(gauges["kv_bytes"]),
-        memory_mb=resident_bytes() / 1e6,
-        last_prompt=service.last_prompt,
+        memory_mb=memory_bytes / 1e6,
+        last_prompt=service.last_prompts.get(principal),
         lost=info.lost if info else (),
     )
 
@@ -172,6 +187,10 @@ def _on_http(_: _Request, error: HTTPException) -> Response[Any]:
     return Response(problem, status_code=status)
 
 
+def _on_quota(_: _Request, error: QuotaError) -> Response[Any]:
+    return Response(error.problem, status_code=429, headers=error.headers)
+
+
 def _on_failure(request: _Request, error: Exception) -> Response[Any]:
     log_failure(f"{request.method} {request.url.path} failed", error)
     problem = Problem("internal_error", "the host could not answer; its log says where it failed")
@@ -186,6 +205,7 @@ _HANDLERS: Any = {
     NotReadyError: _answer(503, lambda error: error.problem, **{"Retry-After": "1"}),
     InputError: _BAD_REQUEST,
     ConfigurationError: _BAD_REQUEST,
+    QuotaError: _on_quota,
     UnknownCompletionError: _answer(
         404, lambda error: Problem("unknown_completion", f"there is no completion {error}")
     ),

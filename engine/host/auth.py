@@ -1,14 +1,16 @@
 """Authentication by a request's headers, before all routes. Plain ASGI. Web pages are refused."""
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from engine.host.loopback import is_loopback
-from engine.host.principals import Principals, note_principal
+from engine.host.principals import METRICS_NAME, Principals, note_principal, principal_of
 from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, Problem
+from engine.host.quotas import Limits, QuotaError
 
 Event = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Event]]
@@ -28,19 +30,28 @@ class AuthMiddleware:
     app: Application
     principals: Principals
     is_loopback: bool  # over TCP on this machine, where a web page must not get in by name
+    limits: Limits = field(default_factory=Limits)
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
-        """Handle one connection of the ASGI server."""
-        refusal = self._refusal(scope) if scope["type"] == "http" else None
-        if refusal is None:
+        """Handle one request, or another event, of the ASGI server."""
+        is_request = scope["type"] == "http"
+        refusal = self._refusal(scope) if is_request else None
+        if refusal is not None:
+            await _refuse(send, *refusal)
+        elif not is_request or scope["path"] in _OPEN_PATHS:
             await self.app(scope, receive, send)
-            return
-        status, problem = refusal
-        headers = [(b"content-type", b"application/json")]
-        if status == 401:
-            headers.append((b"www-authenticate", b"Bearer"))
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": msgspec.json.encode(problem)})
+        else:
+            await self._limited(scope, receive, send)
+
+    async def _limited(self, scope: Event, receive: Receive, send: Send) -> None:
+        """Before the body is read, so that who sends too many is refused at no cost."""
+        with ExitStack() as request:
+            try:
+                request.enter_context(self.limits.request_of(principal_of(scope)))
+            except QuotaError as error:
+                await _refuse(send, 429, error.problem, error.headers)
+                return
+            await self.app(scope, receive, send)
 
     def _refusal(self, scope: Event) -> tuple[int, Problem] | None:
         headers = {name.decode("latin-1"): value for name, value in scope["headers"]}
@@ -55,7 +66,20 @@ class AuthMiddleware:
         if principal is None:
             return 401, Problem("wrong_token", "the request does not carry this host's token")
         note_principal(scope, principal)
+        if principal.name == METRICS_NAME and scope["path"] not in _PLAIN_PATHS:
+            return 403, Problem("not_allowed", "this token is for the figures of the host alone")
         return _wrong_protocol(scope["path"], headers) or _wrong_body(headers)
+
+
+async def _refuse(
+    send: Send, status: int, problem: Problem, headers: Mapping[str, str] | None = None
+) -> None:
+    own = {"Content-Type": "application/json", **(headers or {})}
+    if status == 401:
+        own["WWW-Authenticate"] = "Bearer"
+    raw = [(name.lower().encode(), value.encode()) for name, value in own.items()]
+    await send({"type": "http.response.start", "status": status, "headers": raw})
+    await send({"type": "http.response.body", "body": msgspec.json.encode(problem)})
 
 
 def _bearer(headers: Headers) -> bytes:

@@ -1,13 +1,18 @@
 """The buffers that clients keep open, as the host knows them: lines, versions, splices."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from engine.errors import InputError
+from engine.host.principals import Principal
 from engine.host.protocol import BufferSync, LineSplice, Position
+from engine.host.quotas import Quotas
 from engine.request import Buffer
+
+_PLACE_BYTES = 8
 
 
 class VersionConflictError(Exception):
@@ -16,6 +21,13 @@ class VersionConflictError(Exception):
     def __init__(self, uris: Sequence[str]) -> None:
         super().__init__(f"not held at the version named: {', '.join(uris)}")
         self.uris = tuple(uris)
+
+
+class ClientId(NamedTuple):
+    """A client's own name, which is its own only among those of its principal."""
+
+    principal: Principal
+    name: str
 
 
 @dataclass(frozen=True)
@@ -27,6 +39,12 @@ class HeldBuffer:
     version: int
     lines: tuple[str, ...]
     notebook: str = ""  # whose cell it is
+    text_bytes: int = 0  # of memory, that the lines take
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of what its client sent."""
+        return self.text_bytes + sum(map(str.__sizeof__, (self.uri, self.path, self.notebook)))
 
     @cached_property
     def as_buffer(self) -> Buffer:
@@ -46,47 +64,75 @@ class Client:
     seen_at: float = field(default_factory=time.monotonic)
 
 
+class BufferUsage(NamedTuple):
+    """What a principal holds."""
+
+    clients: int
+    buffers: int
+    num_bytes: int
+
+
 class ClientBuffers:
     """All clients. Belongs to the event loop; what it hands out never changes."""
 
-    def __init__(self) -> None:
-        self._clients: dict[str, Client] = {}
+    def __init__(self, quotas_of: Callable[[Principal], Quotas] = lambda _: Quotas()) -> None:
+        """Let no principal hold more than its quotas."""
+        self._clients: dict[ClientId, Client] = {}
+        self._quotas_of = quotas_of
 
     @property
     def num_clients(self) -> int:
-        """Clients that have not left."""
+        """Clients that have not left, of all principals."""
         return len(self._clients)
-
-    def num_others(self, client_id: str) -> int:
-        """Clients that have not left, without this one."""
-        return len(self._clients.keys() - {client_id})
 
     @property
     def num_buffers(self) -> int:
         """Buffers of all clients."""
         return sum(len(client.buffers) for client in self._clients.values())
 
-    def sync(self, client_id: str, workspace: str, buffers: Iterable[BufferSync]) -> None:
+    def num_others(self, client_id: ClientId) -> int:
+        """Clients of the same principal that have not left, without this one."""
+        own = {one for one in self._clients if one.principal == client_id.principal}
+        return len(own - {client_id})
+
+    def usage_of(self, principal: Principal) -> BufferUsage:
+        """What the clients of a principal hold together."""
+        own = [one for name, one in self._clients.items() if name.principal == principal]
+        sizes = [held.num_bytes for one in own for held in one.buffers.values()]
+        return BufferUsage(len(own), len(sizes), sum(sizes))
+
+    def sync(self, client_id: ClientId, workspace: str, buffers: Iterable[BufferSync]) -> None:
         """Bring buffers to their new versions. Those in conflict stay, all others are updated.
 
-        Raises VersionConflictError and InputError.
+        Raises VersionConflictError, InputError and, where nothing is taken over, QuotaError.
         """
-        client = self._clients.setdefault(client_id, Client())
-        client.workspace, client.seen_at = workspace, time.monotonic()
-        conflicts, all_held = [], dict(client.buffers)
+        known = self._clients.get(client_id) or Client()
+        conflicts, all_held = [], dict(known.buffers)
         for sync in buffers:
             held = all_held.get(sync.uri)
             if sync.lines is None and (held is None or held.version != sync.base_version):
                 conflicts.append(sync.uri)
                 continue
-            lines = sync.lines if sync.lines is not None else spliced(held.lines, sync.splices)  # type: ignore[union-attr] # held, as there is no conflict
             all_held.pop(sync.uri, None)  # the latest stands last
-            all_held[sync.uri] = HeldBuffer(sync.uri, sync.path, sync.version, lines, sync.notebook)
-        client.buffers = all_held
+            all_held[sync.uri] = _synced(held, sync)
+        self._check(client_id, known, all_held)
+        client = self._clients.setdefault(client_id, known)
+        client.workspace, client.seen_at, client.buffers = workspace, time.monotonic(), all_held
         if conflicts:
             raise VersionConflictError(conflicts)
 
-    def get(self, client_id: str, uri: str, version: int | None = None) -> HeldBuffer:
+    def _check(self, client_id: ClientId, known: Client, wanted: dict[str, HeldBuffer]) -> None:
+        """Nobody is refused what takes no more than before. Raises QuotaError."""
+        is_new = client_id not in self._clients
+        grown = _num_bytes(wanted) - _num_bytes(known.buffers)
+        added = len(wanted) - len(known.buffers)
+        if is_new or grown > 0 or added > 0:
+            usage = self.usage_of(client_id.principal)
+            self._quotas_of(client_id.principal).check_buffers(
+                usage.clients + is_new, usage.buffers + added, usage.num_bytes + grown
+            )
+
+    def get(self, client_id: ClientId, uri: str, version: int | None = None) -> HeldBuffer:
         """Return a buffer at a version, or at any. Raises VersionConflictError if it is not held."""
         client = self._clients.get(client_id)
         held = client.buffers.get(uri) if client else None
@@ -94,17 +140,17 @@ class ClientBuffers:
             raise VersionConflictError([uri])
         return held
 
-    def holds(self, client_id: str, uri: str) -> bool:
+    def holds(self, client_id: ClientId, uri: str) -> bool:
         """Whether a client has a buffer open. Any thread may ask."""
         client = self._clients.get(client_id)
         return client is not None and uri in client.buffers
 
-    def has_open(self, client_id: str) -> bool:
+    def has_open(self, client_id: ClientId) -> bool:
         """Whether a client has any buffer open."""
         client = self._clients.get(client_id)
         return client is not None and bool(client.buffers)
 
-    def others(self, client_id: str, held: HeldBuffer) -> tuple[HeldBuffer, ...]:
+    def others(self, client_id: ClientId, held: HeldBuffer) -> tuple[HeldBuffer, ...]:
         """Return the client's other files, the one synced last first.
 
         The cells of one notebook are one file.
@@ -112,7 +158,7 @@ class ClientBuffers:
         buffers = reversed(self._clients[client_id].buffers.values())
         return tuple(one for one in buffers if not _is_same_file(one, held))
 
-    def close(self, client_id: str, uris: Iterable[str] | None) -> Client:
+    def close(self, client_id: ClientId, uris: Iterable[str] | None) -> Client:
         """Forget the buffers that a client closed, None being all. Returns what was forgotten."""
         client = self._clients.get(client_id) or Client()
         if uris is None:
@@ -123,15 +169,39 @@ class ClientBuffers:
         client.buffers = rest
         return Client(client.workspace, closed)
 
-    def silent(self, for_s: float) -> list[str]:
+    def silent(self, for_s: float) -> list[ClientId]:
         """The clients that have been silent for so long."""
         oldest = time.monotonic() - for_s
         return [name for name, client in self._clients.items() if client.seen_at < oldest]
 
-    def touch(self, client_id: str) -> None:
+    def touch(self, client_id: ClientId) -> None:
         """Note that a client is alive."""
         if client := self._clients.get(client_id):
             client.seen_at = time.monotonic()
+
+
+def _synced(held: HeldBuffer | None, sync: BufferSync) -> HeldBuffer:
+    """The buffer at its new version: whole, or with splices upon `held`."""
+    lines, num_bytes = sync.lines, -1
+    if lines is None and held is not None:
+        lines = spliced(held.lines, sync.splices)
+        if len(sync.splices) == 1:  # as with each key: not all lines are looked at
+            (splice,) = sync.splices
+            removed = held.lines[splice.start : splice.end]
+            num_bytes = held.text_bytes - _text_bytes(removed) + _text_bytes(splice.lines)
+    lines = lines or ()
+    if num_bytes < 0:
+        num_bytes = _text_bytes(lines)
+    return HeldBuffer(sync.uri, sync.path, sync.version, lines, sync.notebook, num_bytes)
+
+
+def _num_bytes(buffers: dict[str, HeldBuffer]) -> int:
+    return sum(held.num_bytes for held in buffers.values())
+
+
+def _text_bytes(lines: Sequence[str]) -> int:
+    """Memory of lines: each is an object, and a place in a tuple."""
+    return sum(map(str.__sizeof__, lines)) + _PLACE_BYTES * len(lines)
 
 
 def _is_same_file(one: HeldBuffer, other: HeldBuffer) -> bool:

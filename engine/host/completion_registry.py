@@ -4,9 +4,10 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from engine.host.metrics import Metrics
+from engine.host.principals import Principal
 from engine.host.protocol import Feedback
 
-_MOST_ENTRIES = 1000
+_MOST_ENTRIES = 1000  # of a principal
 
 
 class UnknownCompletionError(Exception):
@@ -29,25 +30,26 @@ class CompletionEntry:
 
 
 class CompletionRegistry:
-    """The latest completions by id; feedback about them is counted in `metrics`."""
+    """The latest completions of each principal by id; feedback is counted in `metrics`."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        self._entries: OrderedDict[str, CompletionEntry] = OrderedDict()
+        self._entries: dict[Principal, OrderedDict[str, CompletionEntry]] = {}
 
-    def add(self, completion_id: str, text_len: int) -> None:
-        """Add a completion, or say how long it is by now; the oldest one is dropped."""
-        self._entries.setdefault(completion_id, CompletionEntry(text_len)).text_len = text_len
-        if len(self._entries) > _MOST_ENTRIES:
-            self._entries.popitem(last=False)
+    def add(self, principal: Principal, completion_id: str, text_len: int) -> None:
+        """Add a completion, or say how long it is by now; the principal's oldest one is dropped."""
+        own = self._entries.setdefault(principal, OrderedDict())
+        own.setdefault(completion_id, CompletionEntry(text_len)).text_len = text_len
+        if len(own) > _MOST_ENTRIES:
+            own.popitem(last=False)
 
-    def record(self, feedback: Feedback) -> None:
-        """Count what became of a completion. Raises UnknownCompletionError.
+    def record(self, principal: Principal, feedback: Feedback) -> None:
+        """Count what became of a principal's own completion. Raises UnknownCompletionError.
 
         A text that is accepted piece by piece is reported with its total length each time, so
         nothing counts twice.
         """
-        entry = self._entries.get(feedback.completion_id)
+        entry = self._entries.get(principal, OrderedDict()).get(feedback.completion_id)
         if entry is None:
             raise UnknownCompletionError(feedback.completion_id)
         self._metrics.feedback.labels(feedback.kind).inc()

@@ -16,6 +16,7 @@ from typing import Any, Self
 from engine.errors import ConfigurationError
 from engine.host.secret_file import MAKE_TOKEN, MIN_TOKEN_LEN, read_secret
 
+METRICS_NAME = "metrics"  # who has this name may read the figures of all, and nothing else
 _SCOPE_KEY = "foregram.principal"
 _MAX_BYTES = 1_000_000
 _HASHED = "sha256:"

@@ -10,13 +10,15 @@ client sends the whole of it.
     POST /v1/buffers/close   CloseRequest    -> 204
     POST /v1/feedback        Feedback        -> 204
     GET  /v1/status          Status; `?client=` names who asks
-    POST /v1/stop            -> 202; the host drains and exits; 403 where a network reaches it
+    POST /v1/stop            -> 202; the host drains and exits; 403 but on a Unix socket
     GET  /health             200 or 503, `{"status": ...}`
     GET  /metrics            Prometheus text
 
 Every failure is a `Problem` with a fitting HTTP status. All but /health ask for the token and the
 header `foregram-protocol`, /metrics for the token alone; bodies are of the type application/json.
-Requests that a browser sends for a web page are refused.
+Requests that a browser sends for a web page are refused. Clients, buffers, ids and figures are those
+of the principal that the token names; one who would have more than its quota is answered 429, with
+the seconds to wait in `Retry-After`.
 """
 
 from typing import Annotated, Literal, Self

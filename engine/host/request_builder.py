@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from engine.config import Lookahead, Sampling, StopRules
-from engine.host.buffers import HeldBuffer
+from engine.host.buffers import ClientId, HeldBuffer
 from engine.host.cells import CellTexts
 from engine.host.protocol import CompleteRequest
 from engine.request import ClosedBuffers, CompletionRequest, Snippet
@@ -63,7 +63,7 @@ def _stop_rules(message: CompleteRequest) -> StopRules:
 
 
 def closed_buffers(
-    client: str, workspace: str, buffers: Collection[HeldBuffer], *, is_last: bool
+    client: ClientId, workspace: str, buffers: Collection[HeldBuffer], *, is_last: bool
 ) -> ClosedBuffers:
     """What an engine is to forget of buffers that a client has closed.
 
@@ -73,12 +73,13 @@ def closed_buffers(
         _cache_key(workspace, one, is_next=is_next) for one in buffers for is_next in (False, True)
     ]
     return ClosedBuffers(
-        _workspace(client, workspace),
+        _workspace(client.name, workspace),
         frozenset(one.uri for one in buffers),
         frozenset(one.path for one in buffers),
         f"{workspace}\0",
         frozenset(keys),
-        _workspace(client, "") if is_last else "",
+        _workspace(client.name, "") if is_last else "",
+        client.principal.name,
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from engine.completer import LoadedEngine
+from engine.completer import EngineUsage, LoadedEngine
 from engine.request import ClosedBuffers, CompletionChunk, CompletionRequest, CompletionResult
 from engine.scheduler import Running
 
@@ -29,6 +29,10 @@ class ServedEngine(LoadedEngine, Protocol):
     @property
     def kv_bytes(self) -> int:
         """Memory of the cached prompts."""
+        ...
+
+    def usage_of(self, principal: str, /) -> EngineUsage:
+        """What is held for a principal. Any thread may ask."""
         ...
 
     def run(self, admit: Callable[[], Sequence[Any]], /) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import resource
 import signal
 import socket
 import ssl
@@ -9,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +24,13 @@ from engine.host.principals import Principals
 from engine.host.runtime import RuntimeFolder
 from engine.host.service import CompletionService
 from engine.host.socket_file import listening
+from engine.host.timed_protocol import HANDSHAKE_S, TimedProtocol
 
 _SILENT_CLIENT_S = 600.0  # a client that lives speaks more often than this
 _WATCH_S = 5.0
 _DRAIN_S = 10
+_OTHER_FILES = 200  # the model's, libraries', logs
+_FEWEST_CONNECTIONS = 32
 _RUNS_END_S = 8.0  # of these; then whatever still runs ends at its next step
 _SERVED_S = 60.0  # a host that has served for so long did not fail at its start
 _log = logging.getLogger("foregram.host")
@@ -103,12 +108,13 @@ class HostServer:
         self._service = service
         self._options = options
         self._on_served: Callable[[], None] | None = on_served
-        stop = self.stop if options.is_private else None  # a remote client is one of many
+        # Who reaches a port may be one of many; a private socket is its user's alone.
+        stop = self.stop if options.socket is not None else None
         app: Any = create_app(service, stop)  # its own types are narrower than ASGI's
         is_local = options.socket is None and options.is_private
         file = options.token_file
         self._principals = Principals.read(file) if file else Principals.of(options.token)
-        guarded = AuthMiddleware(app, self._principals, is_local)
+        guarded = AuthMiddleware(app, self._principals, is_local, service.limits)
         self._server = _Draining(_config(guarded, options), service.end_runs)
 
     def stop(self) -> None:
@@ -188,6 +194,16 @@ class _Draining(uvicorn.Server):
         self.force_exit = self.force_exit or (self.should_exit and sig == signal.SIGINT)
         self.should_exit = True
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, with a limit to the time of TLS handshakes, which uvicorn has no option for."""
+        loop: Any = asyncio.get_running_loop()
+        if self.config.is_ssl:
+            loop.create_server = partial(loop.create_server, ssl_handshake_timeout=HANDSHAKE_S)
+        try:
+            await super().startup(sockets)
+        finally:
+            loop.__dict__.pop("create_server", None)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Finish what is running, within the time that it may take."""
         timer = asyncio.get_running_loop().call_later(_RUNS_END_S, self._end_runs)
@@ -233,6 +249,8 @@ def _port_listener(options: HostOptions) -> socket.socket:
 def _config(app: Application, options: HostOptions) -> uvicorn.Config:
     return uvicorn.Config(
         app,
+        http=TimedProtocol,
+        limit_concurrency=_most_connections(),
         ssl_certfile=options.tls_cert,
         ssl_keyfile=options.tls_key,
         log_level="warning",
@@ -241,3 +259,11 @@ def _config(app: Application, options: HostOptions) -> uvicorn.Config:
         ws="none",
         timeout_graceful_shutdown=_DRAIN_S,
     )
+
+
+def _most_connections() -> int | None:
+    """As many as leave some descriptors for files; more are answered 503. None: no limit."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if allowed == resource.RLIM_INFINITY:
+        return None
+    return max(_FEWEST_CONNECTIONS, allowed - _OTHER_FILES)

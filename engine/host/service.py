@@ -9,11 +9,13 @@ import logging
 import threading
 import time
 from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
 from functools import partial
 
+from engine.completer import EngineUsage
 from engine.errors import DeviceLostError, ForegramError
 from engine.host.asked import Asked
-from engine.host.buffers import ClientBuffers, spliced, split_at
+from engine.host.buffers import ClientBuffers, ClientId, spliced, split_at
 from engine.host.cells import CellTexts
 from engine.host.completion_registry import CompletionRegistry
 from engine.host.metrics import Metrics
@@ -30,11 +32,12 @@ from engine.host.protocol import (
     Problem,
     PromptUse,
 )
+from engine.host.quotas import Limits
 from engine.host.request_builder import closed_buffers, request_builder
 from engine.host.run import Run, failed
 from engine.host.served_engine import ServedEngine
 from engine.progress import Progress
-from engine.request import ClosedBuffers, FinishReason
+from engine.request import ClosedBuffers, CompletionRequest, FinishReason
 from engine.scheduler import Dropped, Job, Scheduler
 
 _ENDED = FinishReason.CANCELLED.value
@@ -73,12 +76,18 @@ class _LoadedSoFar(Progress):
 class CompletionService:
     """The engine behind a queue. Its public methods are for the event loop's thread."""
 
-    def __init__(self, load: Callable[[Progress], ServedEngine], requested_model: str = "") -> None:
+    def __init__(
+        self,
+        load: Callable[[Progress], ServedEngine],
+        requested_model: str = "",
+        limits: Limits | None = None,
+    ) -> None:
         self.requested_model = requested_model
         self.metrics = Metrics()
-        self.buffers = ClientBuffers()
-        self.scheduler = Scheduler()
-        self.last_prompt: PromptUse | None = None
+        self.limits = limits or Limits()
+        self.buffers = ClientBuffers(self.limits.of)
+        self.scheduler = Scheduler(most_running=self._most_running)
+        self.last_prompts: dict[Principal, PromptUse] = {}
         self.used_at = time.monotonic()  # not by who reads status, health or metrics
         self.loaded = _LoadedSoFar()
         self.engine: ServedEngine | None = None  # None until it is loaded
@@ -124,6 +133,20 @@ class CompletionService:
             "kv_bytes": engine.kv_bytes if engine else 0,
         }
 
+    def gauges_of(self, principal: Principal) -> dict[str, float]:
+        """What is so now for one of those whom the host serves."""
+        buffers, load = self.buffers.usage_of(principal), self.scheduler.load_of(principal.name)
+        usage = self.engine.usage_of(principal.name) if self.engine else EngineUsage()
+        return {
+            "running": load.running,
+            "waiting": load.waiting,
+            "clients": buffers.clients,
+            "buffers": buffers.buffers,
+            "pool_tokens": usage.pool_tokens,
+            "kv_bytes": usage.kv_bytes,
+            "memory_bytes": buffers.num_bytes + usage.kv_bytes,
+        }
+
     def start(self, end: Callable[[], None] = lambda: None) -> None:
         """Begin to load. `end` is called, from any thread, where the device was lost."""
         self._end = end
@@ -145,15 +168,18 @@ class CompletionService:
     ) -> AsyncGenerator[CompleteEvent]:
         """Sync, and complete as `stream` does.
 
-        Raises NotReadyError, VersionConflictError, InputError and ConfigurationError at once.
+        Raises NotReadyError, VersionConflictError, InputError, QuotaError and ConfigurationError
+        at once.
         """
-        self.buffers.sync(message.client, message.workspace, message.sync)
-        held = self.buffers.get(message.client, message.uri, message.version)
+        client = ClientId(principal, message.client)
+        self.buffers.sync(client, message.workspace, message.sync)
+        held = self.buffers.get(client, message.uri, message.version)
         self._ready_engine()
-        others = self.buffers.others(message.client, held)
-        is_open = partial(self.buffers.holds, message.client)
+        self.limits.of(principal).check_tokens(message.bounds.max_tokens)
+        others = self.buffers.others(client, held)
+        is_open = partial(self.buffers.holds, client)
         prefix, suffix = split_at(spliced(held.lines, message.overlay), message.position)
-        get = partial(self.buffers.get, message.client)
+        get = partial(self.buffers.get, client)
         cells = CellTexts.of(message.above, message.below, get)
         make = request_builder(message, prefix, suffix, held, cells, others, is_open)
         is_prefill = message.bounds.max_tokens == 0
@@ -167,11 +193,28 @@ class CompletionService:
         NotReadyError at once.
         """
         engine = self._ready_engine()
-        run = Run(engine, self.metrics, asked.make, self._lose, asked.is_prefill)
+        make = partial(self._made, asked)
+        run = Run(engine, self.metrics, make, self._lose, asked.is_prefill)
         return self._events(run, asked)
 
+    def _made(self, asked: Asked) -> CompletionRequest | None:
+        """The request, in the name of who asks, and no longer than that one's may be."""
+        request = asked.make()
+        if request is None:
+            return None
+        most = self.limits.of(asked.principal).tokens
+        stop = replace(request.stop, max_tokens=min(request.stop.max_tokens, most))
+        return replace(request, principal=asked.principal.name, stop=stop)
+
+    def _most_running(self, principal: str) -> int:
+        return self.limits.of(Principal(principal)).running
+
     async def _events(self, run: Run, asked: Asked) -> AsyncGenerator[CompleteEvent]:
-        job = Job(asked.client, asked.document, run.begin, run.dropped, asked.is_prefetch)
+        principal = asked.principal
+        job = Job(
+            *(asked.client, asked.document, run.begin, run.dropped, asked.is_prefetch),
+            principal=principal.name,
+        )
         self.scheduler.submit(job)
         written = 0
         try:
@@ -179,12 +222,12 @@ class CompletionService:
                 event = self._as_told(await run.events.get(), job)
                 if isinstance(event, Chunk):  # an editor may show it before the end
                     written += len(event.text)
-                    self._registry.add(event.id, written)
+                    self._registry.add(principal, event.id, written)
                 if isinstance(event, Done):
                     self._served_since = self._served_since or time.monotonic()
-                    self._registry.add(event.id, len(event.text))
+                    self._registry.add(principal, event.id, len(event.text))
                     if event.prompt_tokens:  # what only read a prompt says nothing of it
-                        self.last_prompt = PromptUse.of(event)
+                        self.last_prompts[principal] = PromptUse.of(event)
                 yield event
                 if not isinstance(event, Chunk):
                     return
@@ -205,16 +248,16 @@ class CompletionService:
             return Failed(_STOPPING.code, _STOPPING.message)
         return failed(Dropped.SUPERSEDED) if job.is_superseded else event
 
-    def record(self, feedback: Feedback) -> None:
+    def record(self, principal: Principal, feedback: Feedback) -> None:
         """Count what became of a completion. Raises UnknownCompletionError."""
-        self.buffers.touch(feedback.client)
-        self._registry.record(feedback)
+        self.buffers.touch(ClientId(principal, feedback.client))
+        self._registry.record(principal, feedback)
 
-    def leave(self, client: str, uris: tuple[str, ...] | None) -> None:
+    def leave(self, client: ClientId, uris: tuple[str, ...] | None) -> None:
         """A client closes buffers, or leaves with all of them: what they taught goes, too."""
         gone = self.buffers.close(client, uris)
         if uris is None:
-            self.scheduler.forget(client)
+            self.scheduler.forget(client.name, client.principal.name)
         engine, is_last = self.engine, not self.buffers.has_open(client)
         if engine is not None and (gone.buffers or is_last):
             buffers = gone.buffers.values()

@@ -103,6 +103,15 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
         type=positive,
         help="memory for cached prompts",
     )
+    group.add_argument(
+        "--quota",
+        metavar="NAME=VALUE",
+        dest="quotas",
+        action="append",
+        default=[],
+        help="what each user of the token file may have: clients, buffers, megabytes of them, tokens "
+        "of a completion, requests (a second), waiting and running ones",
+    )
     group.add_argument("--threads", metavar="N", type=positive, help="threads that torch uses")
     group.add_argument("--prompt-tokens", metavar="N", type=positive, help="the longest prompt")
     group.add_argument(

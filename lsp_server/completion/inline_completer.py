@@ -199,7 +199,7 @@ class InlineCompleter:
         for number in range(1, 2 * settings.num_candidates - 1):
             count = len(_longest(self._cache.remainders(anchor)))
             is_late = time.monotonic() - began > (_THIRD_S if count > 1 else _SECOND_S)
-            is_over = reason in HOST_TROUBLES or reason in WITHDRAWN
+            is_over = reason in HOST_TROUBLES | WITHDRAWN or reason is Reason.QUOTA
             if is_over or is_late or count >= settings.num_candidates:
                 break
             varied = Sampled(_VARIETY, (settings.seed + number) % 2**63)

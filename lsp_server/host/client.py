@@ -1,6 +1,7 @@
 """The requests to a host, and the ways in which they can fail."""
 
 import ssl
+import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 
 import httpx2
@@ -18,6 +19,7 @@ from engine.host.protocol import (
 )
 from lsp_server.host.response_body import body_of, lines_of
 
+_LONGEST_WAIT_S = 60.0  # whatever a host says
 NO_HOST = "no_host"  # the code of a problem: what answers is something else
 
 
@@ -41,14 +43,27 @@ class HostConflictError(HostRefusedError):
     """The host does not hold buffers at the version that a request builds on."""
 
 
+class HostQuotaError(HostRefusedError):
+    """The host holds, or does, no more for this user now."""
+
+    def __init__(self, problem: Problem, retry_after_s: float) -> None:
+        super().__init__(problem)
+        self.retry_after_s = retry_after_s
+
+
 class HostClient:
-    """A host under one address. Every method raises the errors above."""
+    """A host under one address. Every method raises the errors above.
+
+    While the host has told to wait, nothing is sent that would add to what it holds or does.
+    """
 
     def __init__(self, http: httpx2.AsyncClient, endpoint: str = "") -> None:
         """Send through `http`; `endpoint` is the host's address for people."""
         self._http = http
         self._endpoint = endpoint or str(http.base_url).rstrip("/")
         self._decode = msgspec.json.Decoder(CompleteEvent).decode
+        self._waits_until = 0.0
+        self._waits_for: Problem | None = None
 
     async def complete(
         self, request: CompleteRequest, on_accepted: Callable[[], None] = lambda: None
@@ -58,13 +73,14 @@ class HostClient:
         `on_accepted` is called once the host has accepted the request with its documents. Before
         that, a host that is not there is a HostAbsentError.
         """
+        self._check_wait()
         content = msgspec.json.encode(request)
         event: CompleteEvent | None = None
         is_accepted = False
         try:
             async with self._http.stream("POST", "/v1/complete", content=content) as response:
                 if response.status_code != httpx2.codes.OK:
-                    raise _refusal(response.status_code, await body_of(response))
+                    raise self._refused(response, await body_of(response))
                 is_accepted = True
                 on_accepted()
                 async for line in lines_of(response):
@@ -87,6 +103,7 @@ class HostClient:
 
     async def sync(self, request: SyncRequest) -> None:
         """Have the host hold buffers."""
+        self._check_wait()
         await self._request("POST", "/v1/buffers", request)
 
     async def close_buffers(self, request: CloseRequest) -> None:
@@ -123,8 +140,24 @@ class HostClient:
         except (httpx2.HTTPError, httpx2.StreamError) as error:
             raise HostGoneError(self._reason(error)) from error
         if not response.is_success:
-            raise _refusal(response.status_code, body)
+            raise self._refused(response, body)
         return body
+
+    def _check_wait(self) -> None:
+        """Raises HostQuotaError while the host has told to wait."""
+        left_s = self._waits_until - time.monotonic()
+        if self._waits_for is not None and left_s > 0:
+            raise HostQuotaError(self._waits_for, left_s)
+
+    def _refused(self, response: httpx2.Response, content: bytes) -> HostRefusedError:
+        """What the response says."""
+        refusal = _refusal(response.status_code, content)
+        if response.status_code != httpx2.codes.TOO_MANY_REQUESTS:
+            return refusal
+        retry_after_s = _retry_after_s(response.headers.get("retry-after", ""))
+        self._waits_until = time.monotonic() + retry_after_s
+        self._waits_for = refusal.problem
+        return HostQuotaError(refusal.problem, retry_after_s)
 
 
 def _no_host(reason: str) -> Problem:
@@ -138,6 +171,12 @@ def _refusal(status: int, content: bytes) -> HostRefusedError:
     except msgspec.MsgspecError:
         return HostRefusedError(_no_host(str(status)))
     return HostConflictError(problem) if problem.uris else HostRefusedError(problem)
+
+
+def _retry_after_s(header: str) -> float:
+    """The seconds that a host names, within reason; a date, as proxies may send, is not read."""
+    seconds = float(header) if header.isascii() and header.isdecimal() else 1.0
+    return min(max(seconds, 1.0), _LONGEST_WAIT_S)
 
 
 def _why_unreachable(endpoint: str, error: Exception) -> str:

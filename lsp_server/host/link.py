@@ -26,6 +26,7 @@ from lsp_server.host.client import (
     HostClient,
     HostConflictError,
     HostGoneError,
+    HostQuotaError,
     HostRefusedError,
 )
 from lsp_server.host.search import FindHost, HostSearch, LinkState, Watch
@@ -36,6 +37,7 @@ _ATTEMPTS = 3  # a host may have forgotten the documents, or been replaced
 _CLOSE_S = 1.0
 _JUDGE_S = 1.0  # after this long, a request first judges some of what the host holds again
 _JUDGED_AT_ONCE = 8  # documents: each costs a look at its folders, and keys wait meanwhile
+_SHORT_WAIT_S = 2.0  # that a request waits itself, where the host has told to
 _HIDDEN = Problem("hidden_document", "the document may no longer leave the editor")
 # Refusals of a host that is about to be gone, or has been replaced by one with another token.
 _ENDINGS = ("device_lost", "stopping", "wrong_token")
@@ -61,6 +63,7 @@ class HostLink:
     ) -> None:
         self.workspace = ""
         self.patience_s = STANDING_S
+        self.quota = ""  # what the host said last, when it did no more for this user
         self.client_id = uuid.uuid4().hex  # the name under which the host knows this server
         self._search = HostSearch(find, watch)
         self._may_send = may_send
@@ -100,7 +103,7 @@ class HostLink:
 
         `repository` says, when the request goes out, what that shows of other files.
         """
-        for _ in range(_ATTEMPTS):
+        for attempt in range(_ATTEMPTS):
             client = await self._client()
             try:
                 last: CompleteEvent | None = None
@@ -119,11 +122,20 @@ class HostLink:
             except HostGoneError:
                 await self._lost(client)
                 raise
+            except HostQuotaError as error:
+                await self._wait_as_told(error, is_last=attempt == _ATTEMPTS - 1)
             except HostRefusedError as error:
                 if error.problem.code not in _ENDINGS:
                     raise
                 await self._lost(client)
         raise HostGoneError(f"the host rejected the document after {_ATTEMPTS} attempts")
+
+    async def _wait_as_told(self, error: HostQuotaError, *, is_last: bool) -> None:
+        """Wait where that is short. Raises the error where it is not worth it."""
+        self.quota = error.problem.message
+        if is_last or error.retry_after_s > _SHORT_WAIT_S:
+            raise error
+        await asyncio.sleep(error.retry_after_s)
 
     async def sync(self, snapshot: Snapshot) -> None:
         """Bring the host up to date while nobody waits; if that fails, the next request does it."""

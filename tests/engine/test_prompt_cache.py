@@ -120,9 +120,9 @@ def read_on(lease, cancelled=never):
     return True
 
 
-def enter(cache, key, token_ids, cancelled=never, neighbours=()):
+def enter(cache, key, token_ids, cancelled=never, neighbours=(), principal=""):
     """Lease a slot and read the prompt into it; None where that is cancelled."""
-    lease = cache.lease(key, token_ids, 10, neighbours)
+    lease = cache.lease(key, token_ids, 10, neighbours, principal)
     if read_on(lease, cancelled):
         return lease
     lease.close()
@@ -134,9 +134,9 @@ def leave(lease, written=()):
     lease.close()
 
 
-def visit(cache, key, token_ids):
+def visit(cache, key, token_ids, principal=""):
     """Enter and leave at once."""
-    lease = enter(cache, key, token_ids)
+    lease = enter(cache, key, token_ids, principal=principal)
     leave(lease)
     return lease.slot, lease.reused
 
@@ -321,3 +321,66 @@ def test_a_slot_in_use_is_forgotten_when_it_is_left(model):
     cache.forget("shop\0", {"shop\0a"}, ())
     leave(entered)
     assert enter(cache, "shop\0a", [1, 2, 3]).reused == 0
+
+
+def test_a_prompt_never_starts_from_another_principals_slot(cache):
+    visit(cache, "a", [1, 2, 3, 4], "ada")
+    slot, reused = visit(cache, "a", [1, 2, 3, 4], "eve")
+    assert (reused, slot.pieces) == (0, [[1, 2, 3, 4]])
+    assert visit(cache, "b", [1, 2, 9], "ada")[1] == 2
+    assert (cache.num_bytes_of("ada"), cache.num_bytes_of("eve")) == (1024, 512)
+
+
+def test_what_a_principal_closes_is_forgotten_of_its_own_alone(cache):
+    for principal in ("ada", "eve"):
+        visit(cache, "shop\0a", [1, 2], principal)
+    cache.forget("shop\0", {"shop\0a"}, (), "eve")
+    assert visit(cache, "shop\0a", [1, 2], "eve")[1] == 0
+    assert visit(cache, "shop\0a", [1, 2], "ada")[1] == 2
+
+
+def test_many_prompts_of_one_principal_take_no_other_one_below_its_share(model):
+    cache = PromptCache(model, 6 * 512)
+    for number in range(3):
+        visit(cache, f"mine {number}", [number + 1], "ada")
+    for number in range(40):
+        visit(cache, f"theirs {number}", [number + 1], "eve")
+    assert cache.num_bytes == 6 * 512
+    for number in range(3):
+        assert visit(cache, f"mine {number}", [number + 1], "ada")[1] == 1
+
+
+def test_what_is_beyond_a_share_gives_way_first_and_its_latest_slots_stay(model):
+    cache = PromptCache(model, 6 * 512)
+    for number in range(6):
+        visit(cache, f"mine {number}", [number + 1], "ada")
+    for number in range(3):
+        visit(cache, f"theirs {number}", [number + 1], "eve")
+    reused = [visit(cache, f"mine {number}", [number + 1], "ada")[1] for number in (3, 4, 5)]
+    assert reused == [1, 1, 1]
+    assert cache.num_bytes_of("eve") == 3 * 512
+
+
+def test_whoever_was_not_here_for_long_has_no_share_any_more(model):
+    now = 0.0
+    cache = PromptCache(model, 4 * 512, clock=lambda: now)
+    visit(cache, "old", [1], "gone")
+    now = 601.0
+    for number in range(3):
+        visit(cache, f"mine {number}", [number + 1], "ada")
+    visit(cache, "mine 3", [4], "ada")
+    assert cache.num_bytes_of("ada") == 4 * 512
+    assert cache.num_bytes_of("gone") == 0
+
+
+def test_where_memory_is_reserved_a_prompt_waits_before_it_takes_anothers_share():
+    cache = reserving_cache(2)
+    mine = enter(cache, "mine", [1], principal="ada")
+    mine.close()
+    theirs = enter(cache, "theirs", [2], principal="eve")
+    cache._max_bytes = 2 * theirs.slot.num_bytes
+    assert cache.lease("more", [3], 10, principal="eve") is None
+    theirs.close()
+    del theirs
+    assert enter(cache, "more", [3], principal="eve").reused == 0
+    assert cache.num_bytes_of("ada") == mine.slot.num_bytes

@@ -270,3 +270,131 @@ def test_a_job_that_begins_nothing_is_over():
     scheduler.run_between(scheduler.stop)
     assert list(scheduler.admit()) == []
     assert scheduler.num_running == 0
+
+
+class TickingWalkers(Walkers):
+    """A step of all that run takes a second."""
+
+    def __init__(self, **options) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.scheduler = Scheduler(clock=lambda: self.now, **options)
+
+    def submit(self, name, num_steps, *, principal="", during=None, **options):
+        during = during or {}
+
+        def steps(is_cancelled):
+            for number in range(num_steps):
+                if is_cancelled():
+                    self.path.append(f"{name} cancelled")
+                    return
+                self.path.append(name)
+                during.get(number, lambda: None)()
+                yield
+
+        job = Job(
+            *(options.pop("client", name), name, lambda c: Walker(steps(c)), lambda _: None),
+            principal=principal,
+            **options,
+        )
+        self.scheduler.submit(job)
+        return job
+
+    def work(self, max_sequences=1):
+        self.scheduler.max_sequences = max_sequences
+        while running := self.scheduler.admit():
+            self.batches.append(len(running))
+            for one in running:
+                one.advance()
+            self.now += 1.0
+            if not (self.scheduler.num_waiting or any(not one.is_done for one in running)):
+                paused = [one for one in self.scheduler._running if one.is_paused]
+                if not paused:
+                    self.scheduler.stop()
+
+
+def test_a_principal_gains_nothing_by_new_names_of_clients():
+    """Each of them was the first before, as it had no turn yet."""
+    walkers = TickingWalkers()
+    for number in range(5):
+        walkers.submit(f"eve{number}", 1, principal="eve")
+    walkers.submit("ada", 1, principal="ada")
+    walkers.work()
+    assert walkers.path[:3].count("ada") == 1
+
+
+def test_a_long_job_makes_way_for_another_principal_and_goes_on_afterwards():
+    walkers = TickingWalkers()
+    asked = {2: lambda: walkers.submit("ada", 2, principal="ada")}
+    walkers.submit("eve", 6, principal="eve", during=asked)
+    walkers.work()
+    assert walkers.path == ["eve"] * 3 + ["ada"] * 2 + ["eve"] * 3
+    assert set(walkers.batches) == {1}
+
+
+def test_a_long_job_makes_no_way_for_its_own_principal():
+    walkers = TickingWalkers()
+    asked = {2: lambda: walkers.submit("other", 2)}
+    walkers.submit("long", 6, during=asked)
+    walkers.work()
+    assert walkers.path == ["long"] * 6 + ["other"] * 2
+
+
+def test_two_long_jobs_of_two_principals_share_the_time():
+    walkers = TickingWalkers()
+    walkers.submit("eve", 20, principal="eve")
+    walkers.submit("ada", 20, principal="ada")
+    walkers.work()
+    for end in range(4, 40):
+        assert abs(walkers.path[:end].count("eve") - end / 2) <= 2
+
+
+def test_a_prefetch_waits_for_all_and_pauses_nobody():
+    walkers = TickingWalkers()
+    asked = {2: lambda: walkers.submit("guess", 1, principal="ada", is_prefetch=True)}
+    walkers.submit("eve", 6, principal="eve", during=asked)
+    walkers.work()
+    assert walkers.path == ["eve"] * 6 + ["guess"]
+
+
+def test_no_more_jobs_are_paused_than_memory_is_meant_for():
+    walkers, paused = TickingWalkers(), []
+
+    def note():
+        paused.append(sum(job.is_paused for job in walkers.scheduler._running))
+
+    def submit(number):
+        during = {0: lambda: submit(number + 1), 1: note} if number < 12 else {}
+        walkers.submit(f"p{number}", 4, principal=f"p{number}", during=during)
+
+    walkers.submit("eve", 40, principal="eve", during={3: lambda: submit(0)})
+    walkers.work()
+    assert 1 <= max(paused) <= 4
+    assert walkers.path.count("eve") == 40
+
+
+def test_a_paused_job_that_is_cancelled_ends_at_once():
+    walkers, jobs = TickingWalkers(), list[Job]()
+    cancel = {1: lambda: walkers.scheduler.cancel(jobs[0])}
+    ask = {1: lambda: walkers.submit("ada", 3, principal="ada", during=cancel)}
+    jobs.append(walkers.submit("eve", 9, principal="eve", during=ask))
+    walkers.work()
+    assert walkers.path[:4] == ["eve", "eve", "ada", "ada"]
+    assert sorted(walkers.path[4:]) == ["ada", "eve cancelled"]
+
+
+def test_jobs_beyond_the_number_that_may_run_wait_while_others_run():
+    walkers = TickingWalkers(most_running=lambda _: 2)
+    for number in range(4):
+        walkers.submit(f"eve{number}", 2, principal="eve")
+    walkers.submit("ada", 2, principal="ada")
+    assert walkers.scheduler.load_of("eve") == (4, 0)
+    walkers.work(max_sequences=4)
+    assert sorted(walkers.path[:3]) == ["ada", "eve0", "eve1"]
+    assert len(walkers.path) == 10
+
+
+def test_jobs_of_other_principals_with_the_same_names_are_other_jobs(recorder):
+    recorder.submit("mine", buffer="b", principal="ada")
+    recorder.submit("theirs", buffer="b", principal="eve")
+    assert recorder.events == []

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine import Buffer, CompletionRequest, names
-from engine.line_index import cached_line_index, line_index
+from engine.line_index import LineIndexes, line_index
 from engine.request import Snippet
 from engine.snippets import Neighbours
 
@@ -152,11 +152,22 @@ def test_whatever_is_chosen_fits_and_is_whole_lines_in_their_order(texts, room):
 
 
 def test_a_text_is_read_once_until_it_changes():
-    buffers = [Buffer(f"{name}.py", f"# {name}\n" + RELATED * 40) for name in "ab"]
-    related(request(*buffers))
-    before = cached_line_index("# a\n" + RELATED * 40)
-    assert cached_line_index(buffers[0].text) is before
-    assert cached_line_index(buffers[0].text + "x") is not before
+    indexes, text = LineIndexes(), "# a\n" + RELATED * 40
+    before = indexes.of(text)
+    assert indexes.of("".join(["# a\n", RELATED * 40])) is before
+    assert indexes.of(text + "x") is not before
+    indexes.forget()
+    assert indexes.of(text) is not before
+
+
+def test_indexes_of_the_latest_texts_are_kept_as_far_as_there_is_room(monkeypatch):
+    monkeypatch.setattr("engine.line_index._MOST_CHARS", 2 * len(RELATED) + 2)
+    indexes = LineIndexes()
+    first, second = indexes.of(RELATED + "1"), indexes.of(RELATED + "2")
+    assert indexes.of(RELATED + "1") is first
+    indexes.of(RELATED + "3")
+    assert indexes.of(RELATED + "1") is first
+    assert indexes.of(RELATED + "2") is not second
 
 
 def test_lines_are_chosen_once_until_the_cursor_comes_to_other_names():
@@ -176,7 +187,8 @@ def test_lines_are_chosen_once_until_the_cursor_comes_to_other_names():
 def test_a_text_too_large_to_keep_is_looked_at_all_the_same(monkeypatch):
     monkeypatch.setattr("engine.line_index._MOST_CACHED_CHARS", 10)
     text = UNRELATED + RELATED + "# kept by nobody"
-    assert cached_line_index(text) is not cached_line_index(text)
+    indexes = LineIndexes()
+    assert indexes.of(text) is not indexes.of(text)
     assert RELATED in related(request(Buffer("a.py", text)))[0].text
 
 

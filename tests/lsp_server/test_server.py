@@ -8,6 +8,8 @@ import pytest
 from lsprotocol import types
 
 from engine.errors import ModelNotFoundError
+from engine.host.buffers import ClientId
+from engine.host.principals import Principal
 from lsp_server.calibration import read_outcomes
 from tests.support.editor import editor
 from tests.support.running_host import HeldEngine, engine_after, running_host
@@ -585,7 +587,7 @@ async def test_who_is_about_to_end_a_host_hears_of_its_other_users(tmp_path):
         shown.open(SOURCE)
         await shown.items()
         alone = await shown.run("foregram.hostUse")
-        host.service.buffers.sync("another", "", [])
+        host.service.buffers.sync(ClientId(Principal(), "another"), "", [])
         shared = await shown.run("foregram.hostUse")
     assert alone == {"running": True, "model": "fake-1b", "numOtherClients": 0}
     assert shared["numOtherClients"] == 1

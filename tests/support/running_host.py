@@ -18,6 +18,7 @@ from engine import (
     CompletionStats,
     FinishReason,
 )
+from engine.completer import EngineUsage
 from engine.host.protocol import (
     PROTOCOL_HEADER,
     PROTOCOL_VERSION,
@@ -99,6 +100,9 @@ class HeldEngine:
         yield
         stats = CompletionStats(0, 0, 0, 100, 90, 5.0, 0.0, {})
         return CompletionResult("", (), FinishReason.CONTEXT_FULL, stats)
+
+    def usage_of(self, principal: str) -> EngineUsage:
+        return EngineUsage(self.pool_tokens, self.kv_bytes)
 
     def forget(self, closed: ClosedBuffers) -> None:
         self.forgotten.append(closed)

@@ -1,24 +1,28 @@
 """Each completion has a draft state for itself; a workspace comes back to the one it knows."""
 
+from dataclasses import replace
+
 from engine.drafting.draft_state import DraftState, DraftStates
 from engine.drafting.edited_file import EditedFile
 from engine.drafting.open_buffers import OpenBuffers
 from engine.drafting.pool import NgramPool
+from engine.drafting.recycler import Recycler
 from engine.drafting.tree import Source
 from engine.request import Buffer, ClosedBuffers, CompletionRequest
 
 
-def make_states() -> DraftStates:
-    def make() -> DraftState:
+def make_states(most: int = 16) -> DraftStates:
+    def make(principal: str) -> DraftState:
         pool = NgramPool(1000, 300)
 
         def encode(text: str) -> list[int]:
             return [ord(character) for character in text]
 
         repository = OpenBuffers(pool, encode, Source.REPOSITORY)
-        return DraftState(pool, OpenBuffers(pool, encode), repository, EditedFile(pool, encode))
+        buffers, edited = OpenBuffers(pool, encode), EditedFile(pool, encode)
+        return DraftState(principal, Recycler(300), pool, buffers, repository, edited)
 
-    return DraftStates(make)
+    return DraftStates(make, most)
 
 
 def test_states_are_made_as_they_are_needed():
@@ -156,3 +160,47 @@ def test_a_state_in_use_forgets_when_it_is_left():
 
 def follows(pool, token):
     return pool.draft([token], 1).tokens.tolist()
+
+
+def test_a_principal_never_gets_a_state_of_another():
+    states = make_states()
+    with states.take("a", "ada") as first:
+        first.pool.add([1, 2, 3], Source.PREVIOUS_COMPLETION, "a.py")
+    with states.take("a", "eve") as second:
+        assert follows(second.pool, 1) == []
+        assert second.recycler is not first.recycler
+    assert states.pool_tokens_of("ada") > states.pool_tokens_of("eve") > 0
+    assert states.pool_tokens_of("nobody") == 0
+    with states.take("b", "ada") as again:
+        assert again is first
+
+
+def test_what_another_principal_closes_stays():
+    states = make_states()
+    with states.take("a", "ada") as state:
+        state.buffers.sync("a", [Buffer("a.py", "\1\2\3", key="1")])
+    states.forget(CLOSED)
+    assert follows(state.pool, 1) == [2]
+    states.forget(replace(CLOSED, principal="ada"))
+    assert follows(state.pool, 1) == []
+
+
+def test_beyond_the_most_states_who_has_most_loses_the_one_left_longest_ago():
+    states = make_states(most=3)
+    with states.take("a", "ada") as mine:
+        pass
+    with states.take("a", "eve") as oldest, states.take("b", "eve") as other:
+        pass
+    with states.take("a", "bob"):
+        pass
+    kept = states._states
+    assert mine in kept
+    assert (oldest in kept) + (other in kept) == 1
+    assert len(kept) == 3
+
+
+def test_states_in_use_are_never_dropped():
+    states = make_states(most=1)
+    with states.take("a", "ada") as mine, states.take("a", "eve") as theirs:
+        assert mine in states._states
+        assert theirs in states._states

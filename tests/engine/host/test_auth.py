@@ -8,6 +8,7 @@ import pytest
 from engine.host.auth import AuthMiddleware
 from engine.host.principals import KnownToken, Principal, Principals, principal_of
 from engine.host.protocol import PROTOCOL_VERSION, Problem
+from engine.host.quotas import Limits
 
 pytestmark = pytest.mark.asyncio
 
@@ -18,7 +19,14 @@ OURS = {"foregram_protocol": str(PROTOCOL_VERSION)}
 
 
 async def knock(
-    path="/v1/status", *, token=None, known=None, is_loopback=False, kind="http", **given
+    path="/v1/status",
+    *,
+    token=None,
+    known=None,
+    limits=None,
+    is_loopback=False,
+    kind="http",
+    **given,
 ):
     """What is answered: its status, its headers, its body. A header None is left out."""
     headers = {name: value for name, value in (OURS | given).items() if value is not None}
@@ -36,7 +44,7 @@ async def knock(
 
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     principals = Principals(known) if known else Principals.of(token)
-    auth = AuthMiddleware(app, principals, is_loopback=is_loopback)
+    auth = AuthMiddleware(app, principals, is_loopback, limits or Limits())
     await auth({"type": kind, "path": path, "headers": raw}, receive, send)
     return sent
 
@@ -201,3 +209,35 @@ async def test_a_body_of_json_is_let_in(kind):
 
 async def test_without_a_body_there_is_no_type_to_ask_for():
     assert (await knock("/v1/stop", content_length="0"))[0]["status"] == 200
+
+
+TEAM = tuple(KnownToken.of(f"{name}'s", name) for name in ("ada", "eve", "metrics"))
+
+
+async def test_who_sends_too_many_requests_is_429_before_its_body_is_read_and_others_are_let_in():
+    limits = Limits(["requests=1"])
+    for _ in range(3):
+        (answer,) = await knock(known=TEAM, limits=limits, authorization="Bearer eve's")
+        assert answer["status"] == 200
+    sent = await knock(known=TEAM, limits=limits, authorization="Bearer eve's")
+    assert sent[0]["status"] == 429
+    assert (b"retry-after", b"1") in sent[0]["headers"]
+    assert problem(sent) == Problem("quota", "you may send 1 requests a second here, and sent more")
+    (answer,) = await knock(known=TEAM, limits=limits, authorization="Bearer ada's")
+    assert answer["status"] == 200
+
+
+async def test_health_and_wrong_tokens_cost_nobody_a_request():
+    limits = Limits(["requests=1"])
+    for _ in range(9):
+        assert (await knock("/health", known=TEAM, limits=limits))[0]["status"] == 200
+        guess = await knock(known=TEAM, limits=limits, authorization="Bearer guess")
+        assert guess[0]["status"] == 401
+
+
+@pytest.mark.parametrize("path", ["/v1/complete", "/v1/status", "/metrics/", "//metrics"])
+async def test_the_token_for_the_figures_is_for_nothing_else(path):
+    sent = await knock(path, known=TEAM, authorization="Bearer metrics's")
+    assert (sent[0]["status"], problem(sent).code) == (403, "not_allowed")
+    (answer,) = await knock("/metrics", known=TEAM, authorization="Bearer metrics's")
+    assert answer["status"] == 200

@@ -6,13 +6,23 @@ from hypothesis import strategies as st
 
 from engine.errors import InputError
 from engine.host.buffers import (
+    BufferUsage,
     ClientBuffers,
+    ClientId,
     HeldBuffer,
     VersionConflictError,
     spliced,
     split_at,
 )
+from engine.host.principals import Principal
 from engine.host.protocol import BufferSync, LineSplice, Position
+from engine.host.quotas import QuotaError, Quotas
+
+ADA, BOB = Principal("ada"), Principal("bob")
+ONE, TWO, SILENT, TOUCHED, SYNCING, NOBODY = (
+    ClientId(ADA, name) for name in ("one", "two", "silent", "touched", "syncing", "nobody")
+)
+OTHERS_ONE = ClientId(BOB, "one")
 
 LINES = st.lists(st.text("ab\u2028é", max_size=3), max_size=5).map(tuple)
 EDITS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), LINES), max_size=8)
@@ -34,19 +44,21 @@ def test_splices_do_what_a_list_does(lines, edits):
         splices.append(LineSplice(start, end, new))
         naive = naive[:start] + list(new) + naive[end:]
     buffers = ClientBuffers()
-    buffers.sync("one", "/", [whole("a", *lines)])
-    buffers.sync("one", "/", [delta("a", 1, *splices, version=2)])
-    assert buffers.get("one", "a", 2).lines == tuple(naive)
-    assert buffers.get("one", "a", 2).as_buffer.text == "\n".join(naive)
+    buffers.sync(ONE, "/", [whole("a", *lines)])
+    buffers.sync(ONE, "/", [delta("a", 1, *splices, version=2)])
+    assert buffers.get(ONE, "a", 2).lines == tuple(naive)
+    assert buffers.get(ONE, "a", 2).as_buffer.text == "\n".join(naive)
+    buffers.sync(TWO, "/", [whole("a", *naive)])
+    assert buffers.get(ONE, "a").num_bytes == buffers.get(TWO, "a").num_bytes
 
 
 @pytest.mark.parametrize(("start", "end"), [(-1, 0), (0, 3), (2, 1), (3, 3), (-2, -1)])
 def test_a_splice_out_of_range_is_refused_and_changes_nothing(start, end):
     buffers = ClientBuffers()
-    buffers.sync("one", "/", [whole("a", "x", "y")])
+    buffers.sync(ONE, "/", [whole("a", "x", "y")])
     with pytest.raises(InputError, match=f"lines {start} to {end} are no range of 2 lines"):
-        buffers.sync("one", "/", [delta("a", 1, LineSplice(start, end, ()), version=2)])
-    assert buffers.get("one", "a", 1).lines == ("x", "y")
+        buffers.sync(ONE, "/", [delta("a", 1, LineSplice(start, end, ()), version=2)])
+    assert buffers.get(ONE, "a", 1).lines == ("x", "y")
 
 
 def test_each_splice_stands_upon_the_one_before():
@@ -58,31 +70,31 @@ def test_each_splice_stands_upon_the_one_before():
 
 def test_buffers_in_conflict_are_named_and_all_others_taken_over():
     buffers = ClientBuffers()
-    buffers.sync("one", "/", [whole("a", "x", version=3)])
+    buffers.sync(ONE, "/", [whole("a", "x", version=3)])
     with pytest.raises(VersionConflictError) as error:
         buffers.sync(
-            "one",
+            ONE,
             "/",
             [delta("a", 2, version=4), whole("b", "y"), delta("unknown", 1, version=2)],
         )
     assert error.value.uris == ("a", "unknown")
-    assert buffers.get("one", "a", 3).lines == ("x",)
-    assert buffers.get("one", "b", 1).lines == ("y",)
+    assert buffers.get(ONE, "a", 3).lines == ("x",)
+    assert buffers.get(ONE, "b", 1).lines == ("y",)
 
 
 def test_a_whole_buffer_replaces_any_version():
     buffers = ClientBuffers()
-    buffers.sync("one", "/", [whole("a", "new", version=9)])
-    buffers.sync("one", "/", [whole("a", "older", version=2)])
-    assert buffers.get("one", "a", 2).lines == ("older",)
+    buffers.sync(ONE, "/", [whole("a", "new", version=9)])
+    buffers.sync(ONE, "/", [whole("a", "older", version=2)])
+    assert buffers.get(ONE, "a", 2).lines == ("older",)
     with pytest.raises(VersionConflictError):
-        buffers.get("one", "a", 9)
+        buffers.get(ONE, "a", 9)
 
 
 def test_clients_do_not_see_each_others_buffers():
     buffers = ClientBuffers()
-    buffers.sync("one", "/", [whole("a", "x")])
-    for client, uri in (("two", "a"), ("one", "b")):
+    buffers.sync(ONE, "/", [whole("a", "x")])
+    for client, uri in ((TWO, "a"), (ONE, "b"), (OTHERS_ONE, "a")):
         with pytest.raises(VersionConflictError, match=uri):
             buffers.get(client, uri, 1)
 
@@ -90,19 +102,19 @@ def test_clients_do_not_see_each_others_buffers():
 def test_the_others_come_with_the_one_synced_last_first():
     buffers = ClientBuffers()
     for uri in "abc":
-        buffers.sync("one", "/", [whole(uri, uri)])
-    buffers.sync("one", "/", [delta("a", 1, version=2)])
-    assert [one.path for one in buffers.others("one", buffers.get("one", "c", 1))] == ["a", "b"]
+        buffers.sync(ONE, "/", [whole(uri, uri)])
+    buffers.sync(ONE, "/", [delta("a", 1, version=2)])
+    assert [one.path for one in buffers.others(ONE, buffers.get(ONE, "c", 1))] == ["a", "b"]
 
 
 def test_what_is_closed_is_forgotten_and_who_leaves_takes_all():
     buffers = ClientBuffers()
-    buffers.sync("one", "/", [whole("a"), whole("b")])
-    buffers.close("one", ["a", "never opened"])
+    buffers.sync(ONE, "/", [whole("a"), whole("b")])
+    buffers.close(ONE, ["a", "never opened"])
     assert (buffers.num_clients, buffers.num_buffers) == (1, 1)
-    buffers.close("one", None)
-    buffers.close("one", None)
-    buffers.close("nobody", ["a"])
+    buffers.close(ONE, None)
+    buffers.close(ONE, None)
+    buffers.close(NOBODY, ["a"])
     assert (buffers.num_clients, buffers.num_buffers) == (0, 0)
 
 
@@ -110,19 +122,19 @@ def test_silent_clients_are_dropped_and_those_that_speak_stay(monkeypatch):
     now = 100.0
     monkeypatch.setattr("engine.host.buffers.time.monotonic", lambda: now)
     buffers = ClientBuffers()
-    for client in ("silent", "touched", "syncing"):
+    for client in (SILENT, TOUCHED, SYNCING):
         buffers.sync(client, "/", [whole("a")])
     now = 200.0
-    buffers.touch("touched")
-    buffers.touch("nobody")
-    buffers.sync("syncing", "/", [])
+    buffers.touch(TOUCHED)
+    buffers.touch(NOBODY)
+    buffers.sync(SYNCING, "/", [])
     now = 250.0
-    assert buffers.silent(60.0) == ["silent"]
-    assert list(buffers.close("silent", None).buffers) == ["a"]
+    assert buffers.silent(60.0) == [SILENT]
+    assert list(buffers.close(SILENT, None).buffers) == ["a"]
     assert buffers.silent(60.0) == []
     assert buffers.num_clients == 2
     with pytest.raises(VersionConflictError):
-        buffers.get("silent", "a", 1)
+        buffers.get(SILENT, "a", 1)
 
 
 @given(LINES.filter(bool), st.data())
@@ -144,9 +156,9 @@ def test_a_position_outside_of_the_text_is_refused(position):
 def test_buffers_of_one_path_are_told_apart_by_their_uri():
     buffers = ClientBuffers()
     for cell in ("cell-1", "cell-2"):
-        buffers.sync("one", "/", [BufferSync(cell, "nb.ipynb", "python", 1, lines=(cell,))])
+        buffers.sync(ONE, "/", [BufferSync(cell, "nb.ipynb", "python", 1, lines=(cell,))])
     other = HeldBuffer("file:///a.py", "a.py", 1, ())
-    cells = [held.as_buffer for held in buffers.others("one", other)]
+    cells = [held.as_buffer for held in buffers.others(ONE, other)]
     assert [(cell.path, cell.key) for cell in cells] == [
         ("nb.ipynb", "cell-2"),
         ("nb.ipynb", "cell-1"),
@@ -157,8 +169,66 @@ def test_the_cells_of_one_notebook_are_no_other_files_of_each_other():
     buffers = ClientBuffers()
     for cell, notebook in (("n-1", "n"), ("n-2", "n"), ("m-1", "m"), ("a.py", "")):
         sync = BufferSync(cell, cell, "python", 1, lines=(cell,), notebook=notebook)
-        buffers.sync("one", "/", [sync])
-    others = buffers.others("one", buffers.get("one", "n-1", 1))
+        buffers.sync(ONE, "/", [sync])
+    others = buffers.others(ONE, buffers.get(ONE, "n-1", 1))
     assert [held.uri for held in others] == ["a.py", "m-1"]
-    others = buffers.others("one", buffers.get("one", "a.py", 1))
+    others = buffers.others(ONE, buffers.get(ONE, "a.py", 1))
     assert [held.uri for held in others] == ["m-1", "n-2", "n-1"]
+
+
+def test_a_principal_closes_and_counts_only_what_its_own_clients_hold():
+    buffers = ClientBuffers()
+    buffers.sync(ONE, "/", [whole("a", "x")])
+    buffers.sync(TWO, "/", [])
+    buffers.sync(OTHERS_ONE, "/", [whole("a", "x" * 1000), whole("b")])
+    assert buffers.num_others(ONE) == 1
+    assert buffers.num_others(OTHERS_ONE) == 0
+    assert not buffers.close(ONE, ["b"]).buffers
+    assert buffers.usage_of(ADA)[:2] == (2, 1)
+    assert 1000 < buffers.usage_of(BOB).num_bytes < 2000
+    buffers.close(ONE, None)
+    buffers.close(TWO, None)
+    assert buffers.usage_of(ADA) == BufferUsage(0, 0, 0)
+    assert buffers.get(OTHERS_ONE, "b").lines == ()
+
+
+LONG = whole("long", *["x" * 100_000] * 12)
+
+
+@pytest.mark.parametrize(
+    ("client", "more", "reason"),
+    [
+        (ClientId(ADA, "third"), [], "you would have 3 editors here, and may have 2: close some"),
+        (ONE, [whole("b"), whole("c")], "you would have 3 open files here"),
+        (ONE, [LONG], "you would have 2 MB of open files here, and may have 1"),
+    ],
+)
+def test_beyond_its_quota_a_principal_is_refused_and_others_are_not(client, more, reason):
+    quotas = Quotas(clients=2, buffers=2, megabytes=1)
+    buffers = ClientBuffers(lambda _: quotas)
+    buffers.sync(ONE, "/", [whole("a")])
+    buffers.sync(TWO, "/", [])
+    with pytest.raises(QuotaError, match=reason):
+        buffers.sync(client, "/", more)
+    assert buffers.usage_of(ADA)[:2] == (2, 1)
+    buffers.sync(OTHERS_ONE, "/", [whole("a"), whole("b")])
+    buffers.close(ONE, None)
+    buffers.sync(ClientId(ADA, "third"), "/", [whole("a"), whole("b")])
+
+
+def test_text_that_is_added_by_splices_counts_and_what_shrinks_is_never_refused():
+    quotas = Quotas(megabytes=2)
+    buffers = ClientBuffers(lambda _: quotas)
+    buffers.sync(ONE, "/", [LONG])
+    more = LineSplice(0, 0, ("y" * 100_000,) * 9)
+    with pytest.raises(QuotaError):
+        buffers.sync(ONE, "/", [delta("long", 1, more, version=2)])
+    quotas = Quotas(megabytes=1)
+    buffers.sync(ONE, "/", [delta("long", 1, LineSplice(0, 1, ()), version=2)])
+    assert len(buffers.get(ONE, "long").lines) == 11
+
+
+def test_long_names_count_as_text_does():
+    buffers = ClientBuffers(lambda _: Quotas(megabytes=1))
+    with pytest.raises(QuotaError):
+        buffers.sync(ONE, "/", [whole("file:///" + "x" * 1_000_000)])

@@ -17,7 +17,7 @@ import httpx2
 import pytest
 
 from engine.errors import ConfigurationError, DeviceLostError
-from engine.host import server
+from engine.host import server, timed_protocol
 from engine.host.principals import Principal
 from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, Failed, Problem
 from engine.host.runtime import RuntimeFolder
@@ -212,19 +212,41 @@ async def test_the_token_of_a_port_lies_where_its_user_alone_finds_it(tmp_path, 
 
 
 @pytest.mark.asyncio
-async def test_a_client_on_this_machine_may_stop_a_host_of_this_machine():
-    async with serving(HostOptions(port=free_port(), token=TOKEN)) as client:
+async def test_a_client_on_a_private_socket_may_stop_its_host(tmp_path):
+    async with serving(HostOptions(socket=tmp_path / "host.sock")) as client:
         assert (await client.post("/v1/stop")).status_code == 202
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("address", ["0.0.0.0", "127.0.0.1"])
 @pytest.mark.parametrize("path", ["/v1/stop", "/v1/stop/"])
-async def test_one_client_of_many_cannot_stop_the_host_of_a_network(path):
-    options = HostOptions(address="0.0.0.0", port=free_port(), token=TOKEN, is_insecure=True)
+async def test_no_client_can_stop_a_host_on_a_port(path, address):
+    """Whoever has a token of it may be one of many, on this machine as well."""
+    options = HostOptions(address=address, port=free_port(), token=TOKEN, is_insecure=True)
     async with serving(options) as client:
         response = await client.post(path)
         assert (response.status_code, response.json()["code"]) == (403, "not_allowed")
         assert (await client.get("/v1/status")).status_code == 200
+
+
+@pytest.mark.asyncio
+async def test_a_tls_handshake_that_does_not_end_is_waited_for_no_longer(
+    certificate, monkeypatch, caplog
+):
+    monkeypatch.setattr(timed_protocol, "_LOOK_S", 0.02)
+    for module in (timed_protocol, server):
+        monkeypatch.setattr(module, "HANDSHAKE_S", 0.3)
+    cert, key = certificate
+    options = HostOptions(port=free_port(), token=TOKEN, tls_cert=cert, tls_key=key)
+    async with serving(options) as client:
+        reader, writer = await asyncio.open_connection("127.0.0.1", options.port)
+        writer.write(b"\x16\x03\x01")
+        with suppress(ConnectionError):
+            assert await reader.read() == b""
+        while "no TLS handshake within 0.3 s" not in caplog.text:
+            await asyncio.sleep(0.01)
+        assert (await client.get("/v1/status")).status_code == 200
+        writer.close()
 
 
 @pytest.mark.asyncio
@@ -445,7 +467,7 @@ async def test_silent_clients_and_their_jobs_are_forgotten(tmp_path, monkeypatch
         monkeypatch.setattr("engine.host.server._SILENT_CLIENT_S", 0.0)
         while host.service.buffers.num_clients:
             await asyncio.sleep(0.005)
-        assert not host.service.scheduler._last_admitted
+        assert not host.service.scheduler._turns._account("").last_turns
 
 
 @pytest.mark.asyncio

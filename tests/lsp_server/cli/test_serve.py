@@ -17,8 +17,9 @@ class LoadedService:
     engine = object()
     problem = None
 
-    def __init__(self, load, model):
+    def __init__(self, load, model, limits):
         load(None)
+        self.limits = limits
 
 
 class EndingServer:

@@ -9,6 +9,8 @@ from lsprotocol import types
 
 from engine import FinishReason
 from engine.errors import DeviceLostError
+from engine.host.buffers import ClientId
+from engine.host.principals import Principal
 from engine.host.protocol import Position
 from lsp_server.reasons import Reason
 from tests.support.connected import URI, connected
@@ -162,7 +164,7 @@ async def test_a_host_that_forgot_the_document_gets_it_whole(tmp_path):
     async with connected(tmp_path, engine) as editor:
         editor.open(SOURCE)
         await editor.ask()
-        editor.host.service.buffers.close(editor.link.client_id, None)
+        editor.host.service.buffers.close(ClientId(Principal(), editor.link.client_id), None)
         editor.type("x;")
         assert await editor.texts() == [TEXT]
     assert engine.requests[1].prefix.endswith("    x;")
@@ -174,7 +176,7 @@ async def test_a_host_that_forgot_the_client_gets_all_documents_again(tmp_path):
         editor.open("PRICE = 3\n", uri="file:///shop/prices.py")
         editor.open(SOURCE)
         await editor.ask()
-        editor.host.service.buffers.close(editor.link.client_id, None)
+        editor.host.service.buffers.close(ClientId(Principal(), editor.link.client_id), None)
         editor.type("x")
         await editor.ask()
     assert [buffer.path for buffer in engine.requests[1].open_buffers] == ["prices.py"]

@@ -1,0 +1,123 @@
+"""HTTP/1.1 with time limits: whoever is slower than any honest client loses its connection.
+
+uvicorn itself waits for ever for a handshake, for headers, for a body, and for a client that does
+not read. Each end concerns one connection alone, and leaves a line in the log.
+"""
+
+import asyncio
+import logging
+from typing import Any
+
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+HANDSHAKE_S = 15.0  # for TLS
+HEADERS_S = 15.0  # from the beginning of a connection, or of a further request, to the last header
+BODY_S = 120.0  # 32 MiB at 2 Mbit/s
+UNREAD_S = 30.0  # in which a client takes nothing of what is written for it
+_LOOK_S = 1.0
+
+_log = logging.getLogger("foregram.host")
+
+
+class TimedProtocol(H11Protocol):
+    """One connection, which is looked at every now and then."""
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        """As uvicorn makes it, when a connection is accepted."""
+        super().__init__(config, server_state, app_state, _loop)
+        self._accepted_at = self.loop.time()
+        self._is_connected = False  # before: the handshake
+        self._headers_since: float | None = None  # None: no request is on its way
+        self._body_since: float | None = None
+        self._unread_since: float | None = None
+        self._num_unread = 0  # bytes, at the last look
+        self._looking = self.loop.call_later(_LOOK_S, self._look)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as in uvicorn
+        """Wait for the first request."""
+        super().connection_made(transport)
+        self._is_connected = True
+        self._headers_since = self.loop.time()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It is over."""
+        self._looking.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Note when a request begins."""
+        if self._is_between and self._headers_since is None:
+            self._headers_since = self.loop.time()
+        super().data_received(data)
+        self._follow()
+
+    @property
+    def _is_between(self) -> bool:
+        """Whether no request is being answered."""
+        return self._cycle is None or self._cycle.response_complete
+
+    @property
+    def _cycle(self) -> RequestResponseCycle | None:
+        """The latest request; uvicorn's own type of it does not say that there may be none."""
+        return self.cycle
+
+    def _follow(self) -> None:
+        """Note which part of a request is awaited."""
+        if self._is_between:
+            self._body_since = None
+            return
+        self._headers_since = None
+        if not self.cycle.more_body:
+            self._body_since = None
+        elif self._body_since is None:
+            self._body_since = self.loop.time()
+
+    def _look(self) -> None:
+        limit = self._exceeded()
+        if limit is None:
+            self._looking = self.loop.call_later(_LOOK_S, self._look)
+            return
+        _log.warning("a connection%s was ended: %s", self._from, limit)
+        if self._is_connected:  # else asyncio ends the handshake
+            self.transport.abort()
+
+    @property
+    def _from(self) -> str:
+        return f" from {self.client[0]}" if self.client else ""
+
+    def _exceeded(self) -> str | None:
+        """Which limit is exceeded, in words."""
+        now = self.loop.time()
+        if not self._is_connected:
+            is_late = now - self._accepted_at > HANDSHAKE_S
+            return f"no TLS handshake within {HANDSHAKE_S:g} s" if is_late else None
+        self._follow()
+        if _is_over(self._headers_since, now, HEADERS_S):
+            return f"its request had no end of headers within {HEADERS_S:g} s"
+        if _is_over(self._body_since, now, BODY_S):
+            return f"its request had no end of body within {BODY_S:g} s"
+        self._measure_unread(now)
+        if _is_over(self._unread_since, now, UNREAD_S):
+            return f"it did not read what was written to it within {UNREAD_S:g} s"
+        return None
+
+    def _measure_unread(self, now: float) -> None:
+        """What is not read neither shrinks nor is gone in between."""
+        num_unread = self.transport.get_write_buffer_size()
+        if num_unread == 0 or num_unread < self._num_unread:
+            self._unread_since = None
+        elif self._unread_since is None:
+            self._unread_since = now
+        self._num_unread = num_unread
+
+
+def _is_over(since: float | None, now: float, limit_s: float) -> bool:
+    return since is not None and now - since > limit_s

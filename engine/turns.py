@@ -1,0 +1,76 @@
+"""Whose turn it is: principals share the engine's time evenly, and the clients of one take turns.
+
+Fair queueing by the time that each principal's jobs have run. A new name of a client gains nothing
+beside other principals, and who did not ask for long saves up no more than `CREDIT_S`.
+"""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+
+CREDIT_S = 2.0  # of the engine's time, that who comes back may have before the others
+SLICE_S = 0.5  # that a principal may be ahead before its job makes way; short ones never do
+_MOST_CLIENTS = 256  # of a principal, whose turns are remembered
+
+
+@dataclass(slots=True)
+class _Account:
+    """What a principal had."""
+
+    used_s: float = 0.0
+    last_turns: OrderedDict[str, int] = field(default_factory=OrderedDict)  # by client
+
+
+class Turns:
+    """The accounts of all principals; not for several threads at once."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._charged_at = clock()
+        self._num_turns = 0
+        self._accounts: dict[str, _Account] = {}
+
+    def arrive(self, principal: str, rivals: Iterable[str]) -> None:
+        """A principal without a job asks for one, while `rivals` have some."""
+        account = self._account(principal)
+        least_s = min((self._account(one).used_s for one in rivals), default=None)
+        if least_s is None:
+            return
+        account.used_s = max(account.used_s, least_s - CREDIT_S)
+
+    def begin(self) -> None:
+        """Charge from now on."""
+        self._charged_at = self._clock()
+
+    def charge(self, principals: Collection[str]) -> None:
+        """Charge those whose jobs ran side by side since `begin`, one entry for each job."""
+        share_s = (self._clock() - self._charged_at) / max(1, len(principals))
+        for principal in principals:
+            self._account(principal).used_s += share_s
+        self.begin()
+
+    def take(self, principal: str, client: str) -> None:
+        """A client has its turn."""
+        self._num_turns += 1
+        turns = self._account(principal).last_turns
+        turns[client] = self._num_turns
+        turns.move_to_end(client)
+        if len(turns) > _MOST_CLIENTS:
+            turns.popitem(last=False)
+
+    def forget(self, principal: str, client: str) -> None:
+        """A client has left: when it had its last turn is not remembered."""
+        self._account(principal).last_turns.pop(client, None)
+
+    def rank(self, principal: str, client: str) -> tuple[float, int]:
+        """Who has the lowest comes first."""
+        account = self._account(principal)
+        return account.used_s, account.last_turns.get(client, 0)
+
+    def is_far_behind(self, principal: str, other: str) -> bool:
+        """Whether a job of the `other` should make way."""
+        return self._account(other).used_s - self._account(principal).used_s > SLICE_S
+
+    def _account(self, principal: str) -> _Account:
+        return self._accounts.setdefault(principal, _Account())

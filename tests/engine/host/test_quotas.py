@@ -1,0 +1,131 @@
+"""What one principal may hold and ask for, and how it hears of that."""
+
+from contextlib import ExitStack
+
+import pytest
+
+from engine.errors import ConfigurationError
+from engine.host.principals import Principal
+from engine.host.protocol import MAX_TOKENS
+from engine.host.quotas import Limits, QuotaError, Quotas, TokenBucket
+
+ADA, EVE, NAMELESS = Principal("ada"), Principal("eve"), Principal()
+
+
+class Clock:
+    """Stands until a test moves it."""
+
+    now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def num_let_through(limits, principal):
+    """How many requests are let through at once, one after the other."""
+    for number in range(100_000):
+        try:
+            with limits.request_of(principal):
+                pass
+        except QuotaError:
+            return number
+    raise AssertionError("no end of it")
+
+
+def test_a_bucket_lets_a_burst_through_and_then_the_rate(clock):
+    bucket = TokenBucket(2.0, clock)
+    for _ in range(6):
+        bucket.take()
+    with pytest.raises(QuotaError, match="you may send 2 requests a second here") as error:
+        bucket.take()
+    assert error.value.retry_after_s == pytest.approx(0.5)
+    clock.now += 0.5
+    bucket.take()
+    clock.now += 3600
+    for _ in range(6):
+        bucket.take()
+    with pytest.raises(QuotaError):
+        bucket.take()
+
+
+def test_one_principals_requests_leave_those_of_others(clock):
+    limits = Limits(["requests=5"], clock)
+    assert num_let_through(limits, EVE) == 15
+    assert num_let_through(limits, EVE) == 0
+    assert num_let_through(limits, ADA) == 15
+
+
+def test_requests_that_are_not_answered_yet_are_counted(clock):
+    limits = Limits(["waiting=3", "running=2"], clock)
+    with ExitStack() as requests:
+        for _ in range(5):
+            requests.enter_context(limits.request_of(EVE))
+        with pytest.raises(QuotaError, match="5 of your requests wait here for an answer"):
+            requests.enter_context(limits.request_of(EVE))
+        with limits.request_of(ADA):
+            pass
+    with limits.request_of(EVE):
+        pass
+
+
+def test_no_typist_on_a_private_socket_ever_notices_a_limit(clock):
+    """Ten keys a second in four editors, each with a completion, a prefetch and a sync."""
+    limits = Limits(clock=clock)
+    for _ in range(10 * 60):
+        clock.now += 0.1
+        with ExitStack() as requests:
+            for _ in range(4 * 3):
+                requests.enter_context(limits.request_of(NAMELESS))
+    named = Limits(clock=clock)
+    for _ in range(10 * 60):
+        clock.now += 0.1
+        with ExitStack() as requests:
+            for _ in range(5):
+                requests.enter_context(named.request_of(ADA))
+
+
+def test_a_token_without_a_name_may_be_a_whole_teams():
+    limits = Limits()
+    assert limits.of(ADA) == Quotas()
+    assert limits.of(NAMELESS).clients >= 64 * 4
+    assert limits.of(NAMELESS).tokens == MAX_TOKENS
+
+
+def test_quotas_are_given_by_name():
+    limits = Limits(["buffers=7", "tokens=64"])
+    assert limits.of(ADA) == Quotas(buffers=7, tokens=64)
+    assert (limits.of(NAMELESS).buffers, limits.of(NAMELESS).tokens) == (7, 64)
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ("files=3", "there is no quota 'files'; there are: clients, buffers, megabytes, tokens"),
+        ("buffers", "the quota buffers has to be a whole number, not ''"),
+        ("buffers=-1", "whole number, not '-1'"),
+        ("buffers=1e9", "whole number"),
+        ("buffers=9999999999", "whole number"),
+        ("buffers=0", "the quota buffers has to be 1 or more"),
+    ],
+)
+def test_what_is_no_quota_is_refused(given, reason):
+    with pytest.raises(ConfigurationError, match=reason):
+        Limits([given])
+
+
+def test_a_longer_completion_is_refused_with_what_to_set():
+    with pytest.raises(QuotaError, match="64 tokens here, and 65 were asked for: set max_tokens"):
+        Quotas(tokens=64).check_tokens(65)
+    Quotas(tokens=64).check_tokens(64)
+
+
+@pytest.mark.parametrize(("seconds", "header"), [(0.01, "1"), (1.0, "1"), (4.2, "5")])
+def test_a_refusal_says_in_whole_seconds_when_to_ask_again(seconds, header):
+    error = QuotaError("too many", seconds)
+    assert error.headers == {"Retry-After": header}
+    assert (error.problem.code, error.problem.message) == ("quota", "too many")

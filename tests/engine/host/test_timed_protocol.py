@@ -1,0 +1,118 @@
+"""A client that is too slow loses its connection, and no one else's: with a line in the log."""
+
+import asyncio
+import logging
+
+import msgspec
+import pytest
+
+from engine.host import timed_protocol
+from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION
+from tests.support.running_host import HeldEngine, ask, buffer, running_host
+
+pytestmark = pytest.mark.asyncio
+
+HEAD = (
+    "{} /v1/{} HTTP/1.1\r\nhost: host\r\ncontent-type: application/json\r\n"
+    f"{PROTOCOL_HEADER}: {PROTOCOL_VERSION}\r\n"
+)
+
+
+@pytest.fixture
+def limits(monkeypatch):
+    """Sets limits, and has connections looked at often."""
+    monkeypatch.setattr(timed_protocol, "_LOOK_S", 0.02)
+
+    def set_limits(**given):
+        for name, seconds in given.items():
+            monkeypatch.setattr(timed_protocol, name, seconds)
+
+    return set_limits
+
+
+async def connected(folder):
+    return await asyncio.open_unix_connection(str(folder / "host.sock"))
+
+
+async def ended(caplog, reason):
+    """Wait until a connection is ended for that reason."""
+    while not any(reason in message for message in caplog.messages):
+        await asyncio.sleep(0.01)
+
+
+async def is_served(host):
+    events = [event async for event in host.complete(ask(buffer("x")))]
+    return events[-1].text == "one two three"
+
+
+@pytest.mark.parametrize("sent", [b"", b"POST /v1/complete HTTP/1.1\r\nhost: h"])
+async def test_headers_that_do_not_end_are_waited_for_no_longer(tmp_path, caplog, limits, sent):
+    limits(HEADERS_S=0.2)
+    async with running_host(tmp_path, HeldEngine()) as host:
+        reader, writer = await connected(tmp_path)
+        writer.write(sent)
+        assert await reader.read() == b""
+        await ended(
+            caplog, "a connection was ended: its request had no end of headers within 0.2 s"
+        )
+        assert await is_served(host)
+        writer.close()
+
+
+async def test_a_further_request_on_a_connection_has_no_more_time_for_its_headers(
+    tmp_path, caplog, limits
+):
+    limits(HEADERS_S=0.2)
+    async with running_host(tmp_path, HeldEngine()):
+        reader, writer = await connected(tmp_path)
+        writer.write(f"{HEAD.format('GET', 'status')}\r\n".encode())
+        assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+        writer.write(b"GET /v1/sta")
+        await reader.read()
+        await ended(caplog, "its request had no end of headers")
+        writer.close()
+
+
+async def test_a_body_that_does_not_end_is_waited_for_no_longer(tmp_path, caplog, limits):
+    limits(BODY_S=0.2)
+    async with running_host(tmp_path, HeldEngine()) as host:
+        reader, writer = await connected(tmp_path)
+        writer.write(f"{HEAD.format('POST', 'complete')}content-length: 99\r\n\r\n{{".encode())
+        assert await reader.read() == b""
+        await ended(caplog, "its request had no end of body within 0.2 s")
+        assert await is_served(host)
+        writer.close()
+
+
+async def test_a_stream_that_is_not_read_is_ended_and_others_are_served(tmp_path, caplog, limits):
+    limits(UNREAD_S=0.3)
+    engine = HeldEngine(words=("x" * 100_000,) * 200)
+    body = msgspec.json.encode(ask(buffer("x")))
+    async with running_host(tmp_path, engine) as host:
+        reader, writer = await connected(tmp_path)
+        head = f"{HEAD.format('POST', 'complete')}content-length: {len(body)}\r\n\r\n"
+        writer.write(head.encode() + body)
+        await reader.readline()  # and not another byte
+        await ended(caplog, "it did not read what was written to it within 0.3 s")
+        engine.words = ("one ", "two ", "three")
+        assert await is_served(host)
+        writer.transport.abort()
+
+
+async def test_whoever_waits_for_an_answer_is_in_no_hurry(tmp_path, caplog, limits):
+    """A completion may take long: the limits are on the client."""
+    limits(HEADERS_S=0.1, BODY_S=0.1, UNREAD_S=0.1)
+    caplog.set_level(logging.WARNING)
+    engine = HeldEngine(is_held=True)
+    async with running_host(tmp_path, engine) as host:
+        events = host.complete(ask(buffer("x")))
+        first = asyncio.create_task(anext(events))
+        await asyncio.to_thread(engine.began.acquire)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + 0.4
+        while loop.time() < until:
+            await asyncio.sleep(0.05)
+        engine.is_held = False
+        assert (await first).text == "one "
+        assert [event async for event in events][-1].text == "one two three"
+    assert "was ended" not in caplog.text

@@ -1,0 +1,84 @@
+"""Principals share the engine's time evenly; the clients of one take turns."""
+
+import pytest
+
+from engine.turns import CREDIT_S, SLICE_S, Turns
+
+
+class Clock:
+    """Stands until a test moves it."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def turns(clock):
+    return Turns(clock)
+
+
+def run(turns, clock, seconds, *principals):
+    turns.begin()
+    clock.now += seconds
+    turns.charge(principals)
+
+
+def test_who_ran_less_comes_first(turns, clock):
+    run(turns, clock, 2.0, "ada", "bob")
+    run(turns, clock, 1.0, "ada")
+    assert sorted(["ada", "bob"], key=lambda one: turns.rank(one, "x")) == ["bob", "ada"]
+
+
+def test_time_is_shared_by_those_who_ran_side_by_side(turns, clock):
+    run(turns, clock, 3.0, "ada", "ada", "bob")
+    assert turns.rank("ada", "x")[0] == pytest.approx(2.0)
+    assert turns.rank("bob", "x")[0] == pytest.approx(1.0)
+
+
+def test_clients_of_one_principal_take_turns_and_a_new_one_is_first(turns):
+    turns.take("ada", "one")
+    turns.take("ada", "two")
+    ranks = [turns.rank("ada", client) for client in ("new", "one", "two")]
+    assert ranks == sorted(ranks)
+    turns.forget("ada", "two")
+    assert turns.rank("ada", "two") == turns.rank("ada", "new")
+
+
+def test_new_clients_gain_nothing_beside_another_principal(turns, clock):
+    run(turns, clock, 1.0, "eve")
+    assert turns.rank("ada", "one") < turns.rank("eve", "a name that was never heard")
+
+
+def test_who_was_away_has_saved_up_no_more_than_a_bounded_credit(turns, clock):
+    run(turns, clock, 100.0, "eve")
+    turns.arrive("ada", ["eve"])
+    assert turns.rank("ada", "x")[0] == 100.0 - CREDIT_S
+    turns.arrive("ada", ["eve"])
+    assert turns.rank("ada", "x")[0] == 100.0 - CREDIT_S
+
+
+def test_who_goes_and_comes_back_keeps_what_it_has_used(turns, clock):
+    run(turns, clock, 5.0, "eve")
+    turns.arrive("eve", ["ada"])
+    assert turns.rank("eve", "x")[0] == 5.0
+
+
+def test_a_job_makes_way_for_who_is_far_behind_only(turns, clock):
+    run(turns, clock, 0.9 * SLICE_S, "eve")
+    assert not turns.is_far_behind("ada", "eve")
+    run(turns, clock, 0.2 * SLICE_S, "eve")
+    assert turns.is_far_behind("ada", "eve")
+    assert not turns.is_far_behind("eve", "ada")
+
+
+def test_the_memory_of_turns_is_bounded_however_many_names_come(turns):
+    for number in range(2000):
+        turns.take("eve", f"name {number}")
+    assert len(turns._account("eve").last_turns) <= 256
