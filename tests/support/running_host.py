@@ -27,6 +27,7 @@ from engine.host.protocol import (
     CompleteRequest,
     Position,
 )
+from engine.host.quotas import Limits
 from engine.host.server import HostOptions, HostServer
 from engine.host.service import CompletionService
 from engine.request import ClosedBuffers
@@ -180,11 +181,13 @@ async def running_host(
     load: Callable[[Any], Any] | None = None,
     on_served: Callable[[], None] = lambda: None,
     requested_model: str = "",
+    limits: Limits | None = None,
+    token_file: Path | None = None,
 ) -> AsyncIterator[RunningHost]:
-    """Serve `engine` on a socket in `folder`."""
+    """Serve `engine` on a socket in `folder`; of a `token_file`, the client has the `token`."""
     path = folder / "host.sock"
-    service = CompletionService(load or (lambda _: engine), requested_model)
-    options = HostOptions(socket=path, token=token, idle_exit_s=idle_exit_s)
+    service = CompletionService(load or (lambda _: engine), requested_model, limits)
+    options = HostOptions(socket=path, token=token, token_file=token_file, idle_exit_s=idle_exit_s)
     server = HostServer(service, options, on_served)
     task = asyncio.create_task(server.run())
     headers = {"content-type": "application/json", PROTOCOL_HEADER: str(PROTOCOL_VERSION)}

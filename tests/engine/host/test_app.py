@@ -2,13 +2,16 @@
 
 import asyncio
 import threading
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 
 import msgspec
 import pytest
 from msgspec.structs import replace
 
 from engine import FinishReason, ModelNotFoundError
+from engine.config import StopRules
+from engine.host.asked import Asked
+from engine.host.principals import Principal
 from engine.host.protocol import (
     Bounds,
     BufferSync,
@@ -24,7 +27,9 @@ from engine.host.protocol import (
     Status,
     SyncRequest,
 )
-from engine.request import Snippet
+from engine.host.quotas import Limits
+from engine.request import CompletionRequest, Snippet
+from tests.support.completion_hosts import secret_file
 from tests.support.running_host import HeldEngine, ask, buffer, running_host
 
 pytestmark = pytest.mark.asyncio
@@ -487,3 +492,91 @@ async def test_all_that_a_client_sent_is_forgotten_with_its_last_buffer_and_when
             await host.post("/v1/buffers/close", CloseRequest("one", uris))
         await collected(host.complete(ask(buffer("x"), client="two")))
     assert [one.departed for one in engine.forgotten] == ["", "one\0", "one\0"]
+
+
+ADA, EVE = "the secret token of ada", "the secret token of eve"
+
+
+@asynccontextmanager
+async def team_host(folder, engine, **options):
+    """A host of two principals; its client has the token of ada, and eve's headers."""
+    path = secret_file(folder / "tokens", f"ada:{ADA}\neve:{EVE}")
+    async with running_host(folder, engine, token=ADA, token_file=path, **options) as host:
+        yield host, {"authorization": f"Bearer {EVE}"}
+
+
+async def test_buffers_of_one_name_belong_to_their_principals(tmp_path):
+    engine = HeldEngine()
+    async with team_host(tmp_path, engine) as (host, eves):
+        await collected(host.complete(ask(buffer("ada's"), character=5)))
+        content = msgspec.json.encode(ask())
+        refused = await host.client.post("/v1/complete", content=content, headers=eves)
+        assert refused.status_code == 409
+        content = msgspec.json.encode(ask(buffer("eve"), character=3))
+        await host.client.post("/v1/complete", content=content, headers=eves)
+        leaving = msgspec.json.encode(CloseRequest("one"))
+        await host.client.post("/v1/buffers/close", content=leaving, headers=eves)
+        await collected(host.complete(ask(character=5)))
+    assert [(one.principal, one.prefix) for one in engine.requests] == [
+        ("ada", "ada's"),
+        ("eve", "eve"),
+        ("ada", "ada's"),
+    ]
+    assert [one.principal for one in engine.forgotten] == ["eve"]
+
+
+async def test_the_status_counts_what_is_of_who_asks_and_names_no_other(tmp_path):
+    async with team_host(tmp_path, HeldEngine()) as (host, eves):
+
+        async def status(headers=None):
+            page = await host.client.get("/v1/status?client=one", headers=headers)
+            return msgspec.json.decode(page.content, type=Status)
+
+        before = await status(eves)
+        await collected(host.complete(ask(buffer("x" * 100_000), client="another")))
+        after, own = await status(eves), await status()
+    assert msgspec.structs.replace(after, uptime_s=before.uptime_s) == before
+    assert before.last_prompt is None
+    assert before.num_clients == before.num_buffers == before.num_other_clients == 0
+    assert (own.num_clients, own.num_buffers, own.num_other_clients) == (1, 1, 1)
+    assert own.last_prompt is not None
+
+
+async def test_feedback_about_anothers_completion_names_none_that_is_known(tmp_path):
+    async with team_host(tmp_path, HeldEngine()) as (host, eves):
+        done = (await collected(host.complete(ask(buffer("x")))))[-1]
+        told = msgspec.json.encode(Feedback("one", done.id, "accepted"))
+        answer = await host.client.post("/v1/feedback", content=told, headers=eves)
+        assert (answer.status_code, answer.json()["code"]) == (404, "unknown_completion")
+        assert (await host.client.post("/v1/feedback", content=told)).status_code == 204
+
+
+async def test_the_figures_of_all_are_for_none_of_several(tmp_path):
+    async with team_host(tmp_path, HeldEngine()) as (host, eves):
+        for path in ("/metrics", "/metrics/"):
+            answer = await host.client.get(path, headers=eves)
+            assert (answer.status_code, answer.json()["code"]) == (403, "not_allowed")
+
+
+async def test_who_asks_for_more_than_its_quota_is_429_with_when_and_why(tmp_path):
+    limits = Limits(["tokens=64", "buffers=2"])
+    async with team_host(tmp_path, HeldEngine(), limits=limits) as (host, _):
+        answer = await host.post("/v1/complete", ask(buffer("x")))
+        assert (answer.status_code, answer.headers["retry-after"]) == (429, "5")
+        problem = msgspec.json.decode(answer.content, type=Problem)
+        assert problem.code == "quota"
+        assert problem.message == (
+            "a completion may have 64 tokens here, and 128 were asked for: set max_tokens lower"
+        )
+        many = SyncRequest("one", "/", tuple(buffer("x", uri=f"file:///{n}") for n in range(3)))
+        assert (await host.post("/v1/buffers", many)).status_code == 429
+
+
+async def test_no_completion_of_whatever_kind_is_longer_than_its_quota(tmp_path):
+    """Where a message of another kind does not say how long it is to be, the engine is told."""
+    engine, limits = HeldEngine(), Limits(["tokens=64"])
+    async with running_host(tmp_path, engine, limits=limits) as host:
+        request = CompletionRequest("x", "", stop=StopRules(max_tokens=1000))
+        asked = Asked(Principal("ada"), "one", "a.py", lambda: request)
+        await collected(host.service.stream(asked))
+    assert (engine.requests[0].stop.max_tokens, engine.requests[0].principal) == (64, "ada")

@@ -12,6 +12,7 @@ from engine.errors import DeviceLostError
 from engine.host.buffers import ClientId
 from engine.host.principals import Principal
 from engine.host.protocol import Position
+from engine.host.quotas import Quotas, TokenBucket
 from lsp_server.reasons import Reason
 from tests.support.connected import URI, connected
 from tests.support.running_host import HeldEngine, engine_after
@@ -157,6 +158,25 @@ async def test_what_would_break_the_code_is_not_shown_and_says_so(tmp_path):
     async with connected(tmp_path, engine) as editor:
         editor.open("def total(items):\n    |\n\n\nx = 1\n")
         assert (await editor.ask()).reason is Reason.BREAKS_CODE
+
+
+async def test_who_has_used_up_its_quota_is_told_so(tmp_path):
+    async with connected(tmp_path, HeldEngine(WORDS)) as editor:
+        editor.host.service.limits._nameless = Quotas(buffers=1)
+        editor.open("PRICE = 3\n", uri="file:///shop/prices.py")
+        editor.open(SOURCE)
+        assert (await editor.ask()).reason is Reason.QUOTA
+        assert editor.link.quota.startswith("you would have 2 open files here, and may have 1")
+
+
+async def test_a_short_wait_that_the_host_asks_for_is_waited(tmp_path):
+    async with connected(tmp_path, HeldEngine(WORDS)) as editor:
+        editor.open(SOURCE)
+        limits = editor.host.service.limits
+        bucket = limits._buckets[Principal()] = TokenBucket(1.0)
+        while bucket._left >= 1:
+            bucket.take()
+        assert await editor.texts() == [TEXT]
 
 
 async def test_a_host_that_forgot_the_document_gets_it_whole(tmp_path):

@@ -27,6 +27,7 @@ from lsp_server.host.client import (
     HostClient,
     HostConflictError,
     HostGoneError,
+    HostQuotaError,
     HostRefusedError,
 )
 from lsp_server.host.probe import probe
@@ -278,3 +279,39 @@ async def test_what_nobody_asked_to_compress_is_not_unpacked():
     await told(b"content-encoding: gzip\r\n\r\n" + bomb)
     assert tracemalloc.get_traced_memory()[1] < 20_000_000
     tracemalloc.stop()
+
+
+WAITING = b'{"code":"quota","message":"too many"}'
+
+
+def told_to_wait(header: bytes) -> bytes:
+    head = b"HTTP/1.1 429 Too Many Requests\r\nretry-after: %b\r\n" % header
+    return head + b"content-length: %d\r\n\r\n%b" % (len(WAITING), WAITING)
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [(b"7", 7), (b"0", 1), (b"86400", 60), (b"Wed, 21 Oct 2026 07:28:00 GMT", 1), (b"-3", 1)],
+)
+async def test_whoever_is_told_to_wait_sends_nothing_more_until_then(monkeypatch, header, seconds):
+    now = 100.0
+    monkeypatch.setattr("lsp_server.host.client.time.monotonic", lambda: now)
+    async with saying(told_to_wait(header), STREAM + piece(CHUNK)) as client:
+        with pytest.raises(HostQuotaError, match="too many") as error:
+            await collected(client.complete(ask()))
+        assert error.value.retry_after_s == seconds
+        now += seconds - 0.5
+        with pytest.raises(HostQuotaError, match="too many") as error:
+            await client.sync(SyncRequest("one", "/", ()))
+        assert error.value.retry_after_s == 0.5
+        now += 1.0
+        with pytest.raises(HostGoneError):  # it was sent: the answer breaks off
+            await collected(client.complete(ask()))
+
+
+async def test_what_gives_back_is_sent_even_where_the_host_told_to_wait():
+    done = b"HTTP/1.1 204 No Content\r\n\r\n"
+    async with saying(told_to_wait(b"60"), done) as client:
+        with pytest.raises(HostQuotaError):
+            await client.sync(SyncRequest("one", "/", ()))
+        await client.close_buffers(CloseRequest("one"))
