@@ -108,7 +108,7 @@ class Engine:
         budget = options.prompt_tokens or affordable_prompt(learning.budget.cost)
         self._prompt_tokens = min(budget, causal_lm.max_context // 2)
         kv_bytes = causal_lm.reserved_bytes or options.kv_bytes or _KV_BYTES
-        self._neighbours: dict[str, Neighbours] = {}  # by principal
+        self._neighbours = Neighbours(lambda text: len(model.tokenizer.encode(text)))
         self._prompts = PromptCache(causal_lm, kv_bytes)
         self._drafters = Drafters(model.tokenizer, causal_lm.vocab_size, learning)
         self._draft_states = DraftStates(self._drafters.make_state)
@@ -151,7 +151,7 @@ class Engine:
             request.layout,
             self._prompt_tokens,
             path=request.path,
-            snippets=lambda room: self._neighbours_of(request.principal).snippets(request, room),
+            snippets=lambda room: self._neighbours.snippets(request, room),
         )
 
     def complete(
@@ -212,7 +212,7 @@ class Engine:
     def forget(self, closed: ClosedBuffers) -> None:
         """Use no longer what was learned from these buffers."""
         self._forget_prompts(closed)
-        self._neighbours_of(closed.principal).forget()
+        self._neighbours.forget(closed.principal)
         self._draft_states.forget(closed)
         for one in self._under_way.values():
             if one.principal == closed.principal:
@@ -225,12 +225,6 @@ class Engine:
     def close(self) -> None:
         """Keep what was learned for the next start."""
         self._learning.save()
-
-    def _neighbours_of(self, principal: str) -> Neighbours:
-        if principal not in self._neighbours:
-            encode = self.model.tokenizer.encode
-            self._neighbours[principal] = Neighbours(lambda text: len(encode(text)))
-        return self._neighbours[principal]
 
     def _forget_prompts(self, closed: ClosedBuffers) -> None:
         self._prompts.forget(closed.cache_scope, closed.cache_keys, closed.paths, closed.principal)

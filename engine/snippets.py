@@ -40,24 +40,34 @@ class _Taken(NamedTuple):
 class Neighbours:
     """Chooses from the open buffers what fits a prompt; `count` tells the tokens of a text.
 
-    What was looked at is kept for the next request, so each principal has one of these.
+    What was looked at is kept for the principal's next request, and for nobody else's.
     """
 
     def __init__(self, count: Count) -> None:
         self._count = count
-        self._indexes = LineIndexes()
-        self._chosen = lru_cache(maxsize=_MOST_CHOICES)(self._choose)
+        self._choices: dict[str, _Choices] = {}  # by principal
 
-    def forget(self) -> None:
-        """Drop all cached texts."""
-        self._chosen.cache_clear()
-        self._indexes.forget()
+    def forget(self, principal: str = "") -> None:
+        """Drop all cached texts of a principal."""
+        self._choices.pop(principal, None)
 
     def snippets(self, request: CompletionRequest, room: int) -> Sequence[Snippet]:
         """Return one snippet of each related buffer; with their paths they fit `room` tokens."""
         around = steady_before(request.prefix), steady_behind(request.suffix)
         names, lines = CursorNames.around(*around), CursorLines.around(*around)
-        return self._chosen(request.open_buffers, request.repository, names, lines, room)
+        if request.principal not in self._choices:
+            self._choices[request.principal] = _Choices(self._count)
+        choices = self._choices[request.principal]
+        return choices.of(request.open_buffers, request.repository, names, lines, room)
+
+
+class _Choices:
+    """What was chosen for one principal lately."""
+
+    def __init__(self, count: Count) -> None:
+        self._count = count
+        self._indexes = LineIndexes()
+        self.of = lru_cache(maxsize=_MOST_CHOICES)(self._choose)
 
     def _choose(
         self,

@@ -133,7 +133,8 @@ class UpstreamSequence:
             steps=answer.num_tokens,  # as many as are known of
             rows=answer.num_tokens,
             prompt_tokens=answer.prompt_tokens or len(laid_out.ids),
-            reused_tokens=answer.reused_tokens or 0,
+            # The upstream's cache is everybody's: what it found there may be another principal's.
+            reused_tokens=0 if self.request.principal else answer.reused_tokens or 0,
             prefill_ms=1000 * (read - self._began),
             decode_ms=1000 * (self._ended - read),
             accepted_by_source={"model": answer.num_tokens},

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from engine.completer import EngineInfo
+from engine.completer import EngineInfo, EngineUsage
 from engine.host.upstream.channel import UpstreamChannel
 from engine.host.upstream.failures import UpstreamSlowError, UpstreamUnreachableError
 from engine.host.upstream.options import UpstreamOptions
@@ -76,9 +76,13 @@ class UpstreamEngine:
             is_prefill=is_prefill,
         )
 
-    def forget(self, _closed: ClosedBuffers) -> None:
+    def usage_of(self, _principal: str, /) -> EngineUsage:
+        """Nothing is held here."""
+        return EngineUsage()
+
+    def forget(self, closed: ClosedBuffers) -> None:
         """Drop what is kept of buffers; what the upstream's cache keeps of prompts is its own."""
-        self._model.writer.neighbours.forget()
+        self._model.writer.neighbours.forget(closed.principal)
 
     def close(self) -> None:
         """Close all connections."""
