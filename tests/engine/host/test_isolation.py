@@ -3,6 +3,7 @@
 import asyncio
 import string
 from contextlib import asynccontextmanager
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -56,7 +57,7 @@ async def service_of(load):
 
 async def completed(service, principal, *lines, client="one", character=None, **options):
     """Complete at the end of the last line."""
-    place = {"line": len(lines) - 1, "character": len(lines[-1])}
+    place: dict[str, Any] = {"line": len(lines) - 1, "character": len(lines[-1])}
     message = ask(buffer(*lines, **options), client=client, bounds=BOUNDS, **place)
     events = [event async for event in service.complete(principal, message)]
     assert isinstance(events[-1], Done)
