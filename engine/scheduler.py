@@ -202,8 +202,10 @@ class Scheduler:
     def _begin(self) -> None:
         """Begin waiting jobs, or have paused ones go on, while there is room or one makes way."""
         while (job := self._next_job()) is not None:
-            sequence = job.begin(job.is_cancelled)
+            self._turns.begin()
+            sequence = job.begin(job.is_cancelled)  # a long text takes its time
             with self._changed:
+                self._turns.charge([job.principal])
                 if sequence is None:
                     del self._running[job]
                 else:

@@ -10,6 +10,7 @@ cursor brings its fields and the heads of its methods along.
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import accumulate
 from typing import NamedTuple
 
 from engine.line_index import LineIndexes
@@ -25,6 +26,7 @@ _WHOLE_PART = 0.5  # of the room left, that a file may take as a whole
 _CHARS_PER_TOKEN = 6  # above the average of code: what can hardly fit is not encoded at all
 _REPOSITORY_PART = 0.5  # of the room left, that files may take which are not open
 _REPOSITORY_TOKENS = 1024  # and at most
+_MOST_CHARS = 4_000_000  # of open files that are looked at: that takes 0.35 s a million
 _MOST_MISSES = 32  # lines that do not fit, before no further one is tried
 
 Count = Callable[[str], int]
@@ -77,7 +79,8 @@ class _Choices:
         lines: CursorLines,
         room: int,
     ) -> tuple[Snippet, ...]:
-        found = [RelatedFile.of(one, self._indexes.of(one.text), names) for one in buffers]
+        latest = _within(buffers, _MOST_CHARS)
+        found = [RelatedFile.of(one, self._indexes.of(one.text), names) for one in latest]
         files = [file for file in found if file.worth]
         self._take_passage(files, lines, int(room * _PASSAGE_PART))
         room -= sum(file.tokens for file in files)
@@ -161,6 +164,12 @@ class _Choices:
                 misses += 1
                 if misses == _MOST_MISSES:
                     return
+
+
+def _within(buffers: Sequence[Buffer], most_chars: int) -> list[Buffer]:
+    """The first buffers, as many as are not too long together."""
+    ends = accumulate(len(buffer.text) for buffer in buffers)
+    return [one for one, end in zip(buffers, ends, strict=True) if end <= most_chars]
 
 
 def _present(snippets: Sequence[Snippet], buffers: Sequence[Buffer]) -> tuple[Snippet, ...]:

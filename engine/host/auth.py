@@ -9,7 +9,7 @@ import msgspec
 
 from engine.host.loopback import is_loopback
 from engine.host.principals import METRICS_NAME, Principals, note_principal, principal_of
-from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, Problem
+from engine.host.protocol import MAX_BODY_BYTES, PROTOCOL_HEADER, PROTOCOL_VERSION, Problem
 from engine.host.quotas import Limits, QuotaError
 
 Event = MutableMapping[str, Any]
@@ -47,7 +47,8 @@ class AuthMiddleware:
         """Before the body is read, so that who sends too many is refused at no cost."""
         with ExitStack() as request:
             try:
-                request.enter_context(self.limits.request_of(principal_of(scope)))
+                admitted = self.limits.request_of(principal_of(scope), _body_bytes(scope))
+                request.enter_context(admitted)
             except QuotaError as error:
                 await _refuse(send, 429, error.problem, error.headers)
                 return
@@ -69,6 +70,15 @@ class AuthMiddleware:
         if principal.name == METRICS_NAME and scope["path"] not in _PLAIN_PATHS:
             return 403, Problem("not_allowed", "this token is for the figures of the host alone")
         return _wrong_protocol(scope["path"], headers) or _wrong_body(headers)
+
+
+def _body_bytes(scope: Event) -> int:
+    """How long the body will be; one that does not say may be as long as any."""
+    headers = dict(scope["headers"])
+    if b"transfer-encoding" in headers:
+        return MAX_BODY_BYTES
+    length = headers.get(b"content-length", b"0")
+    return min(int(length), MAX_BODY_BYTES) if length.isdigit() else MAX_BODY_BYTES
 
 
 async def _refuse(

@@ -13,6 +13,7 @@ from engine.host.principals import Principal
 from engine.host.protocol import MAX_TOKENS, Problem
 
 _BURST_S = 3.0  # of requests at the full rate, that may come at once
+_COUNTED_BYTES = 250_000  # of a body, that count as one request more: to read them takes time
 _STEADY_S = 5.0  # before what is held is worth another try
 _BUSY_S = 1.0  # before what waits is
 _TEAM = 64  # people who may share one token
@@ -111,17 +112,19 @@ class TokenBucket:
         """Requests that may come at once."""
         return max(1.0, _BURST_S * self.per_s)
 
-    def take(self) -> None:
-        """Let one through. Raises QuotaError."""
+    def take(self, cost: float = 1.0) -> None:
+        """Let one through that counts as `cost` plain ones. Raises QuotaError."""
+        cost = min(cost, self.most)
         now = self.clock()
         self._left = min(self.most, self._left + (now - self._at) * self.per_s)
         self._at = now
-        if self._left < 1:
+        if self._left < cost:
             raise QuotaError(
-                f"you may send {self.per_s:g} requests a second here, and sent more",
-                (1 - self._left) / self.per_s,
+                f"you may send {self.per_s:g} requests a second here, large ones count as several, "
+                "and you sent more",
+                (cost - self._left) / self.per_s,
             )
-        self._left -= 1
+        self._left -= cost
 
 
 class Limits:
@@ -142,12 +145,12 @@ class Limits:
         return self._named if principal.name else self._nameless
 
     @contextmanager
-    def request_of(self, principal: Principal) -> Iterator[None]:
+    def request_of(self, principal: Principal, body_bytes: int = 0) -> Iterator[None]:
         """Let a request of a principal through, until it is answered. Raises QuotaError."""
         quotas = self.of(principal)
         if principal not in self._buckets:
             self._buckets[principal] = TokenBucket(quotas.requests, self._clock)
-        self._buckets[principal].take()
+        self._buckets[principal].take(1 + body_bytes / _COUNTED_BYTES)
         quotas.check_open(self._num_open[principal])
         self._num_open[principal] += 1
         try:

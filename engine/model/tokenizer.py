@@ -13,6 +13,7 @@ from engine.errors import UnsupportedModelError
 from engine.model.loading.tokenizer_document import TokenizerDocument
 from engine.model.vocabulary import Vocabulary
 
+_LONG_CHARS = 10_000  # about 10 ms
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -39,8 +40,15 @@ class Tokenizer:
         return cls(TokenizerDocument.read(text), end_ids)
 
     def encode(self, text: str) -> list[int]:
-        """Token ids of a text. Lone surrogates, which no encoding has, become U+FFFD."""
-        encoding = self._backend.encode(encodable(text), add_special_tokens=False)
+        """Token ids of a text. Lone surrogates, which no encoding has, become U+FFFD.
+
+        A long one is encoded as a batch of one, in which tokenizers lets other threads run.
+        """
+        plain = encodable(text)
+        if len(text) < _LONG_CHARS:
+            encoding = self._backend.encode(plain, add_special_tokens=False)
+        else:
+            (encoding,) = self._backend.encode_batch([plain], add_special_tokens=False)
         ids: list[int] = encoding.ids
         return ids
 

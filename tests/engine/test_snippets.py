@@ -160,6 +160,14 @@ def test_a_text_is_read_once_until_it_changes():
     assert indexes.of(text) is not before
 
 
+def test_files_beyond_a_bound_are_not_looked_at(monkeypatch):
+    """Or a client could keep the engine busy for minutes before its completion begins."""
+    buffers = [Buffer(f"{name}.py", RELATED) for name in "ab"]
+    assert {one.path for one in related(request(*buffers))} == {"a.py", "b.py"}
+    monkeypatch.setattr("engine.snippets._MOST_CHARS", len(RELATED))
+    assert {one.path for one in related(request(*buffers))} == {"a.py"}
+
+
 def test_indexes_of_the_latest_texts_are_kept_as_far_as_there_is_room(monkeypatch):
     monkeypatch.setattr("engine.line_index._MOST_CHARS", 2 * len(RELATED) + 2)
     indexes = LineIndexes()

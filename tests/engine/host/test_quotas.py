@@ -60,6 +60,20 @@ def test_one_principals_requests_leave_those_of_others(clock):
     assert num_let_through(limits, ADA) == 15
 
 
+def test_large_bodies_count_as_several_requests_and_the_largest_is_let_through(clock):
+    limits = Limits(clock=clock)
+    for _ in range(2):
+        with limits.request_of(EVE, 32 * 1024 * 1024):
+            pass
+    with (
+        pytest.raises(QuotaError, match="large ones count as several"),
+        limits.request_of(EVE, 32 * 1024 * 1024),
+    ):
+        pass
+    with Limits(["requests=1"], clock).request_of(EVE, 32 * 1024 * 1024):
+        pass
+
+
 def test_requests_that_are_not_answered_yet_are_counted(clock):
     limits = Limits(["waiting=3", "running=2"], clock)
     with ExitStack() as requests:

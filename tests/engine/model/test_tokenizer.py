@@ -1,6 +1,9 @@
 """Text comes back from its tokens, and no text makes a special token."""
 
 import json
+import threading
+import time
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -113,3 +116,23 @@ def test_every_refusal_is_an_error_of_ours() -> None:
 def _added(token_id: int, content: str) -> dict[str, Any]:
     flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
     return {"id": token_id, "content": content} | flags
+
+
+def test_other_threads_run_while_a_long_text_is_encoded() -> None:
+    """Before, one megabyte of a client's text stopped the whole host for two seconds."""
+    ticks, is_over = [time.perf_counter()], threading.Event()
+
+    def tick() -> None:
+        while not is_over.is_set():
+            time.sleep(0.001)
+            ticks.append(time.perf_counter())
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    began = time.perf_counter()
+    ids = _TOKENIZER.encode("total = price + tax\n" * 40_000)
+    took = time.perf_counter() - began
+    is_over.set()
+    thread.join()
+    assert len(ids) == len(_TOKENIZER.encode("total = price + tax\n")) * 40_000
+    assert max(later - earlier for earlier, later in pairwise(ticks)) < 0.7 * took
