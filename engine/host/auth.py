@@ -20,6 +20,7 @@ Application = Callable[[Event, Receive, Send], Awaitable[None]]  # as ASGI has i
 
 _OPEN_PATHS = ("/health",)
 _PLAIN_PATHS = ("/metrics",)  # Prometheus sends a token, and no header of ours
+_MOST_DIGITS = 16  # of a body's length
 _NOT_FROM_A_PAGE = (b"", b"none")  # of Sec-Fetch-Site: no browser, or a person typed the URL
 
 
@@ -78,7 +79,8 @@ def _body_bytes(scope: Event) -> int:
     if b"transfer-encoding" in headers:
         return MAX_BODY_BYTES
     length = headers.get(b"content-length", b"0")
-    return min(int(length), MAX_BODY_BYTES) if length.isdigit() else MAX_BODY_BYTES
+    is_known = length.isdigit() and len(length) < _MOST_DIGITS
+    return min(int(length), MAX_BODY_BYTES) if is_known else MAX_BODY_BYTES
 
 
 async def _refuse(

@@ -81,6 +81,11 @@ class ClientBuffers:
         self._quotas_of = quotas_of
 
     @property
+    def clients(self) -> list[ClientId]:
+        """Clients that have not left, of all principals."""
+        return list(self._clients)
+
+    @property
     def num_clients(self) -> int:
         """Clients that have not left, of all principals."""
         return len(self._clients)

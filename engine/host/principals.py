@@ -67,6 +67,11 @@ class Principals:
         if self.file is not None:
             self.tokens = _tokens_in(self.file)
 
+    @property
+    def every(self) -> frozenset[Principal]:
+        """All whom a token names."""
+        return frozenset(Principal(known.name) for known in self.tokens)
+
     def named_by(self, token: bytes) -> Principal | None:
         """Whom a token names. It is compared with every other, in a time that tells nothing."""
         if not self.tokens:

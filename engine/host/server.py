@@ -160,6 +160,7 @@ class HostServer:
         except ConfigurationError as error:
             _log.error("the tokens stay as they were: %s", error)
         else:
+            self._service.keep_only(self._principals.every)
             _log.info("the token file was read again")
 
     async def _watch(self) -> None:

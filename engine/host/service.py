@@ -8,7 +8,7 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Collection
 from dataclasses import replace
 from functools import partial
 
@@ -263,6 +263,13 @@ class CompletionService:
             buffers = gone.buffers.values()
             closed = closed_buffers(client, gone.workspace, buffers, is_last=is_last)
             self.scheduler.run_between(lambda: _forget(engine, closed))
+
+    def keep_only(self, principals: Collection[Principal]) -> None:
+        """Whoever is none of these has left, with all clients."""
+        for client in self.buffers.clients:
+            if client.principal not in principals:
+                self.leave(client, None)
+                self.last_prompts.pop(client.principal, None)
 
     def leave_silent(self, for_s: float) -> None:
         """Clients that have said nothing for so long count as gone."""

@@ -580,3 +580,17 @@ async def test_no_completion_of_whatever_kind_is_longer_than_its_quota(tmp_path)
         asked = Asked(Principal("ada"), "one", "a.py", lambda: request)
         await collected(host.service.stream(asked))
     assert (engine.requests[0].stop.max_tokens, engine.requests[0].principal) == (64, "ada")
+
+
+async def test_who_is_no_longer_in_the_token_file_leaves_nothing_behind(tmp_path):
+    engine = HeldEngine()
+    async with team_host(tmp_path, engine) as (host, eves):
+        await collected(host.complete(ask(buffer("x"))))
+        content = msgspec.json.encode(ask(buffer("y")))
+        await host.client.post("/v1/complete", content=content, headers=eves)
+        secret_file(tmp_path / "tokens", f"ada:{ADA}")
+        host.server._reload()
+        assert (await host.client.get("/v1/status", headers=eves)).status_code == 401
+        assert [one.principal for one in host.service.buffers.clients] == [Principal("ada")]
+        await collected(host.complete(ask()))
+    assert [one.principal for one in engine.forgotten] == ["eve"]
