@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import resource
 import signal
 import socket
 import ssl
@@ -227,6 +228,14 @@ async def test_no_client_can_stop_a_host_on_a_port(path, address):
         response = await client.post(path)
         assert (response.status_code, response.json()["code"]) == (403, "not_allowed")
         assert (await client.get("/v1/status")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("allowed", "connections"), [(1024, 824), (100, 32), (resource.RLIM_INFINITY, None)]
+)
+def test_connections_leave_some_descriptors_for_files(monkeypatch, allowed, connections):
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (allowed, allowed))
+    assert server._most_connections() == connections
 
 
 @pytest.mark.asyncio
