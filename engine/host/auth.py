@@ -10,7 +10,7 @@ import msgspec
 from engine.host.loopback import is_loopback
 from engine.host.principals import METRICS_NAME, Principals, note_principal, principal_of
 from engine.host.protocol import MAX_BODY_BYTES, PROTOCOL_HEADER, PROTOCOL_VERSION, Problem
-from engine.host.quotas import Limits, QuotaError
+from engine.host.quotas import QuotaError, QuotaKeeper
 
 Event = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Event]]
@@ -31,7 +31,7 @@ class AuthMiddleware:
     app: Application
     principals: Principals
     is_loopback: bool  # over TCP on this machine, where a web page must not get in by name
-    limits: Limits = field(default_factory=Limits)
+    limits: QuotaKeeper = field(default_factory=QuotaKeeper)
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
         """Handle one request, or another event, of the ASGI server."""

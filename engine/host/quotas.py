@@ -127,7 +127,7 @@ class TokenBucket:
         self._left -= cost
 
 
-class Limits:
+class QuotaKeeper:
     """The quotas of all principals, and how much of those on requests is used."""
 
     def __init__(

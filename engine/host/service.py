@@ -32,7 +32,7 @@ from engine.host.protocol import (
     Problem,
     PromptUse,
 )
-from engine.host.quotas import Limits
+from engine.host.quotas import QuotaKeeper
 from engine.host.request_builder import closed_buffers, request_builder
 from engine.host.run import Run, failed
 from engine.host.served_engine import ServedEngine
@@ -80,11 +80,11 @@ class CompletionService:
         self,
         load: Callable[[Progress], ServedEngine],
         requested_model: str = "",
-        limits: Limits | None = None,
+        limits: QuotaKeeper | None = None,
     ) -> None:
         self.requested_model = requested_model
         self.metrics = Metrics()
-        self.limits = limits or Limits()
+        self.limits = limits or QuotaKeeper()
         self.buffers = ClientBuffers(self.limits.of)
         self.scheduler = Scheduler(most_running=self._most_running)
         self.last_prompts: dict[Principal, PromptUse] = {}

@@ -14,7 +14,7 @@ import msgspec
 from engine.config import check_device_name
 from engine.errors import DeviceLostError
 from engine.host.loopback import is_loopback
-from engine.host.quotas import Limits
+from engine.host.quotas import QuotaKeeper
 from engine.host.runtime import HostRecord, RuntimeFolder, new_secret
 from engine.host.server import HostOptions, HostServer
 from engine.host.service import CompletionService
@@ -34,7 +34,7 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
     check_device_name(arguments.device or settings.device)
     options = _host_options(arguments, settings)
     backend = chosen_backend(arguments, settings)
-    limits = Limits(arguments.quotas)
+    limits = QuotaKeeper(arguments.quotas)
     service = CompletionService(backend.load, backend.requested_model, limits)
     # The engine's thread gives the interpreter away so often; by default a request waits for 5 ms
     # at each of its steps.

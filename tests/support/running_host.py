@@ -27,7 +27,7 @@ from engine.host.protocol import (
     CompleteRequest,
     Position,
 )
-from engine.host.quotas import Limits
+from engine.host.quotas import QuotaKeeper
 from engine.host.server import HostOptions, HostServer
 from engine.host.service import CompletionService
 from engine.request import ClosedBuffers
@@ -181,7 +181,7 @@ async def running_host(
     load: Callable[[Any], Any] | None = None,
     on_served: Callable[[], None] = lambda: None,
     requested_model: str = "",
-    limits: Limits | None = None,
+    limits: QuotaKeeper | None = None,
     token_file: Path | None = None,
 ) -> AsyncIterator[RunningHost]:
     """Serve `engine` on a socket in `folder`; of a `token_file`, the client has the `token`."""

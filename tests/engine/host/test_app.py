@@ -27,7 +27,7 @@ from engine.host.protocol import (
     Status,
     SyncRequest,
 )
-from engine.host.quotas import Limits
+from engine.host.quotas import QuotaKeeper
 from engine.request import CompletionRequest, Snippet
 from tests.support.completion_hosts import secret_file
 from tests.support.running_host import HeldEngine, ask, buffer, running_host
@@ -559,7 +559,7 @@ async def test_the_figures_of_all_are_for_none_of_several(tmp_path):
 
 
 async def test_who_asks_for_more_than_its_quota_is_429_with_when_and_why(tmp_path):
-    limits = Limits(["tokens=64", "buffers=2"])
+    limits = QuotaKeeper(["tokens=64", "buffers=2"])
     async with team_host(tmp_path, HeldEngine(), limits=limits) as (host, _):
         answer = await host.post("/v1/complete", ask(buffer("x")))
         assert (answer.status_code, answer.headers["retry-after"]) == (429, "5")
@@ -574,7 +574,7 @@ async def test_who_asks_for_more_than_its_quota_is_429_with_when_and_why(tmp_pat
 
 async def test_no_completion_of_whatever_kind_is_longer_than_its_quota(tmp_path):
     """Where a message of another kind does not say how long it is to be, the engine is told."""
-    engine, limits = HeldEngine(), Limits(["tokens=64"])
+    engine, limits = HeldEngine(), QuotaKeeper(["tokens=64"])
     async with running_host(tmp_path, engine, limits=limits) as host:
         request = CompletionRequest("x", "", stop=StopRules(max_tokens=1000))
         asked = Asked(Principal("ada"), "one", "a.py", lambda: request)

@@ -8,7 +8,7 @@ import pytest
 from engine.host.auth import AuthMiddleware
 from engine.host.principals import KnownToken, Principal, Principals, principal_of
 from engine.host.protocol import PROTOCOL_VERSION, Problem
-from engine.host.quotas import Limits
+from engine.host.quotas import QuotaKeeper
 
 pytestmark = pytest.mark.asyncio
 
@@ -44,7 +44,7 @@ async def knock(
 
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     principals = Principals(known) if known else Principals.of(token)
-    auth = AuthMiddleware(app, principals, is_loopback, limits or Limits())
+    auth = AuthMiddleware(app, principals, is_loopback, limits or QuotaKeeper())
     await auth({"type": kind, "path": path, "headers": raw}, receive, send)
     return sent
 
@@ -215,7 +215,7 @@ TEAM = tuple(KnownToken.of(f"{name}'s", name) for name in ("ada", "eve", "metric
 
 
 async def test_who_sends_too_many_requests_is_429_before_its_body_is_read_and_others_are_let_in():
-    limits = Limits(["requests=1"])
+    limits = QuotaKeeper(["requests=1"])
     for _ in range(3):
         (answer,) = await knock(known=TEAM, limits=limits, authorization="Bearer eve's")
         assert answer["status"] == 200
@@ -228,7 +228,7 @@ async def test_who_sends_too_many_requests_is_429_before_its_body_is_read_and_ot
 
 
 async def test_health_and_wrong_tokens_cost_nobody_a_request():
-    limits = Limits(["requests=1"])
+    limits = QuotaKeeper(["requests=1"])
     for _ in range(9):
         assert (await knock("/health", known=TEAM, limits=limits))[0]["status"] == 200
         guess = await knock(known=TEAM, limits=limits, authorization="Bearer guess")

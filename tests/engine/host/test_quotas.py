@@ -7,7 +7,7 @@ import pytest
 from engine.errors import ConfigurationError
 from engine.host.principals import Principal
 from engine.host.protocol import MAX_TOKENS
-from engine.host.quotas import Limits, QuotaError, Quotas, TokenBucket
+from engine.host.quotas import QuotaError, QuotaKeeper, Quotas, TokenBucket
 
 ADA, EVE, NAMELESS = Principal("ada"), Principal("eve"), Principal()
 
@@ -54,14 +54,14 @@ def test_a_bucket_lets_a_burst_through_and_then_the_rate(clock):
 
 
 def test_one_principals_requests_leave_those_of_others(clock):
-    limits = Limits(["requests=5"], clock)
+    limits = QuotaKeeper(["requests=5"], clock)
     assert num_let_through(limits, EVE) == 15
     assert num_let_through(limits, EVE) == 0
     assert num_let_through(limits, ADA) == 15
 
 
 def test_large_bodies_count_as_several_requests_and_the_largest_is_let_through(clock):
-    limits = Limits(clock=clock)
+    limits = QuotaKeeper(clock=clock)
     for _ in range(2):
         with limits.request_of(EVE, 32 * 1024 * 1024):
             pass
@@ -70,12 +70,12 @@ def test_large_bodies_count_as_several_requests_and_the_largest_is_let_through(c
         limits.request_of(EVE, 32 * 1024 * 1024),
     ):
         pass
-    with Limits(["requests=1"], clock).request_of(EVE, 32 * 1024 * 1024):
+    with QuotaKeeper(["requests=1"], clock).request_of(EVE, 32 * 1024 * 1024):
         pass
 
 
 def test_requests_that_are_not_answered_yet_are_counted(clock):
-    limits = Limits(["waiting=3", "running=2"], clock)
+    limits = QuotaKeeper(["waiting=3", "running=2"], clock)
     with ExitStack() as requests:
         for _ in range(5):
             requests.enter_context(limits.request_of(EVE))
@@ -89,13 +89,13 @@ def test_requests_that_are_not_answered_yet_are_counted(clock):
 
 def test_no_typist_on_a_private_socket_ever_notices_a_limit(clock):
     """Ten keys a second in four editors, each with a completion, a prefetch and a sync."""
-    limits = Limits(clock=clock)
+    limits = QuotaKeeper(clock=clock)
     for _ in range(10 * 60):
         clock.now += 0.1
         with ExitStack() as requests:
             for _ in range(4 * 3):
                 requests.enter_context(limits.request_of(NAMELESS))
-    named = Limits(clock=clock)
+    named = QuotaKeeper(clock=clock)
     for _ in range(10 * 60):
         clock.now += 0.1
         with ExitStack() as requests:
@@ -104,14 +104,14 @@ def test_no_typist_on_a_private_socket_ever_notices_a_limit(clock):
 
 
 def test_a_token_without_a_name_may_be_a_whole_teams():
-    limits = Limits()
+    limits = QuotaKeeper()
     assert limits.of(ADA) == Quotas()
     assert limits.of(NAMELESS).clients >= 64 * 4
     assert limits.of(NAMELESS).tokens == MAX_TOKENS
 
 
 def test_quotas_are_given_by_name():
-    limits = Limits(["buffers=7", "tokens=64"])
+    limits = QuotaKeeper(["buffers=7", "tokens=64"])
     assert limits.of(ADA) == Quotas(buffers=7, tokens=64)
     assert (limits.of(NAMELESS).buffers, limits.of(NAMELESS).tokens) == (7, 64)
 
@@ -129,7 +129,7 @@ def test_quotas_are_given_by_name():
 )
 def test_what_is_no_quota_is_refused(given, reason):
     with pytest.raises(ConfigurationError, match=reason):
-        Limits([given])
+        QuotaKeeper([given])
 
 
 def test_a_longer_completion_is_refused_with_what_to_set():
