@@ -172,11 +172,13 @@ async def test_who_has_used_up_its_quota_is_told_so(tmp_path):
 async def test_a_short_wait_that_the_host_asks_for_is_waited(tmp_path):
     async with connected(tmp_path, HeldEngine(WORDS)) as editor:
         editor.open(SOURCE)
-        limits = editor.host.service.limits
-        bucket = limits._buckets[Principal()] = TokenBucket(1.0)
-        while bucket._left >= 1:
-            bucket.take()
-        assert await editor.texts() == [TEXT]
+        await editor.ask()
+        buckets = editor.host.service.limits._buckets
+        bucket = buckets[Principal()] = TokenBucket(1.0)
+        bucket.take(bucket.most)
+        editor.type("x;")
+        answer = await editor.ask()
+        assert [item.insert_text for item in answer.items] == [TEXT], answer.reason
 
 
 async def test_a_host_that_forgot_the_document_gets_it_whole(tmp_path):
