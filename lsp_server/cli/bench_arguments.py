@@ -76,6 +76,13 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
         help="each number types for S seconds, once all have come; 60 by default",
     )
     parser.add_argument(
+        "--active",
+        metavar="SHARE",
+        type=_share,
+        default=0.25,
+        help="each person types for this share of the time, and reads for the rest; 0.25 by default",
+    )
+    parser.add_argument(
         "--set",
         metavar="SET.jsonl",
         type=Path,
@@ -96,6 +103,12 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
 
 def _counts(text: str) -> tuple[int, ...]:
     return tuple(map(positive, text.split(",")))
+
+
+def _share(text: str) -> float:
+    if not 0 < (share := _seconds(text)) <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share above 0, up to 1")
+    return share
 
 
 def _seconds(text: str) -> float:

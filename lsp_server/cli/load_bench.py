@@ -32,7 +32,11 @@ from lsp_server.host.probe import probe
 from lsp_server.settings import Settings
 
 _TERMINATED = 143  # as shells report a program that SIGTERM ended
-_TINY_TOKENS = 16  # of a completion of random text, which would go on for ever
+# Random text goes on for ever, and no draft of it is right: so many tokens take as many steps as a
+# completion of a real model. A model that costs nothing would be given the longest prompt; several
+# threads would cost it more than they gain.
+_TINY_TOKENS = 5
+_TINY_OPTIONS = ("--prompt-tokens", "1024", "--threads", "1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,7 @@ class _Plan:
     people: Sequence[int]
     seconds: float
     seed: int
+    active: float
     traces: Sequence[Trace]
     settings: Settings
     tokens: Sequence[str]  # none: that of the settings is everybody's
@@ -71,6 +76,7 @@ def _plan(arguments: argparse.Namespace, settings: Settings) -> _Plan:
         people=arguments.people,
         seconds=arguments.duration,
         seed=arguments.seed,
+        active=arguments.active,
         traces=load_traces(arguments.set) if arguments.set else own_traces(),
         settings=msgspec.structs.replace(settings, **changes),
         tokens=_read_tokens(arguments.tokens) if arguments.tokens else (),
@@ -89,7 +95,7 @@ async def _measured(
         host = await _status(doors[0])
         for count in tracked(plan.people, "numbers of people"):
             addresses = list(islice(cycle(doors), count))
-            crowd = Crowd(addresses, plan.settings, plan.traces, plan.seed)
+            crowd = Crowd(addresses, plan.settings, plan.traces, plan.seed, plan.active)
             runs.append(LoadFigures.of(await crowd.type_for(plan.seconds)))
     return runs, host
 
@@ -124,7 +130,8 @@ def _own_model(arguments: argparse.Namespace, plan: _Plan, folder: Path) -> list
         model = arguments.model or plan.settings.model or DEFAULT_MODEL
         model = str(path_of(model).absolute()) if kind_of(model) == "path" else model
         share_models(plan.settings.cache_folder, folder / "cache")
-    return ["--model", model, "--cache-folder", str(folder / "cache")]
+    options = ["--model", model, "--cache-folder", str(folder / "cache")]
+    return [*options, *_TINY_OPTIONS] if arguments.tiny else options
 
 
 def _texts(traces: Sequence[Trace]) -> Iterator[str]:

@@ -30,6 +30,8 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
         format="%(asctime)s %(levelname)s %(message)s",
         level=logging.DEBUG if settings.debug else logging.WARNING,  # torch is talkative
     )
+    # asyncio warns where more is written to somebody who has just gone: they do that at each key.
+    logging.getLogger("asyncio").setLevel(logging.ERROR)
     logging.getLogger("foregram").setLevel(logging.DEBUG if settings.debug else logging.INFO)
     check_device_name(arguments.device or settings.device)
     options = _host_options(arguments, settings)

@@ -59,7 +59,7 @@ def is_gone(process_id):
 
 
 def test_four_people_are_all_answered(folder):
-    with load("--people", "2,4", "--duration", "4", folder=folder) as process:
+    with load("--people", "2,4", "--duration", "4", "--active", "1", folder=folder) as process:
         out, errors = process.communicate(timeout=START_S)
     assert process.returncode == 0, errors
     found = json.loads(out)

@@ -1,7 +1,6 @@
 """N people who type for a while before one host, and what was seen meanwhile."""
 
 import asyncio
-import math
 import random
 import time
 from collections.abc import Sequence
@@ -12,14 +11,15 @@ from itertools import cycle
 from engine.bench.task_sets import grouped
 from lsp_server.bench.load.host_requests import HostRequest
 from lsp_server.bench.load.seat import Seat
+from lsp_server.bench.person import Person
 from lsp_server.bench.traces import Trace
 from lsp_server.bench.typist import Typist
 from lsp_server.host.address import HostAddress
 from lsp_server.host.client import HostClient, HostGoneError, HostRefusedError
 from lsp_server.settings import Settings
 
-ARRIVAL_S = 5.0  # within which all come; only what is asked for later is counted
-_READING_S, _SPREAD = 8.0, 0.7  # between two insertions: the median, and of the logarithm
+ARRIVAL_S = 10.0  # within which all come; only what is asked for later is counted
+_SPREAD = 0.7  # of the logarithm of how long is read between two insertions
 _TICK_S = 0.02  # the watch that tells how late this process is
 _LOOK_S = 1.0  # at the host's memory
 _ENDING_S = 10.0  # for requests that are under way when all stop typing
@@ -33,6 +33,7 @@ class CrowdRun:
     requests: Sequence[Sequence[HostRequest]]  # by person
     late_s: Sequence[float]  # how late this process was, at each tick
     memory_mb: Sequence[float]  # the host's, as it said
+    active: float  # the share of the time for which a person types
 
     @property
     def num_people(self) -> int:
@@ -42,12 +43,16 @@ class CrowdRun:
 
 @dataclass(slots=True)
 class Crowd:
-    """People who type the traces of one folder each; person i sits before `addresses[i]`."""
+    """People who type the traces of one folder each; person i sits before `addresses[i]`.
+
+    Each types for the share `active` of the time, and reads before and behind each insertion.
+    """
 
     addresses: Sequence[HostAddress]
     settings: Settings
     traces: Sequence[Trace]
     seed: int
+    active: float
     _late_s: list[float] = field(default_factory=list)
     _memory_mb: list[float] = field(default_factory=list)
 
@@ -63,7 +68,7 @@ class Crowd:
             [one for one in seat.log.requests if began <= one.began < began + seconds]
             for seat in seats
         ]
-        return CrowdRun(seconds, counted, tuple(self._late_s), tuple(self._memory_mb))
+        return CrowdRun(seconds, counted, self._late_s, self._memory_mb, self.active)
 
     async def _typed(self, seats: Sequence[Seat], arrival_s: float, seconds: float) -> float:
         """All type until the time is over, and wait for what they asked for; when all were there."""
@@ -82,14 +87,27 @@ class Crowd:
         return began
 
     async def _person(self, number: int, seat: Seat, arrival_s: float) -> None:
-        """Come, and type one trace after the other, with a pause to read behind each."""
+        """Come, and type one trace after the other.
+
+        At any time the share of those who type is the same, so some begin in the middle of reading.
+        """
         draw = random.Random(f"{self.seed} {number}")  # noqa: S311 - a simulation
         typist = Typist(self.seed + number)
         await asyncio.sleep(draw.uniform(0.0, arrival_s))
+        reads_first = draw.random() >= self.active
         for trace in cycle(self._traces_of(number)):
             await seat.turn_to(trace)
+            if reads_first:
+                await asyncio.sleep(draw.random() * self._reading_s(trace, draw))
+            reads_first = False
             await typist.type(trace, seat)
-            await asyncio.sleep(draw.lognormvariate(math.log(_READING_S), _SPREAD))
+            await asyncio.sleep(self._reading_s(trace, draw))
+
+    def _reading_s(self, trace: Trace, draw: random.Random) -> float:
+        """So long that typing the trace takes the share `active` of both, on average."""
+        own_s = sum(Person(trace.target, trace.id).own_intervals)
+        share = (1 - self.active) / self.active
+        return own_s * share * draw.lognormvariate(-(_SPREAD**2) / 2, _SPREAD)
 
     def _traces_of(self, number: int) -> Sequence[Trace]:
         """A folder is one person's for as long as there are enough of them."""

@@ -38,6 +38,7 @@ class LoadFigures:
     """One number of people."""
 
     people: int
+    active: float  # the share of the time for which each typed
     seconds: float
     requests: int
     answered: int
@@ -62,6 +63,7 @@ class LoadFigures:
         ended = Counter(one.outcome for one in asked)
         return cls(
             people=run.num_people,
+            active=run.active,
             seconds=run.seconds,
             requests=len(asked),
             answered=ended["answered"],

@@ -64,7 +64,8 @@ def _waits(what: str, waits: Waits) -> dict[str, str]:
 def _caption(runs: Sequence[LoadFigures]) -> str:
     """Where that was measured, what went wrong, and whether this process kept up."""
     load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
-    parts = [f"{runs[0].seconds:g} s each, simulated on {platform.machine()}; {load}"]
+    how = f"{runs[0].seconds:g} s each, of which a person types {runs[0].active:.0%}"
+    parts = [how, f"simulated on {platform.machine()}, {load}"]
     troubles = Counter[str]()
     for run in runs:
         troubles.update(run.troubles)

@@ -27,14 +27,14 @@ def bench(monkeypatch, tmp_path):
     crowds, hosts = [], []
 
     class Crowd:
-        def __init__(self, addresses, settings, traces, seed):
+        def __init__(self, addresses, settings, traces, seed, active):
             self.addresses, self.settings = addresses, settings
-            self.traces, self.seed = traces, seed
+            self.traces, self.seed, self.active = traces, seed, active
             crowds.append(self)
 
         async def type_for(self, seconds):
             one = HostRequest(0.0, is_ahead=False, outcome="answered", first_text_s=0.1)
-            return CrowdRun(seconds, [[one] for _ in self.addresses], [0.0], [100.0])
+            return CrowdRun(seconds, [[one] for _ in self.addresses], [0.0], [100.0], self.active)
 
     @asynccontextmanager
     async def own_host(folder, options, token):
@@ -74,7 +74,7 @@ def test_people_type_before_the_host_at_an_address(bench, capsys):
     assert {(one.url, one.token) for crowd in crowds for one in crowd.addresses} == {
         ("http://127.0.0.1:9", "t" * 20)
     }
-    assert crowds[0].seed == 5
+    assert (crowds[0].seed, crowds[0].active) == (5, 0.25)
     assert [run["people"] for run in json.loads(capsys.readouterr().out)["runs"]] == [1, 3]
 
 
@@ -149,8 +149,10 @@ def test_a_host_that_does_not_answer_is_one_sentence(bench, monkeypatch):
         bench("http://127.0.0.1:9")
 
 
-@pytest.mark.parametrize("options", [("--people", "1,0"), ("--duration", "0"), ("--duration", "x")])
-def test_numbers_are_above_0(bench, options, capsys):
+@pytest.mark.parametrize(
+    "options", [("--people", "1,0"), ("--duration", "0"), ("--duration", "x"), ("--active", "2")]
+)
+def test_numbers_that_make_no_sense_are_refused(bench, options, capsys):
     with pytest.raises(SystemExit):
         bench("--tiny", *options)
     assert options[0] in capsys.readouterr().err

@@ -14,7 +14,7 @@ def answered(first_text_s, ended_s, tokens=4, *, is_ahead=False):
 
 
 def figures(*people, seconds=2.0, late_s=(0.0,), memory_mb=(100.0, 300.0, 200.0)):
-    return LoadFigures.of(CrowdRun(seconds, people, late_s, memory_mb))
+    return LoadFigures.of(CrowdRun(seconds, people, late_s, memory_mb, 0.25))
 
 
 def test_requests_are_counted_by_what_became_of_them():

@@ -19,7 +19,7 @@ HOST = Status(PROTOCOL_VERSION, "1", "ready", 1, 1.0, model="tiny", device="cpu"
 def run(num_people, outcome="answered", late_s=0.0, trouble=""):
     one = HostRequest(0.0, is_ahead=False, outcome=outcome, first_text_s=0.1, ended_s=0.25)
     one.tokens, one.trouble = 4, trouble
-    return LoadFigures.of(CrowdRun(10.0, [[one]] * num_people, [late_s], [512.0]))
+    return LoadFigures.of(CrowdRun(10.0, [[one]] * num_people, [late_s], [512.0], 0.25))
 
 
 def shown(*runs):
