@@ -136,3 +136,23 @@ def test_other_threads_run_while_a_long_text_is_encoded() -> None:
     thread.join()
     assert len(ids) == len(_TOKENIZER.encode("total = price + tax\n")) * 40_000
     assert max(later - earlier for earlier, later in pairwise(ticks)) < 0.7 * took
+
+
+@given(st.lists(_TEXTS.map(lambda text: 20 * text), max_size=20), st.integers(1, 400))
+def test_one_that_remembers_says_the_same(texts: list[str], most_chars: int) -> None:
+    remembering = _TOKENIZER.remembering(most_chars)
+    for text in texts + texts:
+        assert remembering.encode(text) == _TOKENIZER.encode(text)
+
+
+def test_what_is_remembered_is_encoded_once_while_there_is_room(monkeypatch) -> None:
+    encoded = []
+    tokenizer = Tokenizer.from_json(json.dumps(_DOCUMENT))
+    plain = tokenizer.encode
+    monkeypatch.setattr(tokenizer, "encode", lambda text: encoded.append(text) or plain(text))
+    remembering = tokenizer.remembering(250)
+    one, two, three = (100 * letter for letter in "abc")
+    for text in (one, two, one, three, one, two):
+        remembering.encode(text).clear()  # a caller's list is its own
+    assert encoded == [one, two, three, two]
+    assert remembering.encode(one) == plain(one)

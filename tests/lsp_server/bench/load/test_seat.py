@@ -94,8 +94,8 @@ async def test_what_follows_a_suggestion_is_computed_ahead_and_shown_once_that_i
         seat.press(Action("all", WORDS))
         await until(lambda: len(screen.suggestions) == 2)
         assert len(asked(seat)) == 1
-        await until(lambda: b'feedback_total{kind="accepted"} 1' in host.service.metrics.page({}))
-        assert b'feedback_total{kind="shown"} 2' in host.service.metrics.page({})
+        for told in (b'feedback_total{kind="accepted"} 1', b'feedback_total{kind="shown"} 2'):
+            await until(lambda told=told: told in host.service.metrics.page({}))
 
 
 async def test_the_host_holds_the_files_of_the_trace_until_the_person_leaves():
