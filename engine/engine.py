@@ -19,6 +19,7 @@ from engine.model.constraint import healed_start
 from engine.model.loading.loaded_model import LoadedModel
 from engine.model.prompt import Prompt, build_prompt
 from engine.model.token_tree import MAX_ROWS
+from engine.model.tokenizer import Tokenizer
 from engine.options import EngineOptions, affordable_prompt, machine_key, wanted_model
 from engine.progress import NoProgress, Progress
 from engine.prompt_cache import CacheLease, PromptCache
@@ -28,6 +29,7 @@ from engine.snippets import Neighbours
 from engine.stopping import Stopper
 
 _DECODED_TOKENS = 256  # that a slot has room for, even where a request asks for fewer
+_REMEMBERED_CHARS = 200_000  # of each principal's prompts: some twenty of them, with their parts
 _KV_BYTES = 512 * 1024 * 1024  # of cached prompts, where a model does not reserve them ahead
 
 
@@ -109,6 +111,7 @@ class Engine:
         self._prompt_tokens = min(budget, causal_lm.max_context // 2)
         kv_bytes = causal_lm.reserved_bytes or options.kv_bytes or _KV_BYTES
         self._neighbours = Neighbours(lambda text: len(model.tokenizer.encode(text)))
+        self._tokenizers: dict[str, Tokenizer] = {}  # of prompts, by principal
         self._prompts = PromptCache(causal_lm, kv_bytes)
         self._drafters = Drafters(model.tokenizer, causal_lm.vocab_size, learning)
         self._draft_states = DraftStates(self._drafters.make_state)
@@ -142,10 +145,9 @@ class Engine:
 
     def prompt(self, request: CompletionRequest) -> Prompt:
         """Lay out the request's prompt as `complete` does."""
-        model = self.model
         return build_prompt(
-            model.tokenizer,
-            model.fim,
+            self._tokenizer_of(request.principal),
+            self.model.fim,
             request.prefix,
             request.suffix,
             request.layout,
@@ -213,6 +215,7 @@ class Engine:
         """Use no longer what was learned from these buffers."""
         self._forget_prompts(closed)
         self._neighbours.forget(closed.principal)
+        self._tokenizers.pop(closed.principal, None)
         self._draft_states.forget(closed)
         for one in self._under_way.values():
             if one.principal == closed.principal:
@@ -225,6 +228,13 @@ class Engine:
     def close(self) -> None:
         """Keep what was learned for the next start."""
         self._learning.save()
+
+    def _tokenizer_of(self, principal: str) -> Tokenizer:
+        """Most of a prompt is as it was a key ago; to encode all of it takes ten milliseconds."""
+        if principal not in self._tokenizers:
+            tokenizer = self.model.tokenizer.remembering(_REMEMBERED_CHARS)
+            self._tokenizers[principal] = tokenizer
+        return self._tokenizers[principal]
 
     def _forget_prompts(self, closed: ClosedBuffers) -> None:
         self._prompts.forget(closed.cache_scope, closed.cache_keys, closed.paths, closed.principal)

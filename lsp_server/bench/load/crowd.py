@@ -60,7 +60,8 @@ class Crowd:
         """Let all come, type for `seconds`, and leave. Raises BenchError without a host."""
         seats = [Seat(address, self.settings) for address in self.addresses]
         try:
-            await asyncio.gather(*(seat.take() for seat in seats))
+            for seat in seats:  # one by one, as people come
+                await seat.take()
             began = await self._typed(seats, min(ARRIVAL_S, seconds), seconds)
         finally:
             await asyncio.gather(*(seat.leave() for seat in seats))
