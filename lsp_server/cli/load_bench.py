@@ -10,12 +10,14 @@ from functools import partial
 from itertools import cycle, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Self
 
 import msgspec
 
 from engine.bench.plots import Picture
 from engine.bench.random_model import write_random_model
 from engine.errors import ConfigurationError, InputError
+from engine.host.principals import METRICS_NAME
 from engine.host.protocol import Status
 from engine.model_names import DEFAULT_MODEL, kind_of, path_of
 from lsp_server.bench.editor import BenchError
@@ -49,7 +51,21 @@ class _Plan:
     active: float
     traces: Sequence[Trace]
     settings: Settings
-    tokens: Sequence[str]  # none: that of the settings is everybody's
+
+
+@dataclass(frozen=True, slots=True)
+class _Doors:
+    """The host as one person after the other speaks to it, and as who may read its metrics does."""
+
+    people: Sequence[HostAddress]
+    metrics: HostAddress
+
+    @classmethod
+    def of(cls, address: HostAddress, tokens: Sequence[tuple[str, str]]) -> Self:
+        """With the names and tokens of a file; with none, that of the address is everybody's."""
+        people = [token for name, token in tokens if name != METRICS_NAME] or [address.token]
+        metrics = next((token for name, token in tokens if name == METRICS_NAME), people[0])
+        return cls([replace(address, token=one) for one in people], replace(address, token=metrics))
 
 
 def bench_load(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -79,7 +95,6 @@ def _plan(arguments: argparse.Namespace, settings: Settings) -> _Plan:
         active=arguments.active,
         traces=load_traces(arguments.set) if arguments.set else own_traces(),
         settings=msgspec.structs.replace(settings, **changes),
-        tokens=_read_tokens(arguments.tokens) if arguments.tokens else (),
     )
 
 
@@ -92,32 +107,30 @@ async def _measured(
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     runs = []
     async with _doors(arguments, plan) as doors:
-        host = await _status(doors[0])
+        host = await _status(doors.people[0])
         for count in tracked(plan.people, "numbers of people"):
-            addresses = list(islice(cycle(doors), count))
-            crowd = Crowd(addresses, plan.settings, plan.traces, plan.seed, plan.active)
+            people = list(islice(cycle(doors.people), count))
+            crowd = Crowd(people, doors.metrics, plan.settings, plan.traces, plan.seed, plan.active)
             runs.append(LoadFigures.of(await crowd.type_for(plan.seconds)))
     return runs, host
 
 
 @asynccontextmanager
-async def _doors(
-    arguments: argparse.Namespace, plan: _Plan
-) -> AsyncIterator[Sequence[HostAddress]]:
-    """The host as one person after the other speaks to it: that of a URL, or one of our own."""
+async def _doors(arguments: argparse.Namespace, plan: _Plan) -> AsyncIterator[_Doors]:
+    """Those of the host at a URL, or of one of our own."""
+    file = arguments.tokens
     if arguments.url is not None:
-        address = host_address(plan.settings)
-        yield [replace(address, token=token) for token in plan.tokens] or [address]
+        yield _Doors.of(host_address(plan.settings), _read_tokens(file) if file else ())
         return
     with TemporaryDirectory(prefix="fg-") as name:
         folder = Path(name)
-        file, tokens = arguments.tokens, plan.tokens
-        if not tokens:
-            file = folder / "tokens"
-            tokens = write_tokens(file, max(plan.people))
+        if file is None:
+            write_tokens(file := folder / "tokens", max(plan.people))
+        tokens = _read_tokens(file)
         options = ["--token-file", str(file.absolute()), *_own_model(arguments, plan, folder)]
-        async with own_host(folder, options, tokens[0]) as address:
-            yield [replace(address, token=token) for token in tokens]
+        person = next(token for name, token in tokens if name != METRICS_NAME)
+        async with own_host(folder, options, person) as address:
+            yield _Doors.of(address, tokens)
 
 
 def _own_model(arguments: argparse.Namespace, plan: _Plan, folder: Path) -> list[str]:
@@ -148,21 +161,21 @@ async def _status(address: HostAddress) -> Status:
     return found.status
 
 
-def _read_tokens(path: Path) -> tuple[str, ...]:
-    """The tokens of a host's token file, in the order of its lines. Raises InputError."""
+def _read_tokens(path: Path) -> Sequence[tuple[str, str]]:
+    """The names and tokens of a host's token file, in their order. Raises InputError."""
     try:
         lines = [line.strip() for line in path.read_text("ascii").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path} cannot be read: {error}") from error
     tokens = [_token(line) for line in lines if line and not line.startswith("#")]
-    if not tokens:
-        raise InputError(f"{path} holds no token")
-    if any(token.startswith("sha256:") for token in tokens):
+    if all(name == METRICS_NAME for name, _ in tokens):
+        raise InputError(f"{path} holds no token of a person")
+    if any(token.startswith("sha256:") for _, token in tokens):
         raise InputError(f"{path} holds hashes: to speak to a host, the tokens are needed")
-    return tuple(tokens)
+    return tokens
 
 
-def _token(line: str) -> str:
+def _token(line: str) -> tuple[str, str]:
     """A line is a token, or a name, a colon and a token."""
-    name, _, token = line.partition(":")
-    return token or name
+    name, colon, token = line.partition(":")
+    return (name, token) if colon else ("", line)

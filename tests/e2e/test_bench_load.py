@@ -43,8 +43,8 @@ def folder():
 def host_process_id(folder):
     """That of the host that the benchmark has started, once it answers."""
     for path in folder.glob("fg-*/host.sock"):
-        [line] = path.with_name("tokens").read_text().splitlines()[:1]
-        status = asyncio.run(probe(HostAddress(line.partition(":")[2], path))).status
+        person = path.with_name("tokens").read_text().splitlines()[-1]
+        status = asyncio.run(probe(HostAddress(person.partition(":")[2], path))).status
         if status is not None:
             return status.pid
     return None

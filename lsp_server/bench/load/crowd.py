@@ -2,11 +2,14 @@
 
 import asyncio
 import random
+import re
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import cycle
+
+import httpx2
 
 from engine.bench.task_sets import grouped
 from lsp_server.bench.load.host_requests import HostRequest
@@ -15,13 +18,13 @@ from lsp_server.bench.person import Person
 from lsp_server.bench.traces import Trace
 from lsp_server.bench.typist import Typist
 from lsp_server.host.address import HostAddress
-from lsp_server.host.client import HostClient, HostGoneError, HostRefusedError
 from lsp_server.settings import Settings
 
 ARRIVAL_S = 10.0  # within which all come; only what is asked for later is counted
 _SPREAD = 0.7  # of the logarithm of how long is read between two insertions
 _TICK_S = 0.02  # the watch that tells how late this process is
 _LOOK_S = 1.0  # at the host's memory
+_MEMORY = re.compile(r"^foregram_memory_bytes (\S+)", re.M)
 _ENDING_S = 10.0  # for requests that are under way when all stop typing
 
 
@@ -49,6 +52,7 @@ class Crowd:
     """
 
     addresses: Sequence[HostAddress]
+    metrics: HostAddress  # with a token that may read them
     settings: Settings
     traces: Sequence[Trace]
     seed: int
@@ -124,15 +128,13 @@ class Crowd:
             self._late_s.append(time.perf_counter() - due)
 
     async def _note_memory(self) -> None:
-        """As the host says itself; one that is too busy to say it has said it a second ago."""
-        host = HostClient(self.addresses[0].client(), self.addresses[0].endpoint)
-        try:
+        """As its metrics say, where they may be read."""
+        async with self.metrics.client() as http:
             while True:
-                with suppress(HostGoneError, HostRefusedError):
-                    self._memory_mb.append((await host.status()).memory_mb)
+                with suppress(httpx2.HTTPError):
+                    page = (await http.get("/metrics")).text
+                    self._memory_mb += [float(one) / 1e6 for one in _MEMORY.findall(page)]
                 await asyncio.sleep(_LOOK_S)
-        finally:
-            await host.close()
 
 
 def _folder(trace: Trace) -> str:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from subprocess import STDOUT
 
+from engine.host.principals import METRICS_NAME
 from engine.host.runtime import new_secret
 from lsp_server.bench.editor import BenchError
 from lsp_server.host.address import HostAddress
@@ -41,12 +42,11 @@ async def own_host(folder: Path, options: Sequence[str], token: str) -> AsyncIte
         await _end(process)
 
 
-def write_tokens(path: Path, count: int) -> tuple[str, ...]:
-    """A token file with a line for each of `count` people, as a team has it; their tokens."""
-    tokens = tuple(new_secret() for _ in range(count))
+def write_tokens(path: Path, count: int) -> None:
+    """Write a token file with a line for each of `count` people, as a team has it."""
+    names = [METRICS_NAME, *(f"person-{number}" for number in range(1, count + 1))]
     path.touch(mode=0o600)
-    path.write_text("".join(f"person-{n}:{token}\n" for n, token in enumerate(tokens, 1)))
-    return tokens
+    path.write_text("".join(f"{name}:{new_secret()}\n" for name in names))
 
 
 def share_models(kept: Path, cache: Path) -> None:

@@ -26,6 +26,7 @@ from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.in_flight import InFlightCompletion
 from lsp_server.completion.postprocess import process
 from lsp_server.host.address import HostAddress
+from lsp_server.host.search import LinkReport
 from lsp_server.prompt.scope import BOUNDS, Scope, scope_at
 from lsp_server.prompt.text_place import place_by_text
 from lsp_server.settings import Settings
@@ -46,6 +47,7 @@ class Seat:
     _trace: Trace = field(init=False)
     _running: "_Asked | None" = None
     _ahead: "_Asked | None" = None  # behind what is shown, as if that were accepted
+    _why: str = ""  # there is no host
     _shown: str = ""  # the completion on the screen, by its id
     _asking: asyncio.Task[None] | None = None
     _telling: set[asyncio.Task[None]] = field(default_factory=set)
@@ -58,7 +60,7 @@ class Seat:
             self._find,
             may_send=lambda _: True,
             path_of=self._files.path_of,
-            watch=lambda _: None,
+            watch=self._note,
         )
         self._link.workspace = self._files.root
         self._link.patience_s = _READY_S
@@ -67,7 +69,8 @@ class Seat:
         """Find the host. Raises BenchError where it serves nobody."""
         self._link.connect()
         if (state := await self._link.ready()) != "ready":
-            raise BenchError(f"the completion host on {self.address.endpoint} is {state}")
+            where = f"the completion host on {self.address.endpoint} is {state}"
+            raise BenchError(f"{where}: {self._why}" if self._why else where)
 
     async def turn_to(self, trace: Trace) -> None:
         """Open a trace's files; the cursor stands before its approach."""
@@ -92,6 +95,9 @@ class Seat:
         self._cancel()
         await asyncio.gather(*self._telling)
         await self._link.leave()
+
+    def _note(self, report: LinkReport) -> None:
+        self._why = report.problem.message if report.problem else ""
 
     async def _find(self) -> HostAddress:
         return self.address

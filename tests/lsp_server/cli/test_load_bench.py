@@ -27,8 +27,8 @@ def bench(monkeypatch, tmp_path):
     crowds, hosts = [], []
 
     class Crowd:
-        def __init__(self, addresses, settings, traces, seed, active):
-            self.addresses, self.settings = addresses, settings
+        def __init__(self, addresses, metrics, settings, traces, seed, active):
+            self.addresses, self.metrics, self.settings = addresses, metrics, settings
             self.traces, self.seed, self.active = traces, seed, active
             crowds.append(self)
 
@@ -113,6 +113,7 @@ def test_each_person_before_an_own_host_is_a_principal(bench):
     [crowd], [(options, token, _)] = bench("--local", "--people", "3")
     assert len({address.token for address in crowd.addresses}) == 3
     assert crowd.addresses[0].token == token
+    assert crowd.metrics.token not in [address.token for address in crowd.addresses]
     assert options[0] == "--token-file"
 
 
@@ -131,7 +132,11 @@ def test_one_host_has_to_be_named(bench, places):
 
 @pytest.mark.parametrize(
     ("content", "reason"),
-    [("# nobody\n", "no token"), (f"ada:sha256:{'0' * 64}\n", "hashes"), ("ü\n", "cannot be read")],
+    [
+        ("# nobody\n", "no token of a person"),
+        (f"ada:sha256:{'0' * 64}\n", "hashes"),
+        ("ü\n", "cannot be read"),
+    ],
 )
 def test_a_token_file_that_no_client_can_use_is_refused(bench, tmp_path, content, reason):
     file = tmp_path / "tokens"

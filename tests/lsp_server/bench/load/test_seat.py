@@ -123,7 +123,7 @@ async def test_a_host_without_a_model_is_one_sentence():
 
 async def test_a_crowd_comes_types_and_leaves():
     async with served(HeldEngine(words=(WORDS,))) as (host, settings, address):
-        crowd = Crowd([address] * 3, settings, [TRACE], seed=1, active=1.0)
+        crowd = Crowd([address] * 3, address, settings, [TRACE], seed=1, active=1.0)
         run = await crowd.type_for(1.5)
         assert run.num_people == 3
         assert all(requests for requests in run.requests)
