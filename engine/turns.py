@@ -29,15 +29,16 @@ class Turns:
         self._clock = clock
         self._charged_at = clock()
         self._num_turns = 0
+        self._served_s = 0.0  # what who was served had used before, at most
         self._accounts: dict[str, _Account] = {}
 
     def arrive(self, principal: str, rivals: Iterable[str]) -> None:
         """A principal without a job asks for one, while `rivals` have some."""
         account = self._account(principal)
-        least_s = min((self._account(one).used_s for one in rivals), default=None)
-        if least_s is None:
-            return
-        account.used_s = max(account.used_s, least_s - CREDIT_S)
+        least_s = min((self._account(one).used_s for one in rivals), default=0.0)
+        # Whoever was served last counts where nobody happens to wait: else who seldom asks would save
+        # up without end, and be served before all others for as long.
+        account.used_s = max(account.used_s, max(least_s, self._served_s) - CREDIT_S)
 
     def begin(self) -> None:
         """Charge from now on."""
@@ -53,6 +54,7 @@ class Turns:
     def take(self, principal: str, client: str) -> None:
         """A client has its turn."""
         self._num_turns += 1
+        self._served_s = max(self._served_s, self._account(principal).used_s)
         turns = self._account(principal).last_turns
         turns[client] = self._num_turns
         turns.move_to_end(client)
@@ -64,9 +66,13 @@ class Turns:
         self._account(principal).last_turns.pop(client, None)
 
     def rank(self, principal: str, client: str) -> tuple[float, int]:
-        """Who has the lowest comes first."""
+        """Who has the lowest comes first.
+
+        Those who had less than who was served last take turns: the credit is for making way alone,
+        or whoever types most would wait until 64 others have used up theirs.
+        """
         account = self._account(principal)
-        return account.used_s, account.last_turns.get(client, 0)
+        return max(account.used_s, self._served_s), account.last_turns.get(client, 0)
 
     def is_far_behind(self, principal: str, other: str) -> bool:
         """Whether a job of the `other` should make way."""

@@ -64,6 +64,27 @@ def test_who_was_away_has_saved_up_no_more_than_a_bounded_credit(turns, clock):
     assert turns.rank("ada", "x")[0] == 100.0 - CREDIT_S
 
 
+def test_who_asks_when_nobody_waits_saves_up_no_more_either(turns, clock):
+    run(turns, clock, 100.0, "eve")
+    turns.take("eve", "x")
+    turns.arrive("ada", [])
+    assert turns.is_far_behind("ada", "eve")
+    run(turns, clock, CREDIT_S, "ada")
+    assert not turns.is_far_behind("ada", "eve")
+
+
+def test_those_who_had_less_than_who_was_served_last_take_turns(turns, clock):
+    """Before, one who had typed for long waited until everybody else had used up a credit."""
+    run(turns, clock, 10.0, "eve")
+    turns.take("eve", "x")
+    for name in ("ada", "bob"):
+        turns.arrive(name, [])
+        turns.take(name, "x")
+        run(turns, clock, 0.1, name)
+    ranked = sorted(["bob", "eve", "ada"], key=lambda one: turns.rank(one, "x"))
+    assert ranked == ["eve", "ada", "bob"]
+
+
 def test_who_goes_and_comes_back_keeps_what_it_has_used(turns, clock):
     run(turns, clock, 5.0, "eve")
     turns.arrive("eve", ["ada"])
