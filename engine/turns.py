@@ -54,8 +54,9 @@ class Turns:
     def take(self, principal: str, client: str) -> None:
         """A client has its turn."""
         self._num_turns += 1
-        self._served_s = max(self._served_s, self._account(principal).used_s)
-        turns = self._account(principal).last_turns
+        account = self._account(principal)
+        self._served_s = account.used_s = max(account.used_s, self._served_s)
+        turns = account.last_turns
         turns[client] = self._num_turns
         turns.move_to_end(client)
         if len(turns) > _MOST_CLIENTS:
@@ -68,8 +69,8 @@ class Turns:
     def rank(self, principal: str, client: str) -> tuple[float, int]:
         """Who has the lowest comes first.
 
-        Those who had less than who was served last take turns: the credit is for making way alone,
-        or whoever types most would wait until 64 others have used up theirs.
+        Those who had less than who was served last take turns: their credit is for making way, and
+        ends with a turn, or whoever types most would wait until all others have used up theirs.
         """
         account = self._account(principal)
         return max(account.used_s, self._served_s), account.last_turns.get(client, 0)
