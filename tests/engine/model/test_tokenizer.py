@@ -146,10 +146,15 @@ def test_one_that_remembers_says_the_same(texts: list[str], most_chars: int) -> 
 
 
 def test_what_is_remembered_is_encoded_once_while_there_is_room(monkeypatch) -> None:
-    encoded = []
+    encoded: list[str] = []
     tokenizer = Tokenizer.from_json(json.dumps(_DOCUMENT))
     plain = tokenizer.encode
-    monkeypatch.setattr(tokenizer, "encode", lambda text: encoded.append(text) or plain(text))
+
+    def encode(text: str) -> list[int]:
+        encoded.append(text)
+        return plain(text)
+
+    monkeypatch.setattr(tokenizer, "encode", encode)
     remembering = tokenizer.remembering(250)
     one, two, three = (100 * letter for letter in "abc")
     for text in (one, two, one, three, one, two):
