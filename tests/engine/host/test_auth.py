@@ -222,7 +222,10 @@ async def test_who_sends_too_many_requests_is_429_before_its_body_is_read_and_ot
     sent = await knock(known=TEAM, limits=limits, authorization="Bearer eve's")
     assert sent[0]["status"] == 429
     assert (b"retry-after", b"1") in sent[0]["headers"]
-    assert problem(sent) == Problem("quota", "you may send 1 requests a second here, and sent more")
+    assert problem(sent) == Problem(
+        "quota",
+        "you may send 1 requests a second here, large ones count as several, and you sent more",
+    )
     (answer,) = await knock(known=TEAM, limits=limits, authorization="Bearer ada's")
     assert answer["status"] == 200
 
