@@ -1,12 +1,14 @@
 """What the engine learns on one machine with one model, and keeps for its next start."""
 
+import logging
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Annotated, Self
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from engine.atomic_write import atomic_write
 from engine.drafting.acceptance import AcceptanceTable, AcceptanceTables
@@ -24,6 +26,8 @@ _SWEEP_LIMIT = 4.0  # stop at the row count that costs this many one-row steps
 _PROBED_CONTEXT = 16  # a start has no time to fill more
 _PROBED_ROWS = 8
 _AGREEMENT = 1.35
+_MOST_SWEEPS = 1000  # 1.35 to the power of it is still a float
+_LOG = logging.getLogger("foregram.learning")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +62,15 @@ class Learning:
             self.tables.save(self.tables_file)
 
 
+_Milliseconds = Annotated[float, Meta(gt=0, le=1e9)]  # a step takes time, and not for ever
+_Rows = Annotated[int, Meta(ge=1, le=4096)]
+
+
 class Probe(msgspec.Struct, frozen=True):
     """What a one-row and a wider step took behind a short context: how fast the machine was."""
 
-    one_ms: float
-    many_ms: float
-
-    def __post_init__(self) -> None:
-        if not (self.one_ms > 0 and self.many_ms > 0):
-            raise ValueError("a step takes time")
+    one_ms: _Milliseconds
+    many_ms: _Milliseconds
 
     @classmethod
     def take(cls, model: CausalModel) -> Self:
@@ -82,11 +86,10 @@ class Probe(msgspec.Struct, frozen=True):
 class SweptCosts(Probe, frozen=True):
     """What steps took, by their rows, on a machine as fast as the probe says."""
 
-    costs: dict[int, float]
-    num_sweeps: int = 1
+    costs: dict[_Rows, _Milliseconds]
+    num_sweeps: Annotated[int, Meta(ge=1, le=_MOST_SWEEPS)] = 1
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         StepCost(self.costs)  # checks them
 
     def is_outdated_by(self, now: Probe) -> bool:
@@ -111,7 +114,7 @@ def _up_to_date(known: SweptCosts | None, model: CausalModel, progress: Progress
         probe = probe.quicker(Probe.take(model))
     if known is not None and not known.is_outdated_by(probe):
         return known
-    num_sweeps = 1 if known is None else known.num_sweeps + 1
+    num_sweeps = 1 if known is None else min(known.num_sweeps + 1, _MOST_SWEEPS)
     return SweptCosts(probe.one_ms, probe.many_ms, _sweep(model, progress), num_sweeps)
 
 
@@ -147,7 +150,10 @@ def _sweep(model: CausalModel, progress: Progress) -> dict[int, float]:
 def _read_costs(path: Path) -> SweptCosts | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=SweptCosts)
-    except (OSError, msgspec.MsgspecError):
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.MsgspecError, ValueError, RecursionError) as error:
+        _LOG.warning("%s is damaged and not used: %s", path, type(error).__name__)
         return None
 
 

@@ -29,7 +29,7 @@ HUB_ALIASES = _QWEN | {
 }
 _KNOWN = (*HUB_ALIASES, *EMBEDDED)
 
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+", re.ASCII)
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(@[\w.-]{1,100})?", re.ASCII)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) *b?\b", re.ASCII | re.IGNORECASE)
 _PATH_BEGINS = ("/", "./", "../", "~")
 
@@ -53,6 +53,17 @@ def path_of(name: str) -> Path:
         raise ConfigurationError(f"{name} begins with no known home folder") from error
 
 
+def pinned(name: str) -> tuple[str, str | None]:
+    """A name of the hub without its revision, and that: `owner/name@revision`."""
+    repository, _, revision = name.partition("@")
+    return repository, revision or None
+
+
+def printable(text: str) -> str:
+    """`text` on one line, without control characters, which a terminal would obey."""
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
 def is_same(one: str, other: str) -> bool:
     """Whether two names mean one model: an alias is the model of the hub that it stands for."""
     return HUB_ALIASES.get(one, one) == HUB_ALIASES.get(other, other)
@@ -62,7 +73,7 @@ def title_of(name: str) -> str:
     """What to call the model in a sentence."""
     if kind_of(name) == "path":
         path = Path(name)
-        return path.stem if path.suffix == ".gguf" else path.name
+        return printable(path.stem if path.suffix == ".gguf" else path.name)
     return EMBEDDED.get(name) or HUB_ALIASES.get(name, name).rpartition("/")[2]
 
 

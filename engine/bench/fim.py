@@ -21,6 +21,7 @@ from engine.bench.report import (
 from engine.bench.requests import request_for
 from engine.bench.scoring import Score, score
 from engine.bench.task_sets import FimTask, grouped
+from engine.model_names import printable
 from engine.request import CompletionRequest
 
 
@@ -85,7 +86,7 @@ def fim_tables(runs: Sequence[FimRun], setting: Setting) -> Group:
     for language, figures in fim_figures(runs).items():
         passed = "-" if figures.pass_at_1 is None else f"{figures.pass_at_1:.1%}"
         exact, similarity = f"{figures.exact_match:.1%}", f"{figures.edit_similarity:.1%}"
-        scores.add_row(language, str(figures.tasks), passed, exact, similarity)
+        scores.add_row(printable(language), str(figures.tasks), passed, exact, similarity)
         parts += [speed_table(language, figures.speed), drafting_table(figures.speed)]
     different = [run.measured.id for run in runs if not run.measured.is_identical]
     return Group(*parts, setting.line, *defects(different))

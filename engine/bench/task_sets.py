@@ -173,7 +173,7 @@ def read_rows(path: Path, read: Callable[[dict[str, Any]], T], wanted: str) -> l
             continue
         try:
             rows.append(read(json.loads(line)))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             reason = f"{type(error).__name__}: {error}"
             raise InputError(f"{path}, line {number} is no {wanted} ({reason})") from error
     if not rows:

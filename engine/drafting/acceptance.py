@@ -5,9 +5,11 @@ Evidence fades by 0.999 a step, so a table follows its user from one kind of tex
 prior stays, with the weight of four trials.
 """
 
+import logging
+import os
 import zipfile
+import zlib
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,25 @@ PRIOR_TRIALS = 4.0
 DRAFTERS = {Source.WINDOW: "window", Source.RECYCLER: "recycler"}  # all other sources: the pool
 _DRAFTER_NAMES = ("pool", *DRAFTERS.values())
 _DRAFTER_OF = np.array([_DRAFTER_NAMES.index(DRAFTERS.get(one, "pool")) for one in Source])
+
+
+_LARGEST_FILE = 10_000_000  # bytes; the tables have a few thousand cells
+# What numpy and zipfile raise for files that are truncated, forged, or something else.
+_DAMAGES = (
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    ArithmeticError,
+    EOFError,
+    MemoryError,
+    NotImplementedError,
+    RuntimeError,
+    SyntaxError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+_LOG = logging.getLogger("foregram.learning")
 
 
 class AcceptanceTable:
@@ -43,13 +64,17 @@ class AcceptanceTable:
 
     def restore(self, counts: np.ndarray) -> None:
         """Take counts that were saved. Raises ValueError when they fit no table of this shape."""
-        if counts.shape != self.counts.shape:
-            raise ValueError("these counts belong to a table of another shape")
+        self.counts = self.checked(counts)
+        self._refresh()
+
+    def checked(self, counts: np.ndarray) -> np.ndarray:
+        """`counts` in our type. Raises ValueError when they fit no table of this shape."""
+        if counts.shape != self.counts.shape or counts.dtype.kind not in "fiu":
+            raise ValueError("these counts belong to a table of another shape or type")
         hits, trials = counts
         if not np.all((hits >= 0) & (hits <= trials) & np.isfinite(trials)):
             raise ValueError("these are no counts of hits and trials")
-        self.counts = counts.astype(np.float64)
-        self._refresh()
+        return counts.astype(np.float64)
 
     def _refresh(self) -> None:
         hits, trials = self.counts
@@ -84,10 +109,25 @@ class AcceptanceTables:
 
     def load(self, path: Path) -> bool:
         """Take the file's counts and tell whether it could be used; a damaged one is ignored."""
-        with suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-            with path.open("rb") as raw, np.load(raw) as file:
-                counts = {name: file[name] for name in self._tables}
-            for name, table in self._tables.items():
-                table.restore(counts[name])
-            return True
-        return False
+        try:
+            counts = self._read(path)
+        except FileNotFoundError:
+            return False
+        except _DAMAGES as error:
+            _LOG.warning("%s is damaged and not used: %s", path, type(error).__name__)
+            return False
+        for name, table in self._tables.items():
+            table.restore(counts[name])
+        return True
+
+    def _read(self, path: Path) -> dict[str, np.ndarray]:
+        """All tables' counts, checked: of a damaged file nothing is used."""
+        with path.open("rb") as raw:
+            if os.fstat(raw.fileno()).st_size > _LARGEST_FILE:
+                raise ValueError("the file is too large")
+            with zipfile.ZipFile(raw) as parts:
+                if sum(part.file_size for part in parts.infolist()) > _LARGEST_FILE:
+                    raise ValueError("what is packed in it is too large")
+            raw.seek(0)
+            with np.load(raw) as file:
+                return {name: table.checked(file[name]) for name, table in self._tables.items()}

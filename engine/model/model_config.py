@@ -1,7 +1,8 @@
 """What a model's shape is: read from a Hugging Face config.json or from GGUF metadata."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+import reprlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 from engine.errors import ModelCorruptError
@@ -9,6 +10,22 @@ from engine.errors import ModelCorruptError
 QWEN2, LLAMA = "Qwen2ForCausalLM", "LlamaForCausalLM"
 OWN_ARCHITECTURES = frozenset({QWEN2, LLAMA})  # that our own forward passes run
 _LLAMA_TYPE = "llama"
+_LARGEST = 2**24  # of sizes: far beyond any model, and far below what no memory holds
+
+
+def _is_size(value: object) -> bool:
+    return type(value) is int and 1 <= value <= _LARGEST  # a bool is no size
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and 0 < value < 1e12
+
+
+def _is_anything(_: object) -> bool:
+    return True
+
+
+_IS_SOUND: dict[object, Callable[[object], bool]] = {int: _is_size, float: _is_number}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +51,11 @@ class ModelConfig:
     deviations: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        sizes = {
-            name: value
-            for name, value in asdict(self).items()
-            if type(value) is int  # a bool is no size
-        }
-        for name, size in sizes.items():
-            if size < 1:
-                raise ModelCorruptError(f"the model's configuration says {name} = {size}")
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not _IS_SOUND.get(field.type, _is_anything)(value):
+                shown = reprlib.repr(value)
+                raise ModelCorruptError(f"the model's configuration says {field.name} = {shown}")
         if self.num_heads % self.num_kv_heads:
             raise ModelCorruptError(
                 f"the model's configuration says {self.num_heads} query heads for "

@@ -17,6 +17,7 @@ from engine.model.vocabulary import Vocabulary
 
 _LONG_CHARS = 10_000  # about 10 ms
 _FEW_CHARS = 64
+_MOST_IDS = 2**24  # far beyond any vocabulary; a list is kept of them all
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -32,7 +33,13 @@ class Tokenizer:
             self._backend = Backend.from_str(document.plain)
         except Exception as error:  # tokenizers raises it bare
             raise UnsupportedModelError(f"tokenizer.json cannot be used: {error}") from error
-        ids = self._backend.get_vocab() | document.specials
+        plain = self._backend.get_vocab()
+        self.text_ids = 1 + max(plain.values(), default=-1)  # no text has a token beyond these
+        ids = plain | document.specials
+        if not all(type(one) is int and 0 <= one < _MOST_IDS for one in ids.values()):
+            raise UnsupportedModelError(
+                f"tokenizer.json has token ids that are not within 0 and {_MOST_IDS:,}"
+            )
         specials = document.specials.values()
         self.vocabulary = Vocabulary(ids, specials, end_ids, byte_level=document.byte_level)
         self.start_ids = document.start_ids

@@ -123,15 +123,24 @@ def test_tables_are_found_again(tmp_path, model):
         b"\xff\x00",
         b'{"one_ms": 1, "many_ms": 2, "costs": {"2": 3}}',
         b'{"one_ms": 0, "many_ms": 2, "costs": {"1": 3}}',
+        b'{"one_ms": 1, "many_ms": 2, "costs": {"1": 3}, "num_sweeps": 100000}',
+        b'{"one_ms": 1e300, "many_ms": 1e-300, "costs": {"1": 3}}',
+        b'{"one_ms": 1, "many_ms": 2, "costs": {"1": 3, "-7": 1e308}}',
+        b"[" * 100_000,
+        b"9" * 100_000,
     ],
 )
-def test_damaged_files_are_measured_and_learned_anew(tmp_path, model, content):
+def test_damaged_files_are_measured_and_learned_anew(tmp_path, model, content, caplog):
     learned = load(tmp_path, model)
     (tmp_path / "key.json").write_bytes(content)
     learned.tables_file.write_bytes(content)
     again = load(tmp_path, model)
     assert again.budget.cost.ms(1) > 0
     np.testing.assert_allclose(again.tables["pool"].probs, learned.tables["pool"].probs)
+    assert [one.getMessage().partition(" is damaged")[0] for one in caplog.records] == [
+        str(learned.tables_file),
+        str(tmp_path / "key.json"),
+    ]
 
 
 def test_a_folder_that_cannot_be_made_loses_only_what_was_learned(tmp_path, model):

@@ -6,7 +6,7 @@ from engine.errors import ModelNotFoundError
 from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.hub import hub_folder
-from engine.model_names import HUB_ALIASES, kind_of, path_of
+from engine.model_names import HUB_ALIASES, kind_of, path_of, pinned, printable
 from engine.offline_parts import OFFLINE_MODELS, EmbeddedModel, find_parts, join_parts
 from engine.progress import Progress
 
@@ -30,7 +30,7 @@ def locate(spec: str) -> LocatedModel:
             f"{_as_folder(spec)}), and no hub id (owner/name)"
         )
     repository = HUB_ALIASES.get(spec, spec)
-    return FolderModel(_from_hub(repository), repository)
+    return FolderModel(_from_hub(repository), pinned(repository)[0])
 
 
 def on_disk(located: LocatedModel, scratch: Path, progress: Progress) -> ModelFiles:
@@ -67,7 +67,7 @@ def _folder(path: Path) -> FolderModel:
             f"the folder {path} holds no config.json; a model's folder has config.json, "
             "tokenizer.json and .safetensors files"
         )
-    return FolderModel(path, path.resolve().name)
+    return FolderModel(path, printable(path.resolve().name))
 
 
 def _file(path: Path) -> GgufModel:

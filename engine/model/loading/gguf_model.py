@@ -16,6 +16,7 @@ from engine.errors import ModelCorruptError, UnsupportedModelError
 from engine.model.loading import gguf_tokenizer
 from engine.model.loading.gguf_file import GgufFile
 from engine.model.model_config import ModelConfig
+from engine.model_names import printable
 
 _ARCHITECTURES = ("qwen2", "llama")
 _SAMPLE = 1 << 20
@@ -48,8 +49,8 @@ class GgufModel:
 
     @property
     def name(self) -> str:
-        """The file's name without its ending."""
-        return self.path.stem
+        """The file's name without its ending, as a terminal may show it."""
+        return printable(self.path.stem)
 
     @property
     def fingerprint(self) -> str:
@@ -76,7 +77,7 @@ class GgufModel:
             )
         try:
             config = _read_config(file, architecture)
-        except (KeyError, TypeError, ZeroDivisionError) as error:
+        except (LookupError, TypeError, ValueError, ArithmeticError) as error:
             raise ModelCorruptError(f"{file.path} lacks metadata: {error}") from error
         if config.deviations:
             raise UnsupportedModelError(

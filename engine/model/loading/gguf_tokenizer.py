@@ -31,7 +31,7 @@ _SPLITS = {
 
 def tokenizer_json(metadata: Mapping[str, Any]) -> str:
     """Build the content of tokenizer.json. Raises UnsupportedModelError or ModelCorruptError."""
-    model, split = metadata.get("tokenizer.ggml.model"), metadata.get("tokenizer.ggml.pre")
+    model, split = (str(metadata.get(f"tokenizer.ggml.{part}")) for part in ("model", "pre"))
     if model != "gpt2" or split not in _SPLITS:
         known = ", ".join(sorted(_SPLITS))
         raise UnsupportedModelError(
@@ -42,19 +42,22 @@ def tokenizer_json(metadata: Mapping[str, Any]) -> str:
         tokens, kinds = metadata["tokenizer.ggml.tokens"], metadata["tokenizer.ggml.token_type"]
         merges = [merge.split(" ") for merge in metadata["tokenizer.ggml.merges"]]
         typed = list(zip(tokens, kinds, strict=True))
-    except (KeyError, ValueError) as error:
+        document = _document(typed, merges, _SPLITS[split])
+        start_id = metadata.get("tokenizer.ggml.bos_token_id")
+        if start_id is not None and metadata.get("tokenizer.ggml.add_bos_token"):
+            document["post_processor"] = _starting_with(tokens[start_id], start_id)
+        return json.dumps(document, ensure_ascii=False)
+    except (LookupError, ValueError, TypeError, AttributeError) as error:
         raise ModelCorruptError(f"the GGUF file's tokenizer is not whole: {error}") from error
-    document = _document(typed, merges, _SPLITS[split])
-    start_id = metadata.get("tokenizer.ggml.bos_token_id")
-    if start_id is not None and metadata.get("tokenizer.ggml.add_bos_token"):
-        document["post_processor"] = _starting_with(tokens[start_id], start_id)
-    return json.dumps(document, ensure_ascii=False)
 
 
 def end_ids(metadata: Mapping[str, Any]) -> list[int]:
-    """Return the ids that the metadata calls ends of text."""
+    """Return the ids that the metadata calls ends of text. Raises ModelCorruptError."""
     keys = ("tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id")
-    return [int(metadata[key]) for key in keys if key in metadata]
+    try:
+        return [int(metadata[key]) for key in keys if key in metadata]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ModelCorruptError(f"the GGUF file's end of text is no token: {error}") from error
 
 
 def _document(

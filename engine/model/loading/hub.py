@@ -1,16 +1,27 @@
-"""Models of the Hugging Face hub: taken from its local cache, else downloaded into it."""
+"""Models of the Hugging Face hub: taken from its local cache, else downloaded into it.
 
+A model stays at the commit that was downloaded first, as the cache is asked first; a revision in
+its name, `owner/name@revision`, decides which that is.
+"""
+
+import hashlib
+import re
 from pathlib import Path
 
-from engine.errors import ModelNotFoundError
+from engine.errors import ModelCorruptError, ModelNotFoundError
 from engine.model.loading.folder_model import read_json
+from engine.model_names import pinned
 
 _FILES = ["*.json", "*.safetensors"]
 _INDEX = "model.safetensors.index.json"
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def hub_folder(repository: str) -> Path:
-    """Return the local snapshot of `owner/name`. Raises ModelNotFoundError."""
+    """Return the local snapshot of `owner/name`, or of `owner/name@revision`.
+
+    Raises ModelNotFoundError, and ModelCorruptError for a download with other bytes than it names.
+    """
     # Takes a quarter of a second to import, which other models are spared.
     from huggingface_hub.errors import (  # noqa: PLC0415 - see above
         HFValidationError,
@@ -26,13 +37,34 @@ def hub_folder(repository: str) -> Path:
     except HFValidationError as error:
         raise ModelNotFoundError(f"{repository} is no name of the hub: {error}") from error
     try:
-        return _snapshot(repository, local_only=False)
+        downloaded = _snapshot(repository, local_only=False)
     except Exception as error:  # the errors of its HTTP library come through as they are
         raise ModelNotFoundError(
             f"{repository} is not in the local Hugging Face cache, and downloading it failed "
             f"({type(error).__name__}); check the name and the network, or use the embedded model "
             "`offline`, a folder, or a .gguf file"
         ) from error
+    check_sums(downloaded)
+    return downloaded
+
+
+def check_sums(folder: Path) -> None:
+    """Compare weights with their SHA-256, after which the hub's cache names its large files.
+
+    Its client checks their sizes alone. Raises ModelCorruptError.
+    """
+    for path in sorted(folder.glob("*.safetensors")):
+        stored = path.resolve()
+        if not _SHA256.fullmatch(stored.name):
+            continue
+        with stored.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != stored.name:
+            stored.unlink()  # the next attempt downloads it again
+            raise ModelCorruptError(
+                f"{path.name} of {folder} was downloaded with other bytes than the hub names; try "
+                "again"
+            )
 
 
 def _is_whole(folder: Path) -> bool:
@@ -46,5 +78,8 @@ def _is_whole(folder: Path) -> bool:
 def _snapshot(repository: str, *, local_only: bool) -> Path:
     from huggingface_hub import snapshot_download  # noqa: PLC0415 - as above
 
-    folder = snapshot_download(repository, allow_patterns=_FILES, local_files_only=local_only)
+    name, revision = pinned(repository)
+    folder = snapshot_download(
+        name, revision=revision, allow_patterns=_FILES, local_files_only=local_only
+    )
     return Path(folder)

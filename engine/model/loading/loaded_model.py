@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from engine.errors import ConfigurationError
+from engine.errors import ConfigurationError, ModelCorruptError
 from engine.model.byte_trie import ByteTrie
 from engine.model.causal_lm import CausalModel
 from engine.model.cpu.float_qwen2 import FloatQwen2
@@ -60,11 +60,17 @@ def load_model(
         causal_lm = beside.submit(_causal_lm, model, quantization, device, kv_bytes, progress)
         tokenizer = model.tokenizer()
         trie = ByteTrie(tokenizer.vocabulary)
+    loaded = causal_lm.result()
+    if tokenizer.text_ids > loaded.vocab_size:  # rows that are not there would be read
+        raise ModelCorruptError(
+            f"the tokenizer of {model.name} has {tokenizer.text_ids:,} tokens, more than the "
+            f"{loaded.vocab_size:,} of the model"
+        )
     return LoadedModel(
         name=model.name,
         fingerprint=model.fingerprint,
         fim=find_fim_format(tokenizer.vocabulary, model.name),
-        causal_lm=causal_lm.result(),
+        causal_lm=loaded,
         tokenizer=tokenizer,
         trie=trie,
     )

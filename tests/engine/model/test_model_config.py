@@ -116,6 +116,11 @@ def test_a_qwen2_with_more_than_our_forward_knows_is_not_plain(
         ({"hidden_size": "wide"}, "lacks or garbles"),
         ({"num_attention_heads": 0}, "lacks or garbles"),
         ({"num_hidden_layers": 0}, "num_layers = 0"),
+        ({"max_position_embeddings": 2**31}, "max_position = 2147483648"),
+        ({"max_position_embeddings": 1e400}, "lacks or garbles"),
+        ({"vocab_size": 10**400}, r"vocab_size = 1000"),
+        ({"rope_theta": float("nan")}, "rope_theta = nan"),
+        ({"rms_norm_eps": float("inf")}, "rms_norm_eps = inf"),
         ({"num_key_value_heads": 4}, "14 query heads for 4"),
     ],
 )

@@ -161,3 +161,10 @@ def test_what_is_remembered_is_encoded_once_while_there_is_room(monkeypatch) -> 
         remembering.encode(text).clear()  # a caller's list is its own
     assert encoded == [one, two, three, two]
     assert remembering.encode(one) == plain(one)
+
+
+@pytest.mark.parametrize("token_id", [2**62, -1, "7", 1.5])
+def test_impossible_ids_are_refused_before_a_list_is_made_of_them(token_id: Any) -> None:
+    added = [*_DOCUMENT["added_tokens"], _added(token_id, "<odd>")]
+    with pytest.raises(ForegramError):
+        Tokenizer.from_json(json.dumps(_DOCUMENT | {"added_tokens": added}))

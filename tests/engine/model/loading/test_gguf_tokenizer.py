@@ -1,6 +1,7 @@
 """A tokenizer from GGUF metadata is the one that the file was written from."""
 
 import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -103,6 +104,25 @@ def test_another_kind_of_tokenizer_is_refused_with_a_way_out(file: GgufFile) -> 
         gguf_tokenizer.tokenizer_json(file.metadata | {"tokenizer.ggml.model": "llama"})
 
 
-def test_a_vocabulary_of_unequal_lists_is_refused(file: GgufFile) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"token_type": [1]},
+        {"token_type": 7},
+        {"tokens": 7},
+        {"merges": [7]},
+        {"merges": None},
+        {"bos_token_id": 2**31, "add_bos_token": True},
+        {"bos_token_id": "x", "add_bos_token": True},
+    ],
+)
+def test_a_tokenizer_that_is_not_whole_is_refused(file: GgufFile, change: dict[str, Any]) -> None:
+    changed = {f"tokenizer.ggml.{name}": value for name, value in change.items()}
     with pytest.raises(ModelCorruptError, match="tokenizer is not whole"):
-        gguf_tokenizer.tokenizer_json(file.metadata | {"tokenizer.ggml.token_type": [1]})
+        gguf_tokenizer.tokenizer_json(file.metadata | changed)
+
+
+@pytest.mark.parametrize("end", ["x", [1], float("inf")])
+def test_an_end_of_text_that_is_no_number_is_refused(file: GgufFile, end: Any) -> None:
+    with pytest.raises(ModelCorruptError, match="no token"):
+        gguf_tokenizer.end_ids(file.metadata | {"tokenizer.ggml.eos_token_id": end})

@@ -1,11 +1,12 @@
 """A model of the hub comes from the local cache when it is whole there."""
 
+import hashlib
 from pathlib import Path
 
 import huggingface_hub
 import pytest
 
-from engine.errors import ModelNotFoundError
+from engine.errors import ModelCorruptError, ModelNotFoundError
 from engine.model.loading import hub
 from tests.support.tiny_hub import cache_model
 
@@ -15,10 +16,13 @@ def _no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Whatever the cache, a folder of the test's, lacks fails as without network."""
     download = huggingface_hub.snapshot_download
 
-    def snapshot(repository: str, *, local_files_only: bool, **options: object):
+    def snapshot(
+        repository: str, *, local_files_only: bool, revision: str | None, **options: object
+    ):
         if not local_files_only:
             raise ConnectionError("no network")
-        return download(repository, cache_dir=tmp_path / "hub", local_files_only=True)
+        cache = tmp_path / "hub"
+        return download(repository, revision=revision, cache_dir=cache, local_files_only=True)
 
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
 
@@ -35,6 +39,33 @@ def test_a_whole_snapshot_is_taken_as_it_is(tmp_path: Path) -> None:
     folder = _model(tmp_path / "files", config="{}", tokenizer="{}", weights="")
     snapshot = cache_model(tmp_path / "hub", "owner/model", folder)
     assert hub.hub_folder("owner/model") == snapshot
+
+
+def test_a_revision_in_the_name_is_the_one_that_is_taken(tmp_path: Path) -> None:
+    folder = _model(tmp_path / "files", config="{}", tokenizer="{}", weights="")
+    snapshot = cache_model(tmp_path / "hub", "owner/model", folder)
+    assert hub.hub_folder(f"owner/model@{snapshot.name}") == snapshot
+    with pytest.raises(ModelNotFoundError, match=r"owner/model@v2 is not in the local"):
+        hub.hub_folder("owner/model@v2")
+
+
+def _downloaded(folder: Path, content: bytes, name: str) -> Path:
+    """Weights as the hub's cache holds them: a link to a file that is named after its SHA-256."""
+    (folder / "blobs").mkdir(parents=True)
+    (folder / "snapshot").mkdir()
+    (folder / "blobs" / name).write_bytes(content)
+    (folder / "snapshot" / "model.safetensors").symlink_to(folder / "blobs" / name)
+    return folder / "snapshot"
+
+
+def test_a_download_is_checked_against_its_sum(tmp_path: Path) -> None:
+    whole = hashlib.sha256(b"weights").hexdigest()
+    hub.check_sums(_downloaded(tmp_path / "whole", b"weights", whole))
+    hub.check_sums(_downloaded(tmp_path / "unnamed", b"weights", "no-sum"))
+    damaged = _downloaded(tmp_path / "damaged", b"weighty", whole)
+    with pytest.raises(ModelCorruptError, match=r"model\.safetensors .* other bytes"):
+        hub.check_sums(damaged)
+    assert not (tmp_path / "damaged" / "blobs" / whole).exists()
 
 
 @pytest.mark.parametrize("missing", ["config", "tokenizer", "weights"])

@@ -155,3 +155,12 @@ def test_a_gguf_file_with_more_than_we_know_is_refused(
     path = write_tiny_gguf(tmp_path / "tiny.gguf", architecture="llama", more=entry)
     with pytest.raises(UnsupportedModelError, match=rf"has {words}, .*folder or hub id"):
         prepare(str(path), "float32", tmp_path / "cache", NoProgress())
+
+
+def test_a_tokenizer_with_more_tokens_than_the_model_is_refused(tmp_path: Path) -> None:
+    """Rows of the embedding that are not there would be read."""
+    folder = save_model(tiny_model("mistral", vocab_size=100), tmp_path / "short")
+    with pytest.raises(
+        ModelCorruptError, match=r"the tokenizer of short has \d+ tokens, more than"
+    ):
+        load_model(str(folder), tmp_path / "cache", NoProgress(), device_name="cpu")
