@@ -7,6 +7,8 @@
 #   make test-editors    fetch real editors into .editors and run the tests that drive them
 #   make latency     the time from a key to ghost text, as a person sees it
 #   make pictures        have those tests renew the pictures of the READMEs
+#   make lock    pin what the extension installs: the newest versions that pyproject.toml allows
+#   make fuzz    20,000 odd messages to the language server, as many requests to the host
 #   make fix     mend what ruff can mend
 #
 # The model is converted once, into the user's cache folder (FOREGRAM_CACHE moves it).
@@ -28,7 +30,7 @@ DEMO := tests/data/demo
 VSCODE := editor_plugins/vscode
 VSIX := $(VSCODE)/foregram.vsix
 
-.PHONY: setup demo test test-editors latency pictures check check-vscode vsix fix clean
+.PHONY: setup demo test test-editors latency pictures check check-vscode vsix lock fuzz fix clean
 
 setup: $(READY)
 
@@ -85,6 +87,17 @@ vsix: $(READY) $(VSCODE)/node_modules/.package-lock.json
 	cp LICENSE $(VSCODE)/LICENSE
 	cd $(VSCODE) && npm exec --loglevel=error -- vsce package --no-dependencies \
 	    --allow-missing-repository --no-rewrite-relative-links --out foregram.vsix
+
+# For every platform at once. LOCK_WHEELS names further builds to accept: those of torch for CPUs.
+lock: $(READY)
+	@$(PIP) 'uv>=0.9,<1'
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --only-binary :all: --generate-hashes \
+	    --no-header --no-annotate --extra offline-model --upgrade pyproject.toml \
+	    | $(BIN)/python -m tests.support.locked_requirements $(VSCODE)/requirements $(LOCK_WHEELS)
+
+FUZZ := tests/e2e/test_malformed_messages.py tests/e2e/test_odd_requests.py
+fuzz: $(READY)
+	FUZZ_CASES=20000 FUZZ_SEED=$$(date +%s) $(BIN)/python -m pytest -s $(FUZZ)
 
 check-vscode: $(VSCODE)/node_modules/.package-lock.json
 	cd $(VSCODE) && npm run --silent check && npm run --silent test

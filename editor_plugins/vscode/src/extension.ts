@@ -28,7 +28,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const askAgain = new AskAgain(preferences);
   const environment = join(context.globalStorageUri.fsPath, "server");
   const locator = new Locator(preferences, environment);
-  const installer = new Installer(environment, context.asAbsolutePath("server"), output);
+  const installer = new Installer(environment, context.extensionPath, output);
   const started = new Server({
     output,
     middleware: middleware(preferences, (document, position, context, token, next) =>

@@ -4,13 +4,13 @@ import { rm } from "node:fs/promises";
 import * as vscode from "vscode";
 
 import { onPath } from "./command";
-import { asTyped, bundledPackage, findPython, installSteps, type Step } from "./installation";
+import { asTyped, bundle, bundleSteps, findPython, installSteps, type Step } from "./installation";
 import { run } from "./process";
 
 export class Installer {
   constructor(
     private readonly environment: string,
-    private readonly serverFolder: string,
+    private readonly extensionFolder: string,
     private readonly output: vscode.LogOutputChannel,
   ) {}
 
@@ -43,18 +43,21 @@ export class Installer {
       tell("foregram runs on Linux and macOS: open this folder in WSL or through Remote-SSH.");
       return undefined;
     }
-    const what = wanted === "" ? bundledPackage(this.serverFolder) : wanted;
     const python = await findPython();
     if (python === undefined) {
       tell("foregram needs Python 3.11 or newer with venv and pip, which is not on the path.");
       return undefined;
     }
-    if (what === undefined) {
+    if (wanted !== "") {
+      const hasGpu = onPath("nvidia-smi", process.env["PATH"] ?? "") !== undefined;
+      return installSteps(python, this.environment, wanted, hasGpu);
+    }
+    const brought = bundle(this.extensionFolder);
+    if (brought === undefined) {
       tell("this build of the extension brings no server: name one in foregram.server.package.");
       return undefined;
     }
-    const hasGpu = onPath("nvidia-smi", process.env["PATH"] ?? "") !== undefined;
-    return installSteps(python, this.environment, what, hasGpu);
+    return bundleSteps(python, this.environment, brought);
   }
 
   /** Runs the steps with their progress; the reason where one failed. */
@@ -75,6 +78,12 @@ export class Installer {
         for (const step of steps) {
           this.output.info(`> ${asTyped(step)}`);
           const options = { onLine, signal: stopper.signal };
+          if (step.unless !== undefined) {
+            const checked = await run(step.program, step.unless, options);
+            if (checked.status === 0) {
+              continue;
+            }
+          }
           const ended = await run(step.program, step.args, options);
           if (ended.status !== 0 || token.isCancellationRequested) {
             await rm(this.environment, { recursive: true, force: true });

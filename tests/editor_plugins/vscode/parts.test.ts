@@ -21,7 +21,8 @@ import {
 import { Crashes } from "../../../editor_plugins/vscode/src/crashes";
 import {
   asTyped,
-  bundledPackage,
+  bundle,
+  bundleSteps,
   installSteps,
 } from "../../../editor_plugins/vscode/src/installation";
 import { LastWords } from "../../../editor_plugins/vscode/src/lastWords";
@@ -188,9 +189,37 @@ test("an installation makes an environment of its own and is shown as one would 
 
 test("the server in the extension is found by its ending", (context) => {
   const place = folder(context);
-  assert.equal(bundledPackage(place), undefined);
-  writeFileSync(join(place, "foregram-0.1.0-py3-none-any.whl"), "");
-  assert.match(bundledPackage(place) ?? "", /any\.whl\[offline-model\]$/);
+  mkdirSync(join(place, "server"));
+  assert.equal(bundle(place), undefined);
+  writeFileSync(join(place, "server", "foregram-0.1.0-py3-none-any.whl"), "");
+  assert.match(bundle(place)?.wheel ?? "", /any\.whl$/);
+});
+
+test("what comes with the extension is installed by hash, without source archives", () => {
+  const brought = {
+    wheel: "/x/foregram.whl",
+    locked: "/x/locked.txt",
+    lockedForCuda: "/x/locked-cuda.txt",
+  };
+  const steps = bundleSteps("python3", "/my place", brought);
+  assert.equal(steps.length, 4);
+  const fetching = steps.filter((step) => step.args.includes("-r"));
+  assert.deepEqual(
+    fetching.map((step) => step.args.at(-1)),
+    [brought.locked, brought.lockedForCuda],
+  );
+  for (const { args } of fetching) {
+    assert.ok(args.includes("--require-hashes") && args.includes("--no-deps"));
+    assert.equal(args[args.indexOf("--only-binary") + 1], ":all:");
+  }
+  const last = steps.at(-1)?.args ?? [];
+  assert.ok(last.includes("--no-index") && last.at(-1) === brought.wheel);
+  const cuda = steps[2];
+  assert.ok(cuda !== undefined);
+  assert.match(
+    asTyped(cuda),
+    /^'\/my place\/bin\/python' -I -m pip check \|\| /,
+  );
 });
 
 test("the part of an item that stands in the document is counted in UTF-16 units", () => {
