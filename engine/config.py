@@ -22,6 +22,7 @@ PRESETS: dict[str, tuple[int, int, int]] = {
 }
 
 
+_MOST_TOKENS = 2**24  # beyond any model's context
 MAX_DRAFT_LEN = 512  # the largest preset drafts 419, of which a step verifies the likeliest 127
 
 
@@ -90,6 +91,8 @@ class Sampling:
     def __post_init__(self) -> None:
         if not 0.0 <= self.temperature <= 10.0:
             raise ConfigurationError(f"temperature {self.temperature} is not within 0 and 10")
+        if not 0 <= self.seed < 2**63:
+            raise ConfigurationError(f"seed {reprlib.repr(self.seed)} is not within 0 and 2^63 - 1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,5 +112,7 @@ class StopRules:
     def __post_init__(self) -> None:
         if self.max_tokens < 1:
             raise ConfigurationError(f"max_tokens {self.max_tokens} is not positive")
+        if self.max_tokens > _MOST_TOKENS:
+            raise ConfigurationError(f"max_tokens is above {_MOST_TOKENS:,}, and no text so long")
         if not 0.0 <= self.min_confidence <= 1.0:
             raise ConfigurationError(f"min_confidence {self.min_confidence} is not within 0 and 1")

@@ -15,6 +15,7 @@ from msgspec import Meta
 
 from engine.config import Layout
 from engine.errors import ConfigurationError
+from engine.host.protocol import MAX_TOKENS
 from engine.host.runtime import default_runtime_folder
 from lsp_server.setting_layers import (
     Layer,
@@ -27,8 +28,13 @@ from lsp_server.setting_layers import (
 )
 
 Lines = Literal["auto", "single", "multi"]
-_Positive = Annotated[int, Meta(ge=1)]
-_NotNegative = Annotated[int, Meta(ge=0)]
+# Each number has an end: one beyond it fails here, with its name, and not somewhere below.
+_Threads = Annotated[int, Meta(ge=1, le=1_024)]
+_Megabytes = Annotated[int, Meta(ge=1, le=10_000_000)]
+_Seconds = Annotated[int, Meta(ge=0, le=31_536_000)]  # a year
+_Milliseconds = Annotated[int, Meta(ge=1, le=3_600_000)]  # an hour
+_Written = Annotated[int, Meta(ge=1, le=MAX_TOKENS)]  # tokens that a host writes at once
+_Read = Annotated[int, Meta(ge=1, le=1_000_000)]
 _Url = Annotated[
     str, Meta(pattern="^https?://[^/]", extra={"expected": "an http:// or https:// address"})
 ]
@@ -83,10 +89,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     dtype: Annotated[
         _Dtype | None, _own("how weights are held; unset: `int8`, on a GPU `bfloat16`")
     ] = None
-    threads: Annotated[_Positive | None, _own("threads that torch uses")] = None
-    kv_budget_mb: Annotated[_Positive | None, _own("memory for keys and values of prompts")] = None
+    threads: Annotated[_Threads | None, _own("threads that torch uses")] = None
+    kv_budget_mb: Annotated[_Megabytes | None, _own("memory for keys and values of prompts")] = None
     idle_exit_s: Annotated[
-        _NotNegative, _own("the local host ends after so long without a client; 0: never")
+        _Seconds, _own("the local host ends after so long without a client; 0: never")
     ] = 1800
     host_url: Annotated[_Url | None, _own("a remote host instead of a local one")] = None
     token_file: Annotated[Path | None, _own("holds the remote host's token")] = None
@@ -129,12 +135,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         0.0
     )
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1), _about("of sampling")] = 0
-    max_tokens: Annotated[_Positive, _about("the longest completion")] = 128
+    max_tokens: Annotated[_Written, _about("the longest completion")] = 128
     prompt_tokens: Annotated[
-        _Positive | None, _about("the longest prompt; unset: what the machine reads in time")
+        _Read | None, _about("the longest prompt; unset: what the machine reads in time")
     ] = None
     time_limit_ms: Annotated[
-        _Positive | None, _about("a completion ends at the first line end after this")
+        _Milliseconds | None, _about("a completion ends at the first line end after this")
     ] = None
     min_confidence: Annotated[
         float,

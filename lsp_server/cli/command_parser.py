@@ -1,11 +1,16 @@
 """A parser of command lines whose errors are one sentence, with the word that was meant."""
 
 import argparse
+import re
+import reprlib
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from itertools import takewhile
 from typing import NamedTuple, NoReturn
 
+from lsp_server.cli.report import visible
+
+_NUMBER = re.compile("[0-9]{1,9}")
 _WRONG = 2  # exit status of a command line that makes no sense
 
 
@@ -40,7 +45,7 @@ class CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say it in one sentence and exit."""
-        sys.stderr.write(f"foregram: {message} (`{self.prog} --help` shows an example)\n")
+        sys.stderr.write(f"foregram: {visible(message)} (`{self.prog} --help` shows an example)\n")
         raise SystemExit(_WRONG)
 
     def _check_value(self, action: argparse.Action, value: object) -> None:
@@ -89,8 +94,9 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 def positive(text: str) -> int:
     """A whole number from 1, as options take it."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    if not _NUMBER.fullmatch(text) or int(text) < 1:
+        shown = reprlib.repr(text)
+        raise argparse.ArgumentTypeError(f"{shown} is not a positive number of at most 9 digits")
     return int(text)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.config import MAX_DRAFT_LEN, PRESETS, Lookahead
+from engine.config import MAX_DRAFT_LEN, PRESETS, Lookahead, Sampling, StopRules
 from engine.errors import ConfigurationError
 
 
@@ -24,3 +24,15 @@ def test_every_preset_is_legal():
 def test_what_is_no_lookahead_is_refused_by_a_sentence(text, sentence):
     with pytest.raises(ConfigurationError, match=sentence):
         Lookahead.parse(text)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**63, 10**400])
+def test_a_seed_that_no_generator_takes_is_refused(seed):
+    with pytest.raises(ConfigurationError, match=r"seed .* is not within"):
+        Sampling(seed=seed)
+
+
+@pytest.mark.parametrize("max_tokens", [0, -1, 10**400])
+def test_a_text_of_no_length_or_without_an_end_is_refused(max_tokens):
+    with pytest.raises(ConfigurationError, match="max_tokens"):
+        StopRules(max_tokens=max_tokens)

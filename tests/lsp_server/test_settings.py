@@ -54,7 +54,7 @@ def test_what_is_wrong_is_named_with_its_source_and_the_rest_is_used(environ, wr
     path = Path(environ["XDG_CONFIG_HOME"], "foregram", "foregram.toml")
     assert problems == [
         f"{path}: unknown setting max_tokns; did you mean max_tokens?",
-        "environment: FOREGRAM_THREADS is 'two', not a whole number from 1",
+        "environment: FOREGRAM_THREADS is 'two', not a whole number from 1 to 1,024",
         "initializationOptions: lineEnds is 'cr', not one of `auto`, `document`, `lf`",
         "initializationOptions: numCandidates is 99, not a whole number from 1 to 10",
         "initializationOptions: enable is 0, not true or false",

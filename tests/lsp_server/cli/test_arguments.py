@@ -92,7 +92,7 @@ def test_other_files_are_collected_in_order():
     assert arguments.open == [Path("b"), Path("c"), Path("d")]
 
 
-@pytest.mark.parametrize("count", ["0", "-1", "many"])
+@pytest.mark.parametrize("count", ["0", "-1", "many", "9" * 10, "9" * 5_000, "²"])
 def test_a_count_is_positive(count, capsys):
     with pytest.raises(SystemExit):
         build_parser().parse_args(["bench", "replay", "set.jsonl", "--count", count])
