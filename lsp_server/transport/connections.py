@@ -5,14 +5,12 @@ does not initialize in time and with the token, is disconnected.
 """
 
 import asyncio
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from pygls.io_ import StdinAsyncReader, run_async
-
 from lsp_server.transport.authentication import Authentication
 from lsp_server.transport.framing import MessageReader
+from lsp_server.transport.messages import MessageStream, handle_messages
 from lsp_server.transport.protocol import DocumentServer
 
 MAX_FIRST_BYTES = 2**20  # of `initialize`, and of what comes before it
@@ -77,13 +75,10 @@ class Connections:
             self._clients.discard(timeout)
 
 
-async def serve(server: DocumentServer, reader: StdinAsyncReader | MessageReader) -> int:
+async def serve(server: DocumentServer, reader: MessageStream) -> int:
     """Handle messages until the client exits or its stream ends; the exit status as LSP has it."""
     try:
-        # pygls' own logger, which is silent: the client is told what is wrong with its messages.
-        await run_async(
-            threading.Event(), reader, server.protocol, error_handler=server.report_server_error
-        )
+        await handle_messages(reader, server.protocol, server.report_server_error)
     except SystemExit as exit_request:
         return int(exit_request.code or 0)
     except (ConnectionError, asyncio.IncompleteReadError, ValueError):

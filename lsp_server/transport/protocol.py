@@ -16,7 +16,12 @@ from typing import Any
 import cattrs
 from lsprotocol import types
 from pygls import protocol
-from pygls.exceptions import FeatureRequestError, JsonRpcException, PyglsError
+from pygls.exceptions import (
+    FeatureRequestError,
+    JsonRpcException,
+    JsonRpcInvalidRequest,
+    PyglsError,
+)
 from pygls.lsp.server import LanguageServer
 from pygls.protocol import lsp_method
 from pygls.protocol.json_rpc import (
@@ -44,6 +49,8 @@ _Handler = Generator[Any, Any, Any]  # a built-in handler, which pygls runs step
 
 class DocumentServer(LanguageServer):
     """A pygls server that keeps the editor's texts in `documents`."""
+
+    protocol: "LanguageServerProtocol"
 
     def __init__(self, name: str, version: str, documents: Documents) -> None:
         self.documents = documents
@@ -102,7 +109,20 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
         for method, keep in keeping.items():
             self.fm.add_builtin_feature(method, partial(self._kept, method, keep))
 
-    def structure_message(self, data: dict[str, Any]) -> object:
+    def handle_data(self, data: object) -> None:
+        """Handle what a message says; a request of another form is rejected."""
+        if not isinstance(data, dict):
+            raise JsonRpcInvalidRequest("a message is a JSON object")
+        message_id, method = data.get("id"), data.get("method")
+        if data.get("jsonrpc") == self.VERSION and isinstance(method, str | None):
+            self.handle_message(self.structure_message(data))
+        elif isinstance(message_id, int | str) and method is not None:
+            problem = f"a request says jsonrpc: {self.VERSION}, and its method by a string"
+            self._refuse(message_id, _CODES.InvalidRequest, problem)
+        else:
+            raise JsonRpcInvalidRequest(f"a message says jsonrpc: {self.VERSION}")
+
+    def structure_message(self, data: dict[str, Any]) -> Any:  # noqa: ANN401 - of a type for each method
         """The message; an `UnreadableMessage` if its params are malformed."""
         if "jsonrpc" not in data or "method" not in data:
             return super().structure_message(data)
