@@ -9,6 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from engine.model_names import printable
 from lsp_server.remedies import (
     ALLOW_FILE,
     DOCTOR,
@@ -176,4 +177,4 @@ def shown_name(uri: str) -> str:
 
 def harmless(text: str) -> str:
     """`text` on one line, without control characters, which a terminal would obey."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    return printable(text)

@@ -18,6 +18,7 @@ from engine.errors import ConfigurationError, InputError
 from engine.host.buffers import ClientId, VersionConflictError
 from engine.host.completion_registry import UnknownCompletionError
 from engine.host.failures import log_failure
+from engine.host.openapi import OPENAPI_PATH, openapi_page
 from engine.host.principals import METRICS_NAME, principal_of
 from engine.host.protocol import (
     MAX_BODY_BYTES,
@@ -34,6 +35,7 @@ from engine.host.quotas import QuotaError
 from engine.host.service import CompletionService, NotReadyError
 from engine.memory import resident_bytes
 
+_VERSION = version("foregram")  # of the code that runs: on disk there may be another by now
 _Request = Request[Any, Any, Any]
 _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 _CODES = {
@@ -57,6 +59,12 @@ async def _message(service: CompletionService, request: _Request, kind: type[_Ki
         raise InputError("the body is nested too deeply") from error
     except (msgspec.MsgspecError, ValueError) as error:
         raise InputError(str(error)) from error
+
+
+@get(OPENAPI_PATH)
+async def _openapi() -> dict[str, Any]:
+    """Describe the routes to programs."""
+    return openapi_page(_VERSION)
 
 
 def create_app(service: CompletionService, stop: Callable[[], None] | None) -> Litestar:
@@ -119,7 +127,9 @@ def create_app(service: CompletionService, stop: Callable[[], None] | None) -> L
         return service.metrics.page(service.gauges() | memory)
 
     return Litestar(
-        route_handlers=[complete, sync, close, feedback, status, stop_host, health, metrics],
+        route_handlers=[
+            *(complete, sync, close, feedback, status, stop_host, _openapi, health, metrics)
+        ],
         exception_handlers=_HANDLERS,
         request_max_body_size=MAX_BODY_BYTES,
         openapi_config=None,
@@ -147,7 +157,7 @@ def _status(service: CompletionService, uptime_s: float, asking: ClientId) -> St
     memory_bytes = gauges["memory_bytes"] if principal.name else resident_bytes()
     return Status(
         protocol=PROTOCOL_VERSION,
-        version=version("foregram"),
+        version=_VERSION,
         state=service.state,
         pid=os.getpid(),
         uptime_s=uptime_s,
@@ -167,6 +177,7 @@ def _status(service: CompletionService, uptime_s: float, asking: ClientId) -> St
         memory_mb=memory_bytes / 1e6,
         last_prompt=service.last_prompts.get(principal),
         lost=info.lost if info else (),
+        idle_s=0.0 if principal.name else service.idle_s,  # others' use is their own affair
     )
 
 

@@ -11,6 +11,7 @@ client sends the whole of it.
     POST /v1/feedback        Feedback        -> 204
     GET  /v1/status          Status; `?client=` names who asks
     POST /v1/stop            -> 202; the host drains and exits; 403 but on a Unix socket
+    GET  /v1/openapi.json    these routes and types, for programs
     GET  /health             200 or 503, `{"status": ...}`
     GET  /metrics            Prometheus text
 
@@ -282,3 +283,4 @@ class Status(Message, frozen=True):
     memory_mb: float = 0.0
     last_prompt: PromptUse | None = None
     lost: tuple[str, ...] = ()  # phrases: what there is not, as another program generates
+    idle_s: float = 0.0  # since anybody used the host; 0 while it is busy

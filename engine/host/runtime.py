@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Self
+from typing import BinaryIO, Self
 
 import msgspec
 
@@ -35,6 +35,9 @@ class HostRecord(msgspec.Struct, frozen=True, rename="camel"):
     failed_at: float | None = None  # when it was noticed to have died
     failures: int = 0  # hosts in a row that died, this one included once that is noticed
     has_served: bool = False  # for long enough not to count as a failed start
+    version: str = ""  # of foregram
+    protocol: int = 3  # the one that hosts spoke before their records said which
+    unfit: str = ""  # the last version that died at its start: it takes nobody's place
 
 
 def new_secret() -> str:
@@ -131,6 +134,11 @@ class RuntimeFolder:
         """The host's output."""
         return self.path / "host.log"
 
+    @property
+    def former_log_path(self) -> Path:
+        """What it was before it became too long."""
+        return self.path / "host.log.1"
+
     def token(self) -> str:
         """The token, made at the first call."""
         return self._secret(self.token_path)
@@ -189,11 +197,25 @@ class RuntimeFolder:
         self.socket_path.unlink(missing_ok=True)
         self.record_path.unlink(missing_ok=True)
 
+    @contextmanager
+    def opened_log(self) -> Iterator[BinaryIO]:
+        """The log, to be appended to; for its user alone."""
+        with open(self.log_path, "ab", opener=_open_private) as file:
+            os.fchmod(file.fileno(), 0o600)  # an older version's may be readable
+            yield file
+
     def rotate_log(self) -> None:
-        """Set a long log aside, over the previous one."""
+        """Copy a long log aside, over the previous one, and empty it.
+
+        Who writes to it may go on: all append. So a host can do this to its own log.
+        """
         with suppress(FileNotFoundError):
-            if self.log_path.stat().st_size > MAX_LOG_BYTES:
-                self.log_path.replace(self.log_path.with_suffix(".log.1"))
+            if self.log_path.stat().st_size <= MAX_LOG_BYTES:
+                return
+            with self.log_path.open("rb") as log, atomic_write(self.former_log_path) as former:
+                log.seek(-MAX_LOG_BYTES, os.SEEK_END)
+                former.write(log.read(MAX_LOG_BYTES))
+            os.truncate(self.log_path, 0)
 
     def read_log(self, lines: int) -> list[str]:
         """The last `lines` lines that the host printed."""
@@ -204,6 +226,10 @@ class RuntimeFolder:
         except FileNotFoundError:
             return []
         return text.splitlines()[-lines:] if lines > 0 else []
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
 
 
 def _check_private(path: Path, is_kind: Callable[[int], bool]) -> None:

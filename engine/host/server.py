@@ -23,7 +23,7 @@ from engine.host.loopback import is_loopback
 from engine.host.principals import Principals
 from engine.host.runtime import RuntimeFolder
 from engine.host.service import CompletionService
-from engine.host.socket_file import listening
+from engine.host.socket_file import identity, listening
 from engine.host.timed_protocol import HANDSHAKE_S, TimedProtocol
 
 _SILENT_CLIENT_S = 600.0  # a client that lives speaks more often than this
@@ -103,11 +103,17 @@ class HostServer:
         service: CompletionService,
         options: HostOptions,
         on_served: Callable[[], None] = lambda: None,
+        upkeep: Callable[[], None] = lambda: None,
     ) -> None:
-        """Serve by `options`; `on_served` is called once, when the host has served for a while."""
+        """Serve by `options`.
+
+        `on_served` is called once, when the host has served for a while, `upkeep` now and then.
+        """
         self._service = service
+        self._upkeep = upkeep
         self._options = options
         self._on_served: Callable[[], None] | None = on_served
+        self._place: tuple[int, int] | None = None  # the socket's file
         # Who reaches a port may be one of many; a private socket is its user's alone.
         stop = self.stop if options.socket is not None else None
         app: Any = create_app(service, stop)  # its own types are narrower than ASGI's
@@ -132,6 +138,7 @@ class HostServer:
             _listener(self._options) as listener,
         ):
             self._service.start(self.stop)
+            self._place = identity(self._options.socket)
             watch = asyncio.create_task(self._watch())
             try:
                 await self._server.serve(sockets=[listener])
@@ -164,13 +171,21 @@ class HostServer:
             _log.info("the token file was read again")
 
     async def _watch(self) -> None:
-        """Forget silent clients; end once nobody has asked for anything for the idle time."""
+        """Forget silent clients; end once nobody has asked for anything for the idle time.
+
+        A host whose socket is gone ends as well: cleaners of /tmp remove what is old, and the next
+        client starts another host beside it.
+        """
         limit = self._options.idle_exit_s
         # Often, so that the idle time begins soon after the model is loaded.
         pause_s = _WATCH_S if limit is None else min(_WATCH_S, limit / 4)
         while True:
             await asyncio.sleep(pause_s)
             self._service.leave_silent(_SILENT_CLIENT_S)
+            self._upkeep()
+            if identity(self._options.socket) != self._place and not self._service.is_busy:
+                _log.warning("the host ends: its socket was removed, so nobody finds it any more")
+                self.stop()
             if self._on_served is not None and self._service.served_s >= _SERVED_S:
                 self._on_served()
                 self._on_served = None

@@ -42,6 +42,7 @@ from engine.scheduler import Dropped, Job, Scheduler
 
 _ENDED = FinishReason.CANCELLED.value
 _STOPPING = Problem("stopping", "the host is stopping")
+_JOIN_S = 10.0  # for the engine's thread to end its step and to save what it has learned
 _log = logging.getLogger("foregram.host")
 
 
@@ -117,6 +118,11 @@ class CompletionService:
         )
 
     @property
+    def idle_s(self) -> float:
+        """Seconds since the last message of a client; 0 while the host is busy."""
+        return 0.0 if self.is_busy else time.monotonic() - self.used_at
+
+    @property
     def served_s(self) -> float:
         """Seconds since the first completion was done; 0 before."""
         return 0.0 if self._served_since is None else time.monotonic() - self._served_since
@@ -147,6 +153,11 @@ class CompletionService:
             "memory_bytes": buffers.num_bytes + usage.kv_bytes,
         }
 
+    @property
+    def is_working(self) -> bool:
+        """Whether the engine's thread still loads or runs."""
+        return self._thread.is_alive()
+
     def start(self, end: Callable[[], None] = lambda: None) -> None:
         """Begin to load. `end` is called, from any thread, where the device was lost."""
         self._end = end
@@ -158,10 +169,15 @@ class CompletionService:
         self.scheduler.stop()
 
     async def stop(self) -> None:
-        """End what runs, and wait for the engine's thread."""
+        """End what runs, and wait for the engine's thread, though not for ever."""
         self.end_runs()
-        if self.engine is not None:  # a model that still loads ends with the process
-            await asyncio.to_thread(self._thread.join)
+        if self.engine is None:
+            return  # a model that still loads ends with the process
+        await asyncio.to_thread(self._thread.join, _JOIN_S)
+        if self._thread.is_alive():
+            _log.error(
+                "the engine does not end within %.0f s: the process ends without it", _JOIN_S
+            )
 
     def complete(
         self, principal: Principal, message: CompleteRequest

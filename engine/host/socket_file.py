@@ -32,6 +32,15 @@ def listening(path: Path) -> Iterator[socket.socket]:
                     path.unlink()
 
 
+def identity(path: Path | None) -> tuple[int, int] | None:
+    """Which file lies there; None where there is none."""
+    try:
+        found = None if path is None else path.stat()
+    except OSError:
+        return None
+    return found and (found.st_dev, found.st_ino)
+
+
 def _bind(listener: socket.socket, path: Path) -> None:
     """The file is private from the moment it exists."""
     former = os.umask(0o177)

@@ -30,6 +30,7 @@ from lsp_server.cli.host_checks import (
     check_socket,
     check_token,
 )
+from lsp_server.cli.report import visible
 from lsp_server.cli.tls_check import check_tls
 from lsp_server.host.address import HostAddress, HostError, host_address
 from lsp_server.host.daemon import ensure_host, explained
@@ -125,13 +126,13 @@ def _safely(name: str, check: Callable[[], Check]) -> Check:
 def _table(checks: Sequence[Check]) -> Table:
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for check in checks:
-        what = Text(check.what)
+        what = Text(visible(check.what))
         if check.state != "ok":
-            what.append(f"\n{check.advice}", style="bold")
+            what.append(f"\n{visible(check.advice)}", style="bold")
         table.add_row(Text(check.state, style=_STYLES[check.state]), Text(check.name), what)
     return table
 
 
 def _line(check: Check) -> str:
     advice = f"; {check.advice}" if check.advice else ""
-    return f"{check.state:<8} {check.name}: {check.what}{advice}\n"
+    return visible(f"{check.state:<8} {check.name}: {check.what}{advice}") + "\n"

@@ -23,6 +23,7 @@ from lsp_server.calibration import outcome_sentence
 from lsp_server.host.address import HostAddress, host_address
 from lsp_server.host.client import HostClient, HostGoneError, HostRefusedError
 from lsp_server.host.probe import ProbeResult
+from lsp_server.host.succession import version_sentence
 from lsp_server.model_choice import Check
 from lsp_server.settings import Settings
 
@@ -115,7 +116,8 @@ def _check_status(status: Status, *, is_remote: bool) -> Check:
     if status.state == "ready":
         model = " ".join(filter(None, (status.model, status.dtype)))
         what = f"ready: {model} on {status.device}, protocol {status.protocol}"
-        return Check("host", "ok", what)
+        other = version_sentence(status, is_remote=is_remote)
+        return Check("host", "ok", "; ".join(filter(None, (what, other))))
     if status.state == "failed":
         reason = status.problem.message if status.problem else "for an unknown reason"
         advice = "fix that, then run `foregram stop`: the next host tries again"

@@ -17,10 +17,11 @@ from engine.host.protocol import Status
 from engine.host.runtime import RuntimeFolder
 from engine.model_names import is_same, title_of
 from lsp_server.calibration import outcome_sentence
-from lsp_server.cli.report import note
+from lsp_server.cli.report import note, visible
 from lsp_server.host.address import HostError, host_address
 from lsp_server.host.daemon import explained, stop_host
 from lsp_server.host.probe import host_status
+from lsp_server.host.succession import version_sentence
 from lsp_server.settings import Settings
 from lsp_server.why import prompt_summary
 
@@ -71,10 +72,10 @@ def show_logs(arguments: argparse.Namespace, settings: Settings) -> int:
     folder = RuntimeFolder.open(settings.runtime_folder)
     path = folder.log_path
     begin = path.stat().st_size if path.exists() else 0
-    sys.stdout.writelines(f"{line}\n" for line in folder.read_log(arguments.lines))
+    sys.stdout.writelines(f"{visible(line)}\n" for line in folder.read_log(arguments.lines))
     if arguments.follow:
         for text in _following(path, begin):
-            sys.stdout.write(text)
+            sys.stdout.write(visible(text))
             sys.stdout.flush()
     return 0
 
@@ -86,6 +87,8 @@ def _following(path: Path, begin: int) -> Iterator[str]:
         while True:
             if text := file.read():
                 yield text
+            elif path.stat().st_size < file.tell():
+                file.seek(0)  # it became too long and was emptied
             else:
                 time.sleep(FOLLOW_S)
 
@@ -99,7 +102,7 @@ def _table(status: Status, endpoint: str, settings: Settings) -> Table:
         "without": "; ".join(status.lost),
         "address": endpoint,
         "process": f"{status.pid}, up {timedelta(seconds=int(status.uptime_s))}",
-        "version": f"{status.version}, protocol {status.protocol}",
+        "version": _version(status, is_remote=settings.host_url is not None),
         "requests": f"{status.num_running} running, {status.num_waiting} waiting",
         "clients": f"{status.num_clients}, {_counted(status.num_buffers, 'buffer')}",
         "last prompt": prompt_summary(status.last_prompt) if status.last_prompt else "",
@@ -109,7 +112,7 @@ def _table(status: Status, endpoint: str, settings: Settings) -> Table:
     }
     for name, value in rows.items():
         if value:
-            table.add_row(name, Text(value))
+            table.add_row(name, Text(visible(value)))
     return table
 
 
@@ -121,6 +124,11 @@ def _model(status: Status, settings: Settings) -> str:
     if settings.host_url is not None or not (requested and wanted) or is_same(requested, wanted):
         return running
     return f"{running} (the settings name {title_of(wanted)}; `foregram stop` makes room for it)"
+
+
+def _version(status: Status, *, is_remote: bool) -> str:
+    other = version_sentence(status, is_remote=is_remote)
+    return f"{status.version}, protocol {status.protocol}" + (f"; {other}" if other else "")
 
 
 def _counted(number: int, noun: str) -> str:

@@ -100,6 +100,16 @@ class JsonObject(Output):
         self._out.write(json.dumps(report.as_json()) + "\n")
 
 
+# What a terminal would obey rather than show. Tab and line feed stay.
+_VISIBLE = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"}
+_VISIBLE |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
+
+
+def visible(text: str) -> str:
+    """`text` without escape sequences, which names of files and messages of hosts may hold."""
+    return text.translate(_VISIBLE)
+
+
 def note(sentence: str) -> None:
     """Say on stderr what is no command's answer."""
-    sys.stderr.write(f"foregram: {sentence}\n")
+    sys.stderr.write(f"foregram: {visible(sentence)}\n")

@@ -5,6 +5,7 @@ import asyncio
 import logging
 import os
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
@@ -42,14 +43,16 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
     # at each of its steps.
     sys.setswitchinterval(_SWITCH_S)
     try:
-        asyncio.run(HostServer(service, options, lambda: _mark_record(arguments.record)).run())
+        record = arguments.record
+        server = HostServer(service, options, lambda: _mark_record(record), _upkeep(record))
+        asyncio.run(server.run())
     except DeviceLostError as error:
         # What torch has on the device cannot be given back any more; a Python that is taken down
         # may abort over it.
         _end_at_once(error.exit_status)
     _empty_record(arguments.record)
-    if service.engine is None and service.problem is None:
-        # The model still loads, on a thread that would trip over a Python that is taken down.
+    if service.is_working:
+        # Loading, or stuck, on a thread that would trip over a Python that is taken down.
         _end_at_once(0)
     return 0
 
@@ -72,6 +75,18 @@ def _mark_record(path: Path | None) -> None:
         with suppress(OSError, msgspec.MsgspecError):
             record = msgspec.json.decode(path.read_bytes(), type=HostRecord)
             path.write_bytes(msgspec.json.encode(msgspec.structs.replace(record, has_served=True)))
+
+
+def _upkeep(record: Path | None) -> Callable[[], None]:
+    """What a local host does now and then: it may run for weeks, and what it prints is its log."""
+    if record is None:
+        return lambda: None
+
+    def rotate() -> None:
+        with suppress(OSError):
+            RuntimeFolder(record.parent).rotate_log()
+
+    return rotate
 
 
 def _host_options(arguments: argparse.Namespace, settings: Settings) -> HostOptions:

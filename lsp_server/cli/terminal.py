@@ -19,16 +19,12 @@ from rich.progress import (
 from rich.text import Text
 
 from engine import progress
-from lsp_server.cli.report import CompletionReport, Output
+from lsp_server.cli.report import CompletionReport, Output, visible
 from lsp_server.cli.source_file import SourceFile
 
 T = TypeVar("T")
 
 CONTEXT_LINES = 5
-
-# A file may hold escape sequences; a terminal must not obey them. Tab and line feed stay.
-_VISIBLE = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"}
-_VISIBLE |= {0x7F: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
 
 
 class ProgressBars(progress.Progress):
@@ -62,7 +58,7 @@ class ProgressBars(progress.Progress):
 
     def tell(self, sentence: str) -> None:
         """Print a line that stays, above a bar if there is one."""
-        line = f"foregram: {sentence}"
+        line = f"foregram: {visible(sentence)}"
         self._bars.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
@@ -104,11 +100,11 @@ class CompletionView(Output):
     def end(self, report: CompletionReport) -> None:
         """Show the lines after the cursor, and the summary."""
         self._show("\n".join(self._after).rstrip("\n") + "\n", style="dim")
-        self._console.print(report.summary, style="italic", highlight=False, markup=False)
+        self._console.print(visible(report.summary), style="italic", highlight=False, markup=False)
 
     def _show(self, text: str, style: str = "") -> None:
-        visible = Text(text.translate(_VISIBLE), style=style)
-        self._console.print(visible, end="", soft_wrap=True, highlight=False)
+        shown = Text(visible(text), style=style)  # a file may hold escape sequences
+        self._console.print(shown, end="", soft_wrap=True, highlight=False)
 
 
 class PlainText(Output):
@@ -127,6 +123,6 @@ class PlainText(Output):
         # Where both streams share a screen, the summary begins a line of its own.
         line_end = "" if not report.text or report.text.endswith(("\n", "\r")) else "\n"
         console = Console(file=self._errors)
-        summary = f"{line_end}foregram: {report.summary}"
+        summary = f"{line_end}foregram: {visible(report.summary)}"
         in_one = not console.is_terminal  # a program reads one line; a person's is cut at words
         console.print(summary, highlight=False, markup=False, soft_wrap=in_one)

@@ -25,23 +25,24 @@ def show_why(arguments: argparse.Namespace, settings: Settings) -> int:
         shown = [answer.shown() for answer in answers]
         sys.stdout.write(msgspec.json.encode(shown).decode() + "\n")
         return 0
+    # The files were written by language servers, of other versions perhaps.
     for answer in answers:
-        sys.stdout.write(_line(answer, now) + "\n")
+        sys.stdout.write(harmless(_line(answer, now)) + "\n")
     if not answers:
         sys.stdout.write("no empty answers are known\n")
     prompts = read_last_prompts(settings.runtime_folder)
     prompts = [one for one in prompts if _is_about(one.uri, arguments.file)]
     if last := max(prompts, key=lambda one: one.time_s, default=None):
         age = _age(now - last.time_s)
-        sys.stdout.write(f"the last prompt, for {harmless(last.file)} {age}: {last.sentence}\n")
+        sys.stdout.write(
+            harmless(f"the last prompt, for {last.file} {age}: {last.sentence}") + "\n"
+        )
     return 0
 
 
 def _line(answer: EmptyAnswer, now_s: float) -> str:
     clock = time.strftime("%H:%M:%S", time.localtime(answer.time_s))
-    # The file was written by a language server, of another version perhaps.
-    file = harmless(answer.file)
-    where = file if answer.line is None else f"{file}:{answer.line}"
+    where = answer.file if answer.line is None else f"{answer.file}:{answer.line}"
     help_ = answer.reason.remedy.in_terminal if answer.reason.remedy else ""
     why = f"{where}: {answer.sentence} ({answer.reason})"
     return f"{clock}, {_age(now_s - answer.time_s)}  " + "; ".join(filter(None, (why, help_)))

@@ -66,10 +66,12 @@ class HostAddress:
         except httpx2.InvalidURL as error:
             raise ConfigurationError(f"host_url {self.url} is not an address: {error}") from error
 
-    def client(self, timeout_s: float = 5.0) -> httpx2.AsyncClient:
+    def client(
+        self, timeout_s: float = 5.0, protocol: int = PROTOCOL_VERSION
+    ) -> httpx2.AsyncClient:
         """A client of this host, which the caller closes. Raises ConfigurationError."""
         headers = {
-            PROTOCOL_HEADER: str(PROTOCOL_VERSION),
+            PROTOCOL_HEADER: str(protocol),
             "content-type": "application/json",
             "accept-encoding": "identity",
         }

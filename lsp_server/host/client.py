@@ -18,9 +18,13 @@ from engine.host.protocol import (
     SyncRequest,
 )
 from lsp_server.host.response_body import body_of, lines_of
+from lsp_server.reasons import harmless
 
 _LONGEST_WAIT_S = 60.0  # whatever a host says
 NO_HOST = "no_host"  # the code of a problem: what answers is something else
+_MOST_SHOWN = 500  # characters of what a host says to people
+# Of what answers with something else than our messages.
+_ODD = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class HostGoneError(Exception):
@@ -86,7 +90,7 @@ class HostClient:
                 async for line in lines_of(response):
                     event = self._decode(line)
                     yield event
-        except (httpx2.HTTPError, httpx2.StreamError, msgspec.MsgspecError) as error:
+        except (httpx2.HTTPError, httpx2.StreamError, *_ODD) as error:
             kind = HostGoneError if is_accepted else HostAbsentError
             raise kind(self._reason(error)) from error
         if event is None or isinstance(event, Chunk):
@@ -98,7 +102,7 @@ class HostClient:
         content = await self._request("GET", "/v1/status", params=named)
         try:
             return msgspec.json.decode(content, type=Status)
-        except msgspec.MsgspecError as error:
+        except _ODD as error:
             raise HostRefusedError(_no_host(str(error))) from error
 
     async def sync(self, request: SyncRequest) -> None:
@@ -168,8 +172,10 @@ def _refusal(status: int, content: bytes) -> HostRefusedError:
     """What the response says."""
     try:
         problem = msgspec.json.decode(content, type=Problem)
-    except msgspec.MsgspecError:
+    except _ODD:
         return HostRefusedError(_no_host(str(status)))
+    shown = harmless(problem.message[:_MOST_SHOWN])  # it may be anybody's machine
+    problem = msgspec.structs.replace(problem, message=shown)
     return HostConflictError(problem) if problem.uris else HostRefusedError(problem)
 
 

@@ -1,11 +1,13 @@
 """The local completion host as a daemon: found or started, and stopped. It loads no torch.
 
 Whoever starts a host holds the lock of the runtime folder, so ten windows that open at once get
-one host. Waiting leaves the event loop free.
+one host; under the same lock an older version's host is ended (`succession`). Waiting leaves the
+event loop free.
 """
 
 import asyncio
 import fcntl
+import logging
 import os
 import signal
 import subprocess
@@ -15,9 +17,11 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from importlib.metadata import version
 
 import httpx2
 
+from engine.host.protocol import PROTOCOL_VERSION
 from engine.host.runtime import HostRecord, RuntimeFolder
 from lsp_server.host.address import HostAddress, HostError, host_address
 from lsp_server.host.failures import (
@@ -29,8 +33,10 @@ from lsp_server.host.failures import (
     noted_end,
 )
 from lsp_server.host.probe import ProbeResult, probe
+from lsp_server.host.succession import Incumbent, incumbent, successor_version
 from lsp_server.settings import Settings
 
+_LOG = logging.getLogger(__name__)
 POLL_S = 0.05
 START_LIMIT_S = 60.0  # until a host answers at all; it loads its model after that
 STOP_LIMIT_S = 15.0  # a host drains for ten seconds; then the same again after SIGTERM
@@ -107,13 +113,15 @@ class LocalHost:
 
     async def ensure(self, wanted_at: float) -> None:
         """Return when the host answers. Raises HostError."""
-        if _is_up(await probe(self._address)):
+        answer = await probe(self._address)
+        if await self._outdated(answer) is None and _is_up(answer):
             return
         async with self._lock():
+            await self._end_outdated()
             if await self._answers():
                 return
             while (record := noted_end(self._folder)) is None or may_start(record, wanted_at):
-                self._start(0 if record is None else record.failures)
+                self._start(record)
                 if await self._answers():
                     return
                 await self._collect()
@@ -124,11 +132,27 @@ class LocalHost:
         answer = await probe(self._address)
         was_there = answer.kind != "absent" or self._folder.host_is_alive()
         if was_there:
-            await self._end(self._process_id(answer), report)
+            record = self._folder.read_record()
+            protocol = PROTOCOL_VERSION if record is None else record.protocol
+            await self._end(self._process_id(answer), report, protocol)
         async with self._lock():
             if not self._folder.host_is_alive():
                 self._folder.forget_host()
         return was_there
+
+    async def _outdated(self, answer: ProbeResult) -> Incumbent | None:
+        """The host that gave this answer, if it is to give way to this version."""
+        record = self._folder.read_record()
+        found = await incumbent(self._address, answer, record)
+        gives_way = found is not None and found.gives_way_to(successor_version(), record)
+        return found if gives_way else None
+
+    async def _end_outdated(self) -> None:
+        """End a host that gives way; looked at under the lock, so that nobody ends a new one."""
+        if (found := await self._outdated(await probe(self._address))) is not None:
+            _LOG.info("the host of version %s gives way", found.version)
+            await self._end(found.pid, _LOG.info, found.protocol)
+            self._folder.forget_host()  # it was told to end, so it did not crash
 
     async def _answers(self) -> bool:
         """Whether a host answers before its process ends, if there is one at all."""
@@ -145,11 +169,12 @@ class LocalHost:
             await asyncio.sleep(POLL_S)
         return True
 
-    def _start(self, failures: int) -> None:
+    def _start(self, former: HostRecord | None) -> None:
+        """Start a host after that of the record `former`, which died."""
         # Not in a thread: a cancelled caller would release the lock while the process is started.
         self._folder.socket_path.unlink(missing_ok=True)
         self._folder.rotate_log()
-        with self._folder.claimed_record() as claim, self._folder.log_path.open("ab") as log:
+        with self._folder.claimed_record() as claim, self._folder.opened_log() as log:
             try:
                 process = subprocess.Popen(
                     self._command,
@@ -163,10 +188,20 @@ class LocalHost:
             except OSError as error:
                 reason = f"{self._command[0]}: {error.strerror}"
                 raise HostError(f"the completion host cannot be started: {reason}") from error
-            self._folder.write_record(HostRecord(process.pid, boot_s(), failures=failures))
+            self._folder.write_record(self._record(process.pid, former))
         # Reaps the process when it ends, if this one lives that long.
         self._reaper = threading.Thread(target=self._reap, args=(process,), daemon=True)
         self._reaper.start()
+
+    def _record(self, pid: int, former: HostRecord | None) -> HostRecord:
+        return HostRecord(
+            pid,
+            boot_s(),
+            failures=0 if former is None else former.failures,
+            version=version("foregram"),
+            protocol=PROTOCOL_VERSION,
+            unfit="" if former is None else former.unfit,
+        )
 
     def _reap(self, process: subprocess.Popen[bytes]) -> None:
         with suppress(OSError, ValueError):  # the folder is gone by then; a signal without a name
@@ -183,9 +218,11 @@ class LocalHost:
         record = self._folder.read_record()
         return record.pid if record and self._folder.host_is_alive() else None
 
-    async def _end(self, pid: int | None, report: Callable[[str], None]) -> None:
+    async def _end(
+        self, pid: int | None, report: Callable[[str], None], protocol: int = PROTOCOL_VERSION
+    ) -> None:
         with suppress(httpx2.HTTPError):
-            async with self._address.client() as client:
+            async with self._address.client(protocol=protocol) as client:
                 await client.post("/v1/stop")
         signals = () if pid is None else (signal.SIGTERM, signal.SIGKILL)
         for ending in (None, *signals):

@@ -39,7 +39,10 @@ def counted(record: HostRecord) -> HostRecord:
     if record.failed_at is not None:
         return record
     failures = 1 if record.has_served else record.failures + 1
-    return msgspec.structs.replace(record, failures=failures, failed_at=boot_s())
+    unfit = record.version
+    if record.has_served:  # what served is fit, whatever it met before
+        unfit = "" if record.unfit == record.version else record.unfit
+    return msgspec.structs.replace(record, failures=failures, failed_at=boot_s(), unfit=unfit)
 
 
 def may_start(record: HostRecord, wanted_at: float) -> bool:
@@ -71,8 +74,8 @@ def note_signal(folder: RuntimeFolder, exit_status: int) -> None:
         return
     name = signal.Signals(-exit_status).name
     cause = ", as systems do when memory runs out" if -exit_status == signal.SIGKILL else ""
-    with folder.log_path.open("a") as log:
-        log.write(f"the host was killed by {name}{cause}\n")
+    with folder.opened_log() as log:
+        log.write(f"the host was killed by {name}{cause}\n".encode())
 
 
 def _pause_s(record: HostRecord) -> float:

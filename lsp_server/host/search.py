@@ -10,13 +10,16 @@ from typing import Literal
 from engine.errors import ForegramError
 from engine.host.protocol import Problem, Status
 from lsp_server.host.address import HostAddress
-from lsp_server.host.client import HostClient, HostRefusedError
+from lsp_server.host.client import HostClient, HostGoneError, HostRefusedError
+from lsp_server.host.succession import is_older, successor_version
 
 _LOG = logging.getLogger(__name__)
 _POLL_S = 0.1
 _RETRY_S = 2.0  # before a host that could not be reached is tried again
 _LONGEST_RETRY_S = 60.0  # while nobody needs it
 _REQUEST_S = 60.0
+_DEATHS = 3  # of local hosts that were found and are gone, before nobody waits for the next
+_SUCCESSION_S = 60.0  # before a host of an older version is looked at again
 _PASSING = ("searching", "loading")  # states that become others by themselves
 _STOPPED = Problem("", "the completion host stopped answering")
 
@@ -54,6 +57,7 @@ class HostSearch:
         self._find = find
         self._watch = watch
         self._task: asyncio.Task[None] | None = None
+        self._succession: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
         self._wanted = asyncio.Event()
 
@@ -86,6 +90,7 @@ class HostSearch:
         """A host stopped answering: search for another."""
         if self.client is client:
             self.client = None
+            self._end_succession()
             self._change(LinkReport(problem=_STOPPED))
             self.begin()
             await client.close()
@@ -103,6 +108,7 @@ class HostSearch:
         await self._end()
 
     async def _end(self) -> None:
+        self._end_succession()
         if self._task is not None:
             self._task.cancel()
             self._task = None  # it ends later; a new search need not wait for that
@@ -122,17 +128,33 @@ class HostSearch:
     async def _attempt(self) -> bool:
         self._wanted.clear()
         try:
-            address = await self._find()
-            client = HostClient(address.client(_REQUEST_S), address.endpoint)
-            try:
-                return await self._becomes_ready(client)
-            finally:
-                if client is not self.client:
-                    await client.close()
+            return await self._found_and_tried()
         except Exception as error:  # noqa: BLE001 - full disks, odd files: all of it may pass
             _LOG.info("no host yet", exc_info=error)
             self._change(LinkReport("unreachable", problem=_problem(error)))
             return False
+
+    async def _found_and_tried(self, deaths: int = 0) -> bool:
+        """A local host that dies once it was found is replaced while the requests go on waiting."""
+        address = await self._find()
+        try:
+            return await self._tried(address)
+        except HostGoneError:
+            if address.socket_path is None or deaths == _DEATHS:
+                raise
+        return await self._found_and_tried(deaths + 1)
+
+    async def _tried(self, address: HostAddress) -> bool:
+        """Whether the host there becomes ready."""
+        client = HostClient(address.client(_REQUEST_S), address.endpoint)
+        try:
+            is_ready = await self._becomes_ready(client)
+            if is_ready and address.socket_path is not None:
+                self._begin_succession(client)
+            return is_ready
+        finally:
+            if client is not self.client:
+                await client.close()
 
     async def _becomes_ready(self, client: HostClient) -> bool:
         """Follow the host while it loads its model."""
@@ -145,6 +167,27 @@ class HostSearch:
             if state != "loading":
                 return state == "ready"
             await asyncio.sleep(_POLL_S)
+
+    def _begin_succession(self, client: HostClient) -> None:
+        """A local host of an older version is used until it gives way."""
+        status = self._report.status
+        if status is not None and is_older(status.version, successor_version()):
+            self._succession = asyncio.create_task(self._succeed(client, status.pid))
+
+    def _end_succession(self) -> None:
+        task, self._succession = self._succession, None
+        if task is not None and task is not asyncio.current_task():
+            task.cancel()
+
+    async def _succeed(self, client: HostClient, pid: int) -> None:
+        """Have the host replaced once it is idle; nothing is lost where that fails."""
+        while True:
+            await asyncio.sleep(_SUCCESSION_S)
+            with suppress(ForegramError, OSError, HostGoneError, HostRefusedError):
+                await self._find()
+                if (await client.status()).pid != pid:
+                    break
+        await self.lost(client)
 
     def _change(self, report: LinkReport) -> None:
         """Wake the waiting requests, and call the watcher."""

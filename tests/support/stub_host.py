@@ -12,7 +12,13 @@ from typing import ClassVar
 
 import msgspec
 
-from engine.host.protocol import PROTOCOL_VERSION, HostState, Problem, Status
+from engine.host.protocol import (
+    PROTOCOL_HEADER,
+    PROTOCOL_VERSION,
+    HostState,
+    Problem,
+    Status,
+)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -21,12 +27,15 @@ class Handler(BaseHTTPRequestHandler):
     token: ClassVar[str]
     state: ClassVar[HostState] = "loading"
     ignores_stop: ClassVar[bool]
+    version: ClassVar[str] = "stub"
+    protocol: ClassVar[int] = PROTOCOL_VERSION
+    busy: ClassVar[Path | None] = None  # while this file is there
 
     def do_GET(self) -> None:
         if self.path == "/health":
             self._answer(503, {"status": self.state})
         elif self._is_known():
-            self._answer(200, Status(PROTOCOL_VERSION, "stub", self.state, os.getpid(), 1.0))
+            self._answer(200, self._status())
             if self.state == "stopping":
                 self._stop()
 
@@ -36,6 +45,12 @@ class Handler(BaseHTTPRequestHandler):
             if not self.ignores_stop:
                 self._stop()
 
+    def _status(self) -> Status:
+        is_busy = self.busy is not None and self.busy.exists()
+        return Status(
+            *(self.protocol, self.version, self.state, os.getpid(), 1.0), num_running=int(is_busy)
+        )
+
     def _stop(self) -> None:
         threading.Thread(target=self.server.shutdown).start()
 
@@ -43,6 +58,9 @@ class Handler(BaseHTTPRequestHandler):
         return "a client"
 
     def _is_known(self) -> bool:
+        if self.headers[PROTOCOL_HEADER] != str(self.protocol):
+            self._answer(426, Problem("wrong_protocol", f"this stub speaks {self.protocol}"))
+            return False
         if self.headers["authorization"] == f"Bearer {self.token}":
             return True
         self._answer(401, Problem("wrong_token", "the request does not carry this host's token"))
@@ -59,7 +77,8 @@ class Handler(BaseHTTPRequestHandler):
 def main() -> None:
     """Serve until told to stop.
 
-    `--starts` counts; `--crash` and `--kill` end at once, `--stopping` after a question.
+    `--starts` counts; `--crash` and `--kill` end at once, `--stopping` after a question. While there
+    is a file `--busy`, a completion runs.
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("--socket", required=True)
@@ -70,6 +89,10 @@ def main() -> None:
     parser.add_argument("--ignore-signals", action="store_true")
     parser.add_argument("--stopping", action="store_true")
     parser.add_argument("--ignore-stop", action="store_true")
+    parser.add_argument("--version", default="stub")
+    parser.add_argument("--protocol", type=int, default=PROTOCOL_VERSION)
+    parser.add_argument("--ready", action="store_true")
+    parser.add_argument("--busy", type=Path)
     arguments = parser.parse_args()
     with arguments.starts.open("a") as file:
         file.write(f"{os.getpid()} {Path.cwd()}\n")
@@ -79,6 +102,10 @@ def main() -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     Handler.token = arguments.token_file.read_text().strip()
     Handler.state = "stopping" if arguments.stopping else "loading"
+    if arguments.ready:
+        Handler.state = "ready"
+    Handler.version, Handler.protocol = arguments.version, arguments.protocol
+    Handler.busy = arguments.busy
     Handler.ignores_stop = arguments.ignore_stop
     signal.signal(signal.SIGTERM, lambda *_: None if arguments.ignore_signals else sys.exit())
     with socketserver.ThreadingUnixStreamServer(arguments.socket, Handler) as server:

@@ -480,6 +480,21 @@ async def test_silent_clients_and_their_jobs_are_forgotten(tmp_path, monkeypatch
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("is_replaced", [False, True])
+async def test_a_host_that_nobody_finds_any_more_ends(tmp_path, monkeypatch, caplog, is_replaced):
+    """Cleaners of /tmp remove old files; else a second host would run beside the first."""
+    monkeypatch.setattr("engine.host.server._WATCH_S", 0.01)
+    async with running_host(tmp_path, HeldEngine()) as host:
+        (tmp_path / "host.sock").unlink()
+        if is_replaced:
+            (tmp_path / "host.sock").touch()
+        while not host.is_stopping:
+            await asyncio.sleep(0.005)
+    assert "its socket was removed" in caplog.text
+    assert (tmp_path / "host.sock").exists() is is_replaced
+
+
+@pytest.mark.asyncio
 async def test_a_host_has_served_once_its_first_completion_is_old(tmp_path, monkeypatch):
     """To be loaded is not to serve: the first step of a model may be what ends the host."""
     monkeypatch.setattr("engine.host.server._WATCH_S", 0.01)

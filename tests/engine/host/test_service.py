@@ -1,10 +1,14 @@
 """The engine behind its queue: what it tells while it is loaded."""
 
+import asyncio
 import logging
 import threading
 
+import pytest
+
 from engine.errors import DeviceLostError, NoSpaceError
 from engine.host.service import CompletionService
+from tests.support.running_host import HeldEngine
 
 
 def test_what_the_engine_tells_while_it_loads_is_logged(caplog):
@@ -30,3 +34,24 @@ def test_a_device_that_is_lost_while_the_model_loads_ends_the_host():
     assert service.state == "stopping"
     assert isinstance(service.lost, DeviceLostError)
     assert service.served_s == 0.0
+
+
+@pytest.mark.asyncio
+async def test_an_engine_that_never_ends_holds_up_no_stop(monkeypatch, caplog):
+    monkeypatch.setattr("engine.host.service._JOIN_S", 0.05)
+    may_end = threading.Event()
+
+    class Stuck(HeldEngine):
+        def run(self, admit):
+            may_end.wait(20)
+
+    service = CompletionService(lambda _: Stuck())
+    service.start()
+    while service.state == "loading":
+        await asyncio.sleep(0.001)
+    await service.stop()
+    assert service.is_working
+    assert "the engine does not end" in caplog.text
+    may_end.set()
+    service._thread.join(10)
+    assert not service.is_working

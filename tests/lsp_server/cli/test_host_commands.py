@@ -175,3 +175,39 @@ def test_the_log_of_a_remote_host_is_elsewhere(stub):
     settings = msgspec.structs.replace(stub.settings, host_url="https://gpu.example.org")
     with pytest.raises(HostError, match="is on that machine"):
         show_logs(words(), settings)
+
+
+def test_logs_goes_on_where_the_log_was_emptied(stub, capsys, monkeypatch):
+    path = stub.folder.log_path
+    path.write_text("one, which is long\n")
+    turns = iter([lambda: path.write_text("two\n"), None])
+
+    def turn(_seconds):
+        if (change := next(turns)) is None:
+            raise KeyboardInterrupt
+        change()
+
+    monkeypatch.setattr(time, "sleep", turn)
+    with pytest.raises(KeyboardInterrupt):
+        show_logs(words(follow=True), stub.settings)
+    assert capsys.readouterr().out == "one, which is long\ntwo\n"
+
+
+ESCAPE = "\x1b]0;title\x07\x9b2J"
+
+
+def test_no_terminal_obeys_what_a_log_or_a_host_says(stub, monkeypatch, capsys):
+    stub.folder.log_path.write_text(f"{ESCAPE}\n")
+    show_logs(words(), stub.settings)
+    problem = Problem("odd", ESCAPE)
+    status = msgspec.structs.replace(STATUS, state="failed", problem=problem, model=ESCAPE)
+    shown = capsys.readouterr().out + shown_status(status, stub, monkeypatch, capsys)
+
+    async def host_status(_settings):
+        return ProbeResult("refused", reason=ESCAPE)
+
+    monkeypatch.setattr(host_commands, "host_status", host_status)
+    show_status(words(), stub.settings)
+    shown += capsys.readouterr().err
+    assert shown.replace("\n", "").isprintable()
+    assert "title" in shown

@@ -5,7 +5,7 @@ import pytest
 
 from engine.engine import Engine
 from engine.errors import ConfigurationError
-from engine.host.runtime import HostRecord
+from engine.host.runtime import MAX_LOG_BYTES, HostRecord
 from lsp_server.cli import serve as module
 from lsp_server.cli.arguments import build_parser
 from lsp_server.settings import Settings
@@ -14,8 +14,7 @@ from lsp_server.settings import Settings
 class LoadedService:
     """Loads at once."""
 
-    engine = object()
-    problem = None
+    is_working = False
 
     def __init__(self, load, model, limits):
         load(None)
@@ -28,9 +27,10 @@ class EndingServer:
     failure: Exception | None = None
     serves = False
 
-    def __init__(self, service, options, on_served):
+    def __init__(self, service, options, on_served, upkeep):
         if self.serves:
             on_served()
+        upkeep()
 
     async def run(self):
         if self.failure:
@@ -96,3 +96,13 @@ def test_a_host_that_has_served_for_a_while_says_so_in_its_record(served, tmp_pa
         served("--record", str(record))
     found = msgspec.json.decode(record.read_bytes(), type=HostRecord)
     assert found == HostRecord(1, started_at=3.0, failures=4, has_served=True)
+
+
+def test_a_local_host_keeps_its_own_log_short(served, tmp_path):
+    """It may run for weeks, and what it prints goes there."""
+    log = tmp_path / "host.log"
+    log.write_bytes(b"x" * (MAX_LOG_BYTES + 1))
+    served()
+    assert log.stat().st_size > MAX_LOG_BYTES  # that of no host of a runtime folder
+    served("--record", str(tmp_path / "host.json"))
+    assert log.stat().st_size == 0

@@ -188,6 +188,8 @@ async def test_a_host_that_is_not_there_is_gone():
         (STREAM + piece(CHUNK + CHUNK[:7]), "RemoteProtocolError"),
         (STREAM + piece(CHUNK) + piece(b'{"type":"news"}\n') + piece(b""), "news"),
         (STREAM + piece(CHUNK) + piece(b"\xff\n") + piece(b""), "DecodeError"),
+        (STREAM + piece(CHUNK) + piece(CHUNK.replace(b"one", b"\xff")) + piece(b""), "Unicode"),
+        (STREAM + piece(CHUNK) + piece(b"[" * 90_000 + b"\n") + piece(b""), "stopped answering"),
         (STREAM + piece(CHUNK) + piece(CHUNK[:-4]) + piece(b""), "truncated"),
         (STREAM + piece(CHUNK) + piece(b""), "in the middle"),  # whole, but for its end
     ],
@@ -219,6 +221,9 @@ async def test_a_host_that_hangs_up_before_its_answer_is_gone(silence):
         answer("409 Conflict", b'{"uris": 7}'),
         answer("502 Bad Gateway", b""),
         answer("301 Moved", b'["elsewhere"]'),
+        answer("301 Moved\r\nlocation: http://127.0.0.1:9/", b""),
+        answer("200 OK", b'{"version": "\xff"}'),
+        answer("500 Odd", b"[" * 200_000),
     ],
 )
 async def test_what_answers_otherwise_is_no_host(said):
@@ -234,6 +239,15 @@ async def test_a_completion_of_what_is_no_host_is_refused():
         with pytest.raises(HostRefusedError) as refusal:
             await collected(client.complete(ask()))
     assert refusal.value.problem == Problem("no_host", "what answers is no completion host (404)")
+
+
+async def test_what_a_host_tells_people_is_short_and_obeyed_by_no_terminal():
+    problem = Problem("odd", "\x1b]0;title\x07" + "a" * 100_000)
+    async with saying(answer("400 Bad", msgspec.json.encode(problem))) as client:
+        with pytest.raises(HostRefusedError) as refusal:
+            await client.status()
+    assert str(refusal.value).isprintable()
+    assert len(str(refusal.value)) == 500
 
 
 async def told(said):

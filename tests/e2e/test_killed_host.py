@@ -1,0 +1,187 @@
+"""A host that is killed at any moment: each next request is served, from the text as it is now.
+
+`KILLS=50 CLIENTS=8` is the long form.
+"""
+
+import asyncio
+import os
+import random
+import signal
+import sys
+import tempfile
+from collections import Counter
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from lsprotocol import types
+
+from engine.host.protocol import CompleteRequest, Done, Failed, Position
+from engine.host.runtime import HostRecord, RuntimeFolder
+from lsp_server.documents.document import Snapshot
+from lsp_server.documents.documents import Documents
+from lsp_server.host import search as host_search
+from lsp_server.host.client import HostGoneError
+from lsp_server.host.daemon import ensure_host, stop_host
+from lsp_server.host.failures import boot_s
+from lsp_server.host.link import HostLink
+from lsp_server.settings import Settings
+from tests.support.echo_host import digest
+
+NUM_KILLS = int(os.environ.get("KILLS", "3"))
+NUM_CLIENTS = int(os.environ.get("CLIENTS", "3"))
+URI = "file:///shop/a.py"
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.asyncio,
+    pytest.mark.timeout(60 + 20 * NUM_KILLS),
+]
+
+
+@dataclass
+class Typist:
+    """A client that types and asks, without an end."""
+
+    settings: Settings
+    chance: random.Random
+    num_kills: list[int]
+    documents: Documents = field(default_factory=Documents)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    in_vain: int = 0  # requests in a row that no kill explains
+    version: int = 1
+
+    def __post_init__(self) -> None:
+        command = [sys.executable, "-m", "tests.support.echo_host"]
+        folder = RuntimeFolder.open(self.settings.runtime_folder)
+        command += ["--socket", str(folder.socket_path), "--token-file", str(folder.token_path)]
+
+        async def find():
+            # As a person who wants a host now: these are no hosts that fail at their start.
+            return await ensure_host(self.settings, command, wanted_at=boot_s())
+
+        self.link = HostLink(
+            self.documents,
+            find,
+            may_send=lambda _: True,
+            path_of=lambda uri: uri,
+            watch=lambda _: None,
+        )
+        self.documents.open(types.TextDocumentItem(URI, "python", 1, "first\nsecond\n"))
+        self.link.connect()
+
+    def type(self) -> None:
+        """Change a place, or now and then all."""
+        self.version += 1
+        snapshot = self._snapshot()
+        line = self.chance.randrange(len(snapshot.lines))
+        start = types.Position(line, self.chance.randint(0, len(snapshot.lines[line])))
+        end = types.Position(line + 1, 0) if self.chance.random() < 0.2 else start
+        text = self.chance.choice(["x", "def ", "\n", "é🎉\n    ", "", "one\ntwo\nthree\n"])
+        change = types.TextDocumentContentChangePartial(types.Range(start, end), text)
+        assert self.documents.change(URI, self.version, [change]) is None
+
+    async def ask(self) -> None:
+        """One request: it says the text as it is, or the host was killed."""
+        snapshot, before = self._snapshot(), self.num_kills[0]
+        line = self.chance.randrange(len(snapshot.lines))
+        character = self.chance.randint(0, len(snapshot.lines[line]))
+        request = CompleteRequest("", "", URI, 0, Position(line, character))
+        try:
+            async with aclosing(self.link.complete(request, snapshot)) as events:
+                last = [event async for event in events][-1]
+        except HostGoneError:
+            self.outcomes["gone"] += 1
+            self.in_vain = self.in_vain + 1 if self.num_kills[0] == before else 0
+            assert self.in_vain < 2, "no host was killed, and a second request was not served"
+            while self.link.state == "unreachable":  # then an editor is told when to ask again
+                await asyncio.sleep(0.001)
+            return
+        assert not isinstance(last, Failed), last
+        assert isinstance(last, Done)
+        above, below = snapshot.lines[:line], snapshot.lines[line + 1 :]
+        prefix = "\n".join([*above, snapshot.lines[line][:character]])
+        suffix = "\n".join([snapshot.lines[line][character:], *below])
+        assert last.text == digest(prefix, suffix), "the host holds another text"
+        self.outcomes["served"] += 1
+        self.in_vain = 0
+
+    async def sit(self, is_over: asyncio.Event) -> None:
+        """Type and ask, again and again."""
+        while not is_over.is_set():
+            self.type()
+            await self.ask()
+
+    def _snapshot(self) -> Snapshot:
+        snapshot = self.documents.snapshot(URI)
+        assert isinstance(snapshot, Snapshot)
+        return snapshot
+
+
+@dataclass
+class Killer:
+    """Kills the host at random moments, and now and then its successor while that starts."""
+
+    folder: RuntimeFolder
+    typists: list[Typist]
+    num_kills: list[int]
+    chance: random.Random
+
+    async def kill_all(self) -> None:
+        while self.num_kills[0] < NUM_KILLS:
+            await self.all_served(self.chance.randint(0, 20))
+            record = self.folder.read_record()
+            if record is None or not self.folder.host_is_alive():
+                continue
+            self._kill(record)
+            if self.chance.random() < 0.3:
+                while (successor := self.folder.read_record()) in (None, record):
+                    await asyncio.sleep(0.001)
+                await asyncio.sleep(self.chance.uniform(0, 0.5))
+                self._kill(successor)
+
+    async def all_served(self, more: int) -> None:
+        """Wait until each typist was served so often again."""
+        wanted = [typist.outcomes["served"] + more for typist in self.typists]
+        while any(
+            typist.outcomes["served"] < one
+            for typist, one in zip(self.typists, wanted, strict=True)
+        ):
+            await asyncio.sleep(0.001)
+
+    def _kill(self, record: HostRecord) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(record.pid, signal.SIGKILL)
+        self.num_kills[0] += 1
+
+
+async def test_each_next_request_is_served_and_no_buffer_is_out_of_step(monkeypatch):
+    monkeypatch.setattr(host_search, "_RETRY_S", 0.05)
+    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
+        settings = Settings(cache_folder=Path(name), runtime_folder=Path(name, "run"))
+        folder, num_kills = RuntimeFolder.open(settings.runtime_folder), [0]
+        typists = [Typist(settings, _chance(number), num_kills) for number in range(NUM_CLIENTS)]
+        killer = Killer(folder, typists, num_kills, _chance(-1))
+        is_over = asyncio.Event()
+        sitting = [asyncio.create_task(typist.sit(is_over)) for typist in typists]
+
+        async def last_kill_and_after() -> None:
+            await killer.kill_all()
+            await killer.all_served(2)
+            is_over.set()
+
+        killing = asyncio.create_task(last_kill_and_after())
+        done, _ = await asyncio.wait([killing, *sitting], return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()  # until it is over, a typist ends by a failure alone
+        await asyncio.gather(killing, *sitting)
+        for typist in typists:
+            await typist.link.leave()
+        shown = [dict(typist.outcomes) for typist in typists]
+        sys.stdout.write(f"{num_kills[0]} kills: {shown}\n")
+        await stop_host(settings)
+
+
+def _chance(seed: int) -> random.Random:
+    return random.Random(seed)  # noqa: S311 - the same in every run
