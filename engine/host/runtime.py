@@ -148,14 +148,18 @@ class RuntimeFolder:
         return self._secret(self.lsp_token_path)
 
     def _secret(self, path: Path) -> str:
-        if not path.is_symlink() and not path.exists():
-            with NamedTemporaryFile(dir=self.path, buffering=0) as draft:
-                draft.write(f"{new_secret()}\n".encode())
-                # A link is whole from its first moment, and fails where another process was first.
-                with suppress(FileExistsError):
-                    path.hardlink_to(draft.name)
-        _check_private(path, stat.S_ISREG)
-        return path.read_text().strip()
+        try:
+            if not path.is_symlink() and not path.exists():
+                with NamedTemporaryFile(dir=self.path, buffering=0) as draft:
+                    draft.write(f"{new_secret()}\n".encode())
+                    # A link is whole from its first moment, and fails where another was first.
+                    with suppress(FileExistsError):
+                        path.hardlink_to(draft.name)
+            _check_private(path, stat.S_ISREG)
+            return path.read_text().strip()
+        except OSError as error:
+            reason = f"the token {path} cannot be written or read: {error.strerror}"
+            raise RuntimeFolderError(reason) from error
 
     @contextmanager
     def claimed_record(self) -> Iterator[int]:

@@ -190,3 +190,20 @@ def test_a_log_is_its_users_alone_also_one_of_an_older_version(folder):
         log.write(b"more\n")
     assert stat.S_IMODE(folder.log_path.stat().st_mode) == 0o600
     assert folder.read_log(1) == ["more"]
+
+
+def test_a_token_for_which_there_is_no_room_is_a_sentence(folder):
+    """A limit on the size of files stands in for a full disk."""
+    code = (
+        "import resource, signal, sys; from pathlib import Path\n"
+        "from engine.host.runtime import RuntimeFolder, RuntimeFolderError\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "try: RuntimeFolder(Path(sys.argv[1])).token()\n"
+        "except RuntimeFolderError as error: print(error)\n"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", code, folder.path], capture_output=True, text=True, check=False
+    )
+    assert said.stdout.startswith(f"the token {folder.token_path} cannot be written or read: ")
+    assert [path.name for path in folder.path.iterdir()] == []
