@@ -280,7 +280,9 @@ class Session:
             secret = self._permissions.secret(snapshot)
         detail = self.link.quota if reason is Reason.QUOTA else ""
         detail = detail if secret is None else secret.sentence
-        return EmptyAnswer(time.time(), shown_name(uri), reason, uri, line, detail)
+        # A client may send half a surrogate pair, which no file can hold.
+        known = uri.encode("utf-8", "replace").decode()
+        return EmptyAnswer(time.time(), shown_name(uri), reason, known, line, detail)
 
     def _note_later(self) -> None:
         """Write reasons and the last prompt soon: not at every key, which may change both."""

@@ -17,6 +17,7 @@ from lsp_server.session import Session
 from lsp_server.setting_layers import Layer
 from lsp_server.status import StatusLine
 from lsp_server.transport.protocol import DocumentServer
+from lsp_server.why import read_reasons
 
 
 @pytest.fixture
@@ -83,6 +84,17 @@ async def test_the_last_hundred_empty_answers_are_kept(asked):
     answers = why(session)
     assert [(answers[0]["line"], answers[-1]["line"]), len(answers)] == [(2, 101), 100]
     assert {answer["file"] for answer in answers} == {"a.py"}
+
+
+@pytest.mark.asyncio
+async def test_a_place_that_can_be_none_keeps_no_other_answer_from_being_noted(asked):
+    """Half a surrogate pair is in no name; one such answer once ended all notes."""
+    session, _ = asked
+    await ask(session, "file:///work/\ud800.py", 3)
+    await ask(session, "file:///work/a.py", 2**31 - 1)
+    session._write_notes()
+    kept = read_reasons(session.settings.runtime_folder)
+    assert [answer.line for answer in kept] == [4, 2**31]
 
 
 @pytest.mark.asyncio

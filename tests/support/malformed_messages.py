@@ -214,7 +214,7 @@ def _moved(chance: random.Random, value: Any) -> Any:
 _FAULTS: tuple[Callable[[random.Random, Any], Any], ...] = (_replaced, _removed, _added, _moved)
 
 
-def _encoded(message: Any) -> bytes:  # noqa: ANN401 - as above
+def _encoded(message: Any) -> bytes:
     return json.dumps(message).encode()
 
 
