@@ -18,6 +18,7 @@ class EngineInfo:
     device: str
     dtype: str
     lost: tuple[str, ...] = ()
+    context_len: int = 0  # tokens of prompt and answer together
 
 
 @dataclass(frozen=True, slots=True)

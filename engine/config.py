@@ -95,6 +95,9 @@ class Sampling:
             raise ConfigurationError(f"seed {reprlib.repr(self.seed)} is not within 0 and 2^63 - 1")
 
 
+NO_LIMIT = 2**31  # of what counts lines
+
+
 @dataclass(frozen=True, slots=True)
 class StopRules:
     """When a completion ends besides the model's own end tokens. All are judged per token."""
@@ -108,11 +111,29 @@ class StopRules:
     single_line: bool = False
     time_limit_s: float | None = None  # judged at line ends only
     min_confidence: float = 0.0  # the least probability of the text as a whole; 0: whatever it is
+    strings: tuple[str, ...] = ()  # none of them is ever in the text, which ends before the first
+    min_indent: int = 0  # characters of white space; a later line with fewer ends the text
+    drops_blank: bool = True  # white space alone is no text
 
     def __post_init__(self) -> None:
+        if "" in self.strings:
+            raise ConfigurationError("an empty stop string would end every text")
         if self.max_tokens < 1:
             raise ConfigurationError(f"max_tokens {self.max_tokens} is not positive")
         if self.max_tokens > _MOST_TOKENS:
             raise ConfigurationError(f"max_tokens is above {_MOST_TOKENS:,}, and no text so long")
         if not 0.0 <= self.min_confidence <= 1.0:
             raise ConfigurationError(f"min_confidence {self.min_confidence} is not within 0 and 1")
+
+    @classmethod
+    def verbatim(cls, max_tokens: int, strings: tuple[str, ...] = ()) -> Self:
+        """All that the model writes, up to its own end, the first of `strings` or the last token."""
+        return cls(
+            max_tokens=max_tokens,
+            suffix=False,
+            indentation=False,
+            repetition=False,
+            max_blank_lines=NO_LIMIT,
+            strings=strings,
+            drops_blank=False,
+        )

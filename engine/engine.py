@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 from weakref import WeakKeyDictionary
@@ -18,6 +18,7 @@ from engine.model.causal_lm import CausalModel, StepInput, StepOutput
 from engine.model.constraint import healed_start
 from engine.model.loading.loaded_model import LoadedModel
 from engine.model.prompt import Prompt, build_prompt
+from engine.model.raw_prompt import raw_prompt
 from engine.model.token_tree import MAX_ROWS
 from engine.model.tokenizer import Tokenizer
 from engine.options import EngineOptions, affordable_prompt, machine_key, wanted_model
@@ -103,7 +104,12 @@ class Engine:
 
     def __init__(self, model: LoadedModel, learning: Learning, options: EngineOptions) -> None:
         causal_lm = model.causal_lm
-        self.info = EngineInfo(model.name, causal_lm.device, causal_lm.dtype_name)
+        self.info = EngineInfo(
+            model.name,
+            causal_lm.device,
+            causal_lm.dtype_name,
+            context_len=causal_lm.max_context,
+        )
         self.max_sequences = causal_lm.max_sequences
         self.model = model
         self._learning = learning
@@ -144,10 +150,19 @@ class Engine:
         )
 
     def prompt(self, request: CompletionRequest) -> Prompt:
-        """Lay out the request's prompt as `complete` does."""
-        return build_prompt(
+        """Lay out the request's prompt as `complete` does. Raises InputError."""
+        return self._laid_out(request)[0]
+
+    def _laid_out(self, request: CompletionRequest) -> tuple[Prompt, CompletionRequest]:
+        """The request's prompt, and the request by the text around its cursor."""
+        model = self.model
+        if request.is_raw:
+            most = model.causal_lm.max_context - 1
+            raw = raw_prompt(model.tokenizer, model.fim, request.prefix, most)
+            return raw.prompt, replace(request, prefix=raw.prefix, suffix=raw.suffix)
+        prompt = build_prompt(
             self._tokenizer_of(request.principal),
-            self.model.fim,
+            model.fim,
             request.prefix,
             request.suffix,
             request.layout,
@@ -155,6 +170,7 @@ class Engine:
             path=request.path,
             snippets=lambda room: self._neighbours.snippets(request, room),
         )
+        return prompt, request
 
     def complete(
         self,
@@ -188,10 +204,11 @@ class Engine:
 
         `is_prefill`: only its prompt is read, so that completing it, or one like it, begins at once.
         """
-        prompt = self.prompt(request)
+        prompt, request = self._laid_out(request)
+        stopper = Stopper(request.stop, request.prefix, request.suffix)
         completion = Completion(
             model=self.model,
-            text=GrowingText(Stopper(request.stop, request.prefix, request.suffix), on_chunk),
+            text=GrowingText(stopper, on_chunk, tells_tokens=request.tells_tokens),
             stream=TextStream(owed=len(prompt.dropped)),
         )
         max_tokens = min(

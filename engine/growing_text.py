@@ -7,21 +7,26 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from engine.request import CompletionChunk, FinishReason
+from engine.request import CompletionChunk, FinishReason, WrittenToken
 from engine.stopping import Stop, Stopper
 
 
 @dataclass(slots=True)
 class GrowingText:
-    """`text` is what stays once `finish_reason` is known; `on_chunk` hears of what is final before."""
+    """`text` is what stays once `finish_reason` is known; `on_chunk` hears of what is final before.
+
+    `tells_tokens`: it hears of the tokens, too.
+    """
 
     stopper: Stopper
     on_chunk: Callable[[CompletionChunk], None]
+    tells_tokens: bool = False
     finish_reason: FinishReason | None = None
     text: str = ""
     log_probs: list[float] = field(default_factory=list)  # of each token
     _starts: list[int] = field(default_factory=list)  # of each token, in the text
     _sent: int = 0
+    _num_told: int = 0  # of the tokens
 
     @property
     def is_ended(self) -> bool:
@@ -57,11 +62,26 @@ class GrowingText:
     def send(self) -> None:
         """Tell what has become final since it was told last."""
         stable_len = len(self.text) if self.is_ended else self.stopper.stable_len
-        if stable_len > self._sent:
-            self.on_chunk(CompletionChunk(self.text[self._sent : stable_len]))
-            self._sent = stable_len
+        text, self._sent = self.text[self._sent : stable_len], max(self._sent, stable_len)
+        tokens = self._whole_tokens() if self.tells_tokens else ()
+        if text or tokens:
+            self.on_chunk(CompletionChunk(text, tokens))
+
+    def _whole_tokens(self) -> tuple[WrittenToken, ...]:
+        """The next tokens whose text was sent; in the end also the one of which only a part stays."""
+        first = self._num_told
+        starts = self._starts[first:]
+        ends = [*starts[1:], len(self.stopper.text)][: len(starts)]
+        told = []
+        for start, end, log_prob in zip(starts, ends, self.log_probs[first:], strict=True):
+            if end > self._sent and not (self.is_ended and start < self._sent):
+                break
+            told.append(WrittenToken(self.text[start : min(end, self._sent)], log_prob))
+        self._num_told += len(told)
+        return tuple(told)
 
     def _stop(self, stop: Stop) -> None:
         # White space alone shows nothing and only gets in the way of who accepts it.
-        self.text = stop.text if stop.text.strip() else ""
+        is_text = bool(stop.text.strip()) or not self.stopper.drops_blank
+        self.text = stop.text if is_text else ""
         self.finish_reason = stop.reason

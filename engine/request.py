@@ -17,6 +17,7 @@ class FinishReason(StrEnum):
     REPETITION = "repetition"
     BLANK_LINES = "blank_lines"
     LINE = "line"  # one line was asked for
+    STOP_STRING = "stop_string"  # it would have written one of the caller's
     TIME = "time"
     UNSURE = "unsure"  # with another word it would have been too unlikely as a whole
     MAX_TOKENS = "max_tokens"
@@ -57,7 +58,11 @@ class Snippet:
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
-    """Text around a cursor and how to continue it. `prefix + suffix` is the whole document."""
+    """Text around a cursor and how to continue it. `prefix + suffix` is the whole document.
+
+    Where the request `is_raw`, `prefix` is the whole prompt as its caller laid it out: the names of
+    special tokens in it are these tokens, and nothing is added, left out or healed.
+    """
 
     prefix: str
     suffix: str
@@ -71,6 +76,8 @@ class CompletionRequest:
     sampling: Sampling = field(default_factory=Sampling)
     stop: StopRules = field(default_factory=StopRules)
     principal: str = ""  # whose text it is: nothing of it reaches what another one asks for
+    is_raw: bool = False
+    tells_tokens: bool = False  # its chunks say of which tokens they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +115,26 @@ class CompletionStats:
 
 
 @dataclass(frozen=True, slots=True)
-class CompletionChunk:
-    """Text that is final: no later stop rule takes it back."""
+class WrittenToken:
+    """A token by the text that it adds; one that ends inside a character adds none, its last does.
+
+    `log_prob` is the natural logarithm of its probability, at temperature 1.
+    """
 
     text: str
+    log_prob: float
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionChunk:
+    """Text that is final: no later stop rule takes it back.
+
+    `tokens` are those whose text is whole by now, where they were asked for: all chunks together
+    have the same text in both.
+    """
+
+    text: str
+    tokens: tuple[WrittenToken, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

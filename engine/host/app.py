@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from importlib.metadata import version
 from typing import Any, TypeVar
@@ -16,6 +16,8 @@ from litestar.response import Stream
 
 from engine.errors import ConfigurationError, InputError
 from engine.host.buffers import ClientId, VersionConflictError
+from engine.host.compat.dialect import Dialect
+from engine.host.compat.routes import drop_in_routes
 from engine.host.completion_registry import UnknownCompletionError
 from engine.host.failures import log_failure
 from engine.host.openapi import OPENAPI_PATH, openapi_page
@@ -67,8 +69,13 @@ async def _openapi() -> dict[str, Any]:
     return openapi_page(_VERSION)
 
 
-def create_app(service: CompletionService, stop: Callable[[], None] | None) -> Litestar:
-    """Build the application. `stop` ends the server that runs it; None: no client may do that."""
+def create_app(
+    service: CompletionService, stop: Callable[[], None] | None, dialects: Sequence[Dialect] = ()
+) -> Litestar:
+    """Build the application, with the drop-in APIs of `dialects`.
+
+    `stop` ends the server that runs it; None: no client may do that.
+    """
     began = time.monotonic()
 
     @post("/v1/complete", status_code=200)
@@ -126,10 +133,9 @@ def create_app(service: CompletionService, stop: Callable[[], None] | None) -> L
         memory = {"memory_bytes": float(resident_bytes())}
         return service.metrics.page(service.gauges() | memory)
 
+    native = [complete, sync, close, feedback, status, stop_host, health, metrics]
     return Litestar(
-        route_handlers=[
-            *(complete, sync, close, feedback, status, stop_host, _openapi, health, metrics)
-        ],
+        route_handlers=[*native, _openapi, *drop_in_routes(service, dialects, _HANDLERS)],
         exception_handlers=_HANDLERS,
         request_max_body_size=MAX_BODY_BYTES,
         openapi_config=None,

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from engine.host.compat.dialects import Spoken
 from engine.host.loopback import is_loopback
 from engine.host.principals import METRICS_NAME, Principals, note_principal, principal_of
 from engine.host.protocol import MAX_BODY_BYTES, PROTOCOL_HEADER, PROTOCOL_VERSION, Problem
@@ -32,13 +33,14 @@ class AuthMiddleware:
     principals: Principals
     is_loopback: bool  # over TCP on this machine, where a web page must not get in by name
     limits: QuotaKeeper = field(default_factory=QuotaKeeper)
+    spoken: Spoken = field(default_factory=Spoken)
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
         """Handle one request, or another event, of the ASGI server."""
         is_request = scope["type"] == "http"
         refusal = self._refusal(scope) if is_request else None
         if refusal is not None:
-            await _refuse(send, *refusal)
+            await self._refuse(scope, send, *refusal)
         elif not is_request or scope["path"] in _OPEN_PATHS:
             await self.app(scope, receive, send)
         else:
@@ -51,9 +53,27 @@ class AuthMiddleware:
                 admitted = self.limits.request_of(principal_of(scope), _body_bytes(scope))
                 request.enter_context(admitted)
             except QuotaError as error:
-                await _refuse(send, 429, error.problem, error.headers)
+                await self._refuse(scope, send, 429, error.problem, error.headers)
                 return
             await self.app(scope, receive, send)
+
+    async def _refuse(
+        self,
+        scope: Event,
+        send: Send,
+        status: int,
+        problem: Problem,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Answer in the form of the API that the path is of."""
+        dialect = self.spoken.at(scope["path"])
+        content = problem if dialect is None else dialect.refusal(status, problem)
+        own = {"Content-Type": "application/json", **(headers or {})}
+        if status == 401:
+            own["WWW-Authenticate"] = "Bearer"
+        raw = [(name.lower().encode(), value.encode()) for name, value in own.items()]
+        await send({"type": "http.response.start", "status": status, "headers": raw})
+        await send({"type": "http.response.body", "body": msgspec.json.encode(content)})
 
     def _refusal(self, scope: Event) -> tuple[int, Problem] | None:
         headers = {name.decode("latin-1"): value for name, value in scope["headers"]}
@@ -70,7 +90,11 @@ class AuthMiddleware:
         note_principal(scope, principal)
         if principal.name == METRICS_NAME and scope["path"] not in _PLAIN_PATHS:
             return 403, Problem("not_allowed", "this token is for the figures of the host alone")
-        return _wrong_protocol(scope["path"], headers) or _wrong_body(headers)
+        if self.spoken.at(scope["path"]) is None and (
+            wrong := _wrong_protocol(scope["path"], headers)
+        ):
+            return wrong
+        return _wrong_body(headers)
 
 
 def _body_bytes(scope: Event) -> int:
@@ -81,17 +105,6 @@ def _body_bytes(scope: Event) -> int:
     length = headers.get(b"content-length", b"0")
     is_known = length.isdigit() and len(length) < _MOST_DIGITS
     return min(int(length), MAX_BODY_BYTES) if is_known else MAX_BODY_BYTES
-
-
-async def _refuse(
-    send: Send, status: int, problem: Problem, headers: Mapping[str, str] | None = None
-) -> None:
-    own = {"Content-Type": "application/json", **(headers or {})}
-    if status == 401:
-        own["WWW-Authenticate"] = "Bearer"
-    raw = [(name.lower().encode(), value.encode()) for name, value in own.items()]
-    await send({"type": "http.response.start", "status": status, "headers": raw})
-    await send({"type": "http.response.body", "body": msgspec.json.encode(problem)})
 
 
 def _bearer(headers: Headers) -> bytes:

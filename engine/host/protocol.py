@@ -160,11 +160,19 @@ class CompleteRequest(Message, frozen=True):
             raise ValueError("each cell of a notebook is named once, and not the one completed")
 
 
-class Chunk(Message, frozen=True, tag="chunk"):
+class TokenText(Message, frozen=True):
+    """A token by the text that it adds, and the logarithm of its probability."""
+
+    text: str
+    log_prob: float
+
+
+class Chunk(Message, frozen=True, tag="chunk", omit_defaults=True):
     """Text that is final."""
 
     text: str
     id: str = ""  # of the completion, for feedback
+    tokens: tuple[TokenText, ...] = ()  # of the text, which drop-in APIs tell who asks for them
 
 
 class Timings(Message, frozen=True):

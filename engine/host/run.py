@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from engine.errors import DeviceLostError, ForegramError
 from engine.host.failures import log_failure
 from engine.host.metrics import Metrics
-from engine.host.protocol import Chunk, CompleteEvent, Done, Failed, Timings
+from engine.host.protocol import Chunk, CompleteEvent, Done, Failed, Timings, TokenText
 from engine.host.served_engine import ServedEngine, ServedSequence
-from engine.request import CompletionRequest, CompletionResult
+from engine.request import CompletionChunk, CompletionRequest, CompletionResult
 from engine.scheduler import Dropped
 
 
@@ -42,7 +42,7 @@ class Run:
             if request is not None:
                 return self.engine.sequence(
                     request,
-                    on_chunk=lambda chunk: self._tell(Chunk(chunk.text, self.id)),
+                    on_chunk=lambda chunk: self._tell(_chunk(self.id, chunk)),
                     is_cancelled=is_cancelled,
                     on_end=self._end,
                     is_prefill=self.is_prefill,
@@ -97,6 +97,11 @@ class Run:
 def failed(reason: Dropped) -> Failed:
     """What who asked hears of a job that the scheduler dropped or ended."""
     return Failed(reason.value, f"the request was {reason.value}")
+
+
+def _chunk(completion_id: str, chunk: CompletionChunk) -> Chunk:
+    tokens = tuple(TokenText(one.text, one.log_prob) for one in chunk.tokens)
+    return Chunk(chunk.text, completion_id, tokens)
 
 
 def _done(completion_id: str, result: CompletionResult, timings: Timings) -> Done:

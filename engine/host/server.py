@@ -9,7 +9,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import uvicorn
 from engine.errors import ConfigurationError
 from engine.host.app import create_app
 from engine.host.auth import Application, AuthMiddleware
+from engine.host.compat.dialects import DEFAULT, Spoken
 from engine.host.loopback import is_loopback
 from engine.host.principals import Principals
 from engine.host.runtime import RuntimeFolder
@@ -52,6 +53,9 @@ class HostOptions:
     tls_cert: Path | None = None
     tls_key: Path | None = None
     idle_exit_s: float | None = None
+    apis: Spoken = field(
+        default_factory=lambda: Spoken.named(DEFAULT)
+    )  # besides the native protocol
     is_insecure: bool = False  # text and token may cross a network unencrypted
 
     def __post_init__(self) -> None:
@@ -116,11 +120,12 @@ class HostServer:
         self._place: tuple[int, int] | None = None  # the socket's file
         # Who reaches a port may be one of many; a private socket is its user's alone.
         stop = self.stop if options.socket is not None else None
-        app: Any = create_app(service, stop)  # its own types are narrower than ASGI's
+        # Its own types are narrower than ASGI's.
+        app: Any = create_app(service, stop, options.apis.dialects)
         is_local = options.socket is None and options.is_private
         file = options.token_file
         self._principals = Principals.read(file) if file else Principals.of(options.token)
-        guarded = AuthMiddleware(app, self._principals, is_local, service.limits)
+        guarded = AuthMiddleware(app, self._principals, is_local, service.limits, options.apis)
         self._server = _Draining(_config(guarded, options), service.end_runs)
 
     def stop(self) -> None:

@@ -190,7 +190,7 @@ class CompletionService:
         client = ClientId(principal, message.client)
         self.buffers.sync(client, message.workspace, message.sync)
         held = self.buffers.get(client, message.uri, message.version)
-        self._ready_engine()
+        self.ready_engine()
         self.limits.of(principal).check_tokens(message.bounds.max_tokens)
         others = self.buffers.others(client, held)
         is_open = partial(self.buffers.holds, client)
@@ -208,7 +208,7 @@ class CompletionService:
         The last event is Done or Failed. It is queued when the first one is awaited. Raises
         NotReadyError at once.
         """
-        engine = self._ready_engine()
+        engine = self.ready_engine()
         make = partial(self._made, asked)
         run = Run(engine, self.metrics, make, self._lose, asked.is_prefill)
         return self._events(run, asked)
@@ -251,7 +251,8 @@ class CompletionService:
             self.scheduler.cancel(job)
             self.used_at = time.monotonic()
 
-    def _ready_engine(self) -> ServedEngine:
+    def ready_engine(self) -> ServedEngine:
+        """The engine. Raises NotReadyError."""
         if self.engine is None or self.state != "ready":
             raise NotReadyError(self._not_ready())
         return self.engine

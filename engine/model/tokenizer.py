@@ -1,11 +1,12 @@
 """Text to token ids and back. Strings that name special tokens are plain text here.
 
-Special tokens enter a prompt by id, from `engine.model.fim`, never from a user's text.
+Special tokens enter a prompt by id, from `engine.model.fim`, never from a user's text, unless their
+names are meant: in a prompt that somebody has laid out for this model.
 """
 
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from typing import Self
 
@@ -43,6 +44,9 @@ class Tokenizer:
         specials = document.specials.values()
         self.vocabulary = Vocabulary(ids, specials, end_ids, byte_level=document.byte_level)
         self.start_ids = document.start_ids
+        self._specials = _spelled(document.specials)
+        names = sorted(self._specials, key=len, reverse=True)
+        self._special = re.compile("|".join(map(re.escape, names)) or r"(?!)")
 
     @classmethod
     def from_json(cls, text: str, end_ids: Iterable[int] = ()) -> Self:
@@ -70,6 +74,19 @@ class Tokenizer:
         other = copy(self)
         other.encode = _Remembered(self.encode, most_chars)  # type: ignore[method-assign] # as fast
         return other
+
+    def encode_raw(self, text: str) -> list[int]:
+        """Token ids of a text in which the names of special tokens are these tokens.
+
+        What the model expects before any text stands there once.
+        """
+        ids, end = list[int](), 0
+        for name in self._special.finditer(text):
+            ids += [*self.encode(text[end : name.start()]), self._specials[name[0]]]
+            end = name.end()
+        ids += self.encode(text[end:])
+        start = list(self.start_ids)
+        return ids if ids[: len(start)] == start else [*start, *ids]
 
     def decode_bytes(self, token_ids: Iterable[int]) -> bytes:
         """Return the bytes of the tokens; they may end within a character."""
@@ -103,6 +120,16 @@ class _Remembered:
         while self._num_chars > self._most_chars and len(self._known) > 1:
             oldest, _ = self._known.popitem(last=False)
             self._num_chars -= len(oldest)
+
+
+def _spelled(specials: Mapping[str, int]) -> dict[str, int]:
+    """Special tokens by what people write for them: CodeLlama's `▁<PRE>` with a blank or without."""
+    spelled = dict(specials)
+    for name, token_id in specials.items():
+        bare = name.removeprefix("▁")
+        for one in (f" {bare}", bare) if bare != name else ():
+            spelled.setdefault(one, token_id)
+    return spelled
 
 
 def encodable(text: str) -> str:

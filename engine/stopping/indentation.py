@@ -45,6 +45,14 @@ class IndentationRule:
         return line.start if line.indent < floor else None
 
 
+def shallow_cut(written: Written, least: int) -> int | None:
+    """Where the latest line begins, if it is not the first and less white space leads it in."""
+    lines = written.lines[-1:] if written.at_line_end else []
+    line = written.growing or next(iter(lines), None)
+    is_shallow = line is not None and line.start > 0 and len(line.space) < least
+    return line.start if line is not None and is_shallow else None
+
+
 def _block_indent(prefix: str) -> int:
     """Indentation of the cursor's line, or where it is empty of the line before."""
     lines = filled_lines(prefix[-_NEAR:])

@@ -8,9 +8,10 @@ from engine.config import StopRules
 from engine.request import FinishReason
 from engine.stopping.block import BlockRule
 from engine.stopping.confidence import ConfidenceRule
-from engine.stopping.indentation import IndentationRule
+from engine.stopping.indentation import IndentationRule, shallow_cut
 from engine.stopping.lines import Written, pieces
 from engine.stopping.repetition import repetition_cut, repetition_held
+from engine.stopping.strings import StopStrings
 from engine.stopping.suffix import SuffixRule
 from engine.stopping.suffix_head import SuffixHead
 
@@ -48,6 +49,7 @@ class Stopper:
         self._block_rule = BlockRule.of(prefix) if rules.block else None
         least = rules.min_confidence
         self._confidence_rule = ConfidenceRule(least) if least > 0 else None
+        self._strings = StopStrings(rules.strings)
         self._clock = clock
         self._began: float | None = None
         self._num_tokens = 0
@@ -60,16 +62,26 @@ class Stopper:
         return self._written.text
 
     @property
+    def drops_blank(self) -> bool:
+        """Whether white space alone is no text."""
+        return self._rules.drops_blank
+
+    @property
     def stable_len(self) -> int:
         """Characters of `text` that no later rule can take back: they may be streamed."""
         seen = self._written
+        unstopped = self._strings.held(seen.text)
+        if unstopped < len(seen.text):
+            seen = Written.of(self.text[:unstopped])
         if self._confidence_rule is not None:
             seen = Written.of(self.text[: self._confidence_rule.held(seen)])
         if self._block_rule is not None:
             undecided = self._block_rule.judge(seen).held
             # If the line goes, what stands before it is judged as if it had never begun.
             seen = seen if undecided is None else Written.of(self.text[:undecided])
-        held = min(self._suffix_rule.held(seen), repetition_held(seen))
+        held = self._suffix_rule.held(seen) if self._rules.suffix else len(seen.text)
+        if self._rules.repetition:
+            held = min(held, repetition_held(seen))
         return len(self.text[:held].rstrip())
 
     def push(self, delta: str, log_prob: float = 0.0) -> Stop | None:
@@ -86,7 +98,7 @@ class Stopper:
             self._began = self._clock()
         for piece in pieces(delta):
             self._written.push(piece)
-            stop = self._judge()
+            stop = self._string_end(len(piece)) or self._judge()
             if stop is not None:
                 return stop
         if self._num_tokens >= self._rules.max_tokens:
@@ -99,6 +111,16 @@ class Stopper:
         Only where the model itself ended may the last word be the suffix's first.
         """
         return self._ended(reason, self.text)
+
+    def _string_end(self, num_new: int) -> Stop | None:
+        """What the caller's own end leaves, without what repeats the suffix."""
+        cut = self._strings.cut(self.text, num_new)
+        if cut is None:
+            return None
+        text = self.text[:cut]
+        if self._rules.suffix:
+            text = text[: self._suffix_rule.overlap(Written.of(text + "\n"))]
+        return self._ended(FinishReason.STOP_STRING, text)
 
     def _ended(self, reason: FinishReason, text: str) -> Stop:
         """A text that no rule has ended: what its last line repeats or begins is judged now."""
@@ -129,6 +151,8 @@ class Stopper:
             cut = self._indentation_rule.cut(self._written)
             if cut is not None:
                 return cut
+        if (cut := shallow_cut(self._written, self._rules.min_indent)) is not None:
+            return cut
         return None if self._block_rule is None else self._block_rule.judge(self._written).cut
 
     def _judge_line_end(self) -> Stop | None:

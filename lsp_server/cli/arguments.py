@@ -90,6 +90,12 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
         help="serve other machines without TLS: anyone on the network can read code and token",
     )
     parser.add_argument(
+        "--api",
+        metavar="NAME[,NAME]",
+        default="openai",
+        help="speak these APIs of other programs besides: openai (the default), mistral; or none",
+    )
+    parser.add_argument(
         "--idle-exit", metavar="S", type=float, help="exit after S seconds without a request"
     )
     parser.add_argument(

@@ -14,6 +14,7 @@ import msgspec
 
 from engine.config import check_device_name
 from engine.errors import DeviceLostError
+from engine.host.compat.dialects import Spoken
 from engine.host.loopback import is_loopback
 from engine.host.quotas import QuotaKeeper
 from engine.host.runtime import HostRecord, RuntimeFolder, new_secret
@@ -104,5 +105,6 @@ def _host_options(arguments: argparse.Namespace, settings: Settings) -> HostOpti
         tls_cert=arguments.tls_cert,
         tls_key=arguments.tls_key,
         idle_exit_s=arguments.idle_exit or None,  # 0 is never, as in the settings
+        apis=Spoken.named(arguments.api),
         is_insecure=arguments.insecure,
     )

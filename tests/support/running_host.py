@@ -4,7 +4,7 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from engine import (
     FinishReason,
 )
 from engine.completer import EngineUsage
+from engine.host.compat.dialects import Spoken
 from engine.host.protocol import (
     PROTOCOL_HEADER,
     PROTOCOL_VERSION,
@@ -183,11 +184,14 @@ async def running_host(
     requested_model: str = "",
     limits: QuotaKeeper | None = None,
     token_file: Path | None = None,
+    apis: Spoken | None = None,
 ) -> AsyncIterator[RunningHost]:
     """Serve `engine` on a socket in `folder`; of a `token_file`, the client has the `token`."""
     path = folder / "host.sock"
     service = CompletionService(load or (lambda _: engine), requested_model, limits)
     options = HostOptions(socket=path, token=token, token_file=token_file, idle_exit_s=idle_exit_s)
+    if apis is not None:
+        options = replace(options, apis=apis)
     server = HostServer(service, options, on_served)
     task = asyncio.create_task(server.run())
     headers = {"content-type": "application/json", PROTOCOL_HEADER: str(PROTOCOL_VERSION)}

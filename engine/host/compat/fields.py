@@ -1,0 +1,29 @@
+"""Fields that several dialects have, and those that are refused by name."""
+
+from engine.errors import InputError
+
+Stop = str | list[str] | None
+
+# Up to this temperature the unlikely tokens that a `top_p` would leave out are hardly ever drawn.
+_SHARP = 0.5
+
+
+def stop_strings(stop: Stop) -> tuple[str, ...]:
+    """One or several, without empty ones, which stop nothing elsewhere."""
+    found = [stop] if isinstance(stop, str) else stop or []
+    return tuple(one for one in found if one)
+
+
+def refuse_unless(name: str, value: object, *neutral: object) -> None:
+    """Raise InputError, which names the field, unless it is absent or changes nothing."""
+    if value is not None and value not in neutral:
+        told = " or ".join(map(repr, neutral))
+        raise InputError(f"{name} is not supported: leave it out, or let it be {told}")
+
+
+def check_top_p(top_p: float | None, temperature: float) -> None:
+    """Raise InputError where leaving out unlikely tokens would make another text."""
+    if top_p is not None and top_p < 1 and temperature > _SHARP:
+        raise InputError(
+            f"top_p is not supported above temperature {_SHARP}: leave it out, or let it be 1"
+        )

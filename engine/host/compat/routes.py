@@ -1,0 +1,98 @@
+"""The routes of the drop-in APIs that are switched on, each with the errors of its dialect."""
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from litestar import Response, post, route
+from litestar.handlers import HTTPRouteHandler
+
+from engine.errors import InputError
+from engine.host.compat.answering import answered
+from engine.host.compat.dialect import Body, Dialect
+from engine.host.compat.refusals import AnyRequest, ErrorHandlers, note_dialect, translated
+from engine.host.compat.served import served_by
+from engine.host.service import CompletionService
+
+HEALTH = "/v1/health"
+
+
+def drop_in_routes(
+    service: CompletionService, dialects: Sequence[Dialect], handlers: ErrorHandlers
+) -> list[Any]:
+    """All routes; errors are those that `handlers` answer, in another form."""
+    if not dialects:
+        return []
+    paths: dict[str, list[Dialect]] = {}
+    for dialect in dialects:
+        for path in dialect.paths:
+            paths.setdefault(path, []).append(dialect)
+    routes: list[Any] = [
+        _completing(service, path, speaking, handlers) for path, speaking in paths.items()
+    ]
+    for dialect in dialects:
+        for one in dialect.routes(service):
+            one.exception_handlers = translated(handlers, dialect)
+            routes.append(one)
+    return [*routes, _health(service, dialects)]
+
+
+def _completing(
+    service: CompletionService, path: str, dialects: Sequence[Dialect], handlers: ErrorHandlers
+) -> HTTPRouteHandler:
+    @post(path, status_code=200, exception_handlers=translated(handlers, dialects[0]))
+    async def complete(request: AnyRequest) -> Response[Any]:
+        """Complete as one of the dialects has it."""
+        service.used_at = time.monotonic()
+        body = _object(await request.body())
+        dialect = meant(dialects, body)
+        note_dialect(request, dialect)
+        try:
+            exchange = dialect.read(path, body, served_by(service))
+        except msgspec.ValidationError as error:
+            raise InputError(str(error)) from error
+        return await answered(request, service, dialect, exchange)
+
+    return complete
+
+
+def meant(dialects: Sequence[Dialect], body: Body) -> Dialect:
+    """The dialect that a body is of. Raises InputError where none is, or several are."""
+    if len(dialects) == 1:
+        return dialects[0]
+    found = [one for one in dialects if one.is_meant(body)]
+    if len(found) == 1:
+        return found[0]
+    ways = ", or ".join(f"{one.told_by} ({one.name})" for one in dialects)
+    told = "and not several of them" if found else "and it has none of them"
+    raise InputError(f"a body here has {ways}, {told}")
+
+
+def _object(content: bytes) -> Body:
+    try:
+        body = msgspec.json.decode(content)
+    except UnicodeDecodeError as error:
+        raise InputError("the body is not UTF-8") from error
+    except RecursionError as error:
+        raise InputError("the body is nested too deeply") from error
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise InputError(str(error)) from error
+    if not isinstance(body, dict):
+        raise InputError("the body is no JSON object")
+    return body
+
+
+def _health(service: CompletionService, dialects: Sequence[Dialect]) -> HTTPRouteHandler:
+    @route(HEALTH, http_method=["GET", "POST"], status_code=200)
+    async def health() -> Response[dict[str, Any]]:
+        """Say whether completions are served, in all dialects at once."""
+        is_ready = service.state == "ready"
+        said: dict[str, Any] = {"status": "ok" if is_ready else service.state}
+        if is_ready:
+            said["model"] = served_by(service).model
+            for dialect in dialects:
+                said |= dialect.health(service)
+        return Response(said, status_code=200 if is_ready else 503)
+
+    return health

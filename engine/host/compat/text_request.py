@@ -1,0 +1,103 @@
+"""What any drop-in API asks for, in one form, and how it becomes a request of the engine."""
+
+import secrets
+import uuid
+from dataclasses import dataclass
+
+from engine.config import Sampling, StopRules
+from engine.errors import InputError
+from engine.host.asked import Asked
+from engine.host.principals import Principal
+from engine.host.protocol import MAX_SNIPPET_CHARS, MAX_SNIPPETS, MAX_TOKENS
+from engine.request import CompletionRequest, Snippet
+
+MAX_STOP_STRINGS = 64  # Continue sends the beginnings of a language's blocks
+_MAX_STOP_CHARS = 512  # of each
+_GREATEST_SEED = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextRequest:
+    """Text around a cursor, or a whole prompt (`is_raw`), and how to continue it.
+
+    A raw prompt is continued word for word; its special tokens are written by their names. What
+    continues the text around a cursor ends where the editor's own completions end. Requests of one
+    `document` supersede each other; without a name each is alone. Without a `seed` a text that is
+    drawn is another one each time. More than `MAX_TOKENS` are never written.
+    """
+
+    prefix: str
+    suffix: str = ""
+    is_raw: bool = False
+    path: str = ""
+    snippets: tuple[Snippet, ...] = ()  # of other files, the best first
+    document: str = ""
+    max_tokens: int = 128  # 0: the prompt is only read, for later
+    temperature: float = 0.0
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+    single_line: bool = False
+    min_indent: int = 0  # characters of white space that each line but the first begins with
+    time_limit_s: float | None = None  # judged at line ends
+    tells_tokens: bool = False  # chunks come with their tokens and log-probabilities
+    is_prefetch: bool = False
+
+    def __post_init__(self) -> None:
+        if len(self.stop) > MAX_STOP_STRINGS:
+            raise InputError(f"stop has {len(self.stop)} strings, more than {MAX_STOP_STRINGS}")
+        if any(not 0 < len(one) <= _MAX_STOP_CHARS for one in self.stop):
+            raise InputError(f"a stop string has 1 to {_MAX_STOP_CHARS} characters")
+        if self.max_tokens < 0:
+            raise InputError(f"max_tokens {self.max_tokens} is negative")
+
+    @property
+    def has_crlf(self) -> bool:
+        """Whether the answer's lines are to end with CR LF, as the file's do."""
+        return not self.is_raw and "\r\n" in self.prefix + self.suffix
+
+    def asked(self, principal: Principal) -> Asked:
+        """Who wants it. Raises InputError and ConfigurationError where it cannot be completed."""
+        client = f"drop-in\0{principal.name}"
+        request = self._completion(client)
+        document = self.document or uuid.uuid4().hex
+        is_prefill = self.max_tokens == 0
+        return Asked(principal, client, document, lambda: request, is_prefill, self.is_prefetch)
+
+    def _completion(self, client: str) -> CompletionRequest:
+        seed = secrets.randbits(63) if self.seed is None else self.seed & _GREATEST_SEED
+        return CompletionRequest(
+            prefix=self.prefix if self.is_raw else _lf(self.prefix),
+            suffix=_lf(self.suffix),
+            path=self.path,
+            repository=tuple(map(_bounded, self.snippets[:MAX_SNIPPETS])),
+            workspace=f"{client}\0",
+            cache_key=f"{client}\0{self.document or self.path}",
+            sampling=Sampling(temperature=self.temperature, seed=seed),
+            stop=self._stop_rules(),
+            is_raw=self.is_raw,
+            tells_tokens=self.tells_tokens,
+        )
+
+    def _stop_rules(self) -> StopRules:
+        max_tokens = min(self.max_tokens, MAX_TOKENS) or 1
+        if self.is_raw:
+            return StopRules.verbatim(max_tokens, self.stop)
+        return StopRules(
+            max_tokens=max_tokens,
+            strings=tuple(map(_lf, self.stop)),
+            single_line=self.single_line,
+            min_indent=self.min_indent,
+            time_limit_s=self.time_limit_s,
+        )
+
+
+def _lf(text: str) -> str:
+    return text.replace("\r\n", "\n")
+
+
+def _bounded(snippet: Snippet) -> Snippet:
+    """Whole lines again, where only the end of it is shown."""
+    text = _lf(snippet.text)
+    if len(text) > MAX_SNIPPET_CHARS:
+        text = text[-MAX_SNIPPET_CHARS:].partition("\n")[2]
+    return Snippet(snippet.path, text, is_open=False)

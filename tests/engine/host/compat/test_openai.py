@@ -1,0 +1,144 @@
+"""OpenAI's completions over a real socket: whole, in a stream, refused."""
+
+import asyncio
+import json
+
+import pytest
+
+from engine import FinishReason
+from tests.support.running_host import HeldEngine, running_host
+
+pytestmark = pytest.mark.asyncio
+
+COMPLETIONS = "/v1/completions"
+
+
+def events(text):
+    """The data of a stream's events; its end is the last of them."""
+    return [line.removeprefix("data: ") for line in text.split("\n\n") if line]
+
+
+async def test_a_completion_has_every_field_that_a_strict_client_reads(tmp_path):
+    """Zed shows nothing where one of them is missing."""
+    engine = HeldEngine()
+    async with running_host(tmp_path, engine) as host:
+        body = {"model": "any", "prompt": "x = ", "suffix": "\n", "max_tokens": 64}
+        response = await host.client.post(COMPLETIONS, json=body)
+    assert response.status_code == 200
+    answer = response.json()
+    assert answer["id"].startswith("cmpl-")
+    assert isinstance(answer["created"], int)
+    assert (answer["object"], answer["model"]) == ("text_completion", "fake-1b")
+    assert answer["choices"] == [
+        {"text": "one two three", "index": 0, "logprobs": None, "finish_reason": "stop"}
+    ]
+    assert answer["usage"] == {"prompt_tokens": 100, "completion_tokens": 3, "total_tokens": 103}
+    (request,) = engine.requests
+    assert (request.prefix, request.suffix, request.is_raw) == ("x = ", "\n", False)
+    assert request.sampling.temperature == 0
+
+
+async def test_a_stream_ends_with_the_reason_the_usage_and_done(tmp_path):
+    engine = HeldEngine(ending=FinishReason.MAX_TOKENS)
+    async with running_host(tmp_path, engine) as host:
+        body = {"prompt": "x", "stream": True, "stream_options": {"include_usage": True}}
+        response = await host.client.post(COMPLETIONS, json=body)
+    assert response.headers["content-type"].startswith("text/event-stream")
+    *told, ended, usage, done = events(response.text)
+    assert done == "[DONE]"
+    assert "".join(json.loads(one)["choices"][0]["text"] for one in told) == "one two three"
+    assert json.loads(ended)["choices"][0]["finish_reason"] == "length"
+    assert json.loads(usage)["choices"] == []
+    assert json.loads(usage)["usage"]["total_tokens"] == 103
+    assert engine.requests[0].is_raw
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_who_goes_away_while_it_waits_or_runs_ends_the_work(tmp_path, streamed):
+    engine = HeldEngine(is_held=True)
+    async with running_host(tmp_path, engine) as host:
+        body = {"prompt": "x", "stream": streamed}
+        asking = asyncio.create_task(host.client.post(COMPLETIONS, json=body))
+        await asyncio.to_thread(engine.began.acquire)
+        asking.cancel()
+        while not engine.ended:
+            await asyncio.sleep(0.01)
+    assert engine.ended == [FinishReason.CANCELLED]
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({}, "prompt"),
+        ({"prompt": "x", "echo": True}, "echo"),
+        ({"prompt": "x", "n": 2}, "n "),
+        ({"prompt": "x", "best_of": 3}, "best_of"),
+        ({"prompt": "x", "logit_bias": {"50256": -100}}, "logit_bias"),
+        ({"prompt": "x", "presence_penalty": 0.5}, "presence_penalty"),
+        ({"prompt": "x", "frequency_penalty": -0.5}, "frequency_penalty"),
+        ({"prompt": "x", "logprobs": 5}, "logprobs"),
+        ({"prompt": "x", "temperature": 1.0, "top_p": 0.9}, "top_p"),
+        ({"prompt": "x", "temperature": -1}, "temperature"),
+        ({"prompt": "x", "max_tokens": "many"}, "max_tokens"),
+        ({"prompt": "x", "max_tokens": -1}, "max_tokens"),
+        ({"prompt": ["x", "y"]}, "prompt"),
+        ({"prompt": [1, 2]}, "prompt"),
+        ({"prompt": "x", "stop": ["y"] * 80}, "stop"),
+    ],
+)
+async def test_what_would_change_the_answer_is_refused_by_name(tmp_path, given, named):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        response = await host.client.post(COMPLETIONS, json=given)
+    assert response.status_code == 400
+    error = response.json()["error"]
+    assert named in error["message"]
+    assert error["type"] == "invalid_request_error"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"top_p": 0.9},
+        {"temperature": 0.2, "top_p": 0.95},
+        {"temperature": 1.0, "top_p": 1.0, "n": 1, "best_of": 1, "echo": False, "user": "ada"},
+        {"presence_penalty": 0, "frequency_penalty": 0.0, "logit_bias": {}, "logprobs": None},
+        {"stop": ["", "\n"], "seed": -1, "unknown": {"a": 1}, "suffix": None, "stop_token_ids": []},
+    ],
+)
+async def test_what_clients_send_by_default_is_taken(tmp_path, given):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        response = await host.client.post(COMPLETIONS, json={"prompt": "x"} | given)
+    assert response.status_code == 200, response.text
+
+
+async def test_the_model_is_listed_and_found_by_its_name(tmp_path):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        (card,) = (await host.client.get("/v1/models")).json()["data"]
+        found = await host.client.get("/v1/models/fake-1b")
+        missing = await host.client.get("/v1/models/Qwen/other")
+    assert (card["id"], card["object"]) == ("fake-1b", "model")
+    assert card["capabilities"]["completion_fim"]
+    assert found.json() == card
+    assert missing.status_code == 404
+    assert "fake-1b" in missing.json()["error"]["message"]
+
+
+async def test_a_wrong_token_is_401_in_the_form_of_the_api(tmp_path):
+    async with running_host(tmp_path, HeldEngine(), token="a-token-for-this-test") as host:
+        headers = {"authorization": "Bearer wrong", "foregram-protocol": ""}
+        wrong = await host.client.post(COMPLETIONS, json={"prompt": "x"}, headers=headers)
+        headers["authorization"] = "Bearer a-token-for-this-test"
+        right = await host.client.post(COMPLETIONS, json={"prompt": "x"}, headers=headers)
+        page = await host.client.post(
+            COMPLETIONS, json={"prompt": "x"}, headers=headers | {"origin": "https://evil.example"}
+        )
+    assert (wrong.status_code, right.status_code, page.status_code) == (401, 200, 403)
+    assert wrong.json()["error"]["type"] == "authentication_error"
+    assert wrong.headers["www-authenticate"] == "Bearer"
+
+
+async def test_health_says_so_at_both_methods(tmp_path):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        for method in ("GET", "POST"):
+            response = await host.client.request(method, "/v1/health")
+            assert response.json() == {"status": "ok", "model": "fake-1b"}

@@ -1,0 +1,184 @@
+"""What all drop-in APIs have in common: who is meant, what fails, what is switched on."""
+
+import asyncio
+import threading
+from typing import Any
+
+import msgspec
+import pytest
+
+from engine.errors import ConfigurationError, InputError
+from engine.host.compat import answering
+from engine.host.compat.dialects import NAMES, Spoken
+from engine.host.compat.openai import OpenAI
+from engine.host.compat.routes import meant
+from tests.support.running_host import HeldEngine, engine_after, running_host
+
+COMPLETIONS = "/v1/completions"
+
+
+class Other(OpenAI):
+    """Another dialect at the same path."""
+
+    name = "other"
+    told_by = "`segments`"
+
+    def is_meant(self, body):
+        return "segments" in body
+
+
+def test_where_dialects_share_a_path_the_body_tells_which_is_meant():
+    dialects = (OpenAI(), Other())
+    assert meant(dialects, {"prompt": "x"}).name == "openai"
+    assert meant(dialects, {"segments": {}}).name == "other"
+    for body in ({}, {"prompt": "x", "segments": {}}):
+        with pytest.raises(InputError, match=r"`prompt` \(openai\), or `segments` \(other\)"):
+            meant(dialects, body)
+
+
+@pytest.mark.parametrize("names", ["openai,nonsense", "", "none,openai", "OpenAI"])
+def test_an_unknown_api_is_refused_with_those_that_there_are(names):
+    with pytest.raises(ConfigurationError, match=", ".join(NAMES)):
+        Spoken.named(names)
+
+
+def test_apis_are_named_between_commas():
+    assert Spoken.named("none") == Spoken()
+    assert [one.name for one in Spoken.named("mistral, openai").dialects] == ["openai", "mistral"]
+
+
+@pytest.mark.parametrize("path", ["/v1/complete", "/v1/completionsx", "/v1/status", "/v1/modelsx"])
+def test_paths_of_the_native_protocol_stay_its_own(path):
+    assert Spoken.named(",".join(NAMES)).at(path) is None
+
+
+@pytest.mark.asyncio
+async def test_what_is_switched_off_is_not_there(tmp_path):
+    async with running_host(tmp_path, HeldEngine(), apis=Spoken()) as host:
+        for path in (COMPLETIONS, "/v1/models", "/v1/health"):
+            assert (await host.client.get(path)).status_code == 404
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        (b"{", "truncated"),
+        (b"[]", "object"),
+        (b'"x"', "object"),
+        (b'{"prompt": "\xff"}', "UTF-8"),
+        (b'{"prompt": ' + b"[" * 200_000, "deep"),
+        (b'{"prompt": "x", "seed": 1.5}', "seed"),
+        (b'{"prompt": "x", "seed": 1e400}', "range"),
+        (b'{"prompt": "x", "max_tokens": 9e99}', "max_tokens"),
+    ],
+)
+async def test_a_malformed_body_is_400_in_the_form_of_the_api(tmp_path, content, named):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        response = await host.client.post(COMPLETIONS, content=content)
+    assert response.status_code == 400
+    assert named in response.json()["error"]["message"]
+
+
+@pytest.mark.asyncio
+async def test_a_body_over_the_limit_is_413_in_the_form_of_the_api(tmp_path, monkeypatch):
+    monkeypatch.setattr("engine.host.app.MAX_BODY_BYTES", 1000)
+    async with running_host(tmp_path, HeldEngine()) as host:
+        response = await host.client.post(COMPLETIONS, json={"prompt": "x" * 2000})
+    assert response.status_code == 413
+    assert response.json()["error"]["type"] == "invalid_request_error"
+
+
+@pytest.mark.asyncio
+async def test_while_the_model_loads_who_asks_hears_when_to_come_back(tmp_path):
+    may_load = threading.Event()
+    load = engine_after(may_load, HeldEngine())
+    async with running_host(tmp_path, None, load=load) as host:
+        response = await host.client.post(COMPLETIONS, json={"prompt": "x"})
+        models = await host.client.get("/v1/models")
+        health = await host.client.get("/v1/health")
+        may_load.set()
+        await host.ready()
+    assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+    assert response.json()["error"]["code"] == "loading"
+    assert models.json()["error"]["code"] == "loading"
+    assert (health.status_code, health.json()) == (503, {"status": "loading"})
+
+
+class Breaking(HeldEngine):
+    """Breaks, or refuses, after its first word."""
+
+    error: Exception = RuntimeError("secret text")
+    words = ("one ",)
+
+    def completing(self, request, **callbacks: Any):
+        if callbacks:
+            yield from super().completing(request, **callbacks)
+        raise self.error
+
+
+@pytest.mark.asyncio
+async def test_a_completion_that_breaks_before_its_first_word_is_500_without_its_text(tmp_path):
+    engine = Breaking(words=())
+    async with running_host(tmp_path, engine) as host:
+        for streamed in (False, True):
+            body = {"prompt": "x", "stream": streamed}
+            response = await host.client.post(COMPLETIONS, json=body)
+            assert response.status_code == 500
+            assert response.json()["error"]["type"] == "server_error"
+            assert "secret" not in response.text
+
+
+@pytest.mark.asyncio
+async def test_a_stream_that_breaks_later_ends_with_the_error(tmp_path):
+    async with running_host(tmp_path, Breaking()) as host:
+        response = await host.client.post(COMPLETIONS, json={"prompt": "x", "stream": True})
+    *_, last = [line.removeprefix("data: ") for line in response.text.split("\n\n") if line]
+    assert response.status_code == 200
+    assert msgspec.json.decode(last)["error"]["code"] == "internal_error"
+
+
+@pytest.mark.asyncio
+async def test_what_cannot_be_completed_is_400_also_in_a_stream(tmp_path):
+    engine = Breaking(words=())
+    engine.error = InputError("the prompt has too many tokens")
+    async with running_host(tmp_path, engine) as host:
+        response = await host.client.post(COMPLETIONS, json={"prompt": "x", "stream": True})
+    assert response.status_code == 400
+    assert "too many" in response.json()["error"]["message"]
+
+
+@pytest.mark.asyncio
+async def test_a_stream_that_waits_is_kept_alive_by_comments(tmp_path, monkeypatch):
+    monkeypatch.setattr(answering, "_KEEP_ALIVE_S", 0.02)
+    engine = HeldEngine(is_held=True)
+    async with running_host(tmp_path, engine) as host:
+        body = {"prompt": "x", "stream": True}
+        async with host.client.stream("POST", COMPLETIONS, json=body) as response:
+            lines = response.aiter_lines()
+            assert await anext(lines) == ": keep-alive"
+            engine.permits.release(3)
+            rest = [line async for line in lines]
+    assert rest[-2:] == ["data: [DONE]", ""]
+
+
+@pytest.mark.asyncio
+async def test_requests_that_name_no_document_leave_each_other_alone(tmp_path):
+    engine = HeldEngine()
+    async with running_host(tmp_path, engine) as host:
+        body = {"prompt": "x", "user": "ada"}
+        asking = [host.client.post(COMPLETIONS, json=body) for _ in range(5)]
+        answers = await asyncio.gather(*asking)
+    assert [one.status_code for one in answers] == [200] * 5
+
+
+@pytest.mark.asyncio
+async def test_the_line_ends_of_the_file_come_back(tmp_path):
+    engine = HeldEngine(words=("one\n", "two"))
+    async with running_host(tmp_path, engine) as host:
+        body = {"prompt": "a\r\nb", "suffix": "\r\n", "stop": ["\r\n\r\n"]}
+        response = await host.client.post(COMPLETIONS, json=body)
+    assert response.json()["choices"][0]["text"] == "one\r\ntwo"
+    (request,) = engine.requests
+    assert (request.prefix, request.suffix) == ("a\nb", "\n")
+    assert request.stop.strings == ("\n\n",)
