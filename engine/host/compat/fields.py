@@ -2,13 +2,13 @@
 
 from engine.errors import InputError
 
-Stop = str | list[str] | None
+StopStringsField = str | list[str] | None
 
 # Up to this temperature the unlikely tokens that a `top_p` would leave out are hardly ever drawn.
 _SHARP = 0.5
 
 
-def stop_strings(stop: Stop) -> tuple[str, ...]:
+def stop_strings(stop: StopStringsField) -> tuple[str, ...]:
     """One or several, without empty ones, which stop nothing elsewhere."""
     found = [stop] if isinstance(stop, str) else stop or []
     return tuple(one for one in found if one)

@@ -8,7 +8,7 @@ import msgspec
 from litestar.handlers import HTTPRouteHandler
 
 from engine.host.compat.dialect import Body, Exchange, Served
-from engine.host.compat.fields import Stop, check_top_p, refuse_unless, stop_strings
+from engine.host.compat.fields import StopStringsField, check_top_p, refuse_unless, stop_strings
 from engine.host.compat.finish import finish_reason
 from engine.host.compat.frames import DONE, data
 from engine.host.compat.openai_wire import Usage, error_type, usage_of
@@ -28,7 +28,7 @@ class FimBody(msgspec.Struct, frozen=True):
     min_tokens: int | None = None
     temperature: float | None = None
     top_p: float | None = None
-    stop: Stop = None
+    stop: StopStringsField = None
     random_seed: int | None = None
     presence_penalty: float | None = None  # Mistral's own has none; Continue may send them
     frequency_penalty: float | None = None

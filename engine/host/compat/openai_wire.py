@@ -2,7 +2,7 @@
 
 import msgspec
 
-from engine.host.compat.fields import Stop
+from engine.host.compat.fields import StopStringsField
 from engine.host.protocol import Done
 
 _ERROR_TYPES = {
@@ -32,7 +32,7 @@ class OpenAIBody(msgspec.Struct, frozen=True):
     stream_options: StreamOptions | None = None
     logprobs: int | None = None
     echo: bool | None = None
-    stop: Stop = None
+    stop: StopStringsField = None
     presence_penalty: float | None = None
     frequency_penalty: float | None = None
     logit_bias: dict[str, float] | None = None
