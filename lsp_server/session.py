@@ -129,7 +129,7 @@ class Session:
         if not self.is_public:
             self.files.enter(self._roots, self.settings)
 
-    async def _retrieve(self, anchor: Anchor) -> Sendable:
+    async def _retrieve(self, anchor: Anchor) -> Sendable | None:
         return await self.files.shown(anchor, is_quick=self.completer.host.reads_quickly)
 
     def move(self, *, added: list[str], removed: list[str]) -> None:

@@ -88,13 +88,13 @@ class WorkspaceFiles:
                 num_lines = 1 + len(LINE_END.findall(change.text))
                 self._edits.note(snapshot, change.range.start.line, num_lines)
 
-    async def shown(self, anchor: Anchor, *, is_quick: bool) -> Sendable:
+    async def shown(self, anchor: Anchor, *, is_quick: bool) -> Sendable | None:
         """What the files say about a place; `is_quick`: a prompt is read in a moment."""
         if self._repository is None:
-            return tuple
+            return None
         self.look()
         question = self._question(anchor, is_quick=is_quick)
-        return tuple if question is None else await self._repository.shown(question)
+        return None if question is None else await self._repository.shown(question)
 
     @property
     def trouble(self) -> str:

@@ -39,12 +39,12 @@ _MOMENT_MS = 300.0  # in which a prompt is read, so that another one is no matte
 
 
 # Says what the repository shows for a place: what of that may be sent is asked when it is.
-Retrieve = Callable[[Anchor], Awaitable[Callable[[], tuple[RepositorySnippet, ...]]]]
+_Retrieved = Callable[[], Awaitable[tuple[RepositorySnippet, ...]]]
+Retrieve = Callable[[Anchor], Awaitable[_Retrieved | None]]
 
 
-async def nothing_retrieved(_anchor: Anchor) -> Callable[[], tuple[RepositorySnippet, ...]]:
+async def nothing_retrieved(_anchor: Anchor) -> None:
     """There is no index."""
-    return tuple
 
 
 class HostCompletions:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import aclosing, suppress
 
 import msgspec
@@ -97,7 +97,7 @@ class HostLink:
         self,
         request: CompleteRequest,
         snapshot: Snapshot,
-        repository: Callable[[], tuple[RepositorySnippet, ...]] = tuple,
+        repository: Callable[[], Awaitable[tuple[RepositorySnippet, ...]]] | None = None,
     ) -> AsyncGenerator[CompleteEvent]:
         """Bring the host up to date and complete. Raises HostGoneError and HostRefusedError.
 
@@ -195,7 +195,7 @@ class HostLink:
         client: HostClient,
         request: CompleteRequest,
         snapshot: Snapshot,
-        repository: Callable[[], tuple[RepositorySnippet, ...]],
+        repository: Callable[[], Awaitable[tuple[RepositorySnippet, ...]]] | None,
     ) -> AsyncGenerator[CompleteEvent]:
         """The events of one attempt; what is sent with it counts as held once the host responds.
 
@@ -203,6 +203,7 @@ class HostLink:
         """
         if time.monotonic() - self._judged_at > _JUDGE_S:
             await self._retract_some()
+        shown = () if repository is None else await repository()
         if not self._may_send(snapshot):
             raise HostRefusedError(_HIDDEN)
         syncs = self._sync.syncs(snapshot)
@@ -213,7 +214,7 @@ class HostLink:
             uri=snapshot.uri,
             version=syncs.versions[snapshot.uri],
             sync=syncs.buffers,
-            repository=repository(),
+            repository=shown,
             # A cell that is not sent, as it holds a secret, or is too large, is in no prompt.
             above=tuple(cell for cell in request.above if self._sync.brings(syncs, cell.uri)),
             below=tuple(cell for cell in request.below if self._sync.brings(syncs, cell.uri)),

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ _MOST_TOLD = 1_000
 
 
 class FolderIndex:
-    """`answer` and `release` are for one thread, all else for the event loop's."""
+    """`answer` and `release` are for one thread, `add_sendable` for another, all else for the loop's."""
 
     def __init__(
         self,
@@ -40,7 +40,9 @@ class FolderIndex:
         self._path = index_path(settings, folder)
         allowed, globs = settings.allow_secret_files, settings.repository_globs or ()
         self._files = SourceFiles(folder, allowed=allowed, globs=globs)
-        self._sent_files = SourceFiles(folder, allowed=allowed, globs=globs)  # of the other thread
+        self._sent_files = SourceFiles(
+            folder, allowed=allowed, globs=globs
+        )  # judged as they go out
         self._choices = KeptChoices()
         self._answers: OrderedDict[str, Sequence[Shown]] = (
             OrderedDict()
@@ -62,9 +64,10 @@ class FolderIndex:
         """What was found last for a document."""
         return self._answers.get(uri, ())
 
-    def may_send(self, one: Shown) -> bool:
-        """Whether a file is as it was when its text was read, and neither ignored nor secret."""
-        return self._sent_files.stamp(one.path) == one.stamp
+    def add_sendable(self, found: Iterable[Shown], judged: list[Shown]) -> None:
+        """Add those whose file is as it was when it was read, and neither ignored nor secret."""
+        with suppress(Exception):  # whatever befalls a file, it is not sent
+            judged += (one for one in found if self._sent_files.stamp(one.path) == one.stamp)
 
     def answer(self, question: Question) -> None:
         """Ask the index, if it is there: from then on, `last` is what was found.

@@ -1,6 +1,6 @@
 """What an index is asked about: a cursor, in the text as it stands in the editor."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -8,7 +8,8 @@ from engine.host.protocol import RepositorySnippet
 from lsp_server.repository.cursor_view import CursorView
 
 OnProgress = Callable[[int, int, str], None]  # files read, of how many; what to say once all are
-Sendable = Callable[[], tuple[RepositorySnippet, ...]]  # of what was found, what may go out by now
+# Of what was found, what may go out by now.
+Sendable = Callable[[], Awaitable[tuple[RepositorySnippet, ...]]]
 
 
 class Question(NamedTuple):

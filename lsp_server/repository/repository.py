@@ -1,7 +1,7 @@
 """The repository of one editor: an index for each workspace folder, asked beside the event loop."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from lsp_server.repository.folder_index import FolderIndex
 from lsp_server.repository.indexer import IndexReport
 from lsp_server.repository.question import OnProgress, Question, Sendable
 from lsp_server.repository.question_thread import QuestionThread
+from lsp_server.repository.source_files import is_never_indexed
 from lsp_server.settings import Settings
 
 _LONGEST_PATH = 1_000  # characters
@@ -29,6 +30,8 @@ class Repository:
         self._settings: tuple[object, ...] | None = None
         self._turn = asyncio.Lock()  # one folder is filled after the other
         self._thread = QuestionThread()
+        self._judging = QuestionThread()  # of what is sent: a slow question is not waited for
+        self._heeding: set[asyncio.Future[None]] = set()  # asyncio itself holds them weakly
         self._is_late = False  # the last answer was
 
     @property
@@ -58,50 +61,57 @@ class Repository:
                 self._indexes[folder] = FolderIndex(folder, settings, self._report, self._turn)
 
     def changed(self, paths: Iterable[Path]) -> None:
-        """These files changed, came or went."""
-        by_folder: dict[Path, list[str]] = {}
-        for path in paths:
-            if (folder := innermost(path, self._indexes)) is not None:
-                by_folder.setdefault(folder, []).append(path.relative_to(folder).as_posix())
-        for folder, inner in by_folder.items():
-            self._indexes[folder].upkeep.changed(inner)
+        """These files changed, came or went.
+
+        A checkout may report tens of thousands: a thread goes through them.
+        """
+        heeding = asyncio.ensure_future(self._heed(paths))
+        self._heeding.add(heeding)
+        heeding.add_done_callback(self._heeding.discard)
+
+    async def _heed(self, paths: Iterable[Path]) -> None:
+        heard = await asyncio.to_thread(_by_folder, paths, tuple(self._indexes))
+        for folder, inner in heard.items():
+            if (index := self._indexes.get(folder)) is not None:
+                index.upkeep.hear(inner)
 
     def look(self) -> None:
         """Files may have changed that nobody tells of."""
         for index in self._indexes.values():
             index.upkeep.look()
 
-    async def shown(self, question: Question) -> Sendable:
+    async def shown(self, question: Question) -> Sendable | None:
         """What fits the cursor best; where that takes long, what did the last time.
 
         Another prompt than the last one would be read from its start.
         """
         folder = innermost(question.path, self._indexes)
         if folder is None:
-            return tuple
+            return None
         index = self._indexes[folder]
-        is_stuck = self._thread.busy_s > _PATIENCE_S  # then nobody waits for it once more
-        answered = self._thread.ask(question.uri, partial(index.answer, question))
-        is_answered = False
-        with suppress(TimeoutError):
-            is_answered = await asyncio.wait_for(
-                asyncio.shield(answered), 0 if is_stuck else _PATIENCE_S
-            )
-        self._is_late = not is_answered
-        return partial(self._sendable, folder, index.last(question.uri))
+        answer = partial(index.answer, question)
+        self._is_late = not await _in_time(self._thread, question.uri, answer)
+        return partial(self._sendable, folder, question.uri, index.last(question.uri))
 
-    def _sendable(self, folder: Path, found: Sequence[Shown]) -> tuple[RepositorySnippet, ...]:
+    async def _sendable(
+        self, folder: Path, uri: str, found: Sequence[Shown]
+    ) -> tuple[RepositorySnippet, ...]:
         """What may be sent now: a request may have waited for its host since."""
         index = self._indexes.get(folder)
-        if index is None:
+        if index is None or not found:
             return ()
-        fitting = (one for one in found[:MAX_SNIPPETS] if len(one.path) <= _LONGEST_PATH)
-        return tuple(
-            RepositorySnippet(one.path, one.text) for one in fitting if index.may_send(one)
-        )
+        fitting = [one for one in found[:MAX_SNIPPETS] if len(one.path) <= _LONGEST_PATH]
+        judged: list[Shown] = []
+        judge = partial(index.add_sendable, fitting, judged)
+        if not await _in_time(self._judging, uri, judge):
+            self._is_late = True
+            return ()
+        is_asked = self._indexes.get(folder) is index  # as it was then
+        return tuple(RepositorySnippet(one.path, one.text) for one in judged if is_asked)
 
     async def filled(self) -> None:
         """Wait until all indexes are in step."""
+        await asyncio.gather(*self._heeding)
         for index in self._indexes.values():
             await index.upkeep.done()
 
@@ -111,10 +121,31 @@ class Repository:
             self._leave(index)
         self._indexes.clear()
         self._thread.close()
+        self._judging.close()
 
     def _leave(self, index: FolderIndex) -> None:
         index.close()
         self._thread.ask(f"\0{id(index)}", index.release)
+
+
+async def _in_time(thread: QuestionThread, name: str, work: Callable[[], object]) -> bool:
+    """Whether a thread has done its work while a request may wait for it."""
+    is_stuck = thread.busy_s > _PATIENCE_S  # then nobody waits for it once more
+    done = asyncio.shield(thread.ask(name, work))
+    with suppress(TimeoutError):
+        return await asyncio.wait_for(done, 0 if is_stuck else _PATIENCE_S)
+    return False
+
+
+def _by_folder(paths: Iterable[Path], folders: Collection[Path]) -> Mapping[Path, set[str]]:
+    """Of each folder the files that may be indexed, by their paths within it."""
+    found: dict[Path, set[str]] = {}
+    for path in paths:
+        if (folder := innermost(path, folders)) is not None:
+            inner = path.relative_to(folder).as_posix()
+            if not is_never_indexed(inner):
+                found.setdefault(folder, set()).add(inner)
+    return found
 
 
 def _tell(on_progress: OnProgress, report: IndexReport | None) -> None:

@@ -6,7 +6,7 @@ import math
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Set
 from contextlib import suppress
 from pathlib import Path
 
@@ -63,12 +63,15 @@ class Upkeep:
 
     def changed(self, paths: Iterable[str]) -> None:
         """These files of the folder changed, came or went."""
-        heard = {path for path in paths if not is_never_indexed(path)}
-        if not heard:
+        self.hear({path for path in paths if not is_never_indexed(path)})
+
+    def hear(self, changed: Set[str]) -> None:
+        """These did, and may be indexed."""
+        if not changed:
             return
-        self._changed |= heard
+        self._changed |= changed
         is_storm = len(self._changed) > _MOST_HEARD
-        if is_storm or any(path.rpartition("/")[2] in IGNORE_FILES for path in heard):
+        if is_storm or any(path.endswith(IGNORE_FILES) for path in changed):
             self._is_due = True
         if self._is_due:
             self._changed.clear()

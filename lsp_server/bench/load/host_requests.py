@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -89,7 +89,7 @@ class CountingLink(HostLink):
         self,
         request: CompleteRequest,
         snapshot: Snapshot,
-        repository: Callable[[], tuple[RepositorySnippet, ...]] = tuple,
+        repository: Callable[[], Awaitable[tuple[RepositorySnippet, ...]]] | None = None,
     ) -> AsyncGenerator[CompleteEvent]:
         """As every link, whatever ends it."""
         is_ahead = request.is_prefetch or not request.bounds.max_tokens

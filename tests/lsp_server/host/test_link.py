@@ -77,7 +77,7 @@ async def test_what_a_request_shows_of_other_files_is_asked_when_it_goes_out(tmp
     async def find():
         return HostAddress("", tmp_path / "host.sock")
 
-    def shown():
+    async def shown():
         states.append(link.state)
         return (RepositorySnippet("b.py", "b = 1"),)
 

@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -17,6 +17,12 @@ from lsp_server.repository.upkeep import Upkeep
 from lsp_server.settings import Settings
 
 pytestmark = pytest.mark.asyncio
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch):
+    """However busy this machine is."""
+    monkeypatch.setattr("lsp_server.repository.repository._PATIENCE_S", 5.0)
 
 
 @pytest.fixture
@@ -56,7 +62,8 @@ async def found(repository: Repository, asked: Question) -> list[str]:
 
 async def sent(repository: Repository, asked: Question) -> tuple[RepositorySnippet, ...]:
     """What a request would bring, if it went out at once."""
-    return (await repository.shown(asked))()
+    sendable = await repository.shown(asked)
+    return await sendable() if sendable is not None else ()
 
 
 async def in_time(repository: Repository, asked: Question) -> tuple[RepositorySnippet, ...]:
@@ -190,16 +197,18 @@ async def test_what_became_stale_or_secret_while_a_request_waited_is_not_sent(
 ):
     async with indexed(work, tmp_path) as repository:
         sendable = await repository.shown(question(work))
-        assert sendable()
+        assert sendable is not None
+        assert await sendable()
         change(work)
-        assert sendable() == ()
+        assert await sendable() == ()
 
 
 async def test_what_was_found_under_other_settings_is_not_sent(work, tmp_path):
     async with indexed(work, tmp_path) as repository:
         sendable = await repository.shown(question(work))
+        assert sendable is not None
         repository.enter([work], settings(tmp_path, repository=("off",)))
-        assert sendable() == ()
+        assert await sendable() == ()
 
 
 @pytest.mark.parametrize("text", ["def load_order(name: str): ...\n", SECRET])
@@ -236,10 +245,11 @@ async def test_a_file_that_cannot_be_read_again_is_told_once(work, tmp_path, mon
         assert told == [("store.py",), ("store.py",)]
 
 
-async def test_an_answer_that_comes_late_leaves_what_is_shown(work, tmp_path):
+async def test_an_answer_that_comes_late_leaves_what_is_shown(work, tmp_path, monkeypatch):
     """Another prompt would be read from its start."""
     async with indexed(work, tmp_path) as repository:
         before = await sent(repository, question(work))
+        monkeypatch.setattr("lsp_server.repository.repository._PATIENCE_S", 0.05)
         release = threading.Event()
         repository._thread.ask("a slow disk", release.wait)
         late = [await sent(repository, question(work)) for _ in range(2)]
@@ -247,6 +257,47 @@ async def test_an_answer_that_comes_late_leaves_what_is_shown(work, tmp_path):
         release.set()
         assert await in_time(repository, question(work)) == before
         assert (late, told) == ([before, before], "no answer came in time")
+
+
+async def test_where_files_cannot_be_judged_in_time_nothing_of_them_is_sent(
+    work, tmp_path, monkeypatch
+):
+    async with indexed(work, tmp_path) as repository:
+        monkeypatch.setattr("lsp_server.repository.repository._PATIENCE_S", 0.05)
+        release = threading.Event()
+        repository._judging.ask("a slow disk", release.wait)
+        late = [await sent(repository, question(work)) for _ in range(2)]
+        told = repository.trouble
+        release.set()
+        assert await in_time(repository, question(work))
+        assert (late, told) == ([(), ()], "no answer came in time")
+
+
+async def test_a_file_whose_judgement_fails_is_not_sent(work, tmp_path, monkeypatch):
+    def fail(*_arguments):
+        raise RuntimeError
+
+    async with indexed(work, tmp_path) as repository:
+        sendable = await repository.shown(question(work))
+        assert sendable is not None
+        monkeypatch.setattr("lsp_server.repository.source_files.SourceFiles.stamp", fail)
+        assert await sendable() == ()
+
+
+async def test_tens_of_thousands_of_changes_are_gone_through_beside_the_event_loop(work, tmp_path):
+    async with indexed(work, tmp_path) as repository:
+        threads: set[threading.Thread] = set()
+
+        def paths() -> Iterator[Path]:
+            for number in range(20_000):
+                threads.add(threading.current_thread())
+                yield work / f"node_modules/{number}.js"
+
+        repository.changed(paths())
+        assert not threads
+        await repository.filled()
+        assert threads
+        assert threading.main_thread() not in threads
 
 
 async def test_whatever_befalls_the_index_is_told_once_and_leaves_what_is_shown(
