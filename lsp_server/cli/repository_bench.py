@@ -1,27 +1,27 @@
-"""`foregram bench repository`: how long an index takes to fill, and a question to it."""
+"""`foregram bench repository`: how long an index takes to fill, and a question to it; its memory."""
 
 import argparse
 import time
-from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from random import Random
 from statistics import quantiles
 from tempfile import TemporaryDirectory
 
 from rich.table import Table
 
 from engine.errors import ConfigurationError
+from lsp_server.cli.drawn_cursors import drawn_views
+from lsp_server.cli.index_memory import IndexMemory, measured_memory
 from lsp_server.cli.terminal import print_figures
-from lsp_server.repository.cursor_view import CursorView
 from lsp_server.repository.filling import Filling
 from lsp_server.repository.index_reader import IndexReader
-from lsp_server.repository.languages import language_of
 from lsp_server.repository.retrieval import Retrieval
 from lsp_server.repository.source_files import SourceFiles
 from lsp_server.repository.store import Store
 from lsp_server.settings import Settings
+
+_NUM_REMEMBERED = 30  # questions after which memory is looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,7 @@ class RepositoryFigures:
     num_questions: int
     question_ms: tuple[float, float]  # p50, p99
     question_cpu_ms: tuple[float, float]
+    server_mb: IndexMemory
 
     def table(self) -> Table:
         """The figures for people."""
@@ -45,7 +46,9 @@ class RepositoryFigures:
             table.add_row(f"a question, ms, {name}", f"{clock:.1f}", f"{cpu:.1f}")
         table.caption = (
             f"{self.num_files:,} files, an index of {self.index_mb:.0f} MB, "
-            f"{self.num_questions:,} questions at places drawn by chance"
+            f"{self.num_questions:,} questions at places drawn by chance; the language server has "
+            f"{self.server_mb.before_mb:.0f} MB, and {self.server_mb.after_mb:.0f} MB with the index "
+            f"after {self.server_mb.num_questions} questions"
         )
         return table
 
@@ -76,7 +79,7 @@ def measure_repository(folder: Path, index: Path, count: int, seed: int) -> Repo
     reader = IndexReader.open(index)
     retrieval = Retrieval(reader, files)
     times, cpu_times = [], []
-    for view in islice(_views(files, paths, Random(seed)), count):  # noqa: S311 - draws of places
+    for view in islice(drawn_views(files, paths, seed), count):
         began, cpu_began = time.perf_counter(), time.thread_time()
         with reader.reading():
             retrieval.shown(view)
@@ -85,25 +88,14 @@ def measure_repository(folder: Path, index: Path, count: int, seed: int) -> Repo
     reader.close()
     sizes = index.stat().st_size / 1e6, len(times)
     return RepositoryFigures(
-        num_files, fill_s, fill_cpu_s, *sizes, _spread(times), _spread(cpu_times)
+        num_files,
+        fill_s,
+        fill_cpu_s,
+        *sizes,
+        _spread(times),
+        _spread(cpu_times),
+        measured_memory(folder, index, islice(drawn_views(files, paths, seed), _NUM_REMEMBERED)),
     )
-
-
-def _views(files: SourceFiles, paths: Iterable[str], chance: Random) -> Iterator[CursorView]:
-    """Cursors on lines that are not blank, each in another file, in another order each time."""
-    known = [path for path in paths if language_of(path)]
-    is_any = bool(known)
-    while is_any:
-        is_any = False
-        for path in chance.sample(known, len(known)):
-            lines = (files.text(path) or "").split("\n")
-            rows = [row for row, line in enumerate(lines) if line.strip()]
-            if rows:
-                is_any = True
-                row = chance.choice(rows)
-                at = chance.randrange(len(lines[row]) + 1)
-                before = [*lines[:row], lines[row][:at]]
-                yield CursorView(path, before, [lines[row][at:], *lines[row + 1 :]])
 
 
 def _spread(values: list[float]) -> tuple[float, float]:

@@ -13,6 +13,9 @@ def test_a_folder_is_indexed_and_asked_at_places_drawn_by_chance(capsys, tmp_pat
     assert (figures["num_files"], figures["num_questions"]) == (2, 5)
     p50, p99 = figures["question_ms"]
     assert 0 < p50 <= p99
+    memory = figures["server_mb"]
+    assert 0 < memory["before_mb"] <= memory["after_mb"]
+    assert memory["num_questions"] == 30
 
 
 def test_a_folder_without_code_is_asked_nothing(capsys, tmp_path):
