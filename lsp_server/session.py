@@ -274,11 +274,12 @@ class Session:
         return "\n" if wanted == "lf" else snapshot.line_end
 
     def explained(self, uri: str, reason: Reason, line: int | None) -> EmptyAnswer:
-        """An empty answer of now, with what else a person needs: where the secret is, which quota."""
+        """An empty answer of now, with what else a person needs: where the secret is, what failed."""
         snapshot, secret = self.documents.snapshot(uri), None
         if reason is Reason.SECRET_FILE and isinstance(snapshot, Snapshot):
             secret = self._permissions.secret(snapshot)
-        detail = self.link.quota if reason is Reason.QUOTA else ""
+        said = {Reason.QUOTA: self.link.quota, Reason.HOST_FAILED: self.link.failure}
+        detail = said.get(reason, "")
         detail = detail if secret is None else secret.sentence
         # A client may send half a surrogate pair, which no file can hold.
         known = uri.encode("utf-8", "replace").decode()

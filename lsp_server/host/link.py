@@ -64,6 +64,7 @@ class HostLink:
         self.workspace = ""
         self.patience_s = STANDING_S
         self.quota = ""  # what the host said last, when it did no more for this user
+        self.failure = ""  # and when it could not complete
         self.client_id = uuid.uuid4().hex  # the name under which the host knows this server
         self._search = HostSearch(find, watch)
         self._may_send = may_send
@@ -112,8 +113,7 @@ class HostLink:
                 ) as events:
                     async for last in events:
                         yield last
-                if isinstance(last, Failed) and last.code in _ENDINGS:
-                    await self._lost(client)
+                await self._note_end(client, last)
                 return
             except HostConflictError:
                 self._sync.forget_all()
@@ -129,6 +129,12 @@ class HostLink:
                     raise
                 await self._lost(client)
         raise HostGoneError(f"the host rejected the document after {_ATTEMPTS} attempts")
+
+    async def _note_end(self, client: HostClient, last: CompleteEvent | None) -> None:
+        """Remember why a completion failed; a host may be about to be gone."""
+        self.failure = last.message if isinstance(last, Failed) else ""
+        if isinstance(last, Failed) and last.code in _ENDINGS:
+            await self._lost(client)
 
     async def _wait_as_told(self, error: HostQuotaError, *, is_last: bool) -> None:
         """Wait where that is short. Raises the error where it is not worth it."""

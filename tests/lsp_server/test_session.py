@@ -98,6 +98,14 @@ async def test_a_place_that_can_be_none_keeps_no_other_answer_from_being_noted(a
 
 
 @pytest.mark.asyncio
+async def test_a_failure_of_the_host_is_told_in_its_own_words(asked):
+    session, _ = asked
+    session.link.failure = "the upstream http://there is busy; it can be asked again in 7 s"
+    told = session.explained("file:///work/a.py", Reason.HOST_FAILED, 3).sentence
+    assert told == f"the completion host reported a failure ({session.link.failure})"
+
+
+@pytest.mark.asyncio
 async def test_the_answers_of_a_file_are_not_those_of_its_namesake(asked):
     """The newest comes first."""
     session, _ = asked

@@ -81,7 +81,8 @@ class UpstreamSequence:
     async def _generate(self) -> None:
         room = self.model.room(self.prompt)
         max_tokens = 1 if self.is_prefill else min(self.request.stop.max_tokens, room)
-        async with self.model.generated(self.prompt, max_tokens, self.request.sampling) as deltas:
+        sampling, principal = self.request.sampling, self.request.principal
+        async with self.model.generated(self.prompt, max_tokens, sampling, principal) as deltas:
             async for delta in deltas:
                 self._read = self._read or time.perf_counter()
                 if self._takes_last(delta):

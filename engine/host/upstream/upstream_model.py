@@ -3,9 +3,11 @@
 import asyncio
 import secrets
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 from engine.config import Sampling
 from engine.host.upstream.body import BodyWriter
@@ -79,21 +81,21 @@ class UpstreamModel:
 
     @asynccontextmanager
     async def generated(
-        self, prompt: UpstreamPrompt, max_tokens: int, sampling: Sampling
+        self, prompt: UpstreamPrompt, max_tokens: int, sampling: Sampling, principal: str = ""
     ) -> AsyncIterator[AsyncGenerator[Delta]]:
         """What follows a prompt; leaving the block ends the upstream's work."""
         async with AsyncExitStack() as held:
-            events = await self._begun(held, prompt, max_tokens, sampling)
+            body_of = partial(self._body, prompt, max_tokens, sampling, principal)
+            events = await self._begun(held, body_of)
             yield await held.enter_async_context(aclosing(self._deltas(events)))
 
     async def _begun(
-        self, held: AsyncExitStack, prompt: UpstreamPrompt, max_tokens: int, sampling: Sampling
+        self, held: AsyncExitStack, body_of: Callable[[], dict[str, Any]]
     ) -> AsyncGenerator[bytes]:
         """Ask, once more where a connection that was kept turns out to be closed."""
         num_broken = 0
         while True:
-            more = {"grammar": _grammar(prompt.owed)} if self._is_forced(prompt) else {}
-            body = self.bodies.body(prompt.sent, max_tokens, sampling, **more)
+            body = body_of()
             try:
                 return await held.enter_async_context(self.channel.streamed(body))
             except UpstreamRequestError as error:
@@ -103,6 +105,12 @@ class UpstreamModel:
                 num_broken += 1
                 if num_broken > 1:
                     raise
+
+    def _body(
+        self, prompt: UpstreamPrompt, max_tokens: int, sampling: Sampling, principal: str
+    ) -> dict[str, Any]:
+        more = {"grammar": _grammar(prompt.owed)} if self._is_forced(prompt) else {}
+        return self.bodies.body(prompt.sent, max_tokens, sampling, principal, **more)
 
     async def _deltas(self, events: AsyncGenerator[bytes]) -> AsyncGenerator[Delta]:
         async for data in events:

@@ -465,7 +465,9 @@ async def test_an_engine_that_breaks_says_so_and_the_next_request_is_served(tmp_
     async with connected(tmp_path, engine) as editor:
         editor.open(SOURCE)
         assert (await editor.ask()).reason is Reason.HOST_FAILED
+        assert editor.link.failure.startswith("the completion failed; the log names ")
         assert await editor.texts() == [TEXT]
+        assert not editor.link.failure
 
 
 async def test_where_no_host_answers_the_reason_comes_at_once(tmp_path):

@@ -4,6 +4,7 @@ import logging
 import subprocess
 import threading
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from functools import partial
 from shutil import which
 from typing import Any
@@ -108,6 +109,19 @@ def test_a_prompt_is_the_models_own_with_other_files_before_it(tmp_path):
         "spaces_between_special_tokens": False,
     }
     assert (result.stats.neighbours, result.stats.repository) == (("orders.py",), ("db.py",))
+
+
+def test_what_one_principal_has_written_speeds_up_no_other(tmp_path):
+    """vLLM looks a prompt's beginning up among those with the same salt."""
+    principals = ("", "ada", "ada", "bob")
+    with serving(tmp_path, answer=lambda _: said(" x")) as (upstream, engine):
+        for one in principals:
+            result, _ = completed(engine, replace(REQUEST, principal=one))
+            assert result.stats.reused_tokens == (0 if one else 70)
+    nobody, ada, again, bob = (body.get("cache_salt") for body in upstream.bodies)
+    assert nobody is None
+    assert ada == again != bob
+    assert "ada" not in ada
 
 
 def test_the_users_own_words_are_never_special_tokens(tmp_path):
