@@ -6,6 +6,7 @@ class ForegramError(Exception):
 
     code = "error"
     exit_status = 1
+    retry_after_s: float | None = None  # when to try again, where that is known
 
 
 class InputError(ForegramError):

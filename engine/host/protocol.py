@@ -204,11 +204,12 @@ class Done(Message, frozen=True, tag="done"):
     repository: tuple[str, ...] = ()  # the paths of these files
 
 
-class Failed(Message, frozen=True, tag="failed"):
+class Failed(Message, frozen=True, tag="failed", omit_defaults=True):
     """The last line of a completion that failed after its stream had begun."""
 
     code: str
     message: str
+    retry_after_s: float | None = None  # when to ask again, where that is known
 
 
 CompleteEvent = Chunk | Done | Failed

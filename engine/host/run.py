@@ -81,13 +81,13 @@ class Run:
         if isinstance(error, DeviceLostError):
             self.lose(error)  # first, so that a retry is refused
         if isinstance(error, ForegramError):
-            code, sentence = error.code, str(error)
+            event = Failed(error.code, str(error), error.retry_after_s)
         else:
             log_failure(f"completion {self.id} failed", error)
-            code, sentence = "internal_error", f"the completion failed; the log names {self.id}"
+            event = Failed("internal_error", f"the completion failed; the log names {self.id}")
         error.__traceback__ = None  # its frames know the sequence, and so the memory of its slot
         self.metrics.count_request("failed")
-        self._tell(Failed(code, sentence))
+        self._tell(event)
 
     def _tell(self, event: CompleteEvent) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody listens any more

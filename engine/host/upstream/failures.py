@@ -67,7 +67,7 @@ class UpstreamBusyError(UpstreamError):
         super().__init__(
             f"the upstream {where} is busy; it can be asked again in {max(1, round(retry_after_s))} s"
         )
-        self.retry_after_s = retry_after_s
+        self.retry_after_s: float = retry_after_s
 
 
 def refusal(where: str, status: int, said: str, retry_after_s: float | None) -> UpstreamError:

@@ -1,0 +1,106 @@
+"""A host whose engine is an upstream: its clients notice nothing of that, but of its failures."""
+
+import asyncio
+import threading
+from contextlib import aclosing, asynccontextmanager
+
+import pytest
+
+from engine.host.protocol import Chunk, Done, Failed
+from engine.host.upstream.options import UpstreamOptions
+from engine.host.upstream.upstream_engine import UpstreamEngine
+from tests.support.fake_upstream import event, fake_upstream, said
+from tests.support.running_host import ask, buffer, running_host
+
+pytestmark = pytest.mark.asyncio
+
+LINES = ("def f(self):", "    return sel")
+
+
+@asynccontextmanager
+async def serving(tmp_path, **options):
+    """A fake upstream, and a host before it."""
+    with fake_upstream(**options) as upstream:
+
+        def load(progress):
+            return UpstreamEngine.load(UpstreamOptions(upstream.url, tmp_path), progress)
+
+        async with running_host(tmp_path, None, load=load) as host:
+            await host.ready()
+            yield upstream, host
+
+
+def asked(uri="file:///a.py", client="one"):
+    """A completion behind `sel`."""
+    return ask(buffer(*LINES, uri=uri), uri=uri, client=client, line=1, character=14)
+
+
+async def test_text_streams_through(tmp_path):
+    async with serving(tmp_path, answer=lambda _: said(" self", ".name", " + x")) as (_, host):
+        events = [one async for one in host.complete(asked())]
+        status = (await host.client.get("/v1/status")).json()
+    *chunks, done = events
+    assert isinstance(done, Done)
+    assert done.text == "f.name + x"
+    assert "".join(one.text for one in chunks if isinstance(one, Chunk)) == done.text
+    assert (status["model"], status["state"]) == ("Qwen/Qwen2.5-Coder-7B", "ready")
+    assert "drafts from open buffers" in status["lost"]
+
+
+async def test_who_stops_to_listen_ends_the_upstreams_work(tmp_path):
+    steps = [event(" self"), event(".name"), event("\n"), event("x"), threading.Event()]
+    async with serving(tmp_path, answer=lambda _: steps) as (upstream, host):
+        async with aclosing(host.complete(asked())) as events:
+            await anext(events)
+        assert await asyncio.to_thread(upstream.gone.acquire, timeout=20)
+
+
+async def test_a_newer_request_takes_the_place_of_the_one_before(tmp_path):
+    answers = iter([[event(" self"), threading.Event()], said(" self", ".x")])
+    async with serving(tmp_path, answer=lambda _: next(answers)) as (upstream, host):
+        first = asyncio.ensure_future(anext(host.complete(asked())))
+        await asyncio.to_thread(upstream.began.acquire)
+        *_, done = [one async for one in host.complete(asked())]
+        assert isinstance(done, Done)
+        assert done.text == "f.x"
+        assert isinstance(await first, Failed)
+        assert await asyncio.to_thread(upstream.gone.acquire, timeout=20)
+
+
+async def test_a_busy_upstream_is_passed_on_with_the_time_to_wait(tmp_path):
+    async with serving(tmp_path) as (upstream, host):
+        upstream.refuse("/v1/completions", 429, {"error": "slow down"}, retry_after="7")
+        [failed] = [one async for one in host.complete(asked())]
+        upstream.refusals.clear()
+    assert isinstance(failed, Failed)
+    assert (failed.code, failed.retry_after_s) == ("upstream_busy", 7)
+    assert failed.message.endswith("is busy; it can be asked again in 7 s")
+
+
+async def test_a_failure_is_one_completions_own(tmp_path):
+    answers = iter([[event(" self"), b""], said(" self", ".x")])
+    async with serving(tmp_path, answer=lambda _: next(answers)) as (_, host):
+        *_, failed = [one async for one in host.complete(asked())]
+        *_, done = [one async for one in host.complete(asked("file:///b.py"))]
+    assert isinstance(failed, Failed)
+    assert failed.code == "upstream_broken"
+    assert isinstance(done, Done)
+
+
+async def test_clients_are_served_side_by_side(tmp_path):
+    everyone = threading.Event()
+    async with serving(tmp_path, answer=lambda _: [everyone, *said(" self", ".x")]) as (
+        upstream,
+        host,
+    ):
+
+        async def last(number):
+            events = host.complete(asked(client=f"client {number}"))
+            return [one async for one in events][-1]
+
+        waiting = [asyncio.ensure_future(last(number)) for number in range(8)]
+        for _ in waiting:
+            await asyncio.to_thread(upstream.began.acquire)
+        everyone.set()
+        texts = [one.text for one in await asyncio.gather(*waiting) if isinstance(one, Done)]
+    assert texts == ["f.x"] * 8
