@@ -97,6 +97,7 @@ def fake_upstream(
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # as engines do: each event leaves at once
     one: FakeUpstream
 
     def do_GET(self) -> None:
