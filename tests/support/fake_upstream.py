@@ -138,7 +138,10 @@ class _Handler(BaseHTTPRequestHandler):
             self._stream(said("x"))
             return
         self.one.began.release()
-        self._stream(self.one.answer(body))
+        try:
+            self._stream(self.one.answer(body))
+        except ConnectionError:  # who asked has gone while an event was written
+            self._leave()
 
     def _stream(self, steps: Iterable[Step]) -> None:
         for step in steps:
