@@ -53,6 +53,8 @@ class PromptWriter:
 
     def write(self, request: CompletionRequest, *, is_healed: bool) -> UpstreamPrompt:
         """Lay out a prompt. `is_healed`: the piece at the cursor is left out, and owed by the answer."""
+        if request.is_raw:
+            return self._raw(request.prefix)
         layout = request.layout if is_healed else "psm"
         laid_out = build_prompt(
             self.codec,
@@ -70,11 +72,23 @@ class PromptWriter:
 
     def ends(self, request: CompletionRequest) -> Collection[str]:
         """The special tokens that end a text; where the document speaks of one itself, it is text."""
+        if request.is_raw:
+            return list(self.names.values())
         return [
             name
             for name in self.names.values()
             if name not in request.prefix and name not in request.suffix
         ]
+
+    def _raw(self, text: str) -> UpstreamPrompt:
+        """A prompt that its caller laid out: the upstream itself reads the special tokens in it."""
+        pieces = self._special.split(text)
+        ids = [
+            *self.codec.start_ids,
+            *(one for piece in pieces for one in self.codec.encode(piece)),
+        ]
+        ids += [0] * (len(pieces) - 1)  # one for each special token: only their number is asked for
+        return UpstreamPrompt(text, Prompt(tuple(ids), b"", b"", ()), owed="")
 
     def _as_text(self, ids: Sequence[int]) -> str:
         parts: list[str] = []

@@ -122,9 +122,8 @@ class UpstreamSequence:
         request = self.request
         stopper = Stopper(request.stop, request.prefix, request.suffix)
         ends = self.model.writer.ends(request)
-        return UpstreamAnswer(
-            GrowingText(stopper, self.on_chunk), self.prompt.owed, ends, self.model.bodies.stop_ids
-        )
+        text = GrowingText(stopper, self.on_chunk, tells_tokens=request.tells_tokens)
+        return UpstreamAnswer(text, self.prompt.owed, ends, self.model.bodies.stop_ids)
 
     def _stats(self) -> CompletionStats:
         answer, laid_out = self._answer, self.prompt.laid_out

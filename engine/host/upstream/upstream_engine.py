@@ -10,9 +10,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from engine.completer import EngineInfo, EngineUsage
+from engine.errors import InputError
 from engine.host.upstream.channel import UpstreamChannel
 from engine.host.upstream.failures import UpstreamSlowError, UpstreamUnreachableError
 from engine.host.upstream.options import UpstreamOptions
+from engine.host.upstream.prompt_writer import UpstreamPrompt
 from engine.host.upstream.sequence import UpstreamSequence
 from engine.host.upstream.upstream_model import UpstreamModel
 from engine.progress import Progress, shown
@@ -36,7 +38,7 @@ class UpstreamEngine:
         self._is_healed = is_healed
         identity = model.identity
         where = f"{identity.title} at {model.channel.where}"
-        self.info = EngineInfo(identity.shown_name, where, "", model.lost)
+        self.info = EngineInfo(identity.shown_name, where, "", model.lost, identity.context)
         self.max_sequences = identity.max_sequences
 
     @classmethod
@@ -65,16 +67,32 @@ class UpstreamEngine:
         on_end: Callable[[UpstreamSequence], None],
         is_prefill: bool = False,
     ) -> UpstreamSequence:
-        """A completion for `run`; with `is_prefill` the upstream only reads its prompt."""
+        """A completion for `run`; with `is_prefill` the upstream only reads its prompt.
+
+        Raises InputError for a raw prompt beyond the context, and for log-probabilities that the
+        upstream does not tell.
+        """
+        prompt = self._model.writer.write(request, is_healed=self._is_healed)
+        self._check(request, prompt)
         return UpstreamSequence(
             model=self._model,
             request=request,
-            prompt=self._model.writer.write(request, is_healed=self._is_healed),
+            prompt=prompt,
             on_chunk=on_chunk,
             is_cancelled=is_cancelled,
             on_end=on_end,
             is_prefill=is_prefill,
         )
+
+    def _check(self, request: CompletionRequest, prompt: UpstreamPrompt) -> None:
+        num_tokens, context = len(prompt.laid_out.ids), self._model.identity.context
+        if request.is_raw and num_tokens >= context:
+            raise InputError(
+                f"the prompt has {num_tokens:,} tokens, and with an answer at most "
+                f"{context - 1:,} fit the model's context"
+            )
+        if request.tells_tokens and not self._model.tells_probabilities:
+            raise InputError("logprobs is not supported: the upstream tells no probabilities")
 
     def usage_of(self, _principal: str, /) -> EngineUsage:
         """Nothing is held here."""

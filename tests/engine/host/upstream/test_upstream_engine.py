@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from engine.config import Sampling, StopRules
-from engine.errors import ConfigurationError
+from engine.errors import ConfigurationError, InputError
 from engine.host.upstream import channel as channel_module
 from engine.host.upstream.failures import (
     UpstreamBrokenError,
@@ -443,3 +443,37 @@ def test_an_upstream_that_tells_its_tokens_needs_no_known_name(tmp_path):
         completed(engine)
     assert upstream.asked["prompt"].startswith("<fim_prefix>")
     assert sorted(upstream.asked["stop_token_ids"]) == [1, 2, 3, 4]
+
+
+RAW = f"<|fim_prefix|>{PREFIX}<|fim_suffix|>{SUFFIX}<|fim_middle|>"
+RAW_REQUEST = CompletionRequest(
+    RAW, "", is_raw=True, tells_tokens=True, stop=StopRules.verbatim(32, ("END",))
+)
+
+
+def test_a_prompt_that_a_client_laid_out_goes_on_as_it_is(tmp_path):
+    words = (" item", " <|fim_pad|>")
+    with serving(tmp_path, answer=lambda _: said(*words)) as (upstream, engine):
+        result, _ = completed(engine, RAW_REQUEST)
+    assert upstream.asked["prompt"] == RAW
+    assert (result.text, result.finish_reason) == (" item ", FinishReason.FIM_TOKEN)
+
+
+def test_a_stop_string_of_the_caller_ends_a_text_of_an_upstream_too(tmp_path):
+    with serving(tmp_path, answer=lambda _: said("a = 1\n", "E", "ND", "b")) as (_, engine):
+        result, chunks = completed(engine, RAW_REQUEST)
+    assert (result.text, result.finish_reason) == ("a = 1\n", FinishReason.STOP_STRING)
+    assert "".join(chunks) == result.text
+
+
+def test_a_clients_prompt_beyond_the_upstreams_context_is_refused(tmp_path):
+    request = CompletionRequest("x = 1\n" * 20_000, "", is_raw=True)
+    with serving(tmp_path) as (_, engine), pytest.raises(InputError, match="8,191"):
+        completed(engine, request)
+
+
+def test_log_probabilities_that_an_upstream_does_not_tell_are_refused(tmp_path):
+    with serving(tmp_path) as (_, engine):
+        engine._model.tells_probabilities = False
+        with pytest.raises(InputError, match="logprobs"):
+            completed(engine, RAW_REQUEST)
