@@ -15,6 +15,7 @@ from litestar.params import FromQuery
 from litestar.response import Stream
 
 from engine.errors import ConfigurationError, InputError
+from engine.host.bodies import decoded
 from engine.host.buffers import ClientId, VersionConflictError
 from engine.host.compat.dialect import Dialect
 from engine.host.compat.routes import drop_in_routes
@@ -52,15 +53,7 @@ _CODES = {
 async def _message(service: CompletionService, request: _Request, kind: type[_Kind]) -> _Kind:
     """Decode the body. Raises InputError where it is no message of this kind, whatever it is."""
     service.used_at = time.monotonic()  # who sends a message uses the host
-    body = await request.body()
-    try:
-        return msgspec.json.decode(body, type=kind)
-    except UnicodeDecodeError as error:
-        raise InputError("the body is not UTF-8") from error
-    except RecursionError as error:
-        raise InputError("the body is nested too deeply") from error
-    except (msgspec.MsgspecError, ValueError) as error:
-        raise InputError(str(error)) from error
+    return decoded(await request.body(), kind)
 
 
 @get(OPENAPI_PATH)

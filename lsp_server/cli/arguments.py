@@ -93,7 +93,8 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
         "--api",
         metavar="NAME[,NAME]",
         default="openai",
-        help="speak these APIs of other programs besides: openai (the default), mistral; or none",
+        help="speak these APIs of other programs besides: openai (the default), mistral, "
+        "llama-cpp, tabby; or none",
     )
     parser.add_argument(
         "--idle-exit", metavar="S", type=float, help="exit after S seconds without a request"

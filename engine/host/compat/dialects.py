@@ -5,12 +5,14 @@ from dataclasses import dataclass
 
 from engine.errors import ConfigurationError
 from engine.host.compat.dialect import Dialect
+from engine.host.compat.llama_cpp import LlamaCpp
 from engine.host.compat.mistral import Mistral
 from engine.host.compat.openai import OpenAI
 from engine.host.compat.routes import HEALTH
+from engine.host.compat.tabby import Tabby
 
 NONE = "none"
-_ALL: tuple[Dialect, ...] = (OpenAI(), Mistral())
+_ALL: tuple[Dialect, ...] = (OpenAI(), Mistral(), LlamaCpp(), Tabby())
 NAMES = tuple(one.name for one in _ALL)
 DEFAULT = "openai"
 

@@ -1,5 +1,7 @@
 """Fields that several dialects have, and those that are refused by name."""
 
+from collections.abc import Sequence
+
 from engine.errors import InputError
 
 StopStringsField = str | list[str] | None
@@ -27,3 +29,13 @@ def check_top_p(top_p: float | None, temperature: float) -> None:
         raise InputError(
             f"top_p is not supported above temperature {_SHARP}: leave it out, or let it be 1"
         )
+
+
+def only_prompt(prompt: str | Sequence[object]) -> str:
+    """The prompt, where there is one that is text."""
+    texts: Sequence[object] = [prompt] if isinstance(prompt, str) else prompt
+    if len(texts) != 1:
+        raise InputError(f"prompt holds {len(texts)} prompts: ask for each in a request of its own")
+    if isinstance(texts[0], str):
+        return texts[0]
+    raise InputError("prompt holds token ids, which are not supported: send its text")

@@ -14,10 +14,9 @@ from litestar.exceptions import NotFoundException
 from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath
 
-from engine.errors import InputError
 from engine.host.compat import openai_wire as wire
 from engine.host.compat.dialect import Body, Exchange, Served
-from engine.host.compat.fields import check_top_p, refuse_unless, stop_strings
+from engine.host.compat.fields import check_top_p, only_prompt, refuse_unless, stop_strings
 from engine.host.compat.finish import finish_reason
 from engine.host.compat.frames import DONE, data
 from engine.host.compat.served import served_by
@@ -98,7 +97,7 @@ class OpenAI:
         temperature = asked.temperature or 0.0
         _check(asked, temperature)
         request = TextRequest(
-            prefix=_only(asked.prompt),
+            prefix=only_prompt(asked.prompt),
             suffix=asked.suffix or "",
             is_raw=asked.suffix is None,
             max_tokens=_MAX_TOKENS if asked.max_tokens is None else asked.max_tokens,
@@ -146,16 +145,6 @@ def _card(service: CompletionService, created: int) -> wire.ModelCard:
     length = served.context_len
     capabilities = {"completion_fim": True, "completion_chat": False}
     return wire.ModelCard(served.model, created, "foregram", length, length, capabilities)
-
-
-def _only(prompt: str | Sequence[object]) -> str:
-    """The prompt, where there is one that is text."""
-    texts: Sequence[object] = [prompt] if isinstance(prompt, str) else prompt
-    if len(texts) != 1:
-        raise InputError(f"prompt holds {len(texts)} prompts: ask for each in a request of its own")
-    if isinstance(texts[0], str):
-        return texts[0]
-    raise InputError("prompt holds token ids, which are not supported: send its text")
 
 
 def _check(asked: wire.OpenAIBody, temperature: float) -> None:

@@ -9,6 +9,7 @@ from litestar import Response, post, route
 from litestar.handlers import HTTPRouteHandler
 
 from engine.errors import InputError
+from engine.host.bodies import decoded
 from engine.host.compat.answering import answered
 from engine.host.compat.dialect import Body, Dialect
 from engine.host.compat.refusals import AnyRequest, ErrorHandlers, note_dialect, translated
@@ -45,7 +46,7 @@ def _completing(
     async def complete(request: AnyRequest) -> Response[Any]:
         """Complete as one of the dialects has it."""
         service.used_at = time.monotonic()
-        body = _object(await request.body())
+        body = decoded(await request.body(), dict[str, Any])
         dialect = meant(dialects, body)
         note_dialect(request, dialect)
         try:
@@ -67,20 +68,6 @@ def meant(dialects: Sequence[Dialect], body: Body) -> Dialect:
     ways = ", or ".join(f"{one.told_by} ({one.name})" for one in dialects)
     told = "and not several of them" if found else "and it has none of them"
     raise InputError(f"a body here has {ways}, {told}")
-
-
-def _object(content: bytes) -> Body:
-    try:
-        body = msgspec.json.decode(content)
-    except UnicodeDecodeError as error:
-        raise InputError("the body is not UTF-8") from error
-    except RecursionError as error:
-        raise InputError("the body is nested too deeply") from error
-    except (msgspec.MsgspecError, ValueError) as error:
-        raise InputError(str(error)) from error
-    if not isinstance(body, dict):
-        raise InputError("the body is no JSON object")
-    return body
 
 
 def _health(service: CompletionService, dialects: Sequence[Dialect]) -> HTTPRouteHandler:

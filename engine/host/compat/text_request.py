@@ -2,14 +2,14 @@
 
 import secrets
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from engine.config import Sampling, StopRules
 from engine.errors import InputError
 from engine.host.asked import Asked
 from engine.host.principals import Principal
 from engine.host.protocol import MAX_SNIPPET_CHARS, MAX_SNIPPETS, MAX_TOKENS
-from engine.request import CompletionRequest, Snippet
+from engine.request import Buffer, CompletionRequest, Snippet
 
 MAX_STOP_STRINGS = 64  # Continue sends the beginnings of a language's blocks
 _MAX_STOP_CHARS = 512  # of each
@@ -31,7 +31,9 @@ class TextRequest:
     is_raw: bool = False
     path: str = ""
     snippets: tuple[Snippet, ...] = ()  # of other files, the best first
+    buffers: tuple[Buffer, ...] = ()  # other files, of which the host chooses what is shown
     document: str = ""
+    slot: str = ""  # tells the cached prompts of documents without a name apart
     max_tokens: int = 128  # 0: the prompt is only read, for later
     temperature: float = 0.0
     seed: int | None = None
@@ -69,9 +71,10 @@ class TextRequest:
             prefix=self.prefix if self.is_raw else _lf(self.prefix),
             suffix=_lf(self.suffix),
             path=self.path,
+            open_buffers=tuple(replace(one, text=_lf(one.text)) for one in self.buffers),
             repository=tuple(map(_bounded, self.snippets[:MAX_SNIPPETS])),
             workspace=f"{client}\0",
-            cache_key=f"{client}\0{self.document or self.path}",
+            cache_key=f"{client}\0{self.document or self.path or self.slot}",
             sampling=Sampling(temperature=self.temperature, seed=seed),
             stop=self._stop_rules(),
             is_raw=self.is_raw,
@@ -81,7 +84,8 @@ class TextRequest:
     def _stop_rules(self) -> StopRules:
         max_tokens = min(self.max_tokens, MAX_TOKENS) or 1
         if self.is_raw:
-            return StopRules.verbatim(max_tokens, self.stop)
+            rules = StopRules.verbatim(max_tokens, self.stop)
+            return replace(rules, min_indent=self.min_indent, time_limit_s=self.time_limit_s)
         return StopRules(
             max_tokens=max_tokens,
             strings=tuple(map(_lf, self.stop)),

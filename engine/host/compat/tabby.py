@@ -1,0 +1,165 @@
+"""Tabby's completions, its health and its events, as tabby-agent and so its editors use them.
+
+Its agent takes a request back by closing the connection, and two windows may name the same path, so
+nothing is superseded. Texts are greedy unless a request asks for a temperature, as the agent does
+where a person asks for more than one text.
+"""
+
+import os
+import platform
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+from litestar import MediaType, Request, Response, get, post
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import FromQuery
+
+from engine.errors import InputError
+from engine.host.bodies import decoded
+from engine.host.compat import tabby_wire as wire
+from engine.host.compat.dialect import Body, Exchange, Served
+from engine.host.compat.fields import refuse_unless
+from engine.host.compat.text_request import TextRequest
+from engine.host.completion_registry import UnknownCompletionError
+from engine.host.principals import principal_of
+from engine.host.protocol import Chunk, Done, Feedback, FeedbackKind, Problem
+from engine.host.service import CompletionService
+from engine.request import Snippet
+
+_MAX_TOKENS = 64  # Tabby's own default, and no request says another
+_SPOKEN = "v0.32.0"  # the release whose API this is: clients ask whether they may use it
+_PREFIX = "cmpl-"  # of ids
+_KINDS: dict[str, FeedbackKind] = {"view": "shown", "select": "accepted", "dismiss": "rejected"}
+
+
+@dataclass(frozen=True, slots=True)
+class TabbyExchange:
+    """A completion as Tabby's clients see it. There are no streams."""
+
+    request: TextRequest
+    is_streamed: bool = False
+
+    def whole(self, chunks: Sequence[Chunk], done: Done) -> wire.TabbyCompletion:  # noqa: ARG002 - the end has it all
+        """The text, and the name by which events call it."""
+        return wire.TabbyCompletion(f"{_PREFIX}{done.id}", [wire.TabbyChoice(done.text)])
+
+    def frame(self, chunk: Chunk) -> bytes:  # noqa: ARG002 - there are none
+        """Nothing."""
+        return b""
+
+    def last_frames(self, done: Done) -> bytes:  # noqa: ARG002 - there are none
+        """Nothing."""
+        return b""
+
+
+class Tabby:
+    """The dialect."""
+
+    name = "tabby"
+    paths: tuple[str, ...] = ("/v1/completions",)
+    other_paths: tuple[str, ...] = ("/v1/events", "/v1beta/server_setting")
+    told_by = "`segments`"
+
+    def is_meant(self, body: Body) -> bool:
+        """By its segments, or by the one thing that may stand in their place."""
+        options = body.get("debug_options")
+        return "segments" in body or (isinstance(options, dict) and "raw_prompt" in options)
+
+    def read(self, path: str, body: Body, served: Served) -> Exchange:  # noqa: ARG002 - it has one
+        """Raises InputError and ValidationError."""
+        asked = msgspec.convert(body, wire.TabbyBody)
+        refuse_unless("mode", asked.mode, "standard")
+        return TabbyExchange(_request(asked))
+
+    def refusal(self, status: int, problem: Problem) -> Problem:  # noqa: ARG002 - the answer has it
+        """Tabby has no form of its own."""
+        return problem
+
+    def health(self, service: CompletionService) -> Body:
+        """What the agent wants to know before it asks for anything."""
+        info = service.ready_engine().info
+        model = {"model_id": info.model, "device": info.device, "cuda_devices": []}
+        return {
+            "device": info.device,
+            "cuda_devices": [],
+            "models": {"completion": {"local": model}, "embedding": {}},
+            "arch": platform.machine(),
+            "cpu_info": platform.processor(),
+            "cpu_count": os.cpu_count() or 1,
+            "version": {
+                "build_date": "",
+                "build_timestamp": "",
+                "git_sha": "",
+                "git_describe": _SPOKEN,
+            },
+            "webserver": False,
+        }
+
+    def routes(self, service: CompletionService) -> Sequence[HTTPRouteHandler]:
+        """Events, and what the server wants its clients to do."""
+
+        @post("/v1/events", status_code=200)
+        async def events(
+            request: Request[Any, Any, Any], select_kind: FromQuery[str] = ""
+        ) -> Response[bytes]:
+            """Count what became of a completion."""
+            event = decoded(await request.body(), wire.TabbyEvent)
+            feedback = _feedback(event, is_line=select_kind == "line")
+            with suppress(UnknownCompletionError):  # Tabby, too, believes whatever it is told
+                service.record(principal_of(request.scope), feedback)
+            return Response(b"", media_type=MediaType.TEXT)
+
+        @get("/v1beta/server_setting")
+        async def server_setting() -> dict[str, bool]:
+            """Ask the agent to report to nobody else."""
+            return {"disable_client_side_telemetry": True}
+
+        return [events, server_setting]
+
+
+def _request(asked: wire.TabbyBody) -> TextRequest:
+    """What is to be completed. Raises InputError."""
+    options, segments = asked.debug_options or wire.TabbyDebugOptions(), asked.segments
+    temperature = asked.temperature or 0.0
+    if options.raw_prompt is not None:
+        return TextRequest(
+            prefix=options.raw_prompt,
+            is_raw=True,
+            max_tokens=_MAX_TOKENS,
+            temperature=temperature,
+            seed=asked.seed,
+        )
+    if segments is None:
+        raise InputError("the body has neither segments nor debug_options.raw_prompt")
+    shown = [] if options.disable_retrieval_augmented_code_completion else segments.snippets
+    return TextRequest(
+        prefix=segments.prefix,
+        suffix=segments.suffix or "\n",
+        path=_path(segments.filepath or ""),
+        snippets=tuple(Snippet(_path(one.filepath), one.body) for one in shown),
+        max_tokens=_MAX_TOKENS,
+        temperature=temperature,
+        seed=asked.seed,
+    )
+
+
+def _path(name: str) -> str:
+    """The path of a file; the agent names those outside of its workspace by their URIs."""
+    if not name.startswith("file://"):
+        return name
+    try:
+        return unquote(urlsplit(name).path)
+    except ValueError:  # no URI after all
+        return name
+
+
+def _feedback(event: wire.TabbyEvent, *, is_line: bool) -> Feedback:
+    """The event in the host's own words. How long an accepted line was is not told."""
+    completion_id = event.completion_id.removeprefix(_PREFIX)
+    if event.type == "select" and is_line:
+        return Feedback("", completion_id, "partly_accepted", 0)
+    return Feedback("", completion_id, _KINDS[event.type])

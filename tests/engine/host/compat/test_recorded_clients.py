@@ -1,0 +1,70 @@
+"""Requests as clients send them, byte for byte of their JSON, and what the clients read of answers.
+
+Each file of `tests/data/clients` says whose they are and whether they were recorded.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from engine.host.compat.dialects import NAMES, Spoken
+from tests.support.running_host import HeldEngine, running_host
+
+pytestmark = pytest.mark.asyncio
+
+CLIENTS = Path(__file__).parents[3] / "data/clients"
+# What llama.vim looks for before it reads an answer: without it, it takes it for none.
+LLAMA_VIM = re.compile(r'\A\s*\{.*"content"\s*:"', re.DOTALL)
+
+
+def requests(client):
+    return json.loads((CLIENTS / f"{client}.json").read_text())["requests"]
+
+
+async def replayed(tmp_path, client, engine=None):
+    """The requests of a client, each with its answer, whose status is 200."""
+    answers = []
+    apis = Spoken.named(",".join(NAMES))
+    async with running_host(tmp_path, engine or HeldEngine(), apis=apis) as host:
+        for one in requests(client):
+            response = await host.client.request(
+                one["method"], one["path"], json=one.get("body"), headers=one["headers"]
+            )
+            assert response.status_code == 200, (one["path"], response.text)
+            answers.append((one, response))
+    return answers
+
+
+async def test_llama_vim_gets_the_fields_that_it_names_as_it_looks_for_them(tmp_path):
+    answers = await replayed(tmp_path, "llama_vim")
+    assert len(answers) > 5
+    for asked, response in answers:
+        assert LLAMA_VIM.match(response.text)
+        wanted = {name for name in asked["body"]["response_fields"] if name}
+        assert set(response.json()) == wanted | {"content"}
+
+
+async def test_llama_vims_files_reach_the_engine(tmp_path):
+    engine = HeldEngine()
+    await replayed(tmp_path, "llama_vim", engine)
+    shown = {buffer.path for request in engine.requests for buffer in request.open_buffers}
+    assert shown == {"shop.py", "cart.py"}
+
+
+async def test_llama_vscode_gets_a_status_and_a_list(tmp_path):
+    (_, health), (_, completed), (_, prefilled) = await replayed(tmp_path, "llama_vscode")
+    assert health.json()["status"] == "ok"
+    assert [one["content"] for one in completed.json()] == ["one two three"]
+    assert prefilled.json()["content"] == ""
+
+
+async def test_tabby_agent_gets_health_completions_and_empty_answers_to_events(tmp_path):
+    answers = await replayed(tmp_path, "tabby_agent")
+    by_path = {asked["path"]: response for asked, response in answers}
+    assert by_path["/v1/health"].json()["model"] == "fake-1b"
+    completion = by_path["/v1/completions"].json()
+    assert completion["choices"] == [{"text": "one two three", "index": 0}]
+    assert by_path["/v1/events"].content == b""
+    assert by_path["/v1/events?select_kind=line"].content == b""

@@ -1,0 +1,196 @@
+"""Tabby's API: what is read, what is answered, what events count, and who goes away."""
+
+import asyncio
+
+import pytest
+
+from engine import FinishReason
+from engine.errors import InputError
+from engine.host.compat.dialect import Served
+from engine.host.compat.dialects import Spoken
+from engine.host.compat.tabby import Tabby
+from engine.host.compat.text_request import TextRequest
+from engine.request import Snippet
+from tests.support.running_host import HeldEngine, running_host
+
+APIS = Spoken.named("openai,tabby")
+COMPLETIONS = "/v1/completions"
+SEGMENTS = {"prefix": "def f():\n    ", "suffix": "\nf()\n", "filepath": "src/a.py"}
+BODY = {"language": "python", "segments": SEGMENTS}
+
+
+def read(body) -> TextRequest:
+    return Tabby().read(COMPLETIONS, body, Served("fake-1b", "fp", 4096)).request
+
+
+def segments(**more):
+    return BODY | {"segments": SEGMENTS | more}
+
+
+def test_the_segments_are_the_text_around_the_cursor():
+    request = read(BODY)
+    assert (request.prefix, request.suffix) == (SEGMENTS["prefix"], SEGMENTS["suffix"])
+    assert (request.path, request.max_tokens, request.temperature) == ("src/a.py", 64, 0.0)
+
+
+@pytest.mark.parametrize("suffix", ["", None])
+def test_nothing_behind_the_cursor_is_a_line_end(suffix):
+    assert read(segments(suffix=suffix)).suffix == "\n"
+
+
+def test_snippets_come_in_tabbys_order_and_under_paths():
+    request = read(
+        segments(
+            relevant_snippets_from_recently_opened_files=[
+                {"filepath": "d.py", "body": "opened", "score": 1.0}
+            ],
+            relevant_snippets_from_changed_files=[
+                {"filepath": "c.py", "body": "changed", "score": 0.5}
+            ],
+            declarations=[{"filepath": "file:///usr/lib/b%20c.py", "body": "declared"}],
+            clipboard="secret",
+            edit_history={"original_code": "", "edits_diff": "", "current_version": ""},
+        )
+    )
+    assert request.snippets == (
+        Snippet("/usr/lib/b c.py", "declared"),
+        Snippet("c.py", "changed"),
+        Snippet("d.py", "opened"),
+    )
+    assert "secret" not in repr(request)
+
+
+def test_who_wants_no_other_files_gets_none():
+    body = segments(declarations=[{"filepath": "b.py", "body": "declared"}])
+    options = {"disable_retrieval_augmented_code_completion": True}
+    assert read(body | {"debug_options": options}).snippets == ()
+
+
+def test_a_raw_prompt_takes_the_place_of_segments():
+    request = read(BODY | {"debug_options": {"raw_prompt": "<|fim_prefix|>x"}})
+    assert (request.prefix, request.is_raw) == ("<|fim_prefix|>x", True)
+
+
+def test_what_is_not_served_is_refused_by_name():
+    with pytest.raises(InputError, match="mode"):
+        read(BODY | {"mode": "next_edit_suggestion"})
+    with pytest.raises(InputError, match="segments"):
+        read({"segments": None})
+
+
+@pytest.mark.asyncio
+async def test_an_answer_is_one_text_under_the_name_that_events_call_it(tmp_path):
+    engine = HeldEngine()
+    async with running_host(tmp_path, engine, apis=APIS) as host:
+        answer = (await host.client.post(COMPLETIONS, json=BODY)).json()
+        events = [
+            {"type": "view", "view_id": "view-1", "choice_index": 0},
+            {"type": "select", "view_id": "view-1", "choice_index": 0, "elapsed": 1234},
+        ]
+        for event in events:
+            event["completion_id"] = answer["id"]
+            response = await host.client.post("/v1/events", json=event)
+            assert (response.status_code, response.content) == (200, b"")
+        page = (await host.client.get("/metrics")).text
+    assert answer["choices"] == [{"text": "one two three", "index": 0}]
+    assert answer["id"].startswith("cmpl-")
+    assert 'foregram_feedback_total{kind="shown"} 1.0' in page
+    assert 'foregram_feedback_total{kind="accepted"} 1.0' in page
+    assert "foregram_accepted_characters_total 13.0" in page
+
+
+@pytest.mark.asyncio
+async def test_events_of_lines_and_of_unknown_completions_do_no_harm(tmp_path):
+    async with running_host(tmp_path, HeldEngine(), apis=APIS) as host:
+        answer = (await host.client.post(COMPLETIONS, json=BODY)).json()
+        named = {"completion_id": answer["id"], "choice_index": 0}
+        line = await host.client.post(
+            "/v1/events?select_kind=line", json=named | {"type": "select"}
+        )
+        unknown = await host.client.post(
+            "/v1/events", json={"type": "dismiss", "completion_id": "cmpl-gone", "choice_index": 0}
+        )
+        wrong = await host.client.post("/v1/events", json=named | {"type": "eaten"})
+        page = (await host.client.get("/metrics")).text
+    assert [one.status_code for one in (line, unknown, wrong)] == [200, 200, 400]
+    assert 'foregram_feedback_total{kind="partly_accepted"} 1.0' in page
+    assert "foregram_accepted_characters_total 0.0" in page
+
+
+@pytest.mark.asyncio
+async def test_nobody_counts_for_another(tmp_path):
+    file = tmp_path / "tokens"
+    tokens = {name: f"the-token-of-{name}-for-this-test" for name in ("ada", "eve")}
+    file.write_text("".join(f"{name}:{token}\n" for name, token in tokens.items()))
+    file.chmod(0o600)
+    async with running_host(
+        tmp_path, HeldEngine(), apis=APIS, token=tokens["ada"], token_file=file
+    ) as host:
+        answer = (await host.client.post(COMPLETIONS, json=BODY)).json()
+        event = {"type": "select", "completion_id": answer["id"], "choice_index": 0}
+        eve = {"authorization": f"Bearer {tokens['eve']}"}
+        response = await host.client.post("/v1/events", json=event, headers=eve)
+        page = host.service.metrics.page({}).decode()
+    assert response.status_code == 200
+    assert "foregram_accepted_characters_total 0.0" in page
+
+
+@pytest.mark.asyncio
+async def test_the_line_ends_of_the_file_are_those_of_the_answer(tmp_path):
+    engine = HeldEngine(words=("\n    one", "\n    two"))
+    async with running_host(tmp_path, engine, apis=APIS) as host:
+        body = segments(prefix="def f():\r\n    ", suffix="\r\nf()\r\n")
+        answer = (await host.client.post(COMPLETIONS, json=body)).json()
+    (request,) = engine.requests
+    assert (request.prefix, request.suffix) == ("def f():\n    ", "\nf()\n")
+    assert answer["choices"][0]["text"] == "\r\n    one\r\n    two"
+
+
+@pytest.mark.asyncio
+async def test_a_body_tells_which_api_it_means(tmp_path):
+    async with running_host(tmp_path, HeldEngine(), apis=APIS) as host:
+        openai = await host.client.post(COMPLETIONS, json={"prompt": "x"})
+        raw = await host.client.post(COMPLETIONS, json={"debug_options": {"raw_prompt": "x"}})
+        neither = await host.client.post(COMPLETIONS, json={"language": "python"})
+        both = await host.client.post(COMPLETIONS, json=BODY | {"prompt": "x"})
+    assert openai.json()["object"] == "text_completion"
+    assert raw.json()["mode"] == "standard"
+    for one in (neither, both):
+        assert one.status_code == 400
+        assert "`segments`" in one.text
+        assert "`prompt`" in one.text
+
+
+@pytest.mark.asyncio
+async def test_health_says_what_the_agent_asks_before_anything_else(tmp_path):
+    async with running_host(tmp_path, HeldEngine(), apis=APIS) as host:
+        for method in ("GET", "POST"):
+            health = (await host.client.request(method, "/v1/health")).json()
+            assert (health["status"], health["model"]) == ("ok", "fake-1b")
+            assert health["models"]["completion"]["local"]["model_id"] == "fake-1b"
+            assert health["version"]["git_describe"].startswith("v0.")
+        setting = await host.client.get("/v1beta/server_setting")
+    assert setting.json() == {"disable_client_side_telemetry": True}
+
+
+@pytest.mark.asyncio
+async def test_a_wrong_token_is_401(tmp_path):
+    async with running_host(
+        tmp_path, HeldEngine(), apis=Spoken.named("tabby"), token="a-token-for-this-test"
+    ) as host:
+        headers = {"authorization": "Bearer wrong", "foregram-protocol": ""}
+        for path in (COMPLETIONS, "/v1/events", "/v1/health"):
+            response = await host.client.post(path, json=BODY, headers=headers)
+            assert response.status_code == 401
+
+
+@pytest.mark.asyncio
+async def test_who_goes_away_ends_the_work_within_a_step(tmp_path):
+    engine = HeldEngine(is_held=True)
+    async with running_host(tmp_path, engine, apis=APIS) as host:
+        asking = asyncio.create_task(host.client.post(COMPLETIONS, json=BODY))
+        await asyncio.to_thread(engine.began.acquire)
+        asking.cancel()
+        while not engine.ended:
+            await asyncio.sleep(0.01)
+    assert engine.ended == [FinishReason.CANCELLED]
