@@ -145,8 +145,9 @@ def _bench(engine: Engine, arguments: argparse.Namespace, settings: Settings) ->
 
 def _setting(engine: Engine, arguments: argparse.Namespace, bench: Bench | None = None) -> Setting:
     chosen = ("max_tokens", "layout", "lookahead", "temperature", "seed", "min_confidence")
+    info = engine.info
     return Setting(
-        **asdict(engine.info),
+        *(info.model, info.device, info.dtype),
         **{name: getattr(arguments, name) for name in chosen},
         builds={name: peer.build for name, peer in bench.peers.items()} if bench else {},
     )

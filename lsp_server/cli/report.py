@@ -19,6 +19,7 @@ _ENDINGS = {
     FinishReason.LINE: "one line was asked for",
     FinishReason.TIME: "its time was over",
     FinishReason.UNSURE: "the model was not sure of what follows",
+    FinishReason.STOP_STRING: "it came to a stop string",
     FinishReason.MAX_TOKENS: "it has as many tokens as allowed",
     FinishReason.CONTEXT_FULL: "the model's context is full",
     FinishReason.CANCELLED: "it was cancelled",

@@ -97,7 +97,7 @@ def test_a_row_draws_the_same_alone_and_among_others(seed, vocab, temperature, d
         assert choose(logits[row : row + 1], [position], sampling)[0] == together[row]
 
 
-@given(seed=st.integers(-(2**65), 2**65), position=st.integers(0, 10**6))
+@given(seed=st.integers(0, 2**63 - 1), position=st.integers(0, 10**6))
 @settings(max_examples=100, deadline=None)
 def test_the_quick_test_never_changes_the_winner(seed, position):
     """Skipping ids that cannot win gives what noise on all ids gives."""
