@@ -11,7 +11,8 @@ from engine.request import CompletionChunk, CompletionRequest, CompletionResult
 class EngineInfo:
     """The model, where it runs, and how its weights are held, each as reports name it.
 
-    `lost` says in phrases what its users go without, as another program generates.
+    `lost` says in phrases what its users go without, as another program generates. `place` says in a
+    sentence on which device the model runs, by what, and why not by something better.
     """
 
     model: str
@@ -19,6 +20,7 @@ class EngineInfo:
     dtype: str
     lost: tuple[str, ...] = ()
     context_len: int = 0  # tokens of prompt and answer together
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,9 +76,9 @@ class Lookahead:
 
 
 def check_device_name(name: str) -> None:
-    """Raise ConfigurationError unless it is `auto`, `cpu`, `cuda` or `cuda:N`."""
-    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", name):
-        raise ConfigurationError(f"device {name} is none of auto, cpu, cuda and cuda:N")
+    """Raise ConfigurationError unless it is `auto`, `cpu`, `cuda`, `cuda:N`, `mps` or `xpu`."""
+    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?|mps|xpu", name):
+        raise ConfigurationError(f"device {name} is none of auto, cpu, cuda, cuda:N, mps and xpu")
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,7 @@ class Engine:
             causal_lm.device,
             causal_lm.dtype_name,
             context_len=causal_lm.max_context,
+            place=model.place,
         )
         self.max_sequences = causal_lm.max_sequences
         self.model = model

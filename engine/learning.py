@@ -54,7 +54,9 @@ class Learning:
         known = _up_to_date(former, model, progress)
         if known is not former:
             _write_costs(cost_file, known)
-        return cls(tables, Budget(StepCost(known.costs, model.row_buckets)), tables_file)
+        return cls(
+            tables, Budget(StepCost(known.costs, model.row_buckets), model.most_rows), tables_file
+        )
 
     def save(self) -> None:
         """Write the tables. A full or read-only disk loses what was learned, nothing else."""
@@ -136,7 +138,7 @@ class _StepTimer:
 
 
 def _sweep(model: CausalModel, progress: Progress) -> dict[int, float]:
-    counts = model.row_buckets or ROW_COUNTS
+    counts = sorted({1, *model.row_buckets}) if model.row_buckets else ROW_COUNTS
     with shown(progress, "timing this machine's decoding steps", SWEEP_ROUNDS * len(counts)):
         timer = _StepTimer(model, _SWEPT_CONTEXT)
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import torch
 
+from kernels.step_rows import StepRows
+
 ROW_TILE = 64  # packed rows (row * query heads of a group + head) of an attention program
 KEY_TILE = 64  # key positions that are reduced together
 
@@ -34,6 +36,7 @@ class BatchMetadata:
     Commits: `commit_counts` [S], rows of the step before that are kept; `commit_lengths` [S],
     tokens committed before them; `commit_rows` [S, 128], their offsets, ascending: the step before
     may have had more rows than this one.
+    `step_rows` is what the host knows of all this, for operations that ask it and not the device.
     """
 
     tokens: torch.Tensor
@@ -53,6 +56,7 @@ class BatchMetadata:
     commit_counts: torch.Tensor
     commit_lengths: torch.Tensor
     commit_rows: torch.Tensor
+    step_rows: StepRows | None = None
 
     @property
     def capacity(self) -> int:

@@ -1,4 +1,7 @@
-"""The operations of a step, chosen once per device: Triton kernels on a GPU, PyTorch elsewhere."""
+"""The operations of a step, chosen once per device: Triton kernels, or PyTorch.
+
+`REFERENCE` are the formulas, for tests and checks; `PORTABLE` is PyTorch that is made to be used.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +19,7 @@ from kernels.gate_up.reference import gate_up
 from kernels.kv_commit.reference import kv_commit
 from kernels.lm_head import Best, SamplingNoise
 from kernels.lm_head.reference import lm_head
+from kernels.portable import attention, commit, head, products
 from kernels.project_qkv.reference import project_qkv
 from kernels.residual import ResidualStream
 from kernels.scratch import Scratch
@@ -25,7 +29,11 @@ from kernels.weight import Weight
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """One implementation of each contract; each folder says what its arguments are."""
+    """One implementation of each contract; each folder says what its arguments are.
+
+    `asks_host`: they look at a batch's `step_rows`, so that each step is another one to the device,
+    and none can be captured.
+    """
 
     embed_rows: Callable[[BatchMetadata, Tensor, Tensor, ResidualStream], None]
     project_qkv: Callable[
@@ -38,6 +46,7 @@ class Operations:
     lm_head: Callable[[ResidualStream, Weight, SamplingNoise | None, Best, Tensor | None], None]
     acceptance_walk: Callable[[Best, BatchMetadata, AcceptanceOutput], None]
     kv_commit: Callable[[Tensor, Tensor, BatchMetadata], None]
+    asks_host: bool = False
 
 
 REFERENCE = Operations(
@@ -52,6 +61,19 @@ REFERENCE = Operations(
 )
 
 
+PORTABLE = Operations(
+    embed_rows=products.embed_rows,
+    project_qkv=products.project_qkv,
+    batch_attention=attention.batch_attention,
+    skinny_matmul=products.skinny_matmul,
+    gate_up=products.gate_up,
+    lm_head=head.lm_head,
+    acceptance_walk=head.acceptance_walk,
+    kv_commit=commit.kv_commit,
+    asks_host=True,
+)
+
+
 def operations_for(device: torch.device, *, programmatic: bool = False) -> Operations:
     """Return what runs best on `device`.
 
@@ -61,21 +83,21 @@ def operations_for(device: torch.device, *, programmatic: bool = False) -> Opera
         return REFERENCE
     # Triton is there on machines with a GPU only.
     from kernels.acceptance_walk import triton_kernel as walk
-    from kernels.batch_attention import triton_kernel as attention
+    from kernels.batch_attention import triton_kernel as attend
     from kernels.embed_rows import triton_kernel as embed
     from kernels.gate_up import triton_kernel as gate
-    from kernels.kv_commit import triton_kernel as commit
-    from kernels.lm_head import triton_kernel as head
+    from kernels.kv_commit import triton_kernel as keep
+    from kernels.lm_head import triton_kernel as answer
     from kernels.project_qkv import triton_kernel as qkv
     from kernels.skinny_matmul import triton_kernel as matmul
 
     return Operations(
         embed_rows=partial(embed.embed_rows, programmatic=programmatic),
         project_qkv=partial(qkv.project_qkv, programmatic=programmatic),
-        batch_attention=partial(attention.batch_attention, programmatic=programmatic),
+        batch_attention=partial(attend.batch_attention, programmatic=programmatic),
         skinny_matmul=partial(matmul.skinny_matmul, programmatic=programmatic),
         gate_up=partial(gate.gate_up, programmatic=programmatic),
-        lm_head=partial(head.lm_head, programmatic=programmatic),
+        lm_head=partial(answer.lm_head, programmatic=programmatic),
         acceptance_walk=partial(walk.acceptance_walk, programmatic=programmatic),
-        kv_commit=commit.kv_commit,  # behind a copy, which lets nothing start early
+        kv_commit=keep.kv_commit,  # behind a copy, which lets nothing start early
     )

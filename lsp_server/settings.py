@@ -41,7 +41,8 @@ _Url = Annotated[
 _Device = Annotated[
     str,
     Meta(
-        pattern=r"^(auto|cpu|cuda(:\d+)?)$", extra={"expected": "`auto`, `cpu`, `cuda` or `cuda:N`"}
+        pattern=r"^(auto|cpu|cuda(:\d+)?|mps|xpu)$",
+        extra={"expected": "`auto`, `cpu`, `cuda`, `cuda:N`, `mps` or `xpu`"},
     ),
 ]
 _Dtype = Annotated[

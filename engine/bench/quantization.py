@@ -18,8 +18,8 @@ from engine.bench.step import int8_model
 from engine.bench.task_sets import ReplayItem
 from engine.errors import ConfigurationError
 from engine.model.causal_lm import CausalModel, StepInput, run_step
-from engine.model.device import GPU_QUANTIZATIONS
-from engine.model.gpu.loading import assemble, place_qwen2, require_triton, require_widths
+from engine.model.device import GPU_QUANTIZATIONS, require_kernels
+from engine.model.gpu.loading import assemble, place_qwen2, require_widths
 from engine.model.gpu.memory_plan import weight_bytes
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.loading.converted_model import ConvertedModel
@@ -74,8 +74,8 @@ def measure_quantizations(
 
     `tracked` yields what it is given, and shows how much of it is done.
     """
-    if device.type == "cuda":
-        require_triton()
+    if device.type != "cpu":
+        require_kernels(device)
     source = prepare(model, "bfloat16", cache_folder, progress)
     if isinstance(source, FolderModel):
         raise ConfigurationError(

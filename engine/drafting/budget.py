@@ -87,8 +87,10 @@ class Budget:
     `num_sequences` share each step: a sequence then pays its part of what all rows cost.
     """
 
-    def __init__(self, cost: StepCost) -> None:
+    def __init__(self, cost: StepCost, most_rows: int = ROW_COUNTS[-1]) -> None:
+        """`most_rows` is what a step may have, those of all sequences together."""
         self.cost = cost
+        self._most_rows = most_rows
         self.num_sequences = 1
         self._tokens = self._spent = 1.0  # one token for one step: plain decoding
 
@@ -108,8 +110,8 @@ class Budget:
         Whole trees for up to four sequences, short chains for up to sixteen, plain decoding beyond:
         together they stay within what a GPU verifies at nearly the cost of one row.
         """
-        num_rows = ROW_COUNTS[-1] // self.num_sequences
-        return num_rows - 1 if self.num_sequences <= _MOST_DRAFTING else 0
+        num_rows = self._most_rows // self.num_sequences
+        return max(0, num_rows - 1) if self.num_sequences <= _MOST_DRAFTING else 0
 
     def affordable(self, probs: np.ndarray) -> int:
         """Return how many of the best-first nodes to verify; 0 is plain decoding.

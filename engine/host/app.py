@@ -166,6 +166,7 @@ def _status(service: CompletionService, uptime_s: float, asking: ClientId) -> St
         model=info.model if info else "",
         device=info.device if info else "",
         dtype=info.dtype if info else "",
+        place=info.place if info else "",
         num_running=int(gauges["running"]),
         num_waiting=int(gauges["waiting"]),
         num_clients=int(gauges["clients"]),

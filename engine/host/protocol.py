@@ -282,6 +282,7 @@ class Status(Message, frozen=True):
     model: str = ""
     device: str = ""
     dtype: str = ""
+    place: str = ""  # a sentence: the device, what runs there, and why nothing better does
     num_running: int = 0
     num_waiting: int = 0
     num_clients: int = 0

@@ -307,7 +307,8 @@ class CompletionService:
             self.problem = Problem("internal_error", f"the model cannot be loaded: {error}")
             _log.exception("the model cannot be loaded")
             return
-        _log.info("%s is loaded", self.engine.info.model)
+        info = self.engine.info
+        _log.info("%s is loaded%s", info.model, f": {info.place}" if info.place else "")
         self.scheduler.max_sequences = self.engine.max_sequences
         try:
             self.engine.run(self.scheduler.admit)

@@ -105,6 +105,7 @@ class CausalModel(Protocol):
     dtype_name: str  # how the weights are held, for reports: `int8`, `float32`, `bfloat16`
     # Row counts that steps are padded to, ascending; empty where each count has its cost.
     row_buckets: tuple[int, ...]
+    most_rows: int  # that drafts make a step have, so that the text is that of plain decoding
     max_sequences: int  # that go on side by side, sharing each forward
     reserved_bytes: int  # memory that is reserved for slots ahead; 0 where each takes its own
 

@@ -1,7 +1,13 @@
-"""Where a model runs, and how its weights are held there."""
+"""Where a model runs: which device a name selects, and whether our kernels run there.
 
+Our kernels want an NVIDIA GPU of a certain capability. PyTorch runs models on any device that it
+has, so a device is refused only where torch itself cannot use it.
+"""
+
+import importlib.util
+import shutil
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import torch
 
@@ -9,28 +15,96 @@ from engine.config import check_device_name
 from engine.errors import ConfigurationError
 from kernels.weight import Quantization
 
-LEAST_CAPABILITY = (9, 0)  # Hopper's: the kernels are made for it
-SHARED_BYTES = 196_608  # of the shared memory, what a block of our greediest kernel takes
+# Of our kernels: tensor cores that multiply bfloat16, and a block's shared memory, which every GPU
+# of that capability has.
+LEAST_CAPABILITY = (8, 0)
+LEAST_SHARED_BYTES = 101_376
+_LEAST_MEMORY = 3.5e9  # of a GPU that `auto` takes: the smallest model, CUDA itself, a cache
+_FIRST = {"cuda": "cuda:0", "xpu": "xpu:0"}
 GPU_QUANTIZATIONS: dict[str, Quantization] = {"bfloat16": "float", "fp8": "fp8", "int4": "int4"}
 
 
-def choose_device(name: str) -> torch.device:
-    """Read `auto`, `cpu`, `cuda` or `cuda:N`; `auto` takes the first GPU that our kernels run on.
+class DeviceUnfitError(ConfigurationError):
+    """torch has the device, and cannot run the model there."""
 
-    Raises ConfigurationError for any other name, and for a GPU that is missing or unfit.
+
+@dataclass(frozen=True, slots=True)
+class DeviceChoice:
+    """The device that a name selects, called `name`.
+
+    `kernel_lack` says why our kernels do not run there; empty where they do. `why` says of the CPU
+    why it is no GPU.
     """
-    check_device_name(name)
-    if name == "auto":
-        fit = (f"cuda:{index}" for index in range(_num_gpus()) if not gpu_lack(index))
-        return torch.device(next(fit, "cpu"))
-    device = torch.device("cuda:0" if name == "cuda" else name)
-    if device.type == "cuda":
-        _check_gpu(name, device.index)
-    return device
+
+    device: torch.device
+    name: str
+    kernel_lack: str = ""
+    why: str = ""
+
+    @property
+    def has_kernels(self) -> bool:
+        """Whether our kernels run there."""
+        return not self.kernel_lack
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether it is no GPU."""
+        return self.device.type == "cpu"
+
+    @property
+    def sentence(self) -> str:
+        """What runs a model of ours there, and why nothing better does."""
+        if self.is_cpu:
+            return f"CPU: {self.why}"
+        if self.has_kernels:
+            return f"{self.name}, by our kernels"
+        return f"{self.name}, by PyTorch: {self.kernel_lack}"
+
+    @property
+    def of_transformers(self) -> str:
+        """The same of a model that transformers runs: it asks for no kernels."""
+        return self.sentence if self.is_cpu else f"{self.name}, by transformers"
+
+    @classmethod
+    def of(cls, name: str) -> Self:
+        """Read `auto`, `cpu`, `cuda`, `cuda:N`, `xpu` or `mps`.
+
+        `auto` takes the first GPU that our kernels run on, or else the first that torch can use. A
+        GPU of AMD answers to `cuda`. Raises ConfigurationError for a device that is not there.
+        """
+        check_device_name(name)
+        if name == "cpu":
+            return cls.cpu("device says so")
+        if name == "auto":
+            return cls._best()
+        device = torch.device(_FIRST.get(name, name))
+        _check_there(device)
+        if lack := _torch_lack(device):
+            raise ConfigurationError(f"device {name}: {lack}; device = cpu works")
+        return cls(device, name_of(device), kernel_lack(device))
+
+    @classmethod
+    def cpu(cls, why: str) -> Self:
+        """The CPU, for this reason."""
+        return cls(torch.device("cpu"), "CPU", "they are for GPUs", why)
+
+    @classmethod
+    def _best(cls) -> Self:
+        there = accelerators()
+        unfit = {device: _torch_lack(device) or _memory_lack(device) for device in there}
+        fit = [cls(one, name_of(one), kernel_lack(one)) for one in there if not unfit[one]]
+        if fit:
+            return min(fit, key=lambda choice: not choice.has_kernels)  # of equals the first
+        return cls.cpu(next(iter(unfit.values()), "torch sees no GPU"))
+
+
+def choose_device(name: str) -> torch.device:
+    """The device of `DeviceChoice.of`. Raises ConfigurationError."""
+    return DeviceChoice.of(name).device
 
 
 def gpu_quantization(wanted: str | None) -> Quantization:
-    """How a GPU holds weights; None is bfloat16. Raises ConfigurationError."""
+    """How our kernels hold weights; None is bfloat16. Raises ConfigurationError."""
     if wanted is not None and wanted not in GPU_QUANTIZATIONS:
         raise ConfigurationError(
             f"dtype {wanted} is for the CPU; a GPU holds {', '.join(GPU_QUANTIZATIONS)}"
@@ -38,54 +112,108 @@ def gpu_quantization(wanted: str | None) -> Quantization:
     return GPU_QUANTIZATIONS[wanted or "bfloat16"]
 
 
-@dataclass(frozen=True, slots=True)
-class GpuChoice:
-    """The GPU that a device name selects, or why it selects none of those in this machine."""
-
-    gpu: str = ""
-    problem: str = ""
-
-    @classmethod
-    def of(cls, name: str) -> Self:
-        """Choose as `choose_device` does; a process that loads no torch has another one ask."""
-        if not _num_gpus():
-            return cls()
-        try:
-            device = choose_device(name)
-        except ConfigurationError as error:
-            return cls(problem=str(error))
-        if device.type == "cuda":
-            return cls(gpu=torch.cuda.get_device_name(device))
-        return cls(problem=gpu_lack(0))
+def accelerators() -> list[torch.device]:
+    """What torch can compute on beside the CPU."""
+    found = [torch.device("cuda", index) for index in range(_num_cuda())]
+    if torch.xpu.is_available():
+        found.append(torch.device("xpu", 0))
+    if torch.backends.mps.is_available():
+        found.append(torch.device("mps"))
+    return found
 
 
-def gpu_lack(index: int) -> str:
-    """What a GPU lacks for our kernels, in a sentence with its name; empty where they run."""
-    gpu = torch.cuda.get_device_properties(index)
-    if (gpu.major, gpu.minor) < LEAST_CAPABILITY:
-        least = ".".join(map(str, LEAST_CAPABILITY))
-        has = f"{gpu.name} has compute capability {gpu.major}.{gpu.minor}"
-        return f"{has}, and our kernels need {least}"
-    # Where torch does not say, the GPU gets the benefit of the doubt.
-    shared = getattr(gpu, "shared_memory_per_block_optin", SHARED_BYTES)
-    if shared < SHARED_BYTES:
-        has = f"{gpu.name} has {shared:,} bytes of shared memory for a block"
-        return f"{has}, and our kernels need {SHARED_BYTES:,}"
+def name_of(device: torch.device) -> str:
+    """What its maker calls a device."""
+    if device.type == "mps":
+        return f"{torch.backends.mps.get_name()}'s GPU"
+    return str(_properties(device).name)
+
+
+def free_bytes(device: torch.device) -> int:
+    """Memory that nobody has; on a Mac what the system would let a GPU have."""
+    if device.type == "mps":
+        return torch.mps.recommended_max_memory() - torch.mps.driver_allocated_memory()
+    module = torch.xpu if device.type == "xpu" else torch.cuda
+    free: int = module.mem_get_info(device)[0]
+    return free
+
+
+def kernel_lack(device: torch.device) -> str:
+    """Why our kernels do not run on a device; empty where they do."""
+    return hardware_lack(device) or triton_lack()
+
+
+def require_kernels(device: torch.device) -> None:
+    """Raise ConfigurationError where our kernels do not run."""
+    if lack := kernel_lack(device):
+        raise ConfigurationError(f"device {device}: {lack}")
+
+
+def triton_lack() -> str:
+    """What is missing for our kernels to be compiled, and how it is installed."""
+    if importlib.util.find_spec("triton") is None:
+        return "our kernels need Triton: pip install 'foregram[gpu]'"
+    if not any(map(shutil.which, ("cc", "gcc", "clang"))):
+        return "our kernels need Triton, and Triton a C compiler: install gcc or clang"
     return ""
 
 
-def _num_gpus() -> int:
-    # A torch for AMD answers under the name of cuda.
-    return torch.cuda.device_count() if not torch.version.hip and torch.cuda.is_available() else 0
+def hardware_lack(device: torch.device) -> str:
+    """What of a device our kernels do not run on; empty where it is theirs."""
+    if device.type != "cuda" or torch.version.hip:
+        return "our kernels are for NVIDIA GPUs"
+    gpu = _properties(device)
+    if (gpu.major, gpu.minor) < LEAST_CAPABILITY:
+        least = ".".join(map(str, LEAST_CAPABILITY))
+        return f"it has compute capability {gpu.major}.{gpu.minor}, and our kernels need {least}"
+    # Where torch does not say, the GPU gets the benefit of the doubt.
+    shared = getattr(gpu, "shared_memory_per_block_optin", LEAST_SHARED_BYTES)
+    if shared < LEAST_SHARED_BYTES:
+        has = f"it has {shared:,} bytes of shared memory for a block"
+        return f"{has}, and our kernels need {LEAST_SHARED_BYTES:,}"
+    return ""
 
 
-def _check_gpu(name: str, index: int) -> None:
-    num_gpus = _num_gpus()
-    if not num_gpus:
-        raise ConfigurationError(
-            f"device {name}: torch sees no GPU here; `foregram doctor` says what is missing"
-        )
-    if index >= num_gpus:
-        raise ConfigurationError(f"device {name}: there are {num_gpus} GPUs, counted from 0")
-    if lack := gpu_lack(index):
-        raise ConfigurationError(f"device {name}: {lack}; device = cpu works")
+def _torch_lack(device: torch.device) -> str:
+    """Why this build of torch has no code for a GPU; its code runs on later minor versions too."""
+    built = torch.cuda.get_arch_list() if device.type == "cuda" and not torch.version.hip else []
+    versions = [int(one.removeprefix("sm_").rstrip("af")) for one in built if one.startswith("sm_")]
+    if not versions or any(one.startswith("compute_") for one in built):
+        return ""
+    gpu = _properties(device)
+    if any(one // 10 == gpu.major and one % 10 <= gpu.minor for one in versions):
+        return ""
+    has = f"{gpu.name} has compute capability {gpu.major}.{gpu.minor}"
+    return f"{has}, which this build of torch has no code for"
+
+
+def _memory_lack(device: torch.device) -> str:
+    """Why `auto` passes over a device that is too small for any model."""
+    if device.type == "mps":
+        total = torch.mps.recommended_max_memory()
+    else:
+        total = _properties(device).total_memory
+    if total >= _LEAST_MEMORY:
+        return ""
+    return f"{name_of(device)} has {total / 1e9:.1f} GB of memory, too little for a model"
+
+
+def _properties(device: torch.device) -> Any:  # noqa: ANN401 - torch says no more
+    module = torch.xpu if device.type == "xpu" else torch.cuda
+    return module.get_device_properties(device.index)
+
+
+def _num_cuda() -> int:
+    return torch.cuda.device_count() if torch.cuda.is_available() else 0
+
+
+def _check_there(device: torch.device) -> None:
+    there = accelerators()
+    if device in there:
+        return
+    alike = sum(other.type == device.type for other in there)
+    if device.type == "cuda" and alike:
+        raise ConfigurationError(f"device {device}: there are {alike} GPUs, counted from 0")
+    raise ConfigurationError(
+        f"device {device}: torch sees no such GPU here; `foregram doctor` says what is missing"
+    )

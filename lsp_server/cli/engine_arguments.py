@@ -27,7 +27,9 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 def add_device(group: argparse._ActionsContainer) -> None:
     """Where it runs."""
-    group.add_argument("--device", help="where the model runs: auto (default), cpu, cuda or cuda:N")
+    group.add_argument(
+        "--device", help="where the model runs: auto (default), cpu, cuda, cuda:N, mps or xpu"
+    )
 
 
 def add_decoding(parser: argparse.ArgumentParser, max_tokens: int) -> None:

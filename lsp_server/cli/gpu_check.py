@@ -4,6 +4,7 @@ It loads no torch: the engine chooses in a process of its own.
 """
 
 import importlib.util
+import platform
 import shutil
 import subprocess
 import sys
@@ -16,11 +17,10 @@ from engine.errors import ConfigurationError
 from lsp_server.model_choice import Check, failure
 
 GPU_LIMIT_S = 60.0
-LEAST_CAPABILITY = (9, 0)  # as in engine.model.device, which loads torch
 WSL_NODE = "/dev/dxg"  # whoever made the GPU
 GPU_NODES = ("/dev/nvidiactl", WSL_NODE)
+OTHER_NODES = ("/dev/kfd", "/dev/dri")  # AMD's and Intel's; most are nothing for torch
 _PROBE = ("-P", "-m", "lsp_server.cli.gpu_probe")  # -P: the working folder may hold an `engine`
-_ASK_DRIVER = ("nvidia-smi", "--query-gpu=compute_cap,name", "--format=csv,noheader")
 
 
 def check_gpu(device: str) -> Check:
@@ -29,24 +29,30 @@ def check_gpu(device: str) -> Check:
         return Check("gpu", "ok", "CPU, as device says")
     node = next((node for node in GPU_NODES if Path(node).exists()), "")
     sign = "nvidia-smi" if shutil.which("nvidia-smi") else node
-    choice = _choice(device) if sign else _GpuChoice()
+    choice = _choice(device) if sign or _may_be_another() else _GpuChoice()
     if choice.gpu:
-        return _chosen_gpu(choice.gpu)
+        return _chosen_gpu(choice)
     if choice.problem and device != "auto":
         return failure("gpu", ConfigurationError(choice.problem))
-    if lack := choice.problem or (_driver_lack() if sign == "nvidia-smi" else ""):
-        return _no_gpu(device, lack, "set device to auto or cpu")
+    if choice.problem:
+        return _no_gpu(device, choice.problem, "set device to auto or cpu")
     if not sign:
         advice = "set device to auto, or install the driver of the GPU"
-        return _no_gpu(device, "there is no NVIDIA GPU, or no driver of one", advice)
+        return _no_gpu(device, "torch sees no GPU, and there is no NVIDIA driver", advice)
     return _unseen_gpu(device, sign)
 
 
 class _GpuChoice(msgspec.Struct, frozen=True):
-    """As the engine's own; both are empty if torch sees no GPU."""
+    """As `gpu_probe` says it; all are empty where torch sees no GPU, or fails."""
 
     gpu: str = ""
+    lack: str = ""
     problem: str = ""
+
+
+def _may_be_another() -> bool:
+    """Whether there may be a GPU of Apple, AMD or Intel."""
+    return platform.system() == "Darwin" or any(Path(node).exists() for node in OTHER_NODES)
 
 
 def _choice(device: str) -> _GpuChoice:
@@ -56,20 +62,6 @@ def _choice(device: str) -> _GpuChoice:
         return msgspec.json.decode(said.rpartition("\n")[2], type=_GpuChoice)
     except msgspec.MsgspecError:
         return _GpuChoice()
-
-
-def _driver_lack() -> str:
-    """Why our kernels run on no GPU that the driver knows; empty if that is unclear."""
-    gpus = [line.partition(", ") for line in _output(*_ASK_DRIVER).splitlines()]
-    try:
-        found = [(tuple(map(int, cap.split("."))), cap, name) for cap, _, name in gpus]
-    except ValueError:  # an old driver does not know the query
-        return ""
-    capability, cap, name = max(found, default=(LEAST_CAPABILITY, "", ""))
-    if capability >= LEAST_CAPABILITY:
-        return ""
-    least = ".".join(map(str, LEAST_CAPABILITY))
-    return f"{name} has compute capability {cap}, and our kernels need {least}"
 
 
 def _output(*command: str) -> str:
@@ -83,14 +75,18 @@ def _output(*command: str) -> str:
     return process.stdout.strip()
 
 
-def _chosen_gpu(name: str) -> Check:
+def _chosen_gpu(choice: _GpuChoice) -> Check:
+    if choice.lack:
+        return Check("gpu", "ok", f"{choice.gpu}, by PyTorch: {choice.lack}")
+    slower = f"{choice.gpu}, by PyTorch and several times slower than by our kernels"
     if importlib.util.find_spec("triton") is None:
-        advice = "run: pip install 'foregram[gpu]'; device cpu does without"
-        return Check("gpu", "failed", f"{name}, but Triton is missing", advice)
+        advice = "where there is Triton, run: pip install 'foregram[gpu]'"
+        return Check("gpu", "warning", f"{slower}: Triton is missing", advice)
     if not any(map(shutil.which, ("cc", "gcc", "clang"))):
-        advice = "install gcc or clang; device cpu does without"
-        return Check("gpu", "failed", f"{name}, but Triton finds no C compiler", advice)
-    return Check("gpu", "ok", f"{name}, which the engine can use")
+        return Check(
+            "gpu", "warning", f"{slower}: Triton finds no C compiler", "install gcc or clang"
+        )
+    return Check("gpu", "ok", f"{choice.gpu}, by our kernels")
 
 
 def _no_gpu(device: str, why: str, advice: str) -> Check:

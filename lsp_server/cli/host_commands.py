@@ -98,7 +98,7 @@ def _table(status: Status, endpoint: str, settings: Settings) -> Table:
     rows = {
         "state": _state(status),
         "model": _model(status, settings),
-        "device": status.device,
+        "device": f"{status.device}, {status.place}" if status.place else status.device,
         "without": "; ".join(status.lost),
         "address": endpoint,
         "process": f"{status.pid}, up {timedelta(seconds=int(status.uptime_s))}",

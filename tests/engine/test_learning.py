@@ -83,7 +83,9 @@ class Machine(NoProgress):
         self.num_sweeps += 1
 
     def start(self, folder):
-        return Learning.load(folder, "key", SimpleNamespace(row_buckets=()), self).budget.cost
+        return Learning.load(
+            folder, "key", SimpleNamespace(row_buckets=(), most_rows=128), self
+        ).budget.cost
 
 
 def test_what_was_timed_on_a_busy_machine_heals_once_and_not_at_each_start(tmp_path, monkeypatch):

@@ -7,47 +7,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.acceptance_walk import TOP, AcceptanceOutput
+from kernels.acceptance_walk import TOP
 from kernels.acceptance_walk.reference import acceptance_walk as reference
 from kernels.acceptance_walk.triton_kernel import acceptance_walk
-from kernels.lm_head import Best
-from tests.support.batches import POISON, Tree, build_batch, preorder_parents
-
-
-def random_best(blocks, rows, device, *, levels=None):
-    """Random scores, of few levels where equals are wanted; each block's id is one of its own."""
-    scores = torch.randn(blocks, rows)
-    if levels:
-        scores = (scores * levels).round() / levels
-    ids = torch.arange(blocks)[:, None] * 64 + torch.randint(0, 64, (blocks, rows))
-    maxima, sums = scores + torch.rand(blocks, rows), 1 + 63 * torch.rand(blocks, rows)
-    logits = scores - torch.rand(blocks, rows)  # without the noise
-    return Best(*(part.to(device) for part in (scores, ids.int(), logits, maxima, sums)))
-
-
-def best_of(choices, device):
-    """A row's best token is what `choices` says."""
-    scores, ids = torch.zeros(2, len(choices)), torch.zeros(2, len(choices), dtype=torch.int32)
-    scores[1], ids[1] = 1.0, torch.tensor(choices)
-    parts = (scores, ids, scores, scores, torch.ones(2, len(choices)))
-    return Best(*(part.to(device) for part in parts))
+from tests.support.batches import Tree, build_batch, preorder_parents
+from tests.support.walks import answers_of, best_of, random_best
 
 
 def answers(best, batch, function=acceptance_walk):
-    rows, device = batch.capacity, batch.tokens.device
-
-    def poison(*shape):
-        return torch.full(shape, POISON, dtype=torch.int32, device=device)
-
-    output = AcceptanceOutput(
-        chosen=poison(rows),
-        log_probs=torch.full([rows], torch.nan, device=device),
-        top=poison(rows, TOP),
-        accepted=poison(batch.num_sequences),
-        path=poison(batch.num_sequences, rows),
-    )
-    function(best, batch, output)
-    return output
+    return answers_of(best, batch, function)
 
 
 def assert_equal_answers(best, batch):

@@ -9,7 +9,6 @@ import triton.language as tl
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from engine.model.device import SHARED_BYTES
 from kernels import batch_attention as sizes
 from kernels.batch import KEY_TILE, ROW_TILE, BatchMetadata
 from kernels.batch_attention import triton_kernel
@@ -17,6 +16,7 @@ from kernels.batch_attention.reference import batch_attention as reference
 from kernels.kv_commit.triton_kernel import kv_commit
 from kernels.scratch import Scratch
 from tests.support.batches import POISON, Tree, build_batch, chain, preorder_parents
+from tests.support.hopper import SHARED_BYTES
 
 SHAPES = {  # heads, kv heads, head dim
     "group 7": (7, 1, 64),

@@ -60,7 +60,7 @@ def test_lists_and_tables_of_variables_are_separated_by_commas(environ):
     [
         ("hostUrl", "example.org", "not an http:// or https:// address"),
         ("dtype", "int2", "not one of `int8`, `float32`, `bfloat16`, `fp8`, `int4`"),
-        ("device", "gpu", "not `auto`, `cpu`, `cuda` or `cuda:N`"),
+        ("device", "gpu", "not `auto`, `cpu`, `cuda`, `cuda:N`, `mps` or `xpu`"),
         ("lookahead", "fastest", "lookahead 'fastest' is none of"),
         ("temperature", -1, "not a number from 0 to 10"),
         ("idleExitS", -1, "not a whole number from 0"),

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Self
 
 _REGISTERS, _SHARED_OF_SM, _THREADS = 65536, 233472, 2048  # of a multiprocessor
+SHARED_BYTES = 232_448  # that a program may take
 _RESERVED = 1024  # bytes of shared memory that the system takes per program
 _WARP = 32
 

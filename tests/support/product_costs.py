@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from engine.model.device import SHARED_BYTES
 from kernels.product.tiles import tile_for
 from kernels.weight import Quantization
-from tests.support.hopper import Compiled, HopperCompiler
+from tests.support.hopper import SHARED_BYTES, Compiled, HopperCompiler
 
 _WEIGHTS = {"float": "*bf16", "fp8": "*fp8e4nv", "int4": "*u8"}
 

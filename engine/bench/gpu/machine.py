@@ -12,8 +12,7 @@ from typing import Self
 
 import torch
 
-from engine.model.device import choose_device
-from engine.model.gpu.loading import require_triton
+from engine.model.device import choose_device, require_kernels
 
 Work = Callable[[], object]
 Timer = Callable[[Work], float]  # ms: median of repeats that follow each other without a pause
@@ -54,7 +53,7 @@ class Machine:
     def gpu(cls) -> Self:
         """Take the first GPU. Raises ConfigurationError where torch or Triton have none for us."""
         device = choose_device("cuda")
-        require_triton()
+        require_kernels(device)
         return cls(device, torch.bfloat16, cuda_ms)
 
     @property

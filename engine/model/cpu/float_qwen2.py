@@ -16,6 +16,7 @@ from engine.model.cpu.kv_slot import KVSlot
 from engine.model.cpu.rotary import Rotary
 from engine.model.eager import EagerFlight
 from engine.model.model_config import ModelConfig
+from engine.model.token_tree import MAX_ROWS
 from engine.model.top_tokens import Logits
 
 Angles = tuple[torch.Tensor, torch.Tensor]  # cosines and sines, [R, 1, d / 2]
@@ -29,6 +30,7 @@ class FloatQwen2:
 
     device = "cpu"
     row_buckets: tuple[int, ...] = ()
+    most_rows = MAX_ROWS
     max_sequences = 1
     reserved_bytes = 0
 

@@ -26,6 +26,7 @@ class Int8Qwen2:
     device = "cpu"
     dtype_name = "int8"
     row_buckets: tuple[int, ...] = ()
+    most_rows = MAX_ROWS
     max_sequences = 1
     reserved_bytes = 0
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -15,6 +15,7 @@ from engine.model.sampling import noise_keys
 from kernels.acceptance_walk import AcceptanceOutput
 from kernels.batch import BatchMetadata
 from kernels.lm_head import SamplingNoise
+from kernels.step_rows import StepRows
 
 _ALIGNED = 4  # numbers: kernels load 16 bytes at a time where an array starts so
 _FLOATS = {"logit_scales", "noise_scales", "log_probs"}
@@ -37,10 +38,14 @@ class SharedBuffer:
     Each begins where kernels load 16 bytes at a time. They are int32, those of `_FLOATS` float32.
     """
 
-    def __init__(self, shapes: Mapping[str, tuple[int, ...]], device: torch.device) -> None:
+    def __init__(
+        self, shapes: Mapping[str, tuple[int, ...]], device: torch.device, *, is_captured: bool
+    ) -> None:
+        """Of what is captured, copies start by themselves; other devices copy as they are asked."""
         lengths = [-(-math.prod(shape) // _ALIGNED) * _ALIGNED for shape in shapes.values()]
-        size, is_pinned = sum(lengths), device.type == "cuda"
-        self._host = torch.zeros(size, dtype=torch.int32, pin_memory=is_pinned)
+        size = sum(lengths)
+        self._is_pinned = is_captured and device.type == "cuda"
+        self._host = torch.zeros(size, dtype=torch.int32, pin_memory=self._is_pinned)
         self._device = torch.zeros(size, dtype=torch.int32, device=device)
         starts = dict(zip(shapes, accumulate(lengths, initial=0), strict=False))
 
@@ -53,23 +58,26 @@ class SharedBuffer:
 
     def upload(self) -> None:
         """Copy to the device; a captured step does it itself."""
-        self._device.copy_(self._host, non_blocking=True)
+        self._device.copy_(self._host, non_blocking=self._is_pinned)
 
     def download(self) -> None:
         """Copy to the host; there once the device has come so far."""
-        self._host.copy_(self._device, non_blocking=True)
+        self._host.copy_(self._device, non_blocking=self._is_pinned)
 
 
 class Inputs(SharedBuffer):
     """What the host writes: the batch and the noise of its rows."""
 
-    def __init__(self, shape: StepShape, group: int, device: torch.device) -> None:
+    def __init__(
+        self, shape: StepShape, group: int, device: torch.device, *, is_captured: bool = True
+    ) -> None:
         self._layout = BatchLayout(shape.rows, shape.sequences, group)
         scales, keys = (shape.rows,), (shape.rows, 2)
         noise = {"logit_scales": scales, "noise_scales": scales, "keys": keys}
-        super().__init__(self._layout.shapes | noise, device)
+        super().__init__(self._layout.shapes | noise, device, is_captured=is_captured)
         self.batch = BatchMetadata(**{name: self.tensors[name] for name in self._layout.shapes})
         self.noise = SamplingNoise(**{name: self.tensors[name] for name in noise})
+        self._plans_rows = not is_captured
         self.pack([])
 
     def pack(self, steps: Sequence[StepInput]) -> list[PackedRows]:
@@ -77,6 +85,9 @@ class Inputs(SharedBuffer):
         packed = self._layout.pack(self.arrays, steps)
         for step, (first_row, order) in zip(steps, packed, strict=True):
             self._set_noise(step, slice(first_row, first_row + len(order)), order)
+        if self._plans_rows:
+            step_rows = StepRows.plan(self.arrays, self._device.device)
+            self.batch = replace(self.batch, step_rows=step_rows)
         return packed
 
     def _set_noise(self, step: StepInput, rows: slice, order: np.ndarray) -> None:
@@ -102,9 +113,10 @@ class HostOutput(NamedTuple):
 class Outputs(SharedBuffer):
     """What the host reads."""
 
-    def __init__(self, shape: StepShape, device: torch.device) -> None:
+    def __init__(self, shape: StepShape, device: torch.device, *, is_captured: bool = True) -> None:
         rows, sequences = shape.rows, shape.sequences
         per_row = {"chosen": (rows,), "log_probs": (rows,), "top": (rows, NUM_TOP)}
-        super().__init__(per_row | {"accepted": (sequences,), "path": (sequences, rows)}, device)
+        shapes = per_row | {"accepted": (sequences,), "path": (sequences, rows)}
+        super().__init__(shapes, device, is_captured=is_captured)
         self.acceptance = AcceptanceOutput(**self.tensors)
         self.host = HostOutput(**self.arrays)

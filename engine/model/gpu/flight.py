@@ -11,13 +11,7 @@ import torch
 from engine.model.causal_lm import StepInput, StepOutput
 from engine.model.gpu.batch_layout import PackedRows
 from engine.model.gpu.buffers import StepShape
-from engine.model.gpu.step_graphs import (
-    ROW_BUCKETS,
-    SEQUENCE_BUCKETS,
-    Launch,
-    StepGraphs,
-    bucket,
-)
+from engine.model.gpu.step_graphs import Launch, StepGraphs, StepSizes, bucket
 from engine.model.log_probs import log_probs
 from engine.model.sampling import choose
 from engine.model.verify import verify
@@ -44,7 +38,7 @@ class GpuFlight:
     def start(self) -> None:
         """Launch all steps; a launch on memory that is in use waits for its end."""
         with self.graphs.watched():
-            for steps in _launches(self.steps):
+            for steps in _launches(self.steps, self.graphs.sizes):
                 self._launch(steps)
 
     def finish(self) -> list[StepOutput | None]:
@@ -64,7 +58,7 @@ class GpuFlight:
                 self._fetch(self._launched.pop(0))
 
     def _launch(self, steps: Sequence[StepInput]) -> None:
-        launch = self.graphs.launch(_shape(steps))
+        launch = self.graphs.launch(_shape(steps, self.graphs.sizes))
         if any(_share_memory(launched.launch, launch) for launched in self._launched):
             self.wait()
         packed = launch.memory.inputs.pack(steps)
@@ -88,14 +82,14 @@ def _share_memory(one: Launch, other: Launch) -> bool:
     return one is other or both_have_logits
 
 
-def _launches(steps: Sequence[StepInput]) -> Iterator[Sequence[StepInput]]:
+def _launches(steps: Sequence[StepInput], sizes: StepSizes) -> Iterator[Sequence[StepInput]]:
     """Which steps go together: those with a head while they fit, each of the others alone."""
     together: list[StepInput] = []
     for step in steps:
         if not step.has_head:
             continue
         rows = sum(other.tree.num_rows for other in together) + step.tree.num_rows
-        if together and (rows > ROW_BUCKETS[-1] or len(together) == SEQUENCE_BUCKETS[-1]):
+        if together and (rows > sizes.most_rows or len(together) == sizes.sequences[-1]):
             yield together
             together = []
         together.append(step)
@@ -104,10 +98,11 @@ def _launches(steps: Sequence[StepInput]) -> Iterator[Sequence[StepInput]]:
     yield from ([step] for step in steps if not step.has_head)
 
 
-def _shape(steps: Sequence[StepInput]) -> StepShape:
+def _shape(steps: Sequence[StepInput], sizes: StepSizes) -> StepShape:
+    buckets = sizes.rows if steps[0].has_head else sizes.read_rows
     return StepShape(
-        rows=bucket(ROW_BUCKETS, sum(step.tree.num_rows for step in steps)),
-        sequences=bucket(SEQUENCE_BUCKETS, len(steps)),
+        rows=bucket(buckets, sum(step.tree.num_rows for step in steps)),
+        sequences=bucket(sizes.sequences, len(steps)),
         has_head=steps[0].has_head,
         is_sampled=any(step.has_head and step.sampling.temperature > 0 for step in steps),
         has_logits=any(step.wants_logits or _allowed(step) for step in steps),

@@ -1,13 +1,14 @@
 """Brings a converted model to a device and captures its steps."""
 
-import importlib.util
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import torch
 
+from engine.config import Sampling
 from engine.errors import ConfigurationError, NoSpaceError
+from engine.model.causal_lm import StepInput, prefill, run_step
+from engine.model.device import DeviceUnfitError, free_bytes, triton_lack
 from engine.model.gpu.arena import KVArena
 from engine.model.gpu.buffers import StepShape
 from engine.model.gpu.forward import Forward
@@ -17,10 +18,11 @@ from engine.model.gpu.step_graphs import ROW_BUCKETS, SEQUENCE_BUCKETS, StepGrap
 from engine.model.gpu.weights import GpuWeights
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.model_config import ModelConfig
+from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.progress import Progress, shown
 from kernels.batch import max_blocks
 from kernels.batch_attention import scratch_size as attention_scratch
-from kernels.operations import Operations, operations_for
+from kernels.operations import PORTABLE, Operations, operations_for
 from kernels.product.tiles import scratch_size as product_scratch
 from kernels.scratch import Scratch
 from kernels.weight import INT4_GROUP, Quantization
@@ -41,8 +43,7 @@ def load_qwen2(
     """
     require_triton()
     require_widths(model.config, quantization)
-    free = torch.cuda.mem_get_info(device)[0]
-    plan = MemoryPlan.make(model.config, quantization, free, kv_bytes)
+    plan = MemoryPlan.make(model.config, quantization, free_bytes(device), kv_bytes)
     progress.tell(f"GPU memory: {plan}")
     with _within(plan):
         loaded = place_qwen2(
@@ -57,14 +58,40 @@ def load_qwen2(
     return loaded
 
 
+def load_portable(
+    model: ConvertedModel, device: torch.device, kv_bytes: int | None, progress: Progress
+) -> GpuQwen2:
+    """Load a model of the variant `bfloat16` to be run by PyTorch, and try it out.
+
+    Raises NoSpaceError where it does not fit, and DeviceUnfitError where torch cannot run it.
+    """
+    plan = MemoryPlan.make(model.config, "float", free_bytes(device), kv_bytes)
+    progress.tell(f"GPU memory: {plan}")
+    given = (model.config, model.tensors(), "float", plan.positions, device, progress)
+    try:
+        with _within(plan):
+            loaded = place_qwen2(*given, operations=PORTABLE)
+            try_out(loaded)
+    except (RuntimeError, TypeError) as error:  # what a device lacks has many names
+        reason = str(error).partition("\n")[0]
+        raise DeviceUnfitError(f"torch cannot run the model on {device}: {reason}") from error
+    return loaded
+
+
+def try_out(model: GpuQwen2) -> None:
+    """Run a step of each kind, so that no request waits for what is compiled at its first."""
+    tree = TokenTree.chain([0, 0])
+    slot = model.new_slot(2 * MAX_ROWS)
+    prefill(model, slot, [0] * 3)
+    for sampling in (Sampling(), Sampling(temperature=1.0)):
+        for wants_logits in (False, True):
+            run_step(model, StepInput(slot, tree, sampling, wants_logits=wants_logits))
+
+
 def require_triton() -> None:
     """Raise ConfigurationError where our kernels cannot be compiled."""
-    if importlib.util.find_spec("triton") is None:
-        raise ConfigurationError("a GPU needs Triton: pip install 'foregram[gpu]'")
-    if not any(map(shutil.which, ("cc", "gcc", "clang"))):
-        raise ConfigurationError(
-            "a GPU needs Triton, and Triton a C compiler: install gcc or clang"
-        )
+    if lack := triton_lack():
+        raise ConfigurationError(lack)
 
 
 def require_widths(config: ModelConfig, quantization: Quantization) -> None:
@@ -86,6 +113,7 @@ def place_qwen2(
     device: torch.device,
     progress: Progress,
     dtype: torch.dtype = torch.bfloat16,
+    operations: Operations | None = None,
 ) -> GpuQwen2:
     """Hold the tensors of `packing`'s float variants in `quantization`, with a cache of `positions`."""
     with shown(progress, "placing the weights", config.num_layers):
@@ -93,7 +121,7 @@ def place_qwen2(
             config, tensors, quantization, dtype, device, lambda: progress.advance(1)
         )
     arena = KVArena(config, positions, dtype, device)
-    return assemble(config, weights, arena, dtype)
+    return assemble(config, weights, arena, dtype, operations)
 
 
 def assemble(
@@ -105,12 +133,15 @@ def assemble(
 ) -> GpuQwen2:
     """Join weights and cache, on the device where they are."""
     device = arena.keys.device
+    operations = operations or operations_for(device)
     forward = Forward(
         config=config,
         weights=weights,
         arena=arena,
-        operations=operations or operations_for(device),
-        scratch=_scratch(config, weights, device),
+        operations=operations,
+        scratch=Scratch.allocate(0, 0, device)
+        if operations.asks_host
+        else _scratch(config, weights, device),
     )
     quantization = weights.layers[0].qkv.quantization
     name = str(dtype).removeprefix("torch.") if quantization == "float" else quantization

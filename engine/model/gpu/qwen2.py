@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from engine.model.causal_lm import StepInput, check_room
 from engine.model.gpu.flight import GpuFlight
 from engine.model.gpu.slot import GpuSlot
-from engine.model.gpu.step_graphs import ROW_BUCKETS, SEQUENCE_BUCKETS, StepGraphs
+from engine.model.gpu.step_graphs import StepGraphs
 
 
 class GpuQwen2:
     """The model. Make one with `engine.model.gpu.loading`."""
 
-    row_buckets: tuple[int, ...] = ROW_BUCKETS
-    max_sequences = SEQUENCE_BUCKETS[-1]
-
     def __init__(self, graphs: StepGraphs, dtype_name: str) -> None:
+        sizes = graphs.sizes
+        self.row_buckets, self.most_rows = sizes.rows, sizes.most_rows
+        self.max_sequences = sizes.sequences[-1]
         config = graphs.forward.config
         self.vocab_size, self.max_context = config.vocab_size, config.max_position
         self.device, self.dtype_name = str(graphs.device), dtype_name

@@ -15,6 +15,24 @@ ROW_BUCKETS = (1, 4, 8, 16, 32, 64, 128)
 SEQUENCE_BUCKETS = (1, 4, 16)
 
 
+@dataclass(frozen=True, slots=True)
+class StepSizes:
+    """What steps are padded to, ascending: rows with a head, rows without one, sequences.
+
+    `most_rows` share a step with a head, unless one sequence alone has more.
+    """
+
+    rows: tuple[int, ...]
+    read_rows: tuple[int, ...]
+    sequences: tuple[int, ...]
+    most_rows: int
+
+
+OF_KERNELS = StepSizes(ROW_BUCKETS, ROW_BUCKETS, SEQUENCE_BUCKETS, ROW_BUCKETS[-1])
+# Of PyTorch's products, whose bits depend on the number of rows: one number for all that is drafted.
+OF_PYTORCH = StepSizes((16, 128), (128,), (1, 4), 16)
+
+
 class Launch:
     """A step of one shape, ready to run on what its memory holds: kernel by kernel."""
 
@@ -74,7 +92,10 @@ class GraphMemory:
 
 @dataclass(slots=True)
 class StepGraphs:
-    """The launches of a model, one for each shape that was asked for."""
+    """The launches of a model, one for each shape that was asked for.
+
+    Where the operations ask the host, they run one by one, and copies are waited for.
+    """
 
     forward: Forward
     dtype: torch.dtype
@@ -86,7 +107,13 @@ class StepGraphs:
     _graphs: GraphMemory | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self._graphs = GraphMemory(self.device) if self.device.type == "cuda" else None
+        is_captured = self.device.type == "cuda" and not self.forward.operations.asks_host
+        self._graphs = GraphMemory(self.device) if is_captured else None
+
+    @property
+    def sizes(self) -> StepSizes:
+        """What steps are padded to."""
+        return OF_PYTORCH if self.forward.operations.asks_host else OF_KERNELS
 
     def launch(self, shape: StepShape) -> Launch:
         """Return the launch of `shape`, made now if it is the first."""
@@ -126,8 +153,8 @@ class StepGraphs:
 
     def synchronize(self) -> None:
         """Wait for all that the device was asked to do."""
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
+        if self.device.type != "cpu":
+            torch.accelerator.synchronize(self.device)
 
     def _make(self, memory: StepMemory) -> Launch:
         if self._graphs is None:
@@ -140,11 +167,12 @@ class StepGraphs:
             activations = Activations(config, shape.rows, self.dtype, self.device)
             self._activations[shape.rows] = activations
         group = config.num_heads // config.num_kv_heads
+        is_captured = not self.forward.operations.asks_host
         return StepMemory(
             shape=shape,
-            inputs=Inputs(shape, group, self.device),
+            inputs=Inputs(shape, group, self.device, is_captured=is_captured),
             activations=self._activations[shape.rows],
-            outputs=Outputs(shape, self.device),
+            outputs=Outputs(shape, self.device, is_captured=is_captured),
             logits=self._logits_of(shape.rows) if shape.has_logits else None,
         )
 

@@ -4,16 +4,19 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-
 from engine.errors import ConfigurationError, ModelCorruptError
 from engine.model.byte_trie import ByteTrie
 from engine.model.causal_lm import CausalModel
 from engine.model.cpu.float_qwen2 import FloatQwen2
 from engine.model.cpu.int8_qwen2 import Int8Qwen2
-from engine.model.device import GPU_QUANTIZATIONS, choose_device, gpu_quantization
+from engine.model.device import (
+    GPU_QUANTIZATIONS,
+    DeviceChoice,
+    DeviceUnfitError,
+    gpu_quantization,
+)
 from engine.model.fim import FimFormat, find_fim_format
-from engine.model.loading.catalog import locate
+from engine.model.loading.catalog import LocatedModel, locate
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.store import obtain
@@ -28,9 +31,13 @@ _STORED_FOR_GPU = "bfloat16"  # fp8 and int4 are made of it on the GPU, in secon
 
 @dataclass(frozen=True, slots=True)
 class LoadedModel:
-    """Ready to run. `fingerprint` changes whenever the model's files do."""
+    """Ready to run. `fingerprint` changes whenever the model's files do.
+
+    `place` says in a sentence where it runs, and why nothing better was taken.
+    """
 
     name: str
+    place: str
     fingerprint: str
     causal_lm: CausalModel
     tokenizer: Tokenizer
@@ -53,11 +60,37 @@ def load_model(
     is fastest on the device. `kv_bytes` are reserved for keys and values on a GPU; None leaves that
     to its memory.
     """
-    device = choose_device(device_name)
-    stored_as = _stored_quantization(quantization, device)
-    model = prepare(spec or DEFAULT_MODEL, stored_as, cache_folder, progress)
+    choice = DeviceChoice.of(device_name)  # before a model is looked for, perhaps on the hub
+    wanted = _Wanted(locate(spec or DEFAULT_MODEL), quantization, cache_folder, kv_bytes)
+    try:
+        return _loaded(wanted, choice, progress)
+    except DeviceUnfitError as error:
+        if device_name != "auto":
+            raise
+        progress.tell(f"{error}; the CPU runs it")
+        return _loaded(wanted, DeviceChoice.cpu(str(error)), progress)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A model, and how it is to be held."""
+
+    located: LocatedModel
+    quantization: str | None
+    cache_folder: Path
+    kv_bytes: int | None
+
+    @property
+    def is_own(self) -> bool:
+        """Whether our own forward pass runs it."""
+        return not isinstance(self.located, FolderModel) or self.located.is_plain
+
+
+def _loaded(wanted: _Wanted, choice: DeviceChoice, progress: Progress) -> LoadedModel:
+    stored_as = _stored_quantization(wanted, choice)
+    model = _prepared(wanted.located, stored_as, wanted.cache_folder, progress)
     with ThreadPoolExecutor(max_workers=1) as beside:  # torch lets other threads run meanwhile
-        causal_lm = beside.submit(_causal_lm, model, quantization, device, kv_bytes, progress)
+        causal_lm = beside.submit(_causal_lm, model, wanted, choice, progress)
         tokenizer = model.tokenizer()
         trie = ByteTrie(tokenizer.vocabulary)
     loaded = causal_lm.result()
@@ -68,6 +101,7 @@ def load_model(
         )
     return LoadedModel(
         name=model.name,
+        place=choice.sentence if wanted.is_own else choice.of_transformers,
         fingerprint=model.fingerprint,
         fim=find_fim_format(tokenizer.vocabulary, model.name),
         causal_lm=loaded,
@@ -85,7 +119,12 @@ def prepare(
     folder that it is, for transformers, and `progress` is told why. Raises ForegramError of every
     kind: not found, damaged, unsupported, no space.
     """
-    located = locate(spec)
+    return _prepared(locate(spec), quantization, cache_folder, progress)
+
+
+def _prepared(
+    located: LocatedModel, quantization: str, cache_folder: Path, progress: Progress
+) -> ConvertedModel | FolderModel:
     if isinstance(located, FolderModel) and not located.is_plain:
         progress.tell(_why_transformers(located))
         return located
@@ -99,38 +138,43 @@ def _why_transformers(model: FolderModel) -> str:
     return f"{model.name} {what}: transformers runs it, slower than our own forward pass would"
 
 
-def _stored_quantization(wanted: str | None, device: torch.device) -> str:
-    """What is kept on disk. Raises ConfigurationError for one of the other kind of device."""
-    if device.type == "cuda":
-        gpu_quantization(wanted)
+def _stored_quantization(wanted: _Wanted, choice: DeviceChoice) -> str:
+    """What is kept on disk. Raises ConfigurationError for what the device's path cannot hold."""
+    dtype = wanted.quantization
+    if not choice.is_cpu:
+        gpu_quantization(dtype)
+        if wanted.is_own and not choice.has_kernels and dtype not in (None, _STORED_FOR_GPU):
+            raise ConfigurationError(
+                f"dtype {dtype} is for our kernels, and {choice.name} runs by PyTorch, in "
+                f"{_STORED_FOR_GPU}: {choice.kernel_lack}"
+            )
         return _STORED_FOR_GPU
-    if wanted in GPU_QUANTIZATIONS and wanted != _STORED_FOR_GPU:
-        raise ConfigurationError(f"dtype {wanted} is for a GPU, and the model runs on the CPU")
-    return wanted or _CPU_DEFAULT
+    if dtype in GPU_QUANTIZATIONS and dtype != _STORED_FOR_GPU:
+        raise ConfigurationError(f"dtype {dtype} is for a GPU, and the model runs on the CPU")
+    return dtype or _CPU_DEFAULT
 
 
 def _causal_lm(
-    model: ConvertedModel | FolderModel,
-    quantization: str | None,
-    device: torch.device,
-    kv_bytes: int | None,
-    progress: Progress,
+    model: ConvertedModel | FolderModel, wanted: _Wanted, choice: DeviceChoice, progress: Progress
 ) -> CausalModel:
-    is_gpu = device.type == "cuda"
-    if isinstance(model, ConvertedModel) and is_gpu:
-        from engine.model.gpu.loading import load_qwen2  # noqa: PLC0415 - Triton, on GPUs only
-
-        return load_qwen2(model, device, gpu_quantization(quantization), kv_bytes, progress)
-    if isinstance(model, ConvertedModel):
+    if isinstance(model, FolderModel):
+        return _by_transformers(model, wanted, choice)
+    if choice.is_cpu:
         return _on_cpu(model, progress)
+    from engine.model.gpu import loading  # noqa: PLC0415 - Triton, on GPUs only
+
+    if not choice.has_kernels:
+        return loading.load_portable(model, choice.device, wanted.kv_bytes, progress)
+    quantization = gpu_quantization(wanted.quantization)
+    return loading.load_qwen2(model, choice.device, quantization, wanted.kv_bytes, progress)
+
+
+def _by_transformers(model: FolderModel, wanted: _Wanted, choice: DeviceChoice) -> CausalModel:
     from engine.model.transformers.loading import load_transformers_model  # noqa: PLC0415 - seconds
 
-    default = _STORED_FOR_GPU if is_gpu else _TRANSFORMERS_DEFAULT
-    return load_transformers_model(
-        model.folder,
-        dtype_name=quantization or default,
-        device=str(device),
-    )
+    default = _TRANSFORMERS_DEFAULT if choice.is_cpu else _STORED_FOR_GPU
+    dtype_name = wanted.quantization or default
+    return load_transformers_model(model.folder, dtype_name=dtype_name, device=str(choice.device))
 
 
 def _on_cpu(model: ConvertedModel, progress: Progress) -> CausalModel:

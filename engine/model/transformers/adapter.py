@@ -14,7 +14,7 @@ from transformers import PreTrainedModel
 from engine.errors import UnsupportedModelError
 from engine.model.causal_lm import StepInput, check_room, prefill
 from engine.model.eager import EagerFlight
-from engine.model.token_tree import TokenTree
+from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.model.top_tokens import Logits
 from engine.model.transformers.attention import ATTENTION, Rows, attending
 from engine.model.transformers.cache import SlotCache
@@ -34,6 +34,7 @@ class TransformersModel:
     """
 
     row_buckets: tuple[int, ...] = ()
+    most_rows = MAX_ROWS
     max_sequences = 1
     reserved_bytes = 0
 

@@ -8,7 +8,13 @@ from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, PreTrainedModel
 from transformers.utils import logging
 
-from engine.errors import ConfigurationError, ModelCorruptError, UnsupportedModelError
+from engine.errors import (
+    ConfigurationError,
+    ModelCorruptError,
+    NoSpaceError,
+    UnsupportedModelError,
+)
+from engine.model.device import DeviceUnfitError
 from engine.model.transformers.adapter import TransformersModel
 
 _DTYPES = ("float32", "bfloat16", "float16", "float64")
@@ -19,8 +25,8 @@ def load_transformers_model(
 ) -> TransformersModel:
     """Load config.json and the .safetensors files beside it. Nothing is fetched.
 
-    Code that comes with a model is never run. Raises ModelCorruptError, UnsupportedModelError and,
-    for a dtype that no model is held in, ConfigurationError.
+    Code that comes with a model is never run. Raises ModelCorruptError, UnsupportedModelError,
+    NoSpaceError, DeviceUnfitError and, for a dtype that no model is held in, ConfigurationError.
     """
     if dtype_name not in _DTYPES:
         raise ConfigurationError(f"dtype {dtype_name!r} is none of {', '.join(_DTYPES)}")
@@ -32,8 +38,16 @@ def load_transformers_model(
     except ValueError as error:
         raise UnsupportedModelError(f"transformers cannot load {folder}: {error}") from error
     module: torch.nn.Module = model
-    module.to(device).eval()
-    return TransformersModel(model)
+    try:
+        module.to(device).eval()
+        return TransformersModel(model)
+    except RuntimeError as error:  # of a GPU; a CPU has none of these
+        reason = str(error).partition("\n")[0]
+        if "out of memory" in str(error):
+            raise NoSpaceError(
+                f"the model does not fit the memory of {device}: {reason}"
+            ) from error
+        raise DeviceUnfitError(f"torch cannot run the model on {device}: {reason}") from error
 
 
 def _from_pretrained(folder: Path, dtype: torch.dtype) -> PreTrainedModel:

@@ -1,40 +1,72 @@
 """A device is chosen that is there and fit; what is not there, or not fit, is named."""
 
+import importlib.util
+import shutil
 from types import SimpleNamespace
 
 import pytest
 import torch
 
 from engine.errors import ConfigurationError
-from engine.model.device import GpuChoice, choose_device, gpu_quantization
+from engine.model.device import DeviceChoice, choose_device, free_bytes, gpu_quantization
 from engine.model.loading.loaded_model import load_model
 from engine.progress import NoProgress
 
 
-def gpu(name, capability, **shared):
+def gpu(name, capability, shared=None, memory=24_000_000_000):
     """A GPU as torch describes it."""
     major, minor = capability
-    return SimpleNamespace(name=name, major=major, minor=minor, **shared)
+    told = {} if shared is None else {"shared_memory_per_block_optin": shared}
+    return SimpleNamespace(name=name, major=major, minor=minor, total_memory=memory, **told)
 
 
-HOPPER = gpu("NVIDIA H200", (9, 0), shared_memory_per_block_optin=232_448)
-ADA = gpu("NVIDIA GeForce RTX 4090", (8, 9), shared_memory_per_block_optin=101_376)
-CONSUMER_BLACKWELL = gpu("NVIDIA GeForce RTX 5090", (12, 0), shared_memory_per_block_optin=101_376)
+HOPPER = gpu("NVIDIA H200", (9, 0), 232_448)
+ADA = gpu("NVIDIA GeForce RTX 4090", (8, 9), 101_376)
+AMPERE = gpu("NVIDIA GeForce RTX 3060", (8, 6), 101_376)
+CONSUMER_BLACKWELL = gpu("NVIDIA GeForce RTX 5090", (12, 0), 101_376)
+TURING = gpu("NVIDIA GeForce RTX 2080", (7, 5), 65_536)
+PASCAL = gpu("NVIDIA GeForce GTX 1080", (6, 1), 49_152)
+SMALL = gpu("NVIDIA GeForce MX570", (8, 6), 101_376, memory=2_000_000_000)
 UNTOLD = gpu("NVIDIA H100", (9, 0))
+OF_AMD = gpu("AMD Radeon RX 7900 XTX", (11, 0))
+BUILT = ["sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120"]
 
 
 @pytest.fixture
 def gpus(monkeypatch):
-    """The GPUs that torch can use: so many for our kernels, or those that are given."""
+    """The GPUs that torch can use: so many of Hopper's, or those that are given."""
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(shutil, "which", lambda name: name)
 
     def have(found):
         there = [HOPPER] * found if isinstance(found, int) else found
         monkeypatch.setattr(torch.cuda, "is_available", lambda: bool(there))
         monkeypatch.setattr(torch.cuda, "device_count", lambda: len(there))
         monkeypatch.setattr(torch.cuda, "get_device_properties", there.__getitem__)
-        monkeypatch.setattr(torch.cuda, "get_device_name", lambda one: there[one.index].name)
+        monkeypatch.setattr(torch.cuda, "get_arch_list", lambda: BUILT)
 
     return have
+
+
+@pytest.fixture
+def mac(monkeypatch):
+    """A Mac whose GPU may have so much memory."""
+
+    def have(memory):
+        monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+        monkeypatch.setattr(torch.backends.mps, "get_name", lambda: "Apple M2")
+        monkeypatch.setattr(torch.mps, "recommended_max_memory", lambda: memory)
+        monkeypatch.setattr(torch.mps, "driver_allocated_memory", lambda: 1_000_000_000)
+
+    return have
+
+
+@pytest.fixture
+def intel(monkeypatch):
+    arc = gpu("Intel Arc B580", (0, 0), memory=12_000_000_000)
+    monkeypatch.setattr(torch.xpu, "is_available", lambda: True)
+    monkeypatch.setattr(torch.xpu, "get_device_properties", lambda index: arc)
+    monkeypatch.setattr(torch.xpu, "mem_get_info", lambda device: (11_000_000_000, 0))
 
 
 @pytest.mark.parametrize(
@@ -56,10 +88,12 @@ def test_chooses(gpus, count, name, device):
 @pytest.mark.parametrize(
     ("count", "name", "said"),
     [
-        (0, "cuda", "torch sees no GPU here"),
-        (0, "cuda:0", "torch sees no GPU here"),
+        (0, "cuda", "torch sees no such GPU here"),
+        (0, "cuda:0", "torch sees no such GPU here"),
+        (1, "mps", "device mps: torch sees no such GPU here"),
+        (1, "xpu", "device xpu:0: torch sees no such GPU here"),
         (1, "cuda:1", "there are 1 GPUs, counted from 0"),
-        (1, "tpu", "device tpu is none of auto, cpu, cuda and cuda:N"),
+        (1, "tpu", "device tpu is none of auto, cpu, cuda, cuda:N, mps and xpu"),
     ],
 )
 def test_names_what_is_not_there(gpus, count, name, said):
@@ -71,55 +105,116 @@ def test_names_what_is_not_there(gpus, count, name, said):
 @pytest.mark.parametrize(
     ("there", "device"),
     [
-        ([ADA], "cpu"),
-        ([CONSUMER_BLACKWELL], "cpu"),
+        ([ADA], "cuda:0"),
+        ([AMPERE], "cuda:0"),
+        ([CONSUMER_BLACKWELL], "cuda:0"),
         ([UNTOLD], "cuda:0"),
-        ([ADA, CONSUMER_BLACKWELL, HOPPER], "cuda:2"),
+        ([TURING], "cuda:0"),
+        ([TURING, ADA, HOPPER], "cuda:1"),
+        ([SMALL, TURING], "cuda:1"),
+        ([PASCAL], "cpu"),
+        ([SMALL], "cpu"),
     ],
 )
-def test_auto_takes_the_first_gpu_that_our_kernels_fit_or_none(gpus, there, device):
+def test_auto_takes_the_first_gpu_that_our_kernels_fit_or_else_the_first(gpus, there, device):
     gpus(there)
     assert str(choose_device("auto")) == device
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("there", "said"),
     [
-        ("cuda", "device cuda: NVIDIA GeForce RTX 4090 has compute capability 8.9, and our"),
-        ("cuda:0", "kernels need 9.0; device = cpu works"),
-        ("cuda:1", "RTX 5090 has 101,376 bytes of shared memory for a block, and our kernels need"),
+        ([ADA], "NVIDIA GeForce RTX 4090, by our kernels"),
+        (
+            [TURING],
+            "NVIDIA GeForce RTX 2080, by PyTorch: it has compute capability 7.5, and our kernels "
+            "need 8.0",
+        ),
+        (
+            [PASCAL],
+            "CPU: NVIDIA GeForce GTX 1080 has compute capability 6.1, which this build of torch has "
+            "no code for",
+        ),
+        ([SMALL], "CPU: NVIDIA GeForce MX570 has 2.0 GB of memory, too little for a model"),
+        ([], "CPU: torch sees no GPU"),
     ],
 )
-def test_a_gpu_that_is_asked_for_and_unfit_is_refused_with_what_it_lacks(gpus, name, said):
-    gpus([ADA, CONSUMER_BLACKWELL])
-    with pytest.raises(ConfigurationError, match=said):
-        choose_device(name)
-
-
-def test_a_gpu_of_amd_is_none(gpus, monkeypatch):
-    gpus(1)
-    monkeypatch.setattr(torch.version, "hip", "6.4")
-    assert choose_device("auto").type == "cpu"
-
-
-@pytest.mark.parametrize(
-    ("there", "name", "choice"),
-    [
-        ([], "cuda", GpuChoice()),
-        ([HOPPER], "auto", GpuChoice(gpu="NVIDIA H200")),
-        ([ADA, HOPPER], "auto", GpuChoice(gpu="NVIDIA H200")),
-        ([HOPPER], "cuda:1", GpuChoice(problem="device cuda:1: there are 1 GPUs, counted from 0")),
-    ],
-)
-def test_a_choice_is_told_in_words(gpus, there, name, choice):
+def test_what_auto_takes_and_why_nothing_better_is_a_sentence(gpus, there, said):
     gpus(there)
-    assert GpuChoice.of(name) == choice
+    assert DeviceChoice.of("auto").sentence == said
 
 
-def test_a_choice_of_no_gpu_says_what_the_first_one_lacks(gpus):
-    gpus([ADA])
-    assert GpuChoice.of("auto").problem.startswith("NVIDIA GeForce RTX 4090 has compute")
-    assert GpuChoice.of("cuda").problem.endswith("device = cpu works")
+def test_the_cpu_that_is_asked_for_needs_no_other_reason(gpus):
+    gpus(1)
+    assert DeviceChoice.of("cpu").sentence == "CPU: device says so"
+
+
+def test_a_gpu_with_less_shared_memory_than_any_known_one_runs_pytorch(gpus):
+    gpus([gpu("Odd", (8, 0), 65_536)])
+    assert DeviceChoice.of("cuda").kernel_lack == (
+        "it has 65,536 bytes of shared memory for a block, and our kernels need 101,376"
+    )
+
+
+def test_a_gpu_that_torch_has_no_code_for_is_refused_where_it_is_asked_for(gpus):
+    gpus([PASCAL])
+    with pytest.raises(ConfigurationError, match="no code for; device = cpu works"):
+        choose_device("cuda")
+
+
+def test_a_small_gpu_is_taken_where_it_is_asked_for(gpus):
+    gpus([SMALL])
+    assert DeviceChoice.of("cuda").has_kernels
+
+
+def test_a_build_of_torch_with_code_for_later_gpus_takes_them(gpus, monkeypatch):
+    gpus([gpu("NVIDIA Next", (13, 0), 232_448)])
+    assert choose_device("auto").type == "cpu"
+    monkeypatch.setattr(torch.cuda, "get_arch_list", lambda: [*BUILT, "compute_120"])
+    assert choose_device("auto").type == "cuda"
+
+
+def test_a_gpu_of_amd_runs_pytorch(gpus, monkeypatch):
+    gpus([OF_AMD])
+    monkeypatch.setattr(torch.cuda, "get_arch_list", lambda: ["gfx1100"])
+    monkeypatch.setattr(torch.version, "hip", "6.4")
+    choice = DeviceChoice.of("auto")
+    assert (choice.device.type, choice.kernel_lack) == (
+        "cuda",
+        "our kernels are for NVIDIA GPUs",
+    )
+
+
+@pytest.mark.parametrize(("missing", "said"), [("triton", "pip install"), ("cc", "gcc or clang")])
+def test_without_triton_or_its_compiler_a_gpu_runs_pytorch(gpus, monkeypatch, missing, said):
+    gpus(1)
+    if missing == "triton":
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    else:
+        monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert said in DeviceChoice.of("auto").sentence
+    assert DeviceChoice.of("auto").device.type == "cuda"
+
+
+def test_a_mac_has_a_gpu(gpus, mac):
+    gpus(0)
+    mac(12_000_000_000)
+    choice = DeviceChoice.of("auto")
+    assert choice.sentence == "Apple M2's GPU, by PyTorch: our kernels are for NVIDIA GPUs"
+    assert choice.device == choose_device("mps")
+    assert free_bytes(choice.device) == 11_000_000_000
+
+
+def test_a_mac_that_lends_its_gpu_too_little_runs_the_cpu(gpus, mac):
+    gpus(0)
+    mac(2_000_000_000)
+    assert DeviceChoice.of("auto").sentence.startswith("CPU: Apple M2's GPU has 2.0 GB")
+
+
+def test_intel_has_gpus(gpus, intel):
+    gpus(0)
+    assert choose_device("auto") == choose_device("xpu") == torch.device("xpu", 0)
+    assert free_bytes(torch.device("xpu", 0)) == 11_000_000_000
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from engine.model.sampling import choose
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.model.verify import verify
 from engine.prompt_cache import PromptCache
+from kernels.operations import PORTABLE, REFERENCE
 from tests.support.adversary import Adversary
 from tests.support.gpu_models import gpu_qwen2
 from tests.support.greedy import greedy
@@ -24,6 +25,12 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 PROMPT = list(range(20, 57))
 GREEDY = Sampling()
+
+
+@pytest.fixture(params=[REFERENCE, PORTABLE], ids=["formulas", "portable"])
+def model(reference, request):
+    """By the formulas, and by PyTorch as it is used where there are no kernels."""
+    return gpu_qwen2(reference, operations=request.param)
 
 
 def prompted(model, prompt=PROMPT, capacity=600):
@@ -124,7 +131,7 @@ def test_steps_of_several_sequences_share_one_launch(model, reference):
     """Each row says what it says alone, whatever else is in the step."""
     prompts = [PROMPT, PROMPT[:5], list(range(100, 230))]
     slots = [prompted(model, prompt) for prompt in prompts]
-    trees = [random_tree(np.random.default_rng(n), 4 + 9 * n, model.vocab_size) for n in range(3)]
+    trees = [random_tree(np.random.default_rng(n), 4 + n, model.vocab_size) for n in range(3)]
     outputs = model.begin(list(map(StepInput, slots, trees))).finish()
     for slot, tree, prompt, output in zip(slots, trees, prompts, outputs, strict=True):
         assert output.step_rows == sum(one.num_rows for one in trees)

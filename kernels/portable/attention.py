@@ -1,0 +1,68 @@
+"""Batch attention by products of one shape, in float32.
+
+The keys of a text are reduced in chunks of 128 positions. All rows share those that are committed
+as a whole; of what lies behind, each run has a copy in the order of its text. So a key stands at
+the same place of the same chunk, whether it is committed or a draft. Chunks are added up as
+neighbours, then neighbours of these: chunks of zeros behind the last one change nothing.
+"""
+
+import torch
+from torch.nn import functional
+
+from kernels.batch import BatchMetadata
+from kernels.portable.rows import rows_of
+from kernels.scratch import Scratch
+from kernels.step_rows import CHUNK, Span
+
+_LEAST = -1e30  # of maxima, for rows that see nothing
+
+
+def batch_attention(
+    queries: torch.Tensor,
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    batch: BatchMetadata,
+    scratch: Scratch,  # noqa: ARG001 - the kernel's
+    out: torch.Tensor,
+) -> None:
+    """o_r = softmax(q_r . K_r^T / sqrt(d)) V_r. Each sequence looks with all rows of the step."""
+    heads, dim = queries.shape[1:]
+    scaled = queries.float().unflatten(1, (keys.shape[0], -1)) * dim**-0.5
+    packed = scaled.transpose(0, 1).flatten(1, 2)  # [kv heads, R * group, d]
+    for span in rows_of(batch).spans:
+        if span.num_rows:
+            attended = _attend(packed, _chunks(keys, span), _chunks(values, span), span)
+            by_row = attended.unflatten(1, (len(queries), -1)).transpose(0, 1)
+            out[span.rows] = by_row.reshape(-1, heads, dim)[span.rows].to(out.dtype)
+
+
+def _chunks(held: torch.Tensor, span: Span) -> torch.Tensor:
+    """Float32 [kv heads, whole chunks and two for each run, 128, d] of an arena's layer."""
+    whole = held[:, span.base : span.base + span.num_chunks * CHUNK]
+    tail = held[:, span.tail.flatten()]
+    return torch.cat([whole, tail], dim=1).unflatten(1, (-1, CHUNK)).float()
+
+
+def _attend(
+    packed: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, span: Span
+) -> torch.Tensor:
+    """Float32 [kv heads, R * group, d]."""
+    scores = packed[:, None] @ keys.mT  # [kv heads, chunks, R * group, 128]
+    behind = scores[:, span.num_chunks :].unflatten(2, (span.hidden.shape[1], -1))
+    behind.masked_fill_(span.hidden, -torch.inf)
+    largest = scores.amax(dim=(1, 3)).clamp_min(_LEAST)
+    shares = torch.exp(scores - largest[:, None, :, None])
+    parts = torch.cat([shares @ values, shares.sum(dim=3, keepdim=True)], dim=3)
+    # A row's share of another run's chunks is 0.
+    tails = parts[:, span.num_chunks :].unflatten(1, (-1, 2)).sum(dim=1)
+    total = _added(torch.cat([parts[:, : span.num_chunks], tails], dim=1))
+    return total[..., :-1] / total[..., -1:]
+
+
+def _added(parts: torch.Tensor) -> torch.Tensor:
+    """[kv heads, chunks, ...] -> [kv heads, ...]: neighbours, then neighbours of these."""
+    while parts.shape[1] > 1:
+        if parts.shape[1] % 2:
+            parts = functional.pad(parts, (0, 0, 0, 0, 0, 1))
+        parts = parts[:, 0::2] + parts[:, 1::2]
+    return parts[:, 0]

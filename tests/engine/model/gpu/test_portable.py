@@ -1,0 +1,181 @@
+"""PyTorch where there are no kernels: the same text with drafts and without, and no waiting."""
+
+import numpy as np
+import pytest
+import torch
+
+from engine.config import Sampling
+from engine.drafting.budget import Budget, StepCost
+from engine.drafting.drafter import NoDrafts
+from engine.errors import NoSpaceError
+from engine.learning import Learning
+from engine.model import device as devices
+from engine.model.causal_lm import StepInput, prefill, run_step
+from engine.model.device import DeviceChoice, DeviceUnfitError
+from engine.model.gpu import loading
+from engine.model.gpu.buffers import Outputs, StepShape
+from engine.model.gpu.loading import load_portable
+from engine.model.loading import loaded_model
+from engine.model.loading.loaded_model import load_model, prepare
+from engine.model.token_tree import TokenTree
+from engine.progress import NoProgress
+from kernels.operations import PORTABLE
+from tests.support.adversary import Adversary
+from tests.support.gpu_models import gpu_qwen2
+from tests.support.steps import decoded, decoder_behind, logits_of, text_of
+from tests.support.tiny_models import save_model, tiny_model
+from tests.support.trees import path_to, random_tree
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+COUNT = 40
+MAC = DeviceChoice(torch.device("cpu", 0), "A GPU", "our kernels are for NVIDIA GPUs")
+
+
+def portable(dtype=torch.bfloat16, device="cpu"):
+    shape = {"num_attention_heads": 6, "num_key_value_heads": 2, "hidden_size": 96}
+    reference = tiny_model("qwen2", 1, **shape)
+    return gpu_qwen2(reference, dtype=dtype, operations=PORTABLE, device=device)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return portable()
+
+
+def random_text(length):
+    return [int(token) for token in np.random.default_rng(length).integers(7, 290, length)]
+
+
+def decode(model, prompt, drafter, sampling):
+    slot = model.new_slot(len(prompt) + COUNT + 128)
+    prefill(model, slot, prompt[:-1])
+    return text_of(decoded(model, decoder_behind(slot, drafter, sampling, prompt, COUNT)))
+
+
+@pytest.mark.parametrize("length", [61, 120, 250])
+@pytest.mark.parametrize("sampling", [Sampling(), Sampling(0.8, seed=5)], ids=["greedy", "drawn"])
+def test_drafts_do_not_change_the_text(model, length, sampling):
+    """Bit by bit in bfloat16; the ends of chunks of 128 positions are crossed on the way."""
+    prompt = random_text(length)
+    plain = decode(model, prompt, NoDrafts(), sampling)
+    drafter = Adversary(plain, len(prompt), model.vocab_size, 15, 0.6, seed=2)
+    assert decode(model, prompt, drafter, sampling)[:COUNT] == plain[:COUNT]
+
+
+@pytest.mark.parametrize("length", [60, 125, 256])
+def test_a_row_of_a_tree_has_the_bits_of_its_text_alone(model, length):
+    prompt = random_text(length)
+    tree = random_tree(np.random.default_rng(length), 16, model.vocab_size)
+    slot = model.new_slot(600)
+    prefill(model, slot, prompt)
+    logits = logits_of(model, slot, tree)
+    for row in (0, 7, 15):
+        other = model.new_slot(600)
+        prefill(model, other, prompt)
+        for token in tree.token_ids[path_to(tree, row)]:
+            alone = logits_of(model, other, TokenTree.chain([int(token)]))
+            other.commit([0])
+        assert torch.equal(alone[0], logits[row])
+
+
+def test_sequences_beside_each_other_have_the_bits_of_each_alone(model):
+    prompts = [random_text(length) for length in (40, 130, 300)]
+    slots = [model.new_slot(500) for _ in prompts]
+    for slot, prompt in zip(slots, prompts, strict=True):
+        prefill(model, slot, prompt)
+    trees = [random_tree(np.random.default_rng(n), 5, model.vocab_size) for n in range(3)]
+    steps = [
+        StepInput(slot, tree, wants_logits=True) for slot, tree in zip(slots, trees, strict=True)
+    ]
+    together = model.begin(steps).finish()
+    for slot, tree, output in zip(slots, trees, together, strict=True):
+        assert output.step_rows == 15
+        assert torch.equal(logits_of(model, slot, tree), output.logits)
+
+
+def test_drafts_stay_within_the_rows_that_one_token_is_padded_to(model):
+    assert (model.row_buckets, model.most_rows) == ((16, 128), 16)
+    budget = Budget(StepCost({1: 5.0, 128: 5.0}), model.most_rows)
+    assert budget.affordable(np.ones(127)) == 15
+    budget.share_among(3)
+    assert budget.most_nodes == 4
+    budget.share_among(17)
+    assert budget.most_nodes == 0
+
+
+def test_its_steps_can_be_timed(model, tmp_path):
+    cost = Learning.load(tmp_path, "key", model, NoProgress()).budget.cost
+    assert cost.ms(1) == cost.ms(16)
+    assert cost.ms(17) == cost.ms(128)
+
+
+def test_no_step_waits_for_the_device(monkeypatch):
+    """A device without values answers no question: whoever asked one would fail."""
+    monkeypatch.setattr(Outputs, "download", lambda self: None)
+    model = portable(device="meta")
+    slots = [model.new_slot(900), model.new_slot(300)]
+    slots[0].length, slots[1].length = 700, 3
+    tree = TokenTree(np.array([5, 6, 7, 8]), np.array([-1, 0, 0, 2], np.int32))
+    drawn = Sampling(0.5)
+    steps = [StepInput(slot, tree, drawn, wants_logits=True) for slot in slots]
+    model.begin(steps)
+    slots[0].commit([0, 2, 3])
+    model.begin([StepInput(slots[0], tree)])
+    model.begin([StepInput(slots[1], TokenTree.chain(range(7, 107)), has_head=False)])
+    assert StepShape(16, 4, is_sampled=True, has_logits=True) in model.graphs._launches
+    assert StepShape(128, 1, has_head=False) in model.graphs._launches
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A model on disk, for a CPU that stands for a GPU with 4 GB."""
+    monkeypatch.setattr(loading, "free_bytes", lambda device: 4_000_000_000)
+    return str(save_model(tiny_model("qwen2", 1), tmp_path / "model"))
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """The device that is there is one that our kernels do not run on."""
+    monkeypatch.setattr(DeviceChoice, "is_cpu", property(lambda self: self.why != ""))
+    monkeypatch.setattr(loaded_model.DeviceChoice, "of", lambda name: MAC)
+
+
+def test_a_device_without_kernels_runs_the_model_by_pytorch(folder, tmp_path, gpu):
+    loaded = load_model(folder, tmp_path, NoProgress(), device_name="mps")
+    assert loaded.place == "A GPU, by PyTorch: our kernels are for NVIDIA GPUs"
+    assert loaded.causal_lm.dtype_name == "bfloat16"
+    assert loaded.causal_lm.most_rows == 16
+    slot = loaded.causal_lm.new_slot(300)
+    prefill(loaded.causal_lm, slot, [5, 6, 7])
+    assert run_step(loaded.causal_lm, StepInput(slot, TokenTree.chain([9]))).step_rows == 1
+
+
+@pytest.mark.parametrize("name", ["auto", "mps"])
+def test_a_device_that_torch_cannot_run_it_on_is_passed_over_or_named(
+    folder, tmp_path, gpu, monkeypatch, name
+):
+    def fail(model):
+        raise NotImplementedError("aten::something is not there for this device\nadvice")
+
+    monkeypatch.setattr(loading, "try_out", fail)
+    said = "torch cannot run the model on cpu:0: aten::something is not there for this device"
+    if name == "mps":
+        with pytest.raises(DeviceUnfitError, match=said):
+            load_model(folder, tmp_path, NoProgress(), device_name=name)
+        return
+    loaded = load_model(folder, tmp_path, NoProgress(), device_name=name)
+    assert loaded.place == f"CPU: {said}"
+    assert loaded.causal_lm.dtype_name == "int8"
+
+
+def test_weights_of_fewer_bits_are_for_our_kernels(folder, tmp_path, gpu):
+    with pytest.raises(devices.ConfigurationError, match="dtype int4 is for our kernels, and A"):
+        load_model(folder, tmp_path, NoProgress(), device_name="mps", quantization="int4")
+
+
+def test_what_does_not_fit_is_refused_with_the_plan(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(loading, "free_bytes", lambda device: 1_000_000_000)
+    model = prepare(folder, "bfloat16", tmp_path, NoProgress())
+    with pytest.raises(NoSpaceError, match=r"of 1\.0 GB free"):
+        load_portable(model, torch.device("cpu"), None, NoProgress())
