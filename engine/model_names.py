@@ -12,9 +12,10 @@ from typing import Literal
 
 from engine.errors import ConfigurationError
 
-NameKind = Literal["embedded", "alias", "path", "hub", "unknown"]
+NameKind = Literal["auto", "embedded", "alias", "path", "hub", "unknown"]
 
 DEFAULT_MODEL = "offline"
+AUTO_MODEL = "auto"  # what this machine runs well
 EMBEDDED = {  # as reports call them
     DEFAULT_MODEL: "Qwen2.5-Coder-0.5B-Instruct",
     "offline-1.5b": "Qwen2.5-Coder-1.5B-Instruct",
@@ -36,6 +37,8 @@ _PATH_BEGINS = ("/", "./", "../", "~")
 
 def kind_of(name: str) -> NameKind:
     """What `name` names; a path begins with `/`, `./`, `../` or `~`, or ends in `.gguf`."""
+    if name == AUTO_MODEL:
+        return "auto"
     if name in EMBEDDED:
         return "embedded"
     if name in HUB_ALIASES:
@@ -71,6 +74,8 @@ def is_same(one: str, other: str) -> bool:
 
 def title_of(name: str) -> str:
     """What to call the model in a sentence."""
+    if name == AUTO_MODEL:
+        return "the model that fits this machine"
     if kind_of(name) == "path":
         path = Path(name)
         return printable(path.stem if path.suffix == ".gguf" else path.name)

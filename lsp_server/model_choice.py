@@ -62,6 +62,9 @@ def check_model(model: str | None) -> Check:
     kind = kind_of(name)
     if kind == "embedded":
         return _embedded(name)
+    if kind == "auto":
+        what = "auto: by this machine's GPU and its memory, as `foregram doctor --cards` shows"
+        return Check("model", "ok", what)
     if kind == "path":
         path = path_of(name)
         return _folder(path) if path.is_dir() else _file(path)

@@ -83,9 +83,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
             default="`$XDG_RUNTIME_DIR/foregram`",
         ),
     ]
-    model: Annotated[str | None, _own("an alias, a hub id, a local folder or a `.gguf` file")] = (
-        None
-    )
+    model: Annotated[
+        str | None, _own("`auto`, an alias, a hub id, a local folder or a `.gguf` file")
+    ] = None
     device: Annotated[_Device, _own("where the model runs")] = "auto"
     dtype: Annotated[
         _Dtype | None, _own("how weights are held; unset: `int8`, on a GPU `bfloat16`")

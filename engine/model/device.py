@@ -20,6 +20,9 @@ from kernels.weight import Quantization
 LEAST_CAPABILITY = (8, 0)
 LEAST_SHARED_BYTES = 101_376
 _LEAST_MEMORY = 3.5e9  # of a GPU that `auto` takes: the smallest model, CUDA itself, a cache
+# Bytes a second: of Apple's first chip of each kind, and of memory that Intel's GPU shares.
+_APPLE_BANDWIDTHS = {"": 68e9, "Pro": 150e9, "Max": 300e9, "Ultra": 800e9}
+_INTEL_BANDWIDTH = 80e9
 _FIRST = {"cuda": "cuda:0", "xpu": "xpu:0"}
 GPU_QUANTIZATIONS: dict[str, Quantization] = {"bfloat16": "float", "fp8": "fp8", "int4": "int4"}
 
@@ -136,6 +139,18 @@ def free_bytes(device: torch.device) -> int:
     module = torch.xpu if device.type == "xpu" else torch.cuda
     free: int = module.mem_get_info(device)[0]
     return free
+
+
+def memory_bandwidth(device: torch.device) -> float:
+    """Bytes a second between a GPU and its memory; 0 where torch does not say."""
+    if device.type == "mps":
+        kind = torch.backends.mps.get_name().rpartition(" ")[2]
+        return _APPLE_BANDWIDTHS.get(kind, _APPLE_BANDWIDTHS[""])
+    if device.type == "xpu":
+        return _INTEL_BANDWIDTH
+    gpu = _properties(device)
+    kilohertz, bits = getattr(gpu, "memory_clock_rate", 0), getattr(gpu, "memory_bus_width", 0)
+    return 2 * 1000 * kilohertz * bits / 8  # two transfers a cycle
 
 
 def kernel_lack(device: torch.device) -> str:

@@ -191,6 +191,11 @@ def _add_why(parser: argparse.ArgumentParser) -> None:
 def _add_doctor(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
     parser.add_argument("--start", action="store_true", help="start the host if none is running")
+    parser.add_argument(
+        "--cards",
+        action="store_true",
+        help="print instead which models fit GPUs of 8 to 80 GB, and which one `auto` takes",
+    )
 
 
 def _add_lines(parser: argparse.ArgumentParser, default: int) -> None:

@@ -21,7 +21,8 @@ from lsp_server.cli.checks import (
     check_settings,
     check_torch,
 )
-from lsp_server.cli.gpu_check import check_gpu
+from lsp_server.cli.gpu_answers import CardFits
+from lsp_server.cli.gpu_check import card_fits, check_gpu
 from lsp_server.cli.host_checks import (
     check_backend,
     check_confidence,
@@ -47,6 +48,8 @@ _STYLES = {"ok": "green", "warning": "yellow", "failed": "red"}
 
 def show_doctor(arguments: argparse.Namespace, _settings: Settings) -> int:
     """Check everything, wrong settings too, and print it; status 1 if something failed."""
+    if arguments.cards:
+        return _show_cards(as_json=arguments.json)
     with Console(stderr=True).status("checking"):
         checks = examine(load_settings(), start=arguments.start)
     if arguments.json:
@@ -56,6 +59,23 @@ def show_doctor(arguments: argparse.Namespace, _settings: Settings) -> int:
     else:
         sys.stdout.writelines(map(_line, checks))
     return SICK if any(check.state == "failed" for check in checks) else 0
+
+
+def _show_cards(*, as_json: bool) -> int:
+    """Print which models fit which GPUs, and what `auto` takes of them."""
+    with Console(stderr=True).status("computing"):
+        cards = card_fits()
+    if as_json:
+        sys.stdout.write(msgspec.json.encode(cards).decode() + "\n")
+        return 0 if cards else SICK
+    sys.stdout.writelines(map(_card_lines, cards))
+    sys.stdout.write("computed, not measured: `foregram bench gpu` measures\n")
+    return 0 if cards else SICK
+
+
+def _card_lines(card: CardFits) -> str:
+    lines = [card.card, *(f"  {'*' if fit == card.picked else ' '} {fit}" for fit in card.fits)]
+    return "\n".join([*lines, "    * model = auto", ""])
 
 
 def examine(loaded: LoadedSettings, *, start: bool) -> list[Check]:

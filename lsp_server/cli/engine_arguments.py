@@ -13,7 +13,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--model",
         metavar="NAME",
-        help="an alias (0.5b, 1.5b, 3b, ..., mellum-4b, offline, offline-1.5b), a hub id, a local "
+        help="auto (what fits the GPU), an alias (0.5b, 1.5b, 3b, ..., mellum-4b, offline, offline-1.5b), a hub id, a local "
         "folder or a .gguf file; the embedded offline model by default",
     )
     group.add_argument(

@@ -14,6 +14,7 @@ from typing import Literal
 import msgspec
 
 from engine.errors import ConfigurationError
+from lsp_server.cli.gpu_answers import CARDS_OPTION, CardFits, GpuAnswer
 from lsp_server.model_choice import Check, failure
 
 GPU_LIMIT_S = 60.0
@@ -29,7 +30,7 @@ def check_gpu(device: str) -> Check:
         return Check("gpu", "ok", "CPU, as device says")
     node = next((node for node in GPU_NODES if Path(node).exists()), "")
     sign = "nvidia-smi" if shutil.which("nvidia-smi") else node
-    choice = _choice(device) if sign or _may_be_another() else _GpuChoice()
+    choice = _choice(device) if sign or _may_be_another() else GpuAnswer()
     if choice.gpu:
         return _chosen_gpu(choice)
     if choice.problem and device != "auto":
@@ -42,12 +43,13 @@ def check_gpu(device: str) -> Check:
     return _unseen_gpu(device, sign)
 
 
-class _GpuChoice(msgspec.Struct, frozen=True):
-    """As `gpu_probe` says it; all are empty where torch sees no GPU, or fails."""
-
-    gpu: str = ""
-    lack: str = ""
-    problem: str = ""
+def card_fits() -> list[CardFits]:
+    """What fits cards of all sizes; nothing if torch fails, or takes too long."""
+    said = _output(sys.executable, *_PROBE, CARDS_OPTION)
+    try:
+        return msgspec.json.decode(said.rpartition("\n")[2], type=list[CardFits])
+    except msgspec.MsgspecError:
+        return []
 
 
 def _may_be_another() -> bool:
@@ -55,13 +57,13 @@ def _may_be_another() -> bool:
     return platform.system() == "Darwin" or any(Path(node).exists() for node in OTHER_NODES)
 
 
-def _choice(device: str) -> _GpuChoice:
+def _choice(device: str) -> GpuAnswer:
     """What the engine chooses: nothing if torch fails, or takes too long."""
     said = _output(sys.executable, *_PROBE, device)
     try:  # the last line: libraries may print something before it
-        return msgspec.json.decode(said.rpartition("\n")[2], type=_GpuChoice)
+        return msgspec.json.decode(said.rpartition("\n")[2], type=GpuAnswer)
     except msgspec.MsgspecError:
-        return _GpuChoice()
+        return GpuAnswer()
 
 
 def _output(*command: str) -> str:
@@ -75,9 +77,10 @@ def _output(*command: str) -> str:
     return process.stdout.strip()
 
 
-def _chosen_gpu(choice: _GpuChoice) -> Check:
+def _chosen_gpu(choice: GpuAnswer) -> Check:
+    room = f"; {choice.memory}" if choice.memory else ""
     if choice.lack:
-        return Check("gpu", "ok", f"{choice.gpu}, by PyTorch: {choice.lack}")
+        return Check("gpu", "ok", f"{choice.gpu}, by PyTorch: {choice.lack}{room}")
     slower = f"{choice.gpu}, by PyTorch and several times slower than by our kernels"
     if importlib.util.find_spec("triton") is None:
         advice = "where there is Triton, run: pip install 'foregram[gpu]'"
@@ -86,7 +89,7 @@ def _chosen_gpu(choice: _GpuChoice) -> Check:
         return Check(
             "gpu", "warning", f"{slower}: Triton finds no C compiler", "install gcc or clang"
         )
-    return Check("gpu", "ok", f"{choice.gpu}, by our kernels")
+    return Check("gpu", "ok", f"{choice.gpu}, by our kernels{room}")
 
 
 def _no_gpu(device: str, why: str, advice: str) -> Check:

@@ -6,14 +6,8 @@ import msgspec
 
 from engine.errors import ConfigurationError
 from engine.model.device import DeviceChoice, accelerators, hardware_lack
-
-
-class GpuAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The GPU that a device name selects, what our kernels lack there, or why it selects none."""
-
-    gpu: str = ""
-    lack: str = ""
-    problem: str = ""
+from engine.model.gpu.card_plan import CARDS, Card, fits, pick
+from lsp_server.cli.gpu_answers import CARDS_OPTION, CardFits, GpuAnswer
 
 
 def answer(name: str) -> GpuAnswer:
@@ -26,8 +20,23 @@ def answer(name: str) -> GpuAnswer:
         return GpuAnswer(problem=str(error))
     if choice.is_cpu:
         return GpuAnswer(problem=choice.why)
-    return GpuAnswer(choice.name, hardware_lack(choice.device))
+    return GpuAnswer(choice.name, hardware_lack(choice.device), memory=_memory(Card.of(choice)))
+
+
+def cards() -> list[CardFits]:
+    """The plan for cards of all sizes."""
+    return [
+        CardFits(f"{gigabytes} GB, as an {card.name}", tuple(map(str, fits(card))), str(pick(card)))
+        for gigabytes, card in CARDS.items()
+    ]
+
+
+def _memory(card: Card) -> str:
+    room = f"{card.free / 1e9:.1f} GB free"
+    best = pick(card)
+    return f"{room}: model auto is {best} (computed, not measured)" if best else room
 
 
 if __name__ == "__main__":
-    sys.stdout.write(msgspec.json.encode(answer(sys.argv[1])).decode() + "\n")
+    said = cards() if sys.argv[1] == CARDS_OPTION else answer(sys.argv[1])
+    sys.stdout.write(msgspec.json.encode(said).decode() + "\n")

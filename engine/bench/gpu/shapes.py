@@ -15,6 +15,7 @@ from engine.model.gpu.buffers import Inputs, StepShape
 from engine.model.gpu.loading import assemble
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.weights import GpuWeights
+from engine.model.known_shapes import QWEN_SHAPES
 from engine.model.model_config import ModelConfig
 from engine.model.token_tree import TokenTree
 from kernels.operations import Operations
@@ -24,31 +25,7 @@ _DEVIATION = 0.02  # of the weights, as such models are initialised
 BRANCH = 4  # rows of a branch: real drafts have about four
 
 
-def _qwen(
-    layers: int, hidden: int, heads: int, kv_heads: int, inter: int, vocab: int
-) -> ModelConfig:
-    return ModelConfig(
-        num_layers=layers,
-        hidden_size=hidden,
-        num_heads=heads,
-        num_kv_heads=kv_heads,
-        head_dim=hidden // heads,
-        intermediate_size=inter,
-        vocab_size=vocab,
-        rope_theta=1e6,
-        rms_norm_eps=1e-6,
-        tie_word_embeddings=vocab == 151936,
-        max_position=32768,
-    )
-
-
-SHAPES = {  # of Qwen2.5-Coder
-    "0.5b": _qwen(24, 896, 14, 2, 4864, 151936),
-    "1.5b": _qwen(28, 1536, 12, 2, 8960, 151936),
-    "7b": _qwen(28, 3584, 28, 4, 18944, 152064),
-    "32b": _qwen(64, 5120, 40, 8, 27648, 152064),
-}
-
+SHAPES = {name: QWEN_SHAPES[name] for name in ("0.5b", "1.5b", "7b", "32b")}
 
 ALL_SHAPES, QUICK_SHAPES, PROFILE_SHAPES = ",".join(SHAPES), "0.5b", "0.5b,7b"
 

@@ -23,7 +23,7 @@ def locate(spec: str) -> LocatedModel:
     if kind == "path":
         path = path_of(spec)
         return _folder(path) if path.is_dir() else _file(path)
-    if kind == "unknown":
+    if kind in ("auto", "unknown"):
         raise ModelNotFoundError(
             f"no model is called {spec!r}: it is no alias "
             f"({', '.join([*OFFLINE_MODELS, *HUB_ALIASES])}), no path (a folder is written "

@@ -16,13 +16,14 @@ from engine.model.device import (
     gpu_quantization,
 )
 from engine.model.fim import FimFormat, find_fim_format
+from engine.model.gpu.card_plan import picked
 from engine.model.loading.catalog import LocatedModel, locate
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.store import obtain
 from engine.model.model_config import OWN_ARCHITECTURES
 from engine.model.tokenizer import Tokenizer
-from engine.model_names import DEFAULT_MODEL
+from engine.model_names import AUTO_MODEL, DEFAULT_MODEL
 from engine.progress import Progress
 
 _CPU_DEFAULT, _TRANSFORMERS_DEFAULT = "int8", "float32"
@@ -56,11 +57,14 @@ def load_model(
 ) -> LoadedModel:
     """Find, convert and load a model. Raises ForegramError.
 
-    `spec` None is the embedded model; `quantization`, a value of the setting `dtype`, None is what
+    `spec` None is the embedded model, and `auto` what the machine runs well; `quantization`, a value of the setting `dtype`, None is what
     is fastest on the device. `kv_bytes` are reserved for keys and values on a GPU; None leaves that
     to its memory.
     """
     choice = DeviceChoice.of(device_name)  # before a model is looked for, perhaps on the hub
+    if spec == AUTO_MODEL:
+        spec, quantization = picked(choice, quantization)
+        progress.tell(f"model auto: {spec}, in {quantization or _CPU_DEFAULT}")
     wanted = _Wanted(locate(spec or DEFAULT_MODEL), quantization, cache_folder, kv_bytes)
     try:
         return _loaded(wanted, choice, progress)

@@ -62,9 +62,20 @@ def test_the_engines_answer_names_the_gpu_and_what_our_kernels_lack(monkeypatch)
     assert gpu_probe.answer("mps").problem.startswith("device mps: torch sees no such GPU")
     mac = DeviceChoice(torch.device("mps"), "Apple M2's GPU", "lack")
     monkeypatch.setattr(gpu_probe.DeviceChoice, "of", lambda name: mac)
-    assert gpu_probe.answer("auto") == gpu_probe.GpuAnswer(
-        "Apple M2's GPU", "our kernels are for NVIDIA GPUs"
-    )
+    card = gpu_probe.Card("Apple M2's GPU", 12_000_000_000, 100e9, has_kernels=False)
+    monkeypatch.setattr(gpu_probe.Card, "of", lambda choice: card)
+    said = gpu_probe.answer("auto")
+    assert (said.gpu, said.lack) == ("Apple M2's GPU", "our kernels are for NVIDIA GPUs")
+    assert said.memory.startswith("12.0 GB free: model auto is 0.5b in bfloat16, ")
+    assert said.memory.endswith("(computed, not measured)")
+
+
+def test_the_plan_of_cards_comes_from_that_process_too(monkeypatch):
+    cards = gpu_check.card_fits()
+    assert [card.card.split(" GB")[0] for card in cards] == ["8", "12", "16", "24", "48", "80"]
+    assert all(card.picked in card.fits for card in cards)
+    monkeypatch.setattr(gpu_check, "_PROBE", ("-c", "import nothing_like_torch"))
+    assert gpu_check.card_fits() == []
 
 
 def test_a_gpu_has_its_name_from_the_engine(gpu):
