@@ -39,8 +39,8 @@ def batch_attention(
 def _chunks(held: torch.Tensor, span: Span) -> torch.Tensor:
     """Float32 [kv heads, whole chunks and two for each run, 128, d] of an arena's layer."""
     whole = held[:, span.base : span.base + span.num_chunks * CHUNK]
-    tail = held[:, span.tail.flatten()]
-    return torch.cat([whole, tail], dim=1).unflatten(1, (-1, CHUNK)).float()
+    both: torch.Tensor = torch.cat([whole, held[:, span.tail.flatten()]], dim=1)
+    return both.view(len(held), -1, CHUNK, held.shape[2]).float()
 
 
 def _attend(

@@ -79,4 +79,4 @@ def _first_equal(values: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
 def _blocks(values: torch.Tensor) -> torch.Tensor:
     """[R, V] as [R, ceil(V / 64), 64], with -inf behind the last token."""
     padded = functional.pad(values, (0, -values.shape[1] % BLOCK), value=-torch.inf)
-    return padded.unflatten(1, (-1, BLOCK))
+    return padded.view(len(values), -1, BLOCK)

@@ -158,8 +158,8 @@ def test_the_commit_equals_the_formula():
     expected = torch.randn(2, 3, KV_HEADS, 256, DIM)
     actual = expected.clone()
     batch = build_batch(trees)
-    reference_commit(*expected, batch)
-    PORTABLE.kv_commit(*actual, batch)
+    reference_commit(expected[0], expected[1], batch)
+    PORTABLE.kv_commit(actual[0], actual[1], batch)
     assert torch.equal(actual, expected)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -82,7 +83,9 @@ def build_batch(
             block = _add_blocks(arrays, place, tree, run, block, group)
             row += len(tree.parents)
             run += tree.runs[-1] + 1
-    tensors = {name: torch.from_numpy(array).to(device) for name, array in arrays.items()}
+    tensors: dict[str, Any] = {
+        name: torch.from_numpy(array).to(device) for name, array in arrays.items()
+    }
     return BatchMetadata(**tensors)
 
 

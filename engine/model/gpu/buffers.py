@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -75,7 +75,8 @@ class Inputs(SharedBuffer):
         scales, keys = (shape.rows,), (shape.rows, 2)
         noise = {"logit_scales": scales, "noise_scales": scales, "keys": keys}
         super().__init__(self._layout.shapes | noise, device, is_captured=is_captured)
-        self.batch = BatchMetadata(**{name: self.tensors[name] for name in self._layout.shapes})
+        batch: dict[str, Any] = {name: self.tensors[name] for name in self._layout.shapes}
+        self.batch = BatchMetadata(**batch)
         self.noise = SamplingNoise(**{name: self.tensors[name] for name in noise})
         self._plans_rows = not is_captured
         self.pack([])

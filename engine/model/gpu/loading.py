@@ -67,10 +67,17 @@ def load_portable(
     """
     plan = MemoryPlan.make(model.config, "float", free_bytes(device), kv_bytes)
     progress.tell(f"GPU memory: {plan}")
-    given = (model.config, model.tensors(), "float", plan.positions, device, progress)
     try:
         with _within(plan):
-            loaded = place_qwen2(*given, operations=PORTABLE)
+            loaded = place_qwen2(
+                model.config,
+                model.tensors(),
+                "float",
+                plan.positions,
+                device,
+                progress,
+                operations=PORTABLE,
+            )
             try_out(loaded)
     except (RuntimeError, TypeError) as error:  # what a device lacks has many names
         reason = str(error).partition("\n")[0]

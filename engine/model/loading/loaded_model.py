@@ -38,12 +38,12 @@ class LoadedModel:
     """
 
     name: str
-    place: str
     fingerprint: str
     causal_lm: CausalModel
     tokenizer: Tokenizer
     fim: FimFormat
     trie: ByteTrie
+    place: str = ""
 
 
 def load_model(

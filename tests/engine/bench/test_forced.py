@@ -51,7 +51,6 @@ def causal_lm():
 def replay(causal_lm, tmp_path):
     tokenizer = Tokenizer.from_json(byte_tokenizer().to_str())
     model = LoadedModel(
-        place="CPU",
         name="tiny",
         fingerprint="0" * 16,
         causal_lm=causal_lm,

@@ -54,16 +54,18 @@ def test_the_engines_answer_names_the_gpu_and_what_our_kernels_lack(monkeypatch)
     import torch
 
     from engine.model.device import DeviceChoice
+    from engine.model.gpu.card_plan import Card
     from lsp_server.cli import gpu_probe
+    from lsp_server.cli.gpu_answers import GpuAnswer
 
-    assert gpu_probe.answer("auto") == gpu_probe.GpuAnswer()
+    assert gpu_probe.answer("auto") == GpuAnswer()
     monkeypatch.setattr(gpu_probe, "accelerators", lambda: ["one"])
     assert gpu_probe.answer("auto").problem == "torch sees no GPU"
     assert gpu_probe.answer("mps").problem.startswith("device mps: torch sees no such GPU")
     mac = DeviceChoice(torch.device("mps"), "Apple M2's GPU", "lack")
-    monkeypatch.setattr(gpu_probe.DeviceChoice, "of", lambda name: mac)
-    card = gpu_probe.Card("Apple M2's GPU", 12_000_000_000, 100e9, has_kernels=False)
-    monkeypatch.setattr(gpu_probe.Card, "of", lambda choice: card)
+    monkeypatch.setattr(DeviceChoice, "of", lambda name: mac)
+    card = Card("Apple M2's GPU", 12_000_000_000, 100e9, has_kernels=False)
+    monkeypatch.setattr(Card, "of", lambda choice: card)
     said = gpu_probe.answer("auto")
     assert (said.gpu, said.lack) == ("Apple M2's GPU", "our kernels are for NVIDIA GPUs")
     assert said.memory.startswith("12.0 GB free: model auto is 0.5b in bfloat16, ")

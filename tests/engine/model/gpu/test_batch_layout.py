@@ -1,6 +1,7 @@
 """Trees become rows in preorder, and every row finds its ancestors by its run."""
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from tests.support.trees import path_to, random_tree
 
 
 def as_batch(arrays):
-    return BatchMetadata(**{name: torch.from_numpy(array) for name, array in arrays.items()})
+    tensors: dict[str, Any] = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    return BatchMetadata(**tensors)
 
 
 def filled(layout, value):

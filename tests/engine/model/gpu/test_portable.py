@@ -7,15 +7,14 @@ import torch
 from engine.config import Sampling
 from engine.drafting.budget import Budget, StepCost
 from engine.drafting.drafter import NoDrafts
-from engine.errors import NoSpaceError
+from engine.errors import ConfigurationError, NoSpaceError
 from engine.learning import Learning
-from engine.model import device as devices
 from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.device import DeviceChoice, DeviceUnfitError
 from engine.model.gpu import loading
 from engine.model.gpu.buffers import Outputs, StepShape
 from engine.model.gpu.loading import load_portable
-from engine.model.loading import loaded_model
+from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.loaded_model import load_model, prepare
 from engine.model.token_tree import TokenTree
 from engine.progress import NoProgress
@@ -33,8 +32,7 @@ MAC = DeviceChoice(torch.device("cpu", 0), "A GPU", "our kernels are for NVIDIA 
 
 
 def portable(dtype=torch.bfloat16, device="cpu"):
-    shape = {"num_attention_heads": 6, "num_key_value_heads": 2, "hidden_size": 96}
-    reference = tiny_model("qwen2", 1, **shape)
+    reference = tiny_model("qwen2", 1, num_attention_heads=6, num_key_value_heads=2, hidden_size=96)
     return gpu_qwen2(reference, dtype=dtype, operations=PORTABLE, device=device)
 
 
@@ -140,7 +138,7 @@ def folder(tmp_path, monkeypatch):
 def gpu(monkeypatch):
     """The device that is there is one that our kernels do not run on."""
     monkeypatch.setattr(DeviceChoice, "is_cpu", property(lambda self: self.why != ""))
-    monkeypatch.setattr(loaded_model.DeviceChoice, "of", lambda name: MAC)
+    monkeypatch.setattr(DeviceChoice, "of", lambda name: MAC)
 
 
 def test_a_device_without_kernels_runs_the_model_by_pytorch(folder, tmp_path, gpu):
@@ -172,12 +170,13 @@ def test_a_device_that_torch_cannot_run_it_on_is_passed_over_or_named(
 
 
 def test_weights_of_fewer_bits_are_for_our_kernels(folder, tmp_path, gpu):
-    with pytest.raises(devices.ConfigurationError, match="dtype int4 is for our kernels, and A"):
+    with pytest.raises(ConfigurationError, match="dtype int4 is for our kernels, and A"):
         load_model(folder, tmp_path, NoProgress(), device_name="mps", quantization="int4")
 
 
 def test_what_does_not_fit_is_refused_with_the_plan(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(loading, "free_bytes", lambda device: 1_000_000_000)
     model = prepare(folder, "bfloat16", tmp_path, NoProgress())
+    assert isinstance(model, ConvertedModel)
     with pytest.raises(NoSpaceError, match=r"of 1\.0 GB free"):
         load_portable(model, torch.device("cpu"), None, NoProgress())
