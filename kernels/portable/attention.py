@@ -49,7 +49,8 @@ def _attend(
     """Float32 [kv heads, R * group, d]."""
     scores = packed[:, None] @ keys.mT  # [kv heads, chunks, R * group, 128]
     behind = scores[:, span.num_chunks :].unflatten(2, (span.hidden.shape[1], -1))
-    behind.masked_fill_(span.hidden, -torch.inf)
+    behind = behind.masked_fill(span.hidden, -torch.inf).flatten(2, 3)
+    scores = torch.cat([scores[:, : span.num_chunks], behind], dim=1)
     largest = scores.amax(dim=(1, 3)).clamp_min(_LEAST)
     shares = torch.exp(scores - largest[:, None, :, None])
     parts = torch.cat([shares @ values, shares.sum(dim=3, keepdim=True)], dim=3)

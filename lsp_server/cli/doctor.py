@@ -69,13 +69,13 @@ def _show_cards(*, as_json: bool) -> int:
         sys.stdout.write(msgspec.json.encode(cards).decode() + "\n")
         return 0 if cards else SICK
     sys.stdout.writelines(map(_card_lines, cards))
-    sys.stdout.write("computed, not measured: `foregram bench gpu` measures\n")
+    sys.stdout.write("* model = auto\ncomputed, not measured: `foregram bench gpu` measures\n")
     return 0 if cards else SICK
 
 
 def _card_lines(card: CardFits) -> str:
     lines = [card.card, *(f"  {'*' if fit == card.picked else ' '} {fit}" for fit in card.fits)]
-    return "\n".join([*lines, "    * model = auto", ""])
+    return "\n".join([*lines, ""])
 
 
 def examine(loaded: LoadedSettings, *, start: bool) -> list[Check]:

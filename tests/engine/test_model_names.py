@@ -71,6 +71,7 @@ def test_an_alias_is_the_model_that_it_stands_for() -> None:
         ("tiny.gguf", "path"),
         ("models/tiny.gguf", "path"),
         (".", "path"),
+        ("auto", "auto"),
         ("models", "unknown"),
         ("a/b/c", "unknown"),
         ("", "unknown"),

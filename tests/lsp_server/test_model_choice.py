@@ -14,7 +14,9 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["1.5b", " 7b ", "owner/name", "FOLDER/tiny", "FOLDER/tiny.gguf"])
+@pytest.mark.parametrize(
+    "name", ["auto", "1.5b", " 7b ", "owner/name", "FOLDER/tiny", "FOLDER/tiny.gguf"]
+)
 def test_what_can_be_a_model_is_taken(folder, name):
     assert check_name(name.replace("FOLDER", str(folder))).ok
 

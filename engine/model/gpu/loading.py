@@ -14,6 +14,7 @@ from engine.model.gpu.buffers import StepShape
 from engine.model.gpu.forward import Forward
 from engine.model.gpu.memory_plan import MemoryPlan
 from engine.model.gpu.qwen2 import GpuQwen2
+from engine.model.gpu.row_check import check_rows
 from engine.model.gpu.step_graphs import ROW_BUCKETS, SEQUENCE_BUCKETS, StepGraphs
 from engine.model.gpu.weights import GpuWeights
 from engine.model.loading.converted_model import ConvertedModel
@@ -79,6 +80,7 @@ def load_portable(
                 operations=PORTABLE,
             )
             try_out(loaded)
+            loaded.checked = check_rows(loaded)
     except (RuntimeError, TypeError) as error:  # what a device lacks has many names
         reason = str(error).partition("\n")[0]
         raise DeviceUnfitError(f"torch cannot run the model on {device}: {reason}") from error

@@ -11,6 +11,8 @@ from engine.model.gpu.step_graphs import StepGraphs
 class GpuQwen2:
     """The model. Make one with `engine.model.gpu.loading`."""
 
+    checked = ""  # what the check of its operations found, in a sentence
+
     def __init__(self, graphs: StepGraphs, dtype_name: str) -> None:
         sizes = graphs.sizes
         self.row_buckets, self.most_rows = sizes.rows, sizes.most_rows

@@ -17,6 +17,7 @@ from engine.model.device import (
 )
 from engine.model.fim import FimFormat, find_fim_format
 from engine.model.gpu.card_plan import picked
+from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.loading.catalog import LocatedModel, locate
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.folder_model import FolderModel
@@ -105,13 +106,22 @@ def _loaded(wanted: _Wanted, choice: DeviceChoice, progress: Progress) -> Loaded
         )
     return LoadedModel(
         name=model.name,
-        place=choice.sentence if wanted.is_own else choice.of_transformers,
+        place=_place(choice, wanted, loaded),
         fingerprint=model.fingerprint,
         fim=find_fim_format(tokenizer.vocabulary, model.name),
         causal_lm=loaded,
         tokenizer=tokenizer,
         trie=trie,
     )
+
+
+def _place(choice: DeviceChoice, wanted: _Wanted, causal_lm: CausalModel) -> str:
+    """Where it runs, by what, why nothing better was taken, and what was found there."""
+    if not wanted.is_own:
+        return choice.of_transformers
+    if isinstance(causal_lm, GpuQwen2) and causal_lm.checked:
+        return f"{choice.sentence}; {causal_lm.checked}"
+    return choice.sentence
 
 
 def prepare(

@@ -24,6 +24,7 @@ from engine.host.protocol import (
 from lsp_server.cli import command_line as cli
 from lsp_server.cli import doctor, gpu_check
 from lsp_server.cli.doctor import show_doctor
+from lsp_server.cli.gpu_answers import CardFits
 from lsp_server.settings import load_settings
 from tests.support.local_host import stub_host
 from tests.support.stub_host import Handler
@@ -105,7 +106,7 @@ def shown_doctor(environ, **options):
     loaded = load_settings(environ=environ)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(doctor, "load_settings", lambda: loaded)
-        return show_doctor(argparse.Namespace(**options), loaded.settings)
+        return show_doctor(argparse.Namespace(**{"cards": False} | options), loaded.settings)
 
 
 @pytest.fixture
@@ -243,6 +244,20 @@ def test_people_get_lines_and_the_command_goes_on_with_wrong_settings(stub, monk
     assert captured.err == ""
     assert "\nfailed   settings: environment: unknown setting FOREGRAM_SEEED" in captured.out
     assert "\nwarning  host: no completion host listens on " in captured.out
+
+
+def test_what_fits_which_card_is_a_list_with_what_auto_takes(stub, monkeypatch, capsys):
+    fits = ("7b in bfloat16, 16,384 tokens", "1.5b in bfloat16, 99,999 tokens")
+    cards = [CardFits("24 GB", fits, fits[0]), CardFits("8 GB", fits[1:], fits[1])]
+    monkeypatch.setattr(doctor, "card_fits", lambda: cards)
+    assert shown_doctor(stub.environ, json=False, start=False, cards=True) == 0
+    shown = capsys.readouterr().out
+    assert f"24 GB\n  * {fits[0]}\n    {fits[1]}\n8 GB\n  * {fits[1]}\n" in shown
+    assert shown.endswith("* model = auto\ncomputed, not measured: `foregram bench gpu` measures\n")
+    assert shown_doctor(stub.environ, json=True, start=False, cards=True) == 0
+    assert json.loads(capsys.readouterr().out)[1]["picked"] == fits[1]
+    monkeypatch.setattr(doctor, "card_fits", list)
+    assert shown_doctor(stub.environ, json=False, start=False, cards=True) == 1
 
 
 def test_on_a_terminal_there_is_a_table_with_what_to_do(stub, monkeypatch, capsys):

@@ -14,11 +14,15 @@ from engine.model.device import DeviceChoice, DeviceUnfitError
 from engine.model.gpu import loading
 from engine.model.gpu.buffers import Outputs, StepShape
 from engine.model.gpu.loading import load_portable
+from engine.model.gpu.row_check import EQUAL, UNEQUAL, check_rows
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.loaded_model import load_model, prepare
 from engine.model.token_tree import TokenTree
 from engine.progress import NoProgress
 from kernels.operations import PORTABLE
+from kernels.portable import products
+from kernels.portable.products import product
+from kernels.weight import pack
 from tests.support.adversary import Adversary
 from tests.support.gpu_models import gpu_qwen2
 from tests.support.steps import decoded, decoder_behind, logits_of, text_of
@@ -143,7 +147,7 @@ def gpu(monkeypatch):
 
 def test_a_device_without_kernels_runs_the_model_by_pytorch(folder, tmp_path, gpu):
     loaded = load_model(folder, tmp_path, NoProgress(), device_name="mps")
-    assert loaded.place == "A GPU, by PyTorch: our kernels are for NVIDIA GPUs"
+    assert loaded.place == f"A GPU, by PyTorch: our kernels are for NVIDIA GPUs; {EQUAL}"
     assert loaded.causal_lm.dtype_name == "bfloat16"
     assert loaded.causal_lm.most_rows == 16
     slot = loaded.causal_lm.new_slot(300)
@@ -167,6 +171,24 @@ def test_a_device_that_torch_cannot_run_it_on_is_passed_over_or_named(
     loaded = load_model(folder, tmp_path, NoProgress(), device_name=name)
     assert loaded.place == f"CPU: {said}"
     assert loaded.causal_lm.dtype_name == "int8"
+
+
+def _in_order_of_rows(x, weight):
+    """Row 0 is added up in another order, as where a device splits some sums."""
+    whole = product(x, weight)
+    half = x.shape[1] // 2
+    parts = [
+        product(x[:1, cut].contiguous(), pack(weight.values[:, cut].contiguous(), "float"))
+        for cut in (slice(half), slice(half, None))
+    ]
+    whole[:1] = parts[0] + parts[1]
+    return whole
+
+
+def test_a_device_whose_rows_depend_on_their_place_is_found(model, monkeypatch):
+    assert check_rows(model) == EQUAL
+    monkeypatch.setattr(products, "product", _in_order_of_rows)
+    assert check_rows(model) == UNEQUAL
 
 
 def test_weights_of_fewer_bits_are_for_our_kernels(folder, tmp_path, gpu):
