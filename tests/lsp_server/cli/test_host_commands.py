@@ -67,6 +67,15 @@ def test_the_status_says_what_became_of_suggestions(stub, monkeypatch, capsys):
     assert "suggestions" not in shown_status(loading, stub, monkeypatch, capsys)
 
 
+def test_the_status_says_where_the_model_runs_and_why_not_on_something_better(
+    stub, monkeypatch, capsys
+):
+    place = "GeForce RTX 2080, by PyTorch: it has compute capability 7.5"
+    status = msgspec.structs.replace(STATUS, device="cuda:0", place=place)
+    shown = " ".join(shown_status(status, stub, monkeypatch, capsys).split())
+    assert "device cuda:0, GeForce RTX 2080, by PyTorch: it has" in shown
+
+
 def test_the_status_says_what_the_last_prompt_was_made_of(stub, monkeypatch, capsys):
     use = PromptUse(812, 790, 301, num_neighbours=2, num_open=3)
     status = msgspec.structs.replace(STATUS, last_prompt=use)
