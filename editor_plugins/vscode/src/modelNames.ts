@@ -11,19 +11,20 @@ export const MODELS: readonly OfferedModel[] = [
     label: "offline",
     description: "0.5B Instruct as installed: downloads nothing, takes 1.7 GB of memory",
   },
+  { label: "auto", description: "what this machine's GPU runs well; without one, offline" },
   { label: "0.5b", description: "0.5B base, made to fill in code: downloads 1.0 GB" },
-  { label: "1.5b", description: "downloads 3.1 GB, for a fast CPU or an NVIDIA Hopper GPU" },
-  { label: "3b", description: `downloads 6.2 GB, ${onHopper(8)}` },
-  { label: "7b", description: `downloads 15.2 GB, ${onHopper(17)}` },
-  { label: "14b", description: `downloads 29.5 GB, ${onHopper(32)}` },
-  { label: "32b", description: `downloads 65.5 GB, ${onHopper(68)}` },
-  { label: "mellum-4b", description: `Mellum of JetBrains: downloads 8.0 GB, ${onHopper(10)}` },
-  { label: "seed-coder-8b", description: `Seed-Coder: downloads 16.5 GB, ${onHopper(18)}` },
+  { label: "1.5b", description: "downloads 3.1 GB, for a fast CPU or a GPU" },
+  { label: "3b", description: `downloads 6.2 GB, ${onGpu(8)}` },
+  { label: "7b", description: `downloads 15.2 GB, ${onGpu(17)}` },
+  { label: "14b", description: `downloads 29.5 GB, ${onGpu(32)}` },
+  { label: "32b", description: `downloads 65.5 GB, ${onGpu(68)}` },
+  { label: "mellum-4b", description: `Mellum of JetBrains: downloads 8.0 GB, ${onGpu(10)}` },
+  { label: "seed-coder-8b", description: `Seed-Coder: downloads 16.5 GB, ${onGpu(18)}` },
 ];
 
 /** With a little more memory than the weights take. */
-function onHopper(gigabytes: number): string {
-  return `needs ${gigabytes} GB; on an NVIDIA Hopper GPU, else slow on the CPU`;
+function onGpu(gigabytes: number): string {
+  return `for a GPU with ${gigabytes} GB free, else slow on the CPU`;
 }
 
 /** What to call a model in a sentence. */

@@ -41,7 +41,7 @@ def load_transformers_model(
     try:
         module.to(device).eval()
         return TransformersModel(model)
-    except RuntimeError as error:  # of a GPU; a CPU has none of these
+    except (RuntimeError, TypeError) as error:  # of a GPU; a CPU has none of these
         reason = str(error).partition("\n")[0]
         if "out of memory" in str(error):
             raise NoSpaceError(

@@ -4,6 +4,7 @@ local M = {}
 
 --- The names that need no hub id and no path.
 M.ALIASES = {
+  "auto",
   "0.5b",
   "1.5b",
   "3b",
