@@ -81,7 +81,9 @@ def write(stream: ResidualStream, x: torch.Tensor, norm_weight: torch.Tensor) ->
     """Hold x float32 [R, H] as a `ResidualStream` does."""
     stream.residual.copy_(x)
     stream.normed.copy_(x * norm_weight)
-    squares = torch.nn.functional.pad(x * x, (0, -x.shape[1] % _BLOCK))
+    squares = x * x
+    if lacking := -x.shape[1] % _BLOCK:
+        squares = torch.nn.functional.pad(squares, (0, lacking))
     stream.squares.copy_(squares.unflatten(1, (-1, _BLOCK)).sum(dim=2).T)
 
 
