@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Self
 
-from engine.stopping.lines import Line, Written, filled_lines, last_line
+from engine.stopping.lines import Written, indent_of, last_line
 
 _NEAR = 2000  # characters of the file that are looked at
 
@@ -27,7 +27,7 @@ class IndentationRule:
         current = last_line(prefix)
         block = _block_indent(prefix)
         rest = suffix[:_NEAR] if not current.strip() else suffix[:_NEAR].partition("\n")[2]
-        following = [line.indent for line in filled_lines(rest)]
+        following = [indent_of(line) for line in rest.split("\n") if line.strip()]
         floor = min([block, *following[:1], *(indent for indent in following if indent)])
         # Where nothing follows, only the margin is outside.
         return cls(floor if following else min(block, 1), block > 0, not current)
@@ -55,11 +55,11 @@ def shallow_cut(written: Written, least: int) -> int | None:
 
 def _block_indent(prefix: str) -> int:
     """Indentation of the cursor's line, or where it is empty of the line before."""
-    lines = filled_lines(prefix[-_NEAR:])
     current = last_line(prefix)
     if current and not current.strip():
-        return Line(current, "", 0).indent
-    return lines[-1].indent if lines else 0
+        return indent_of(current)
+    filled = (line for line in reversed(prefix[-_NEAR:].split("\n")) if line.strip())
+    return indent_of(next(filled, ""))
 
 
 def _is_blank_before(text: str, start: int) -> bool:

@@ -1,6 +1,7 @@
 """Text by lines: what a line says, how deep it stands, where it begins."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
@@ -93,8 +94,14 @@ def squeeze(text: str) -> str:
 
 def filled_lines(text: str) -> list[Line]:
     """The lines that are not blank, the last one also when its end is missing."""
-    found = ((match.group().rstrip(), match.start()) for match in _PIECE.finditer(text))
-    return [Line(line, squeeze(line), start) for line, start in found if line]
+    return list(each_filled_line(text))
+
+
+def each_filled_line(text: str) -> Iterator[Line]:
+    """The same one by one, for who wants the first ones."""
+    for match in _PIECE.finditer(text):
+        if line := match.group().rstrip():
+            yield Line(line, squeeze(line), match.start())
 
 
 def last_line(text: str) -> str:

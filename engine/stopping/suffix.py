@@ -18,6 +18,8 @@ class SuffixRule:
 
     def cut(self, written: Written) -> int | None:
         """Where the text, at a line end, reaches the suffix, if it does."""
+        if not self._may_match(written):
+            return None
         needed = self.head.needed
         if not needed:
             return None
@@ -59,6 +61,14 @@ class SuffixRule:
         if growing is not None and self.head.words:
             places.append(self._first_begins(growing, written.text))
         return min(places)
+
+    def _may_match(self, written: Written) -> bool:
+        """Whether the last line is one of the suffix's first ones, which is seldom so."""
+        if not written.lines or not self.head.words:
+            return False
+        words = written.lines[-1].words
+        ends_so = self.head.is_on_cursor_line and words.endswith(self.head.words[0])
+        return ends_so or words in self.head.words
 
     def _match(self, written: Written, count: int) -> int | None:
         """Where the last `count` lines begin to repeat as many of the suffix, if they do."""

@@ -2,9 +2,11 @@
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
 from typing import Self
 
-from engine.stopping.lines import Line, filled_lines
+from engine.stopping.lines import Line, each_filled_line, filled_lines
 
 LETTERS = 5  # letters and digits that a line needs to be evidence by itself
 _MOST_LINES = 4  # of evidence; shifted ones take one more
@@ -14,42 +16,60 @@ _NO_WORD = re.compile(r"\W")
 _OPENERS = (":", "{", "(", "[", ",")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SuffixHead:
     """The first filled lines of the suffix, without white space.
 
-    `needed` of them make evidence, 0 if no number does. `before` are the line ends and blank lines
-    between the cursor and the first of them; without any, that one is the rest of the cursor's
-    line. `space` is the white space it begins with, and `is_whole` tells that this is all of its
-    indentation: the cursor stands at the line's start, not inside the indentation. `word` is the
-    rest of the word that the cursor stands in.
+    `before` are the line ends and blank lines between the cursor and the first of them; without
+    any, that one is the rest of the cursor's line. `space` is the white space it begins with.
+    `word` is the rest of the word that the cursor stands in.
     """
 
     words: tuple[str, ...] = ()
-    needed: int = 0
     before: str = ""
     space: str = ""
-    is_whole: bool = False
     word: str = ""
+    _around: tuple[str, str] = ("", "")  # the file on either side
 
     @classmethod
     def of(cls, prefix: str, suffix: str) -> Self:
         """Read the head of `suffix`."""
-        lines = filled_lines(suffix[:_SEEN_CHARS])
+        lines = list(islice(each_filled_line(suffix[:_SEEN_CHARS]), _MOST_LINES + 1))
         if not lines:
             return cls()
-        first, *later = lines
-        words = tuple(line.words for line in lines[: _MOST_LINES + 1])
-        others = [*filled_lines(prefix[-_SEEN_CHARS:]), *later]
-        around = "\n".join(line.words for line in others) + "\n"
         return cls(
-            words,
-            needed=_evidence(words[:_MOST_LINES], around),
-            before=suffix[: first.start],
-            space=first.space,
-            is_whole=_stands_whole(first, others, later),
+            words=tuple(line.words for line in lines),
+            before=suffix[: lines[0].start],
+            space=lines[0].space,
             word=_NO_WORD.split(suffix, maxsplit=1)[0],
+            _around=(prefix[-_SEEN_CHARS:], suffix[:_SEEN_CHARS]),
         )
+
+    # What follows needs all that is seen of the file, and few completions reach a line that asks.
+
+    @cached_property
+    def needed(self) -> int:
+        """How many of the lines make evidence, 0 if no number does."""
+        if not self.words:
+            return 0
+        _, others, _ = self._lines
+        around = "\n".join(line.words for line in others) + "\n"
+        return _evidence(self.words[:_MOST_LINES], around)
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """Whether `space` is all of the first line's indentation.
+
+        Then the cursor stands at the line's start, not inside the indentation.
+        """
+        return bool(self.words) and _stands_whole(*self._lines)
+
+    @cached_property
+    def _lines(self) -> tuple[Line, list[Line], list[Line]]:
+        """The first line, all others, and of these the ones behind it."""
+        prefix, suffix = self._around
+        first, *later = filled_lines(suffix)
+        return first, [*filled_lines(prefix), *later], later
 
     @property
     def is_on_cursor_line(self) -> bool:

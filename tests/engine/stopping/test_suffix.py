@@ -106,3 +106,13 @@ def test_where_a_text_ends_anyhow_a_closing_bracket_at_its_place_is_the_suffixs(
 def test_where_a_text_ends_anyhow_a_repeat_of_all_that_follows_is_trimmed():
     assert overlap("return va\n", "a\n") == "return v"
     assert overlap("return va\n", "a\nb\nc\nd\ne\nf\n") == "return va\n"
+
+
+def test_the_rest_of_the_file_is_read_only_once_a_line_repeats_one_behind_the_cursor():
+    """What it takes costs as much as a step, and few completions come so far."""
+    head = SuffixHead.of(PREFIX, "    return width * height\n")
+    rule = SuffixRule(head)
+    assert rule.cut(Written.of("    height = shape.height\n")) is None
+    assert "_lines" not in vars(head)
+    assert rule.cut(Written.of("    height = 1\n    return width * height\n")) is not None
+    assert "_lines" in vars(head)
