@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 
 from engine.atomic_write import atomic_write
@@ -57,10 +58,7 @@ class AcceptanceTable:
 
     def update(self, cells: np.ndarray, accepted: np.ndarray) -> None:
         """Count one trial per cell, accepted or not (bool), after fading by one step."""
-        self.counts *= DECAY
-        np.add.at(self.counts[0], cells, accepted)
-        np.add.at(self.counts[1], cells, 1)
-        self._refresh()
+        _count(self.counts, self._prior, self.probs, cells.astype(np.int32, copy=False), accepted)
 
     def restore(self, counts: np.ndarray) -> None:
         """Take counts that were saved. Raises ValueError when they fit no table of this shape."""
@@ -74,12 +72,33 @@ class AcceptanceTable:
         hits, trials = counts
         if not np.all((hits >= 0) & (hits <= trials) & np.isfinite(trials)):
             raise ValueError("these are no counts of hits and trials")
-        return counts.astype(np.float64)
+        return np.ascontiguousarray(counts, np.float64)
 
     def _refresh(self) -> None:
         hits, trials = self.counts
         # In place: the pool's kernel holds this array.
         self.probs[:] = (hits + PRIOR_TRIALS * self._prior) / (trials + PRIOR_TRIALS)
+
+
+@numba.njit(
+    "void(float64[:, ::1], float64[::1], float64[::1], int32[::1], boolean[::1])", cache=True
+)
+def _count(
+    counts: np.ndarray,
+    prior: np.ndarray,
+    probs: np.ndarray,
+    cells: np.ndarray,
+    accepted: np.ndarray,
+) -> None:
+    """Fade `counts`, add a trial for each cell, and bring `probs` up to date."""
+    counts *= DECAY
+    for trial in range(len(cells)):
+        counts[0, cells[trial]] += accepted[trial]
+        counts[1, cells[trial]] += 1
+    for cell in range(len(prior)):
+        probs[cell] = (counts[0, cell] + PRIOR_TRIALS * prior[cell]) / (
+            counts[1, cell] + PRIOR_TRIALS
+        )
 
 
 class AcceptanceTables:

@@ -52,16 +52,22 @@ class StepCost:
 
     def observe(self, rows: int, ms: float) -> None:
         """Learn from a step. Outliers count for no more than 1.5 times the estimate."""
-        rows = int(self._padded[rows - 1]) + 1
-        estimate = self._ms[rows - 1]
-        error = np.clip(ms, estimate / _CLIP, estimate * _CLIP) / estimate - 1
-        counts = np.arange(1, len(self._ms) + 1)
-        nearness = np.exp(-((np.log2(counts / rows)) ** 2) * 4)
-        self._ms *= 1 + _LEARNING_RATE * error * nearness
-        learned = self._ms[rows - 1]  # no fewer rows cost more, and no more rows less
-        self._ms[:rows] = np.minimum.accumulate(np.minimum(self._ms[:rows], learned)[::-1])[::-1]
-        self._ms[rows:] = np.maximum.accumulate(np.maximum(self._ms[rows:], learned))
-        self._ms = self._ms[self._padded]
+        _follow(self._ms, self._padded, int(self._padded[rows - 1]) + 1, ms)
+
+
+@numba.njit("void(float64[::1], int64[::1], int64, float64)", cache=True)
+def _follow(costs: np.ndarray, padded: np.ndarray, rows: int, ms: float) -> None:
+    """Move `costs` float64 [128] towards what a step of `rows` rows took, most of all near it."""
+    estimate = costs[rows - 1]
+    error = min(max(ms, estimate / _CLIP), estimate * _CLIP) / estimate - 1
+    for place in range(len(costs)):
+        distance = np.log2((place + 1) / rows)
+        costs[place] *= 1 + _LEARNING_RATE * error * np.exp(-4 * distance**2)
+    for place in range(rows - 2, -1, -1):  # no fewer rows cost more
+        costs[place] = min(costs[place], costs[place + 1])
+    for place in range(rows, len(costs)):  # and no more rows less
+        costs[place] = max(costs[place], costs[place - 1])
+    costs[:] = costs[padded]
 
 
 def sweep(

@@ -151,7 +151,9 @@ def allowed_part(draft: Draft, constraint: Constraint, depth: int) -> Draft:
     states: list[Constraint | None] = []
     for token, parent in zip(draft.tokens.tolist(), draft.parents.tolist(), strict=True):
         state = constraint if parent < 0 else states[parent]
-        states.append(state.after(token) if state is not None and state.allows(token) else None)
+        if state is not None and state is not UNCONSTRAINED:
+            state = state.after(token) if state.allows(token) else None
+        states.append(state)
     is_allowed = np.array([state is not None for state in states], bool)
     return select(draft, is_allowed & is_near)
 

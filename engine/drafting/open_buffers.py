@@ -45,10 +45,13 @@ class OpenBuffers:
         kept = 0
         while kept < min(len(wanted), len(held)) and held[kept].buffer == wanted[kept]:
             kept += 1
+        # What only changes its place, as when the user turns to another file, is not encoded again.
+        known = {one.buffer.text: self._pool.ids_of(one.document) for one in held[kept:]}
         self._close(workspace, kept)
         for buffer in wanted[kept:]:
-            document = self._pool.add(self._encode(buffer.text), self._source, buffer.path)
-            held.append(_Held(buffer, document))
+            ids = known.get(buffer.text)
+            ids = self._encode(buffer.text) if ids is None else ids
+            held.append(_Held(buffer, self._pool.add(ids, self._source, buffer.path)))
         return kept < len(wanted)
 
     def close(self, workspace: str, keys: Collection[str]) -> None:

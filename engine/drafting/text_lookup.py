@@ -55,20 +55,18 @@ class TextLookup:
         Only those whose text is these bytes, `partial` and more.
         """
         end = len(context_ids) - back
-        left_out = list(context_ids[end:])
+        left_out = context_ids[end:]  # what goes on so was found with the whole context
         lead = b"".join(map(self.bytes_of, left_out))
-        for found in self.pool.continuations(context_ids[:end], PATH_TOKENS):
-            if back and found.tokens[:back].tolist() == left_out:
-                continue  # it was found with the whole context
-            if self._begins(found.tokens.tolist(), lead + partial):
+        for found in self.pool.continuations(context_ids[:end], PATH_TOKENS, left_out):
+            if self._begins(found.tokens, lead + partial):
                 yield found.closer(back), lead
 
-    def _begins(self, tokens: Sequence[int], start: bytes) -> bool:
+    def _begins(self, tokens: np.ndarray, start: bytes) -> bool:
         text = b""
-        for token in tokens:
+        for token in tokens[: len(start)].tolist():
+            text += self.bytes_of(token)
             if len(text) >= len(start) or not start.startswith(text):
                 break
-            text += self.bytes_of(token)
         return text.startswith(start)
 
     def _retokenised(

@@ -95,6 +95,13 @@ def _chain(tokens, links, slot):
 
 
 @njit(cache=True)
+def chain_all(tokens, links, length):
+    """Chain all slots anew; the heads are empty."""
+    for slot in range(length):
+        _chain(tokens, links, slot)
+
+
+@njit(cache=True)
 def pop(tokens, links, length, kept):
     """Unchain the slots from `kept` on, newest first: the heads are as they were at `kept`."""
     for slot in range(length - 1, kept - 1, -1):

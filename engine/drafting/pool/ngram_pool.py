@@ -80,11 +80,16 @@ class NgramPool:
             self._forget_oldest()
         return document
 
+    def ids_of(self, document: DocumentId) -> np.ndarray:
+        """The tokens int32 of a document. Raises ValueError for an unknown one."""
+        held = self._held(document)
+        ids: np.ndarray = self._log.tokens[held.low : held.high].copy()
+        return ids
+
     def remove(self, document: DocumentId) -> None:
         """Forget a document. Raises ValueError for an unknown one."""
-        if document not in self._documents:
-            raise ValueError(f"no document {document} is in the pool")
-        held = self._documents.pop(document)
+        held = self._held(document)
+        del self._documents[document]
         self._log.sources[held.low : held.high] = Source.DEAD
 
     def remove_all(self, source: Source, names: Collection[str] | None = None) -> None:
@@ -109,10 +114,13 @@ class NgramPool:
         return self._log.draft(self._find(context_ids), nodes, self.acceptance)
 
     def continuations(
-        self, context_ids: Sequence[int] | np.ndarray, num_tokens: int
+        self, context_ids: Sequence[int] | np.ndarray, num_tokens: int, but: Sequence[int] = ()
     ) -> list[Continuation]:
-        """What follows the context elsewhere, `num_tokens` of each occurrence."""
-        return self._log.continuations(self._find(context_ids), num_tokens)
+        """What follows the context elsewhere, `num_tokens` of each occurrence.
+
+        Where tokens `but` are given, without what begins with these.
+        """
+        return self._log.continuations(self._find(context_ids), num_tokens, but)
 
     def draft_from(self, paths: Sequence[Continuation], nodes: int) -> Draft:
         """The likeliest `nodes` tokens of continuations that the caller changed, as a tree."""
@@ -143,6 +151,11 @@ class NgramPool:
         self._log.clear()
         for (document, held), text in zip(list(self._documents.items()), texts, strict=True):
             self._documents[document] = self._written(held, text)
+
+    def _held(self, document: DocumentId) -> _Document:
+        if document not in self._documents:
+            raise ValueError(f"no document {document} is in the pool")
+        return self._documents[document]
 
     def _written(self, document: _Document, content: np.ndarray) -> _Document:
         """Write a document behind all others; return it with its slots."""

@@ -1,6 +1,6 @@
 """The pool's memory: an append-only row of tokens with a source byte each, chained by n-gram.
 
-14 bytes a token, heads included. Pages that nothing was written to cost no memory.
+13 bytes a token, and the heads of its chains. Pages that nothing was written to cost no memory.
 """
 
 from collections.abc import Sequence
@@ -18,13 +18,14 @@ from engine.drafting.pool.chains import (
     SKIPPED,
     Links,
     append,
+    chain_all,
     gather,
     pop,
 )
 from engine.drafting.pool.expansion import MAX_NODES, NODE, PENDING, expand, read
 from engine.drafting.tree import Draft
 
-MIN_HEAD_BITS, MAX_HEAD_BITS = 12, 22
+MIN_HEAD_BITS, MAX_HEAD_BITS, GROWN_BITS = 12, 22, 3  # the heads start small, and grow by these
 
 
 class Continuation(NamedTuple):
@@ -46,7 +47,7 @@ class TokenLog:
     """Slots 0 to `length`; slot 0 is a separator. Nothing here checks capacity: see `free`."""
 
     def __init__(self, capacity: int, vocab_size: int) -> None:
-        bits = min(max(capacity.bit_length() - 2, MIN_HEAD_BITS), MAX_HEAD_BITS)
+        self._most_bits = min(max(capacity.bit_length() - 2, MIN_HEAD_BITS), MAX_HEAD_BITS)
         self.capacity = capacity
         self.length = 0
         self.tokens = np.zeros(capacity, np.int32)
@@ -55,14 +56,14 @@ class TokenLog:
             np.empty(capacity, np.int32),
             np.empty(capacity, np.int32),
             np.full(vocab_size, -1, np.int32),
-            np.full(1 << bits, -1, np.int32),
+            np.full(1 << MIN_HEAD_BITS, -1, np.int32),
         )
         self._found = np.empty(MAX_FOUND, FOUND)
         # No more are made than occurrences exist and nodes are drafted.
         self._pending = np.empty(MAX_FOUND + MAX_NODES, PENDING)
         self._nodes = np.empty(MAX_NODES, NODE)
         self._columns = tuple(self._nodes[name] for name in NODE.names or ())
-        self.clear()
+        self.write([SEPARATOR], 0)
 
     @property
     def free(self) -> int:
@@ -86,9 +87,21 @@ class TokenLog:
         """Append tokens or separators; return the first one's slot."""
         start = self.length
         content = np.asarray(ids, np.int32)
+        self._grow_heads(start + content.size)
         # A plain int: numba takes 0.3 ms to look at an enum.
         self.length = append(self.tokens, self.sources, self._links, start, content, int(source))
         return start
+
+    def _grow_heads(self, length: int) -> None:
+        """Have a head for each slot, as far as that goes: most logs stay small."""
+        bits = self._links.head4.size.bit_length() - 1
+        if bits >= self._most_bits or length <= 1 << bits:
+            return
+        while bits < self._most_bits and length > 1 << bits:
+            bits = min(bits + GROWN_BITS, self._most_bits)
+        self._links.head1.fill(-1)
+        self._links = self._links._replace(head4=np.full(1 << bits, -1, np.int32))
+        chain_all(self.tokens, self._links, self.length)
 
     def take_back(self, kept: int) -> None:
         """Undo writes down to length `kept`."""
@@ -118,16 +131,25 @@ class TokenLog:
             slot += path.tokens.size + 1
         return self._expanded(np.concatenate(parts), slot, len(paths[:MAX_FOUND]), nodes, table)
 
-    def continuations(self, found: int, num_tokens: int) -> list[Continuation]:
-        """Return what stands at the places found last, without those that skip tokens."""
+    def continuations(
+        self, found: int, num_tokens: int, but: Sequence[int] = ()
+    ) -> list[Continuation]:
+        """Return what stands at the places found last, without those that skip tokens.
+
+        Nor those that go on with the tokens `but`, where there are any.
+        """
         places = self._found[:found]
         kept = places[places["kind"] != SKIPPED]
         rows = np.empty((kept.size, num_tokens), np.int32)
         read(self.tokens, self.length, kept["slot"], rows)
+        if len(but):
+            is_other = (rows[:, : len(but)] != np.asarray(but, np.int32)).any(axis=1)
+            rows, kept = rows[is_other], kept[is_other]
+        lengths = (rows >= 0).sum(axis=1).tolist()  # nothing stands behind a text's end
         columns = (kept[name].tolist() for name in ("length", "weight", "source", "kind"))
         return [
-            Continuation(row[row >= 0], *values)
-            for row, *values in zip(rows, *columns, strict=True)
+            Continuation(row[:length], *values)
+            for row, length, *values in zip(rows, lengths, *columns, strict=True)
         ]
 
     def _expanded(

@@ -49,6 +49,27 @@ def test_a_changed_buffer_is_written_again_and_the_less_related_ones_are_not():
     assert len(pool) - length < 20
 
 
+def test_buffers_that_only_change_places_are_not_encoded_again():
+    """As when the user turns to another file: the one before is the most related one from now on."""
+    pool, encoded = NgramPool(10_000, 256), []
+
+    def encode(text):
+        encoded.append(text)
+        return list(text.encode())
+
+    buffers = OpenBuffers(pool, encode)
+    one, two, three = (
+        Buffer("a", "hello world"),
+        Buffer("b", "other text"),
+        Buffer("c", "good evening"),
+    )
+    buffers.sync("here", [one, two, three])
+    encoded.clear()
+    buffers.sync("here", [three, Buffer("d", "new words"), one])
+    assert encoded == ["new words"]
+    assert [drafted(pool, one) for one in ("hello ", "good ", "new ")] == ["wor", "eve", "wor"]
+
+
 def test_the_most_related_buffer_is_drafted_from_first():
     pool, buffers = make()
     buffers.sync("here", [Buffer("a", "zz hello world"), Buffer("b", "zz hello there")])

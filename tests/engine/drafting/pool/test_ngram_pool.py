@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.drafting.pool import NgramPool, PoolFullError
+from engine.drafting.pool import NgramPool, PoolFullError, token_log
 from engine.drafting.pool.chains import SHORT_CHAIN
 from engine.drafting.pool.ngram_pool import MOST_REMEMBERED
 from engine.drafting.tree import Source
@@ -209,6 +209,27 @@ def test_an_occurrence_that_the_chains_hash_alike_is_compared_token_by_token():
     for start in range(0, 6000, 500):
         best = max(pool.continuations(ids[start : start + 5], 1), key=lambda one: one.match)
         assert (best.match, best.tokens.tolist()) == (5, [ids[start + 5]])
+
+
+def test_a_pool_that_outgrows_its_heads_drafts_what_one_with_all_of_them_drafts(monkeypatch):
+    """Also where they grow within a savepoint, which then takes back what was written before."""
+    rng = np.random.default_rng(3)
+    ids = rng.integers(0, 300, 40_000)
+
+    def drafts():
+        pool, found = NgramPool(1_000_000, 300), []
+        pool.add(ids[:3000], Source.OPEN_BUFFER)
+        with pool.savepoint():
+            pool.add(ids[3000:9000], Source.EDITED_FILE)
+            found.append(pool.draft(ids[2000:2020], NODES))
+        found.append(pool.draft(ids[2000:2020], NODES))
+        pool.add(ids[9000:], Source.SUFFIX)
+        return [*found, *(pool.draft(ids[at : at + 6], NODES) for at in range(0, 39_000, 3000))]
+
+    grown = drafts()
+    monkeypatch.setattr(token_log, "MIN_HEAD_BITS", token_log.MAX_HEAD_BITS)
+    for one, other in zip(grown, drafts(), strict=True):
+        assert all(np.array_equal(*columns) for columns in zip(one, other, strict=True))
 
 
 def test_drafting_resumes_behind_a_replaced_word():
