@@ -21,6 +21,7 @@ from engine.request import Buffer, CompletionRequest, Snippet
 from engine.stopping.lines import pieces
 
 _MOST_CHOICES = 16  # that are kept from one request to the next
+_MOST_PLACES = 4  # of the cursor, likewise: what is steady about them holds all of a file
 _PASSAGE_PART = 0.7  # of the room, that a passage like the text at the cursor may take
 _WHOLE_PART = 0.5  # of the room left, that a file may take as a whole
 _CHARS_PER_TOKEN = 6  # above the average of code: what can hardly fit is not encoded at all
@@ -55,11 +56,11 @@ class Neighbours:
 
     def snippets(self, request: CompletionRequest, room: int) -> Sequence[Snippet]:
         """Return one snippet of each related buffer; with their paths they fit `room` tokens."""
-        around = steady_before(request.prefix), steady_behind(request.suffix)
-        names, lines = CursorNames.around(*around), CursorLines.around(*around)
         if request.principal not in self._choices:
             self._choices[request.principal] = _Choices(self._count)
         choices = self._choices[request.principal]
+        before, behind = steady_before(request.prefix), steady_behind(request.suffix)
+        names, lines = choices.around(tuple(before), tuple(behind))
         return choices.of(request.open_buffers, request.repository, names, lines, room)
 
 
@@ -69,6 +70,7 @@ class _Choices:
     def __init__(self, count: Count) -> None:
         self._count = count
         self._indexes = LineIndexes()
+        self.around = lru_cache(maxsize=_MOST_PLACES)(_around)
         self.of = lru_cache(maxsize=_MOST_CHOICES)(self._choose)
 
     def _choose(
@@ -164,6 +166,11 @@ class _Choices:
                 misses += 1
                 if misses == _MOST_MISSES:
                     return
+
+
+def _around(before: tuple[str, ...], behind: tuple[str, ...]) -> tuple[CursorNames, CursorLines]:
+    """What the steady lines before and behind a cursor say."""
+    return CursorNames.around(before, behind), CursorLines.around(before, behind)
 
 
 def _within(buffers: Sequence[Buffer], most_chars: int) -> list[Buffer]:

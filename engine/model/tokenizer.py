@@ -90,7 +90,7 @@ class Tokenizer:
 
     def decode_bytes(self, token_ids: Iterable[int]) -> bytes:
         """Return the bytes of the tokens; they may end within a character."""
-        return b"".join(map(self.vocabulary.bytes_of, token_ids))
+        return self.vocabulary.bytes_of_all(token_ids)
 
     def decode(self, token_ids: Iterable[int]) -> str:
         """Return the text of the tokens; bytes that are no UTF-8 become U+FFFD."""

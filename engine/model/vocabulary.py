@@ -59,6 +59,14 @@ class Vocabulary:
         """
         return self._bytes[token_id] if token_id < len(self._bytes) else b""
 
+    def bytes_of_all(self, token_ids: Iterable[int]) -> bytes:
+        """Return the bytes of tokens in a row, faster than one by one."""
+        known, ids = self._bytes, list(token_ids)
+        try:
+            return b"".join([known[token_id] for token_id in ids])
+        except IndexError:  # one is beyond the vocabulary
+            return b"".join(map(self.bytes_of, ids))
+
     def id_of(self, token: str) -> int | None:
         """Return the id of a token by the name that the vocabulary gives it."""
         return self._ids.get(token)

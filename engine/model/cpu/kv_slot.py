@@ -20,6 +20,7 @@ class KVSlot:
         slots = -(-capacity // SLOTS) * SLOTS
         shape = (config.num_layers, config.num_kv_heads, slots, width)
         self.keys, self.values = torch.zeros(shape, dtype=dtype), torch.zeros(shape, dtype=dtype)
+        self._num_bytes = self.keys.nbytes + self.values.nbytes  # often asked for, of all slots
         self.capacity = capacity
         self.length = 0
 
@@ -41,7 +42,7 @@ class KVSlot:
     @property
     def num_bytes(self) -> int:
         """Memory of the keys and values."""
-        return self.keys.nbytes + self.values.nbytes
+        return self._num_bytes
 
     def copy_from(self, other: Self, length: int) -> None:
         """Hold the first `length` tokens of `other`. Raises ValueError where that cannot be."""
