@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from engine.model.model_config import ModelConfig
 
@@ -21,6 +21,12 @@ _CONTROL_TOKENS = (
     "<|fim_suffix|>",
     "<|repo_name|>",
     "<|file_sep|>",
+)
+# How Qwen cuts text into words. No word goes on behind a line end: what the host does line by line
+# it could not do with the usual cut of byte-level tokenizers.
+_WORD = Regex(
+    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
+    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
 _VOCAB_SIZE = 4096
 _TRAINED_CHARS = 1_000_000
@@ -46,9 +52,14 @@ def write_random_model(folder: Path, texts: Iterable[str]) -> None:
 
 
 def _trained(texts: Iterable[str]) -> Tokenizer:
-    """A byte-level tokenizer with the control tokens of Qwen."""
+    """A byte-level tokenizer with the words and the control tokens of Qwen."""
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(_WORD, "isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=_VOCAB_SIZE,
