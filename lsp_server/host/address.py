@@ -10,6 +10,7 @@ from engine.errors import ConfigurationError, ForegramError
 from engine.host.loopback import is_loopback, loopback_addresses
 from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION
 from engine.host.runtime import RuntimeFolder
+from lsp_server.host.socket_transport import SocketTransport
 from lsp_server.host.token_file import read_token
 from lsp_server.settings import Settings
 
@@ -77,9 +78,7 @@ class HostAddress:
         }
         if self.token:  # a host on a socket may require none
             headers["authorization"] = f"Bearer {self.token}"
-        transport = None
-        if self.socket_path:  # certificates, which a socket does not need, would take 40 ms to read
-            transport = httpx2.AsyncHTTPTransport(uds=str(self.socket_path), verify=False)
+        transport = SocketTransport(self.socket_path) if self.socket_path else None
         return httpx2.AsyncClient(
             base_url=self._parsed,
             headers=headers,
