@@ -15,12 +15,16 @@ from typing import Any, NamedTuple, Protocol
 from engine.turns import Turns
 
 _MOST_PAUSED = 4  # each keeps its slot, and so memory
+_CROWDED = 0.5  # of the latest jobs found all places taken: nothing is computed ahead any more
+_CROWD_RATE = 0.1  # what the latest of them counts
 
 
 class Dropped(StrEnum):
     """Why a job that waited was never run."""
 
-    SUPERSEDED = "superseded"  # its buffer has a newer one
+    SUPERSEDED = (
+        "superseded"  # its buffer has a newer one; or a prefetch, where others need the time
+    )
     CANCELLED = "cancelled"
     STOPPED = "stopped"  # the scheduler ends
 
@@ -38,7 +42,8 @@ class Job:
     Neither may raise. None is begun where there is nothing to run any more. A newer job of its
     buffer ends it, unless that one is a prefetch and this is none. A prefetch waits for all others;
     it is ended by the next job of its own client, and by any that is no prefetch and would have to
-    wait.
+    wait. While most jobs find those of others in all places, it is dropped at once: it would take
+    away what they wait for.
     """
 
     client: str
@@ -84,6 +89,7 @@ class Scheduler:
         self._waiting: list[Job] = []
         self._running: dict[Job, Any] = {}  # None until it has begun
         self._errands: list[Callable[[], None]] = []
+        self._crowd = 0.0  # the share of the latest jobs that found others' in all places
         self._is_stopped = False
 
     @property
@@ -114,8 +120,11 @@ class Scheduler:
                 self._turns.arrive(job.principal, present)
             dropped = [one for one in self._waiting if _replaces(job, one)]
             self._waiting = [one for one in self._waiting if one not in dropped]
+            self._note_crowd(job)
             if self._is_stopped:
                 self._waiting, dropped = [], [*dropped, job]
+            elif job.is_prefetch and self._crowd > _CROWDED:
+                dropped.append(job)
             else:
                 self._waiting.append(job)
             for running in self._running:
@@ -171,6 +180,15 @@ class Scheduler:
             if running := self._going_on():
                 return running
         return []
+
+    def _note_crowd(self, job: Job) -> None:
+        if not job.is_prefetch:
+            present = (*self._waiting, *self._running)
+            others = [
+                one for one in present if not one.is_prefetch and _client(one) != _client(job)
+            ]
+            has_to_wait = len(others) >= self.max_sequences
+            self._crowd += _CROWD_RATE * (has_to_wait - self._crowd)
 
     def _release(self) -> None:
         with self._changed:

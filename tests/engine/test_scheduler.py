@@ -131,6 +131,34 @@ def test_a_wanted_job_drops_wanted_ones_and_guesses_of_its_buffer(recorder):
     assert recorder.events == [("older", Dropped.SUPERSEDED), ("guess", Dropped.SUPERSEDED)]
 
 
+def crowded(recorder):
+    """Jobs of many clients, of whom all but one have to wait."""
+    return [recorder.submit(f"own {number}", client=f"{number}") for number in range(12)]
+
+
+def test_nothing_is_computed_ahead_while_most_jobs_find_those_of_others_in_all_places(recorder):
+    crowded(recorder)
+    recorder.submit("guess", client="3", is_prefetch=True)
+    assert recorder.events == [("guess", Dropped.SUPERSEDED)]
+
+
+def test_guesses_run_again_once_the_crowd_has_gone(recorder):
+    for job in crowded(recorder):
+        recorder.scheduler.cancel(job)
+    for _ in range(12):
+        recorder.scheduler.cancel(recorder.submit("alone"))
+    recorder.events.clear()
+    recorder.submit("guess", is_prefetch=True)
+    assert recorder.work() == [("guess", "ran")]
+
+
+def test_guesses_run_beside_others_where_there_are_places(recorder):
+    recorder.scheduler.max_sequences = 16
+    crowded(recorder)
+    recorder.submit("guess", client="3", is_prefetch=True)
+    assert recorder.events == []
+
+
 @pytest.mark.parametrize(
     ("client", "is_prefetch", "fate"),
     [
