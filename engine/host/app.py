@@ -3,8 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Any, TypeVar
 
@@ -12,7 +11,6 @@ import msgspec
 from litestar import Litestar, MediaType, Request, Response, get, post
 from litestar.exceptions import HTTPException, PermissionDeniedException
 from litestar.params import FromQuery
-from litestar.response import Stream
 
 from engine.errors import ConfigurationError, InputError
 from engine.host.bodies import decoded
@@ -20,6 +18,7 @@ from engine.host.buffers import ClientId, VersionConflictError
 from engine.host.compat.dialect import Dialect
 from engine.host.compat.routes import drop_in_routes
 from engine.host.completion_registry import UnknownCompletionError
+from engine.host.event_lines import EventLines
 from engine.host.failures import log_failure
 from engine.host.openapi import OPENAPI_PATH, openapi_page
 from engine.host.principals import METRICS_NAME, principal_of
@@ -27,7 +26,6 @@ from engine.host.protocol import (
     MAX_BODY_BYTES,
     PROTOCOL_VERSION,
     CloseRequest,
-    CompleteEvent,
     CompleteRequest,
     Feedback,
     Problem,
@@ -72,11 +70,10 @@ def create_app(
     began = time.monotonic()
 
     @post("/v1/complete", status_code=200)
-    async def complete(request: _Request) -> Stream:
+    async def complete(request: _Request) -> EventLines:
         """Complete at a position; lines of JSON."""
         message = await _message(service, request, CompleteRequest)
-        events = service.complete(principal_of(request.scope), message)
-        return Stream(_lines(events), media_type="application/x-ndjson")
+        return EventLines(service.complete(principal_of(request.scope), message))
 
     @post("/v1/buffers", status_code=204)
     async def sync(request: _Request) -> None:
@@ -141,13 +138,6 @@ def _check_sees_all(request: _Request) -> None:
         raise PermissionDeniedException(
             f"the figures of all are for the token of the name {METRICS_NAME}"
         )
-
-
-async def _lines(events: AsyncGenerator[CompleteEvent]) -> AsyncIterator[bytes]:
-    encode = msgspec.json.Encoder().encode
-    async with aclosing(events):
-        async for event in events:
-            yield encode(event) + b"\n"
 
 
 def _status(service: CompletionService, uptime_s: float, asking: ClientId) -> Status:

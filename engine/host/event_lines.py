@@ -1,0 +1,54 @@
+"""A completion's events on their way to the client: lines of JSON, until one of both goes."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+
+import msgspec
+from litestar.types import Receive, Scope, Send
+
+from engine.host.protocol import Chunk, CompleteEvent
+
+_START = {
+    "type": "http.response.start",
+    "status": 200,
+    "headers": [(b"content-type", b"application/x-ndjson")],
+}
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class EventLines:
+    """An answer as ASGI has it. When the client goes, the events end within a step.
+
+    In place of litestar's own stream, whose groups of tasks cost as much as all else of an answer.
+    """
+
+    events: AsyncGenerator[CompleteEvent]
+
+    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+        """Write each event as it comes."""
+        tasks = (asyncio.create_task(self._write(send)), asyncio.create_task(_until_gone(receive)))
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()  # one that is done does not mind
+            ended = await asyncio.gather(*tasks, return_exceptions=True)
+        for error in ended:
+            if isinstance(error, Exception):
+                raise error
+
+    async def _write(self, send: Send) -> None:
+        await send(_START)  # type: ignore[arg-type] # a dict of ASGI's own kind
+        async with aclosing(self.events):
+            async for event in self.events:
+                more_body = isinstance(event, Chunk)
+                line = _encode(event) + b"\n"
+                await send({"type": "http.response.body", "body": line, "more_body": more_body})
+
+
+async def _until_gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
