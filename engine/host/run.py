@@ -1,9 +1,10 @@
 """One completion between its two threads: it runs on the engine's, its events go to the loop's."""
 
 import asyncio
+import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -33,6 +34,8 @@ class Run:
     events: asyncio.Queue[CompleteEvent] = field(default_factory=asyncio.Queue)
     queued_at: float = field(default_factory=time.perf_counter)
     _began: float = 0.0
+    _untold: list[CompleteEvent] = field(default_factory=list)  # the loop has not come to them yet
+    _telling: threading.Lock = field(default_factory=threading.Lock)
 
     def begin(self, is_cancelled: Callable[[], bool]) -> ServedSequence | None:
         """Begin to complete, on the engine's thread; None where nothing is to be run."""
@@ -90,13 +93,39 @@ class Run:
         self._tell(event)
 
     def _tell(self, event: CompleteEvent) -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody listens any more
-            self.loop.call_soon_threadsafe(self.events.put_nowait, event)
+        """Wake the loop, unless it is about to look anyhow: each time takes some from the engine."""
+        with self._telling:
+            self._untold.append(event)
+            is_first = len(self._untold) == 1
+        if is_first:
+            with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+                self.loop.call_soon_threadsafe(self._deliver)
+
+    def _deliver(self) -> None:
+        with self._telling:
+            untold, self._untold = self._untold, []
+        for event in _joined(untold):
+            self.events.put_nowait(event)
 
 
 def failed(reason: Dropped) -> Failed:
     """What who asked hears of a job that the scheduler dropped or ended."""
     return Failed(reason.value, f"the request was {reason.value}")
+
+
+def _joined(events: Iterable[CompleteEvent]) -> Iterator[CompleteEvent]:
+    """Chunks that follow each other are one; an empty one says nothing."""
+    text, tokens, completion_id = "", tuple[TokenText, ...](), ""
+    for event in events:
+        if isinstance(event, Chunk):
+            text, tokens, completion_id = text + event.text, tokens + event.tokens, event.id
+            continue
+        if text or tokens:
+            yield Chunk(text, completion_id, tokens)
+        text, tokens = "", ()
+        yield event
+    if text or tokens:
+        yield Chunk(text, completion_id, tokens)
 
 
 def _chunk(completion_id: str, chunk: CompletionChunk) -> Chunk:

@@ -60,7 +60,8 @@ async def test_a_completion_streams_its_text_and_ends_with_what_it_cost(tmp_path
     engine = HeldEngine()
     async with running_host(tmp_path, engine) as host:
         events = await collected(host.complete(ask(buffer("x = 1", "y = "), line=1, character=4)))
-    assert [event.text for event in events] == ["one ", "two ", "three", "one two three"]
+    *chunks, done = events  # those that follow each other quickly are one
+    assert "".join(chunk.text for chunk in chunks) == done.text == "one two three"
     assert isinstance(events[-1], Done)
     assert events[-1].reused_tokens == 90
     (request,) = engine.requests
