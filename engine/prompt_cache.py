@@ -39,6 +39,14 @@ class _Entry:
             self.held, self.is_unwanted = [], False
 
 
+@dataclass(slots=True)
+class _Holder:
+    """What a principal has, and when it was here last."""
+
+    num_bytes: int = 0
+    used_at: float = -math.inf
+
+
 @dataclass(frozen=True, slots=True)
 class CacheLease:
     """A slot that is its user's alone until `close`; it holds the prompt's first `reused` tokens."""
@@ -213,13 +221,16 @@ class PromptCache:
         The first is of one that is here no more, or else of the one that holds most; of its slots
         it is the least recently used one.
         """
-        held = self._held()
-        present = {one for one in held if self._is_present(one)} | {principal}
+        now = self._clock()
+        holders = self._holders()
+        present = {one for one, at in holders.items() if now - at.used_at < _PRESENT_S} | {
+            principal
+        }
         share = self._max_bytes / len(present)
-        urgency = {one: math.inf for one in held if one not in present}
-        for one in present & held.keys():
-            if one == principal or held[one] > share:
-                urgency[one] = held[one]
+        urgency = {one: math.inf for one in holders if one not in present}
+        for one in present & holders.keys():
+            if one == principal or holders[one].num_bytes > share:
+                urgency[one] = holders[one].num_bytes
         idle = [key for key in self._idle() if key.principal in urgency]
         return sorted(idle, key=lambda key: -urgency[key.principal])
 
@@ -231,13 +242,11 @@ class PromptCache:
         """The keys of idle slots, the least recently used one first."""
         return (key for key, entry in self._entries.items() if not entry.is_leased)
 
-    def _held(self) -> dict[str, int]:
-        """Bytes by principal."""
-        held: dict[str, int] = {}
+    def _holders(self) -> dict[str, _Holder]:
+        """Who has slots."""
+        holders: dict[str, _Holder] = {}
         for key, entry in self._entries.items():
-            held[key.principal] = held.get(key.principal, 0) + entry.slot.num_bytes
-        return held
-
-    def _is_present(self, principal: str) -> bool:
-        latest = max(entry.used_at for _, entry in self._of(principal))
-        return self._clock() - latest < _PRESENT_S
+            holder = holders.setdefault(key.principal, _Holder())
+            holder.num_bytes += entry.slot.num_bytes
+            holder.used_at = max(holder.used_at, entry.used_at)
+        return holders

@@ -50,8 +50,10 @@ class OpenBuffers:
         self._close(workspace, kept)
         for buffer in wanted[kept:]:
             ids = known.get(buffer.text)
-            ids = self._encode(buffer.text) if ids is None else ids
-            held.append(_Held(buffer, self._pool.add(ids, self._source, buffer.path)))
+            document = self._pool.add(
+                self._encode(buffer.text) if ids is None else ids, self._source, buffer.path
+            )
+            held.append(_Held(buffer, document))
         return kept < len(wanted)
 
     def close(self, workspace: str, keys: Collection[str]) -> None:

@@ -6,11 +6,11 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 import msgspec
-from litestar.types import Receive, Scope, Send
+from litestar.types import HTTPResponseBodyEvent, HTTPResponseStartEvent, Receive, Scope, Send
 
 from engine.host.protocol import Chunk, CompleteEvent
 
-_START = {
+_START: HTTPResponseStartEvent = {
     "type": "http.response.start",
     "status": 200,
     "headers": [(b"content-type", b"application/x-ndjson")],
@@ -41,12 +41,15 @@ class EventLines:
                 raise error
 
     async def _write(self, send: Send) -> None:
-        await send(_START)  # type: ignore[arg-type] # a dict of ASGI's own kind
+        await send(_START)
         async with aclosing(self.events):
             async for event in self.events:
-                more_body = isinstance(event, Chunk)
-                line = _encode(event) + b"\n"
-                await send({"type": "http.response.body", "body": line, "more_body": more_body})
+                line: HTTPResponseBodyEvent = {
+                    "type": "http.response.body",
+                    "body": _encode(event) + b"\n",
+                    "more_body": isinstance(event, Chunk),
+                }
+                await send(line)
 
 
 async def _until_gone(receive: Receive) -> None:

@@ -10,6 +10,7 @@ from engine.host.protocol import Chunk, Failed
 
 pytestmark = pytest.mark.asyncio
 
+SCOPE: Any = {}  # nobody looks at it
 ENDED = Failed("odd", "it ended")
 
 
@@ -34,7 +35,7 @@ async def test_each_event_is_a_line_and_the_last_one_ends_the_answer():
         yield ENDED
 
     client = Client()
-    await EventLines(events())({}, client.receive, client.send)
+    await EventLines(events())(SCOPE, client.receive, client.send)
     start, *bodies = client.sent
     assert (start["status"], start["headers"]) == (
         200,
@@ -58,7 +59,7 @@ async def test_events_end_when_the_client_goes():
             is_closed.append(True)
 
     client = Client()
-    answering = asyncio.create_task(EventLines(events())({}, client.receive, client.send))
+    answering = asyncio.create_task(EventLines(events())(SCOPE, client.receive, client.send))
     while len(client.sent) < 2:
         await asyncio.sleep(0)
     client.is_gone.set()
@@ -73,7 +74,7 @@ async def test_an_error_among_the_events_is_raised():
 
     client = Client()
     with pytest.raises(LookupError):
-        await EventLines(events())({}, client.receive, client.send)
+        await EventLines(events())(SCOPE, client.receive, client.send)
 
 
 async def test_who_ends_the_answer_ends_the_events():
@@ -87,7 +88,7 @@ async def test_who_ends_the_answer_ends_the_events():
             is_closed.append(True)
 
     client = Client()
-    answering = asyncio.create_task(EventLines(events())({}, client.receive, client.send))
+    answering = asyncio.create_task(EventLines(events())(SCOPE, client.receive, client.send))
     while len(client.sent) < 2:
         await asyncio.sleep(0)
     answering.cancel()
