@@ -40,9 +40,7 @@ class TokenTree:
     @property
     def ancestors(self) -> np.ndarray:
         """bool [rows, rows]: row i sees row j, that is j is i or one of its ancestors."""
-        mask = np.eye(self.num_rows, dtype=bool)
-        for row in range(1, self.num_rows):
-            mask[row] |= mask[self.parents[row]]
+        mask: np.ndarray = _ancestors_of(self.parents)
         return mask
 
     @classmethod
@@ -58,6 +56,16 @@ def _are_parents(parents: np.ndarray) -> bool:
     for row in range(1, len(parents)):
         num_wrong += not 0 <= parents[row] < row
     return num_wrong == 0
+
+
+@numba.njit("boolean[:, ::1](int32[::1])", cache=True)
+def _ancestors_of(parents: np.ndarray) -> np.ndarray:
+    mask = np.zeros((len(parents), len(parents)), np.bool_)
+    for row in range(len(parents)):
+        if row:
+            mask[row] = mask[parents[row]]
+        mask[row, row] = True
+    return mask
 
 
 @numba.njit("int64[::1](int32[::1])", cache=True)

@@ -1,8 +1,9 @@
 """The pool's face: documents go in and are removed; token trees come out."""
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import count
+from itertools import count, islice
 from typing import NamedTuple, NewType
 
 import numpy as np
@@ -33,6 +34,11 @@ class _Document(NamedTuple):
     low: int
     high: int
 
+    @property
+    def num_tokens(self) -> int:
+        """Its length."""
+        return self.high - self.low
+
 
 class NgramPool:
     """All text known to the engine as token ids, and drafts of what may follow a context.
@@ -52,6 +58,7 @@ class NgramPool:
         self._log = TokenLog(capacity, vocab_size)
         self._vocab_size = vocab_size
         self._documents: dict[DocumentId, _Document] = {}  # as they lie in the log
+        self._num_tokens = Counter[Source]()  # of the documents
         self._ids = count(1)
         self._num_savepoints = 0  # that are open
 
@@ -67,8 +74,7 @@ class NgramPool:
     @property
     def wasteful(self) -> bool:
         """True when half of the log is dead: `compact` in a quiet moment."""
-        live = sum(held.high - held.low for held in self._documents.values())
-        return len(self) > 2 * live + (1 << 12)
+        return len(self) > 2 * self._num_tokens.total() + (1 << 12)
 
     def add(self, ids: Sequence[int] | np.ndarray, source: Source, name: str = "") -> DocumentId:
         """Append a document, which is met first from now on. Raises PoolFullError."""
@@ -76,6 +82,7 @@ class NgramPool:
         self._make_room(content.size + 1)
         document = DocumentId(next(self._ids))
         self._documents[document] = self._written(_Document(name, source, 0, 0), content)
+        self._num_tokens[source] += content.size
         if source is Source.PREVIOUS_COMPLETION:
             self._forget_oldest()
         return document
@@ -90,6 +97,7 @@ class NgramPool:
         """Forget a document. Raises ValueError for an unknown one."""
         held = self._held(document)
         del self._documents[document]
+        self._num_tokens[held.source] -= held.num_tokens
         self._log.sources[held.low : held.high] = Source.DEAD
 
     def remove_all(self, source: Source, names: Collection[str] | None = None) -> None:
@@ -140,7 +148,8 @@ class NgramPool:
             self._num_savepoints -= 1
             self._log.take_back(kept)
             while self._documents and next(reversed(self._documents.values())).low > kept:
-                self._documents.popitem()
+                _, held = self._documents.popitem()
+                self._num_tokens[held.source] -= held.num_tokens
 
     def compact(self) -> None:
         """Throw out what is dead: 80 ms a million tokens. Raises ValueError in a savepoint."""
@@ -174,17 +183,16 @@ class NgramPool:
 
     def _forget_oldest(self) -> None:
         """Forget completions beyond their share; one that is larger alone stays."""
-        completions = {
-            document: held.high - held.low
-            for document, held in self._documents.items()
-            if held.source is Source.PREVIOUS_COMPLETION
-        }
-        excess = sum(completions.values()) - MOST_REMEMBERED
-        for document in list(completions)[:-1]:
-            if excess <= 0:
+        while self._num_tokens[Source.PREVIOUS_COMPLETION] > MOST_REMEMBERED:
+            completions = (
+                document
+                for document, held in self._documents.items()
+                if held.source is Source.PREVIOUS_COMPLETION
+            )
+            oldest, *others = islice(completions, 2)
+            if not others:
                 break
-            self.remove(document)
-            excess -= completions[document]
+            self.remove(oldest)
 
     def _make_room(self, num_slots: int) -> None:
         if self._log.free >= num_slots:
