@@ -8,7 +8,7 @@ from engine.host.metrics import Metrics
 from engine.host.protocol import Chunk, Done
 from engine.host.run import Run
 from engine.request import CompletionRequest
-from tests.support.running_host import HeldEngine
+from tests.support.running_host import HeldEngine, Told
 
 pytestmark = pytest.mark.asyncio
 
@@ -23,7 +23,7 @@ async def test_chunks_that_the_loop_has_not_come_to_are_one():
         HeldEngine(), Metrics(), lambda: CompletionRequest("x = ", ""), lost, is_prefill=False
     )
     told = run.begin(lambda: False)
-    assert told is not None
+    assert isinstance(told, Told)
     while not told.is_done:
         told.advance()
     await asyncio.sleep(0)
@@ -38,7 +38,7 @@ async def test_chunks_that_the_loop_waits_for_come_one_by_one():
         HeldEngine(), Metrics(), lambda: CompletionRequest("x = ", ""), lost, is_prefill=False
     )
     told = run.begin(lambda: False)
-    assert told is not None
+    assert isinstance(told, Told)
     heard = []
     while not told.is_done:
         told.advance()
