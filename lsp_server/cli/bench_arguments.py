@@ -157,7 +157,14 @@ def _add_gpu(parser: argparse.ArgumentParser) -> None:
         help="models with random weights: 0.5b,1.5b,7b,32b; all of them by default",
     )
     parser.add_argument("--quick", action="store_true", help="only 0.5b, and few of everything")
-    parser.add_argument(
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument(
+        "--check",
+        action="store_true",
+        help="only check each kernel against PyTorch, and that rows are the same in any company; "
+        "PREFIX.json is a report to send us: it names no file of yours",
+    )
+    only.add_argument(
         "--profile",
         action="store_true",
         help="measure only where a step's time goes, kernel by kernel; models 0.5b and 7b by default",

@@ -15,10 +15,11 @@ from engine import Buffer, CompletionRequest, FinishReason
 from engine.completer import Completer
 from engine.errors import InputError
 from engine.memory import peak_resident_bytes
+from lsp_server.cli.completion_view import CompletionView, PlainText
 from lsp_server.cli.engine_arguments import decoding
 from lsp_server.cli.report import INTERRUPTED, CompletionReport, JsonObject, Output, note
 from lsp_server.cli.source_file import Location, SourceFile
-from lsp_server.cli.terminal import CompletionView, PlainText, ProgressBars
+from lsp_server.cli.terminal import ProgressBars
 from lsp_server.privacy.hidden_files import HiddenFiles
 from lsp_server.privacy.secret_texts import SecretLines
 from lsp_server.reasons import Reason

@@ -31,6 +31,7 @@ from lsp_server.cli.host_checks import (
     check_socket,
     check_token,
 )
+from lsp_server.cli.kernel_check import check_kernels
 from lsp_server.cli.report import visible
 from lsp_server.cli.tls_check import check_tls
 from lsp_server.host.address import HostAddress, HostError, host_address
@@ -87,6 +88,7 @@ def examine(loaded: LoadedSettings, *, start: bool) -> list[Check]:
             check_torch(),
             check_processor(),
             check_gpu(settings.device),
+            *check_kernels(settings.cache_folder),
             _safely("model", lambda: check_model(settings.model)),
         ]
     checks += [

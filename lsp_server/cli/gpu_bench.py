@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from engine.bench.gpu.inputs import QUICK, BenchInputs, Sizes
+from engine.bench.gpu.kernel_check import GpuCheck
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.picture import draw, plots_are_possible
 from engine.bench.gpu.profile import GpuProfile
@@ -35,12 +36,12 @@ def bench_gpu(arguments: argparse.Namespace, settings: Settings) -> None:
         emoji=False,
     )
     inputs = _gpu_inputs(arguments, settings)
-    kind = GpuProfile if arguments.profile else GpuBench
-    bench = kind(machine, inputs, ProgressBars(errors), sizes)
+    bench = _kind(arguments)(machine, inputs, ProgressBars(errors), sizes)
     saved = Path(f"{arguments.save}.json")
     bench.findings.save(saved)  # a folder that is not there is better told of now
-    can_draw = not arguments.profile and plots_are_possible()
-    if not can_draw and not arguments.profile:
+    is_whole = not (arguments.profile or arguments.check)
+    can_draw = is_whole and plots_are_possible()
+    if is_whole and not can_draw:
         errors.print("foregram: no picture without matplotlib: pip install 'foregram[plots]'")
     for name in bench.run():
         bench.findings.save(saved)
@@ -50,7 +51,7 @@ def bench_gpu(arguments: argparse.Namespace, settings: Settings) -> None:
     if arguments.json:
         sys.stdout.write(json.dumps(bench.findings.as_json()) + "\n")
     else:
-        if not arguments.profile:
+        if is_whole:
             console.print(thresholds_table(bench.findings.thresholds))
         if (failures := failures_table(bench.findings)) is not None:
             console.print(failures)  # last of all
@@ -58,11 +59,21 @@ def bench_gpu(arguments: argparse.Namespace, settings: Settings) -> None:
         draw(bench.findings.results, Path(f"{arguments.save}.png"))
 
 
+def _kind(arguments: argparse.Namespace) -> type[GpuBench]:
+    if arguments.check:
+        return GpuCheck
+    return GpuProfile if arguments.profile else GpuBench
+
+
 def _gpu_inputs(arguments: argparse.Namespace, settings: Settings) -> BenchInputs:
     if arguments.chat and not arguments.model:
         raise ConfigurationError("--chat asks a real model: name one with --model")
-    if arguments.profile and (arguments.sets or arguments.model):
-        raise ConfigurationError("--profile measures kernels alone: no sets and no --model")
+    if arguments.sets or arguments.model:
+        for option in ("profile", "check"):
+            if getattr(arguments, option):
+                raise ConfigurationError(
+                    f"--{option} measures kernels alone: no sets and no --model"
+                )
     every = PROFILE_SHAPES if arguments.profile else ALL_SHAPES
     return BenchInputs(
         shapes=parse_shapes(arguments.shapes or (QUICK_SHAPES if arguments.quick else every)),

@@ -1,10 +1,10 @@
-"""What a person sees: progress bars, figures, and a completion between dimmed neighbours."""
+"""What a person sees of a task: progress bars and figures."""
 
 import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
 from rich.console import Console, RenderableType
 from rich.progress import (
@@ -16,15 +16,11 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
-from rich.text import Text
 
 from engine import progress
-from lsp_server.cli.report import CompletionReport, Output, visible
-from lsp_server.cli.source_file import SourceFile
+from lsp_server.cli.report import visible
 
 T = TypeVar("T")
-
-CONTEXT_LINES = 5
 
 
 class ProgressBars(progress.Progress):
@@ -79,50 +75,3 @@ def print_figures(
         sys.stdout.write(json.dumps(figures) + "\n")
     else:
         Console().print(tables)
-
-
-class CompletionView(Output):
-    """The cursor's neighbourhood on a terminal: context dim, the completion as it comes."""
-
-    def __init__(self, console: Console, source: SourceFile, offset: int) -> None:
-        self._console = console
-        self._before = source.text[:offset].split("\n")[-CONTEXT_LINES - 1 :]
-        self._after = source.text[offset:].split("\n")[: CONTEXT_LINES + 1]
-
-    def begin(self) -> None:
-        """Show the lines up to the cursor."""
-        self._show("\n".join(self._before), style="dim")
-
-    def write(self, text: str) -> None:
-        """Show more of the completion."""
-        self._show(text)
-
-    def end(self, report: CompletionReport) -> None:
-        """Show the lines after the cursor, and the summary."""
-        self._show("\n".join(self._after).rstrip("\n") + "\n", style="dim")
-        self._console.print(visible(report.summary), style="italic", highlight=False, markup=False)
-
-    def _show(self, text: str, style: str = "") -> None:
-        shown = Text(visible(text), style=style)  # a file may hold escape sequences
-        self._console.print(shown, end="", soft_wrap=True, highlight=False)
-
-
-class PlainText(Output):
-    """The completion alone on stdout, for pipes and files; the summary goes to stderr."""
-
-    def __init__(self, out: TextIO, errors: TextIO, source: SourceFile) -> None:
-        self._out, self._errors, self._source = out, errors, source
-
-    def write(self, text: str) -> None:
-        """Print more of the completion, with the file's own line ends."""
-        self._out.write(self._source.with_line_ends(text))
-        self._out.flush()
-
-    def end(self, report: CompletionReport) -> None:
-        """Print the summary where it does not disturb."""
-        # Where both streams share a screen, the summary begins a line of its own.
-        line_end = "" if not report.text or report.text.endswith(("\n", "\r")) else "\n"
-        console = Console(file=self._errors)
-        summary = f"{line_end}foregram: {visible(report.summary)}"
-        in_one = not console.is_terminal  # a program reads one line; a person's is cut at words
-        console.print(summary, highlight=False, markup=False, soft_wrap=in_one)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
 import torch
 
@@ -15,6 +16,7 @@ from engine.model.gpu.forward import Forward
 from engine.model.gpu.memory_plan import MemoryPlan
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.row_check import check_rows
+from engine.model.gpu.selfcheck.first_load import settle
 from engine.model.gpu.step_graphs import ROW_BUCKETS, SEQUENCE_BUCKETS, StepGraphs
 from engine.model.gpu.weights import GpuWeights
 from engine.model.loading.converted_model import ConvertedModel
@@ -35,8 +37,9 @@ def load_qwen2(
     quantization: Quantization,
     kv_bytes: int | None,
     progress: Progress,
+    cache_folder: Path,
 ) -> GpuQwen2:
-    """Load a model of the variant `bfloat16` and capture its steps.
+    """Load a model of the variant `bfloat16`, check its kernels if it is new here, capture its steps.
 
     Raises NoSpaceError where it does not fit, mostly before anything is loaded, and
     ConfigurationError where Triton is missing or what that needs, or where the model has widths
@@ -55,6 +58,7 @@ def load_qwen2(
             device,
             progress,
         )
+        settle(loaded, cache_folder, progress)
         warm_up(loaded, progress)
     return loaded
 

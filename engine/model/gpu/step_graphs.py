@@ -82,6 +82,26 @@ class GraphLaunch(Launch):
         self._done.synchronize()
 
 
+class StreamLaunch(Launch):
+    """Kernel by kernel behind what was started before: of what no graph can capture."""
+
+    def __init__(self, memory: StepMemory, forward: Forward, stream: torch.cuda.Stream) -> None:
+        """Its memory was filled, and the weights were placed, on the stream of who asks."""
+        super().__init__(memory, forward)
+        self._stream, self._done = stream, torch.cuda.Event()
+        stream.wait_stream(torch.cuda.current_stream(stream.device))
+
+    def start(self) -> None:
+        """Run it; this returns when its twins have seen what they look at."""
+        with torch.cuda.stream(self._stream):
+            super().start()
+            self._done.record(self._stream)
+
+    def wait(self) -> None:
+        """Wait for the copy to the host."""
+        self._done.synchronize()
+
+
 class GraphMemory:
     """The stream and the memory pool that all graphs of a model share."""
 
@@ -94,12 +114,14 @@ class GraphMemory:
 class StepGraphs:
     """The launches of a model, one for each shape that was asked for.
 
-    Where the operations ask the host, they run one by one, and copies are waited for.
+    Where the operations ask the host, they run one by one, and copies are waited for. `is_captured`:
+    else, on a GPU, each is one graph; not where one of them looks at values.
     """
 
     forward: Forward
     dtype: torch.dtype
     device: torch.device
+    is_captured: bool = True
     _launches: dict[StepShape, Launch] = field(default_factory=dict)
     # By rows: steps follow each other.
     _activations: dict[int, Activations] = field(default_factory=dict)
@@ -159,6 +181,8 @@ class StepGraphs:
     def _make(self, memory: StepMemory) -> Launch:
         if self._graphs is None:
             return Launch(memory, self.forward)
+        if not self.is_captured:
+            return StreamLaunch(memory, self.forward, self._graphs.stream)
         return GraphLaunch(memory, self.forward, self._graphs)
 
     def _memory(self, shape: StepShape) -> StepMemory:

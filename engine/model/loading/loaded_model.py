@@ -180,7 +180,9 @@ def _causal_lm(
     if not choice.has_kernels:
         return loading.load_portable(model, choice.device, wanted.kv_bytes, progress)
     quantization = gpu_quantization(wanted.quantization)
-    return loading.load_qwen2(model, choice.device, quantization, wanted.kv_bytes, progress)
+    return loading.load_qwen2(
+        model, choice.device, quantization, wanted.kv_bytes, progress, wanted.cache_folder
+    )
 
 
 def _by_transformers(model: FolderModel, wanted: _Wanted, choice: DeviceChoice) -> CausalModel:

@@ -12,9 +12,9 @@ import pytest
 from engine import CompletionRequest, FinishReason
 from engine.errors import InputError
 from lsp_server.cli.complete import complete, open_buffers, refuse_hidden
+from lsp_server.cli.completion_view import PlainText
 from lsp_server.cli.report import JsonObject
 from lsp_server.cli.source_file import Location, SourceFile
-from lsp_server.cli.terminal import PlainText
 from lsp_server.privacy.hidden_files import HiddenFiles
 from lsp_server.reasons import HIDING, Reason
 from tests.support.fake_engine import FakeEngine

@@ -64,6 +64,19 @@ def test_gpu_profile_prints_and_saves_its_sections_alone(no_gpu, tmp_path, capsy
     assert not saved.with_suffix(".png").exists()
 
 
+def test_gpu_check_prints_and_saves_a_report_that_names_no_folder(no_gpu, tmp_path, capsys):
+    saved = tmp_path / "gpu"
+    assert cli.main(["bench", "gpu", "--check", "--quick", "--save", str(saved)]) == 0
+    shown = capsys.readouterr().out
+    assert "kernels 0.5b bf16" in shown
+    assert "the text" in shown
+    report = saved.with_suffix(".json").read_text()
+    assert str(tmp_path) not in report
+    answer = json.loads(report)
+    assert answer["failures"] == {}
+    assert len(answer["sections"]["kernels_0.5b_bf16"]["cases"]) == 8
+
+
 def test_gpu_ends_with_the_sections_that_failed(no_gpu, tmp_path, monkeypatch, capsys):
     """Whatever the library said, brackets and all; the figures of the others are a success."""
 
@@ -103,6 +116,7 @@ def test_gpu_goes_on_without_matplotlib(no_gpu, tmp_path, monkeypatch, capsys):
         (["--quick", "missing.jsonl"], "there is no file missing.jsonl"),
         (["--shapes", "8b"], "shape '8b' is none of"),
         (["--profile", "--model", "0.5b"], "--profile measures kernels alone"),
+        (["--check", "--model", "0.5b"], "--check measures kernels alone"),
         (["--quick", "--save", "missing/gpu"], "missing/gpu.json cannot be written"),
     ],
 )

@@ -61,7 +61,8 @@ def fail_with(error):
 
 
 def load(model, said=None):
-    return load_qwen2(model, torch.device("cpu"), "float", None, said or Said())
+    cache_folder = model.folder.parents[1]
+    return load_qwen2(model, torch.device("cpu"), "float", None, said or Said(), cache_folder)
 
 
 def test_without_triton_it_says_what_to_install(model, monkeypatch):
@@ -86,10 +87,15 @@ def test_the_plan_is_told_and_then_the_model_is_there(model, free):
     free(3_000_000_000)
     said = Said()
     loaded = load(model, said)
-    [(num_tasks, sentence)] = said.sentences
+    [(num_tasks, sentence), (_, verdict)] = said.sentences
     assert num_tasks == 0
     assert re.match(r"GPU memory: weights 0\.0 GB, .* of 3\.0 GB free$", sentence)
-    assert [task for task, _ in said.tasks] == ["placing the weights", "compiling the GPU's steps"]
+    assert [task for task, _ in said.tasks] == [
+        "placing the weights",
+        "checking the kernels",
+        "compiling the GPU's steps",
+    ]
+    assert verdict == loaded.checked
     assert loaded.reserved_bytes > 0
 
 
@@ -117,7 +123,7 @@ def test_another_failure_while_loading_stays_what_it_is(model, free, monkeypatch
 
 def test_widths_that_four_bits_cannot_hold_are_refused_with_what_can(model):
     with pytest.raises(ConfigurationError, match=r"multiples of 128 .* one of 32; take dtype fp8"):
-        load_qwen2(model, torch.device("cpu"), "int4", None, Said())
+        load_qwen2(model, torch.device("cpu"), "int4", None, Said(), model.folder)
 
 
 @pytest.fixture(scope="module")

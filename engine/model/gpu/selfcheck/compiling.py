@@ -1,0 +1,142 @@
+"""Compiles a model's kernels in processes beside each other, before anything waits for them.
+
+They need no GPU and no weights: kernels are compiled for the shapes of tensors without values, and
+are found in Triton's cache afterwards. One process compiles one kernel at a time, at about a second
+each. What fails here fails again where it is run, and is told there.
+"""
+
+import multiprocessing
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from dataclasses import dataclass, fields, is_dataclass, replace
+from itertools import product
+from typing import Any
+
+import torch
+
+from engine.model.gpu.activations import Activations
+from engine.model.gpu.arena import KVArena
+from engine.model.gpu.buffers import Inputs, Outputs, StepShape
+from engine.model.gpu.forward import Forward, StepMemory
+from engine.model.gpu.weights import GpuLayer, GpuWeights
+from engine.model.model_config import ModelConfig
+from engine.progress import Progress, shown
+from kernels.operations import operations_for
+from kernels.scratch import Scratch
+
+_SHARING = (
+    (1, 4, 8, 16),
+    (32,),
+    (64,),
+    (128,),
+)  # rows of steps most of whose kernels are one binary
+_META, _CPU = torch.device("meta"), torch.device("cpu")
+
+
+@dataclass(frozen=True, slots=True)
+class CompileTask:
+    """The steps of some row counts. `weights` have no values, and one layer of each kind."""
+
+    config: ModelConfig
+    weights: GpuWeights
+    positions: int
+    dtype: torch.dtype
+    scratch: tuple[int, int]
+    architecture: int
+    rows: tuple[int, ...]
+    is_programmatic: bool
+
+
+def compile_ahead(forward: Forward, progress: Progress, *, with_programmatic: bool) -> None:
+    """Compile what the steps of a model on a GPU launch."""
+    device = forward.arena.keys.device
+    major, minor = torch.cuda.get_device_capability(device)
+    kinds = (False, True) if with_programmatic else (False,)
+    tasks = [
+        _task(forward, 10 * major + minor, rows, is_programmatic=kind)
+        for kind in kinds
+        for rows in _SHARING
+    ]
+    run_beside(tasks, progress)
+
+
+def run_beside(tasks: Sequence[CompileTask], progress: Progress) -> None:
+    """Run the tasks in processes of their own; they are new ones, as CUDA does not survive a fork."""
+    context = multiprocessing.get_context("spawn")
+    workers = min(len(tasks), os.cpu_count() or 1)
+    with (
+        shown(progress, "compiling the kernels", len(tasks)),
+        ProcessPoolExecutor(workers, mp_context=context) as pool,
+        suppress(BrokenProcessPool),  # they are compiled all the same, where they are run
+    ):
+        for _ in as_completed([pool.submit(compile_task, task) for task in tasks]):
+            progress.advance(1)
+
+
+def compile_task(task: CompileTask) -> None:
+    """Compile; to be called in a process of its own."""
+    from kernels.compile_only import only_compile  # noqa: PLC0415 - Triton, with a GPU only
+
+    only_compile(task.architecture)
+    operations = operations_for(torch.device("cuda"), programmatic=task.is_programmatic)
+    arena = KVArena(task.config, task.positions, task.dtype, _META)
+    scratch = Scratch.allocate(*task.scratch, _META)
+    forward = Forward(task.config, task.weights, arena, operations, scratch)
+    for rows, is_sampled, has_logits in product(task.rows, (False, True), (False, True)):
+        shape = StepShape(rows, 1, is_sampled=is_sampled, has_logits=has_logits)
+        with suppress(Exception):  # a kernel that does not compile fails where it is run, too
+            forward.run(_memory(task, shape))
+
+
+def _task(
+    forward: Forward, architecture: int, rows: tuple[int, ...], *, is_programmatic: bool
+) -> CompileTask:
+    weights, scratch = forward.weights, forward.scratch
+    layers = tuple({_kind(layer): layer for layer in weights.layers}.values())
+    return CompileTask(
+        config=forward.config,
+        weights=without_values(replace(weights, layers=layers)),
+        positions=forward.arena.keys.shape[2],
+        dtype=forward.arena.keys.dtype,
+        scratch=(scratch.partials.numel(), scratch.arrived.numel()),
+        architecture=architecture,
+        rows=rows,
+        is_programmatic=is_programmatic,
+    )
+
+
+def _kind(layer: GpuLayer) -> tuple[str, ...]:
+    """Layers of one kind take the same kernels."""
+    return tuple(one.quantization for one in (layer.qkv, layer.o, layer.gate_up, layer.down))
+
+
+def without_values(held: Any) -> Any:  # noqa: ANN401 - any data class of tensors
+    """The same with tensors that have shapes and types alone."""
+    if isinstance(held, torch.Tensor):
+        return torch.empty_strided(held.shape, held.stride(), dtype=held.dtype, device=_META)
+    if isinstance(held, tuple):
+        return tuple(map(without_values, held))
+    if is_dataclass(held) and not isinstance(held, type):
+        return replace(held, **dict(_parts(held)))
+    return held
+
+
+def _parts(held: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - likewise
+    for field in fields(held):
+        yield field.name, without_values(getattr(held, field.name))
+
+
+def _memory(task: CompileTask, shape: StepShape) -> StepMemory:
+    """What goes in and out stays on the CPU, where copies between the two can be made."""
+    config = task.config
+    logits = torch.empty(shape.rows, config.vocab_size, device=_META) if shape.has_logits else None
+    return StepMemory(
+        shape=shape,
+        inputs=Inputs(shape, config.num_heads // config.num_kv_heads, _CPU),
+        activations=Activations(config, shape.rows, task.dtype, _CPU),
+        outputs=Outputs(shape, _CPU),
+        logits=logits,
+    )

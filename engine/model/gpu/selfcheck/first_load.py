@@ -1,0 +1,111 @@
+"""What a model does at its first load on a device, and what it reads at all others."""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from msgspec import structs
+
+from engine.errors import DeviceLostError
+from engine.model.gpu.qwen2 import GpuQwen2
+from engine.model.gpu.selfcheck.check import OPERATIONS, Check, Extent
+from engine.model.gpu.selfcheck.compiling import compile_ahead
+from engine.model.gpu.selfcheck.key import key_of
+from engine.model.gpu.selfcheck.replays import can_start_early, replays_agree
+from engine.model.gpu.selfcheck.subject import Subject
+from engine.model.gpu.selfcheck.verdict import Finding, Verdict, VerdictFile
+from engine.model.gpu.step_graphs import StepGraphs
+from engine.progress import Progress, shown
+from kernels.operations import REFERENCE, Operations, operations_for
+
+
+def settle(
+    model: GpuQwen2, cache_folder: Path, progress: Progress, extent: Extent | None = None
+) -> Verdict:
+    """Have a model run what is right on its device: kernels, or their twins in PyTorch.
+
+    To be called before the first step. The verdict is kept in the cache, and the next load checks
+    nothing. Raises DeviceLostError where an operation takes the device down: that is kept too, and
+    the next load does without it.
+    """
+    graphs = model.graphs
+    key = key_of(graphs.forward)
+    file = VerdictFile.of(cache_folder, key)
+    verdict = file.read(key)
+    if verdict is None or not verdict.is_whole:
+        began = verdict or Verdict(key, is_whole=False)
+        verdict = _found(graphs, file, began, progress, extent or Extent.of(graphs.device))
+    progress.tell(verdict.sentence)
+    graphs.forward = replace(graphs.forward, operations=_settled(graphs, verdict))
+    graphs.is_captured = verdict.is_capturable
+    model.checked = verdict.sentence
+    return verdict
+
+
+def _found(
+    graphs: StepGraphs, file: VerdictFile, began: Verdict, progress: Progress, extent: Extent
+) -> Verdict:
+    """Check everything and keep what is found."""
+    start = time.monotonic()
+    can_be_early = _has_kernels(graphs) and can_start_early(graphs.device)
+    if _has_kernels(graphs):
+        compile_ahead(graphs.forward, progress, with_programmatic=can_be_early)
+    findings = _findings(graphs, file, began, progress, extent)
+    if graphs.device.type == "cuda":
+        torch.cuda.empty_cache()  # graphs have memory of their own
+    verdict = Verdict(began.key, findings, seconds=round(time.monotonic() - start, 3))
+    file.write(verdict)  # now: where early starts take the device down, the next load does without
+    if can_be_early and verdict.is_capturable and _agree_early(graphs, verdict):
+        verdict = structs.replace(verdict, is_programmatic=True)
+        file.write(verdict)
+    return verdict
+
+
+def _findings(
+    graphs: StepGraphs, file: VerdictFile, began: Verdict, progress: Progress, extent: Extent
+) -> tuple[Finding, ...]:
+    """Check the operations; those of `began` are known to take the device down."""
+    findings, broken = list[Finding](), {one.operation: one.problem for one in began.findings}
+    check = Check(graphs, Subject(graphs.forward, extent.text_len), extent=extent)
+    with shown(progress, "checking the kernels", len(OPERATIONS)):
+        for operation in OPERATIONS:
+            try:
+                if operation in broken:
+                    findings.append(check.of_twin(operation, broken[operation]))
+                else:
+                    findings.append(check.finding(operation))
+            except DeviceLostError as error:
+                lost = Finding(operation, f"it takes the device down: {error}")
+                file.write(structs.replace(began, findings=(*began.findings, lost)))
+                raise
+            progress.advance(1)
+    check.subject.clear_scratch()
+    return tuple(findings)
+
+
+def _has_kernels(graphs: StepGraphs) -> bool:
+    """Whether there is anything to compile."""
+    own = graphs.forward.operations
+    return graphs.device.type == "cuda" and own.lm_head is not REFERENCE.lm_head
+
+
+def _agree_early(graphs: StepGraphs, verdict: Verdict) -> bool:
+    """Whether steps say the same when their kernels start early."""
+    early = structs.replace(verdict, is_programmatic=True)
+    one, other = (
+        replace(graphs.forward, operations=_settled(graphs, tried)) for tried in (verdict, early)
+    )
+    with graphs.watched():
+        return replays_agree(
+            StepGraphs(one, graphs.dtype, graphs.device),
+            StepGraphs(other, graphs.dtype, graphs.device),
+        )
+
+
+def _settled(graphs: StepGraphs, verdict: Verdict) -> Operations:
+    """The operations that a verdict leaves."""
+    own = graphs.forward.operations
+    if verdict.is_programmatic:
+        own = operations_for(graphs.device, programmatic=True)
+    return replace(own, **{name: getattr(REFERENCE, name) for name in verdict.replaced})

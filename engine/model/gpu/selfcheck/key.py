@@ -1,0 +1,73 @@
+"""What a verdict holds for: this device and driver, these libraries and kernels, a model's shapes."""
+
+import hashlib
+import platform
+import subprocess
+from dataclasses import asdict
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import torch
+
+import kernels
+from engine.model.gpu.forward import Forward
+
+_DRIVER_LIMIT_S = 10.0
+_ASK_DRIVER = ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
+_ELSEWHERE = "cpu_forward"  # kernels of the CPU's own pass
+
+
+def key_of(forward: Forward) -> dict[str, str]:
+    """All that a verdict depends on, in words that name nothing of the user's."""
+    device, layers = forward.arena.keys.device, forward.weights.layers
+    parts = [(one.qkv, one.o, one.gate_up, one.down) for one in layers]
+    held = {weight.quantization for some in parts for weight in some}
+    shape = asdict(forward.config) | {"deviations": "", "max_position": 0}
+    return {
+        "device": _device_name(device),
+        "driver": _driver() if device.type == "cuda" else "",
+        "torch": str(torch.__version__),
+        "triton": _version("triton"),
+        "kernels": _sources(),
+        "shape": ", ".join(f"{name} {value}" for name, value in shape.items() if value),
+        "weights": ", ".join(sorted({*held, f"head {forward.weights.head.quantization}"})),
+        "numbers": str(forward.arena.keys.dtype).removeprefix("torch."),
+    }
+
+
+def _device_name(device: torch.device) -> str:
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"{device.type} of {platform.machine()}"
+
+
+@cache
+def _driver() -> str:
+    """Its version; empty where nobody says."""
+    try:
+        process = subprocess.run(
+            _ASK_DRIVER, capture_output=True, check=True, text=True, timeout=_DRIVER_LIMIT_S
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return process.stdout.partition("\n")[0].strip()
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+@cache
+def _sources() -> str:
+    """A sum over the kernels and over what checks them."""
+    total = hashlib.sha256()
+    for folder in (Path(kernels.__path__[0]), Path(__file__).parent):
+        for path in sorted(folder.rglob("*.py")):
+            if _ELSEWHERE not in path.parts:
+                total.update(path.relative_to(folder).as_posix().encode())
+                total.update(path.read_bytes())
+    return total.hexdigest()[:16]

@@ -1,0 +1,53 @@
+"""Kernels that were compiled beside each other are there when they are launched. No GPU is needed."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from engine.model.gpu.selfcheck.compiling import CompileTask, run_beside, without_values
+from engine.progress import NoProgress
+from tests.support.gpu_models import gpu_qwen2
+from tests.support.tiny_models import tiny_model
+
+pytestmark = pytest.mark.timeout(180)
+HOPPER = 90
+
+
+@pytest.fixture
+def task():
+    reference = tiny_model("qwen2", 1, num_attention_heads=4, num_key_value_heads=2, hidden_size=64)
+    forward = gpu_qwen2(reference, dtype=torch.bfloat16).graphs.forward
+    weights = without_values(forward.weights)
+    scratch = (forward.scratch.partials.numel(), forward.scratch.arrived.numel())
+    return CompileTask(
+        forward.config, weights, 2048, torch.bfloat16, scratch, HOPPER, (1,), is_programmatic=False
+    )
+
+
+def compiled(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in folder.rglob("*.cubin")}
+
+
+KERNELS = {
+    "attend_kernel",
+    "choose_kernel",
+    "combine_kernel",
+    "embed_rows_kernel",
+    "gate_up_kernel",
+    "kv_commit_kernel",
+    "lm_head_kernel",
+    "project_qkv_kernel",
+    "skinny_matmul_kernel",
+    "walk_kernel",
+}
+
+
+def test_every_kernel_of_a_step_is_compiled_once(task, tmp_path, monkeypatch):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    run_beside([task], NoProgress())
+    first = compiled(tmp_path)
+    assert {Path(name).stem for name in first} == KERNELS
+    run_beside([task], NoProgress())
+    assert compiled(tmp_path) == first

@@ -1,0 +1,143 @@
+"""The first load checks and keeps what it finds; the second one only reads it."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from engine.config import Sampling
+from engine.drafting.drafter import NoDrafts
+from engine.errors import DeviceLostError
+from engine.model.causal_lm import prefill
+from engine.model.gpu.selfcheck import first_load
+from engine.model.gpu.selfcheck.check import OPERATIONS, Check
+from engine.model.gpu.selfcheck.first_load import settle
+from engine.model.gpu.selfcheck.replays import replays_agree
+from engine.model.gpu.step_graphs import StepGraphs
+from engine.progress import NoProgress
+from kernels.operations import REFERENCE
+from tests.support.faults import STAND_INS, Race, in_one_order, planted, wrong_row
+from tests.support.gpu_models import gpu_qwen2
+from tests.support.steps import decoded, decoder_behind, text_of
+from tests.support.tiny_models import tiny_model
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+PROMPT = list(range(20, 57))
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return tiny_model("qwen2", 1, num_attention_heads=4, num_key_value_heads=2, hidden_size=64)
+
+
+@pytest.fixture(autouse=True)
+def _one_order():
+    with in_one_order():
+        yield
+
+
+def model_of(reference, operations):
+    return gpu_qwen2(reference, dtype=torch.bfloat16, operations=operations)
+
+
+class Said(NoProgress):
+    def __init__(self):
+        self.tasks, self.sentences = [], []
+
+    def begin(self, task, total):
+        self.tasks.append(task)
+
+    def tell(self, sentence):
+        self.sentences.append(sentence)
+
+
+def test_the_second_load_checks_nothing(reference, tmp_path, monkeypatch):
+    first, second = Said(), Said()
+    found = settle(model_of(reference, STAND_INS), tmp_path, first)
+    monkeypatch.setattr(Check, "finding", lambda *_: pytest.fail("it was checked again"))
+    model = model_of(reference, STAND_INS)
+    assert settle(model, tmp_path, second) == found
+    assert (first.tasks, second.tasks) == (["checking the kernels"], [])
+    assert first.sentences == second.sentences == [model.checked]
+    assert "passed their check; the text is the same" in model.checked
+
+
+def test_another_model_is_checked_for_itself(reference, tmp_path):
+    said = Said()
+    for dtype in (torch.bfloat16, torch.float32):
+        settle(gpu_qwen2(reference, dtype=dtype, operations=STAND_INS), tmp_path, said)
+    assert len(said.tasks) == 2
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_the_text_is_that_of_the_twin_where_a_kernel_is_wrong(reference, tmp_path, operation):
+    model = model_of(reference, planted(operation, wrong_row))
+    verdict = settle(model, tmp_path, NoProgress())
+    assert verdict.replaced == (operation,)
+    assert getattr(model.graphs.forward.operations, operation) is getattr(REFERENCE, operation)
+    assert f"{operation} runs by its formula" in model.checked
+    assert written(model) == written(model_of(reference, STAND_INS))
+
+
+def written(model):
+    slot = model.new_slot(len(PROMPT) + 200)
+    prefill(model, slot, PROMPT[:-1])
+    decoder = decoder_behind(slot, NoDrafts(), Sampling(), PROMPT, 12)
+    return text_of(decoded(model, decoder))
+
+
+def test_what_takes_the_device_down_is_not_tried_again(reference, tmp_path, monkeypatch):
+    usual, tried = Check.finding, []
+
+    def lost(check, operation):
+        tried.append(operation)
+        if operation == "gate_up":
+            raise DeviceLostError("illegal address")
+        return usual(check, operation)
+
+    monkeypatch.setattr(Check, "finding", lost)
+    with pytest.raises(DeviceLostError):
+        settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
+    tried.clear()
+    model = model_of(reference, STAND_INS)
+    verdict = settle(model, tmp_path, NoProgress())
+    assert verdict.replaced == ("gate_up",)
+    assert "it takes the device down: illegal address" in model.checked
+    assert "gate_up" not in tried
+    assert model.graphs.forward.operations.gate_up is REFERENCE.gate_up
+
+
+def graphs_of(reference, operations):
+    return model_of(reference, operations).graphs
+
+
+def test_replays_agree_where_kernels_are_right(reference):
+    plain, early = (graphs_of(reference, STAND_INS) for _ in range(2))
+    early.forward = replace(early.forward, arena=plain.forward.arena)
+    assert replays_agree(plain, early, replays=3)
+    assert not plain.forward.arena.keys.any(), "the cache is left as it was"
+
+
+def test_a_replay_that_differs_is_found(reference):
+    plain, early = graphs_of(reference, STAND_INS), graphs_of(reference, planted("lm_head", Race()))
+    early.forward = replace(early.forward, arena=plain.forward.arena)
+    assert not replays_agree(plain, early, replays=3)
+
+
+def test_kernels_start_early_where_their_replays_agree(reference, tmp_path, monkeypatch):
+    """A CPU stands for the device: there both ways to launch are one."""
+    monkeypatch.setattr(first_load, "_has_kernels", lambda graphs: True)
+    monkeypatch.setattr(first_load, "compile_ahead", lambda *_, **__: None)
+    monkeypatch.setattr(first_load, "can_start_early", lambda device: True)
+    asked = []
+
+    def agree(plain, early):
+        asked.append((plain, early))
+        return True
+
+    monkeypatch.setattr(first_load, "replays_agree", agree)
+    verdict = settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
+    assert verdict.is_programmatic
+    [(plain, early)] = asked
+    assert isinstance(plain, StepGraphs)
+    assert plain.forward.arena is early.forward.arena

@@ -1,0 +1,98 @@
+"""PyTorch's operations standing for kernels, and the ways a kernel can be wrong planted into them."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+from unittest import mock
+
+import torch
+
+from engine.model.gpu.selfcheck.check import OPERATIONS
+from kernels.operations import REFERENCE, Operations
+
+Written = list[torch.Tensor]
+Fault = Callable[[Written], None]
+
+
+def _own(operation: str, *arguments: Any) -> None:
+    getattr(REFERENCE, operation)(*arguments)
+
+
+# The same, but for the check they are no twins.
+_PARTS: dict[str, Any] = {name: partial(_own, name) for name in OPERATIONS}
+STAND_INS = Operations(**_PARTS)
+
+
+@contextmanager
+def in_one_order() -> Iterator[None]:
+    """Products of matrices whose sums do not hang on the number of rows."""
+    usual = torch.Tensor.__matmul__
+
+    def multiply(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        return (a[:, :, None] * b).sum(dim=1) if a.dim() == 2 else usual(a, b)
+
+    with mock.patch.object(torch.Tensor, "__matmul__", multiply):
+        yield
+
+
+def planted(operation: str, fault: Fault) -> Operations:
+    """All stand-ins, one of them with a fault in what it writes."""
+
+    def faulty(*arguments: Any) -> None:
+        getattr(REFERENCE, operation)(*arguments)
+        fault(_written(operation, arguments))
+
+    part: dict[str, Any] = {operation: faulty}
+    return replace(STAND_INS, **part)
+
+
+def _written(operation: str, arguments: tuple[Any, ...]) -> Written:
+    """What an operation wrote, each with rows of the step (or positions of the cache) first."""
+    if operation in {"embed_rows", "skinny_matmul"}:
+        stream = arguments[3]
+        return [stream.residual, stream.normed, stream.squares.T]
+    if operation == "lm_head":
+        best = arguments[3]
+        return [part.T for part in (best.scores, best.logits, best.maxima, best.sums)]
+    if operation == "acceptance_walk":
+        return [arguments[2].log_probs, arguments[2].chosen]
+    if operation == "kv_commit":
+        return [part.permute(2, 0, 1, 3) for part in arguments[:2]]
+    return [arguments[{"gate_up": 2}.get(operation, 5)]]
+
+
+def wrong_row(written: Written) -> None:
+    """Every row says what its neighbour should; a single one what none does."""
+    for part in written:
+        part.copy_(part.roll(1, 0) if len(part) > 1 else part + 1)
+
+
+def wrong_order(written: Written) -> None:
+    """From four rows on sums are added in another order, and the last bit differs."""
+    for part in written:
+        if len(part) >= 4 and part.dtype.is_floating_point:
+            whole = torch.int16 if part.element_size() == 2 else torch.int32
+            part.copy_((part.contiguous().view(whole) + 1).view(part.dtype))
+
+
+def leaking(written: Written) -> None:
+    """What the last row holds, perhaps nothing, gets into the sums of all others."""
+    for part in written:
+        if part.dtype.is_floating_point:
+            part.add_(part[-1:].clone())
+
+
+@dataclass(slots=True)
+class Race:
+    """Every third run a number is read before it was written."""
+
+    runs: int = 0
+
+    def __call__(self, written: Written) -> None:
+        """The first number of the first row is another one."""
+        self.runs += 1
+        if self.runs % 3 == 0:
+            for part in written:
+                part[0] = part[0] + 1
