@@ -2,6 +2,7 @@
 
 import gc
 import statistics
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import Self
 
 import torch
 
-from engine.model.device import choose_device, require_kernels
+from engine.model.device import DeviceChoice, choose_device, name_of, require_kernels
 
 Work = Callable[[], object]
 Timer = Callable[[Work], float]  # ms: median of repeats that follow each other without a pause
@@ -20,7 +21,7 @@ _WARM_UPS = 3
 _ROTATED_BYTES = 300_000_000  # of buffers that take turns: five times the L2 cache
 _MOST_COPIES = 64
 _WIDTH = 4000  # of the matrix that the numbers make
-_REPEATS = 30
+_REPEATS, _HOST_REPEATS = 30, 5
 _KERNELS = 1000
 
 
@@ -41,6 +42,16 @@ def cuda_ms(work: Work, repeats: int = _REPEATS) -> float:
     return statistics.median(times)
 
 
+def host_ms(work: Work) -> float:
+    """Duration of what waits for its own end, by the host's clock: the fastest of a few."""
+    times = []
+    for _ in range(_HOST_REPEATS):
+        began = time.perf_counter()
+        work()
+        times.append(1000 * (time.perf_counter() - began))
+    return min(times)
+
+
 @dataclass(frozen=True, slots=True)
 class Machine:
     """A device, the type that its steps compute in, and its clock."""
@@ -55,6 +66,14 @@ class Machine:
         device = choose_device("cuda")
         require_kernels(device)
         return cls(device, torch.bfloat16, cuda_ms)
+
+    @classmethod
+    def without_kernels(cls) -> Self | None:
+        """Take what `auto` takes where our kernels do not run; None for any other device."""
+        choice = DeviceChoice.of("auto")
+        if choice.is_cpu or choice.has_kernels:
+            return None
+        return cls(choice.device, torch.bfloat16, host_ms)
 
     @property
     def is_gpu(self) -> bool:
@@ -99,7 +118,7 @@ class Machine:
 
     def facts(self) -> dict[str, str]:
         """What figures depend on, and when they were taken."""
-        name = torch.cuda.get_device_name(self.device) if self.is_gpu else "CPU"
+        name = "CPU" if self.device.type == "cpu" else name_of(self.device)
         packages = {package: _version(package) for package in ("torch", "triton", "transformers")}
         return {"gpu": name, "date": datetime.now(UTC).isoformat(timespec="seconds")} | packages
 
