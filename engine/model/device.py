@@ -229,6 +229,7 @@ def _check_there(device: torch.device) -> None:
     alike = sum(other.type == device.type for other in there)
     if device.type == "cuda" and alike:
         raise ConfigurationError(f"device {device}: there are {alike} GPUs, counted from 0")
+    none = "no such GPU" if there else "no GPU"
     raise ConfigurationError(
-        f"device {device}: torch sees no such GPU here; `foregram doctor` says what is missing"
+        f"device {device}: torch sees {none} here; `foregram doctor` says what is missing"
     )

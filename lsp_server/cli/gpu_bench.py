@@ -12,6 +12,7 @@ from engine.bench.gpu.inputs import QUICK, BenchInputs, Sizes
 from engine.bench.gpu.kernel_check import GpuCheck
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.picture import draw, plots_are_possible
+from engine.bench.gpu.portable_check import PortableCheck
 from engine.bench.gpu.profile import GpuProfile
 from engine.bench.gpu.run import GpuBench
 from engine.bench.gpu.shapes import ALL_SHAPES, PROFILE_SHAPES, QUICK_SHAPES, parse_shapes
@@ -26,7 +27,9 @@ _PIPED_COLUMNS = 180  # of its tables, where no terminal says how wide it is
 
 def bench_gpu(arguments: argparse.Namespace, settings: Settings) -> None:
     """Measure a GPU section by section; each is printed and saved when it is done."""
-    machine, sizes = Machine.gpu(), QUICK if arguments.quick else Sizes()
+    # A device that has none of our kernels can be checked all the same.
+    portable = Machine.without_kernels() if arguments.check else None
+    machine, sizes = portable or Machine.gpu(), QUICK if arguments.quick else Sizes()
     if arguments.count:
         sizes = replace(sizes, items=arguments.count)
     errors = Console(stderr=True)
@@ -36,7 +39,8 @@ def bench_gpu(arguments: argparse.Namespace, settings: Settings) -> None:
         emoji=False,
     )
     inputs = _gpu_inputs(arguments, settings)
-    bench = _kind(arguments)(machine, inputs, ProgressBars(errors), sizes)
+    kind = PortableCheck if portable else _kind(arguments)
+    bench = kind(machine, inputs, ProgressBars(errors), sizes)
     saved = Path(f"{arguments.save}.json")
     bench.findings.save(saved)  # a folder that is not there is better told of now
     is_whole = not (arguments.profile or arguments.check)

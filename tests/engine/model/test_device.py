@@ -88,8 +88,8 @@ def test_chooses(gpus, count, name, device):
 @pytest.mark.parametrize(
     ("count", "name", "said"),
     [
-        (0, "cuda", "torch sees no such GPU here"),
-        (0, "cuda:0", "torch sees no such GPU here"),
+        (0, "cuda", "torch sees no GPU here"),
+        (0, "cuda:0", "torch sees no GPU here"),
         (1, "mps", "device mps: torch sees no such GPU here"),
         (1, "xpu", "device xpu:0: torch sees no such GPU here"),
         (1, "cuda:1", "there are 1 GPUs, counted from 0"),

@@ -77,6 +77,18 @@ def test_gpu_check_prints_and_saves_a_report_that_names_no_folder(no_gpu, tmp_pa
     assert len(answer["sections"]["kernels_0.5b_bf16"]["cases"]) == 8
 
 
+def test_gpu_check_of_a_device_without_kernels_is_one_of_pytorch(
+    no_gpu, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(Machine, "without_kernels", Machine.gpu)
+    saved = tmp_path / "gpu"
+    assert cli.main(["bench", "gpu", "--check", "--quick", "--save", str(saved)]) == 0
+    assert "drafts do not change the text" in " ".join(capsys.readouterr().out.split())
+    answer = json.loads(saved.with_suffix(".json").read_text())
+    assert answer["failures"] == {}
+    assert answer["sections"]["pytorch_0.5b"]["cases"][0]["drafts_change_text"] is False
+
+
 def test_gpu_ends_with_the_sections_that_failed(no_gpu, tmp_path, monkeypatch, capsys):
     """Whatever the library said, brackets and all; the figures of the others are a success."""
 

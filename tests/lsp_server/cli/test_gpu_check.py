@@ -61,7 +61,7 @@ def test_the_engines_answer_names_the_gpu_and_what_our_kernels_lack(monkeypatch)
     assert gpu_probe.answer("auto") == GpuAnswer()
     monkeypatch.setattr(gpu_probe, "accelerators", lambda: ["one"])
     assert gpu_probe.answer("auto").problem == "torch sees no GPU"
-    assert gpu_probe.answer("mps").problem.startswith("device mps: torch sees no such GPU")
+    assert gpu_probe.answer("mps").problem.startswith("device mps: torch sees no GPU")
     mac = DeviceChoice(torch.device("mps"), "Apple M2's GPU", "lack")
     monkeypatch.setattr(DeviceChoice, "of", lambda name: mac)
     card = Card("Apple M2's GPU", 12_000_000_000, 100e9, has_kernels=False)

@@ -259,11 +259,11 @@ def test_a_job_that_fails_beside_is_a_note(shape, lab):
     compiled = compile_all(lab, jobs, workers=1)
     assert (compiled.jobs, compiled.workers) == (1, 1)
     (note,) = compiled.failures
-    assert note.startswith("tiny bf16, 1 rows: device cuda: torch sees no such GPU here")
+    assert note.startswith("tiny bf16, 1 rows: device cuda: torch sees no GPU here")
 
 
 def test_without_a_gpu_the_machine_is_refused():
-    with pytest.raises(ConfigurationError, match="torch sees no such GPU here"):
+    with pytest.raises(ConfigurationError, match="torch sees no GPU here"):
         Machine.gpu()
 
 
