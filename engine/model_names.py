@@ -30,7 +30,11 @@ HUB_ALIASES = _QWEN | {
 }
 _KNOWN = (*HUB_ALIASES, *EMBEDDED)
 
-_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+(@[\w.-]{1,100})?", re.ASCII)
+_HUB_ID = re.compile(
+    r"[A-Za-z0-9][\w.-]*/[\w.-]+(:[\w.-]{1,40})?(@[\w.-]{1,100})?",  # owner/name:tag@revision
+    re.ASCII,
+)
+_GGUF_ENDING = "-gguf"
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) *b?\b", re.ASCII | re.IGNORECASE)
 _PATH_BEGINS = ("/", "./", "../", "~")
 
@@ -60,6 +64,18 @@ def pinned(name: str) -> tuple[str, str | None]:
     """A name of the hub without its revision, and that: `owner/name@revision`."""
     repository, _, revision = name.partition("@")
     return repository, revision or None
+
+
+def gguf_tag(name: str) -> tuple[str, str | None]:
+    """A name of the hub without its revision and tag, and that: `owner/name:Q4_K_M`, as llama.cpp's."""
+    repository, _, tag = pinned(name)[0].partition(":")
+    return repository, tag or None
+
+
+def holds_gguf(name: str) -> bool:
+    """Whether a name of the hub names a GGUF file: by a tag, or by how the repository is called."""
+    repository, tag = gguf_tag(name)
+    return tag is not None or repository.lower().endswith(_GGUF_ENDING)
 
 
 def printable(text: str) -> str:

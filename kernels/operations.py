@@ -35,7 +35,7 @@ class Operations:
     and none can be captured.
     """
 
-    embed_rows: Callable[[BatchMetadata, Tensor, Tensor, ResidualStream], None]
+    embed_rows: Callable[[BatchMetadata, Weight, Tensor, ResidualStream], None]
     project_qkv: Callable[
         [ResidualStream, Weight, Tensor, Tensor, BatchMetadata, Tensor, Tensor, Tensor, Scratch],
         None,

@@ -1,12 +1,40 @@
-"""Matrices as the products read them: whole, or in 8 or 4 bits with scales."""
+"""Matrices as the products read them: whole, in 8 or 4 bits of ours, or in the blocks of a model file."""
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, Self
 
 import torch
 
-Quantization = Literal["float", "fp8", "int4"]
-QUANTIZATIONS: tuple[Quantization, ...] = ("float", "fp8", "int4")
+from kernels.blocks.reference import UNPACK, four_bit_codes
+
+Quantization = Literal["float", "fp8", "int4", "q8_0", "q4_k", "q6_k", "q6_k_min", "int4_zeros"]
+QUANTIZATIONS: tuple[Quantization, ...] = ("float", "fp8", "int4")  # that `pack` makes
+STORED_FORMS: tuple[Quantization, ...] = (  # that model files hold
+    "q8_0",
+    "q4_k",
+    "q6_k",
+    "q6_k_min",
+    "int4",
+    "int4_zeros",
+)
+BYTES_OF_WEIGHT: dict[Quantization, float] = {  # with scales, but for one per output
+    "float": 2.0,
+    "fp8": 1.0,
+    "int4": 0.5 + 4 / 128,
+    "q8_0": 1.0 + 4 / 64,
+    "q4_k": 0.5 + 16 / 256,
+    "q6_k": 0.75 + 20 / 256,
+    "q6_k_min": 0.75 + 28 / 256,
+    "int4_zeros": 0.5 + 4 / 128,
+}
+VALUES_OF_INPUT: dict[Quantization, float] = {  # elements of `values` for one input; else 1
+    "int4": 0.5,
+    "q4_k": 0.5,
+    "q6_k": 0.75,
+    "q6_k_min": 0.75,
+    "int4_zeros": 0.5,
+}
 INT4_GROUP = 128  # inputs that share a scale
 _FP8 = torch.float8_e4m3fn
 _FP8_LARGEST = 448.0
@@ -38,7 +66,7 @@ class Weight:
     @property
     def num_inputs(self) -> int:
         """K."""
-        return self.values.shape[1] * (2 if self.quantization == "int4" else 1)
+        return int(self.values.shape[1] / VALUES_OF_INPUT.get(self.quantization, 1))
 
     @property
     def num_bytes(self) -> int:
@@ -51,7 +79,30 @@ class Weight:
             return self.values.float()
         if self.quantization == "fp8":
             return self.values.float() * self.scales[:, None]
-        return _unpack_int4(self.values, self.scales)
+        if self.quantization == "int4":
+            return _unpack_int4(self.values, self.scales)
+        return UNPACK[self.quantization](self.values, self.scales)
+
+    def rows(self, outputs: torch.Tensor) -> torch.Tensor:
+        """The weights of some outputs in float32 [outputs, K]; not of fp8, whose scales lie otherwise."""
+        scales = None if self.scales is None else self.scales[..., outputs]
+        return replace(self, values=self.values[outputs], scales=scales).dense()
+
+    def reordered(self, order: Callable[[torch.Tensor], torch.Tensor]) -> Self:
+        """The same outputs in the order that `order` gives the rows of a matrix [N, any].
+
+        For the forms of model files and `float`, whose scales are of groups of inputs.
+        """
+        values = order(self.values).contiguous()
+        if self.scales is None:
+            return replace(self, values=values)
+        rows = order(self.scales.flatten(0, -2).T)
+        return replace(self, values=values, scales=rows.T.reshape(self.scales.shape).contiguous())
+
+
+def code_bytes(quantization: Quantization) -> float:
+    """Bytes that a product loads for one weight, scales apart."""
+    return 2.0 if quantization == "float" else VALUES_OF_INPUT.get(quantization, 1.0)
 
 
 def pack(matrix: torch.Tensor, quantization: Quantization) -> Weight:
@@ -100,7 +151,5 @@ def _pack_int4(matrix: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def _unpack_int4(values: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
-    groups, outputs = scales.shape
-    halves = values.view(outputs, groups, 1, INT4_GROUP // 2)
-    codes = torch.cat([halves & 15, halves >> 4], dim=2).view(outputs, groups, INT4_GROUP)
-    return ((codes.float() - _INT4_ZERO) * scales.T[:, :, None]).view(outputs, -1)
+    groups = four_bit_codes(values, INT4_GROUP // 2).view(len(values), -1, INT4_GROUP)
+    return ((groups.float() - _INT4_ZERO) * scales.T[:, :, None]).flatten(1)

@@ -88,7 +88,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     ] = None
     device: Annotated[_Device, _own("where the model runs")] = "auto"
     dtype: Annotated[
-        _Dtype | None, _own("how weights are held; unset: `int8`, on a GPU `bfloat16`")
+        _Dtype | None,
+        _own("how weights are held; unset: `int8`, on a GPU as the file has them, or `bfloat16`"),
     ] = None
     threads: Annotated[_Threads | None, _own("threads that torch uses")] = None
     kv_budget_mb: Annotated[_Megabytes | None, _own("memory for keys and values of prompts")] = None

@@ -1,8 +1,8 @@
 """What quantization costs: how well quantized weights predict real code, next to the whole ones.
 
 No drafts and no sampling: the model reads the items' text and says how likely each token was. The
-whole weights are bfloat16. Where there is no GPU, what one would hold is computed in float32, and
-what the CPU holds by default comes last.
+whole weights are bfloat16, of the model itself or of the one that it was quantized from. Where there
+is no GPU, what one would hold is computed in float32, and what the CPU holds by default comes last.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,10 +25,11 @@ from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.loaded_model import load_model, prepare
+from engine.model.loading.packing import FILE_FORMS
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress
-from kernels.weight import Weight
+from kernels.weight import Quantization, Weight
 
 _READ_TOKENS = 512  # of an item, up to the end of its target
 _POSITIONS = 1024
@@ -69,20 +70,29 @@ def measure_quantizations(
     cache_folder: Path,
     progress: Progress,
     tracked: Callable[[Sequence[list[int]]], Iterable[list[int]]],
+    against: str | None = None,
 ) -> list[QuantizationFigures]:
     """Read the items with the weights in each quantization. Raises ForegramError.
 
-    `tracked` yields what it is given, and shows how much of it is done.
+    The first is bfloat16, of `model` or of the model `against`, which has the same tokens. `tracked`
+    yields what it is given, and shows how much of it is done.
     """
     if device.type != "cpu":
         require_kernels(device)
-    source = prepare(model, "bfloat16", cache_folder, progress)
-    if isinstance(source, FolderModel):
-        raise ConfigurationError(
-            f"{source.name} is no Qwen2 or Llama: its weights are held as they are"
-        )
+
+    def prepared(name: str, form: str = "bfloat16") -> ConvertedModel:
+        source = prepare(name, form, cache_folder, progress)
+        if isinstance(source, FolderModel):
+            raise ConfigurationError(
+                f"{source.name} is no Qwen2 or Llama: its weights are held as they are"
+            )
+        return source
+
+    source = prepared(model)
     texts = [_text(source.tokenizer(), item) for item in items]
-    held = _on_gpu(source, device, progress)
+    held = _on_gpu(source, prepared(model, FILE_FORMS), device, progress)
+    if against is not None:
+        held = chain([_whole(prepared(against), device, progress)], held)
     if device.type == "cpu":
         held = chain(held, _on_cpu(model, cache_folder, progress))
     whole: _Reading | None = None
@@ -103,21 +113,42 @@ def measure_quantizations(
 
 
 def _on_gpu(
-    source: ConvertedModel, device: torch.device, progress: Progress
+    source: ConvertedModel, own: ConvertedModel, device: torch.device, progress: Progress
 ) -> Iterator[_QuantizedModel]:
-    """What a GPU can hold; a CPU computes with the same numbers."""
-    is_gpu = device.type == "cuda"
-    dtype = torch.bfloat16 if is_gpu else torch.float32
+    """What a GPU can hold, of whole weights and in the file's `own` form; a CPU takes the same numbers."""
     for name, quantization in GPU_QUANTIZATIONS.items():
         try:
             require_widths(source.config, quantization)
         except ConfigurationError as error:
             progress.tell(str(error))
             continue
-        given = (source.config, source.tensors(), quantization)
-        placed = place_qwen2(*given, _POSITIONS, device, progress, dtype)
-        num_bytes = weight_bytes(source.config, quantization)
-        yield _QuantizedModel(name, num_bytes, placed if is_gpu else unpacked(placed))
+        model = _placed(source, quantization, device, progress)
+        yield _QuantizedModel(name, weight_bytes(source.config, quantization), model)
+        if quantization == "float" and own.quantization == FILE_FORMS:
+            yield _in_own_form(own, device, progress)
+
+
+def _in_own_form(own: ConvertedModel, device: torch.device, progress: Progress) -> _QuantizedModel:
+    num_bytes = sum(tensor.nbytes for tensor in own.tensors().values())
+    model = _placed(own, "float", device, progress)
+    return _QuantizedModel(model.dtype_name, num_bytes, model)
+
+
+def _whole(source: ConvertedModel, device: torch.device, progress: Progress) -> _QuantizedModel:
+    """The model that another one was quantized from."""
+    model = _placed(source, "float", device, progress)
+    num_bytes = weight_bytes(source.config, "float")
+    return _QuantizedModel(f"bfloat16 of {source.name}", num_bytes, model)
+
+
+def _placed(
+    source: ConvertedModel, quantization: Quantization, device: torch.device, progress: Progress
+) -> GpuQwen2:
+    """On a CPU unpacked, under the name that it has on a GPU."""
+    dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
+    given = (source.config, source.tensors(), quantization)
+    placed = place_qwen2(*given, _POSITIONS, device, progress, dtype)
+    return placed if device.type == "cuda" else unpacked(placed)
 
 
 def _on_cpu(model: str, cache_folder: Path, progress: Progress) -> Iterator[_QuantizedModel]:
@@ -164,8 +195,17 @@ def unpacked(model: GpuQwen2) -> GpuQwen2:
         )
         for layer in forward.weights.layers
     )
-    weights = replace(forward.weights, layers=layers, head=whole(forward.weights.head))
-    return assemble(forward.config, weights, forward.arena, model.graphs.dtype)
+    head, embedding = forward.weights.head, forward.weights.embedding
+    whole_head = whole(head)
+    weights = replace(
+        forward.weights,
+        layers=layers,
+        head=whole_head,
+        embedding=whole_head if embedding is head else whole(embedding),
+    )
+    whole_model = assemble(forward.config, weights, forward.arena, model.graphs.dtype)
+    whole_model.dtype_name = model.dtype_name
+    return whole_model
 
 
 def _text(tokenizer: Tokenizer, item: ReplayItem) -> list[int]:

@@ -121,6 +121,11 @@ class ModelConfig:
         }
 
 
+def is_int4(quantization: Mapping[str, Any]) -> bool:
+    """Whether a config.json's `quantization_config` tells of four bits as we read them."""
+    return quantization.get("quant_method") in ("gptq", "awq") and quantization.get("bits") == 4
+
+
 def _deviations(config: Mapping[str, Any]) -> Iterator[str]:
     # transformers 5 writes rope_parameters, older versions rope_theta and rope_scaling.
     rope = (config.get("rope_scaling") or {}) | (config.get("rope_parameters") or {})
@@ -133,5 +138,8 @@ def _deviations(config: Mapping[str, Any]) -> Iterator[str]:
         yield "sliding window"
     if config.get("hidden_act", "silu") != "silu":
         yield f"{config['hidden_act']} activation"
+    quantization = config.get("quantization_config")
+    if quantization and not is_int4(quantization):
+        yield f"{quantization.get('quant_method')} quantization"
     # Of Llamas: theirs stand behind the attention as well, and in the layers between.
     yield from (f"{part} bias" for part in ("attention", "mlp") if config.get(f"{part}_bias"))

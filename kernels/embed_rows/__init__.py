@@ -5,5 +5,6 @@ Contract, in every implementation of `embed_rows(batch, table, norm_weight, stre
     x_r = table[batch.tokens[r]]
 
 - Writes x and what follows from it to `stream`, a `ResidualStream`.
-- `table` [V, H] bfloat16 (or float32), `norm_weight` float32 [H]. Rows that hold nothing hold token 0.
+- `table` is a `Weight` of V outputs and H inputs, `float` or in the blocks of a model file of 4, 6 or
+  8 bits; `norm_weight` float32 [H]. Rows that hold nothing hold token 0.
 """

@@ -9,7 +9,9 @@ import triton
 import triton.language as tl
 
 from kernels.batch import BatchMetadata
+from kernels.blocks.triton_kernel import block_row
 from kernels.residual import ResidualStream
+from kernels.weight import Weight
 
 _BLOCKS = 16  # blocks of 64 columns that a program takes
 
@@ -24,12 +26,12 @@ def _neighbour_sums(x, BLOCKS: tl.constexpr):
 
 @triton.jit(do_not_specialize=["capacity"])
 def embed_rows_kernel(
-    TOKENS, TABLE, NORM_WEIGHT, RESIDUAL, NORMED, SQUARES, capacity,
-    H: tl.constexpr, BLOCKS: tl.constexpr, PDL: tl.constexpr,
+    TOKENS, TABLE, SCALES, NORM_WEIGHT, RESIDUAL, NORMED, SQUARES, capacity, N: tl.constexpr,
+    H: tl.constexpr, QUANTIZATION: tl.constexpr, BLOCKS: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """x = TABLE[token];  RESIDUAL = x;  NORMED = x NORM_WEIGHT;  SQUARES_b = sum of x^2 over block b.
 
-    One row and BLOCKS blocks of 64 columns. TABLE [V, H], NORM_WEIGHT [H], RESIDUAL and NORMED
+    One row and BLOCKS blocks of 64 columns. TABLE and SCALES of a `Weight` [N, H], NORM_WEIGHT [H], RESIDUAL and NORMED
     [capacity, H], SQUARES [ceil(H / 64), capacity].
     """
     row, chunk = tl.program_id(0), tl.program_id(1)
@@ -39,7 +41,11 @@ def embed_rows_kernel(
     if PDL:
         tl.extra.cuda.gdc_wait()
     token = tl.load(TOKENS + row).to(tl.int64)
-    x = tl.load(TABLE + token * H + column, mask=there, other=0.0).to(tl.float32)
+    if QUANTIZATION == "float":
+        x = tl.load(TABLE + token * H + column, mask=there, other=0.0).to(tl.float32)
+    else:
+        x = block_row(TABLE, SCALES, token, tl.minimum(column, H - 1), N, H, QUANTIZATION)
+        x = tl.where(there, x, 0.0)
     at = row.to(tl.int64) * H + column
     tl.store(RESIDUAL + at, x, mask=there)
     tl.store(NORMED + at, (x * norm_weight).to(NORMED.dtype.element_ty), mask=there)
@@ -52,7 +58,7 @@ def embed_rows_kernel(
 
 def embed_rows(
     batch: BatchMetadata,
-    table: torch.Tensor,
+    table: Weight,
     norm_weight: torch.Tensor,
     stream: ResidualStream,
     *,
@@ -61,7 +67,9 @@ def embed_rows(
     """One launch; `programmatic` lets the next kernel start while this one ends."""
     rows, width = stream.residual.shape
     embed_rows_kernel[(rows, triton.cdiv(width, _BLOCKS * 64))](
-        batch.tokens, table, norm_weight, stream.residual, stream.normed, stream.squares, rows,
-        H=width, BLOCKS=_BLOCKS, PDL=programmatic,
+        batch.tokens, table.values, table.scales, norm_weight,
+        stream.residual, stream.normed, stream.squares, rows,
+        N=table.num_outputs, H=width, QUANTIZATION=table.quantization, BLOCKS=_BLOCKS,
+        PDL=programmatic,
         num_warps=4, enable_fp_fusion=False, launch_pdl=programmatic,
     )  # fmt: skip

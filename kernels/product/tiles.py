@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from kernels.scratch import Scratch, ScratchSize
-from kernels.weight import INT4_GROUP, Quantization, Weight
+from kernels.weight import Quantization, Weight, code_bytes
 
 BLOCK_OUTPUTS = 64  # the weights' side of the tensor cores' instruction
 _PROGRAMS = 264  # two on each of the 132 multiprocessors of an H100 or H200
@@ -16,7 +16,7 @@ _ROW_TILES = (16, 32, 64, 128)
 _SHARED_OF_ROWS = {16: 110_000, 32: 110_000, 64: 110_000, 128: 220_000}  # bytes of a program
 _MOST_STAGES = 8
 _LEAST_DEPTH = 16  # of the tensor cores' instruction
-_BYTES = {"float": 2.0, "fp8": 1.0, "int4": 0.5}  # of a weight
+_GROUPED_DEPTHS = (128, 64)  # of weights in groups: the largest of which the inputs are multiples
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def tile_for(
     splits = max(splits, 1)
     depth = _depth(num_inputs, splits, quantization)
     row_tile = next(tile for tile in _ROW_TILES if rows <= tile)
-    stage_bytes = int(depth * (BLOCK_OUTPUTS * _BYTES[quantization] + row_tile * 2))
+    stage_bytes = int(depth * (BLOCK_OUTPUTS * code_bytes(quantization) + row_tile * 2))
     stages = min(_SHARED_OF_ROWS[row_tile] // stage_bytes, _MOST_STAGES)
     return Tile(depth, splits, row_tile, stages, num_warps=8 if row_tile == _ROW_TILES[-1] else 4)
 
@@ -85,9 +85,12 @@ def num_blocks(num_outputs: int) -> int:
 
 
 def _depth(num_inputs: int, splits: int, quantization: Quantization) -> int:
-    """Return 128, the group of int4; less where a split would have fewer than four iterations."""
-    if quantization == "int4":
-        return INT4_GROUP
+    """Return 128, of which weights in groups have multiples, or 64 as the blocks of q8_0 may be.
+
+    Of others less where a split would have fewer than four iterations.
+    """
+    if quantization not in ("float", "fp8"):
+        return next(depth for depth in _GROUPED_DEPTHS if num_inputs % depth == 0)
     depth = 128 if num_inputs // splits >= 4 * 128 else 64
     while depth >= 2 * num_inputs and depth > _LEAST_DEPTH:
         depth //= 2

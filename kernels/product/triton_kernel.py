@@ -5,6 +5,7 @@ from typing import Any
 import triton
 import triton.language as tl
 
+from kernels.blocks.triton_kernel import block_product
 from kernels.product.tiles import num_blocks, require_scratch, tile_for
 from kernels.scratch import Scratch
 from kernels.weight import Weight
@@ -61,41 +62,76 @@ def product(
     beyond num_rows zeros. The scales of fp8 are left to `scaled`.
     """
     BLOCKS: tl.constexpr = (K + DEPTH - 1) // DEPTH
-    PER_VALUE: tl.constexpr = 2 if QUANTIZATION == "int4" else 1  # inputs
+    IS_WHOLE: tl.constexpr = QUANTIZATION == "float" or QUANTIZATION == "fp8"
+    IS_SIX_BITS: tl.constexpr = QUANTIZATION == "q6_k" or QUANTIZATION == "q6_k_min"
+    IS_EIGHT_BITS: tl.constexpr = IS_WHOLE or QUANTIZATION == "q8_0"
+    QUARTERS: tl.constexpr = (
+        4 if IS_EIGHT_BITS else (3 if IS_SIX_BITS else 2)
+    )  # of a value an input
+    IS_OWN: tl.constexpr = IS_WHOLE or QUANTIZATION == "int4"
     split = tl.program_id(1)
     first = split * BLOCKS // SPLITS
     output = tl.minimum(tl.program_id(0) * 64 + tl.arange(0, 64), N - 1).to(tl.int64)
     row = tl.arange(0, ROWS)
     there = (row < num_rows)[None, :]
-    weight_rows = VALUES + output[:, None] * (K // PER_VALUE)
+    weight_rows = VALUES + output[:, None] * (K * QUARTERS // 4)
     x = INPUTS + row[None, :].to(tl.int64) * K
-    acc = tl.zeros([64, ROWS], tl.float32)
     if PDL:
-        _prefetch(weight_rows, first * (DEPTH // PER_VALUE), K // PER_VALUE)
+        _prefetch(weight_rows, first * (DEPTH * QUARTERS // 4), K * QUARTERS // 4)
         tl.extra.cuda.gdc_wait()
+    end = (split + 1) * BLOCKS // SPLITS
+    if IS_OWN:
+        acc = _own_product(
+            weight_rows, x, SCALES, output, there, first, end, N, K, QUANTIZATION, DEPTH, ROWS
+        )
+    else:
+        acc = block_product(
+            weight_rows, x, SCALES, output, there, first, end, N, K, QUANTIZATION, DEPTH, ROWS
+        )
+    if PDL:
+        tl.extra.cuda.gdc_launch_dependents()
+    return acc
+
+
+@triton.jit
+def _own_product(
+    WEIGHT_ROWS,
+    X,
+    SCALES,
+    output,
+    there,
+    first,
+    end,
+    N: tl.constexpr,
+    K: tl.constexpr,
+    QUANTIZATION: tl.constexpr,
+    DEPTH: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    """The sums of whole weights, fp8 and int4 over some iterations: see `block_product`."""
+    BLOCKS: tl.constexpr = (K + DEPTH - 1) // DEPTH
+    acc = tl.zeros([64, ROWS], tl.float32)
     if QUANTIZATION == "int4":  # Triton runs only those loads ahead that the tensor cores take
         scale = tl.load(SCALES + first * N + output)
-    for block in tl.range(first, (split + 1) * BLOCKS // SPLITS):
+    for block in tl.range(first, end):
         if QUANTIZATION == "int4":
             next_scale = tl.load(SCALES + tl.minimum(block + 1, BLOCKS - 1) * N + output)
-            group = _group_product(weight_rows + block * 64, x + block * 128, there)
+            group = _group_product(WEIGHT_ROWS + block * 64, X + block * 128, there)
             acc += group * scale[:, None]
             scale = next_scale
         else:
             k = block * DEPTH + tl.arange(0, DEPTH)
-            w = weight_rows + k[None, :]
+            w = WEIGHT_ROWS + k[None, :]
             if K % DEPTH == 0:
                 weights = tl.load(w, eviction_policy="evict_first")
-                inputs = tl.load(x + k[:, None], mask=there, other=0.0)
+                inputs = tl.load(X + k[:, None], mask=there, other=0.0)
             else:
                 inside = k < K
                 weights = tl.load(w, mask=inside[None, :], other=0.0, eviction_policy="evict_first")
-                inputs = tl.load(x + k[:, None], mask=inside[:, None] & there, other=0.0)
+                inputs = tl.load(X + k[:, None], mask=inside[:, None] & there, other=0.0)
             if QUANTIZATION == "fp8":  # by way of float32, for which there are packed instructions
                 weights = weights.to(tl.float32).to(inputs.dtype)
             acc = tl.dot(weights, inputs, acc, input_precision="ieee")
-    if PDL:
-        tl.extra.cuda.gdc_launch_dependents()
     return acc
 
 

@@ -281,6 +281,11 @@ def _add_forms(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", metavar="NAME", help="which model; the embedded offline model by default"
     )
+    parser.add_argument(
+        "--against",
+        metavar="NAME",
+        help="the model in bfloat16 that this one was quantized from; by default this one itself",
+    )
     add_device(parser)
     add_json(parser)
 

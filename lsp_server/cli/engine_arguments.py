@@ -19,8 +19,8 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--dtype",
         choices=DTYPES,
-        help="the weights' format: int8 (default) or floats on a CPU; bfloat16 (default), fp8 or "
-        "int4 on a GPU",
+        help="the weights' format: int8 (default) or floats on a CPU; on a GPU bfloat16, fp8 or "
+        "int4, by default as the model's file has them",
     )
     add_device(group)
 

@@ -42,6 +42,7 @@ def bench_forms(arguments: argparse.Namespace, settings: Settings) -> None:
         settings.cache_folder,
         ProgressBars(),
         partial(tracked, noun="items"),
+        arguments.against,
     )
     print_figures(arguments, quantization_json(figures), quantization_table(figures))
 

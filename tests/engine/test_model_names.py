@@ -6,6 +6,8 @@ from engine.errors import ConfigurationError
 from engine.model_names import (
     EMBEDDED,
     HUB_ALIASES,
+    gguf_tag,
+    holds_gguf,
     is_same,
     kind_of,
     near_names,
@@ -50,6 +52,14 @@ def test_a_model_has_a_title_for_people() -> None:
     assert {name: title_of(name) for name in titles} == titles
 
 
+def test_a_gguf_file_of_the_hub_is_known_by_its_repository_or_a_tag() -> None:
+    assert holds_gguf("ggml-org/Qwen2.5-Coder-7B-Q8_0-GGUF")
+    assert holds_gguf("owner/model:Q4_K_M@v2")
+    assert not holds_gguf("Qwen/Qwen2.5-Coder-7B-Instruct-GPTQ-Int4")
+    assert gguf_tag("owner/model:Q4_K_M@v2") == ("owner/model", "Q4_K_M")
+    assert gguf_tag("owner/model") == ("owner/model", None)
+
+
 def test_an_alias_is_the_model_that_it_stands_for() -> None:
     assert is_same("1.5b", "Qwen/Qwen2.5-Coder-1.5B")
     assert not is_same("offline", "0.5b")
@@ -62,6 +72,8 @@ def test_an_alias_is_the_model_that_it_stands_for() -> None:
         ("1.5b", "alias"),
         ("Qwen/Qwen2.5-Coder-7B", "hub"),
         ("Qwen/Qwen2.5-Coder-7B@0123456789abcdef", "hub"),
+        ("Qwen/Qwen2.5-Coder-7B-Instruct-GGUF:Q4_K_M@0123", "hub"),
+        ("Qwen/Qwen2.5-Coder-7B:", "unknown"),
         ("Qwen/Qwen2.5-Coder-7B@", "unknown"),
         ("Qwen/Qwen2.5-Coder-7B@a/b", "unknown"),
         ("./Qwen/Qwen2.5-Coder-7B", "path"),

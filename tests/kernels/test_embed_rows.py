@@ -6,6 +6,7 @@ import torch
 from kernels.embed_rows.reference import embed_rows as reference
 from kernels.embed_rows.triton_kernel import embed_rows
 from kernels.residual import ResidualStream
+from kernels.weight import pack
 from tests.support.batches import Tree, build_batch, chain
 
 TYPES = (torch.float32, torch.bfloat16)
@@ -14,11 +15,12 @@ TYPES = (torch.float32, torch.bfloat16)
 def look_up(function, tokens, table, norm_weight, capacity):
     """residual, normed and squares of the tokens, then padding rows."""
     tree = Tree(chain(len(tokens)), tokens=tokens)
-    batch = build_batch([tree], capacity=capacity, device=table.device)
-    width = table.shape[1]
-    residual = torch.empty(capacity, width, device=table.device)
-    normed = torch.empty(capacity, width, dtype=table.dtype, device=table.device)
-    squares = torch.empty(-(-width // 64), capacity, device=table.device)
+    device, width = table.values.device, table.num_inputs
+    batch = build_batch([tree], capacity=capacity, device=device)
+    dtype = table.values.dtype if table.quantization == "float" else torch.bfloat16
+    residual = torch.empty(capacity, width, device=device)
+    normed = torch.empty(capacity, width, dtype=dtype, device=device)
+    squares = torch.empty(-(-width // 64), capacity, device=device)
     for array in (residual, normed, squares):
         array.fill_(torch.nan)
     function(batch, table, norm_weight, ResidualStream(residual, normed, squares, 0.0))
@@ -28,7 +30,7 @@ def look_up(function, tokens, table, norm_weight, capacity):
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 @pytest.mark.parametrize("width", [16, 64, 200, 896, 1100, 2048])
 def test_equals_the_formula_to_the_bit(width, dtype, device):
-    table = torch.randn(50, width).to(device, dtype)
+    table = pack(torch.randn(50, width).to(device, dtype), "float")
     norm_weight = torch.randn(width, device=device)
     tokens = [49, 0, 7, 7, 31]
     actual = look_up(embed_rows, tokens, table, norm_weight, 8)
@@ -41,12 +43,13 @@ def test_the_squares_are_sums_of_neighbours(device):
     """2^24 + 1 + 1 + 1: neighbour by neighbour one of the ones is lost, one by one all three."""
     table = torch.zeros(1, 64, device=device)
     table[0, :4] = torch.tensor([4096.0, 1.0, 1.0, 1.0])
-    _, _, squares = look_up(embed_rows, [0], table, torch.ones(64, device=device), 1)
+    given = ([0], pack(table, "float"), torch.ones(64, device=device), 1)
+    _, _, squares = look_up(embed_rows, *given)
     assert squares.item() == 2**24 + 2
 
 
 def test_a_row_has_the_same_bits_at_every_capacity(device):
-    table = torch.randn(20, 896).bfloat16().to(device)
+    table = pack(torch.randn(20, 896).bfloat16().to(device), "float")
     norm_weight = torch.randn(896, device=device)
     alone = look_up(embed_rows, [13], table, norm_weight, 1)
     for capacity in (2, 16, 33):
@@ -65,7 +68,14 @@ def test_compiles_for_hopper(hopper):
             **dict.fromkeys(("NORM_WEIGHT", "RESIDUAL", "SQUARES"), "*fp32"),
             "capacity": "i32",
         },
-        {"H": 896, "BLOCKS": 16, "PDL": False},
+        {
+            "SCALES": None,
+            "N": 50,
+            "H": 896,
+            "QUANTIZATION": "float",
+            "BLOCKS": 16,
+            "PDL": False,
+        },
         num_warps=4,
         num_stages=3,
         options={"enable_fp_fusion": False, "launch_pdl": False},

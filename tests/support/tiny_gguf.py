@@ -1,12 +1,12 @@
 """A small Qwen2 or Llama GGUF file with random weights and the byte tokenizer, written by the gguf package."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
-from gguf import GGMLQuantizationType, GGUFValueType, GGUFWriter, TokenType
+from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, GGUFValueType, GGUFWriter, TokenType
 from gguf.quants import quantize
 
 from tests.support.byte_tokenizer import CONTROL_TOKENS, byte_tokenizer
@@ -14,6 +14,11 @@ from tests.support.byte_tokenizer import CONTROL_TOKENS, byte_tokenizer
 HIDDEN, LAYERS, HEADS, KV_HEADS, MLP = 64, 2, 4, 2, 96
 CONTEXT_LEN = 512
 END_ID = 0
+RANDOM_BLOCKS = {  # where the float16 of each type's blocks stand, and how large they are
+    GGMLQuantizationType.Q4_K: {0: 1 / 256, 2: 7.5 / 256},
+    GGMLQuantizationType.Q5_K: {0: 1 / 512, 2: 15.5 / 512},
+    GGMLQuantizationType.Q6_K: {208: 1 / 1024},
+}
 UNUSED_TOKENS = 3  # rows of the embedding beyond the vocabulary, as Qwen has them
 
 
@@ -23,16 +28,20 @@ def write_tiny_gguf(
     tied: bool = False,
     architecture: str = "qwen2",
     more: Mapping[str, str | int] = MappingProxyType({}),
+    hidden: int = HIDDEN,
+    mlp: int = MLP,
+    kind_of: Callable[[str], GGMLQuantizationType] | None = None,
 ) -> Path:
     """Write the model to `path`; the head is left out where it is tied to the embedding.
 
-    `more` goes to its metadata.
+    `more` goes to its metadata. `kind_of` tells a tensor's storage type by its name; of the types
+    that the gguf package cannot write, tensors hold random blocks.
     """
     writer = GGUFWriter(path, architecture)
     writer.add_block_count(LAYERS)
     writer.add_context_length(CONTEXT_LEN)
-    writer.add_embedding_length(HIDDEN)
-    writer.add_feed_forward_length(MLP)
+    writer.add_embedding_length(hidden)
+    writer.add_feed_forward_length(mlp)
     writer.add_head_count(HEADS)
     writer.add_head_count_kv(KV_HEADS)
     writer.add_rope_freq_base(10000.0)
@@ -40,12 +49,14 @@ def write_tiny_gguf(
     for key, value in more.items():
         writer.add_key_value(key, value, GGUFValueType.get_type(value))
     _add_tokenizer(writer)
-    for name, tensor in tiny_tensors(tied=tied).items():
+    for name, tensor in tiny_tensors(tied=tied, hidden=hidden, mlp=mlp).items():
         if architecture == "llama" and name.endswith("bias"):
             continue
-        kind = tensor_kind(name)
+        kind = (kind_of or tensor_kind)(name)
         stored = _in_pairs(name, tensor) if architecture == "llama" else tensor
-        writer.add_tensor(name, quantize(stored, kind), raw_dtype=kind)
+        is_random = kind in RANDOM_BLOCKS
+        blocks = random_blocks(kind, *tensor.shape) if is_random else quantize(stored, kind)
+        writer.add_tensor(name, blocks, raw_dtype=kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -62,27 +73,49 @@ def tensor_kind(name: str) -> GGMLQuantizationType:
     return GGMLQuantizationType.F16 if ".1." in name else GGMLQuantizationType.Q5_0
 
 
-def tiny_tensors(*, tied: bool = False) -> dict[str, np.ndarray]:
+def like_q4_k_m(name: str) -> GGMLQuantizationType:
+    """The storage types of llama.cpp's mixture of 4 bits: 6 for the head, some values, some of down."""
+    if name.endswith("bias") or "norm" in name:
+        return GGMLQuantizationType.F32
+    if name in ("token_embd.weight", "blk.0.attn_v.weight", "blk.0.ffn_down.weight"):
+        return GGMLQuantizationType.Q6_K
+    return GGMLQuantizationType.Q4_K
+
+
+def random_blocks(kind: GGMLQuantizationType, rows: int, width: int) -> np.ndarray:
+    """Bytes [rows, any] of weights that are about `width` ** -0.5 large."""
+    blocks = np.random.default_rng(rows + width).integers(
+        0, 256, (rows, width // 256, GGML_QUANT_SIZES[kind][1]), np.uint8
+    )
+    for at, scale in RANDOM_BLOCKS[kind].items():
+        scales = np.random.default_rng(at).uniform(0.5, 1.5, blocks.shape[:2]) * scale / width**0.5
+        blocks[:, :, at : at + 2] = scales.astype(np.float16)[:, :, None].view(np.uint8)
+    return blocks.reshape(rows, -1)
+
+
+def tiny_tensors(
+    *, tied: bool = False, hidden: int = HIDDEN, mlp: int = MLP
+) -> dict[str, np.ndarray]:
     """Random float32 tensors under their GGUF names; the same at each call."""
     random = np.random.default_rng(0)
-    vocab, kv = byte_tokenizer().get_vocab_size() + UNUSED_TOKENS, HIDDEN // HEADS * KV_HEADS
+    vocab, kv = byte_tokenizer().get_vocab_size() + UNUSED_TOKENS, hidden // HEADS * KV_HEADS
     shapes: dict[str, tuple[int, ...]] = {
-        "token_embd.weight": (vocab, HIDDEN),
-        "output_norm.weight": (HIDDEN,),
+        "token_embd.weight": (vocab, hidden),
+        "output_norm.weight": (hidden,),
     }
     if not tied:
-        shapes["output.weight"] = (vocab, HIDDEN)
+        shapes["output.weight"] = (vocab, hidden)
     for layer in range(LAYERS):
         block = f"blk.{layer}"
-        for part, width in (("q", HIDDEN), ("k", kv), ("v", kv)):
-            shapes[f"{block}.attn_{part}.weight"] = (width, HIDDEN)
+        for part, width in (("q", hidden), ("k", kv), ("v", kv)):
+            shapes[f"{block}.attn_{part}.weight"] = (width, hidden)
             shapes[f"{block}.attn_{part}.bias"] = (width,)
-        shapes[f"{block}.attn_output.weight"] = (HIDDEN, HIDDEN)
-        shapes[f"{block}.attn_norm.weight"] = (HIDDEN,)
-        shapes[f"{block}.ffn_norm.weight"] = (HIDDEN,)
-        shapes[f"{block}.ffn_gate.weight"] = (MLP, HIDDEN)
-        shapes[f"{block}.ffn_up.weight"] = (MLP, HIDDEN)
-        shapes[f"{block}.ffn_down.weight"] = (HIDDEN, MLP)
+        shapes[f"{block}.attn_output.weight"] = (hidden, hidden)
+        shapes[f"{block}.attn_norm.weight"] = (hidden,)
+        shapes[f"{block}.ffn_norm.weight"] = (hidden,)
+        shapes[f"{block}.ffn_gate.weight"] = (mlp, hidden)
+        shapes[f"{block}.ffn_up.weight"] = (mlp, hidden)
+        shapes[f"{block}.ffn_down.weight"] = (hidden, mlp)
     return {
         name: random.standard_normal(shape, dtype=np.float32) / shape[-1] ** 0.5
         for name, shape in shapes.items()

@@ -50,6 +50,8 @@ def _patched_cast(self, src, dst):
         return _Handle(_to_bfloat16(src.data), tl.bfloat16)
     if src.dtype.scalar == tl.bfloat16 and dst.scalar == tl.float32:
         return _Handle(_to_float32(src.data), tl.float32)
+    if src.dtype.scalar.is_int() and dst.scalar == tl.bfloat16:
+        return _Handle(_to_bfloat16(src.data), tl.bfloat16)
     return _cast_impl(self, src, dst)
 
 

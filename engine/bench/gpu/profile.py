@@ -18,7 +18,7 @@ from engine.bench.gpu.steps import StepPlan, measure_programmatic, measure_steps
 from engine.model.gpu.buffers import Inputs, StepShape
 from kernels.operations import operations_for
 from kernels.residual import ResidualStream
-from kernels.weight import QUANTIZATIONS
+from kernels.weight import QUANTIZATIONS, Weight
 
 _ROWS = (1, 8, 32, 128)
 _TINY_KERNELS = 1000
@@ -100,6 +100,7 @@ def measure_gaps(machine: Machine) -> tuple[Gap, ...]:
     width, device = 64, machine.device
     batch = Inputs(StepShape(1, 1), 1, device).batch
     table, norm_weight = machine.random(1, width), torch.ones(width, device=device)
+    embedding = Weight("float", table, None)
     residual, squares = torch.zeros(1, width, device=device), torch.zeros(1, 1, device=device)
     stream = ResidualStream(residual, torch.zeros_like(table), squares, eps=0.0)
 
@@ -108,7 +109,7 @@ def measure_gaps(machine: Machine) -> tuple[Gap, ...]:
 
         def work() -> None:
             for _ in range(_TINY_KERNELS):
-                embed_rows(batch, table, norm_weight, stream)
+                embed_rows(batch, embedding, norm_weight, stream)
 
         return Gap(is_programmatic, machine.us_per_launch(work, _TINY_KERNELS))
 

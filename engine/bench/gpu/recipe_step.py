@@ -54,7 +54,7 @@ class RecipeStep:
 
     def logits(self) -> torch.Tensor:
         """Run all layers and the head. [rows, vocab]."""
-        residual = embedding(self._ids, self._weights.embedding)
+        residual = embedding(self._ids, self._weights.embedding.values)
         for index, layer in enumerate(self._weights.layers):
             attention_norm_weight, gate_norm_weight = self._norm_weights[index]
             attended = self._attend(index, layer, self._normed(residual, attention_norm_weight))

@@ -20,6 +20,7 @@ from engine.model.gpu.selfcheck.first_load import settle
 from engine.model.gpu.step_graphs import ROW_BUCKETS, SEQUENCE_BUCKETS, StepGraphs
 from engine.model.gpu.weights import GpuWeights
 from engine.model.loading.converted_model import ConvertedModel
+from engine.model.loading.packing import FILE_FORMS
 from engine.model.model_config import ModelConfig
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.progress import Progress, shown
@@ -39,7 +40,9 @@ def load_qwen2(
     progress: Progress,
     cache_folder: Path,
 ) -> GpuQwen2:
-    """Load a model of the variant `bfloat16`, check its kernels if it is new here, capture its steps.
+    """Load a model, check its kernels if it is new here, and capture its steps.
+
+    It is of the variant `bfloat16`, or in its file's own form.
 
     Raises NoSpaceError where it does not fit, mostly before anything is loaded, and
     ConfigurationError where Triton is missing or what that needs, or where the model has widths
@@ -47,12 +50,16 @@ def load_qwen2(
     """
     require_triton()
     require_widths(model.config, quantization)
-    plan = MemoryPlan.make(model.config, quantization, free_bytes(device), kv_bytes)
+    tensors = model.tensors()
+    file_bytes = None
+    if model.quantization == FILE_FORMS:
+        file_bytes = sum(tensor.nbytes for tensor in tensors.values())
+    plan = MemoryPlan.make(model.config, quantization, free_bytes(device), kv_bytes, file_bytes)
     progress.tell(f"GPU memory: {plan}")
     with _within(plan):
         loaded = place_qwen2(
             model.config,
-            model.tensors(),
+            tensors,
             quantization,
             plan.positions,
             device,
@@ -156,9 +163,7 @@ def assemble(
         if operations.asks_host
         else _scratch(config, weights, device),
     )
-    quantization = weights.layers[0].qkv.quantization
-    name = str(dtype).removeprefix("torch.") if quantization == "float" else quantization
-    return GpuQwen2(StepGraphs(forward, dtype, device), name)
+    return GpuQwen2(StepGraphs(forward, dtype, device), weights.dtype_name)
 
 
 def warm_up(model: GpuQwen2, progress: Progress) -> None:
@@ -200,10 +205,10 @@ def _within(plan: MemoryPlan) -> Iterator[None]:
 def _scratch(config: ModelConfig, weights: GpuWeights, device: torch.device) -> Scratch:
     """Take what the greediest kernel of any shape needs; one runs at a time."""
     rows, sequences = ROW_BUCKETS[-1], SEQUENCE_BUCKETS[-1]
-    layer = weights.layers[0]
     blocks = max_blocks(rows, sequences, config.num_heads // config.num_kv_heads)
     sizes = [attention_scratch(blocks, config.num_kv_heads, config.head_dim)]
-    for weight in (layer.qkv, layer.o, layer.gate_up, layer.down, weights.head):
+    matrices = [matrix for layer in weights.layers for matrix in layer.matrices]
+    for weight in (*matrices, weights.head):  # a file may hold layers in several forms
         sizes += [product_scratch(weight, rows) for rows in ROW_BUCKETS]
     return Scratch.allocate(
         max(size.num_partials for size in sizes),

@@ -7,17 +7,12 @@ from engine.errors import NoSpaceError
 from engine.model.gpu.step_graphs import ROW_BUCKETS
 from engine.model.gpu.weights import head_quantization
 from engine.model.model_config import ModelConfig
-from kernels.weight import INT4_GROUP, Quantization
+from kernels.weight import BYTES_OF_WEIGHT, Quantization
 
 _GIGABYTE = 1e9
 _CONTEXT_BYTES = 1_500_000_000  # CUDA itself, the captured graphs, what packing needs at a time
 _LEAST_POSITIONS = 8192  # a prompt, its completion, and a second one
 _CACHE_SHARE, _MOST_CACHE_BYTES = 0.4, 16 << 30  # of what the weights leave, unless told
-_BYTES_OF_WEIGHT: dict[Quantization, float] = {
-    "float": 2.0,
-    "fp8": 1.0,
-    "int4": 0.5 + 4 / INT4_GROUP,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +27,28 @@ class MemoryPlan:
 
     @classmethod
     def make(
-        cls, config: ModelConfig, quantization: Quantization, free: int, kv_bytes: int | None
+        cls,
+        config: ModelConfig,
+        quantization: Quantization,
+        free: int,
+        kv_bytes: int | None,
+        file_bytes: int | None = None,
     ) -> Self:
         """Plan for `free` bytes; `kv_bytes` None takes a share of what the weights leave.
 
+        `file_bytes` are the weights where they stay in the form of the model's file.
         Raises NoSpaceError, with the plan, where it does not fit.
         """
-        weights, working = weight_bytes(config, quantization), working_bytes(config)
+        weights = weight_bytes(config, quantization) if file_bytes is None else file_bytes
+        working = working_bytes(config)
         position_bytes = 4 * config.num_layers * config.num_kv_heads * config.head_dim
         left = free - weights - working
         cache = min(int(left * _CACHE_SHARE), _MOST_CACHE_BYTES) if kv_bytes is None else kv_bytes
         positions = max(cache // position_bytes, _LEAST_POSITIONS)
         plan = cls(weights, working, positions, position_bytes, free)
         if plan.total > free:
-            raise NoSpaceError(f"the model does not fit the GPU: {plan}; {_advice(quantization)}")
+            advice = _advice(quantization, is_file=file_bytes is not None)
+            raise NoSpaceError(f"the model does not fit the GPU: {plan}; {advice}")
         return plan
 
     @property
@@ -74,8 +77,8 @@ def weight_bytes(config: ModelConfig, quantization: Quantization) -> int:
     head = 0 if quantization == "float" and config.tie_word_embeddings else embedding
     return int(
         2 * embedding
-        + matrices * _BYTES_OF_WEIGHT[quantization]
-        + head * _BYTES_OF_WEIGHT[head_quantization(quantization)]
+        + matrices * BYTES_OF_WEIGHT[quantization]
+        + head * BYTES_OF_WEIGHT[head_quantization(quantization)]
     )
 
 
@@ -87,6 +90,8 @@ def working_bytes(config: ModelConfig) -> int:
     return 2 * sum(ROW_BUCKETS) * widest + logits + cos_sin + _CONTEXT_BYTES
 
 
-def _advice(quantization: Quantization) -> str:
-    smaller = {"float": "dtype fp8 or int4", "fp8": "dtype int4", "int4": "none of fewer bits"}
+def _advice(quantization: Quantization, *, is_file: bool) -> str:
+    smaller = {"float": "dtype fp8 or int4", "fp8": "dtype int4"}.get(quantization, "")
+    if is_file or not smaller:
+        smaller = "a file of fewer bits"
     return f"take a smaller model, a smaller kv_budget_mb, or {smaller[quantization]}"

@@ -1,5 +1,6 @@
 """Weights in the order and the quantization that the kernels of a step read."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Self
@@ -7,9 +8,10 @@ from typing import Self
 import torch
 
 from engine.model.model_config import ModelConfig
-from kernels.weight import Quantization, Weight, pack
+from kernels.weight import STORED_FORMS, Quantization, Weight, pack
 
-Arrange = Callable[[torch.Tensor], torch.Tensor]  # brings a tensor to the device
+Arrange = Callable[[torch.Tensor], torch.Tensor]  # puts rows in another order
+_SHOWN = {"q6_k_min": "q6_k", "int4_zeros": "int4"}  # how people call what holds a little more
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +26,17 @@ class GpuLayer:
     gate_up: Weight
     down: Weight
 
+    @property
+    def matrices(self) -> tuple[Weight, Weight, Weight, Weight]:
+        """The four that products read."""
+        return self.qkv, self.o, self.gate_up, self.down
+
 
 @dataclass(frozen=True, slots=True)
 class GpuWeights:
     """All of a model. `cos_sin` float32 [places, d] are the rotary embedding's cosines and sines."""
 
-    embedding: torch.Tensor
+    embedding: Weight
     layers: tuple[GpuLayer, ...]
     head_norm_weight: torch.Tensor
     head: Weight
@@ -45,35 +52,48 @@ class GpuWeights:
         device: torch.device,
         on_layer: Callable[[], None] = lambda: None,
     ) -> Self:
-        """Bring the tensors of `packing`'s float variants to `device`, a layer at a time.
+        """Bring tensors that `packing` made for GPUs to `device`, a layer at a time.
 
-        The embedding, and with it a tied head in the quantization `float`, stays in `dtype`.
+        What is in the form of the model's file stays so, the embedding of whole weights in `dtype`,
+        and with it a tied head in the quantization `float`; all else is held in `quantization`.
         """
-
-        def placed(name: str) -> torch.Tensor:
-            return tensors[name].to(device)
-
+        source = _Source(tensors, dtype, device)
         layers = []
         for index in range(config.num_layers):
-            layers.append(_place_layer(config, f"layers.{index}", placed, quantization, dtype))
+            layers.append(_place_layer(config, f"layers.{index}", source, quantization))
             on_layer()
-        embedding = placed("embedding").to(dtype)
-        head = placed("head.weight").to(dtype) if "head.weight" in tensors else embedding
+        embedding = source.weight("embedding", "float")
+        head_form = head_quantization(quantization)
+        if not config.tie_word_embeddings:
+            head = source.weight("head", head_form)
+        elif embedding.quantization == "float":
+            head = pack(embedding.values, head_form)
+        else:
+            head = embedding
         return cls(
             embedding=embedding,
             layers=tuple(layers),
-            head_norm_weight=placed("head.norm").float(),
-            head=pack(head, head_quantization(quantization)),
+            head_norm_weight=source.tensor("head.norm").float(),
+            head=head,
             cos_sin=_cos_sin(config).to(device),
         )
 
     @property
+    def dtype_name(self) -> str:
+        """The forms of the layers' matrices, the largest part first: `q4_k+q6_k`."""
+        sizes: Counter[str] = Counter()
+        for layer in self.layers:
+            for matrix in layer.matrices:
+                name = str(matrix.values.dtype).removeprefix("torch.")
+                form = name if matrix.quantization == "float" else matrix.quantization
+                sizes[_SHOWN.get(form, form)] += matrix.num_bytes
+        return "+".join(name for name, _ in sizes.most_common())
+
+    @property
     def read_bytes(self) -> int:
         """What one step has to read of them: all but the embedding, of which it reads rows."""
-        matrices = [self.head]
-        for layer in self.layers:
-            matrices += [layer.qkv, layer.o, layer.gate_up, layer.down]
-        return sum(matrix.num_bytes for matrix in matrices)
+        matrices = [matrix for layer in self.layers for matrix in layer.matrices]
+        return sum(matrix.num_bytes for matrix in [*matrices, self.head])
 
 
 def head_quantization(quantization: Quantization) -> Quantization:
@@ -81,32 +101,52 @@ def head_quantization(quantization: Quantization) -> Quantization:
     return "fp8" if quantization == "int4" else quantization
 
 
+def _as_it_is(matrix: torch.Tensor) -> torch.Tensor:
+    return matrix
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Tensors that `packing` made, brought to a device."""
+
+    tensors: Mapping[str, torch.Tensor]
+    dtype: torch.dtype
+    device: torch.device
+
+    def tensor(self, name: str) -> torch.Tensor:
+        return self.tensors[name].to(self.device)
+
+    def weight(self, name: str, quantization: Quantization, order: Arrange = _as_it_is) -> Weight:
+        """A matrix with its outputs in `order`: in its own form if it has one."""
+        for form in STORED_FORMS:
+            if f"{name}.{form}.values" in self.tensors:
+                parts = (self.tensor(f"{name}.{form}.{part}") for part in ("values", "scales"))
+                return Weight(form, *parts).reordered(order)
+        whole = self.tensor(name if name == "embedding" else f"{name}.weight")
+        return pack(order(whole.to(self.dtype)), quantization)
+
+
 def _place_layer(
-    config: ModelConfig,
-    name: str,
-    placed: Callable[[str], torch.Tensor],
-    quantization: Quantization,
-    dtype: torch.dtype,
+    config: ModelConfig, name: str, source: _Source, quantization: Quantization
 ) -> GpuLayer:
     qkv_size = (config.num_heads + 2 * config.num_kv_heads) * config.head_dim
-
-    def packed(part: str, order: Arrange = lambda matrix: matrix) -> Weight:
-        return pack(order(placed(f"{name}.{part}.weight")).to(dtype), quantization)
 
     def paired(matrix: torch.Tensor) -> torch.Tensor:
         return pair_rotated(config, matrix)
 
-    norm = placed(f"{name}.qkv.norm").float()
+    norm = source.tensor(f"{name}.qkv.norm").float()
     # Where there is none, the kernel adds zeros: a branch of its own would be one more to compile.
-    bias = placed(f"{name}.qkv.bias").float() if config.qkv_bias else norm.new_zeros(qkv_size)
+    bias = (
+        source.tensor(f"{name}.qkv.bias").float() if config.qkv_bias else norm.new_zeros(qkv_size)
+    )
     return GpuLayer(
         qkv_norm_weight=norm,
-        qkv=packed("qkv", paired),
+        qkv=source.weight(f"{name}.qkv", quantization, paired),
         qkv_bias=paired(bias[:, None])[:, 0].contiguous(),
-        o=packed("o"),
-        gate_up_norm_weight=placed(f"{name}.gate_up.norm").float(),
-        gate_up=packed("gate_up", pair_gates),
-        down=packed("down"),
+        o=source.weight(f"{name}.o", quantization),
+        gate_up_norm_weight=source.tensor(f"{name}.gate_up.norm").float(),
+        gate_up=source.weight(f"{name}.gate_up", quantization, pair_gates),
+        down=source.weight(f"{name}.down", quantization),
     )
 
 

@@ -7,9 +7,10 @@ from pathlib import Path
 from engine.errors import ModelCorruptError, ModelNotFoundError, UnsupportedModelError
 from engine.model.loading import gguf_tokenizer
 from engine.model.loading.gguf_file import GgufFile
+from engine.model.loading.hub_gguf import cached_gguf
 from engine.model.loading.stored_tokenizer import readable_name, stored_tokenizer
 from engine.model.tokenizer import Tokenizer
-from engine.model_names import EMBEDDED, HUB_ALIASES, kind_of, path_of
+from engine.model_names import EMBEDDED, HUB_ALIASES, holds_gguf, kind_of, path_of
 
 _FINGERPRINT = "?" * 16
 
@@ -52,6 +53,9 @@ def _of_folder(folder: Path) -> Tokenizer:
 
 def _of_hub(repository: str) -> Tokenizer | None:
     """From the hub's cache on this machine."""
+    if holds_gguf(repository):
+        file = cached_gguf(repository)
+        return None if file is None else _of_path(file)
     # Takes a quarter of a second to import, which other models are spared.
     from huggingface_hub import try_to_load_from_cache  # noqa: PLC0415 - see above
 

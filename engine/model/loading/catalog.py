@@ -6,7 +6,8 @@ from engine.errors import ModelNotFoundError
 from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.hub import hub_folder
-from engine.model_names import HUB_ALIASES, kind_of, path_of, pinned, printable
+from engine.model.loading.hub_gguf import hub_gguf
+from engine.model_names import HUB_ALIASES, holds_gguf, kind_of, path_of, pinned, printable
 from engine.offline_parts import OFFLINE_MODELS, EmbeddedModel, find_parts, join_parts
 from engine.progress import Progress
 
@@ -30,6 +31,8 @@ def locate(spec: str) -> LocatedModel:
             f"{_as_folder(spec)}), and no hub id (owner/name)"
         )
     repository = HUB_ALIASES.get(spec, spec)
+    if holds_gguf(repository):
+        return GgufModel(hub_gguf(repository))
     return FolderModel(_from_hub(repository), pinned(repository)[0])
 
 
@@ -45,6 +48,11 @@ def on_disk(located: LocatedModel, scratch: Path, progress: Progress) -> ModelFi
     with joined.open("wb") as target:
         join_parts(located, parts, target, progress)
     return GgufModel(joined)
+
+
+def has_own_forms(located: LocatedModel) -> bool:
+    """Whether a GPU can read the model's file as it is: the embedded models are of 4 to 8 bits."""
+    return isinstance(located, EmbeddedModel) or located.has_own_forms
 
 
 def _from_hub(repository: str) -> Path:

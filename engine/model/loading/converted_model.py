@@ -16,7 +16,7 @@ import torch
 from engine.errors import ModelCorruptError
 from engine.model.loading.catalog import LocatedModel, ModelFiles
 from engine.model.loading.folder_model import opened, read_json
-from engine.model.loading.packing import PACKERS
+from engine.model.loading.packing import FILE_FORMS, PACKERS, pack_own_forms
 from engine.model.loading.safetensors_writer import PADDING, SafetensorsWriter
 from engine.model.loading.stored_tokenizer import (
     SPECIALS_FILE,
@@ -28,6 +28,7 @@ from engine.model.loading.tokenizer_document import TokenizerDocument
 from engine.model.model_config import ModelConfig
 from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress, shown
+from kernels.weight import Weight
 
 _WEIGHTS_FILE = "model.safetensors"
 _CONFIG_FILE = "config.json"
@@ -79,7 +80,7 @@ def convert(
     """Write the files of `located`, which are `source`, into `folder`; the manifest comes last.
 
     One weight is in memory at a time, besides what packing makes of it. `quantization` is a key of
-    `packing.PACKERS`.
+    `packing.PACKERS`, or `FILE_FORMS`.
     """
     config = source.config
     (folder / _CONFIG_FILE).write_text(json.dumps(config.to_hugging_face(), indent=1), "utf-8")
@@ -90,7 +91,18 @@ def convert(
         progress.advance(tensor.numel() * _FLOAT_BYTES)
         return tensor
 
-    task = f"converting {located.name} to {quantization}, once on this machine"
+    def own_form(tensor_name: str) -> Weight | None:
+        weight = source.own_form(tensor_name)
+        if weight is not None:
+            progress.advance(weight.num_outputs * weight.num_inputs * _FLOAT_BYTES)
+        return weight
+
+    if quantization == FILE_FORMS:
+        task = f"laying out {located.name} for the GPU, once on this machine"
+        tensors = pack_own_forms(config, read, own_form)
+    else:
+        task = f"converting {located.name} to {quantization}, once on this machine"
+        tensors = PACKERS[quantization](config, read)
     total = config.num_parameters * _FLOAT_BYTES
     with (
         shown(progress, task, total),
@@ -98,7 +110,7 @@ def convert(
         torch.inference_mode(),
     ):
         writer = SafetensorsWriter(file)
-        for tensor_name, tensor in PACKERS[quantization](config, read):
+        for tensor_name, tensor in tensors:
             writer.write(tensor_name, tensor)
         writer.close()
     manifest = {

@@ -11,8 +11,10 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from engine.errors import ModelCorruptError, UnsupportedModelError
-from engine.model.model_config import OWN_ARCHITECTURES, ModelConfig
+from engine.model.loading.int4_checkpoint import PARTS, Int4Matrix
+from engine.model.model_config import OWN_ARCHITECTURES, ModelConfig, is_int4
 from engine.model.tokenizer import Tokenizer
+from kernels.weight import Weight
 
 
 @dataclass(frozen=True)
@@ -83,11 +85,43 @@ class FolderModel:
 
     def read(self, name: str) -> torch.Tensor:
         """Read one weight from the file that holds it: float32, a tensor of its own."""
+        if (matrix := self._int4_matrix(name)) is not None:
+            return matrix.dense()
+        return self._stored(name).to(torch.float32, copy=True)
+
+    @property
+    def has_own_forms(self) -> bool:
+        """Whether a GPU can read matrices as they are held."""
+        return self._quantization is not None
+
+    def own_form(self, name: str) -> Weight | None:
+        """One matrix of GPTQ or AWQ in groups of 128; None for others."""
+        matrix = self._int4_matrix(name)
+        return None if matrix is None else matrix.own_form()
+
+    def _stored(self, name: str) -> torch.Tensor:
         if name not in self._file_of:
             raise ModelCorruptError(f"{self.folder} lacks the tensor {name}")
         with opened(self._file_of[name]) as stored:
             tensor: torch.Tensor = stored.get_tensor(name)
-            return tensor.to(torch.float32, copy=True)
+            return tensor
+
+    def _int4_matrix(self, name: str) -> Int4Matrix | None:
+        module = name.removesuffix(".weight")
+        if self._quantization is None or f"{module}.{PARTS[0]}" not in self._file_of:
+            return None
+        names = {part: f"{module}.{part}" for part in PARTS}
+        parts = {part: self._stored(own) for part, own in names.items() if own in self._file_of}
+        try:
+            return Int4Matrix.unpack(self._quantization, parts)
+        except (KeyError, RuntimeError, IndexError) as error:
+            raise ModelCorruptError(f"{name} of {self.folder} is garbled: {error}") from error
+
+    @cached_property
+    def _quantization(self) -> dict[str, Any] | None:
+        """What the configuration says of matrices in four bits."""
+        said = read_json(self.folder / "config.json").get("quantization_config")
+        return said if isinstance(said, dict) and is_int4(said) else None
 
     @cached_property
     def _file_of(self) -> dict[str, Path]:

@@ -55,14 +55,23 @@ class GgufFile:
                 f"{path} is truncated: it holds {len(self._bytes):,} bytes of at least {end:,}"
             )
 
-    def read(self, name: str) -> np.ndarray:
-        """Return the tensor `name` as float32 in its full shape. Raises ModelCorruptError."""
+    def tensor(self, name: str) -> StoredTensor:
+        """Say where the tensor `name` lies. Raises ModelCorruptError."""
         tensor = self.tensors.get(name)
         if tensor is None:
             raise ModelCorruptError(f"{self.path} lacks the tensor {name}")
-        width = tensor.shape[-1]
+        return tensor
+
+    def stored(self, name: str) -> np.ndarray:
+        """Return the bytes of the tensor `name`, a row for each of its rows, which are mapped."""
+        tensor = self.tensor(name)
         rows = prod(tensor.shape[:-1])
-        stored = self._bytes[tensor.start : tensor.start + tensor.num_bytes].reshape(rows, -1)
+        return self._bytes[tensor.start : tensor.start + tensor.num_bytes].reshape(rows, -1)
+
+    def read(self, name: str) -> np.ndarray:
+        """Return the tensor `name` as float32 in its full shape. Raises ModelCorruptError."""
+        tensor, stored = self.tensor(name), self.stored(name)
+        width, rows = tensor.shape[-1], len(stored)
         values = np.empty((rows, width), np.float32)
         step = max(1, _BLOCK_VALUES // width)
         for row in range(0, rows, step):

@@ -14,9 +14,11 @@ import torch
 
 from engine.errors import ModelCorruptError, UnsupportedModelError
 from engine.model.loading import gguf_tokenizer
+from engine.model.loading.gguf_blocks import has_own_form, own_form
 from engine.model.loading.gguf_file import GgufFile
 from engine.model.model_config import ModelConfig
 from engine.model_names import printable
+from kernels.weight import Weight
 
 _ARCHITECTURES = ("qwen2", "llama")
 _SAMPLE = 1 << 20
@@ -98,11 +100,29 @@ class GgufModel:
     def read(self, name: str) -> torch.Tensor:
         """Decode one weight: float32, a tensor of its own."""
         tensor = torch.from_numpy(self._file.read(_gguf_name(name)))
-        if self._architecture == "llama" and ".q_proj." in name:
-            return _halved(tensor, self.config.num_heads)
-        if self._architecture == "llama" and ".k_proj." in name:
-            return _halved(tensor, self.config.num_kv_heads)
-        return tensor
+        return self._in_halves(name, tensor) if self._architecture == "llama" else tensor
+
+    @property
+    def has_own_forms(self) -> bool:
+        """Whether a GPU can read the blocks of some matrix as they are."""
+        tensors = self._file.tensors.values()
+        return any(has_own_form(one.kind, one.shape[-1]) for one in tensors if len(one.shape) > 1)
+
+    def own_form(self, name: str) -> Weight | None:
+        """One matrix in the file's own blocks, or None where a GPU reads none of that kind."""
+        kind = self._file.tensor(_gguf_name(name)).kind
+        weight = own_form(kind, torch.from_numpy(self._file.stored(_gguf_name(name)).copy()))
+        if weight is None or self._architecture != "llama":
+            return weight
+        return weight.reordered(lambda matrix: self._in_halves(name, matrix))
+
+    def _in_halves(self, name: str, matrix: torch.Tensor) -> torch.Tensor:
+        """Undo llama.cpp's order of a Llama's queries and keys."""
+        if ".q_proj." in name:
+            return _halved(matrix, self.config.num_heads)
+        if ".k_proj." in name:
+            return _halved(matrix, self.config.num_kv_heads)
+        return matrix
 
     @property
     def _architecture(self) -> str:
@@ -165,7 +185,7 @@ def _deviations(file: GgufFile, architecture: str, head_dim: int) -> Iterator[st
 
 
 def _halved(weight: torch.Tensor, num_heads: int) -> torch.Tensor:
-    """Undo llama.cpp's order of a Llama's queries and keys, whose rotary pairs are neighbours.
+    """Put a head's outputs in the order of halves, of which llama.cpp's rotary pairs are neighbours.
 
     Ours, and Qwen2's in GGUF, are the halves of a head (`permute` in `convert_hf_to_gguf.py`).
     """

@@ -39,21 +39,26 @@ def hub_folder(repository: str) -> Path:
     try:
         downloaded = _snapshot(repository, local_only=False)
     except Exception as error:  # the errors of its HTTP library come through as they are
-        raise ModelNotFoundError(
-            f"{repository} is not in the local Hugging Face cache, and downloading it failed "
-            f"({type(error).__name__}); check the name and the network, or use the embedded model "
-            "`offline`, a folder, or a .gguf file"
-        ) from error
+        raise not_downloaded(repository, error) from error
     check_sums(downloaded)
     return downloaded
 
 
-def check_sums(folder: Path) -> None:
+def not_downloaded(repository: str, error: Exception) -> ModelNotFoundError:
+    """Say that a repository is neither here nor can be had."""
+    return ModelNotFoundError(
+        f"{repository} is not in the local Hugging Face cache, and downloading it failed "
+        f"({type(error).__name__}); check the name and the network, or use the embedded model "
+        "`offline`, a folder, or a .gguf file"
+    )
+
+
+def check_sums(folder: Path, pattern: str = "*.safetensors") -> None:
     """Compare weights with their SHA-256, after which the hub's cache names its large files.
 
     Its client checks their sizes alone. Raises ModelCorruptError.
     """
-    for path in sorted(folder.glob("*.safetensors")):
+    for path in sorted(folder.glob(pattern)):
         stored = path.resolve()
         if not _SHA256.fullmatch(stored.name):
             continue

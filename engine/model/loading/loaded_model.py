@@ -18,9 +18,10 @@ from engine.model.device import (
 from engine.model.fim import FimFormat, find_fim_format
 from engine.model.gpu.card_plan import picked
 from engine.model.gpu.qwen2 import GpuQwen2
-from engine.model.loading.catalog import LocatedModel, locate
+from engine.model.loading.catalog import LocatedModel, has_own_forms, locate
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.folder_model import FolderModel
+from engine.model.loading.packing import FILE_FORMS
 from engine.model.loading.store import obtain
 from engine.model.model_config import OWN_ARCHITECTURES
 from engine.model.tokenizer import Tokenizer
@@ -129,7 +130,8 @@ def prepare(
 ) -> ConvertedModel | FolderModel:
     """Find the model that `spec` names and convert it unless that was done before.
 
-    `quantization` is a key of `packing.PACKERS`; a model that is no plain Qwen2 or Llama stays the
+    `quantization` is a key of `packing.PACKERS`, or `FILE_FORMS`, which stands for bfloat16 where the
+    model's file has no form that a GPU reads; a model that is no plain Qwen2 or Llama stays the
     folder that it is, for transformers, and `progress` is told why. Raises ForegramError of every
     kind: not found, damaged, unsupported, no space.
     """
@@ -142,6 +144,8 @@ def _prepared(
     if isinstance(located, FolderModel) and not located.is_plain:
         progress.tell(_why_transformers(located))
         return located
+    if quantization == FILE_FORMS and not has_own_forms(located):
+        quantization = _STORED_FOR_GPU
     return obtain(cache_folder / "models", located, quantization, progress)
 
 
@@ -162,7 +166,7 @@ def _stored_quantization(wanted: _Wanted, choice: DeviceChoice) -> str:
                 f"dtype {dtype} is for our kernels, and {choice.name} runs by PyTorch, in "
                 f"{_STORED_FOR_GPU}: {choice.kernel_lack}"
             )
-        return _STORED_FOR_GPU
+        return FILE_FORMS if dtype is None and choice.has_kernels else _STORED_FOR_GPU
     if dtype in GPU_QUANTIZATIONS and dtype != _STORED_FOR_GPU:
         raise ConfigurationError(f"dtype {dtype} is for a GPU, and the model runs on the CPU")
     return dtype or _CPU_DEFAULT

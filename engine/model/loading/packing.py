@@ -15,9 +15,13 @@ from functools import partial
 import torch
 
 from engine.model.model_config import ModelConfig
+from kernels.stacked_weight import stacked
+from kernels.weight import Weight
 
 Read = Callable[[str], torch.Tensor]  # Hugging Face name -> float32 tensor
 NamedTensor = tuple[str, torch.Tensor]
+OwnForm = Callable[[str], Weight | None]  # Hugging Face name -> the matrix as the file holds it
+FILE_FORMS = "file"  # the quantization of `pack_own_forms`
 Packer = Callable[[ModelConfig, Read], Iterator[NamedTensor]]
 
 WEIGHT_LEVELS = 127
@@ -71,6 +75,40 @@ def pack_floats(config: ModelConfig, read: Read, dtype: torch.dtype) -> Iterator
     yield "head.norm", read("model.norm.weight")
     if not config.tie_word_embeddings:
         yield "head.weight", read("lm_head.weight").to(dtype)
+
+
+def pack_own_forms(config: ModelConfig, read: Read, own_form: OwnForm) -> Iterator[NamedTensor]:
+    """Yield the linears as the model's file holds them, with the norms' weights.
+
+    Of a linear `x` in the form `q`: `x.q.values` and `x.q.scales`, see `kernels.weight.Weight`.
+    Where there is no such form, or its parts have several that no form holds, `x.weight` in bfloat16.
+    """
+
+    def matrix(own: str, *names: str) -> Iterator[NamedTensor]:
+        parts = [part for name in names if (part := own_form(f"{name}.weight")) is not None]
+        weight = stacked(parts) if len(parts) == len(names) else None
+        if weight is None or weight.scales is None:
+            floats = [read(f"{name}.weight").to(torch.bfloat16) for name in names]
+            yield own if own == "embedding" else f"{own}.weight", torch.cat(floats)
+        else:
+            yield f"{own}.{weight.quantization}.values", weight.values
+            yield f"{own}.{weight.quantization}.scales", weight.scales
+
+    yield from matrix("embedding", "model.embed_tokens")
+    for layer in range(config.num_layers):
+        hf, own = f"model.layers.{layer}", f"layers.{layer}"
+        qkv = [f"{hf}.self_attn.{part}_proj" for part in "qkv"]
+        yield f"{own}.qkv.norm", read(f"{hf}.input_layernorm.weight")
+        yield from matrix(f"{own}.qkv", *qkv)
+        if config.qkv_bias:
+            yield f"{own}.qkv.bias", torch.cat([read(f"{name}.bias") for name in qkv])
+        yield from matrix(f"{own}.o", f"{hf}.self_attn.o_proj")
+        yield f"{own}.gate_up.norm", read(f"{hf}.post_attention_layernorm.weight")
+        yield from matrix(f"{own}.gate_up", f"{hf}.mlp.gate_proj", f"{hf}.mlp.up_proj")
+        yield from matrix(f"{own}.down", f"{hf}.mlp.down_proj")
+    yield "head.norm", read("model.norm.weight")
+    if not config.tie_word_embeddings:
+        yield from matrix("head", "lm_head")
 
 
 PACKERS: dict[str, Packer] = {

@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 from engine.errors import CacheError, ConfigurationError, ModelCorruptError
 from engine.model.loading.catalog import LocatedModel, on_disk
 from engine.model.loading.converted_model import ConvertedModel, convert
-from engine.model.loading.packing import PACKERS
+from engine.model.loading.packing import FILE_FORMS, PACKERS
 from engine.model.loading.stored_tokenizer import readable_name
 from engine.model.model_config import ModelConfig
 from engine.offline_parts import EmbeddedModel
@@ -24,7 +24,7 @@ from engine.progress import Progress, shown
 # Changes with what a conversion writes, so that older folders are not taken for today's.
 _VERSION = "v2"
 _GIGABYTE = 1e9
-_BYTES_PER_WEIGHT = {"int8": 1, "bfloat16": 2, "float32": 4}
+_BYTES_PER_WEIGHT = {"int8": 1, "bfloat16": 2, "float32": 4, FILE_FORMS: 1.1}
 _SLACK_BYTES = 64 << 20  # tokenizer, scales, header
 
 
@@ -36,7 +36,7 @@ def obtain(
     Raises ConfigurationError for an unknown quantization, CacheError where the folder cannot
     take it, ModelCorruptError and UnsupportedModelError for files that cannot be converted.
     """
-    if quantization not in PACKERS:
+    if quantization not in PACKERS and quantization != FILE_FORMS:
         known = ", ".join(sorted(PACKERS))
         raise ConfigurationError(f"dtype {quantization!r} is none of {known}")
     entry = folder / _entry_name(located, quantization)
@@ -80,9 +80,10 @@ def _check_space(folder: Path, name: str, needed: int) -> None:
 
 def _converted_bytes(config: ModelConfig, quantization: str) -> int:
     """Estimate the disk space of a converted model, rather too much than too little."""
-    # Beside an int8 head, the embedding stays in 16 bits.
-    embedding = 2 * config.vocab_size * config.hidden_size if quantization == "int8" else 0
-    return _BYTES_PER_WEIGHT[quantization] * config.num_parameters + embedding + _SLACK_BYTES
+    # Beside an int8 head, the embedding stays in 16 bits, as it may in a model's file.
+    is_mixed = quantization in ("int8", FILE_FORMS)
+    embedding = 2 * config.vocab_size * config.hidden_size if is_mixed else 0
+    return int(_BYTES_PER_WEIGHT[quantization] * config.num_parameters) + embedding + _SLACK_BYTES
 
 
 def _entry_name(located: LocatedModel, quantization: str, version: str = _VERSION) -> str:

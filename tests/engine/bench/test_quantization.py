@@ -7,10 +7,12 @@ from engine.bench.quantization import measure_quantizations, quantization_json, 
 from engine.bench.task_sets import ReplayItem
 from engine.errors import ConfigurationError
 from engine.progress import NoProgress
+from tests.support.int4_folder import quantize_folder
 from tests.support.tiny_models import save_model, tiny_model
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
+WIDE = {"hidden_size": 128, "intermediate_size": 256}
 ITEMS = [
     ReplayItem(f"i{n}", "completion", "p", "a.py", "def f(x):\n    return ", "x + 1\n" * n, "", ())
     for n in (3, 60)
@@ -25,7 +27,7 @@ def measure(model, tmp_path, items=ITEMS):
 
 @pytest.mark.timeout(300)  # compiles first
 def test_each_form_reads_the_same_tokens_and_the_whole_one_agrees_with_itself(tmp_path):
-    figures = measure(tiny_model("qwen2", 1, hidden_size=128, intermediate_size=256), tmp_path)
+    figures = measure(tiny_model("qwen2", 1, **WIDE), tmp_path)
     assert [one.dtype for one in figures] == ["bfloat16", "fp8", "int4", "int8"]
     assert len({one.tokens for one in figures}) == 1
     assert figures[0].agreement == 1.0
@@ -40,6 +42,26 @@ def test_each_form_reads_the_same_tokens_and_the_whole_one_agrees_with_itself(tm
         "int8",
     ]
     assert quantization_table(figures).row_count == 4
+
+
+def test_a_file_s_own_form_costs_what_the_file_costs(tmp_path):
+    """Next to bfloat16 made of the same file, which rounds, and to the model it came from."""
+    folder = save_model(tiny_model("qwen2", 1, **WIDE), tmp_path / "whole")
+    quantized = save_model(tiny_model("qwen2", 1, **WIDE), tmp_path / "quantized")
+    quantize_folder(quantized, "gptq")
+    device, progress = torch.device("cpu"), NoProgress()
+    given = (ITEMS[:1], device, tmp_path, progress, iter, str(folder))
+    figures = measure_quantizations(str(quantized), *given)
+    assert [one.dtype for one in figures] == [
+        "bfloat16 of whole",
+        "bfloat16",
+        "int4",
+        "fp8",
+        "int4",
+        "int8",
+    ]
+    assert figures[2].weights_mb < figures[1].weights_mb
+    assert figures[2].nats_per_token == pytest.approx(figures[1].nats_per_token, rel=1e-3)
 
 
 def test_a_model_of_another_kind_has_no_such_forms(tmp_path):

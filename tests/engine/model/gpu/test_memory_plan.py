@@ -47,6 +47,13 @@ def test_what_does_not_fit_is_refused_with_the_plan_and_a_way_out():
     assert "fp8 or int4" in said
 
 
+def test_weights_in_the_form_of_their_file_take_what_the_file_takes():
+    plan = MemoryPlan.make(SEVEN, "float", 8 * GB, None, 4_700_000_000)
+    assert plan.weights == 4_700_000_000
+    with pytest.raises(NoSpaceError, match="or a file of fewer bits"):
+        MemoryPlan.make(SEVEN, "float", 6 * GB, None, 4_700_000_000)
+
+
 def test_the_plan_reads_as_a_sum():
     plan = MemoryPlan.make(SEVEN, "fp8", 24 * GB, GB)
     assert str(plan).startswith("weights 8.2 GB, working memory 1.")

@@ -15,12 +15,20 @@ from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.gguf_file import GgufFile
 from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.loaded_model import load_model, prepare
+from engine.model.loading.packing import FILE_FORMS
 from engine.model.prompt import build_prompt
 from engine.progress import NoProgress
 from tests.support.byte_tokenizer import MELLUM_TOKENS, SEED_TOKENS
 from tests.support.greedy import reference_logits
 from tests.support.steps import read
-from tests.support.tiny_gguf import HEADS, KV_HEADS, LAYERS, tiny_tensors, write_tiny_gguf
+from tests.support.tiny_gguf import (
+    HEADS,
+    KV_HEADS,
+    LAYERS,
+    like_q4_k_m,
+    tiny_tensors,
+    write_tiny_gguf,
+)
 from tests.support.tiny_models import save_model, tiny_model
 
 _PROMPT = list(range(20, 60))
@@ -41,6 +49,14 @@ def test_a_qwen2_is_converted(tmp_path: Path) -> None:
     model = prepare(str(path), "float32", tmp_path / "cache", NoProgress())
     assert isinstance(model, ConvertedModel)
     assert model.folder.parent == tmp_path / "cache" / "models"
+
+
+def test_a_file_in_fewer_bits_stays_as_it_is_where_a_gpu_reads_it_so(tmp_path: Path) -> None:
+    """And whole weights are kept for a GPU in bfloat16."""
+    path = write_tiny_gguf(tmp_path / "tiny.gguf", hidden=256, mlp=256, kind_of=like_q4_k_m)
+    assert prepare(str(path), FILE_FORMS, tmp_path, NoProgress()).quantization == FILE_FORMS
+    folder = str(save_model(tiny_model("qwen2"), tmp_path / "whole"))
+    assert prepare(folder, FILE_FORMS, tmp_path, NoProgress()).quantization == "bfloat16"
 
 
 def test_another_architecture_stays_where_it_is(tmp_path: Path) -> None:

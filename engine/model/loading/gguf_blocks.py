@@ -1,0 +1,101 @@
+"""The blocks of a GGUF file as the forms that a GPU reads: other places, the same numbers.
+
+Forms: https://github.com/ggml-org/ggml/blob/master/src/ggml-common.h
+"""
+
+from collections.abc import Callable
+
+import torch
+from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
+
+from kernels.blocks.reference import bytes_of, pack_six_bits, six_bits, words_of
+from kernels.weight import Weight
+
+Kind = GGMLQuantizationType
+_PAIR = 64  # inputs of which q8_0 has multiples
+_SIX_BIT_ZERO = 32  # the code of 0
+
+
+def own_form(kind: GGMLQuantizationType, stored: torch.Tensor) -> Weight | None:
+    """A matrix from its bytes [N, any] in the file; None where no form of ours holds it as it is."""
+    if kind not in _READERS:
+        return None
+    block_inputs, block_bytes = GGML_QUANT_SIZES[kind]
+    inputs = stored.shape[1] // block_bytes * block_inputs
+    if inputs % _PAIR:
+        return None
+    return _READERS[kind](stored.view(len(stored), -1, block_bytes))
+
+
+def has_own_form(kind: GGMLQuantizationType, inputs: int) -> bool:
+    """Whether `own_form` would hold a matrix of so many inputs."""
+    return kind in _READERS and inputs % _PAIR == 0
+
+
+def _q8_0(blocks: torch.Tensor) -> Weight:
+    return _eight_bits(blocks, blocks[:, :, 2:].view(torch.int8))
+
+
+def _q4_0(blocks: torch.Tensor) -> Weight:
+    codes = torch.cat([blocks[:, :, 2:] & 15, blocks[:, :, 2:] >> 4], dim=2)
+    return _eight_bits(blocks, codes.view(torch.int8) - 8)
+
+
+def _q5_0(blocks: torch.Tensor) -> Weight:
+    """The fifth bits of 32 codes are one number, the lowest bit that of the first code."""
+    low = torch.cat([blocks[:, :, 6:] & 15, blocks[:, :, 6:] >> 4], dim=2)
+    bit = torch.arange(8, dtype=torch.uint8)
+    fifth = ((blocks[:, :, 2:6, None] >> bit) & 1).flatten(2)
+    return _eight_bits(blocks, (low | (fifth << 4)).view(torch.int8) - 16)
+
+
+def _eight_bits(blocks: torch.Tensor, codes: torch.Tensor) -> Weight:
+    """Codes of one byte and the float16 that begins each block."""
+    scales = blocks[:, :, :2].contiguous().view(len(blocks), -1).view(torch.int32)
+    return Weight("q8_0", codes.flatten(1), scales.T.contiguous())
+
+
+def _q4_k(blocks: torch.Tensor) -> Weight:
+    return Weight("q4_k", blocks[:, :, 16:].flatten(1), _words(blocks[:, :, :16]))
+
+
+def _q5_k(blocks: torch.Tensor) -> Weight:
+    """The scales and minima of q4_k; of 32 bytes, bit i of byte j is the fifth of input 32 i + j."""
+    head, *packed = _words(blocks[:, :, :16]).unbind(dim=1)
+    scales, minima = six_bits(*packed)
+    each = words_of(bytes_of(scales).repeat_interleave(2, dim=1))  # for 16 inputs instead of 32
+    pairs = blocks[:, :, 48:].unflatten(2, (4, 1, 32))
+    low = torch.cat([pairs & 15, pairs >> 4], dim=3).flatten(2)
+    bit = torch.arange(8, dtype=torch.uint8)[:, None]
+    fifth = ((blocks[:, :, None, 16:48] >> bit) & 1).flatten(2)
+    codes = (low | (fifth << 4)).flatten(1) + _SIX_BIT_ZERO
+    words = torch.cat([head[:, None], each, minima], dim=1)
+    return Weight("q6_k_min", pack_six_bits(codes), words)
+
+
+def _q6_k(blocks: torch.Tensor) -> Weight:
+    """Two halves of 64 bytes of low bits, of 32 of high ones; then scales and their float16."""
+    low, high = (
+        blocks[:, :, :128].unflatten(2, (2, 64)),
+        blocks[:, :, 128:192].unflatten(2, (2, 32)),
+    )
+    values = torch.cat([low, high], dim=3).flatten(1)
+    none = torch.zeros_like(blocks[:, :, :2])
+    head = torch.cat([blocks[:, :, 208:], none], dim=2)
+    return Weight("q6_k", values, _words(torch.cat([head, blocks[:, :, 192:208]], dim=2)))
+
+
+_READERS: dict[GGMLQuantizationType, Callable[[torch.Tensor], Weight]] = {
+    Kind.Q8_0: _q8_0,
+    Kind.Q4_0: _q4_0,
+    Kind.Q5_0: _q5_0,
+    Kind.Q4_K: _q4_k,
+    Kind.Q5_K: _q5_k,
+    Kind.Q6_K: _q6_k,
+}
+
+
+def _words(scales: torch.Tensor) -> torch.Tensor:
+    """Bytes [N, blocks, 4 n] as int32 [blocks, n, N]."""
+    words = scales.contiguous().view(len(scales), -1).view(torch.int32)
+    return words.view(*scales.shape[:2], -1).permute(1, 2, 0).contiguous()

@@ -1,0 +1,75 @@
+"""Matrices of four bits in a Hugging Face folder, as GPTQ and AWQ write them.
+
+    w = scale_group (code - zero_group)
+
+Both hold codes and zeros in int32, eight to a number. GPTQ packs codes along the inputs, and its
+first format keeps zeros less one; it may put inputs in another order (`desc_act`). AWQ packs along
+the outputs, in an order of its own. Formats: https://github.com/ModelCloud/GPTQModel,
+https://github.com/casper-hansen/AutoAWQ (`awq/modules/linear/gemm.py`)
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import torch
+
+from kernels.weight import INT4_GROUP, Weight
+
+PARTS = ("qweight", "qzeros", "scales", "g_idx")  # of a matrix; the last where inputs are reordered
+_AWQ_ORDER = torch.tensor([0, 4, 1, 5, 2, 6, 3, 7])  # where in a number an output's code stands
+_SHIFTS = torch.arange(0, 32, 4, dtype=torch.int32)
+_MIDDLE = 8  # the zero of symmetric groups
+
+
+@dataclass(frozen=True, slots=True)
+class Int4Matrix:
+    """`codes` and `zeros` uint8, `scales` float16: [N, K], [groups, N], [groups, N].
+
+    `groups` int64 [K], of each input its group.
+    """
+
+    codes: torch.Tensor
+    zeros: torch.Tensor
+    scales: torch.Tensor
+    groups: torch.Tensor
+
+    @classmethod
+    def unpack(cls, quantization: Mapping[str, Any], parts: Mapping[str, torch.Tensor]) -> Self:
+        """Read the `PARTS` that are there of one matrix; `quantization` as in config.json."""
+        packed, zeros, scales = (parts[name] for name in PARTS[:3])
+        if quantization["quant_method"] == "awq":
+            codes, order = _unpacked(packed), _AWQ_ORDER
+            codes = codes.unflatten(1, (-1, 8))[:, :, order].flatten(1).T.contiguous()
+            zeros = _unpacked(zeros).unflatten(1, (-1, 8))[:, :, order].flatten(1)
+        else:
+            codes = _unpacked(packed.T.contiguous())
+            is_first_format = quantization.get("checkpoint_format", "gptq") == "gptq"
+            zeros = _unpacked(zeros) + int(is_first_format)
+        groups = parts.get("g_idx")
+        if groups is None:
+            size = codes.shape[1] // len(scales)
+            groups = torch.arange(codes.shape[1]) // size
+        return cls(codes, zeros, scales.half(), groups.long())
+
+    def dense(self) -> torch.Tensor:
+        """The matrix in float32 [N, K]."""
+        zeros, scales = self.zeros.T[:, self.groups], self.scales.T[:, self.groups]
+        return (self.codes.float() - zeros.float()) * scales.float()
+
+    def own_form(self) -> Weight | None:
+        """The same numbers as a GPU reads them, or None for groups that are not of 128 in a row."""
+        inputs = self.codes.shape[1]
+        if inputs % INT4_GROUP or not torch.equal(self.groups, torch.arange(inputs) // INT4_GROUP):
+            return None
+        halves = self.codes.view(len(self.codes), -1, 2, INT4_GROUP // 2)
+        values = (halves[:, :, 0] | (halves[:, :, 1] << 4)).flatten(1)
+        if (self.zeros == _MIDDLE).all():
+            return Weight("int4", values, self.scales.float().contiguous())
+        words = (self.scales.view(torch.int16).int() & 0xFFFF) | (self.zeros.int() << 16)
+        return Weight("int4_zeros", values, words.contiguous())
+
+
+def _unpacked(numbers: torch.Tensor) -> torch.Tensor:
+    """Int32 [rows, n] as uint8 [rows, 8 n], the lowest four bits first."""
+    return ((numbers[:, :, None] >> _SHIFTS) & 15).to(torch.uint8).flatten(1)

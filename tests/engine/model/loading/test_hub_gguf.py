@@ -1,0 +1,109 @@
+"""A quantized model of the hub is one file of a repository, the one that is asked for."""
+
+import hashlib
+from pathlib import Path
+
+import huggingface_hub
+import pytest
+
+from engine.errors import ModelCorruptError, ModelNotFoundError
+from engine.model.loading.cached_tokenizer import cached_tokenizer
+from engine.model.loading.catalog import locate
+from engine.model.loading.gguf_model import GgufModel
+from engine.model.loading.hub_gguf import hub_gguf
+from tests.support.tiny_gguf import write_tiny_gguf
+from tests.support.tiny_hub import cache_model
+
+REPOSITORY = "ggml-org/Qwen2.5-Coder-7B-Q8_0-GGUF"
+QWEN = [
+    "README.md",
+    "qwen2.5-coder-7b-instruct-q4_0.gguf",
+    "qwen2.5-coder-7b-instruct-q4_k_m.gguf",
+    "qwen2.5-coder-7b-instruct-q8_0-00001-of-00003.gguf",
+    "qwen2.5-coder-7b-instruct-q8_0.gguf",
+]
+
+
+class FakeHub:
+    """What a repository of the hub holds, and which files were downloaded."""
+
+    def __init__(self, folder: Path) -> None:
+        self.files, self.folder, self.downloaded = list(QWEN), folder, []
+        self.blob = b"weights"
+
+    def list_repo_files(self, repository: str, *, revision: str | None) -> list[str]:
+        return self.files
+
+    def hf_hub_download(self, repository: str, name: str, *, revision: str | None) -> str:
+        self.downloaded.append((repository, name, revision))
+        blob = self.folder / hashlib.sha256(b"weights").hexdigest()
+        blob.write_bytes(self.blob)
+        (self.folder / name).symlink_to(blob)
+        return str(self.folder / name)
+
+
+@pytest.fixture
+def fake_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeHub:
+    """Nothing leaves the machine; the local cache is a folder of the test's."""
+    hub = FakeHub(tmp_path)
+    download = huggingface_hub.snapshot_download
+
+    def snapshot(repository: str, *, local_files_only: bool, revision: str | None) -> str:
+        assert local_files_only
+        cache = tmp_path / "hub"
+        return download(repository, revision=revision, cache_dir=cache, local_files_only=True)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
+    monkeypatch.setattr(huggingface_hub, "list_repo_files", hub.list_repo_files)
+    monkeypatch.setattr(huggingface_hub, "hf_hub_download", hub.hf_hub_download)
+    return hub
+
+
+def test_a_file_of_the_cache_is_taken_as_it_is(fake_hub: FakeHub, tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    write_tiny_gguf(tmp_path / "files" / "qwen2.5-coder-7b-q8_0.gguf")
+    snapshot = cache_model(tmp_path / "hub", REPOSITORY, tmp_path / "files")
+    located = locate(REPOSITORY)
+    assert isinstance(located, GgufModel)
+    assert located.path == snapshot / "qwen2.5-coder-7b-q8_0.gguf"
+    assert locate(f"{REPOSITORY}:q8_0").path == located.path
+    assert not fake_hub.downloaded
+    assert cached_tokenizer(REPOSITORY, tmp_path) is not None
+
+
+@pytest.mark.parametrize(
+    ("tag", "file"),
+    [("", QWEN[2]), (":Q8_0", QWEN[4]), (":q4_0@v2", QWEN[1])],
+)
+def test_a_tag_chooses_the_file(fake_hub: FakeHub, tag: str, file: str) -> None:
+    """Without one it is that of four bits."""
+    repository = "Qwen/Qwen2.5-Coder-7B-Instruct-GGUF"
+    assert hub_gguf(repository + tag).name == file
+    assert fake_hub.downloaded == [(repository, file, "v2" if tag.endswith("@v2") else None)]
+
+
+def test_a_file_that_is_not_there_tells_which_are(fake_hub: FakeHub) -> None:
+    with pytest.raises(ModelNotFoundError, match=r"owner/x:Q8_0\. There are .*q4_k_m\.gguf"):
+        hub_gguf("owner/x:Q2_K")
+    fake_hub.files = QWEN[:2] + QWEN[3:4] + ["b.gguf"]
+    with pytest.raises(ModelNotFoundError, match="no single GGUF file"):
+        hub_gguf("owner/x-GGUF")
+    assert not fake_hub.downloaded
+
+
+def test_a_download_is_checked_against_its_sum(fake_hub: FakeHub) -> None:
+    fake_hub.blob = b"weighty"
+    with pytest.raises(ModelCorruptError, match="other bytes"):
+        hub_gguf("owner/x-GGUF")
+
+
+def test_without_a_network_the_name_is_told(
+    fake_hub: FakeHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise ConnectionError("no network")
+
+    monkeypatch.setattr(huggingface_hub, "list_repo_files", fails)
+    with pytest.raises(ModelNotFoundError, match=r"owner/x-GGUF:Q8_0 is not in the local"):
+        hub_gguf("owner/x-GGUF:Q8_0")
+    assert cached_tokenizer("owner/x-GGUF:Q8_0", Path("/nowhere")) is None

@@ -1,0 +1,53 @@
+"""Products and look-ups with the blocks of model files against the same blocks in float32."""
+
+import pytest
+import torch
+
+from kernels.embed_rows.reference import embed_rows as embed_reference
+from kernels.embed_rows.triton_kernel import embed_rows
+from kernels.skinny_matmul.reference import skinny_matmul as reference
+from kernels.skinny_matmul.triton_kernel import skinny_matmul
+from tests.kernels.test_embed_rows import look_up
+from tests.support.block_weights import BLOCK_FORMS, random_blocks
+from tests.support.fixed_order import products_in_one_order
+from tests.support.products import DTYPES, run_skinny_matmul
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("form", BLOCK_FORMS)
+@pytest.mark.parametrize(("rows", "outputs", "inputs"), [(3, 100, 512), (17, 64, 1280)])
+def test_a_product_equals_the_formula(form, rows, outputs, inputs, dtype, device):
+    """Within the rounding of sums: codes and scales are the same numbers in both."""
+    weight = random_blocks(outputs, inputs, form, device)
+    expected = run_skinny_matmul(reference, weight, rows, dtype)
+    actual = run_skinny_matmul(skinny_matmul, weight, rows, dtype)
+    torch.testing.assert_close(actual["residual"], expected["residual"], rtol=3e-5, atol=3e-5)
+
+
+def test_eight_bits_may_have_half_a_tile_of_inputs(device):
+    weight = random_blocks(64, 576, "q8_0", device)
+    expected = run_skinny_matmul(reference, weight, 3, torch.bfloat16)
+    actual = run_skinny_matmul(skinny_matmul, weight, 3, torch.bfloat16)
+    torch.testing.assert_close(actual["residual"], expected["residual"], rtol=3e-5, atol=3e-5)
+
+
+@pytest.mark.parametrize("form", BLOCK_FORMS)
+def test_a_row_has_the_same_bits_at_any_number_of_rows(form, device):
+    weight = random_blocks(64, 512, form, device)
+    with products_in_one_order():
+        most = run_skinny_matmul(skinny_matmul, weight, 128, torch.bfloat16)
+        for rows in (1, 16, 40):
+            few = run_skinny_matmul(skinny_matmul, weight, rows, torch.bfloat16)
+            for name, tensor in few.items():
+                assert torch.equal(tensor, most[name][:rows]), f"{name} of {rows} rows"
+
+
+@pytest.mark.parametrize("form", ["q8_0", "q4_k", "q6_k", "q6_k_min"])
+def test_a_look_up_gives_the_file_s_numbers_to_the_bit(form, device):
+    table = random_blocks(50, 1280, form, device)
+    norm_weight = torch.randn(1280, device=device)
+    given = ([49, 0, 7, 7, 31], table, norm_weight, 8)
+    for one, other in zip(
+        look_up(embed_rows, *given), look_up(embed_reference, *given), strict=True
+    ):
+        assert torch.equal(one, other)
