@@ -7,7 +7,7 @@ their groups, so nothing is rounded a second time. A weight is
 
 - A product multiplies codes and inputs, sums a group in float32, and scales that sum: 32 inputs, 16
   in the forms of six bits, 128 in those of four with a zero.
-- Minima, whole numbers of 6 bits, are multiplied by the inputs like codes, and scaled per 128.
+- Minima, whole numbers of 6 bits, are multiplied by the inputs like codes, and scaled as those are.
 - `reference.py` unpacks, `triton_kernel.py` multiplies and looks rows up. Groups are added in their
   order, whatever the number of rows.
 

@@ -68,17 +68,17 @@ def _q8_0(
 def _q4_k(
     acc, WEIGHT_ROWS, X, SCALES, there, first, end, N: tl.constexpr, K: tl.constexpr
 ):  # fmt: skip
-    OUTPUTS: tl.constexpr = acc.shape[0]
     j = tl.arange(0, 32)
     head, word_1, word_2, word_3 = _four_words(SCALES, first // 2, N)
     for block in tl.range(first, end):
         following = tl.minimum(block + 1, K // 128 - 1) // 2
         next_head, next_1, next_2, next_3 = _four_words(SCALES, following, N)
         scales, minima = _six_bits(word_1, word_2, word_3, block % 2 == 0)
-        scale, subtracted = _float16(head, 0), tl.zeros_like(acc)
+        scale, subtracted = _float16(head, 0), _float16(head, 1)
         for pair in tl.static_range(2):
             at = block * 64 + pair * 32 + j
             codes = tl.load(WEIGHT_ROWS + at[None, :], eviction_policy="evict_first")
+            nothing = (codes & 15) >> 4  # see `_minimum`
             for half in tl.static_range(2):
                 k = block * 128 + pair * 64 + half * 32 + j
                 inputs = tl.load(X + k[:, None], mask=there, other=0.0)
@@ -86,10 +86,9 @@ def _q4_k(
                 part = tl.dot(held, inputs, input_precision="ieee")
                 factor = scale * _unsigned(scales, pair * 2 + half).to(tl.float32)
                 acc += part * factor[:, None]
-                minimum = _exact(_unsigned(minima, pair * 2 + half), 0).to(inputs.dtype)[:, None]
-                minimum = tl.broadcast_to(minimum, [OUTPUTS, 32])
-                subtracted = tl.dot(minimum, inputs, subtracted, input_precision="ieee")
-        acc -= subtracted * _float16(head, 1)[:, None]
+                minimum = _minimum(minima, pair * 2 + half, nothing).to(inputs.dtype)
+                part = tl.dot(minimum, inputs, input_precision="ieee")
+                acc -= part * subtracted[:, None]
         head, word_1, word_2, word_3 = next_head, next_1, next_2, next_3
     return acc
 
@@ -99,13 +98,12 @@ def _q6_k(
     acc, WEIGHT_ROWS, X, SCALES, there, first, end,
     N: tl.constexpr, K: tl.constexpr, HAS_MINIMA: tl.constexpr,
 ):  # fmt: skip
-    OUTPUTS: tl.constexpr = acc.shape[0]
     j = tl.arange(0, 16)
     head, scales_0, scales_1, minima = _six_bit_words(SCALES, first, N, HAS_MINIMA)
     for block in tl.range(first, end):
         following = tl.minimum(block + 1, K // 128 - 1)
         next_head, next_0, next_1, next_minima = _six_bit_words(SCALES, following, N, HAS_MINIMA)
-        scale, subtracted = _float16(head, 0), tl.zeros_like(acc)
+        scale, subtracted = _float16(head, 0), _float16(head, 1)
         for half in tl.static_range(2):  # of each 32 inputs
             at = block * 96 + half * 16 + j
             low_0 = tl.load(WEIGHT_ROWS + at[None, :], eviction_policy="evict_first")
@@ -120,11 +118,9 @@ def _q6_k(
                 factor = _signed(scales_0 if part < 2 else scales_1, (part * 2 + half) % 4)
                 acc += sums * (scale * factor.to(tl.float32))[:, None]
                 if HAS_MINIMA:
-                    minimum = _exact(_unsigned(minima, part), 0).to(inputs.dtype)[:, None]
-                    minimum = tl.broadcast_to(minimum, [OUTPUTS, 16])
-                    subtracted = tl.dot(minimum, inputs, subtracted, input_precision="ieee")
-        if HAS_MINIMA:
-            acc -= subtracted * _float16(head, 1)[:, None]
+                    minimum = _minimum(minima, part, (low & 15) >> 4).to(inputs.dtype)
+                    sums = tl.dot(minimum, inputs, input_precision="ieee")
+                    acc -= sums * subtracted[:, None]
         head, scales_0, scales_1, minima = next_head, next_0, next_1, next_minima
     return acc
 
@@ -209,6 +205,16 @@ def _six_bit_words(SCALES, half, N: tl.constexpr, HAS_MINIMA: tl.constexpr):
     if HAS_MINIMA:
         minima = tl.load(at + (5 + half % 2) * N)
     return head, tl.load(scales), tl.load(scales + N), minima
+
+
+@triton.jit
+def _minimum(minima, index, nothing):
+    """A group's minima as a factor of inputs, in the shape of `nothing`, zeros made of the codes.
+
+    Made of bytes like the codes, it gets their layout in the matrix instruction, so that both
+    products take the inputs in one layout. With two, Triton would not run their loads ahead.
+    """
+    return _exact(_unsigned(minima, index).to(tl.uint8)[:, None] | nothing, 0)
 
 
 @triton.jit

@@ -30,6 +30,7 @@ def write_tiny_gguf(
     more: Mapping[str, str | int] = MappingProxyType({}),
     hidden: int = HIDDEN,
     mlp: int = MLP,
+    layers: int = LAYERS,
     kind_of: Callable[[str], GGMLQuantizationType] | None = None,
 ) -> Path:
     """Write the model to `path`; the head is left out where it is tied to the embedding.
@@ -38,7 +39,7 @@ def write_tiny_gguf(
     that the gguf package cannot write, tensors hold random blocks.
     """
     writer = GGUFWriter(path, architecture)
-    writer.add_block_count(LAYERS)
+    writer.add_block_count(layers)
     writer.add_context_length(CONTEXT_LEN)
     writer.add_embedding_length(hidden)
     writer.add_feed_forward_length(mlp)
@@ -49,7 +50,7 @@ def write_tiny_gguf(
     for key, value in more.items():
         writer.add_key_value(key, value, GGUFValueType.get_type(value))
     _add_tokenizer(writer)
-    for name, tensor in tiny_tensors(tied=tied, hidden=hidden, mlp=mlp).items():
+    for name, tensor in tiny_tensors(tied=tied, hidden=hidden, mlp=mlp, layers=layers).items():
         if architecture == "llama" and name.endswith("bias"):
             continue
         kind = (kind_of or tensor_kind)(name)
@@ -94,7 +95,7 @@ def random_blocks(kind: GGMLQuantizationType, rows: int, width: int) -> np.ndarr
 
 
 def tiny_tensors(
-    *, tied: bool = False, hidden: int = HIDDEN, mlp: int = MLP
+    *, tied: bool = False, hidden: int = HIDDEN, mlp: int = MLP, layers: int = LAYERS
 ) -> dict[str, np.ndarray]:
     """Random float32 tensors under their GGUF names; the same at each call."""
     random = np.random.default_rng(0)
@@ -105,7 +106,7 @@ def tiny_tensors(
     }
     if not tied:
         shapes["output.weight"] = (vocab, hidden)
-    for layer in range(LAYERS):
+    for layer in range(layers):
         block = f"blk.{layer}"
         for part, width in (("q", hidden), ("k", kv), ("v", kv)):
             shapes[f"{block}.attn_{part}.weight"] = (width, hidden)

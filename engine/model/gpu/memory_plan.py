@@ -94,4 +94,4 @@ def _advice(quantization: Quantization, *, is_file: bool) -> str:
     smaller = {"float": "dtype fp8 or int4", "fp8": "dtype int4"}.get(quantization, "")
     if is_file or not smaller:
         smaller = "a file of fewer bits"
-    return f"take a smaller model, a smaller kv_budget_mb, or {smaller[quantization]}"
+    return f"take a smaller model, a smaller kv_budget_mb, or {smaller}"
