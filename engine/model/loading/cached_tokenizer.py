@@ -6,8 +6,8 @@ from pathlib import Path
 
 from engine.errors import ModelCorruptError, ModelNotFoundError, UnsupportedModelError
 from engine.model.loading import gguf_tokenizer
+from engine.model.loading.cached_gguf import cached_gguf
 from engine.model.loading.gguf_file import GgufFile
-from engine.model.loading.hub_gguf import cached_gguf
 from engine.model.loading.stored_tokenizer import readable_name, stored_tokenizer
 from engine.model.tokenizer import Tokenizer
 from engine.model_names import EMBEDDED, HUB_ALIASES, holds_gguf, kind_of, path_of

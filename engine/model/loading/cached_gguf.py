@@ -1,0 +1,55 @@
+"""Which GGUF file of a repository of the hub a name means, and where it is on this machine. No torch.
+
+Repositories hold a file per quantization. `owner/name:Q8_0` names one as llama.cpp does; without a
+tag it is the only file, else that of four bits, else that of eight.
+"""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from engine.errors import ModelNotFoundError
+from engine.model_names import gguf_tag, pinned
+
+_PREFERRED = ("Q4_K_M", "Q8_0")
+_PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
+_NO_MODEL = "mmproj"  # the images' side of another model
+
+
+def cached_gguf(name: str) -> Path | None:
+    """The file where it is in the local cache. Raises ModelNotFoundError for no name of the hub."""
+    # Takes a quarter of a second to import, which other models are spared.
+    from huggingface_hub import snapshot_download  # noqa: PLC0415 - see above
+    from huggingface_hub.errors import (  # noqa: PLC0415 - see above
+        HFValidationError,
+        LocalEntryNotFoundError,
+    )
+
+    repository, tag = gguf_tag(name)
+    try:
+        folder = Path(
+            snapshot_download(repository, revision=pinned(name)[1], local_files_only=True)
+        )
+    except LocalEntryNotFoundError:
+        return None
+    except HFValidationError as error:
+        raise ModelNotFoundError(f"{name} is no name of the hub: {error}") from error
+    files = (str(file.relative_to(folder)) for file in folder.rglob("*.gguf"))
+    chosen = chosen_gguf(files, tag)
+    return None if chosen is None else folder / chosen
+
+
+def chosen_gguf(files: Iterable[str], tag: str | None) -> str | None:
+    """Return the one file in one piece with this tag, or of the best tag; None where that is not one."""
+    whole = [
+        file
+        for file in files
+        if file.endswith(".gguf") and not _PART.search(file) and _NO_MODEL not in file.lower()
+    ]
+    if tag is None and len(whole) == 1:
+        return whole[0]
+    for wanted in (tag,) if tag else _PREFERRED:
+        pattern = re.compile(rf"(^|[-._/]){re.escape(wanted)}\.gguf$", re.IGNORECASE)
+        if len(found := [file for file in whole if pattern.search(file)]) == 1:
+            return found[0]
+    return None
