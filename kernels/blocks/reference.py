@@ -77,7 +77,8 @@ def words_of(numbers: torch.Tensor) -> torch.Tensor:
     """Four numbers [.., 4 n, N] of a byte in each int32 [.., n, N], the lowest first."""
     shifts = _BYTES.to(numbers.device)[:, None]
     words = (numbers.int() & 255).unflatten(-2, (-1, 4)) << shifts
-    return words.sum(dim=-2, dtype=torch.int32)
+    joined: torch.Tensor = words.sum(dim=-2, dtype=torch.int32)
+    return joined
 
 
 def bytes_of(words: torch.Tensor) -> torch.Tensor:

@@ -18,7 +18,12 @@ def quantize_folder(folder: Path, method: str, **more: Any) -> dict[str, torch.T
     `more` goes to the `quantization_config`; `sym` chooses the zeros of GPTQ.
     """
     config = json.loads((folder / "config.json").read_text())
-    said = {"quant_method": method, "bits": 4, "group_size": _GROUP, "sym": method == "gptq"} | more
+    said: dict[str, Any] = {
+        "quant_method": method,
+        "bits": 4,
+        "group_size": _GROUP,
+        "sym": method == "gptq",
+    } | more
     (folder / "config.json").write_text(json.dumps(config | {"quantization_config": said}))
     tensors, meant = load_file(folder / "model.safetensors"), {}
     for name in [name for name in tensors if name.endswith("_proj.weight")]:

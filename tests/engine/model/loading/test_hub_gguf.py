@@ -28,7 +28,8 @@ class FakeHub:
     """What a repository of the hub holds, and which files were downloaded."""
 
     def __init__(self, folder: Path) -> None:
-        self.files, self.folder, self.downloaded = list(QWEN), folder, []
+        self.files, self.folder = list(QWEN), folder
+        self.downloaded: list[tuple[str, str, str | None]] = []
         self.blob = b"weights"
 
     def list_repo_files(self, repository: str, *, revision: str | None) -> list[str]:
