@@ -1,5 +1,7 @@
 """Fewer bits are compared with whole weights on the same text."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -12,7 +14,7 @@ from tests.support.tiny_models import save_model, tiny_model
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-WIDE = {"hidden_size": 128, "intermediate_size": 256}
+WIDE: dict[str, Any] = {"hidden_size": 128, "intermediate_size": 256}
 ITEMS = [
     ReplayItem(f"i{n}", "completion", "p", "a.py", "def f(x):\n    return ", "x + 1\n" * n, "", ())
     for n in (3, 60)
