@@ -40,7 +40,7 @@ def _hindrance(session: Session, status: StatusLine, about: WhyParams) -> dict[s
 
 async def host_use(session: Session) -> dict[str, Any]:
     """Whether a host is there, with which model, and how many others it serves."""
-    status = (await host_status(session.settings, session.link.client_id)).status
+    status = (await host_status(session.settings, session.link.known_as)).status
     if status is None:
         return {"running": False, "model": "", "numOtherClients": 0}
     model = status.model or title_of(status.requested_model)

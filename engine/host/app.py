@@ -21,6 +21,7 @@ from engine.host.completion_registry import UnknownCompletionError
 from engine.host.event_lines import EventLines
 from engine.host.failures import log_failure
 from engine.host.openapi import OPENAPI_PATH, openapi_page
+from engine.host.peers import Alone, Peers
 from engine.host.principals import METRICS_NAME, principal_of
 from engine.host.protocol import (
     MAX_BODY_BYTES,
@@ -61,12 +62,16 @@ async def _openapi() -> dict[str, Any]:
 
 
 def create_app(
-    service: CompletionService, stop: Callable[[], None] | None, dialects: Sequence[Dialect] = ()
+    service: CompletionService,
+    stop: Callable[[], None] | None,
+    dialects: Sequence[Dialect] = (),
+    peers: Peers | None = None,
 ) -> Litestar:
     """Build the application, with the drop-in APIs of `dialects`.
 
-    `stop` ends the server that runs it; None: no client may do that.
+    `stop` ends the server that runs it; None: no client may do that. `peers` serve beside it.
     """
+    others = peers or Alone()
     began = time.monotonic()
 
     @post("/v1/complete", status_code=200)
@@ -86,7 +91,9 @@ def create_app(
     async def close(request: _Request) -> None:
         """Forget buffers."""
         data = await _message(service, request, CloseRequest)
-        service.leave(ClientId(principal_of(request.scope), data.client), data.uris)
+        client = ClientId(principal_of(request.scope), data.client)
+        service.leave(client, data.uris)
+        await others.close(client, data.uris)
 
     @post("/v1/feedback", status_code=204)
     async def feedback(request: _Request) -> None:
@@ -120,8 +127,7 @@ def create_app(
     async def metrics(request: _Request) -> bytes:
         """Count for Prometheus: the figures of all together are for none of several principals."""
         _check_sees_all(request)
-        memory = {"memory_bytes": float(resident_bytes())}
-        return service.metrics.page(service.gauges() | memory)
+        return await others.metrics(metrics_page(service))
 
     native = [complete, sync, close, feedback, status, stop_host, health, metrics]
     return Litestar(
@@ -131,6 +137,11 @@ def create_app(
         openapi_config=None,
         logging_config=None,
     )
+
+
+def metrics_page(service: CompletionService) -> bytes:
+    """The figures of one host, as Prometheus reads them."""
+    return service.metrics.page(service.gauges() | {"memory_bytes": float(resident_bytes())})
 
 
 def _check_sees_all(request: _Request) -> None:

@@ -58,6 +58,11 @@ class Principals:
         return cls() if token is None else cls((KnownToken.of(token),))
 
     @classmethod
+    def unknown(cls) -> Self:
+        """Nobody, until it is known who they are."""
+        return cls((KnownToken("", b""),))
+
+    @classmethod
     def read(cls, path: Path) -> Self:
         """Those of a token file. Raises ConfigurationError."""
         return cls(_tokens_in(path), path)

@@ -245,7 +245,7 @@ def _listener(options: HostOptions) -> Iterator[socket.socket]:
             _log.info("listening on %s", options.socket)
             yield listener
         return
-    with _port_listener(options) as listener:
+    with port_listener(options) as listener:
         address, port = listener.getsockname()[:2]  # the port may have been the system's choice
         keeping: AbstractContextManager[Path | None] = nullcontext()
         if options.token and options.token_folder:
@@ -257,7 +257,8 @@ def _listener(options: HostOptions) -> Iterator[socket.socket]:
             yield listener
 
 
-def _port_listener(options: HostOptions) -> socket.socket:
+def port_listener(options: HostOptions) -> socket.socket:
+    """A listener on the port. Raises ConfigurationError."""
     family = socket.AF_INET6 if ":" in options.address else socket.AF_INET
     try:
         return socket.create_server((options.address, options.port), family=family)

@@ -102,6 +102,7 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--record", metavar="FILE", type=Path, help="empty this file when the host ends well"
     )
+    _add_replicas(parser)
     group = parser.add_argument_group("resources")
     group.add_argument(
         "--kv-budget",
@@ -123,6 +124,29 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--prompt-tokens", metavar="N", type=positive, help="the longest prompt")
     group.add_argument(
         "--cache-folder", metavar="DIR", type=Path, help="converted models, learned acceptance"
+    )
+
+
+def _add_replicas(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("several hosts under one address")
+    group.add_argument(
+        "--replicas",
+        metavar="N|MIN-MAX",
+        help="so many hosts on Ray Serve (the extra `scale`), of which each keeps its workspaces; "
+        "between two numbers, as many as the load wants",
+    )
+    group.add_argument(
+        "--replica-load",
+        metavar="N",
+        type=positive,
+        help="requests that run or wait at each, at which the number of replicas aims; 8 by "
+        "default. At four times as many, a workspace moves to another",
+    )
+    group.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="a Ray that runs already, or auto for the one that this machine is part of; it is "
+        "started on this machine by default",
     )
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+import msgspec
+
 from engine.errors import ConfigurationError
 from engine.host.served_engine import ServedEngine
 from engine.host.upstream.options import UpstreamOptions
@@ -35,7 +37,8 @@ def chosen_backend(arguments: argparse.Namespace, settings: Settings) -> Backend
     if arguments.upstream is not None:
         raise ConfigurationError("--upstream goes with --backend openai")
     model = arguments.model or settings.model or DEFAULT_MODEL
-    return Backend(partial(_load_own, arguments, settings), model)
+    kept = msgspec.structs.replace(settings, token=None)  # it may be pickled, and is a secret
+    return Backend(partial(_load_own, arguments, kept), model)
 
 
 def _upstream_options(arguments: argparse.Namespace, settings: Settings) -> UpstreamOptions:

@@ -21,6 +21,7 @@ from engine.host.runtime import HostRecord, RuntimeFolder, new_secret
 from engine.host.server import HostOptions, HostServer
 from engine.host.service import CompletionService
 from lsp_server.cli.backend import chosen_backend
+from lsp_server.cli.replicas import serve_replicas, wants_replicas
 from lsp_server.settings import Settings
 
 _SWITCH_S = 0.0005
@@ -36,8 +37,12 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
     logging.getLogger("asyncio").setLevel(logging.ERROR)
     logging.getLogger("foregram").setLevel(logging.DEBUG if settings.debug else logging.INFO)
     check_device_name(arguments.device or settings.device)
+    has_replicas = wants_replicas(arguments)
     options = _host_options(arguments, settings)
     backend = chosen_backend(arguments, settings)
+    if has_replicas:
+        serve_replicas(arguments, settings, options, backend)
+        return 0
     limits = QuotaKeeper(arguments.quotas)
     service = CompletionService(backend.load, backend.requested_model, limits)
     # The engine's thread gives the interpreter away so often; by default a request waits for 5 ms

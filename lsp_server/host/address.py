@@ -1,5 +1,7 @@
 """Where a completion host listens, and how a client of it is made."""
 
+import hmac
+import platform
 import ssl
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -8,13 +10,14 @@ import httpx2
 
 from engine.errors import ConfigurationError, ForegramError
 from engine.host.loopback import is_loopback, loopback_addresses
-from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION
+from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, SESSION_HEADER
 from engine.host.runtime import RuntimeFolder
 from lsp_server.host.socket_transport import SocketTransport
 from lsp_server.host.token_file import read_token
 from lsp_server.settings import Settings
 
 _PORTS = {"http": 80, "https": 443}
+_SESSION_DIGITS = 32
 
 
 class HostError(ForegramError):
@@ -67,8 +70,17 @@ class HostAddress:
         except httpx2.InvalidURL as error:
             raise ConfigurationError(f"host_url {self.url} is not an address: {error}") from error
 
+    def session_of(self, workspace: str) -> str:
+        """The name under which several hosts at one address keep a workspace on one of them.
+
+        Nobody without the token can tell the workspace by it. People who share a token and call
+        their folders the same are told apart by their machines.
+        """
+        told = "\0".join([platform.node(), workspace])
+        return hmac.digest(self.token.encode(), told.encode(), "sha256").hex()[:_SESSION_DIGITS]
+
     def client(
-        self, timeout_s: float = 5.0, protocol: int = PROTOCOL_VERSION
+        self, timeout_s: float = 5.0, protocol: int = PROTOCOL_VERSION, session: str = ""
     ) -> httpx2.AsyncClient:
         """A client of this host, which the caller closes. Raises ConfigurationError."""
         headers = {
@@ -78,6 +90,8 @@ class HostAddress:
         }
         if self.token:  # a host on a socket may require none
             headers["authorization"] = f"Bearer {self.token}"
+        if session:
+            headers[SESSION_HEADER] = session
         transport = SocketTransport(self.socket_path) if self.socket_path else None
         return httpx2.AsyncClient(
             base_url=self._parsed,

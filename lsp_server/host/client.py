@@ -8,6 +8,7 @@ import httpx2
 import msgspec
 
 from engine.host.protocol import (
+    REPLICA_HEADER,
     Chunk,
     CloseRequest,
     CompleteEvent,
@@ -33,6 +34,10 @@ class HostGoneError(Exception):
 
 class HostAbsentError(HostGoneError):
     """The host was gone before it accepted a request."""
+
+
+class HostReplacedError(HostAbsentError):
+    """What stands before the host has lost it, or finds none: another takes its place."""
 
 
 class HostRefusedError(Exception):
@@ -65,6 +70,7 @@ class HostClient:
         """Send through `http`; `endpoint` is the host's address for people."""
         self._http = http
         self._endpoint = endpoint or str(http.base_url).rstrip("/")
+        self.replica = ""  # which of several hosts has answered last
         self._decode = msgspec.json.Decoder(CompleteEvent).decode
         self._waits_until = 0.0
         self._waits_for: Problem | None = None
@@ -86,6 +92,7 @@ class HostClient:
                 if response.status_code != httpx2.codes.OK:
                     raise self._refused(response, await body_of(response))
                 is_accepted = True
+                self.replica = response.headers.get(REPLICA_HEADER, "")
                 on_accepted()
                 async for line in lines_of(response):
                     event = self._decode(line)
@@ -145,6 +152,7 @@ class HostClient:
             raise HostGoneError(self._reason(error)) from error
         if not response.is_success:
             raise self._refused(response, body)
+        self.replica = response.headers.get(REPLICA_HEADER, "")
         return body
 
     def _check_wait(self) -> None:
@@ -153,9 +161,15 @@ class HostClient:
         if self._waits_for is not None and left_s > 0:
             raise HostQuotaError(self._waits_for, left_s)
 
-    def _refused(self, response: httpx2.Response, content: bytes) -> HostRefusedError:
+    def _refused(
+        self, response: httpx2.Response, content: bytes
+    ) -> HostRefusedError | HostReplacedError:
         """What the response says."""
+        self.replica = response.headers.get(REPLICA_HEADER, "")
         refusal = _refusal(response.status_code, content)
+        if refusal.problem.code == NO_HOST and response.is_server_error:
+            said = f"{self._endpoint} answers {response.status_code}, as proxies do"
+            return HostReplacedError(f"{said}: no host behind it")
         if response.status_code != httpx2.codes.TOO_MANY_REQUESTS:
             return refusal
         retry_after_s = _retry_after_s(response.headers.get("retry-after", ""))

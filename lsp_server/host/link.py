@@ -30,7 +30,7 @@ from lsp_server.host.client import (
     HostRefusedError,
 )
 from lsp_server.host.search import FindHost, HostSearch, LinkState, Watch
-from lsp_server.host.sync import HostSync
+from lsp_server.host.sync import HostSync, Syncs
 
 _LOG = logging.getLogger(__name__)
 _ATTEMPTS = 3  # a host may have forgotten the documents, or been replaced
@@ -65,8 +65,11 @@ class HostLink:
         self.patience_s = STANDING_S
         self.quota = ""  # what the host said last, when it did no more for this user
         self.failure = ""  # and when it could not complete
-        self.client_id = uuid.uuid4().hex  # the name under which the host knows this server
-        self._search = HostSearch(find, watch)
+        self.client_id = uuid.uuid4().hex  # of this server
+        self.known_as = self.client_id  # by the host
+        self._search = HostSearch(find, watch, lambda: self.workspace)
+        self._replica = ""  # which of several hosts holds the documents
+        self._withdrawing: set[asyncio.Task[bool]] = set()
         self._may_send = may_send
         self._sync = HostSync(documents, may_send, path_of)
         self._judged_at = time.monotonic()
@@ -82,7 +85,7 @@ class HostLink:
 
     async def reconnect(self) -> None:
         """Leave the host for the one that is found now."""
-        await self._close(CloseRequest(self.client_id))
+        await self._close(CloseRequest(self.known_as))
         self._sync.leave()
         await self._search.restart()
 
@@ -116,7 +119,7 @@ class HostLink:
                 await self._note_end(client, last)
                 return
             except HostConflictError:
-                self._sync.forget_all()
+                self._forgotten(client)
             except HostAbsentError:  # it ended between two requests: another may take its place
                 await self._lost(client)
             except HostGoneError:
@@ -149,10 +152,10 @@ class HostLink:
         if client is None or not syncs.buffers:
             return
         try:
-            await client.sync(SyncRequest(self.client_id, self.workspace, syncs.buffers))
-            self._sync.taken(syncs)
+            await client.sync(SyncRequest(self.known_as, self.workspace, syncs.buffers))
+            self._taken(client, syncs)
         except HostConflictError:
-            self._sync.forget_all()
+            self._forgotten(client)
         except (HostGoneError, HostRefusedError) as error:
             _LOG.info("documents could not be sent ahead: %s", error)
 
@@ -160,7 +163,8 @@ class HostLink:
         """Report what became of a completion, if there is a host."""
         if self._search.client is not None:
             with suppress(HostGoneError, HostRefusedError):
-                await self._search.client.send(feedback)
+                told = msgspec.structs.replace(feedback, client=self.known_as)
+                await self._search.client.send(told)
 
     async def close_documents(self, uris: Iterable[str]) -> None:
         """The editor closed documents."""
@@ -188,12 +192,12 @@ class HostLink:
 
     async def _withdraw(self, uris: tuple[str, ...]) -> None:
         self._sync.closed(uris)
-        if not await self._close(CloseRequest(self.client_id, uris)):
+        if not await self._close(CloseRequest(self.known_as, uris)):
             self._sync.not_closed(uris)
 
     async def leave(self) -> None:
         """The editor exits: the host may close its documents."""
-        await self._close(CloseRequest(self.client_id))
+        await self._close(CloseRequest(self.known_as))
         await self._search.leave()
 
     async def _begun(
@@ -215,7 +219,7 @@ class HostLink:
         syncs = self._sync.syncs(snapshot)
         message = msgspec.structs.replace(
             request,
-            client=self.client_id,
+            client=self.known_as,
             workspace=self.workspace,
             uri=snapshot.uri,
             version=syncs.versions[snapshot.uri],
@@ -225,7 +229,29 @@ class HostLink:
             above=tuple(cell for cell in request.above if self._sync.brings(syncs, cell.uri)),
             below=tuple(cell for cell in request.below if self._sync.brings(syncs, cell.uri)),
         )
-        return client.complete(message, on_accepted=lambda: self._sync.taken(syncs))
+        return client.complete(message, on_accepted=lambda: self._taken(client, syncs))
+
+    def _taken(self, client: HostClient, syncs: Syncs) -> None:
+        """The host has accepted documents; if it is another of several, it has these alone."""
+        if self._replica and client.replica != self._replica:
+            self._forgotten(client)
+        else:
+            self._replica = client.replica
+            self._sync.taken(syncs)
+
+    def _forgotten(self, client: HostClient) -> None:
+        """The host does not hold what it should.
+
+        Where it is one of several, it gets everything under another name: what was left under the
+        former one, there or elsewhere, is as old as the move, and is closed.
+        """
+        self._sync.forget_all()
+        if client.replica:
+            former, self.known_as = self.known_as, uuid.uuid4().hex
+            self._replica = client.replica
+            task = asyncio.create_task(self._close(CloseRequest(former)))
+            self._withdrawing.add(task)
+            task.add_done_callback(self._withdrawing.discard)
 
     async def _client(self) -> HostClient:
         if self._search.client is None and await self.ready() != "ready":
@@ -236,6 +262,8 @@ class HostLink:
 
     async def _lost(self, client: HostClient) -> None:
         self._sync.leave()
+        if self._replica:  # another may hold what it had before that one
+            self.known_as, self._replica = uuid.uuid4().hex, ""
         await self._search.lost(client)
 
     async def _close(self, request: CloseRequest) -> bool:

@@ -49,13 +49,17 @@ class HostSearch:
     """Holds a client of a host that is ready, if there is one.
 
     `find` finds or starts it; `watch` is called at each change. Only `leave` ends the search.
+    Where there are several hosts, the client is of the one that keeps `workspace`.
     """
 
-    def __init__(self, find: FindHost, watch: Watch) -> None:
+    def __init__(
+        self, find: FindHost, watch: Watch, workspace: Callable[[], str] = lambda: ""
+    ) -> None:
         self.client: HostClient | None = None
         self._report = LinkReport()
         self._find = find
         self._watch = watch
+        self._workspace = workspace
         self._task: asyncio.Task[None] | None = None
         self._succession: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
@@ -146,7 +150,8 @@ class HostSearch:
 
     async def _tried(self, address: HostAddress) -> bool:
         """Whether the host there becomes ready."""
-        client = HostClient(address.client(_REQUEST_S), address.endpoint)
+        session = "" if address.socket_path else address.session_of(self._workspace())
+        client = HostClient(address.client(_REQUEST_S, session=session), address.endpoint)
         try:
             is_ready = await self._becomes_ready(client)
             if is_ready and address.socket_path is not None:

@@ -1,0 +1,215 @@
+"""Deploys the replicas on Ray, and stays for as long as they are wanted.
+
+Without a cluster, Ray is started on this machine, behind a token that nobody else knows and on
+loopback addresses, and ends with this process. On a cluster, the replicas go on when it ends, and
+when it is started again they are replaced one after the other.
+"""
+
+import asyncio
+import logging
+import signal
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import ray
+from ray import serve
+from ray.serve.config import AutoscalingConfig, HTTPOptions, RequestRouterConfig
+
+from engine.errors import ConfigurationError, ForegramError
+from engine.host.principals import Principals
+from engine.host.scale.options import ScaleOptions
+from engine.host.scale.plan import ReplicaPlan, written
+from engine.host.scale.replica import Replica
+from engine.host.server import HostOptions, port_listener
+
+APP = "foregram"
+_REPLICAS = "Host"
+_ROUTER = "engine.host.scale.router.WorkspaceRouter"
+_LOCAL = "127.0.0.2" if sys.platform == "linux" else "127.0.0.1"  # Ray takes .1 for all addresses
+_STORE_BYTES = 100 * 1024 * 1024  # of Ray's object store, through which no completion goes
+_REQUEST_S = 600.0  # of any
+_DRAIN_S = 20.0
+_HEALTH_PERIOD_S, _HEALTH_TIMEOUT_S = 2.0, 15.0
+_QUEUED = 4096  # requests before a proxy while all replicas are full; more are answered 429
+_LOGGING = {"log_level": "WARNING", "enable_access_log": False}
+_log = logging.getLogger("foregram.host")
+
+
+class ClusterError(ForegramError):
+    """Ray cannot be started or found, or cannot start the replicas."""
+
+    code = "cluster_failed"
+
+
+def serve_replicas(plan: ReplicaPlan, host: HostOptions, scale: ScaleOptions) -> None:
+    """Deploy, and serve until SIGTERM or SIGINT. Raises ConfigurationError and ClusterError."""
+    if host.port == 0:
+        raise ConfigurationError("replicas need a port that is known beforehand")
+    with _ray(scale) as is_own:
+        if is_own:
+            port_listener(host).close()  # its message is better than Ray's
+        _start(host, is_own=is_own)
+        deployment = Deployment(plan, host, scale)
+        deployment.run()
+        with _kept_token(host):
+            _log.info("listening on %s:%s", host.address, host.port)
+            asyncio.run(_until_ended(deployment))
+        if not is_own:
+            _log.info("the replicas go on; `serve shutdown` of Ray ends them")
+
+
+class Deployment:
+    """The application as this process wants it; to run it again changes what is different."""
+
+    def __init__(self, plan: ReplicaPlan, host: HostOptions, scale: ScaleOptions) -> None:
+        """The application of this process: each has a version of its own, which replaces others."""
+        self._plan, self._scale = plan, scale
+        file = host.token_file
+        self._principals = Principals.read(file) if file else Principals.of(host.token)
+        self._version = uuid.uuid4().hex
+
+    def run(self) -> None:
+        """Deploy, and wait until it serves. Raises ClusterError."""
+        try:
+            serve.run(self._application(), name=APP, route_prefix="/")
+        except (RuntimeError, ray.exceptions.RayError) as error:
+            raise ClusterError(f"the replicas cannot be started: {error}") from error
+
+    def replace(self) -> None:
+        """Have Ray put new replicas in the place of the present ones, one after the other."""
+        _log.info("the replicas are replaced")
+        self._version = uuid.uuid4().hex
+        self._change()
+
+    def reload(self) -> None:
+        """Read the token file again, and tell the replicas, which go on."""
+        try:
+            self._principals.reload()
+            self._change()
+        except ForegramError as error:
+            _log.error("the tokens stay as they were: %s", error)
+        else:
+            _log.info("the token file was read again")
+
+    def _change(self) -> None:
+        """Deploy what is different; Ray goes on with that by itself."""
+        target = serve.RunTarget(self._application(), name=APP, route_prefix="/")
+        serve.run_many([target], wait_for_applications_running=False)
+
+    def _application(self) -> Any:  # noqa: ANN401 - Ray's
+        scale = self._scale
+        amount: dict[str, Any] = {"num_replicas": scale.count.least}
+        if not scale.count.is_fixed:
+            amount = {"autoscaling_config": _autoscaling(scale)}
+        return (
+            serve.deployment(serve.ingress()(Replica))
+            .options(
+                name=_REPLICAS,
+                version=self._version,
+                _internal=True,  # else each run is a new version, and a new token a new replica
+                user_config=written(self._principals.tokens),
+                max_ongoing_requests=scale.most_ongoing,
+                max_queued_requests=_QUEUED,
+                backpressure_config={"status_code": 429, "retry_after_s": 1},
+                health_check_period_s=_HEALTH_PERIOD_S,
+                health_check_timeout_s=_HEALTH_TIMEOUT_S,
+                graceful_shutdown_wait_loop_s=0.5,
+                graceful_shutdown_timeout_s=_DRAIN_S,
+                logging_config=_LOGGING,
+                request_router_config=RequestRouterConfig(request_router_class=_ROUTER),
+                ray_actor_options=_resources(scale),
+                **amount,
+            )
+            .bind(self._plan)
+        )
+
+
+def _autoscaling(scale: ScaleOptions) -> AutoscalingConfig:
+    """By requests at a replica, running and waiting; quickly up, slowly down: a move costs prompts."""
+    return AutoscalingConfig(
+        min_replicas=scale.count.least,
+        max_replicas=scale.count.most,
+        target_ongoing_requests=scale.load,
+        look_back_period_s=15.0,
+        upscale_delay_s=5.0,
+        downscale_delay_s=600.0,
+    )
+
+
+def processors(scale: ScaleOptions) -> int:
+    """Of each replica: as told, or an even share of the cluster's, as far as one machine has them."""
+    if scale.threads is not None:
+        return scale.threads
+    nodes = [node["Resources"].get("CPU", 0) for node in ray.nodes() if node["Alive"]]
+    return max(1, int(min(sum(nodes) // scale.count.most, max(nodes, default=1))))
+
+
+def _resources(scale: ScaleOptions) -> dict[str, Any]:
+    wants_gpu = scale.device != "cpu" and ray.cluster_resources().get("GPU", 0) > 0
+    return {
+        "num_cpus": processors(scale),
+        "num_gpus": 1 if wants_gpu else 0,
+        "runtime_env": {"env_vars": {"GOMP_SPINCOUNT": "20000", "RAY_USAGE_STATS_ENABLED": "0"}},
+    }
+
+
+@contextmanager
+def _ray(scale: ScaleOptions) -> Iterator[bool]:
+    """Ray, for as long as the block runs; yields whether it is this process's own."""
+    # A short name: there are sockets below.
+    with TemporaryDirectory(prefix="fg-ray-", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        options: dict[str, Any] = {"address": scale.cluster}
+        if scale.cluster is None:
+            options = {
+                "address": "local",
+                "include_dashboard": False,
+                "object_store_memory": _STORE_BYTES,
+                "_node_ip_address": _LOCAL,
+                "_temp_dir": folder,
+            }
+        try:
+            ray.init(**options, logging_level=logging.WARNING, namespace=APP)
+        except (RuntimeError, ConnectionError, ValueError) as error:
+            raise ClusterError(f"Ray is not there: {error}") from error
+        try:
+            yield scale.cluster is None
+            if scale.cluster is None:
+                serve.shutdown()
+        finally:
+            ray.shutdown()
+
+
+def _start(host: HostOptions, *, is_own: bool) -> None:
+    """Have Ray listen, unless it does already: then its address is what it was."""
+    serve.start(
+        proxy_location="HeadOnly" if is_own else "EveryNode",
+        http_options=HTTPOptions(
+            host=host.address,
+            port=host.port,
+            request_timeout_s=_REQUEST_S,
+            ssl_certfile=None if host.tls_cert is None else str(host.tls_cert.absolute()),
+            ssl_keyfile=None if host.tls_key is None else str(host.tls_key.absolute()),
+        ),
+        logging_config=_LOGGING,
+    )
+
+
+def _kept_token(host: HostOptions) -> AbstractContextManager[Path | None]:
+    """This user's programs find the token of a port that has none of a file."""
+    if host.token and host.token_folder:
+        return host.token_folder.kept_port_token(host.address, host.port, host.token)
+    return nullcontext()
+
+
+async def _until_ended(deployment: Deployment) -> None:
+    ended, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+    loop.add_signal_handler(signal.SIGHUP, deployment.reload)
+    loop.add_signal_handler(signal.SIGUSR1, deployment.replace)
+    await ended.wait()

@@ -1,0 +1,285 @@
+"""Two replicas on Ray Serve, under people who type, while one after the other is killed.
+
+`KILLS=15 KILL_S=20 PEOPLE=8 TYPING_S=0.25 REPLICA_MODEL=DIR` is the long form: five minutes with a
+real engine. `ROLLING=1` replaces all replicas once in the end, as an upgrade does.
+"""
+
+import asyncio
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from lsprotocol import types
+
+from engine.host.protocol import CompleteRequest, Done, Failed, Position
+from lsp_server.documents.document import Snapshot
+from lsp_server.documents.documents import Documents
+from lsp_server.host import search as host_search
+from lsp_server.host.address import HostAddress
+from lsp_server.host.client import HostClient, HostGoneError, HostRefusedError
+from lsp_server.host.link import HostLink
+from tests.support.echo_host import digest
+from tests.support.ports import free_port
+
+NUM_KILLS = int(os.environ.get("KILLS", "1"))
+KILL_S = float(os.environ.get("KILL_S", "0"))
+NUM_PEOPLE = int(os.environ.get("PEOPLE", "6"))
+TYPING_S = float(os.environ.get("TYPING_S", "0"))
+MODEL = os.environ.get("REPLICA_MODEL", "")
+IS_ROLLING = bool(os.environ.get("ROLLING"))
+TOKEN = "a-token-for-all-of-these-people"
+
+pytest.importorskip("ray.serve", reason="the extra `scale` is not installed")
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.asyncio,
+    pytest.mark.timeout(240 + 4 * int(NUM_KILLS * max(KILL_S, 30))),
+]
+
+
+@dataclass
+class Person:
+    """Types in one of two open files, and asks; what fails is asked once more."""
+
+    number: int
+    address: HostAddress
+    documents: Documents = field(default_factory=Documents)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    homes: list[str] = field(default_factory=list)  # the replica of each served request
+    pid: int = 0  # of the replica that holds the workspace
+    cached: list[bool] = field(default_factory=list)  # whether the prompt's beginning was
+    slowest_s: float = 0.0
+    version: int = 1
+
+    def __post_init__(self) -> None:
+        self.chance = random.Random(self.number)  # noqa: S311 - the same in every run
+        self.link = HostLink(
+            self.documents,
+            self._find,
+            may_send=lambda _: True,
+            path_of=lambda uri: uri,
+            watch=lambda _: None,
+        )
+        self.link.workspace = f"file:///shop-{self.number}"
+        self.uri = f"{self.link.workspace}/a.py"
+        text = "".join(f"price_{line} = {line} * {self.number}\n" for line in range(40))
+        self.documents.open(types.TextDocumentItem(self.uri, "python", 1, text))
+        other = f"{self.link.workspace}/b.py"
+        self.documents.open(types.TextDocumentItem(other, "python", 1, "total = 0\n"))
+        self.link.connect()
+
+    async def _find(self) -> HostAddress:
+        return self.address
+
+    def type(self) -> None:
+        """Add to a line near the end."""
+        self.version += 1
+        at = types.Position(30 + self.chance.randrange(8), 0)
+        change = types.TextDocumentContentChangePartial(types.Range(at, at), "x")
+        assert self.documents.change(self.uri, self.version, [change]) is None
+
+    async def ask(self) -> None:
+        """A request, and its repetition where it fails; it says the text as it is."""
+        began = time.monotonic()
+        for attempt in ("served", "served when repeated"):
+            if done := await self._asked():
+                self.outcomes[attempt] += 1
+                self.slowest_s = max(self.slowest_s, time.monotonic() - began)
+                self._note(done)
+                return
+            while self.link.state == "unreachable":  # then an editor is told when to ask again
+                await asyncio.sleep(0.001)
+        self.outcomes["failed"] += 1
+
+    async def _asked(self) -> Done | None:
+        snapshot = self.documents.snapshot(self.uri)
+        assert isinstance(snapshot, Snapshot)
+        request = CompleteRequest("", "", self.uri, 0, Position(35, 4))
+        try:
+            async with aclosing(self.link.complete(request, snapshot)) as events:
+                last = [event async for event in events][-1]
+        except (HostGoneError, HostRefusedError) as error:
+            self.outcomes[f"not at once: {type(error).__name__}"] += 1
+            return None
+        if isinstance(last, Failed):
+            self.outcomes[f"not at once: {last.code}"] += 1
+            return None
+        assert isinstance(last, Done)
+        if not MODEL:
+            prefix = "\n".join([*snapshot.lines[:35], snapshot.lines[35][:4]])
+            suffix = "\n".join([snapshot.lines[35][4:], *snapshot.lines[36:]])
+            assert last.text == digest(prefix, suffix), "the replica holds another text"
+        return last
+
+    def _note(self, done: Done) -> None:
+        client = self.link._search.client
+        if client is not None:
+            self.homes.append(client.replica)
+            self.cached.append(done.reused_tokens > 0)
+
+    async def find_home(self) -> None:
+        """Ask the replica for its process."""
+        client = self.link._search.client
+        if client is not None:
+            with suppress(HostGoneError, HostRefusedError):
+                self.pid = (await client.status()).pid
+
+    async def sit(self, is_over: asyncio.Event) -> None:
+        """Type and ask, again and again."""
+        while not is_over.is_set():
+            self.type()
+            await self.ask()
+            await asyncio.sleep(TYPING_S * self.chance.uniform(0.5, 1.5))
+
+
+@dataclass(frozen=True)
+class Stay:
+    """How much the people's workspaces moved."""
+
+    people: list[Person]
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        return [
+            pair
+            for person in self.people
+            for pair in zip(person.homes, person.homes[1:], strict=False)
+        ]
+
+    @property
+    def share(self) -> float:
+        """Of the requests that the same replica served as the one before."""
+        return sum(one == other for one, other in self.pairs) / len(self.pairs)
+
+    @property
+    def warm(self) -> float:
+        """Of the requests behind the first at a replica, those that found a prompt there."""
+        found = [
+            is_cached
+            for person in self.people
+            for (former, now), is_cached in zip(
+                zip(person.homes, person.homes[1:], strict=False), person.cached[1:], strict=True
+            )
+            if former == now
+        ]
+        return sum(found) / len(found)
+
+
+@asynccontextmanager
+async def replicas(folder: Path, port: int) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Two of them, on a Ray of their own."""
+    tokens = folder / "tokens"
+    tokens.touch(mode=0o600)
+    tokens.write_text(TOKEN)
+    program = ["tests.support.echo_replicas"]
+    if MODEL:
+        program = ["lsp_server", "serve", "--model", MODEL, "--cache-folder", str(folder / "cache")]
+        program += ["--prompt-tokens", "1024", "--threads", "1", "--device", "cpu"]
+    command = [sys.executable, "-m", *program, "--replicas", "2"]
+    command += ["--port", str(port), "--token-file", str(tokens)]
+    with (folder / "log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        try:
+            await asyncio.wait_for(process.wait(), 60)
+        finally:
+            sys.stdout.write((folder / "log").read_text("utf-8", "replace")[-4000:])
+
+
+async def serving(address: HostAddress, process: asyncio.subprocess.Process) -> set[int]:
+    """Wait until both replicas serve; their processes."""
+    pids: set[int] = set()
+    number = 0
+    while len(pids) < 2:
+        assert process.returncode is None, "the replicas have ended"
+        number += 1
+        http = address.client(session=address.session_of(str(number)))
+        async with http:
+            with suppress(HostGoneError, HostRefusedError):
+                pids.add((await HostClient(http).status()).pid)
+        await asyncio.sleep(0.05)
+    return pids
+
+
+async def all_served(people: list[Person], more: int) -> None:
+    """Wait until each was served so often again."""
+    wanted = [len(person.homes) + more for person in people]
+    while any(len(one.homes) < least for one, least in zip(people, wanted, strict=True)):
+        await asyncio.sleep(0.01)
+
+
+async def kill_one_after_the_other(
+    people: list[Person], address: HostAddress, process: asyncio.subprocess.Process
+) -> None:
+    for number in range(NUM_KILLS):
+        began = time.monotonic()
+        pids = sorted(await serving(address, process))
+        await all_served(people, 5)
+        await asyncio.sleep(max(0.0, KILL_S - (time.monotonic() - began)))  # the pace of the bar
+        os.kill(pids[number % 2], signal.SIGKILL)
+    await all_served(people, 5)
+
+
+async def test_no_request_fails_and_workspaces_stay_while_replicas_are_killed(monkeypatch):
+    monkeypatch.setattr(host_search, "_RETRY_S", 0.05)
+    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
+        port = free_port()
+        address = HostAddress(TOKEN, url=f"http://127.0.0.1:{port}")
+        async with replicas(Path(name), port) as process:
+            before = await serving(address, process)
+            people = [Person(number, address) for number in range(NUM_PEOPLE)]
+            is_over = asyncio.Event()
+            sitting = [asyncio.create_task(person.sit(is_over)) for person in people]
+
+            async def all_of_it() -> None:
+                await all_served(people, 3)
+                await kill_one_after_the_other(people, address, process)
+                if IS_ROLLING:
+                    await replaced(address, process)
+                    await all_served(people, 5)
+                is_over.set()
+
+            work = asyncio.create_task(all_of_it())
+            done, _ = await asyncio.wait([work, *sitting], return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()  # until it is over, a person ends by a failure alone
+            await asyncio.gather(work, *sitting)
+            assert not before & await serving(address, process) or NUM_KILLS < 2
+            await tell_and_check(people)
+            for person in people:
+                await person.link.leave()
+
+
+async def replaced(address: HostAddress, process: asyncio.subprocess.Process) -> None:
+    """Have all replicas replaced; wait until none of the former is there."""
+    former = await serving(address, process)
+    process.send_signal(signal.SIGUSR1)
+    while former & await serving(address, process):
+        await asyncio.sleep(0.2)
+
+
+async def tell_and_check(people: list[Person]) -> None:
+    """The bars of the long form; the short one is too short for shares."""
+    outcomes = sum((person.outcomes for person in people), Counter[str]())
+    stay = Stay(people)
+    sys.stdout.write(
+        f"{NUM_KILLS} kills, {NUM_PEOPLE} people: {dict(outcomes)}; on the replica of the request "
+        f"before: {stay.share:.2%}; prompts cached behind the first: {stay.warm:.2%}; slowest "
+        f"answer: {max(person.slowest_s for person in people):.2f} s\n"
+    )
+    assert not outcomes["failed"]
+    if KILL_S:
+        assert stay.share > 0.95
+        assert stay.warm > 0.95 or not MODEL

@@ -1,0 +1,22 @@
+"""An answer says which replica gave it."""
+
+import asyncio
+
+from engine.host.protocol import REPLICA_HEADER
+from engine.host.scale.named_replica import NamedReplica
+
+
+def test_each_answer_has_the_name_beside_its_own_headers():
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 401, "headers": [(b"a", b"b")]})
+        await send({"type": "http.response.body", "body": b""})
+
+    sent = []
+
+    async def send(event):
+        sent.append(event)
+
+    asyncio.run(NamedReplica(app, "one")({"type": "http"}, None, send))
+    start, body = sent
+    assert start["headers"] == [(b"a", b"b"), (REPLICA_HEADER.encode(), b"one")]
+    assert body == {"type": "http.response.body", "body": b""}

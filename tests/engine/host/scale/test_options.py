@@ -1,0 +1,26 @@
+"""How many replicas there are."""
+
+import pytest
+
+from engine.errors import ConfigurationError
+from engine.host.scale.options import ReplicaCount, ScaleOptions
+
+
+def test_a_number_is_a_fixed_count():
+    count = ReplicaCount.parse("3")
+    assert (count.least, count.most, count.is_fixed) == (3, 3, True)
+
+
+def test_two_numbers_are_bounds():
+    count = ReplicaCount.parse("2-8")
+    assert (count.least, count.most, count.is_fixed) == (2, 8, False)
+
+
+@pytest.mark.parametrize("text", ["", "0", "-2", "8-2", "2-", "two", "1.5", "99999", "1-2-3", "²"])
+def test_anything_else_is_refused(text):
+    with pytest.raises(ConfigurationError):
+        ReplicaCount.parse(text)
+
+
+def test_a_replica_takes_more_than_is_aimed_at_before_workspaces_move():
+    assert ScaleOptions(ReplicaCount(1, 1), load=4).most_ongoing == 16
