@@ -36,10 +36,6 @@ class HostAbsentError(HostGoneError):
     """The host was gone before it accepted a request."""
 
 
-class HostReplacedError(HostAbsentError):
-    """What stands before the host has lost it, or finds none: another takes its place."""
-
-
 class HostRefusedError(Exception):
     """The host answers with an error."""
 
@@ -90,7 +86,7 @@ class HostClient:
         try:
             async with self._http.stream("POST", "/v1/complete", content=content) as response:
                 if response.status_code != httpx2.codes.OK:
-                    raise self._refused(response, await body_of(response))
+                    raise self._unaccepted(response, await body_of(response))
                 is_accepted = True
                 self.replica = response.headers.get(REPLICA_HEADER, "")
                 on_accepted()
@@ -161,15 +157,20 @@ class HostClient:
         if self._waits_for is not None and left_s > 0:
             raise HostQuotaError(self._waits_for, left_s)
 
-    def _refused(
+    def _unaccepted(
         self, response: httpx2.Response, content: bytes
-    ) -> HostRefusedError | HostReplacedError:
+    ) -> HostRefusedError | HostAbsentError:
+        """Why there is no completion: behind a proxy the host may be gone, and another come."""
+        refusal = self._refused(response, content)
+        if refusal.problem.code != NO_HOST or not response.is_server_error:
+            return refusal
+        told = f"{self._endpoint} answers {response.status_code}"
+        return HostAbsentError(f"{told}, as a proxy does without a host behind it")
+
+    def _refused(self, response: httpx2.Response, content: bytes) -> HostRefusedError:
         """What the response says."""
         self.replica = response.headers.get(REPLICA_HEADER, "")
         refusal = _refusal(response.status_code, content)
-        if refusal.problem.code == NO_HOST and response.is_server_error:
-            said = f"{self._endpoint} answers {response.status_code}, as proxies do"
-            return HostReplacedError(f"{said}: no host behind it")
         if response.status_code != httpx2.codes.TOO_MANY_REQUESTS:
             return refusal
         retry_after_s = _retry_after_s(response.headers.get("retry-after", ""))

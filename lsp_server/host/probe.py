@@ -11,7 +11,6 @@ from lsp_server.host.client import (
     HostClient,
     HostGoneError,
     HostRefusedError,
-    HostReplacedError,
 )
 from lsp_server.settings import Settings
 
@@ -41,8 +40,6 @@ async def probe(address: HostAddress, client_id: str = "") -> ProbeResult:
     host = HostClient(address.client(), address.endpoint)
     try:
         return ProbeResult("status", await host.status(client_id))
-    except HostReplacedError as error:
-        return ProbeResult("silent", reason=str(error))
     except HostAbsentError as error:
         return ProbeResult("absent", reason=str(error))
     except HostGoneError as error:

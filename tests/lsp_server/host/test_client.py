@@ -24,6 +24,7 @@ from engine.host.protocol import (
 from lsp_server.host import response_body
 from lsp_server.host.address import HostAddress
 from lsp_server.host.client import (
+    HostAbsentError,
     HostClient,
     HostConflictError,
     HostGoneError,
@@ -231,6 +232,12 @@ async def test_what_answers_otherwise_is_no_host(said):
         with pytest.raises(HostRefusedError, match="is no completion host") as refusal:
             await client.status()
     assert refusal.value.problem.code == "no_host"
+
+
+async def test_a_proxy_that_has_no_host_behind_it_is_asked_again():
+    async with saying(answer("502 Bad Gateway", b"<html>no</html>")) as client:
+        with pytest.raises(HostAbsentError, match="answers 502"):
+            await collected(client.complete(ask()))
 
 
 async def test_a_completion_of_what_is_no_host_is_refused():

@@ -8,7 +8,14 @@ import msgspec
 import pytest
 from lsprotocol import types
 
-from engine.host.protocol import CompleteRequest, Done, Position, RepositorySnippet
+from engine.host.protocol import (
+    REPLICA_HEADER,
+    SESSION_HEADER,
+    CompleteRequest,
+    Done,
+    Position,
+    RepositorySnippet,
+)
 from engine.host.server import HostOptions, HostServer
 from engine.host.service import CompletionService
 from lsp_server.documents.document import Snapshot
@@ -18,8 +25,6 @@ from lsp_server.host.daemon import ensure_host
 from lsp_server.host.link import HostLink
 from tests.support.local_host import stub_host
 from tests.support.running_host import HeldEngine, running_host
-
-pytestmark = pytest.mark.asyncio
 
 URI = "file:///shop/a.py"
 REQUEST = CompleteRequest("", "", URI, 0, Position(0, 1))
@@ -38,6 +43,7 @@ async def serving(port, token, folder):
     await task
 
 
+@pytest.mark.asyncio
 async def test_a_host_that_was_started_anew_is_asked_with_its_new_token():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
@@ -67,6 +73,7 @@ async def test_a_host_that_was_started_anew_is_asked_with_its_new_token():
             await link.leave()
 
 
+@pytest.mark.asyncio
 async def test_what_a_request_shows_of_other_files_is_asked_when_it_goes_out(tmp_path):
     """While it waited for its host, a file may have become secret."""
     documents, engine, states = Documents(), HeldEngine(), list[str]()
@@ -95,3 +102,90 @@ async def test_what_a_request_shows_of_other_files_is_asked_when_it_goes_out(tmp
         await link.leave()
     assert states == ["ready"]
     assert [one.text for one in engine.requests[-1].repository] == ["b = 1"]
+
+
+class Moving:
+    """A link to one of several hosts, which a test replaces by another that holds nothing."""
+
+    def __init__(self, folder):
+        self.replica, self.documents = "one", Documents()
+        self.address = HostAddress("", folder / "host.sock")
+        self.open("a.py")
+        self.open("b.py")
+        self.link = HostLink(
+            self.documents,
+            self._find,
+            may_send=lambda _: True,
+            path_of=lambda uri: uri,
+            watch=lambda *_: None,
+        )
+        self.link.connect()
+
+    def open(self, name):
+        self.documents.open(types.TextDocumentItem(f"file:///shop/{name}", "python", 1, "x"))
+
+    async def _find(self):
+        return self.address
+
+    async def ask(self, name):
+        """Complete in a file."""
+        await self.link.ready()
+        self.link._search.client._http.event_hooks = {"response": [self._name]}
+        uri = f"file:///shop/{name}"
+        request = msgspec.structs.replace(REQUEST, uri=uri)
+        return [one async for one in self.link.complete(request, self.documents.snapshot(uri))]
+
+    async def _name(self, response):
+        response.headers[REPLICA_HEADER] = self.replica
+
+    def move(self, service):
+        """The next request goes to a host that knows nothing of this server."""
+        self.replica = "two"
+        for client in service.buffers.clients:
+            service.leave(client, None)
+
+
+def shown(engine):
+    return {buffer.path for buffer in engine.requests[-1].open_buffers}
+
+
+@pytest.mark.asyncio
+async def test_another_of_several_hosts_gets_all_documents_under_another_name(tmp_path):
+    engine = HeldEngine()
+    async with running_host(tmp_path, engine) as host:
+        moving = Moving(tmp_path)
+        await moving.ask("a.py")
+        former = moving.link.known_as
+        moving.move(host.service)
+        moving.documents.change(URI, 2, [types.TextDocumentContentChangeWholeDocument("x y")])
+        await moving.ask("a.py")
+        assert shown(engine) == {"file:///shop/b.py"}
+        assert moving.link.known_as != former
+        await moving.link.leave()
+
+
+@pytest.mark.asyncio
+async def test_a_host_that_got_a_document_alone_gets_the_others_with_the_next_request(tmp_path):
+    engine = HeldEngine()
+    async with running_host(tmp_path, engine) as host:
+        moving = Moving(tmp_path)
+        await moving.ask("a.py")
+        moving.move(host.service)
+        moving.open("c.py")  # it is sent whole, so that the other host takes it
+        await moving.ask("c.py")
+        assert shown(engine) == set()
+        await moving.ask("c.py")
+        assert shown(engine) == {URI, "file:///shop/b.py"}
+        await asyncio.gather(*moving.link._withdrawing)
+        assert host.service.buffers.num_clients == 1, "what the first name left is closed"
+        await moving.link.leave()
+
+
+def test_a_workspace_has_a_name_that_tells_nothing_of_it():
+    address = HostAddress("a token", url="https://host")
+    name = address.session_of("file:///home/ada/shop")
+    assert name == address.session_of("file:///home/ada/shop")
+    assert name != address.session_of("file:///home/ada/bakery")
+    assert name != HostAddress("another", url="https://host").session_of("file:///home/ada/shop")
+    assert "ada" not in name
+    assert address.client(session=name).headers[SESSION_HEADER] == name
