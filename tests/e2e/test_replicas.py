@@ -1,7 +1,8 @@
 """Two replicas on Ray Serve, under people who type, while one after the other is killed.
 
 `KILLS=15 KILL_S=20 PEOPLE=8 TYPING_S=0.25 REPLICA_MODEL=DIR` is the long form: five minutes with a
-real engine. `ROLLING=1` replaces all replicas once in the end, as an upgrade does.
+real engine. `ROLLING=1` replaces all replicas once in the end, as an upgrade does; `SCALING=1` has
+a second one added by load.
 """
 
 import asyncio
@@ -175,8 +176,10 @@ class Stay:
 
 
 @asynccontextmanager
-async def replicas(folder: Path, port: int) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Two of them, on a Ray of their own."""
+async def replicas(
+    folder: Path, port: int, count: str = "2"
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """So many of them, on a Ray of their own."""
     tokens = folder / "tokens"
     tokens.touch(mode=0o600)
     tokens.write_text(TOKEN)
@@ -184,7 +187,7 @@ async def replicas(folder: Path, port: int) -> AsyncIterator[asyncio.subprocess.
     if MODEL:
         program = ["lsp_server", "serve", "--model", MODEL, "--cache-folder", str(folder / "cache")]
         program += ["--prompt-tokens", "1024", "--threads", "1", "--device", "cpu"]
-    command = [sys.executable, "-m", *program, "--replicas", "2"]
+    command = [sys.executable, "-m", *program, "--replicas", count]
     command += ["--port", str(port), "--token-file", str(tokens)]
     with (folder / "log").open("wb") as log:
         process = await asyncio.create_subprocess_exec(*command, stdout=log, stderr=log)
@@ -198,11 +201,13 @@ async def replicas(folder: Path, port: int) -> AsyncIterator[asyncio.subprocess.
             sys.stdout.write((folder / "log").read_text("utf-8", "replace")[-4000:])
 
 
-async def serving(address: HostAddress, process: asyncio.subprocess.Process) -> set[int]:
-    """Wait until both replicas serve; their processes."""
+async def serving(
+    address: HostAddress, process: asyncio.subprocess.Process, count: int = 2
+) -> set[int]:
+    """Wait until so many replicas serve; their processes."""
     pids: set[int] = set()
     number = 0
-    while len(pids) < 2:
+    while len(pids) < count:
         assert process.returncode is None, "the replicas have ended"
         number += 1
         http = address.client(session=address.session_of(str(number)))
@@ -283,3 +288,26 @@ async def tell_and_check(people: list[Person]) -> None:
     if KILL_S:
         assert stay.share > 0.95
         assert stay.warm > 0.95 or not MODEL
+
+
+@pytest.mark.skipif("SCALING" not in os.environ, reason="it takes a minute: SCALING=1 runs it")
+async def test_a_replica_is_added_where_requests_wait():
+    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
+        port = free_port()
+        address = HostAddress(TOKEN, url=f"http://127.0.0.1:{port}")
+        async with replicas(Path(name), port, "1-2") as process:
+            await serving(address, process, 1)
+            people = [Person(number, address) for number in range(4 * NUM_PEOPLE)]
+            is_over = asyncio.Event()
+            sitting = [asyncio.create_task(person.sit(is_over)) for person in people]
+            await all_served(people, 3)
+            began = time.monotonic()
+            await serving(address, process, 2)
+            sys.stdout.write(f"a second replica serves after {time.monotonic() - began:.0f} s\n")
+            await all_served(people, 5)
+            is_over.set()
+            await asyncio.gather(*sitting)
+            outcomes = sum((person.outcomes for person in people), Counter[str]())
+            sys.stdout.write(f"{len(people)} people: {dict(outcomes)}\n")
+            assert not outcomes["failed"]
+            assert len({person.homes[-1] for person in people}) == 2

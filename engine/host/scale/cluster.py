@@ -35,6 +35,7 @@ _STORE_BYTES = 100 * 1024 * 1024  # of Ray's object store, through which no comp
 _REQUEST_S = 600.0  # of any
 _DRAIN_S = 20.0
 _HEALTH_PERIOD_S, _HEALTH_TIMEOUT_S = 2.0, 15.0
+_TRIES = 3  # to load a model, before the reason is told
 _QUEUED = 4096  # requests before a proxy while all replicas are full; more are answered 429
 _LOGGING = {"log_level": "WARNING", "enable_access_log": False}
 _log = logging.getLogger("foregram.host")
@@ -50,6 +51,8 @@ def serve_replicas(plan: ReplicaPlan, host: HostOptions, scale: ScaleOptions) ->
     """Deploy, and serve until SIGTERM or SIGINT. Raises ConfigurationError and ClusterError."""
     if host.port == 0:
         raise ConfigurationError("replicas need a port that is known beforehand")
+    if scale.cluster is not None and host.token_file is None:
+        raise ConfigurationError("replicas that go on without this process need a --token-file")
     with _ray(scale) as is_own:
         if is_own:
             port_listener(host).close()  # its message is better than Ray's
@@ -113,6 +116,7 @@ class Deployment:
                 version=self._version,
                 _internal=True,  # else each run is a new version, and a new token a new replica
                 user_config=written(self._principals.tokens),
+                max_constructor_retry_count=_TRIES,
                 max_ongoing_requests=scale.most_ongoing,
                 max_queued_requests=_QUEUED,
                 backpressure_config={"status_code": 429, "retry_after_s": 1},
