@@ -132,8 +132,9 @@ class Moving:
         await self.link.ready()
         self.link._search.client._http.event_hooks = {"response": [self._name]}
         uri = f"file:///shop/{name}"
-        request = msgspec.structs.replace(REQUEST, uri=uri)
-        return [one async for one in self.link.complete(request, self.documents.snapshot(uri))]
+        request, snapshot = msgspec.structs.replace(REQUEST, uri=uri), self.documents.snapshot(uri)
+        assert isinstance(snapshot, Snapshot)
+        return [one async for one in self.link.complete(request, snapshot)]
 
     async def _name(self, response):
         response.headers[REPLICA_HEADER] = self.replica

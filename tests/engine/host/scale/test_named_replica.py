@@ -13,10 +13,13 @@ def test_each_answer_has_the_name_beside_its_own_headers():
 
     sent = []
 
+    async def receive():
+        return {"type": "http.request"}
+
     async def send(event):
         sent.append(event)
 
-    asyncio.run(NamedReplica(app, "one")({"type": "http"}, None, send))
+    asyncio.run(NamedReplica(app, "one")({"type": "http"}, receive, send))
     start, body = sent
     assert start["headers"] == [(b"a", b"b"), (REPLICA_HEADER.encode(), b"one")]
     assert body == {"type": "http.response.body", "body": b""}

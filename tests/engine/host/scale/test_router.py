@@ -4,6 +4,7 @@ import asyncio
 import pickle
 from dataclasses import dataclass, field
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,7 @@ class Seat:
 class Scope:
     """What Ray's proxy pickles of a request."""
 
-    _asgi_scope: dict
+    _asgi_scope: dict[str, Any]
 
 
 @dataclass
@@ -37,7 +38,7 @@ class Request:
     """A request before Ray's router."""
 
     session_id: str = ""
-    headers: list = field(default_factory=list)
+    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
 
     @property
     def metadata(self):
