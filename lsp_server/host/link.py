@@ -69,6 +69,7 @@ class HostLink:
         self.known_as = self.client_id  # by the host
         self._search = HostSearch(find, watch, lambda: self.workspace)
         self._replica = ""  # which of several hosts holds the documents
+        self._former: list[str] = []  # names of this server, under which others hold documents
         self._withdrawing: set[asyncio.Task[bool]] = set()
         self._may_send = may_send
         self._sync = HostSync(documents, may_send, path_of)
@@ -197,7 +198,8 @@ class HostLink:
 
     async def leave(self) -> None:
         """The editor exits: the host may close its documents."""
-        await self._close(CloseRequest(self.known_as))
+        for name in (*self._former, self.known_as):
+            await self._close(CloseRequest(name))
         await self._search.leave()
 
     async def _begun(
@@ -211,6 +213,7 @@ class HostLink:
 
         The request may have waited for long, so its document is judged again, and what it shows.
         """
+        self._leave_former()
         if time.monotonic() - self._judged_at > _JUDGE_S:
             await self._retract_some()
         shown = () if repository is None else await repository()
@@ -243,13 +246,17 @@ class HostLink:
         """The host does not hold what it should.
 
         Where it is one of several, it gets everything under another name: what was left under the
-        former one, there or elsewhere, is as old as the move, and is closed.
+        former one, there or elsewhere, is as old as the move, and is closed with the next request.
         """
         self._sync.forget_all()
         if client.replica:
-            former, self.known_as = self.known_as, uuid.uuid4().hex
-            self._replica = client.replica
-            task = asyncio.create_task(self._close(CloseRequest(former)))
+            self._former.append(self.known_as)
+            self.known_as, self._replica = uuid.uuid4().hex, client.replica
+
+    def _leave_former(self) -> None:
+        """Close what was left under former names: none of it is being completed any more."""
+        while self._former:
+            task = asyncio.create_task(self._close(CloseRequest(self._former.pop())))
             self._withdrawing.add(task)
             task.add_done_callback(self._withdrawing.discard)
 
