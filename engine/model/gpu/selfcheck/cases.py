@@ -16,11 +16,11 @@ from kernels.residual import ResidualStream
 from kernels.weight import Weight
 
 _COMMITTED_LAYERS = 2  # of the cache that the commit is checked on
-Outputs = dict[str, torch.Tensor]
+Tensors = dict[str, torch.Tensor]
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class Effects:
     """What a run wrote.
 
     `nodes`, by name, begin with the entries of the company [E, ...]; `whole` is of sequences, and
@@ -28,49 +28,53 @@ class Written:
     working memory was left as it was found.
     """
 
-    nodes: Outputs
-    whole: Outputs
+    nodes: Tensors
+    whole: Tensors
     is_tidy: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class OperationCase:
     """One use of an operation. `launches` of it are in a plain step."""
 
     name: str
     operation: str  # a field of `Operations`
     launches: int
-    run: Callable[[Operations, PackedCompany], Written]
+    run: Callable[[Operations, PackedCompany], Effects]
 
 
-def cases_of(subject: Subject) -> list[Case]:
+def cases_of(subject: Subject) -> list[OperationCase]:
     """All, in the order of a step; a product once for each quantization of its weights."""
     return list(_cases(subject))
 
 
-def _cases(subject: Subject) -> Iterator[Case]:
+def _cases(subject: Subject) -> Iterator[OperationCase]:
     layers = subject.forward.weights.layers
-    uses: list[tuple[str, str, Callable[..., Written], list[Weight]]] = [
+    uses: list[tuple[str, str, Callable[..., Effects], list[Weight]]] = [
         ("qkv", "project_qkv", _project_qkv, [layer.qkv for layer in layers]),
         ("o", "skinny_matmul", _skinny_matmul, [layer.o for layer in layers]),
         ("gate_up", "gate_up", _gate_up, [layer.gate_up for layer in layers]),
         ("down", "skinny_matmul", _skinny_matmul, [layer.down for layer in layers]),
     ]
-    yield Case("kv_commit", "kv_commit", 1, partial(_kv_commit, subject))
-    yield Case("embed_rows", "embed_rows", 1, partial(_embed_rows, subject))
-    yield Case("attention", "batch_attention", len(layers), partial(_batch_attention, subject))
+    yield OperationCase("kv_commit", "kv_commit", 1, partial(_kv_commit, subject))
+    yield OperationCase("embed_rows", "embed_rows", 1, partial(_embed_rows, subject))
+    yield OperationCase(
+        "attention", "batch_attention", len(layers), partial(_batch_attention, subject)
+    )
     for name, operation, run, weights in uses:
         for quantization, weight in {one.quantization: one for one in weights}.items():
             count = sum(one.quantization == quantization for one in weights)
-            yield Case(f"{name} in {quantization}", operation, count, partial(run, subject, weight))
+            yield OperationCase(
+                f"{name} in {quantization}", operation, count, partial(run, subject, weight)
+            )
     for is_sampled, has_logits in product((False, True), repeat=2):
         run = partial(_lm_head, subject, is_sampled=is_sampled, has_logits=has_logits)
         name = f"{'sampled' if is_sampled else 'greedy'} head{' with logits' if has_logits else ''}"
-        yield Case(name, "lm_head", 0 if is_sampled or has_logits else 1, run)
-    yield Case("walk", "acceptance_walk", 1, partial(_acceptance_walk, subject))
+        yield OperationCase(name, "lm_head", 0 if is_sampled or has_logits else 1, run)
+    yield OperationCase("walk", "acceptance_walk", 1, partial(_acceptance_walk, subject))
 
 
-def _embed_rows(subject: Subject, operations: Operations, company: PackedCompany) -> Written:
+def _embed_rows(subject: Subject, operations: Operations, company: PackedCompany) -> Effects:
     weights, memory = subject.forward.weights, Memory(subject.device)
     stream = subject.blank_stream(memory, company)
     norm_weight = weights.layers[0].qkv_norm_weight
@@ -80,7 +84,7 @@ def _embed_rows(subject: Subject, operations: Operations, company: PackedCompany
 
 def _project_qkv(
     subject: Subject, weight: Weight, operations: Operations, company: PackedCompany
-) -> Written:
+) -> Effects:
     config, weights, memory = (
         subject.forward.config,
         subject.forward.weights,
@@ -111,7 +115,7 @@ def _project_qkv(
     return _written(subject, memory, written, is_tidy=is_blank)
 
 
-def _batch_attention(subject: Subject, operations: Operations, company: PackedCompany) -> Written:
+def _batch_attention(subject: Subject, operations: Operations, company: PackedCompany) -> Effects:
     config, memory = subject.forward.config, Memory(subject.device)
     heads = (config.num_heads, config.head_dim)
     queries = memory.rows(subject.numbers.of_nodes("queries", *heads), company, subject.dtype)
@@ -124,7 +128,7 @@ def _batch_attention(subject: Subject, operations: Operations, company: PackedCo
 
 def _skinny_matmul(
     subject: Subject, weight: Weight, operations: Operations, company: PackedCompany
-) -> Written:
+) -> Effects:
     memory, norm_weight = Memory(subject.device), subject.forward.weights.head_norm_weight
     inputs = subject.rows(memory, company, "inputs", weight.num_inputs)
     stream = subject.blank_stream(memory, company)
@@ -137,7 +141,7 @@ def _skinny_matmul(
 
 def _gate_up(
     subject: Subject, weight: Weight, operations: Operations, company: PackedCompany
-) -> Written:
+) -> Effects:
     memory, width = Memory(subject.device), weight.num_outputs // 2
     out = memory.unwritten(company.batch.capacity, width, dtype=subject.dtype)
     stream = subject.stream(memory, company)
@@ -153,7 +157,7 @@ def _lm_head(
     *,
     is_sampled: bool,
     has_logits: bool,
-) -> Written:
+) -> Effects:
     memory, head = Memory(subject.device), subject.forward.weights.head
     best, rows = subject.blank_best(memory, company), company.batch.capacity
     shape = (rows, head.num_outputs)
@@ -166,7 +170,7 @@ def _lm_head(
     return _written(subject, memory, written)
 
 
-def _acceptance_walk(subject: Subject, operations: Operations, company: PackedCompany) -> Written:
+def _acceptance_walk(subject: Subject, operations: Operations, company: PackedCompany) -> Effects:
     memory, rows, whole = Memory(subject.device), company.batch.capacity, torch.int32
     output = AcceptanceOutput(
         chosen=memory.unwritten(rows, dtype=whole),
@@ -183,7 +187,7 @@ def _acceptance_walk(subject: Subject, operations: Operations, company: PackedCo
     return _written(subject, memory, written, {"accepted": output.accepted, "path": path})
 
 
-def _kv_commit(subject: Subject, operations: Operations, company: PackedCompany) -> Written:
+def _kv_commit(subject: Subject, operations: Operations, company: PackedCompany) -> Effects:
     config, memory = subject.forward.config, Memory(subject.device)
     shape = (_COMMITTED_LAYERS, config.num_kv_heads, company.num_positions, config.head_dim)
     held = {}
@@ -194,7 +198,7 @@ def _kv_commit(subject: Subject, operations: Operations, company: PackedCompany)
     return _written(subject, memory, {}, held)
 
 
-def _of_stream(stream: ResidualStream, company: PackedCompany) -> Outputs:
+def _of_stream(stream: ResidualStream, company: PackedCompany) -> Tensors:
     held = {"residual": stream.residual, "normed": stream.normed, "squares": stream.squares.T}
     return {name: numbers[company.rows] for name, numbers in held.items()}
 
@@ -202,10 +206,10 @@ def _of_stream(stream: ResidualStream, company: PackedCompany) -> Outputs:
 def _written(
     subject: Subject,
     memory: Memory,
-    nodes: Outputs,
-    whole: Outputs | None = None,
+    nodes: Tensors,
+    whole: Tensors | None = None,
     *,
     is_tidy: bool = True,
-) -> Written:
+) -> Effects:
     has_counted_down = not bool(subject.forward.scratch.arrived.any())
-    return Written(nodes, whole or {}, is_tidy and memory.is_intact and has_counted_down)
+    return Effects(nodes, whole or {}, is_tidy and memory.is_intact and has_counted_down)

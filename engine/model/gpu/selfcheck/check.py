@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import torch
 
 from engine.errors import DeviceLostError
-from engine.model.gpu.selfcheck.cases import Case, Written, cases_of
+from engine.model.gpu.selfcheck.cases import Effects, OperationCase, cases_of
 from engine.model.gpu.selfcheck.companies import PackedCompany
 from engine.model.gpu.selfcheck.comparing import changed, wrongness
 from engine.model.gpu.selfcheck.subject import Subject
@@ -46,7 +46,7 @@ class _ProblemError(Exception):
 
 
 @dataclass(slots=True)
-class Check:
+class OperationCheck:
     """The operations of a model's steps against their twins."""
 
     graphs: StepGraphs
@@ -54,7 +54,7 @@ class Check:
     twins: Operations = REFERENCE
     extent: Extent = field(default_factory=Extent)
     _companies: list[PackedCompany] = field(init=False)
-    _cases: list[Case] = field(init=False)
+    _cases: list[OperationCase] = field(init=False)
 
     def __post_init__(self) -> None:
         self._cases = cases_of(self.subject)
@@ -98,7 +98,7 @@ class Check:
             is_capturable=operation in VALUE_FREE,
         )
 
-    def _of(self, operation: str) -> list[Case]:
+    def _of(self, operation: str) -> list[OperationCase]:
         return [case for case in self._cases if case.operation == operation]
 
     def _checked(self, operation: str, kernels: Operations) -> str:
@@ -118,9 +118,9 @@ class Check:
                 raise _ProblemError(f"{case.name}: {wrong}")
         return "; ".join(notes)
 
-    def _compare_companies(self, case: Case, operations: Operations) -> Written:
+    def _compare_companies(self, case: OperationCase, operations: Operations) -> Effects:
         """Return what the largest company gives: every node. Raises `_ProblemError` for other bits."""
-        first: Written | None = None
+        first: Effects | None = None
         for company in self._companies:
             written = self._repeated(case, operations, company)
             if first is None:
@@ -139,7 +139,9 @@ class Check:
         places[company.nodes] = torch.arange(len(company.nodes), device=self.subject.device)
         return places
 
-    def _repeated(self, case: Case, operations: Operations, company: PackedCompany) -> Written:
+    def _repeated(
+        self, case: OperationCase, operations: Operations, company: PackedCompany
+    ) -> Effects:
         written = case.run(operations, company)
         if not written.is_tidy:
             raise _ProblemError(

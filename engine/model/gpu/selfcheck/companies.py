@@ -22,7 +22,7 @@ _ROOM = 2 * MAX_ROWS  # positions behind a text: committed nodes, then the rows 
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class TreePart:
     """One sequence of a step: some nodes, each behind its parent, and those committed before them."""
 
     nodes: tuple[int, ...]
@@ -35,7 +35,7 @@ class Company:
 
     name: str
     rows: int
-    seats: tuple[Seat, ...]
+    seats: tuple[TreePart, ...]
 
 
 class CheckedTree:
@@ -63,11 +63,11 @@ class CheckedTree:
             above.append(node)
         return tuple(reversed(above))
 
-    def alone(self, node: int) -> Seat:
+    def alone(self, node: int) -> TreePart:
         """A node as plain decoding meets it."""
-        return Seat((node,), self.committed(node))
+        return TreePart((node,), self.committed(node))
 
-    def turned(self, count: int) -> Seat:
+    def turned(self, count: int) -> TreePart:
         """The first nodes, siblings in the other order."""
         order, waiting = list[int](), [0]
         while waiting:
@@ -75,7 +75,7 @@ class CheckedTree:
             order.append(node)
             children = np.flatnonzero(self.parents[:count] == node)
             waiting = [*reversed(children.tolist()), *waiting]
-        return Seat(tuple(order))
+        return TreePart(tuple(order))
 
     def companies(self, buckets: Sequence[int]) -> list[Company]:
         """All companies of steps of these numbers of rows, the largest first: it has every node."""
@@ -83,7 +83,7 @@ class CheckedTree:
 
     def _companies(self, buckets: Sequence[int]) -> Iterator[Company]:
         for rows in buckets:
-            yield Company(f"a tree of {rows} rows", rows, (Seat(tuple(range(rows))),))
+            yield Company(f"a tree of {rows} rows", rows, (TreePart(tuple(range(rows))),))
         for rows in (rows for rows in buckets if rows > 1):
             some = self.turned(max(1, rows * 3 // 4))
             yield Company(f"a permuted tree padded to {rows} rows", rows, (some,))
@@ -96,7 +96,7 @@ class CheckedTree:
         """The last node, the deepest and the root, each once."""
         return dict.fromkeys((count - 1, int(self.depths[:count].argmax()), 0))
 
-    def _beside(self, rows: int) -> tuple[Seat, ...]:
+    def _beside(self, rows: int) -> tuple[TreePart, ...]:
         """Some single nodes before and behind a part of the tree."""
         first, *others = map(self.alone, self._telling(rows))
         seats = (first, self.turned(max(1, rows // 2)), *others)
@@ -111,7 +111,7 @@ class PackedCompany:
     """
 
     name: str
-    seats: tuple[Seat, ...]
+    seats: tuple[TreePart, ...]
     batch: BatchMetadata
     rows: torch.Tensor
     nodes: torch.Tensor
@@ -151,7 +151,7 @@ def packed(company: Company, tree: CheckedTree, group: int, device: torch.device
     )
 
 
-def _step(tree: CheckedTree, seat: Seat, base: int) -> StepInput:
+def _step(tree: CheckedTree, seat: TreePart, base: int) -> StepInput:
     """Also keeps every second row of a step before, which only the commit looks at."""
     places = {node: place for place, node in enumerate(seat.nodes)}
     parents = [places.get(int(tree.parents[node]), -1) for node in seat.nodes]

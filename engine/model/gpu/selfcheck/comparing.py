@@ -2,7 +2,7 @@
 
 import torch
 
-from engine.model.gpu.selfcheck.cases import Outputs
+from engine.model.gpu.selfcheck.cases import Tensors
 
 # Of a number itself, and of the root mean square of its row: what stays small beside its
 # neighbours was rounded where they were added up. A single input of 16,000 that is left out or
@@ -12,7 +12,7 @@ _OF_ROW = {torch.bfloat16: 2.0**-6, torch.float16: 2.0**-6, torch.float32: 2.0**
 _CLOSE_CHOICES = 2.0**-10  # of whole numbers: which of two tokens is the best may be a rounding
 
 
-def wrongness(found: Outputs, expected: Outputs) -> str:
+def wrongness(found: Tensors, expected: Tensors) -> str:
     """What differs by more than rounding explains, in a phrase; empty where nothing does."""
     for name, right in expected.items():
         values = found[name]
@@ -36,7 +36,7 @@ def _excess(values: torch.Tensor, right: torch.Tensor) -> float:
     return worst if worst > 1.0 else 0.0
 
 
-def changed(one: Outputs, other: Outputs) -> str:
+def changed(one: Tensors, other: Tensors) -> str:
     """The name of what has other bits; empty where nothing has."""
     for name, values in one.items():
         if not torch.equal(_bits(values), _bits(other[name])):

@@ -66,7 +66,7 @@ def compile_ahead(forward: Forward, progress: Progress, *, with_programmatic: bo
 def run_beside(tasks: Sequence[CompileTask], progress: Progress) -> None:
     """Run the tasks in processes of their own; they are new ones, as CUDA does not survive a fork."""
     context = multiprocessing.get_context("spawn")
-    workers = min(len(tasks), os.cpu_count() or 1)
+    workers = min(len(tasks), max(1, (os.cpu_count() or 1) // 2))  # each has a torch of its own
     with (
         shown(progress, "compiling the kernels", len(tasks)),
         ProcessPoolExecutor(workers, mp_context=context) as pool,

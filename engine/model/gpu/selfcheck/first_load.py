@@ -9,7 +9,7 @@ from msgspec import structs
 
 from engine.errors import DeviceLostError
 from engine.model.gpu.qwen2 import GpuQwen2
-from engine.model.gpu.selfcheck.check import OPERATIONS, Check, Extent
+from engine.model.gpu.selfcheck.check import OPERATIONS, Extent, OperationCheck
 from engine.model.gpu.selfcheck.compiling import compile_ahead
 from engine.model.gpu.selfcheck.key import key_of
 from engine.model.gpu.selfcheck.replays import can_start_early, replays_agree
@@ -67,7 +67,7 @@ def _findings(
 ) -> tuple[Finding, ...]:
     """Check the operations; those of `began` are known to take the device down."""
     findings, broken = list[Finding](), {one.operation: one.problem for one in began.findings}
-    check = Check(graphs, Subject(graphs.forward, extent.text_len), extent=extent)
+    check = OperationCheck(graphs, Subject(graphs.forward, extent.text_len), extent=extent)
     with shown(progress, "checking the kernels", len(OPERATIONS)):
         for operation in OPERATIONS:
             try:

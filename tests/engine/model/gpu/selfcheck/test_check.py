@@ -7,7 +7,7 @@ import pytest
 import torch
 from triton import knobs
 
-from engine.model.gpu.selfcheck.check import OPERATIONS, Check, Extent
+from engine.model.gpu.selfcheck.check import OPERATIONS, Extent, OperationCheck
 from engine.model.gpu.selfcheck.companies import CheckedTree
 from engine.model.gpu.selfcheck.subject import Subject
 from kernels.operations import REFERENCE, operations_for
@@ -48,7 +48,9 @@ def reference():
 
 def check_of(reference, operations, extent=SMALL, **options):
     model = gpu_qwen2(reference, dtype=torch.bfloat16, operations=operations, **options)
-    return Check(model.graphs, Subject(model.graphs.forward, extent.text_len), extent=extent)
+    return OperationCheck(
+        model.graphs, Subject(model.graphs.forward, extent.text_len), extent=extent
+    )
 
 
 def found(reference, operations, operation):

@@ -10,7 +10,7 @@ from engine.drafting.drafter import NoDrafts
 from engine.errors import DeviceLostError
 from engine.model.causal_lm import prefill
 from engine.model.gpu.selfcheck import first_load
-from engine.model.gpu.selfcheck.check import OPERATIONS, Check
+from engine.model.gpu.selfcheck.check import OPERATIONS, OperationCheck
 from engine.model.gpu.selfcheck.first_load import settle
 from engine.model.gpu.selfcheck.replays import replays_agree
 from engine.model.gpu.step_graphs import StepGraphs
@@ -54,7 +54,7 @@ class Said(NoProgress):
 def test_the_second_load_checks_nothing(reference, tmp_path, monkeypatch):
     first, second = Said(), Said()
     found = settle(model_of(reference, STAND_INS), tmp_path, first)
-    monkeypatch.setattr(Check, "finding", lambda *_: pytest.fail("it was checked again"))
+    monkeypatch.setattr(OperationCheck, "finding", lambda *_: pytest.fail("it was checked again"))
     model = model_of(reference, STAND_INS)
     assert settle(model, tmp_path, second) == found
     assert (first.tasks, second.tasks) == (["checking the kernels"], [])
@@ -87,7 +87,7 @@ def written(model):
 
 
 def test_what_takes_the_device_down_is_not_tried_again(reference, tmp_path, monkeypatch):
-    usual, tried = Check.finding, []
+    usual, tried = OperationCheck.finding, []
 
     def lost(check, operation):
         tried.append(operation)
@@ -95,7 +95,7 @@ def test_what_takes_the_device_down_is_not_tried_again(reference, tmp_path, monk
             raise DeviceLostError("illegal address")
         return usual(check, operation)
 
-    monkeypatch.setattr(Check, "finding", lost)
+    monkeypatch.setattr(OperationCheck, "finding", lost)
     with pytest.raises(DeviceLostError):
         settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
     tried.clear()
