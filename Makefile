@@ -9,6 +9,7 @@
 #   make pictures        have those tests renew the pictures of the READMEs
 #   make lock    pin what the extension installs: the newest versions that pyproject.toml allows
 #   make fuzz    20,000 odd messages to the language server, as many requests to the host
+#   make soak    a host that is killed 50 times, probed, attacked, typed at for half an hour
 #   make fix     mend what ruff can mend
 #
 # The model is converted once, into the user's cache folder (FOREGRAM_CACHE moves it).
@@ -30,7 +31,7 @@ DEMO := tests/data/demo
 VSCODE := editor_plugins/vscode
 VSIX := $(VSCODE)/foregram.vsix
 
-.PHONY: setup demo test test-editors latency pictures check check-vscode vsix lock fuzz fix clean
+.PHONY: setup demo test test-editors latency pictures check check-vscode vsix lock fuzz soak fix clean
 
 setup: $(READY)
 
@@ -98,6 +99,12 @@ lock: $(READY)
 FUZZ := tests/e2e/test_malformed_messages.py tests/e2e/test_odd_requests.py
 fuzz: $(READY)
 	FUZZ_CASES=20000 FUZZ_SEED=$$(date +%s) $(BIN)/python -m pytest -s $(FUZZ)
+
+# Forty minutes on two cores.
+SOAK := KILLS=50 CLIENTS=8 PROBE_GUESSES=200 PROBE_TIMINGS=50 HOSTILE_SECONDS=120 SOAK_PEOPLE=16 SOAK_SECONDS=1800
+soak: $(READY)
+	$(SOAK) $(BIN)/python -m pytest -s tests/e2e/test_killed_host.py tests/e2e/test_timing_probe.py \
+	    tests/e2e/test_hostile_principal.py tests/e2e/test_memory_over_time.py
 
 check-vscode: $(VSCODE)/node_modules/.package-lock.json
 	cd $(VSCODE) && npm run --silent check && npm run --silent test

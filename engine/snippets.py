@@ -61,7 +61,10 @@ class Neighbours:
         choices = self._choices[request.principal]
         before, behind = steady_before(request.prefix), steady_behind(request.suffix)
         names, lines = choices.around(tuple(before), tuple(behind))
-        return choices.of(request.open_buffers, request.repository, names, lines, room)
+        # Only these are kept with a choice: all that is open may be hundreds of megabytes.
+        latest = tuple(_within(request.open_buffers, _MOST_CHARS))
+        shown = _present(request.repository, request.open_buffers)
+        return choices.of(latest, shown, names, lines, room)
 
 
 class _Choices:
@@ -81,13 +84,12 @@ class _Choices:
         lines: CursorLines,
         room: int,
     ) -> tuple[Snippet, ...]:
-        latest = _within(buffers, _MOST_CHARS)
-        found = [RelatedFile.of(one, self._indexes.of(one.text), names) for one in latest]
+        found = [RelatedFile.of(one, self._indexes.of(one.text), names) for one in buffers]
         files = [file for file in found if file.worth]
         self._take_passage(files, lines, int(room * _PASSAGE_PART))
         room -= sum(file.tokens for file in files)
         most = min(_REPOSITORY_TOKENS, int(room * _REPOSITORY_PART) if files else room)
-        taken = self._take_repository(_present(repository, buffers), most)
+        taken = self._take_repository(repository, most)
         room -= sum(one.tokens for one in taken)
         for file in files:
             file.leave_out([one.snippet for one in taken])

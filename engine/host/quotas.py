@@ -16,6 +16,7 @@ _BURST_S = 3.0  # of requests at the full rate, that may come at once
 _COUNTED_BYTES = 250_000  # of a body, that count as one request more: to read them takes time
 _STEADY_S = 5.0  # before what is held is worth another try
 _BUSY_S = 1.0  # before what waits is
+_BODIES_PART = 4  # of the megabytes for buffers so many may be in bodies that wait: one takes twice
 _TEAM = 64  # people who may share one token
 
 
@@ -64,12 +65,13 @@ class Quotas:
         """With values as `NAME=VALUE`. Raises ConfigurationError."""
         return replace(self, **dict(_parsed(one) for one in given))
 
-    def check_open(self, num_open: int) -> None:
-        """Raises QuotaError where so many requests are not answered yet."""
+    def check_open(self, num_open: int, body_bytes: int) -> None:
+        """Raises QuotaError where so many requests, or so long ones, are not answered yet."""
+        waits = "wait here for an answer, or to be read"
         if num_open >= self.waiting + self.running:
-            raise QuotaError(
-                f"{num_open:,} of your requests wait here for an answer, or to be read", _BUSY_S
-            )
+            raise QuotaError(f"{num_open:,} of your requests {waits}", _BUSY_S)
+        if body_bytes >= self.megabytes * 1e6 / _BODIES_PART:
+            raise QuotaError(f"{body_bytes / 1e6:,.0f} MB of your requests {waits}", _BUSY_S)
 
     def check_buffers(self, num_clients: int, num_buffers: int, num_bytes: int) -> None:
         """Raises QuotaError where a principal would hold more than this."""
@@ -139,6 +141,7 @@ class QuotaKeeper:
         self._clock = clock
         self._buckets: dict[Principal, TokenBucket] = {}
         self._num_open: Counter[Principal] = Counter()
+        self._open_bytes: Counter[Principal] = Counter()  # of their bodies
 
     def of(self, principal: Principal) -> Quotas:
         """The quotas of a principal."""
@@ -151,12 +154,14 @@ class QuotaKeeper:
         if principal not in self._buckets:
             self._buckets[principal] = TokenBucket(quotas.requests, self._clock)
         self._buckets[principal].take(1 + body_bytes / _COUNTED_BYTES)
-        quotas.check_open(self._num_open[principal])
+        quotas.check_open(self._num_open[principal], self._open_bytes[principal])
         self._num_open[principal] += 1
+        self._open_bytes[principal] += body_bytes
         try:
             yield
         finally:
             self._num_open[principal] -= 1
+            self._open_bytes[principal] -= body_bytes
 
 
 def _parsed(given: str) -> tuple[str, int]:

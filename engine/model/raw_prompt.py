@@ -4,6 +4,7 @@ Nothing of it is left out and nothing is healed. Where it is a fill-in-the-middl
 model's own, drafts need to know which text stands before the cursor and which behind it.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine.errors import InputError
@@ -12,6 +13,8 @@ from engine.model.prompt import Prompt
 from engine.model.tokenizer import Tokenizer
 
 _CONTEXT_TOKENS = 512
+_CHARS_PER_TOKEN = 6  # more than code has on average
+_PIECE_CHARS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +28,39 @@ class RawPrompt:
 
 def raw_prompt(tokenizer: Tokenizer, fim: FimFormat, text: str, max_tokens: int) -> RawPrompt:
     """Read a prompt. Raises InputError where it is empty or has more than `max_tokens` tokens."""
+    check_length(tokenizer.encode_raw, text, max_tokens)
     ids = tokenizer.encode_raw(text)
     if not ids:
         raise InputError("the prompt is empty")
     if len(ids) > max_tokens:
-        raise InputError(
-            f"the prompt has {len(ids):,} tokens, and with an answer at most {max_tokens:,} fit the "
-            "model's context"
-        )
+        raise _too_long(f"{len(ids):,}", max_tokens)
     before, behind = _around(ids, fim)
     prompt = Prompt(
         ids=tuple(ids), dropped=b"", partial=b"", context_ids=tuple(before[-_CONTEXT_TOKENS:])
     )
     return RawPrompt(prompt, tokenizer.decode(before), tokenizer.decode(behind))
+
+
+def check_length(encode: Callable[[str], Sequence[int]], text: str, max_tokens: int) -> None:
+    """Raise InputError for what is far too long, before all of it is encoded.
+
+    Tens of megabytes would take gigabytes, and minutes. In pieces a text has a few tokens more than
+    as a whole.
+    """
+    if len(text) <= _CHARS_PER_TOKEN * max_tokens:
+        return
+    num_tokens = 0
+    for start in range(0, len(text), _PIECE_CHARS):
+        num_tokens += len(encode(text[start : start + _PIECE_CHARS]))
+        if num_tokens > 2 * max_tokens:
+            raise _too_long(f"more than {num_tokens // 2:,}", max_tokens)
+
+
+def _too_long(num_tokens: str, max_tokens: int) -> InputError:
+    return InputError(
+        f"the prompt has {num_tokens} tokens, and with an answer at most {max_tokens:,} fit the "
+        "model's context"
+    )
 
 
 def _around(ids: list[int], fim: FimFormat) -> tuple[list[int], list[int]]:

@@ -1,6 +1,6 @@
 """A host that is killed at any moment: each next request is served, from the text as it is now.
 
-`KILLS=50 CLIENTS=8` is the long form.
+`make soak` kills it 50 times under 8 clients.
 """
 
 import asyncio

@@ -1,37 +1,29 @@
 """`foregram serve` on a tiny model, and requests that no client of ours would send.
 
 Whatever comes, the answer is below 500 and comes in time, and the host lives. `make fuzz` asks
-20,000 times.
+20,000 times, and as often in the languages of other programs.
 """
 
 import json
 import os
 import socket
-import subprocess
 import sys
 import tempfile
-from contextlib import contextmanager
 from pathlib import Path
 
-import httpx2
+import msgspec
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from engine.host.compat import llama_wire, mistral, openai_wire, tabby_wire
+from engine.host.compat.dialects import NAMES
 from engine.host.openapi import openapi_page
-from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION
-from tests.support.polling import until
 from tests.support.schema_values import bent, values
+from tests.support.tiny_host import ANSWER_S, tiny_host
 from tests.support.tiny_models import save_model, tiny_model
 
 NUM_CASES = int(os.environ.get("FUZZ_CASES", "300"))
-ANSWER_S = 20.0  # far above what a tiny model takes
-TOKEN = "a token of the test's own"
-HEADERS = {
-    "authorization": f"Bearer {TOKEN}",
-    PROTOCOL_HEADER: str(PROTOCOL_VERSION),
-    "content-type": "application/json",
-}
 PAGE = openapi_page("test")
 SCHEMAS = PAGE["components"]["schemas"]
 OPERATIONS = [
@@ -40,53 +32,36 @@ OPERATIONS = [
     for method, operation in one.items()
     if path != "/v1/stop"  # which ends it, as it should
 ]
+DROP_IN = {
+    "/v1/completions": openai_wire.OpenAIBody | tabby_wire.TabbyBody,
+    "/v1/fim/completions": mistral.FimBody,
+    "/infill": llama_wire.LlamaBody,
+    "/completion": llama_wire.LlamaBody,
+    "/v1/events": tabby_wire.TabbyEvent,
+}
 DEEP = 200_000
+# No limit is in the way; what they do is tested elsewhere.
+QUOTAS = ("requests=100000", "clients=100000", "buffers=100000", "megabytes=100000")
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(200 + NUM_CASES // 5)]
 
 
-@contextmanager
-def tiny_host(folder: Path):
-    model = save_model(tiny_model("qwen2"), folder / "tiny")
-    token = folder / "token"
-    token.touch(0o600)
-    token.write_text(TOKEN)
-    log = folder / "log"
-    command = [sys.executable, "-m", "lsp_server", "serve", "--socket", str(folder / "host.sock")]
-    command += ["--token-file", str(token), "--model", str(model), "--dtype", "float32"]
-    environ = os.environ | {"FOREGRAM_CACHE": str(folder / "cache"), "HOME": str(folder)}
-    with (
-        log.open("wb") as output,
-        subprocess.Popen(command, stdout=output, stderr=output, env=environ) as process,
-        client(folder / "host.sock") as http,
-    ):
-
-        def is_ready() -> bool:
-            assert process.poll() is None, log.read_text()
-            is_there = b"listening on" in log.read_bytes()
-            return is_there and http.get("/health").status_code == 200
-
-        try:
-            until(is_ready, log.read_text, limit_s=120)
-            yield http, process, log
-        finally:
-            process.terminate()
-
-
-def client(path: Path) -> httpx2.Client:
-    transport = httpx2.HTTPTransport(uds=str(path))
-    return httpx2.Client(
-        base_url="http://host", transport=transport, headers=HEADERS, timeout=ANSWER_S
-    )
-
-
 @pytest.fixture(scope="module")
-def host():
-    with (
-        tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name,
-        tiny_host(Path(name)) as one,
-    ):
-        yield one
+def served():
+    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
+        model = save_model(tiny_model("qwen2"), Path(name, "tiny"))
+        options = ["--dtype", "float32", "--api", ",".join(NAMES)]
+        for quota in QUOTAS:
+            options += ["--quota", quota]
+        with tiny_host(Path(name), model, ["eve"], *options) as host:
+            yield host
+
+
+@pytest.fixture
+def host(served):
+    """A client, the process, and the log."""
+    with served.client("eve") as http:
+        yield http, served.process, served.log
 
 
 def messages(operation):
@@ -107,19 +82,22 @@ def requests(draw):
     return method, path, {"content": body}
 
 
+FUZZING = settings(
+    max_examples=NUM_CASES,
+    deadline=None,
+    database=None,
+    derandomize="FUZZ_CASES" not in os.environ,
+    phases=[Phase.generate],  # what fails is shown as it is: the host remembers
+    suppress_health_check=list(HealthCheck),
+)
+
+
 def test_no_message_that_a_schema_is_near_to_fails_the_host(host):
     http, process, log = host
     statuses: dict[int, int] = {}
 
     @given(requests())
-    @settings(
-        max_examples=NUM_CASES,
-        deadline=None,
-        database=None,
-        derandomize="FUZZ_CASES" not in os.environ,
-        phases=[Phase.generate],  # what fails is shown as it is: the host remembers
-        suppress_health_check=list(HealthCheck),
-    )
+    @FUZZING
     def ask(request):
         method, path, options = request
         answer = http.request(method, path, **options)
@@ -133,6 +111,38 @@ def test_no_message_that_a_schema_is_near_to_fails_the_host(host):
     sys.stdout.write(f"{statuses}\n")
     assert process.poll() is None
     assert http.get("/health").status_code == 200
+    assert "Traceback" not in log.read_text()
+    assert " failed: " not in log.read_text()
+
+
+def drop_in_bodies(kind):
+    (schema,), named = msgspec.json.schema_components([kind], ref_template="#/x/{name}")
+    whole = values(schema, named)
+    return st.one_of(whole, whole.flatmap(bent), whole.flatmap(bent).flatmap(bent))
+
+
+@st.composite
+def drop_in_requests(draw):
+    path = draw(st.sampled_from(sorted(DROP_IN)))
+    return path, draw(drop_in_bodies(DROP_IN[path]))
+
+
+def test_no_message_of_another_programs_client_fails_the_host(host):
+    http, process, log = host
+    statuses: dict[int, int] = {}
+
+    @given(drop_in_requests())
+    @FUZZING
+    def ask(request):
+        path, body = request
+        answer = http.post(path, content=json.dumps(body).encode())
+        statuses[answer.status_code] = statuses.get(answer.status_code, 0) + 1
+        assert answer.status_code < 500, (request, answer.text, log.read_text()[-2000:])
+
+    ask()
+    sys.stdout.write(f"{statuses}\n")
+    assert process.poll() is None
+    assert statuses[200] > NUM_CASES // 100
     assert "Traceback" not in log.read_text()
     assert " failed: " not in log.read_text()
 
@@ -179,12 +189,11 @@ def test_a_body_that_is_no_message_is_a_refusal(host, name, path):
         b"\x00" * 5_000,
     ],
 )
-def test_bytes_that_are_no_http_disturb_nobody(host, raw):
+def test_bytes_that_are_no_http_disturb_nobody(served, host, raw):
     http, process, _ = host
-    path = http._transport._pool._uds
     with socket.socket(socket.AF_UNIX) as stranger:
         stranger.settimeout(ANSWER_S)
-        stranger.connect(path)
+        stranger.connect(str(served.socket))
         try:
             stranger.sendall(raw)
             stranger.shutdown(socket.SHUT_WR)

@@ -1,6 +1,8 @@
 """Related lines of the open buffers, chosen for the room that a prompt has for them."""
 
+import gc
 import re
+import weakref
 from dataclasses import replace
 
 import pytest
@@ -166,6 +168,23 @@ def test_files_beyond_a_bound_are_not_looked_at(monkeypatch):
     assert {one.path for one in related(request(*buffers))} == {"a.py", "b.py"}
     monkeypatch.setattr("engine.snippets._MOST_CHARS", len(RELATED))
     assert {one.path for one in related(request(*buffers))} == {"a.py"}
+
+
+def test_nothing_is_kept_of_files_beyond_that_bound(monkeypatch):
+    """Each key in a hostile file would keep all files again: gigabytes, sixteen keys later."""
+
+    class Text(str):
+        """A text whose end is noticed."""
+
+    monkeypatch.setattr("engine.snippets._MOST_CHARS", len(RELATED))
+    far, neighbours = Text(UNRELATED), Neighbours(count)
+    noticed = weakref.ref(far)
+    buffers = [Buffer("a.py", RELATED), Buffer("far.py", far)]
+    del far
+    neighbours.snippets(request(*buffers), 100)
+    buffers.clear()
+    gc.collect()
+    assert noticed() is None
 
 
 def test_indexes_of_the_latest_texts_are_kept_as_far_as_there_is_room(monkeypatch):

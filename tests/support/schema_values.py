@@ -25,6 +25,8 @@ def values(schema: Mapping[str, Json], schemas: Mapping[str, Json]) -> st.Search
         return st.one_of([values(one, schemas) for one in schema["anyOf"]])
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
+    if "type" not in schema:
+        return st.sampled_from(_ODD)  # anything
     kind = schema["type"]
     if kind == "object":
         return _objects(schema, schemas)

@@ -17,6 +17,7 @@ from engine.host.upstream.options import UpstreamOptions
 from engine.host.upstream.prompt_writer import UpstreamPrompt
 from engine.host.upstream.sequence import UpstreamSequence
 from engine.host.upstream.upstream_model import UpstreamModel
+from engine.model.raw_prompt import check_length
 from engine.progress import Progress, shown
 from engine.request import ClosedBuffers, CompletionChunk, CompletionRequest
 
@@ -72,7 +73,10 @@ class UpstreamEngine:
         Raises InputError for a raw prompt beyond the context, and for log-probabilities that the
         upstream does not tell.
         """
-        prompt = self._model.writer.write(request, is_healed=self._is_healed)
+        writer, context = self._model.writer, self._model.identity.context
+        if request.is_raw:
+            check_length(writer.codec.encode, request.prefix, context - 1)
+        prompt = writer.write(request, is_healed=self._is_healed)
         self._check(request, prompt)
         return UpstreamSequence(
             model=self._model,

@@ -87,6 +87,20 @@ def test_requests_that_are_not_answered_yet_are_counted(clock):
         pass
 
 
+def test_bodies_that_are_not_answered_yet_are_bounded_together(clock):
+    large = 30_000_000
+    limits = QuotaKeeper(["megabytes=200", "requests=1000"], clock)
+    with ExitStack() as requests:
+        for _ in range(2):
+            requests.enter_context(limits.request_of(EVE, large))
+        with pytest.raises(QuotaError, match="60 MB of your requests wait here for an answer"):
+            requests.enter_context(limits.request_of(EVE))
+        with limits.request_of(ADA, large):
+            pass
+    with limits.request_of(EVE, large):
+        pass
+
+
 def test_no_typist_on_a_private_socket_ever_notices_a_limit(clock):
     """Ten keys a second in four editors, each with a completion, a prefetch and a sync."""
     limits = QuotaKeeper(clock=clock)

@@ -57,6 +57,20 @@ def test_where_there_is_no_hole_all_text_stands_before_the_cursor():
     assert (raw.prefix, raw.suffix) == ("def f():\n", "")
 
 
+def test_what_is_far_too_long_is_refused_before_all_of_it_is_encoded(monkeypatch):
+    lengths = []
+    encode = Tokenizer.encode
+
+    def noted(self, text):
+        lengths.append(len(text))
+        return encode(self, text)
+
+    monkeypatch.setattr(Tokenizer, "encode", noted)
+    with pytest.raises(InputError, match="tokens, and with an answer at most 39"):
+        made("<|fim_prefix|>x = 1\n" * 1_000_000, max_tokens=39)
+    assert sum(lengths) < 20_000
+
+
 def test_what_does_not_fit_is_refused_with_the_numbers():
     with pytest.raises(InputError, match="40 tokens, and with an answer at most 39"):
         made("0" * 40, max_tokens=39)

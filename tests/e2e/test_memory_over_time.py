@@ -1,0 +1,74 @@
+"""A host's memory while people type for long: flat, once all that it keeps has been there once.
+
+`make soak` has 16 people type for half an hour.
+"""
+
+import os
+import sys
+import tempfile
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+
+import pytest
+
+from engine.bench.random_model import write_random_model
+from engine.host.principals import METRICS_NAME
+from lsp_server.bench.load.crowd import Crowd
+from lsp_server.bench.load.load_figures import LoadFigures
+from lsp_server.bench.load.own_traces import own_traces
+from lsp_server.settings import Settings
+from tests.support.tiny_host import completed, request, tiny_host
+
+SECONDS = float(os.environ.get("SOAK_SECONDS", "6"))
+PEOPLE = int(os.environ.get("SOAK_PEOPLE", "3"))
+ACTIVE = float(os.environ.get("SOAK_ACTIVE", "1" if SECONDS < 60 else "0.25"))
+IS_LONG = SECONDS >= 600
+WARM_SHARE = 1 / 6  # of the time, in which caches fill: five minutes of thirty
+GROWTH = 1.05 if IS_LONG else 1.5  # of a few seconds little is known
+OPTIONS = ("--prompt-tokens", "1024", "--threads", "1")
+
+pytestmark = [pytest.mark.e2e, pytest.mark.asyncio, pytest.mark.timeout(240 + 3 * SECONDS)]
+
+
+async def test_it_is_flat_while_people_type():
+    traces = own_traces()
+    names = [f"person-{number}" for number in range(PEOPLE)]
+    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
+        folder = Path(name)
+        places = {"cache_folder": folder, "runtime_folder": folder / "run"}
+        settings = Settings(**places, max_tokens=5, min_confidence=0.0)
+        model = folder / "model"
+        write_random_model(model, _texts(traces))
+        with tiny_host(folder, model, names, *OPTIONS) as host:
+            people = [host.address(name) for name in names]
+            with host.client(names[0]) as http:
+                http.timeout = 120.0  # what is compiled at the first request, if nobody had one yet
+                completed(http, request("x = "))
+            crowd = Crowd(people, host.address(METRICS_NAME), settings, traces, 0, ACTIVE)
+            run = await crowd.type_for(SECONDS)
+            assert "Traceback" not in host.said()
+    figures = LoadFigures.of(run)
+    assert figures.answered > 0
+    assert figures.failed == figures.lost == 0, figures.troubles
+    warm = int(len(run.memory_mb) * WARM_SHARE)
+    minutes = [median(part) for part in _parts(run.memory_mb[warm:], 25)]
+    shown = ", ".join(f"{one:.0f}" for one in minutes)
+    sys.stdout.write(
+        f"{figures.requests:,} requests and {figures.ahead:,} ahead, {figures.superseded:,} of them "
+        f"superseded; MB: {shown}\n"
+    )
+    assert max(minutes) <= GROWTH * minutes[0], shown
+
+
+def _texts(traces):
+    for trace in traces:
+        yield trace.before + trace.approach + trace.target + trace.suffix
+        yield from (buffer.text for buffer in trace.open_buffers)
+
+
+def _parts(samples, count):
+    """`count` pieces of equal length, or as many as there are samples."""
+    count = min(count, len(samples))
+    edges = [len(samples) * number // count for number in range(count + 1)]
+    return [samples[start:end] for start, end in pairwise(edges)]

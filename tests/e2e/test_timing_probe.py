@@ -1,0 +1,122 @@
+"""How long an answer takes tells nothing of another principal's text: a classifier is at chance.
+
+200 strings, half of them in another's files, and medians of 50 timings of each are `make soak`'s.
+"""
+
+import os
+import string
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from engine.host.protocol import Bounds, CloseRequest
+from tests.support.tiny_host import completed, request, tiny_host
+from tests.support.tiny_models import save_model, tiny_model
+
+NUM_GUESSES = int(os.environ.get("PROBE_GUESSES", "40"))
+NUM_TIMINGS = int(os.environ.get("PROBE_TIMINGS", "4"))
+IS_LONG = NUM_GUESSES >= 200
+# Whoever guesses is right so often by luck alone, but once in forty times.
+MOST_RIGHT = 0.57 if IS_LONG else 0.8
+LEAST_SEEN = 0.9
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120 + NUM_GUESSES * NUM_TIMINGS // 4)]
+
+ADA, EVE = "ada", "eve"
+# What follows the secret is known: whoever has it right finds all of the prompt read, else nothing.
+KNOWN = (*(f"def step_{number}(): return {number}" for number in range(9)), "x = ")
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What is known of each guess: rows of medians and counters; which are held by the other."""
+
+    features: np.ndarray
+    is_held: np.ndarray
+
+    def share_right(self) -> float:
+        """How often a line between the two kinds, drawn by nine tenths, is right about the rest."""
+        rng = np.random.default_rng(0)
+        folds = rng.permutation(len(self.is_held)) % 10
+        right = 0
+        for fold in range(10):
+            seen, hidden = folds != fold, folds == fold
+            said = _said(self.features[seen], self.is_held[seen], self.features[hidden])
+            right += int((said == self.is_held[hidden]).sum())
+        return right / len(self.is_held)
+
+
+def _said(features, is_held, asked):
+    """The nearer mean, where each feature counts by how far it spreads."""
+    spread = features.std(axis=0)
+    varies = spread > 0
+    if not varies.any():
+        return np.zeros(len(asked), bool)
+    features, asked = features[:, varies] / spread[varies], asked[:, varies] / spread[varies]
+    held, others = features[is_held].mean(axis=0), features[~is_held].mean(axis=0)
+    return ((asked - held) ** 2).sum(axis=1) < ((asked - others) ** 2).sum(axis=1)
+
+
+@pytest.fixture
+def host():
+    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
+        model = tiny_model("qwen2", seed=4, max_position_embeddings=2048)
+        folder = save_model(model, Path(name, "tiny"))
+        options = ["--dtype", "float32", "--threads", "1", "--quota", "requests=100000"]
+        with tiny_host(Path(name), folder, [ADA, EVE], *options) as host:
+            yield host
+
+
+def asked(guess, client):
+    """Two tokens in a file that begins with a guess."""
+    lines = (f'KEY = "{guess}"', *KNOWN)
+    made = request(*lines, client=client, uri=f"file:///shop/{guess}.py")
+    return msgspec.structs.replace(made, bounds=Bounds(max_tokens=2))
+
+
+def timed(http, guess):
+    """One look at a guess, by one who has asked for nothing before."""
+    looking = asked(guess, "spy")
+    began = time.perf_counter()
+    done = completed(http, looking)
+    seconds = time.perf_counter() - began
+    closing = CloseRequest("spy", None)
+    http.post("/v1/buffers/close", content=msgspec.json.encode(closing)).raise_for_status()
+    counters = (done.reused_tokens, done.rows, done.steps, done.num_open)
+    return (seconds, done.timings.prefill_ms, done.timings.decode_ms, *counters)
+
+
+def probed(host, spy):
+    """The victim has half of the guesses open, and goes on working there."""
+    rng = np.random.default_rng(11)
+    letters = rng.choice(list(string.ascii_lowercase), (NUM_GUESSES, 12))
+    guesses = ["".join(row) for row in letters]
+    is_held = rng.permutation(NUM_GUESSES) % 2 == 0
+    held = [guess for guess, one in zip(guesses, is_held, strict=True) if one]
+    looks = {guess: [] for guess in guesses}
+    with host.client(ADA) as victim, host.client(spy) as http:
+        for guess in held:
+            completed(victim, asked(guess, "an editor"))
+        for round_number in range(NUM_TIMINGS):
+            for number in rng.permutation(NUM_GUESSES):
+                looks[guesses[number]].append(timed(http, guesses[number]))
+            completed(victim, asked(held[round_number % len(held)], "an editor"))
+    features = np.array([np.median(looks[guess], axis=0) for guess in guesses])
+    return Probe(features, is_held)
+
+
+def test_medians_and_counters_do_not_tell_what_another_principal_holds(host):
+    share = probed(host, EVE).share_right()
+    sys.stdout.write(f"right about {share:.1%} of {NUM_GUESSES}\n")
+    assert share <= MOST_RIGHT
+
+
+def test_they_do_tell_what_its_own_principal_holds(host):
+    """Else the probe would prove nothing."""
+    assert probed(host, ADA).share_right() >= LEAST_SEEN
