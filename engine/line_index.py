@@ -12,6 +12,7 @@ from engine.stopping.lines import pieces
 _MOST_CACHED = 256  # texts
 _MOST_CACHED_CHARS = 500_000  # of each
 _MOST_CHARS = 16_000_000  # of all
+_KEPT_TURNS = 16  # without being asked for: so many editors may take turns
 _INHERITED = 0.5  # of the worth of the line in whose block a line stands
 
 
@@ -71,28 +72,49 @@ def line_index(text: str) -> LineIndex:
     return LineIndex(array("L", accumulate(map(len, lines), initial=0)), headers, of_name)
 
 
+@dataclass(slots=True)
+class _Kept:
+    index: LineIndex
+    turn: int  # in which it was asked for last
+
+
 class LineIndexes:
-    """The indexes of the texts that were looked at last: a buffer's is made once for each edit."""
+    """The indexes of the texts that were looked at last: a buffer's is made once for each edit.
+
+    A file that is edited on leaves texts behind which nobody asks for again: they go after some
+    turns.
+    """
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, LineIndex] = OrderedDict()
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()  # what was asked for last stands last
         self._num_chars = 0
+        self._turn = 0
+
+    def begin_turn(self) -> None:
+        """All texts of one request are asked for next."""
+        self._turn += 1
+        while self._kept and next(iter(self._kept.values())).turn < self._turn - _KEPT_TURNS:
+            self._drop_oldest()
 
     def of(self, text: str) -> LineIndex:
         """Index a text, unless that was done."""
-        index = self._kept.get(text) or line_index(text)
+        kept = self._kept.get(text)
+        index = kept.index if kept else line_index(text)
         if len(text) > _MOST_CACHED_CHARS:
             return index
-        if text not in self._kept:
+        if kept is None:
             self._num_chars += len(text)
-        self._kept[text] = index
+        self._kept[text] = _Kept(index, self._turn)
         self._kept.move_to_end(text)
         while len(self._kept) > _MOST_CACHED or self._num_chars > _MOST_CHARS:
-            oldest, _ = self._kept.popitem(last=False)
-            self._num_chars -= len(oldest)
+            self._drop_oldest()
         return index
 
     def forget(self) -> None:
         """Drop all."""
         self._kept.clear()
         self._num_chars = 0
+
+    def _drop_oldest(self) -> None:
+        oldest, _ = self._kept.popitem(last=False)
+        self._num_chars -= len(oldest)

@@ -84,6 +84,7 @@ class _Choices:
         lines: CursorLines,
         room: int,
     ) -> tuple[Snippet, ...]:
+        self._indexes.begin_turn()
         found = [RelatedFile.of(one, self._indexes.of(one.text), names) for one in buffers]
         files = [file for file in found if file.worth]
         self._take_passage(files, lines, int(room * _PASSAGE_PART))

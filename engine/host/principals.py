@@ -120,8 +120,8 @@ def _tokens_in(path: Path) -> tuple[KnownToken, ...]:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines that say something, with their numbers from 1."""
-    for number, line in enumerate(text.split("\n"), 1):
+    """The lines that say something, with their numbers from 1; some editors begin with a mark."""
+    for number, line in enumerate(text.removeprefix("\ufeff").split("\n"), 1):
         stripped = line.strip()
         if stripped and not stripped.startswith("#"):
             yield number, stripped

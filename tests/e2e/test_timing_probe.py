@@ -68,16 +68,17 @@ def host():
     with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
         model = tiny_model("qwen2", seed=4, max_position_embeddings=2048)
         folder = save_model(model, Path(name, "tiny"))
-        options = ["--dtype", "float32", "--threads", "1", "--quota", "requests=100000"]
+        options = ["--dtype", "float32", "--threads", "1"]
+        options += ["--quota", "requests=100000", "--quota", "clients=1000"]
         with tiny_host(Path(name), folder, [ADA, EVE], *options) as host:
             yield host
 
 
 def asked(guess, client):
-    """Two tokens in a file that begins with a guess."""
-    lines = (f'KEY = "{guess}"', *KNOWN)
-    made = request(*lines, client=client, uri=f"file:///shop/{guess}.py")
-    return msgspec.structs.replace(made, bounds=Bounds(max_tokens=2))
+    """Two tokens in a file that begins with a guess, the only one in a workspace of its own."""
+    root = f"file:///{client}"
+    made = request(f'KEY = "{guess}"', *KNOWN, client=client, uri=f"{root}/a.py")
+    return msgspec.structs.replace(made, workspace=root, bounds=Bounds(max_tokens=2))
 
 
 def timed(http, guess):
@@ -102,11 +103,12 @@ def probed(host, spy):
     looks = {guess: [] for guess in guesses}
     with host.client(ADA) as victim, host.client(spy) as http:
         for guess in held:
-            completed(victim, asked(guess, "an editor"))
+            completed(victim, asked(guess, f"editor of {guess}"))
         for round_number in range(NUM_TIMINGS):
             for number in rng.permutation(NUM_GUESSES):
                 looks[guesses[number]].append(timed(http, guesses[number]))
-            completed(victim, asked(held[round_number % len(held)], "an editor"))
+            guess = held[round_number % len(held)]
+            completed(victim, asked(guess, f"editor of {guess}"))
     features = np.array([np.median(looks[guess], axis=0) for guess in guesses])
     return Probe(features, is_held)
 

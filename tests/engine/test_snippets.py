@@ -197,6 +197,21 @@ def test_indexes_of_the_latest_texts_are_kept_as_far_as_there_is_room(monkeypatc
     assert indexes.of(RELATED + "2") is not second
 
 
+def test_what_nobody_asks_for_any_more_is_kept_for_some_turns_only():
+    """An edited file leaves a text behind each time that somebody turns to another."""
+    indexes, steady, former = LineIndexes(), RELATED + "1", RELATED + "2"
+    first, left = indexes.of(steady), indexes.of(former)
+    for _ in range(16):
+        indexes.begin_turn()
+        assert indexes.of(steady) is first
+    assert indexes.of(former) is left
+    for _ in range(17):
+        indexes.begin_turn()
+        indexes.of(steady)
+    assert indexes.of(steady) is first
+    assert indexes.of(former) is not left
+
+
 def test_lines_are_chosen_once_until_the_cursor_comes_to_other_names():
     counted: list[str] = []
 

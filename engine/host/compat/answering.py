@@ -126,6 +126,9 @@ async def _unless_gone(request: Request[Any, Any, Any], work: Awaitable[_T]) -> 
             one.cancel()
         with suppress(Exception, asyncio.CancelledError):
             await working
+        # An error knows this frame, and through the tasks it would know itself: with the request's
+        # body, which may be large, until a collector of cycles comes by.
+        del working, gone
 
 
 async def _gone(request: Request[Any, Any, Any]) -> None:

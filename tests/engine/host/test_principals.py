@@ -58,6 +58,15 @@ def test_a_name_may_have_two_tokens_while_one_is_replaced(token_file):
     assert known.named_by(ADA.encode()) == known.named_by(BOB.encode()) == Principal("ada")
 
 
+def test_a_file_of_an_editor_on_windows_is_read_as_any_other(tmp_path):
+    path = tmp_path / "tokens"
+    path.touch(0o600)
+    path.write_bytes(f"\ufeffada:{ADA}\r\nbob:{BOB}\r\n".encode())
+    known = Principals.read(path)
+    assert known.named_by(ADA.encode()) == Principal("ada")
+    assert known.named_by(BOB.encode()) == Principal("bob")
+
+
 def test_no_token_is_kept_in_memory(token_file):
     known = Principals.read(token_file(f"ada:{ADA}"))
     assert ADA not in repr(known)

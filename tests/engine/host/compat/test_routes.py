@@ -1,6 +1,7 @@
 """What all drop-in APIs have in common: who is meant, what fails, what is switched on."""
 
 import asyncio
+import gc
 import threading
 from typing import Any
 
@@ -12,6 +13,7 @@ from engine.host.compat import answering
 from engine.host.compat.dialects import NAMES, Spoken
 from engine.host.compat.openai import OpenAI
 from engine.host.compat.routes import meant
+from engine.host.compat.text_request import TextRequest
 from tests.support.running_host import HeldEngine, engine_after, running_host
 
 COMPLETIONS = "/v1/completions"
@@ -146,6 +148,22 @@ async def test_what_cannot_be_completed_is_400_also_in_a_stream(tmp_path):
         response = await host.client.post(COMPLETIONS, json={"prompt": "x", "stream": True})
     assert response.status_code == 400
     assert "too many" in response.json()["error"]["message"]
+
+
+@pytest.mark.asyncio
+async def test_what_is_refused_is_let_go_at_once(tmp_path):
+    """Its error knew itself: bodies of 30 MB stayed until a collector of cycles came by."""
+    engine, prompt = Breaking(words=()), "a prompt of its own" * 9
+    engine.error = InputError("the prompt has too many tokens")
+    gc.collect()
+    gc.disable()
+    try:
+        async with running_host(tmp_path, engine) as host:
+            assert (await host.client.post(COMPLETIONS, json={"prompt": prompt})).status_code == 400
+        held = [one for one in gc.get_objects() if isinstance(one, TextRequest)]
+    finally:
+        gc.enable()
+    assert prompt not in [one.prefix for one in held]
 
 
 @pytest.mark.asyncio
