@@ -32,7 +32,7 @@ def values(schema: Mapping[str, Json], schemas: Mapping[str, Json]) -> st.Search
         return _objects(schema, schemas)
     if kind == "array":
         most = min(schema.get("maxItems", 3), 3)
-        return st.lists(values(schema["items"], schemas), max_size=most)
+        return st.lists(values(schema.get("items", {}), schemas), max_size=most)
     return _SCALARS[kind](schema)
 
 
