@@ -22,6 +22,7 @@ from engine.stopping.lines import pieces
 
 _MOST_CHOICES = 16  # that are kept from one request to the next
 _MOST_PLACES = 4  # of the cursor, likewise: what is steady about them holds all of a file
+_MOST_PLACE_CHARS = 500_000  # of a file at the cursor: with its place all its lines are kept
 _PASSAGE_PART = 0.7  # of the room, that a passage like the text at the cursor may take
 _WHOLE_PART = 0.5  # of the room left, that a file may take as a whole
 _CHARS_PER_TOKEN = 6  # above the average of code: what can hardly fit is not encoded at all
@@ -60,7 +61,9 @@ class Neighbours:
             self._choices[request.principal] = _Choices(self._count)
         choices = self._choices[request.principal]
         before, behind = steady_before(request.prefix), steady_behind(request.suffix)
-        names, lines = choices.around(tuple(before), tuple(behind))
+        is_kept = len(request.prefix) + len(request.suffix) <= _MOST_PLACE_CHARS
+        around = choices.around if is_kept else _around
+        names, lines = around(tuple(before), tuple(behind))
         # Only these are kept with a choice: all that is open may be hundreds of megabytes.
         latest = tuple(_within(request.open_buffers, _MOST_CHARS))
         shown = _present(request.repository, request.open_buffers)
