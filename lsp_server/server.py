@@ -6,13 +6,13 @@ import logging
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from importlib.metadata import version
 from typing import Any
 
 import msgspec
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
+from engine.version import VERSION
 from lsp_server import editor_commands
 from lsp_server.completion.inline_completer import Answer
 from lsp_server.completion.item import ACCEPT_COMMAND, menu_entry
@@ -65,7 +65,7 @@ class ForegramServer(DocumentServer):
     """One connection's server: a pygls server with a session."""
 
     def __init__(self, command_line: Layer, authentication: Authentication = OPEN) -> None:
-        super().__init__("foregram", version("foregram"), Documents())
+        super().__init__("foregram", VERSION, Documents())
         self._authentication = authentication
         self.status = StatusLine(self, LoadingProgress(self))
         self._is_initialized = False

@@ -4,7 +4,6 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from typing import Any, TypeVar
 
 import msgspec
@@ -36,8 +35,8 @@ from engine.host.protocol import (
 from engine.host.quotas import QuotaError
 from engine.host.service import CompletionService, NotReadyError
 from engine.memory import resident_bytes
+from engine.version import VERSION
 
-_VERSION = version("foregram")  # of the code that runs: on disk there may be another by now
 _Request = Request[Any, Any, Any]
 _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 _CODES = {
@@ -58,7 +57,7 @@ async def _message(service: CompletionService, request: _Request, kind: type[_Ki
 @get(OPENAPI_PATH)
 async def _openapi() -> dict[str, Any]:
     """Describe the routes to programs."""
-    return openapi_page(_VERSION)
+    return openapi_page(VERSION)
 
 
 def create_app(
@@ -157,7 +156,7 @@ def _status(service: CompletionService, uptime_s: float, asking: ClientId) -> St
     memory_bytes = gauges["memory_bytes"] if principal.name else resident_bytes()
     return Status(
         protocol=PROTOCOL_VERSION,
-        version=_VERSION,
+        version=VERSION,
         state=service.state,
         pid=os.getpid(),
         uptime_s=uptime_s,

@@ -1,10 +1,9 @@
 """The command line: commands, options and their defaults. It runs nothing."""
 
 import argparse
-import sys
 from pathlib import Path
 
-from lsp_server.cli.bench_arguments import add_benchmarks
+from engine.version import VERSION
 from lsp_server.cli.command_parser import (
     Command,
     CommandParser,
@@ -13,17 +12,6 @@ from lsp_server.cli.command_parser import (
     positive,
 )
 from lsp_server.cli.engine_arguments import add_decoding, add_model
-
-
-class _Version(argparse.Action):
-    """Prints the version. To look it up takes 30 ms, which every start would pay otherwise."""
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
-        """Print and exit."""
-        from importlib.metadata import version
-
-        sys.stdout.write(f"foregram {version('foregram')}\n")
-        parser.exit()
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -35,9 +23,20 @@ def build_parser() -> argparse.ArgumentParser:
         epilog="example:\n  foregram complete src/shop.py:41 --open src/orders.py\n\n"
         "Settings come from foregram.toml, FOREGRAM_* variables and options; see the README.",
     )
-    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    parser.add_argument(
+        "--version",
+        action="version",
+        version=f"foregram {VERSION}",
+        help="print the version and exit",
+    )
     add_commands(parser, "command", _COMMANDS)
     return parser
+
+
+def _add_benchmarks(parser: argparse.ArgumentParser) -> None:
+    from lsp_server.cli.bench_arguments import add_benchmarks
+
+    add_benchmarks(parser)
 
 
 def _add_complete(parser: argparse.ArgumentParser) -> None:
@@ -245,7 +244,7 @@ _COMMANDS = (
         "bench",
         "measure drafting, decoding and quality",
         "replay insertions.jsonl --count 20",
-        add_benchmarks,
+        _add_benchmarks,
     ),
     Command(
         "serve",

@@ -17,7 +17,6 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
-from importlib.metadata import version
 
 import httpx2
 
@@ -33,7 +32,12 @@ from lsp_server.host.failures import (
     noted_end,
 )
 from lsp_server.host.probe import ProbeResult, probe
-from lsp_server.host.succession import Incumbent, incumbent, successor_version
+from lsp_server.host.succession import (
+    Incumbent,
+    incumbent,
+    installed_version,
+    successor_version,
+)
 from lsp_server.settings import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -198,7 +202,7 @@ class LocalHost:
             pid,
             boot_s(),
             failures=0 if former is None else former.failures,
-            version=version("foregram"),
+            version=installed_version(),
             protocol=PROTOCOL_VERSION,
             unfit="" if former is None else former.unfit,
         )

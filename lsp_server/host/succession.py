@@ -7,20 +7,18 @@ A version whose host died at its start is unfit, until `foregram stop` or a newe
 """
 
 from contextlib import suppress
-from importlib.metadata import version
 
 import httpx2
 import msgspec
-from packaging.version import InvalidVersion, Version
 
 from engine.host.protocol import Status
 from engine.host.runtime import HostRecord
+from engine.version import VERSION
 from lsp_server.host.address import HostAddress
 from lsp_server.host.probe import ProbeResult
 from lsp_server.host.response_body import body_of
 
 IDLE_S = 60.0  # for which nobody has used a host that others have documents in
-_STARTED_AS = version("foregram")  # what this process was started as
 
 
 class Incumbent(msgspec.Struct, frozen=True, rename="camel"):
@@ -52,8 +50,15 @@ def successor_version() -> str:
 
     That is what it was started as, unless an older one has been installed since.
     """
-    installed = version("foregram")
-    return installed if is_older(installed, _STARTED_AS) else _STARTED_AS
+    installed = installed_version()
+    return installed if is_older(installed, VERSION) else VERSION
+
+
+def installed_version() -> str:
+    """What a program that is started now runs."""
+    from importlib.metadata import version
+
+    return version("foregram")
 
 
 def version_sentence(status: Status, *, is_remote: bool) -> str:
@@ -69,6 +74,8 @@ def version_sentence(status: Status, *, is_remote: bool) -> str:
 
 def is_older(one: str, other: str) -> bool:
     """Whether a version precedes another; what is no version precedes none."""
+    from packaging.version import InvalidVersion, Version
+
     with suppress(InvalidVersion):
         return Version(one) < Version(other)
     return False

@@ -1,11 +1,10 @@
 """Our package for Emacs is what `package.el` and its readers expect."""
 
 import subprocess
-import tomllib
-from pathlib import Path
 
 import pytest
 
+from engine.version import VERSION
 from tests.support.editor_parts import part
 from tests.support.emacs_lsp_mode import PACKAGE
 
@@ -46,8 +45,7 @@ def test_the_package_is_documented_as_checkdoc_asks(batch):
 
 
 def test_the_package_has_the_header_that_package_el_reads(batch):
-    version = tomllib.loads(Path("pyproject.toml").read_text())["project"]["version"]
-    assert batch("--eval", HEADER) == f"(foregram {version})"
+    assert batch("--eval", HEADER) == f"(foregram {VERSION})"
 
 
 def test_the_commands_are_loaded_when_they_are_called():

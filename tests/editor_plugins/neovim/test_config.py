@@ -5,6 +5,7 @@ import re
 import msgspec
 import pytest
 
+from engine.version import VERSION
 from lsp_server.settings import Settings
 from tests.support.lua_modules import PLUGIN, load
 
@@ -140,7 +141,6 @@ def source(name):
 
 
 def test_the_oldest_server_that_the_plugin_takes_is_not_newer_than_this_one():
-    from importlib.metadata import version
 
     (oldest,) = re.findall(r'M\.VERSION = "([\d.]+)"', source("client"))
-    assert not load("parts").is_older(version("foregram"), oldest)
+    assert not load("parts").is_older(VERSION, oldest)

@@ -2,12 +2,12 @@
 
 import json
 import re
-import tomllib
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from engine.version import VERSION
 from lsp_server.setting_layers import is_own
 from lsp_server.settings import Settings
 from tests.support.plugin_settings import (
@@ -92,8 +92,7 @@ def test_nobody_can_name_the_command_that_an_accept_runs(manifest):
 
 
 def test_extension_and_server_have_one_version(manifest):
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert manifest["version"] == project["version"]
+    assert manifest["version"] == VERSION
 
 
 def test_every_command_of_package_json_is_registered_and_no_other(manifest):

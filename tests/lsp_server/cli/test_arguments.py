@@ -18,6 +18,7 @@ MEASURING = (ROOT / "engine/README.md").read_text().split("## Measure")[1].split
 
 def commands_of(parser):
     """The parsers of a parser's commands, by name."""
+    parser.add_now()
     actions = [a for a in parser._actions if isinstance(a, argparse._SubParsersAction)]
     return {name: one for action in actions for name, one in action.choices.items()}
 

@@ -208,9 +208,9 @@ def test_versions_have_the_order_of_releases(one, other, older):
 
 def test_who_was_updated_in_place_replaces_nothing_with_what_it_cannot_speak_to(monkeypatch):
     """The process runs the code that it was started as; a host would run what is installed now."""
-    monkeypatch.setattr(succession, "_STARTED_AS", "0.0.1")
+    monkeypatch.setattr(succession, "VERSION", "0.0.1")
     assert successor_version() == "0.0.1"
-    monkeypatch.setattr(succession, "_STARTED_AS", "999")
+    monkeypatch.setattr(succession, "VERSION", "999")
     assert successor_version() == version("foregram")
 
 
