@@ -32,6 +32,7 @@ def options_of(*commands):
     parser = build_parser()
     for command in commands:
         parser = commands_of(parser)[command]
+        parser.add_now()
     return {word for action in parser._actions for word in action.option_strings} - {"-h", "--help"}
 
 
