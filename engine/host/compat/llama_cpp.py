@@ -8,7 +8,6 @@ is cached together. Nobody waits for a prompt that is only read (`n_predict` 0).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
 import msgspec
@@ -27,6 +26,7 @@ from engine.host.principals import principal_of
 from engine.host.protocol import MAX_TOKENS, Chunk, Done, Problem
 from engine.host.service import CompletionService
 from engine.request import Buffer, FinishReason
+from engine.version import VERSION
 
 _INFILL = "/infill"
 _MAX_COMPLETIONS = 4
@@ -150,7 +150,7 @@ class LlamaCpp:
                 wire.LlamaDefaults(length, settings),
                 total_slots=service.ready_engine().max_sequences,
                 model_path=served_by(service).model,
-                build_info=f"foregram {version('foregram')}",
+                build_info=f"foregram {VERSION}",
                 modalities={"vision": False, "audio": False},
             )
 
