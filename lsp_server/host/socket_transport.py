@@ -1,7 +1,7 @@
 """HTTP over the Unix socket of a host: what httpx2 does, upon asyncio's own streams.
 
-Those of anyio, which httpx2 takes, ask the system anew at each read, and a request that ends while
-its answer arrives leaves an `InvalidStateError` of theirs in the log.
+Those of anyio, which httpx2 takes, ask the system anew at each read, and where a request ends while
+its answer arrives, they leave an `InvalidStateError` in the log.
 """
 
 import asyncio
