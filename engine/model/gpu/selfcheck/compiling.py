@@ -110,7 +110,7 @@ def _task(
 
 def _kind(layer: GpuLayer) -> tuple[str, ...]:
     """Layers of one kind take the same kernels."""
-    return tuple(one.quantization for one in (layer.qkv, layer.o, layer.gate_up, layer.down))
+    return tuple(matrix.quantization for matrix in layer.matrices)
 
 
 def without_values(held: Any) -> Any:  # noqa: ANN401 - any data class of tensors

@@ -20,9 +20,9 @@ _ELSEWHERE = "cpu_forward"  # kernels of the CPU's own pass
 
 def key_of(forward: Forward) -> dict[str, str]:
     """All that a verdict depends on, in words that name nothing of the user's."""
-    device, layers = forward.arena.keys.device, forward.weights.layers
-    parts = [(one.qkv, one.o, one.gate_up, one.down) for one in layers]
-    held = {weight.quantization for some in parts for weight in some}
+    device, weights = forward.arena.keys.device, forward.weights
+    held: set[str] = {matrix.quantization for layer in weights.layers for matrix in layer.matrices}
+    held |= {f"embedding {weights.embedding.quantization}", f"head {weights.head.quantization}"}
     shape = asdict(forward.config) | {"deviations": "", "max_position": 0}
     return {
         "device": _device_name(device),
@@ -31,7 +31,7 @@ def key_of(forward: Forward) -> dict[str, str]:
         "triton": _version("triton"),
         "kernels": _sources(),
         "shape": ", ".join(f"{name} {value}" for name, value in shape.items() if value),
-        "weights": ", ".join(sorted({*held, f"head {forward.weights.head.quantization}"})),
+        "weights": ", ".join(sorted(held)),
         "numbers": str(forward.arena.keys.dtype).removeprefix("torch."),
     }
 
