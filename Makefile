@@ -10,6 +10,7 @@
 #   make lock    pin what the extension installs: the newest versions that pyproject.toml allows
 #   make fuzz    20,000 odd messages to the language server, as many requests to the host
 #   make soak    a host that is killed 50 times, probed, attacked, typed at for half an hour
+#   make kernels     compile every GPU kernel for every architecture, without a GPU: hours
 #   make fix     mend what ruff can mend
 #
 # The model is converted once, into the user's cache folder (FOREGRAM_CACHE moves it).
@@ -31,7 +32,7 @@ DEMO := tests/data/demo
 VSCODE := editor_plugins/vscode
 VSIX := $(VSCODE)/foregram.vsix
 
-.PHONY: setup demo test test-editors latency pictures check check-vscode vsix lock fuzz soak fix clean
+.PHONY: setup demo kernels test test-editors latency pictures check check-vscode vsix lock fuzz soak fix clean
 
 setup: $(READY)
 
@@ -105,6 +106,10 @@ SOAK := KILLS=50 CLIENTS=8 PROBE_GUESSES=200 PROBE_TIMINGS=50 HOSTILE_SECONDS=12
 soak: $(READY)
 	$(SOAK) $(BIN)/python -m pytest -s tests/e2e/test_killed_host.py tests/e2e/test_timing_probe.py \
 	    tests/e2e/test_hostile_principal.py tests/e2e/test_memory_over_time.py
+
+kernels: $(READY)
+	$(say) "thousands of kernels, hours on two cores; python -m tests.kernels.compile_all --help takes fewer"
+	$(BIN)/python -m tests.kernels.compile_all
 
 check-vscode: $(VSCODE)/node_modules/.package-lock.json
 	cd $(VSCODE) && npm run --silent check && npm run --silent test

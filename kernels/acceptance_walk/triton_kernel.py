@@ -5,9 +5,22 @@ import triton.language as tl
 
 from kernels.acceptance_walk import TOP, AcceptanceOutput
 from kernels.batch import BatchMetadata
+from kernels.early_launch import early_launch
 from kernels.lm_head import Best
 
 _NO_INDEX: tl.constexpr = tl.constexpr(2**30)
+_NO_KEY: tl.constexpr = tl.constexpr(-(2**63))
+
+
+@triton.jit
+def _ranking_keys(scores, block, BLOCKS: tl.constexpr):
+    """Whole numbers in the order of the scores, of equals the lowest block last: the largest wins.
+
+    So one maximum finds both. A float's bits, the lower ones of a negative turned, are in its order.
+    """
+    bits = (scores + 0.0).to(tl.int32, bitcast=True)  # of the two zeros one
+    ordered = bits ^ ((bits >> 31) & 0x7FFFFFFF)
+    return (ordered.to(tl.int64) << 32) | (BLOCKS - 1 - block).to(tl.int64)
 
 
 @triton.jit(do_not_specialize=["capacity"])
@@ -33,11 +46,12 @@ def choose_kernel(
     sums = tl.load(SUMS + at, mask=left, other=0.0)
     largest = tl.max(maxima, 0)
     log_total = largest + tl.log(tl.sum(sums * tl.exp(maxima - largest), 0))
+    keys = tl.where(left, _ranking_keys(scores, block, BLOCKS), _NO_KEY)
     for place in tl.static_range(TOP):
-        score = tl.max(tl.where(left, scores, float("-inf")), 0)
-        first = tl.min(tl.where(left & (scores == score), block, _NO_INDEX), 0)
-        found = first < _NO_INDEX
-        left = left & (block != first)
+        key = tl.max(keys, 0)
+        keys = tl.where(keys == key, _NO_KEY, keys)
+        found = key > _NO_KEY
+        first = BLOCKS - 1 - (key & 0x7FFFFFFF).to(tl.int32)
         token = tl.load(IDS + first * capacity + row, mask=found, other=-1)
         tl.store(TOPS + row * TOP + place, token)
         if place == 0:
@@ -82,15 +96,16 @@ def acceptance_walk(
 ) -> None:
     """Two launches; `programmatic` lets the next kernel start while this one ends."""
     blocks, rows = best.scores.shape
+    early = early_launch(programmatic=programmatic)
     choose_kernel[(rows,)](
         best.scores, best.ids, best.logits, best.maxima, best.sums,
         output.chosen, output.log_probs, output.top, blocks, rows,
         BLOCKS=triton.next_power_of_2(blocks), TOP=TOP, PDL=programmatic,
-        num_warps=4, enable_fp_fusion=False, launch_pdl=programmatic,
+        num_warps=8, enable_fp_fusion=False, **early,
     )  # fmt: skip
     walk_kernel[(batch.num_sequences,)](
         output.chosen, batch.tokens, batch.parents, batch.first_rows, batch.num_rows,
         output.accepted, output.path,
         R=rows, ROW_TILE=triton.next_power_of_2(rows), PDL=programmatic,
-        num_warps=1, launch_pdl=programmatic,
+        num_warps=1, **early,
     )  # fmt: skip

@@ -15,10 +15,22 @@ Contract, in every implementation of `batch_attention(queries, keys, values, bat
 along, and whether a key of it is committed or in flight.
 """
 
+from typing import NamedTuple
+
 from kernels.batch import ROW_TILE
+from kernels.device_limits import LEAST_SHARED_BYTES, DeviceLimits
 from kernels.scratch import ScratchSize
 
 _PROGRAMS = 128  # of one row block over all heads: about one per multiprocessor of a large GPU
+_FEW_PROGRAMS = 64  # enough where each has many tiles
+_ENOUGH_SPLITS = 16  # more cost more in shares, which every row writes, than they win
+
+
+class AttentionCut(NamedTuple):
+    """How a device runs an attention program. No row's bits follow the rows."""
+
+    num_warps: int
+    num_stages: int
 
 
 def num_splits(kv_heads: int) -> int:
@@ -26,11 +38,22 @@ def num_splits(kv_heads: int) -> int:
 
     A row's bits depend on it, so neither the rows nor the text's length may have a say.
     """
-    return 1 << max(1, _PROGRAMS // kv_heads).bit_length() - 1
+    wanted = max(_ENOUGH_SPLITS, _FEW_PROGRAMS // kv_heads)
+    return 1 << max(1, min(wanted, _PROGRAMS // kv_heads)).bit_length() - 1
+
+
+def attention_cut(limits: DeviceLimits, head_dim: int) -> AttentionCut:
+    """Four warps, and twice as many where a head's sums would not fit the registers of four."""
+    is_tight = head_dim > 64 and not limits.has_warp_groups and limits.architecture > 80
+    num_stages = 3 if limits.shared_bytes >= LEAST_SHARED_BYTES else 2
+    return AttentionCut(num_warps=8 if is_tight else 4, num_stages=num_stages)
 
 
 def scratch_size(num_blocks: int, kv_heads: int, head_dim: int) -> ScratchSize:
-    """What `num_blocks` row blocks take: of each head and split the sums, maxima and totals."""
+    """What `num_blocks` row blocks take: of each head and share the sums, maxima and totals.
+
+    A share for each split, and one for the tiles that the rows themselves stand in.
+    """
     programs = num_blocks * kv_heads
     share = ROW_TILE * (head_dim + 2)
-    return ScratchSize(programs * num_splits(kv_heads) * share, 0)
+    return ScratchSize(programs * (num_splits(kv_heads) + 1) * share, 0)

@@ -1,11 +1,13 @@
 """Batch attention on a GPU, in canonical order. See the package for the contract.
 
-Keys are reduced in tiles of 64 places of the text. Tile t belongs to split t mod SPLITS, however
-long the text is, and each split goes through its tiles in ascending order. A tile of committed keys
-is one product for all rows of a block. In the tiles behind them a key stands at its place, whether
-it is committed or in flight: each run gathers its own path there, and a row of another run sees no
-key of it, which leaves that row exactly as it was. The row tile is always 64, also for one row, so
-the instruction is always the same. So a row has the bits of plain decoding.
+Keys are reduced in tiles of 64 places of the text. The tile that a row itself stands in is a share
+of its own. Of those before it tile t belongs to split t mod SPLITS, however long the text is, and
+each split goes through its tiles in ascending order. A tile of committed keys is one product for
+all rows of a block. In the tiles behind them a key stands at its place, whether it is committed or
+in flight: each run gathers its own path there, and a row of another run sees no key of it, which
+leaves that row exactly as it was. Which program gathers which run's last tile decides no bit, so
+TAILS of them do it side by side. The row tile is always 64, also for one row, so the instruction is
+always the same. So a row has the bits of plain decoding.
 
 A second kernel adds the splits up, many rows at once: one program, the last to finish, would read
 a whole block's shares alone, and that takes longer than the attention of a short text.
@@ -21,14 +23,17 @@ import triton
 import triton.language as tl
 
 from kernels.batch import KEY_TILE, ROW_TILE, BatchMetadata
-from kernels.batch_attention import num_splits
+from kernels.batch_attention import attention_cut, num_splits
+from kernels.device_limits import limits_of
+from kernels.early_launch import early_launch
 from kernels.scratch import Scratch
 
 _LOG2_E = 1.4426950408889634
 _NOTHING: tl.constexpr = tl.constexpr(-1.0e30)  # not infinity: rows that see nothing stay finite
 COMBINED_ROWS = 4  # packed rows whose splits one program adds up
 _COMBINED_NUMBERS = 8192  # that it has in flight at a time: 64 registers of a thread
-NUM_WARPS, NUM_STAGES = 4, 3
+TAILS = 8  # programs that share the runs of a block: it has about as many at most
+_COMBINE_WARPS = 4
 BATCH_ARRAYS = (
     "PATHS", "BASES", "LENGTHS", "FIRST_ROWS", "NUM_ROWS", "RUNS", "DEPTHS",
     "BLOCK_SEQUENCES", "BLOCK_STARTS", "BLOCK_FIRST_RUNS", "BLOCK_END_RUNS",
@@ -80,6 +85,57 @@ def _leave(share, top, total, acc, live, ROW_TILE: tl.constexpr, D: tl.constexpr
     tl.store(share + ROW_TILE * D + ROW_TILE + m, total, mask=live)
 
 
+@triton.jit
+def _attend_split(
+    q, K, V, PATHS, arena, capacity, length, live, run_of_row, depth, scale,
+    first_run, end_run, split, top, total, acc,
+    SPLITS: tl.constexpr, KEY_TILE: tl.constexpr, D: tl.constexpr,
+):  # fmt: skip
+    """Take a split's tiles before the rows' own ones."""
+    n, d = tl.arange(0, KEY_TILE), tl.arange(0, D)
+    num_full, own_tile = length // KEY_TILE, (length + depth) // KEY_TILE
+    for tile in tl.range(split, num_full, SPLITS):
+        at = arena + (tile * KEY_TILE + n).to(tl.int64) * D
+        k = tl.load(K + at[None, :] + d[:, None])
+        v = tl.load(V + at[:, None] + d[None, :])
+        top, total, acc = _reduce(q, k, v, live, scale, top, total, acc, MASKED=False)
+    # Tiles that a branch crosses: there are none where the tree does not reach so far.
+    first_tile = num_full + (split + SPLITS - num_full % SPLITS) % SPLITS
+    for tile in tl.range(first_tile, tl.max(own_tile), SPLITS):
+        ahead = tile * KEY_TILE + n - length  # depth of the key at each place, below 0: committed
+        for run in tl.range(first_run, end_run):
+            mine = (run_of_row == run) & (tile < own_tile)
+            there = ahead <= tl.max(tl.where(mine, depth, -1))
+            k, v = _gather(
+                K, V, PATHS + capacity.to(tl.int64) * run, arena, length, ahead, there, D
+            )
+            visible = mine[:, None] & there[None, :]
+            top, total, acc = _reduce(q, k, v, visible, scale, top, total, acc, MASKED=True)
+    return top, total, acc
+
+
+@triton.jit
+def _attend_tails(
+    q, K, V, PATHS, arena, capacity, length, run_of_row, depth, scale,
+    first_run, end_run, top, total, acc,
+    TAILS: tl.constexpr, KEY_TILE: tl.constexpr, D: tl.constexpr,
+):  # fmt: skip
+    """Take the tiles that the rows of every TAILS-th run stand in: of each row only its own."""
+    n = tl.arange(0, KEY_TILE)
+    own_tile = (length + depth) // KEY_TILE
+    for run in tl.range(first_run, end_run, TAILS):
+        for tile in tl.range(length // KEY_TILE, tl.max(own_tile) + 1):
+            ahead = tile * KEY_TILE + n - length
+            mine = (run_of_row == run) & (tile == own_tile)
+            there = ahead <= tl.max(tl.where(mine, depth, -1))
+            k, v = _gather(
+                K, V, PATHS + capacity.to(tl.int64) * run, arena, length, ahead, there, D
+            )
+            visible = mine[:, None] & (ahead[None, :] <= depth[:, None])
+            top, total, acc = _reduce(q, k, v, visible, scale, top, total, acc, MASKED=True)
+    return top, total, acc
+
+
 # Buckets share one binary: neither the capacity nor where an array starts may shape the code.
 @triton.jit(do_not_specialize=["capacity"], do_not_specialize_on_alignment=BATCH_ARRAYS)
 def attend_kernel(
@@ -88,13 +144,15 @@ def attend_kernel(
     BLOCK_SEQUENCES, BLOCK_STARTS, BLOCK_FIRST_RUNS, BLOCK_END_RUNS,
     scale, head_stride, capacity,
     GROUP: tl.constexpr, KV_HEADS: tl.constexpr, D: tl.constexpr, SPLITS: tl.constexpr,
-    ROW_TILE: tl.constexpr, KEY_TILE: tl.constexpr, PDL: tl.constexpr,
+    TAILS: tl.constexpr, ROW_TILE: tl.constexpr, KEY_TILE: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
-    """Take the key tiles of one split into softmax(q K^T) V of one row block and kv head.
+    """Take the key tiles of one share into softmax(q K^T) V of one row block and kv head.
+
+    A program of the first SPLITS takes a split; the others the last tiles of every TAILS-th run.
 
     Q [R, KV_HEADS * GROUP, D]; K, V [KV_HEADS, positions, D]; batch arrays as in `BatchMetadata`.
     Packed row m of a sequence is its row m // GROUP, head m % GROUP of the kv head's group.
-    PARTIALS [blocks, KV_HEADS, SPLITS] shares, each acc [ROW_TILE, D], top and total [ROW_TILE].
+    PARTIALS [blocks, KV_HEADS, SPLITS + 1] shares, each acc [ROW_TILE, D], top and total [ROW_TILE].
     """
     head, block = tl.program_id(0) % KV_HEADS, tl.program_id(0) // KV_HEADS
     split = tl.program_id(1)
@@ -105,11 +163,14 @@ def attend_kernel(
             tl.extra.cuda.gdc_wait()
         return
     length, num_rows = tl.load(LENGTHS + sequence), tl.load(NUM_ROWS + sequence)
-    if split * KEY_TILE >= length + num_rows:  # behind the text of the deepest tree there can be
+    first_run = tl.load(BLOCK_FIRST_RUNS + block) + split - SPLITS  # of a tail
+    end_run = tl.load(BLOCK_END_RUNS + block)
+    is_behind = split >= (length + num_rows - 1) // KEY_TILE  # the deepest tree there can be
+    if tl.where(split < SPLITS, is_behind, first_run >= end_run):
         return
     first_row, start = tl.load(FIRST_ROWS + sequence), tl.load(BLOCK_STARTS + block)
     num_packed = tl.minimum(num_rows * GROUP - start, ROW_TILE)
-    m, n, d = tl.arange(0, ROW_TILE), tl.arange(0, KEY_TILE), tl.arange(0, D)
+    m, d = tl.arange(0, ROW_TILE), tl.arange(0, D)
     live = m < num_packed
     row = first_row + (start + m) // GROUP
     run_of_row = tl.load(RUNS + row, mask=live, other=-1)
@@ -124,28 +185,31 @@ def attend_kernel(
     top = tl.full([ROW_TILE], _NOTHING, tl.float32)
     total = tl.full([ROW_TILE], 0.0, tl.float32)
     acc = tl.full([ROW_TILE, D], 0.0, tl.float32)
-    num_full = length // KEY_TILE
-    for tile in tl.range(split, num_full, SPLITS):
-        at = arena + (tile * KEY_TILE + n).to(tl.int64) * D
-        k = tl.load(K + at[None, :] + d[:, None])
-        v = tl.load(V + at[:, None] + d[None, :])
-        top, total, acc = _reduce(q, k, v, live, scale, top, total, acc, MASKED=False)
+    if split < SPLITS:
+        top, total, acc = _attend_split(
+            q, K, V, PATHS, arena, capacity, length, live, run_of_row, depth, scale,
+            tl.load(BLOCK_FIRST_RUNS + block), end_run, split, top, total, acc, SPLITS, KEY_TILE, D,
+        )  # fmt: skip
+    else:
+        top, total, acc = _attend_tails(
+            q, K, V, PATHS, arena, capacity, length, run_of_row, depth, scale,
+            first_run, end_run, top, total, acc, TAILS, KEY_TILE, D,
+        )  # fmt: skip
+        live = live & (run_of_row >= first_run) & ((run_of_row - first_run) % TAILS == 0)
 
-    num_tiles = (length + tl.max(depth)) // KEY_TILE + 1
-    first_tile = num_full + (split + SPLITS - num_full % SPLITS) % SPLITS
-    for tile in tl.range(first_tile, num_tiles, SPLITS):
-        ahead = tile * KEY_TILE + n - length  # depth of the key at each place, below 0: committed
-        for run in tl.range(tl.load(BLOCK_FIRST_RUNS + block), tl.load(BLOCK_END_RUNS + block)):
-            mine = run_of_row == run
-            there = ahead <= tl.max(tl.where(mine, depth, -1))
-            k, v = _gather(
-                K, V, PATHS + capacity.to(tl.int64) * run, arena, length, ahead, there, D
-            )
-            visible = mine[:, None] & (ahead[None, :] <= depth[:, None])
-            top, total, acc = _reduce(q, k, v, visible, scale, top, total, acc, MASKED=True)
-
-    share = tl.program_id(0).to(tl.int64) * SPLITS + split
+    share = tl.program_id(0).to(tl.int64) * (SPLITS + 1) + tl.minimum(split, SPLITS)
     _leave(PARTIALS + share * (ROW_TILE * (D + 2)), top, total, acc, live, ROW_TILE, D)
+
+
+@triton.jit
+def _share(share, m, live, ROW_TILE: tl.constexpr, D: tl.constexpr):
+    """Rows m of what `_leave` stored: top, total and acc."""
+    acc_at = share + m[:, None] * D + tl.arange(0, D)[None, :]
+    return (
+        tl.load(share + ROW_TILE * D + m, mask=live, other=_NOTHING),
+        tl.load(share + ROW_TILE * D + ROW_TILE + m, mask=live, other=0.0),
+        tl.load(acc_at, mask=live[:, None], other=0.0),
+    )
 
 
 @triton.jit(do_not_specialize_on_alignment=BATCH_ARRAYS)
@@ -157,7 +221,7 @@ def combine_kernel(
 ):  # fmt: skip
     """out = sum_s w_s acc_s / sum_s w_s total_s with w_s = 2^((top_s - top) scale).
 
-    ROWS packed rows of one block and kv head, CHUNK splits at a time, always in one order.
+    ROWS packed rows of one block and kv head: the tail first, then CHUNK splits at a time.
     PARTIALS as `attend_kernel` leaves them, OUT [R, KV_HEADS * GROUP, D].
     """
     head, block = tl.program_id(0) % KV_HEADS, tl.program_id(0) // KV_HEADS
@@ -172,11 +236,11 @@ def combine_kernel(
     if tl.program_id(1) * ROWS >= num_packed:
         return
     end = tl.load(LENGTHS + sequence) + num_rows
-    used = tl.minimum((end + KEY_TILE - 1) // KEY_TILE, SPLITS)  # splits that left something
+    used = tl.minimum((end - 1) // KEY_TILE, SPLITS)  # splits that left something
     packed = tl.load(FIRST_ROWS + sequence) * GROUP + start  # of the step, heads of this kv head
     m, d = tl.program_id(1) * ROWS + tl.arange(0, ROWS), tl.arange(0, D)
     live = m < num_packed
-    shares = PARTIALS + tl.program_id(0).to(tl.int64) * (SPLITS * SHARE)
+    shares = PARTIALS + tl.program_id(0).to(tl.int64) * ((SPLITS + 1) * SHARE)
     if PDL:
         tl.extra.cuda.gdc_wait()
         tl.extra.cuda.gdc_launch_dependents()
@@ -184,9 +248,11 @@ def combine_kernel(
     every = tl.arange(0, SPLITS)[:, None]
     tops_at = shares + ROW_TILE * D + m[None, :]
     filled = (every < used) & live[None, :]
+    tail_top, tail_total, tail_acc = _share(shares + SPLITS * SHARE, m, live, ROW_TILE, D)
     top = tl.max(tl.load(tops_at + every * SHARE, mask=filled, other=_NOTHING), 0)
-    total = tl.full([ROWS], 0.0, tl.float32)
-    acc = tl.full([ROWS, D], 0.0, tl.float32)
+    top = tl.maximum(top, tail_top)
+    weight = tl.exp2((tail_top - top) * scale)
+    total, acc = tail_total * weight, tail_acc * weight[:, None]
     for chunk in tl.range(0, used, CHUNK):
         s = chunk + tl.arange(0, CHUNK)[:, None]
         there = (s < used) & live[None, :]
@@ -226,7 +292,7 @@ def batch_attention(
         scratch.partials, out, batch.lengths, batch.first_rows, batch.num_rows,
         batch.block_sequences, batch.block_starts, _LOG2_E / dim**0.5,
         ROWS=COMBINED_ROWS, CHUNK=combined_splits(constants["SPLITS"], dim, COMBINED_ROWS),
-        **constants,
+        num_warps=_COMBINE_WARPS, **constants,
     )  # fmt: skip
 
 
@@ -242,13 +308,14 @@ def attend(
 ) -> None:
     """The first launch: leaves every split's share in `scratch`."""
     constants = _constants(queries, keys, programmatic=programmatic)
-    attend_kernel[(batch.num_blocks * constants["KV_HEADS"], constants["SPLITS"])](
+    cut = attention_cut(limits_of(queries.device), constants["D"])
+    attend_kernel[(batch.num_blocks * constants["KV_HEADS"], constants["SPLITS"] + TAILS)](
         queries, keys, values, scratch.partials,
         batch.paths, batch.bases, batch.lengths, batch.first_rows, batch.num_rows,
         batch.runs, batch.depths, batch.block_sequences, batch.block_starts,
         batch.block_first_runs, batch.block_end_runs,
         _LOG2_E / constants["D"] ** 0.5, keys.stride(0), batch.capacity,
-        num_stages=NUM_STAGES, **constants,
+        TAILS=TAILS, **cut._asdict(), **constants,
     )  # fmt: skip
 
 
@@ -257,6 +324,6 @@ def _constants(queries: torch.Tensor, keys: torch.Tensor, *, programmatic: bool)
     (_, heads, dim), kv_heads = queries.shape, keys.shape[0]
     return {
         "GROUP": heads // kv_heads, "KV_HEADS": kv_heads, "D": dim, "SPLITS": num_splits(kv_heads),
-        "ROW_TILE": ROW_TILE, "KEY_TILE": KEY_TILE, "PDL": programmatic,
-        "num_warps": NUM_WARPS, "enable_fp_fusion": False, "launch_pdl": programmatic,
+        "ROW_TILE": ROW_TILE, "KEY_TILE": KEY_TILE, "PDL": programmatic, "enable_fp_fusion": False,
+        **early_launch(programmatic=programmatic),
     }  # fmt: skip

@@ -10,6 +10,7 @@ import triton.language as tl
 
 from kernels.batch import BatchMetadata
 from kernels.blocks.triton_kernel import block_row
+from kernels.early_launch import early_launch
 from kernels.residual import ResidualStream
 from kernels.weight import Weight
 
@@ -71,5 +72,5 @@ def embed_rows(
         stream.residual, stream.normed, stream.squares, rows,
         N=table.num_outputs, H=width, QUANTIZATION=table.quantization, BLOCKS=_BLOCKS,
         PDL=programmatic,
-        num_warps=4, enable_fp_fusion=False, launch_pdl=programmatic,
+        num_warps=4, enable_fp_fusion=False, **early_launch(programmatic=programmatic),
     )  # fmt: skip

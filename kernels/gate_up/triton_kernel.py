@@ -8,6 +8,7 @@ from kernels.product.triton_kernel import (
     is_last,
     launch,
     product,
+    readable_values,
     row_factors,
     scaled,
     split_pairs,
@@ -34,7 +35,9 @@ def gate_up_kernel(
     K: tl.constexpr,
     QUANTIZATION: tl.constexpr,
     DEPTH: tl.constexpr,
+    GROUPS: tl.constexpr,
     SPLITS: tl.constexpr,
+    OUTPUTS: tl.constexpr,
     ROWS: tl.constexpr,
     PDL: tl.constexpr,
 ):
@@ -42,13 +45,28 @@ def gate_up_kernel(
 
     INPUTS [R, K], SQUARES [blocks, R], OUT [R, N / 2], R = num_rows.
     """
-    acc = product(INPUTS, VALUES, SCALES, num_rows, N, K, QUANTIZATION, DEPTH, SPLITS, ROWS, PDL)
-    if is_last(acc, PARTIALS, ARRIVED, SPLITS, ROWS):
-        acc = sum_splits(acc, PARTIALS, ARRIVED, SPLITS, ROWS)
+    acc = product(
+        INPUTS,
+        VALUES,
+        SCALES,
+        num_rows,
+        N,
+        K,
+        QUANTIZATION,
+        DEPTH,
+        GROUPS,
+        SPLITS,
+        OUTPUTS,
+        ROWS,
+        PDL,
+    )
+    if is_last(acc, PARTIALS, ARRIVED, SPLITS, OUTPUTS, ROWS):
+        acc = sum_splits(acc, PARTIALS, ARRIVED, SPLITS, OUTPUTS, ROWS)
         factors = row_factors(SQUARES, eps, num_rows, K, ROWS)
-        gate, up = split_pairs(scaled(acc, SCALES, N, QUANTIZATION) * factors[None, :], ROWS)
+        y = scaled(acc, SCALES, N, QUANTIZATION, OUTPUTS) * factors[None, :]
+        gate, up = split_pairs(y, OUTPUTS, ROWS)
         out = gate / (1.0 + tl.exp(-gate)) * up
-        n = tl.program_id(0) * 32 + tl.arange(0, 32)
+        n = tl.program_id(0) * (OUTPUTS // 2) + tl.arange(0, OUTPUTS // 2)
         row = tl.arange(0, ROWS)
         inside = (n < N // 2)[:, None] & (row < num_rows)[None, :]
         at = row[None, :].to(tl.int64) * (N // 2) + n[:, None]
@@ -68,7 +86,7 @@ def gate_up(
     grid, constants = launch(weight, rows, scratch, programmatic=programmatic)
     gate_up_kernel[grid](
         stream.normed,
-        weight.values,
+        readable_values(weight),
         weight.scales,
         stream.squares,
         out,

@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 from kernels.lm_head import SUM_UNIT, Best, SamplingNoise
-from kernels.product.triton_kernel import launch, product, row_factors, scaled
+from kernels.product.triton_kernel import launch, product, readable_values, row_factors, scaled
 from kernels.residual import ResidualStream
 from kernels.weight import Weight
 
@@ -36,7 +36,9 @@ def lm_head_kernel(
     K: tl.constexpr,
     QUANTIZATION: tl.constexpr,
     DEPTH: tl.constexpr,
+    GROUPS: tl.constexpr,
     SPLITS: tl.constexpr,
+    OUTPUTS: tl.constexpr,
     ROWS: tl.constexpr,
     PDL: tl.constexpr,
 ):
@@ -46,12 +48,26 @@ def lm_head_kernel(
     [R, N]; BEST_SCORES, BEST_IDS, BEST_LOGITS, MAXIMA and SUMS [N / 64, R]. No order of sums is left
     to the layout: the best are found by maxima and minima, and the sums are of whole numbers.
     """
-    acc = product(INPUTS, VALUES, SCALES, num_rows, N, K, QUANTIZATION, DEPTH, SPLITS, ROWS, PDL)
-    n = tl.program_id(0) * 64 + tl.arange(0, 64)
+    acc = product(
+        INPUTS,
+        VALUES,
+        SCALES,
+        num_rows,
+        N,
+        K,
+        QUANTIZATION,
+        DEPTH,
+        GROUPS,
+        SPLITS,
+        OUTPUTS,
+        ROWS,
+        PDL,
+    )
+    n = tl.program_id(0) * OUTPUTS + tl.arange(0, OUTPUTS)
     row = tl.arange(0, ROWS)
     there = row < num_rows
     factors = row_factors(SQUARES, eps, num_rows, K, ROWS)
-    logit = scaled(acc, SCALES, N, QUANTIZATION) * factors[None, :]
+    logit = scaled(acc, SCALES, N, QUANTIZATION, OUTPUTS) * factors[None, :]
     if STORE_LOGITS:
         inside = (n < N)[:, None] & there[None, :]
         tl.store(LOGITS + row[None, :].to(tl.int64) * N + n[:, None], logit, mask=inside)
@@ -64,23 +80,32 @@ def lm_head_kernel(
         score = logit * logit_scale[None, :] + noise_scale[None, :] * _gumbel(key_0, key_1, n)
     score = tl.where((n < N)[:, None], score, float("-inf"))
     logit = tl.where((n < N)[:, None], logit, float("-inf"))
-    best = tl.max(score, axis=0)
-    best_id = tl.min(tl.where(score == best[None, :], n[:, None], 2147483647), axis=0)
-    best_logit = tl.max(tl.where(n[:, None] == best_id[None, :], logit, float("-inf")), axis=0)
-    maximum = tl.max(logit, axis=0)
-    shares = tl.exp(logit - maximum[None, :]) / _SUM_UNIT
-    total = tl.sum((shares + 0.5).to(tl.int32), axis=0).to(tl.float32) * _SUM_UNIT
-    at = tl.program_id(0) * num_rows + row
-    tl.store(BEST_SCORES + at, best, mask=there)
-    tl.store(BEST_IDS + at, best_id, mask=there)
-    tl.store(BEST_LOGITS + at, best_logit, mask=there)
-    tl.store(MAXIMA + at, maximum, mask=there)
-    tl.store(SUMS + at, total, mask=there)
+    BLOCKS: tl.constexpr = OUTPUTS // 64
+    # [BLOCKS, 64, ROWS]: of each block its own best.
+    score = tl.reshape(score, [BLOCKS, 64, ROWS])
+    logit = tl.reshape(logit, [BLOCKS, 64, ROWS])
+    token = tl.reshape(n, [BLOCKS, 64])[:, :, None]
+    best = tl.max(score, axis=1)
+    best_id = tl.min(tl.where(score == best[:, None, :], token, 2147483647), axis=1)
+    is_best = token == best_id[:, None, :]
+    best_logit = tl.max(tl.where(is_best, logit, float("-inf")), axis=1)
+    maximum = tl.max(logit, axis=1)
+    largest = tl.where(maximum > float("-inf"), maximum, 0.0)  # a block may lie behind the last
+    shares = tl.exp(logit - largest[:, None, :]) / _SUM_UNIT
+    total = tl.sum((shares + 0.5).to(tl.int32), axis=1).to(tl.float32) * _SUM_UNIT
+    block = (tl.program_id(0) * BLOCKS + tl.arange(0, BLOCKS))[:, None]
+    at = block * num_rows + row[None, :]
+    inside = (block * 64 < N) & there[None, :]
+    tl.store(BEST_SCORES + at, best, mask=inside)
+    tl.store(BEST_IDS + at, best_id, mask=inside)
+    tl.store(BEST_LOGITS + at, best_logit, mask=inside)
+    tl.store(MAXIMA + at, maximum, mask=inside)
+    tl.store(SUMS + at, total, mask=inside)
 
 
 @triton.jit
 def _gumbel(key_0, key_1, n):
-    """Gumbel(key, id) of `SamplingNoise`, float32 [64, ROWS]."""
+    """Gumbel(key, id) of `SamplingNoise`, float32 [OUTPUTS, ROWS]."""
     h = n.to(tl.uint32)[:, None] * 0x9E3779B1 + key_0.to(tl.uint32, bitcast=True)[None, :]
     h = (h ^ (h >> 16)) * 0x7FEB352D
     h = (h ^ (h >> 15) ^ key_1.to(tl.uint32, bitcast=True)[None, :]) * 0x846CA68B
@@ -103,7 +128,7 @@ def lm_head(
     grid, constants = launch(weight, rows, None, programmatic=programmatic)
     lm_head_kernel[grid](
         stream.normed,
-        weight.values,
+        readable_values(weight),
         weight.scales,
         stream.squares,
         noise.logit_scales if noise else None,

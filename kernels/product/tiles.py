@@ -5,29 +5,36 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from kernels.device_limits import LIMITS, DeviceLimits
 from kernels.scratch import Scratch, ScratchSize
 from kernels.weight import Quantization, Weight, code_bytes
 
 BLOCK_OUTPUTS = 64  # the weights' side of the tensor cores' instruction
+_WIDE_OUTPUTS = 128  # halve how often the rows are read, which at many rows is most of the traffic
+_WIDE_ROWS = (32, 64, 128)
+_WIDE_FORMS = ("float", "fp8", "int4")
+_LEAST_WIDE_PROGRAMS = 96  # fewer leave multiprocessors without one
 _PROGRAMS = 264  # two on each of the 132 multiprocessors of an H100 or H200
 _MOST_SPLITS = 8  # the last program reads the sums of all of them
 _SPLIT_INPUTS = 256  # fewer in a split cost more in sums than they win
 _ROW_TILES = (16, 32, 64, 128)
-_SHARED_OF_ROWS = {16: 110_000, 32: 110_000, 64: 110_000, 128: 220_000}  # bytes of a program
 _MOST_STAGES = 8
 _LEAST_DEPTH = 16  # of the tensor cores' instruction
 _GROUPED_DEPTHS = (128, 64)  # of weights in groups: the largest of which the inputs are multiples
+_SHORT_ITERATIONS = 8  # programs with fewer fill no deep pipeline, so more of them run together
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
     """What a program computes. `depth` and `splits` decide a row's bits, the others do not."""
 
-    depth: int  # inputs of an iteration
-    splits: int  # programs that share 64 outputs
+    depth: int  # inputs that are added up in one chain
+    splits: int  # programs that share the same outputs
     rows: int  # the row capacity, R, rounded up
     num_stages: int  # iterations whose loads are under way
     num_warps: int
+    outputs: int = BLOCK_OUTPUTS
+    groups: int = 1  # depths of an iteration: above 1 in int4 alone
 
 
 _overriding: ContextVar[Tile | None] = ContextVar("_overriding", default=None)
@@ -44,7 +51,13 @@ def overridden(tile: Tile) -> Iterator[None]:
 
 
 def tile_for(
-    num_outputs: int, num_inputs: int, rows: int, quantization: Quantization, *, whole: bool = False
+    num_outputs: int,
+    num_inputs: int,
+    rows: int,
+    quantization: Quantization,
+    *,
+    whole: bool = False,
+    limits: DeviceLimits = LIMITS[90],
 ) -> Tile:
     """Cut a product of N outputs and K inputs; `whole` keeps the inputs in one range.
 
@@ -52,23 +65,38 @@ def tile_for(
     """
     if (tile := _overriding.get()) is not None:
         return tile
-    tiles = num_blocks(num_outputs)
-    splits = 1 if whole else min(_PROGRAMS // tiles, _MOST_SPLITS, num_inputs // _SPLIT_INPUTS)
-    splits = max(splits, 1)
+    splits = 1 if whole else _splits(num_outputs, num_inputs)
     depth = _depth(num_inputs, splits, quantization)
-    row_tile = next(tile for tile in _ROW_TILES if rows <= tile)
-    stage_bytes = int(depth * (BLOCK_OUTPUTS * code_bytes(quantization) + row_tile * 2))
-    stages = min(_SHARED_OF_ROWS[row_tile] // stage_bytes, _MOST_STAGES)
-    return Tile(depth, splits, row_tile, stages, num_warps=8 if row_tile == _ROW_TILES[-1] else 4)
+    tile_rows = row_tile(rows)
+    outputs = _outputs(num_outputs, splits, tile_rows, quantization, limits, whole=whole)
+    groups = _groups(tile_rows, limits) if quantization == "int4" else 1
+    stage_bytes = int(groups * depth * (outputs * code_bytes(quantization) + tile_rows * 2))
+    programs = num_blocks(num_outputs, outputs) * splits
+    is_short = programs >= 2 * _PROGRAMS and num_inputs <= _SHORT_ITERATIONS * depth * groups
+    is_large = tile_rows == _ROW_TILES[-1] or (outputs, tile_rows) == (_WIDE_OUTPUTS, 64)
+    return Tile(
+        depth=depth,
+        splits=splits,
+        rows=tile_rows,
+        num_stages=_stages(stage_bytes, limits, is_short=is_short),
+        num_warps=8 if is_large else 4,
+        outputs=outputs,
+        groups=groups,
+    )
+
+
+def row_tile(rows: int) -> int:
+    """Rows of the tile that takes so many: row counts of one tile share a binary."""
+    return next(tile for tile in _ROW_TILES if rows <= tile)
 
 
 def scratch_size(weight: Weight, rows: int) -> ScratchSize:
-    """Return what a product of up to `rows` rows needs: nothing where it is not split."""
+    """Return what a product of up to `rows` rows needs on any device: nothing where it is not split."""
     tile = tile_for(weight.num_outputs, weight.num_inputs, rows, weight.quantization)
     if tile.splits == 1:
         return ScratchSize(0, 0)
-    tiles = num_blocks(weight.num_outputs)
-    return ScratchSize(tiles * tile.splits * BLOCK_OUTPUTS * tile.rows, tiles)
+    outputs = num_blocks(weight.num_outputs, _WIDE_OUTPUTS) * _WIDE_OUTPUTS
+    return ScratchSize(outputs * tile.splits * tile.rows, num_blocks(weight.num_outputs))
 
 
 def require_scratch(scratch: Scratch, weight: Weight, rows: int) -> None:
@@ -79,9 +107,15 @@ def require_scratch(scratch: Scratch, weight: Weight, rows: int) -> None:
         raise ValueError(f"a product wants {wanted}, got {there}")
 
 
-def num_blocks(num_outputs: int) -> int:
-    """Blocks of 64 outputs, the last perhaps partly filled."""
-    return -(-num_outputs // BLOCK_OUTPUTS)
+def num_blocks(num_outputs: int, outputs: int = BLOCK_OUTPUTS) -> int:
+    """Blocks of 64 outputs, or as many as said, the last perhaps partly filled."""
+    return -(-num_outputs // outputs)
+
+
+def _splits(num_outputs: int, num_inputs: int) -> int:
+    """As many as fill a large GPU, whatever the GPU, as a row's bits follow them."""
+    tiles = num_blocks(num_outputs)
+    return max(1, min(_PROGRAMS // tiles, _MOST_SPLITS, num_inputs // _SPLIT_INPUTS))
 
 
 def _depth(num_inputs: int, splits: int, quantization: Quantization) -> int:
@@ -95,3 +129,40 @@ def _depth(num_inputs: int, splits: int, quantization: Quantization) -> int:
     while depth >= 2 * num_inputs and depth > _LEAST_DEPTH:
         depth //= 2
     return depth
+
+
+def _groups(tile_rows: int, limits: DeviceLimits) -> int:
+    """Groups of int4 whose scales one iteration loads together, as many as registers hold."""
+    if tile_rows == _ROW_TILES[0]:
+        return 4 if limits.has_warp_groups else 2
+    return 1 if tile_rows == _ROW_TILES[-1] else 2
+
+
+def _outputs(
+    num_outputs: int,
+    splits: int,
+    tile_rows: int,
+    quantization: Quantization,
+    limits: DeviceLimits,
+    *,
+    whole: bool,
+) -> int:
+    """Outputs of a program: 128 where rows are many, enough programs remain, and registers hold it.
+
+    The ranking of a whole product, the head's, takes too many at 128 rows, as do blocks of files.
+    """
+    if (whole and tile_rows == _ROW_TILES[-1]) or quantization not in _WIDE_FORMS:
+        return BLOCK_OUTPUTS
+    programs = num_blocks(num_outputs, _WIDE_OUTPUTS) * splits
+    is_wide = limits.is_wide and tile_rows in _WIDE_ROWS and programs >= _LEAST_WIDE_PROGRAMS
+    return _WIDE_OUTPUTS if is_wide else BLOCK_OUTPUTS
+
+
+def _stages(stage_bytes: int, limits: DeviceLimits, *, is_short: bool) -> int:
+    """As many as fit, with as many programs on a multiprocessor as leave each what it needs."""
+    ahead = 0 if limits.has_warp_groups else 1
+    for programs in (4, 2, 1) if is_short else (2, 1):
+        stages = limits.share(programs) // stage_bytes + ahead
+        if stages >= 2:
+            return min(stages, _MOST_STAGES)
+    raise ValueError(f"a tile of {stage_bytes:,} bytes does not fit {limits}")

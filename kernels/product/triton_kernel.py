@@ -2,11 +2,15 @@
 
 from typing import Any
 
+import torch
 import triton
 import triton.language as tl
 
 from kernels.blocks.triton_kernel import block_product
+from kernels.device_limits import limits_of
+from kernels.early_launch import early_launch
 from kernels.product.tiles import num_blocks, require_scratch, tile_for
+from kernels.product.triton_decoding import decoded_fp8, decoded_int4
 from kernels.scratch import Scratch
 from kernels.weight import Weight
 
@@ -24,22 +28,33 @@ def launch(
     outputs, inputs = weight.num_outputs, weight.num_inputs
     if scratch is not None:
         require_scratch(scratch, weight, rows)
-    tile = tile_for(outputs, inputs, rows, weight.quantization, whole=scratch is None)
+    limits = limits_of(weight.values.device)
+    tile = tile_for(
+        outputs, inputs, rows, weight.quantization, whole=scratch is None, limits=limits
+    )
     constants = {
         "N": outputs,
         "K": inputs,
         "QUANTIZATION": weight.quantization,
         "DEPTH": tile.depth,
+        "GROUPS": tile.groups,
         "SPLITS": tile.splits,
+        "OUTPUTS": tile.outputs,
         "ROWS": tile.rows,
         "PDL": programmatic,
         "num_warps": tile.num_warps,
         "num_stages": tile.num_stages,
         "enable_fp_fusion": False,
+        **early_launch(programmatic=programmatic),
     }
-    if programmatic:  # the interpreter does not know the option
-        constants["launch_pdl"] = True
-    return (num_blocks(outputs), tile.splits), constants
+    return (num_blocks(outputs, tile.outputs), tile.splits), constants
+
+
+def readable_values(weight: Weight) -> torch.Tensor:
+    """The values of a weight as the device's kernels take them: codes of fp8 perhaps as bytes."""
+    if weight.quantization == "fp8" and not limits_of(weight.values.device).converts_fp8:
+        return weight.values.view(torch.uint8)
+    return weight.values
 
 
 @triton.jit
@@ -52,11 +67,13 @@ def product(
     K: tl.constexpr,
     QUANTIZATION: tl.constexpr,
     DEPTH: tl.constexpr,
+    GROUPS: tl.constexpr,
     SPLITS: tl.constexpr,
+    OUTPUTS: tl.constexpr,
     ROWS: tl.constexpr,
     PDL: tl.constexpr,
 ):
-    """acc = W x^T over the split's inputs, float32 [64, ROWS], of program (tile, split).
+    """acc = W x^T over the split's inputs, float32 [OUTPUTS, ROWS], of program (tile, split).
 
     INPUTS [num_rows, K]; VALUES and SCALES of a `Weight`. Outputs beyond N are those of N - 1, rows
     beyond num_rows zeros. The scales of fp8 are left to `scaled`.
@@ -68,10 +85,9 @@ def product(
     QUARTERS: tl.constexpr = (
         4 if IS_EIGHT_BITS else (3 if IS_SIX_BITS else 2)
     )  # of a value an input
-    IS_OWN: tl.constexpr = IS_WHOLE or QUANTIZATION == "int4"
     split = tl.program_id(1)
-    first = split * BLOCKS // SPLITS
-    output = tl.minimum(tl.program_id(0) * 64 + tl.arange(0, 64), N - 1).to(tl.int64)
+    first, end = split * BLOCKS // SPLITS, (split + 1) * BLOCKS // SPLITS
+    output = tl.minimum(tl.program_id(0) * OUTPUTS + tl.arange(0, OUTPUTS), N - 1).to(tl.int64)
     row = tl.arange(0, ROWS)
     there = (row < num_rows)[None, :]
     weight_rows = VALUES + output[:, None] * (K * QUARTERS // 4)
@@ -79,59 +95,18 @@ def product(
     if PDL:
         _prefetch(weight_rows, first * (DEPTH * QUARTERS // 4), K * QUARTERS // 4)
         tl.extra.cuda.gdc_wait()
-    end = (split + 1) * BLOCKS // SPLITS
-    if IS_OWN:
-        acc = _own_product(
-            weight_rows, x, SCALES, output, there, first, end, N, K, QUANTIZATION, DEPTH, ROWS
+    if QUANTIZATION == "int4":
+        acc = _sum_groups(
+            weight_rows, SCALES + output, x, there, first, end, N, GROUPS, OUTPUTS, ROWS
         )
+    elif IS_WHOLE:
+        acc = _sum_blocks(weight_rows, x, there, first, end, K, QUANTIZATION, DEPTH, OUTPUTS, ROWS)
     else:
         acc = block_product(
             weight_rows, x, SCALES, output, there, first, end, N, K, QUANTIZATION, DEPTH, ROWS
         )
     if PDL:
         tl.extra.cuda.gdc_launch_dependents()
-    return acc
-
-
-@triton.jit
-def _own_product(
-    WEIGHT_ROWS,
-    X,
-    SCALES,
-    output,
-    there,
-    first,
-    end,
-    N: tl.constexpr,
-    K: tl.constexpr,
-    QUANTIZATION: tl.constexpr,
-    DEPTH: tl.constexpr,
-    ROWS: tl.constexpr,
-):
-    """The sums of whole weights, fp8 and int4 over some iterations: see `block_product`."""
-    BLOCKS: tl.constexpr = (K + DEPTH - 1) // DEPTH
-    acc = tl.zeros([64, ROWS], tl.float32)
-    if QUANTIZATION == "int4":  # Triton runs only those loads ahead that the tensor cores take
-        scale = tl.load(SCALES + first * N + output)
-    for block in tl.range(first, end):
-        if QUANTIZATION == "int4":
-            next_scale = tl.load(SCALES + tl.minimum(block + 1, BLOCKS - 1) * N + output)
-            group = _group_product(WEIGHT_ROWS + block * 64, X + block * 128, there)
-            acc += group * scale[:, None]
-            scale = next_scale
-        else:
-            k = block * DEPTH + tl.arange(0, DEPTH)
-            w = WEIGHT_ROWS + k[None, :]
-            if K % DEPTH == 0:
-                weights = tl.load(w, eviction_policy="evict_first")
-                inputs = tl.load(X + k[:, None], mask=there, other=0.0)
-            else:
-                inside = k < K
-                weights = tl.load(w, mask=inside[None, :], other=0.0, eviction_policy="evict_first")
-                inputs = tl.load(X + k[:, None], mask=inside[:, None] & there, other=0.0)
-            if QUANTIZATION == "fp8":  # by way of float32, for which there are packed instructions
-                weights = weights.to(tl.float32).to(inputs.dtype)
-            acc = tl.dot(weights, inputs, acc, input_precision="ieee")
     return acc
 
 
@@ -151,38 +126,113 @@ def _prefetch(ROWS_OF_VALUES, first, STRIDE: tl.constexpr):
 
 
 @triton.jit
-def _group_product(W, X, there):
-    """One group of 128 inputs in int4: the low halves meet inputs 0..63, the high ones the rest."""
+def _sum_blocks(
+    W,
+    X,
+    there,
+    first,
+    end,
+    K: tl.constexpr,
+    QUANTIZATION: tl.constexpr,
+    DEPTH: tl.constexpr,
+    OUTPUTS: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    """The blocks from `first` to `end`, DEPTH inputs each, of `float` and fp8: one after the other."""
+    acc = tl.zeros([OUTPUTS, ROWS], tl.float32)
+    for block in tl.range(first, end):
+        k = block * DEPTH + tl.arange(0, DEPTH)
+        if K % DEPTH == 0:
+            weights = tl.load(W + k[None, :], eviction_policy="evict_first")
+            inputs = tl.load(X + k[:, None], mask=there, other=0.0)
+        else:
+            inside = k < K
+            weights = tl.load(
+                W + k[None, :], mask=inside[None, :], other=0.0, eviction_policy="evict_first"
+            )
+            inputs = tl.load(X + k[:, None], mask=inside[:, None] & there, other=0.0)
+        if QUANTIZATION == "fp8":
+            weights = decoded_fp8(weights).to(inputs.dtype)
+        acc = tl.dot(weights, inputs, acc, input_precision="ieee")
+    return acc
+
+
+@triton.jit
+def _sum_groups(
+    W,
+    SCALES,
+    X,
+    there,
+    first,
+    end,
+    N: tl.constexpr,
+    GROUPS: tl.constexpr,
+    OUTPUTS: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    """The groups of int4 from `first` to `end`, one after the other, each times its scale.
+
+    Triton runs only those loads ahead that the tensor cores take, so an iteration of GROUPS groups
+    asks for the scales of the next one. Of groups at `end` and behind it the scale is 0, as is what
+    they add: no sum is of what is not there.
+    """
+    acc = tl.zeros([OUTPUTS, ROWS], tl.float32)
+    scale_0, scale_1, scale_2, scale_3 = _scales(SCALES, first, end, N, GROUPS)
+    for block in tl.range(first, end, GROUPS):
+        next_0, next_1, next_2, next_3 = _scales(SCALES, block + GROUPS, end, N, GROUPS)
+        acc += _group_product(W, X, there, block, end) * scale_0[:, None]
+        if GROUPS >= 2:
+            acc += _group_product(W, X, there, block + 1, end) * scale_1[:, None]
+        if GROUPS == 4:
+            acc += _group_product(W, X, there, block + 2, end) * scale_2[:, None]
+            acc += _group_product(W, X, there, block + 3, end) * scale_3[:, None]
+        scale_0, scale_1, scale_2, scale_3 = next_0, next_1, next_2, next_3
+    return acc
+
+
+@triton.jit
+def _scales(SCALES, group, end, N: tl.constexpr, GROUPS: tl.constexpr):
+    """Those of four groups, in the order of the groups; nothing beyond GROUPS is read."""
+    return (
+        tl.load(SCALES + group * N, mask=group < end, other=0.0),
+        tl.load(SCALES + (group + 1) * N, mask=(GROUPS >= 2) & (group + 1 < end), other=0.0),
+        tl.load(SCALES + (group + 2) * N, mask=(GROUPS == 4) & (group + 2 < end), other=0.0),
+        tl.load(SCALES + (group + 3) * N, mask=(GROUPS == 4) & (group + 3 < end), other=0.0),
+    )
+
+
+@triton.jit
+def _group_product(W, X, there, group, end):
+    """One group of 128 inputs: the low halves meet inputs 0..63, the high ones the rest."""
     j = tl.arange(0, 64)
-    codes = tl.load(W + j[None, :], eviction_policy="evict_first")
-    first = tl.load(X + j[:, None], mask=there, other=0.0)
-    second = tl.load(X + 64 + j[:, None], mask=there, other=0.0)
-    acc = tl.dot(_signed(codes & 15).to(first.dtype), first, input_precision="ieee")
-    return tl.dot(_signed(codes >> 4).to(first.dtype), second, acc, input_precision="ieee")
+    inside = group < end
+    codes = tl.load(
+        W + (group * 64 + j)[None, :], mask=inside, other=0, eviction_policy="evict_first"
+    )
+    first = tl.load(X + (group * 128 + j)[:, None], mask=there & inside, other=0.0)
+    second = tl.load(X + (group * 128 + 64 + j)[:, None], mask=there & inside, other=0.0)
+    low, high = decoded_int4(codes)
+    acc = tl.dot(low.to(first.dtype), first, input_precision="ieee")
+    return tl.dot(high.to(first.dtype), second, acc, input_precision="ieee")
 
 
 @triton.jit
-def _signed(codes):
-    """code - 8 in bfloat16: 0x4300 | code are the bits of 128 + code, which takes no conversion."""
-    zero = tl.full([64, 64], 0x4308, tl.uint16).to(tl.bfloat16, bitcast=True)
-    return (codes.to(tl.uint16) | 0x4300).to(tl.bfloat16, bitcast=True) - zero
-
-
-@triton.jit
-def scaled(acc, SCALES, N: tl.constexpr, QUANTIZATION: tl.constexpr):
-    """Apply the scales of fp8, one per output, to the sums [64, ROWS]."""
+def scaled(acc, SCALES, N: tl.constexpr, QUANTIZATION: tl.constexpr, OUTPUTS: tl.constexpr):
+    """Apply the scales of fp8, one per output, to the sums [OUTPUTS, ROWS]."""
     if QUANTIZATION == "fp8":
-        n = tl.program_id(0) * 64 + tl.arange(0, 64)
+        n = tl.program_id(0) * OUTPUTS + tl.arange(0, OUTPUTS)
         acc = acc * tl.load(SCALES + n, mask=n < N, other=0.0)[:, None]
     return acc
 
 
 @triton.jit
-def is_last(acc, PARTIALS, ARRIVED, SPLITS: tl.constexpr, ROWS: tl.constexpr):
+def is_last(
+    acc, PARTIALS, ARRIVED, SPLITS: tl.constexpr, OUTPUTS: tl.constexpr, ROWS: tl.constexpr
+):
     """Leave a split's sums, and tell whether all splits of the tile have done so."""
     last = True
     if SPLITS > 1:
-        tl.store(PARTIALS + _partials_at(tl.program_id(1), SPLITS, ROWS), acc)
+        tl.store(PARTIALS + _partials_at(tl.program_id(1), SPLITS, OUTPUTS, ROWS), acc)
         tl.debug_barrier()  # the sums of every thread come before the counter
         counter = ARRIVED + tl.program_id(0)
         last = tl.atomic_add(counter, 1, sem="acq_rel", scope="gpu") == SPLITS - 1
@@ -190,20 +240,24 @@ def is_last(acc, PARTIALS, ARRIVED, SPLITS: tl.constexpr, ROWS: tl.constexpr):
 
 
 @triton.jit
-def sum_splits(acc, PARTIALS, ARRIVED, SPLITS: tl.constexpr, ROWS: tl.constexpr):
+def sum_splits(
+    acc, PARTIALS, ARRIVED, SPLITS: tl.constexpr, OUTPUTS: tl.constexpr, ROWS: tl.constexpr
+):
     """Add what the splits of the tile left, in their order, and set its counter back."""
     if SPLITS > 1:
-        acc = tl.zeros([64, ROWS], tl.float32)
+        acc = tl.zeros([OUTPUTS, ROWS], tl.float32)
         for split in tl.static_range(SPLITS):
-            acc += tl.load(PARTIALS + _partials_at(split, SPLITS, ROWS), cache_modifier=".cg")
+            acc += tl.load(
+                PARTIALS + _partials_at(split, SPLITS, OUTPUTS, ROWS), cache_modifier=".cg"
+            )
         tl.store(ARRIVED + tl.program_id(0), 0)
     return acc
 
 
 @triton.jit
-def _partials_at(split, SPLITS: tl.constexpr, ROWS: tl.constexpr):
-    n, row = tl.arange(0, 64)[:, None], tl.arange(0, ROWS)[None, :]
-    first = (tl.program_id(0).to(tl.int64) * SPLITS + split) * 64
+def _partials_at(split, SPLITS: tl.constexpr, OUTPUTS: tl.constexpr, ROWS: tl.constexpr):
+    n, row = tl.arange(0, OUTPUTS)[:, None], tl.arange(0, ROWS)[None, :]
+    first = (tl.program_id(0).to(tl.int64) * SPLITS + split) * OUTPUTS
     return (first + n) * ROWS + row
 
 
@@ -221,18 +275,22 @@ def row_factors(SQUARES, eps, num_rows, K: tl.constexpr, ROWS: tl.constexpr):
         inside = (block < BLOCKS)[:, None] & (row < num_rows)[None, :]
         at = block[:, None] * num_rows + row[None, :]
         total += tl.load(SQUARES + at, mask=inside, other=0.0)
-    return tl.rsqrt(sum_adjacent(total, 16, ROWS) / K + eps)
+    squares = tl.reshape(sum_adjacent(total, 16, 1, ROWS), [ROWS])
+    return tl.rsqrt(squares / K + eps)
 
 
 @triton.jit
-def sum_adjacent(x, SIZE: tl.constexpr, ROWS: tl.constexpr):
-    """Sum [SIZE, ROWS] over its first axis, neighbours first: in one order whatever the layout."""
-    for level in tl.static_range(SIZE.bit_length() - 1):
+def sum_adjacent(x, SIZE: tl.constexpr, BLOCKS: tl.constexpr, ROWS: tl.constexpr):
+    """Sum [SIZE, ROWS] over each of its BLOCKS, [BLOCKS, ROWS].
+
+    Neighbours first, so in one order whatever the layout and the number of blocks.
+    """
+    for level in tl.static_range((SIZE // BLOCKS).bit_length() - 1):
         x = tl.sum(tl.reshape(x, [SIZE >> (level + 1), 2, ROWS]), axis=1)
-    return tl.reshape(x, [ROWS])
+    return x
 
 
 @triton.jit
-def split_pairs(x, ROWS: tl.constexpr):
-    """Outputs 2i and 2i + 1 of [64, ROWS], each [32, ROWS]."""
-    return tl.split(tl.permute(tl.reshape(x, [32, 2, ROWS]), [0, 2, 1]))
+def split_pairs(x, OUTPUTS: tl.constexpr, ROWS: tl.constexpr):
+    """Outputs 2i and 2i + 1 of [OUTPUTS, ROWS], each [OUTPUTS / 2, ROWS]."""
+    return tl.split(tl.permute(tl.reshape(x, [OUTPUTS // 2, 2, ROWS]), [0, 2, 1]))

@@ -9,6 +9,7 @@ from kernels.product.triton_kernel import (
     is_last,
     launch,
     product,
+    readable_values,
     row_factors,
     scaled,
     split_pairs,
@@ -49,7 +50,9 @@ def project_qkv_kernel(
     K: tl.constexpr,
     QUANTIZATION: tl.constexpr,
     DEPTH: tl.constexpr,
+    GROUPS: tl.constexpr,
     SPLITS: tl.constexpr,
+    OUTPUTS: tl.constexpr,
     ROWS: tl.constexpr,
     PDL: tl.constexpr,
 ):
@@ -58,33 +61,56 @@ def project_qkv_kernel(
     INPUTS [R, K], SQUARES [blocks, R], BIAS [N], COS_SIN [places, D], QUERIES [R, HEADS, D], KEYS and
     CACHED_VALUES [KV_HEADS, positions, D]; SEQUENCES, DEPTHS [R]; BASES, LENGTHS, FIRST_ROWS [S].
     """
-    acc = product(INPUTS, VALUES, SCALES, num_rows, N, K, QUANTIZATION, DEPTH, SPLITS, ROWS, PDL)
-    if is_last(acc, PARTIALS, ARRIVED, SPLITS, ROWS):
-        acc = sum_splits(acc, PARTIALS, ARRIVED, SPLITS, ROWS)
-        n = tl.program_id(0) * 64 + tl.arange(0, 64)
+    acc = product(
+        INPUTS,
+        VALUES,
+        SCALES,
+        num_rows,
+        N,
+        K,
+        QUANTIZATION,
+        DEPTH,
+        GROUPS,
+        SPLITS,
+        OUTPUTS,
+        ROWS,
+        PDL,
+    )
+    if is_last(acc, PARTIALS, ARRIVED, SPLITS, OUTPUTS, ROWS):
+        acc = sum_splits(acc, PARTIALS, ARRIVED, SPLITS, OUTPUTS, ROWS)
+        n = tl.program_id(0) * OUTPUTS + tl.arange(0, OUTPUTS)
         row = tl.arange(0, ROWS)
         there = row < num_rows
         factors = row_factors(SQUARES, eps, num_rows, K, ROWS)
         bias = tl.load(BIAS + n, mask=n < N, other=0.0)
-        y = scaled(acc, SCALES, N, QUANTIZATION) * factors[None, :] + bias[:, None]
+        y = scaled(acc, SCALES, N, QUANTIZATION, OUTPUTS) * factors[None, :] + bias[:, None]
 
         sequence = tl.load(SEQUENCES + row, mask=there, other=-1)
         live = sequence >= 0  # of a row that holds nothing, only the queries are written
         length = tl.load(LENGTHS + sequence, mask=live, other=0)
         place = (length + tl.load(DEPTHS + row, mask=there, other=0)).to(tl.int64)
-        y = _rotated(y, COS_SIN + place * D, HEADS + KV_HEADS, D, ROWS)
+        y = _rotated(y, COS_SIN + place * D, HEADS + KV_HEADS, D, OUTPUTS, ROWS)
 
-        if tl.program_id(0) * 64 < HEADS * D:
+        if tl.program_id(0) * OUTPUTS < HEADS * D:
             at = row[None, :].to(tl.int64) * (HEADS * D) + n[:, None]
             inside = (n < HEADS * D)[:, None] & there[None, :]
             tl.store(QUERIES + at, y.to(QUERIES.dtype.element_ty), mask=inside)
-        if tl.program_id(0) * 64 + 64 > HEADS * D:
+        if tl.program_id(0) * OUTPUTS + OUTPUTS > HEADS * D:
             base = tl.load(BASES + sequence, mask=live, other=0).to(tl.int64)
             first_row = tl.load(FIRST_ROWS + sequence, mask=live, other=0)
             position = base + length + row - first_row
-            _keep(y, KEYS, key_head_stride, position, live, HEADS, KV_HEADS, D)
+            _keep(y, KEYS, key_head_stride, position, live, HEADS, KV_HEADS, D, OUTPUTS)
+            VALUE_HEAD: tl.constexpr = HEADS + KV_HEADS
             _keep(
-                y, CACHED_VALUES, value_head_stride, position, live, HEADS + KV_HEADS, KV_HEADS, D
+                y,
+                CACHED_VALUES,
+                value_head_stride,
+                position,
+                live,
+                VALUE_HEAD,
+                KV_HEADS,
+                D,
+                OUTPUTS,
             )
 
 
@@ -98,31 +124,39 @@ def _keep(
     FIRST_HEAD: tl.constexpr,
     HEADS: tl.constexpr,
     D: tl.constexpr,
+    OUTPUTS: tl.constexpr,
 ):
-    """Write what of y [64, ROWS] is of these heads to the rows' positions in CACHE."""
-    n = tl.program_id(0) * 64 + tl.arange(0, 64)
+    """Write what of y [OUTPUTS, ROWS] is of these heads to the rows' positions in CACHE."""
+    n = tl.program_id(0) * OUTPUTS + tl.arange(0, OUTPUTS)
     head = n // D - FIRST_HEAD
-    start = tl.program_id(0) * 64 - FIRST_HEAD * D
-    if (start + 64 > 0) & (start < HEADS * D):  # a branch, as addresses take many registers
+    start = tl.program_id(0) * OUTPUTS - FIRST_HEAD * D
+    if (start + OUTPUTS > 0) & (start < HEADS * D):  # a branch, as addresses take many registers
         inside = ((head >= 0) & (head < HEADS))[:, None] & live[None, :]
         at = (head.to(tl.int64) * head_stride + n % D)[:, None] + (position * D)[None, :]
         tl.store(CACHE + at, y.to(CACHE.dtype.element_ty), mask=inside)
 
 
 @triton.jit
-def _rotated(y, COS_SIN, ROTATED: tl.constexpr, D: tl.constexpr, ROWS: tl.constexpr):
-    """(a cos - b sin, b cos + a sin) of the pairs of y [64, ROWS] that lie in the first heads.
+def _rotated(
+    y,
+    COS_SIN,
+    ROTATED: tl.constexpr,
+    D: tl.constexpr,
+    OUTPUTS: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    """(a cos - b sin, b cos + a sin) of the pairs of y [OUTPUTS, ROWS] that lie in the first heads.
 
     COS_SIN [ROWS] points to the cosines and sines of the rows' places.
     """
-    a, b = split_pairs(y, ROWS)
-    pair = tl.program_id(0) * 32 + tl.arange(0, 32)
+    a, b = split_pairs(y, OUTPUTS, ROWS)
+    pair = tl.program_id(0) * (OUTPUTS // 2) + tl.arange(0, OUTPUTS // 2)
     rotated = (pair < ROTATED * (D // 2))[:, None]
     at = COS_SIN[None, :] + (pair % (D // 2))[:, None]
     cosine = tl.load(at, mask=rotated, other=1.0)
     sine = tl.load(at + D // 2, mask=rotated, other=0.0)
     pairs = tl.join(a * cosine - b * sine, b * cosine + a * sine)
-    return tl.reshape(tl.permute(pairs, [0, 2, 1]), [64, ROWS])
+    return tl.reshape(tl.permute(pairs, [0, 2, 1]), [OUTPUTS, ROWS])
 
 
 def project_qkv(
@@ -143,7 +177,7 @@ def project_qkv(
     grid, constants = launch(weight, rows, scratch, programmatic=programmatic)
     project_qkv_kernel[grid](
         stream.normed,
-        weight.values,
+        readable_values(weight),
         weight.scales,
         stream.squares,
         bias,

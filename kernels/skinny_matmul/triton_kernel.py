@@ -8,6 +8,7 @@ from kernels.product.triton_kernel import (
     is_last,
     launch,
     product,
+    readable_values,
     scaled,
     sum_adjacent,
     sum_splits,
@@ -34,7 +35,9 @@ def skinny_matmul_kernel(
     K: tl.constexpr,
     QUANTIZATION: tl.constexpr,
     DEPTH: tl.constexpr,
+    GROUPS: tl.constexpr,
     SPLITS: tl.constexpr,
+    OUTPUTS: tl.constexpr,
     ROWS: tl.constexpr,
     PDL: tl.constexpr,
 ):
@@ -42,19 +45,37 @@ def skinny_matmul_kernel(
 
     INPUTS [R, K], RESIDUAL and NORMED [R, N], NORM_WEIGHT [N], SQUARES [blocks, R], R = num_rows.
     """
-    acc = product(INPUTS, VALUES, SCALES, num_rows, N, K, QUANTIZATION, DEPTH, SPLITS, ROWS, PDL)
-    if is_last(acc, PARTIALS, ARRIVED, SPLITS, ROWS):
-        acc = sum_splits(acc, PARTIALS, ARRIVED, SPLITS, ROWS)
-        n = tl.program_id(0) * 64 + tl.arange(0, 64)
+    acc = product(
+        INPUTS,
+        VALUES,
+        SCALES,
+        num_rows,
+        N,
+        K,
+        QUANTIZATION,
+        DEPTH,
+        GROUPS,
+        SPLITS,
+        OUTPUTS,
+        ROWS,
+        PDL,
+    )
+    if is_last(acc, PARTIALS, ARRIVED, SPLITS, OUTPUTS, ROWS):
+        acc = sum_splits(acc, PARTIALS, ARRIVED, SPLITS, OUTPUTS, ROWS)
+        n = tl.program_id(0) * OUTPUTS + tl.arange(0, OUTPUTS)
         row = tl.arange(0, ROWS)
         inside = (n < N)[:, None] & (row < num_rows)[None, :]
         at = row[None, :].to(tl.int64) * N + n[:, None]
-        x = tl.load(RESIDUAL + at, mask=inside, other=0.0) + scaled(acc, SCALES, N, QUANTIZATION)
+        x = tl.load(RESIDUAL + at, mask=inside, other=0.0)
+        x += scaled(acc, SCALES, N, QUANTIZATION, OUTPUTS)
         tl.store(RESIDUAL + at, x, mask=inside)
         norm_weight = tl.load(NORM_WEIGHT + n, mask=n < N, other=0.0)
         tl.store(NORMED + at, (x * norm_weight[:, None]).to(NORMED.dtype.element_ty), mask=inside)
-        squares = sum_adjacent(tl.where(inside, x * x, 0.0), 64, ROWS)
-        tl.store(SQUARES + tl.program_id(0) * num_rows + row, squares, mask=row < num_rows)
+        BLOCKS: tl.constexpr = OUTPUTS // 64
+        squares = sum_adjacent(tl.where(inside, x * x, 0.0), OUTPUTS, BLOCKS, ROWS)
+        block = (tl.program_id(0) * BLOCKS + tl.arange(0, BLOCKS))[:, None]
+        inside = (block * 64 < N) & (row < num_rows)[None, :]
+        tl.store(SQUARES + block * num_rows + row[None, :], squares, mask=inside)
 
 
 def skinny_matmul(
@@ -71,7 +92,7 @@ def skinny_matmul(
     grid, constants = launch(weight, rows, scratch, programmatic=programmatic)
     skinny_matmul_kernel[grid](
         inputs,
-        weight.values,
+        readable_values(weight),
         weight.scales,
         stream.residual,
         norm_weight,

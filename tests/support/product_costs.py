@@ -1,17 +1,19 @@
-"""Compiles a skinny product for sm_90 as its launcher would."""
+"""Compiles a skinny product as its launcher would."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kernels.device_limits import limits_for
 from kernels.product.tiles import tile_for
 from kernels.weight import Quantization
-from tests.support.hopper import SHARED_BYTES, Compiled, HopperCompiler
+from tests.support.compiled_kernel import Compiled
+from tests.support.gpu_compiler import GpuCompiler
 
 _WEIGHTS = {"float": "*bf16", "fp8": "*fp8e4nv", "int4": "*u8"}
 
 
 def compile_product(
-    hopper: HopperCompiler,
+    hopper: GpuCompiler,
     kernel: str,
     shape: tuple[int, int],
     rows: int,
@@ -22,10 +24,14 @@ def compile_product(
     whole: bool = False,
     aligned: Iterable[str] = (),
     programmatic: bool = False,
+    architecture: int = 90,
 ) -> Compiled:
     """Compile a product of N outputs and K inputs; `types` of what is the kernel's own."""
-    tile = tile_for(*shape, rows, quantization, whole=whole)
-    held = {"INPUTS": "*bf16", "VALUES": _WEIGHTS[quantization], "num_rows": "i32"} | dict(types)
+    limits = limits_for(architecture)
+    tile = tile_for(*shape, rows, quantization, whole=whole, limits=limits)
+    is_bytes = quantization == "fp8" and not limits.converts_fp8
+    values = "*u8" if is_bytes else _WEIGHTS[quantization]
+    held = {"INPUTS": "*bf16", "VALUES": values, "num_rows": "i32"} | dict(types)
     cut: dict[str, Any] = {
         "N": shape[0],
         "K": shape[1],
@@ -33,7 +39,8 @@ def compile_product(
         "DEPTH": tile.depth,
         "PDL": programmatic,
     }
-    cut |= {"SPLITS": tile.splits, "ROWS": tile.rows} | dict(constants)
+    cut |= {"SPLITS": tile.splits, "ROWS": tile.rows, "OUTPUTS": tile.outputs}
+    cut |= {"GROUPS": tile.groups} | dict(constants)
     if quantization == "float":
         cut["SCALES"] = None
     else:
@@ -46,15 +53,15 @@ def compile_product(
         num_warps=tile.num_warps,
         num_stages=tile.num_stages,
         options={"enable_fp_fusion": False, "launch_pdl": programmatic},
+        architecture=architecture,
     )
 
 
 def assert_fits(compiled: Compiled, programs: int = 1, *, has_logarithms: bool = False) -> None:
     """Loads ahead, spills nothing, fuses no more than logarithms do, and `programs` share an SM."""
-    assert compiled.shared <= SHARED_BYTES
+    assert compiled.shared <= limits_for(90).shared_bytes
     assert compiled.stack == 0
-    assert compiled.hgmma > 0
-    assert compiled.hmma == 0
+    assert compiled.matrix_instruction == "wgmma"
     assert has_logarithms or compiled.ffma == 0
     assert compiled.ldgsts > 0
     assert compiled.programs_per_sm >= programs

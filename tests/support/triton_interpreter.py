@@ -2,13 +2,15 @@
 
 The interpreter keeps bfloat16 as integers of 16 bits, multiplies and compares those integers, and
 cuts float32 off where a GPU rounds to the nearest even (triton-lang/triton#11584, #11585). Triton
-3.6 on numpy 2.4 also fails at loops with bounds known at run time only. Checked with Triton 3.6.0
-and 3.7.1 by `tests/kernels/test_interpreter.py`.
+3.6 on numpy 2.4 also fails at loops with bounds known at run time only. Assembly that packs bytes in
+words runs word by word. Checked with Triton 3.6.0 and 3.7.1 by `tests/kernels/test_interpreter.py`.
 """
 
 import numpy as np
 import triton.language as tl
 from triton.runtime import interpreter
+
+from tests.support.ptx_words import run_words
 
 _Builder, _Handle = interpreter.InterpreterBuilder, interpreter.TensorHandle
 _dot, _binary_op, _cast_impl = _Builder.create_dot, _Builder.binary_op, _Builder.cast_impl
@@ -55,6 +57,26 @@ def _patched_cast(self, src, dst):
     return _cast_impl(self, src, dst)
 
 
+class _Results(list):
+    """What the frontend asks for by place."""
+
+    get_result = list.__getitem__
+
+
+def _create_inline_asm(self, assembly, constraints, values, types, is_pure, pack):
+    """Bytes in, `pack` of them in a word, and bfloat16 out, two in a word."""
+    (codes,) = values
+    words = np.ascontiguousarray(codes.data).view(np.uint8).reshape(-1, pack).view(np.uint32)[:, 0]
+    outputs = run_words(assembly, [words], constraints.count("="))
+    per_type = len(outputs) // len(types)
+    results = _Results()
+    for first in range(0, len(outputs), per_type):
+        halves = np.stack(outputs[first : first + per_type], axis=1).astype(np.uint32)
+        bits = halves.view(np.uint16).reshape(codes.data.shape)
+        results.append(_Handle(bits, tl.bfloat16))
+    return results
+
+
 def _extend(self, src, dst):
     return self.cast_impl(src, dst)
 
@@ -64,6 +86,7 @@ _Builder.create_dot, _Builder.binary_op, _Builder.cast_impl = (
     _patched_binary_op,
     _patched_cast,
 )
+_Builder.create_inline_asm = _create_inline_asm
 _Builder.create_fp_ext = _Builder.create_fp_trunc = _extend
 
 if hasattr(interpreter, "_patch_lang_tensor"):  # 3.6: int() of an array of one element

@@ -24,6 +24,7 @@ from engine.model.gpu.forward import Forward, StepMemory
 from engine.model.gpu.weights import GpuLayer, GpuWeights
 from engine.model.model_config import ModelConfig
 from engine.progress import Progress, shown
+from kernels.device_limits import assumed, limits_for
 from kernels.operations import operations_for
 from kernels.scratch import Scratch
 
@@ -87,7 +88,8 @@ def compile_task(task: CompileTask) -> None:
     forward = Forward(task.config, task.weights, arena, operations, scratch)
     for rows, is_sampled, has_logits in product(task.rows, (False, True), (False, True)):
         shape = StepShape(rows, 1, is_sampled=is_sampled, has_logits=has_logits)
-        with suppress(Exception):  # a kernel that does not compile fails where it is run, too
+        # A kernel that does not compile fails where it is run, too.
+        with assumed(limits_for(task.architecture)), suppress(Exception):
             forward.run(_memory(task, shape))
 
 

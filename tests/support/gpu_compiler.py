@@ -1,8 +1,8 @@
-"""Compiles Triton kernels for sm_90 on a machine without a GPU, and tells what they cost.
+"""Compiles Triton kernels for any GPU on a machine without one, and tells what they cost.
 
 It is a process of its own, since Triton's interpreter, once switched on, stays on:
 
-    python -m tests.support.hopper    # reads a line of JSON per kernel, answers with one
+    python -m tests.support.gpu_compiler    # reads a line of JSON per kernel, answers with one
 
 The Triton wheel brings ptxas and cuobjdump. `triton.compile` does not check the shared memory, so
 its users have to.
@@ -11,42 +11,26 @@ its users have to.
 import importlib
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
-_REGISTERS, _SHARED_OF_SM, _THREADS = 65536, 233472, 2048  # of a multiprocessor
-SHARED_BYTES = 232_448  # that a program may take
-_RESERVED = 1024  # bytes of shared memory that the system takes per program
-_WARP = 32
+from tests.support.compiled_kernel import Compiled, measured
+
+_HOPPER = 90
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
-    """What a kernel takes; instructions are counted as they stand in the machine code."""
-
-    registers: int  # of a thread
-    stack: int  # bytes of a thread: what is spilled, and arrays indexed at run time
-    shared: int  # bytes of a program
-    programs_per_sm: int
-    hgmma: int  # matrix instructions of a warp group, for 64 rows
-    hmma: int  # those of a warp
-    ffma: int  # fused multiplications and additions: those written so, where the rest may not be
-    ldgsts: int  # asynchronous copies: loads that run ahead
-
-
-class HopperCompiler:
+class GpuCompiler:
     """The process, started at the first kernel. Use as a context."""
 
     def __init__(self) -> None:
         environ = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.hopper"],
+            [sys.executable, "-m", "tests.support.gpu_compiler"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=environ,
@@ -71,6 +55,7 @@ class HopperCompiler:
         num_warps: int,
         num_stages: int,
         options: Mapping[str, Any] | None = None,
+        architecture: int = _HOPPER,
     ) -> Compiled:
         """Compile `kernel`, written `module:name`.
 
@@ -80,6 +65,7 @@ class HopperCompiler:
         """
         task = {
             "kernel": kernel,
+            "architecture": architecture,
             "types": dict(types),
             "constants": dict(constants),
             "aligned": list(aligned),
@@ -112,37 +98,8 @@ def _compile(task: Mapping[str, Any], folder: Path) -> Compiled:
             if one not in constants
         },
     )
-    target, options = GPUTarget("cuda", 90, _WARP), task["options"]
-    compiled = triton.compile(source, target=target, options=options)
-    return _measure(compiled, folder / "kernel.cubin", _WARP * options["num_warps"])
-
-
-def _measure(compiled: Any, cubin: Path, threads: int) -> Compiled:
-    import triton
-
-    cubin.write_bytes(compiled.asm["cubin"])
-    dumper = Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
-
-    def dump(flag: str) -> str:
-        return subprocess.run(
-            [dumper, flag, cubin], capture_output=True, text=True, check=True
-        ).stdout
-
-    usage, code = dump("-res-usage"), dump("--dump-sass")
-    registers, shared = int(re.search(r"REG:(\d+)", usage).group(1)), compiled.metadata.shared
-    by_registers = _REGISTERS // (-(-registers // 8) * 8 * threads)
-    return Compiled(
-        registers=registers,
-        stack=int(re.search(r"STACK:(\d+)", usage).group(1)),
-        shared=shared,
-        programs_per_sm=min(
-            by_registers, _SHARED_OF_SM // (shared + _RESERVED), _THREADS // threads
-        ),
-        hgmma=len(re.findall(r"\bHGMMA", code)),
-        hmma=len(re.findall(r"\bHMMA", code)),
-        ffma=len(re.findall(r"\bFFMA", code)),
-        ldgsts=len(re.findall(r"\bLDGSTS", code)),
-    )
+    target = GPUTarget("cuda", task["architecture"], 32)
+    return measured(triton.compile(source, target=target, options=task["options"]), folder)
 
 
 def _serve() -> None:

@@ -1,0 +1,107 @@
+"""What a device gives a program, by architecture: tiles are cut to it, and no bit follows it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+import torch
+
+LEAST_CAPABILITY = (8, 0)  # of the tensor cores' instruction for bfloat16, and of `cp.async`
+LEAST_SHARED_BYTES = 101_376  # of a program: what the greediest kernel is cut to
+_RESERVED = 1024  # bytes that the system takes per program
+_FILLED = 0.95  # of a share: the sums' way through shared memory wants some too
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceLimits:
+    """One kind of device.
+
+    `architecture` is its compute capability, 86 for 8.6, and 0 where it is no NVIDIA GPU.
+    `shared_bytes` is the shared memory that one program may take; a multiprocessor has 1 KiB more.
+    """
+
+    architecture: int
+    shared_bytes: int
+
+    @property
+    def has_warp_groups(self) -> bool:
+        """Whether matrix instructions read shared memory while the warps go on: wgmma, tcgen05.
+
+        A tile then stays there until its product is done. With `mma.sync` it is in registers by
+        then, so that one tile less lies in shared memory than stages are under way.
+        """
+        return self.architecture // 10 in (9, 10)
+
+    @property
+    def converts_fp8(self) -> bool:
+        """Whether there is an instruction from e4m3; without it codes are shifted into place."""
+        return self.architecture >= 89
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether 128 outputs in a program pay where rows are many.
+
+        They do where memory is nearly as fast as the L2 cache, and shared memory holds the tiles.
+        """
+        return self.shared_bytes >= 160_000
+
+    def share(self, programs: int) -> int:
+        """Bytes for the tiles of a program where `programs` are to be on a multiprocessor."""
+        return int(((self.shared_bytes + _RESERVED) // programs - _RESERVED) * _FILLED)
+
+
+LIMITS = {
+    limits.architecture: limits
+    for limits in (
+        DeviceLimits(80, 166_912),  # A100
+        DeviceLimits(86, 101_376),  # RTX 30
+        DeviceLimits(87, 166_912),  # Orin
+        DeviceLimits(89, 101_376),  # RTX 40, L4, L40
+        DeviceLimits(90, 232_448),  # H100, H200
+        DeviceLimits(100, 232_448),  # B200
+        DeviceLimits(103, 232_448),  # B300
+        DeviceLimits(120, 101_376),  # RTX 50
+        DeviceLimits(121, 101_376),  # DGX Spark
+    )
+}
+AMD = DeviceLimits(0, 65_536)
+_TESTED = LIMITS[90]  # whose tiles the interpreter runs
+
+_assumed: ContextVar[DeviceLimits | None] = ContextVar("_assumed", default=None)
+
+
+@contextmanager
+def assumed(limits: DeviceLimits) -> Iterator[None]:
+    """Cut every kernel for these limits, whatever the device: to compile for one that is not here."""
+    token = _assumed.set(limits)
+    try:
+        yield
+    finally:
+        _assumed.reset(token)
+
+
+def limits_of(device: torch.device) -> DeviceLimits:
+    """The limits that kernels on `device` are cut for; in the interpreter those of an H100."""
+    if (limits := _assumed.get()) is not None:
+        return limits
+    return _limits_of_gpu(device) if device.type == "cuda" else _TESTED
+
+
+@lru_cache
+def _limits_of_gpu(device: torch.device) -> DeviceLimits:
+    if torch.version.hip:
+        return AMD
+    gpu = torch.cuda.get_device_properties(device)
+    return limits_for(10 * gpu.major + gpu.minor, gpu.shared_memory_per_block_optin)
+
+
+def limits_for(architecture: int, shared_bytes: int | None = None) -> DeviceLimits:
+    """The limits of an architecture. `shared_bytes` are what the device itself says, if it does.
+
+    One that is not in the table is taken for the nearest older one.
+    """
+    older = max((one for one in LIMITS if one <= architecture), default=min(LIMITS))
+    limits = replace(LIMITS[older], architecture=architecture)
+    return limits if shared_bytes is None else replace(limits, shared_bytes=shared_bytes)

@@ -1,0 +1,175 @@
+"""Compiles every kernel of every shape for every architecture, and reads what came out.
+
+    python -m tests.kernels.compile_all                      # all of it: tens of minutes
+    python -m tests.kernels.compile_all --architectures 86 --models 7b --workers 4
+
+No GPU is needed. Of each kernel: it compiles, and its shared memory is within the device's limit.
+Of the products also: nothing is spilled, all take the architecture's matrix instruction, and each
+chain of it adds up the inputs of a tile in ascending order (`mma.sync` and `wgmma`).
+"""
+
+import argparse
+import multiprocessing
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from engine.model.gpu.buffers import StepShape
+from engine.model.known_shapes import QWEN_SHAPES
+from engine.model.model_config import ModelConfig
+from kernels.device_limits import AMD, LIMITS, DeviceLimits, assumed
+from kernels.operations import Operations
+from kernels.weight import QUANTIZATIONS, Quantization
+from tests.support.blueprint import empty_forward, empty_memory
+from tests.support.compiled_kernel import measured
+from tests.support.matrix_order import disorder
+
+ARCHITECTURES: tuple[int | str, ...] = (80, 86, 89, 90, 100, 120, "gfx942", "gfx1100")
+MATRIX_INSTRUCTIONS = {90: "wgmma", 100: "tcgen05"}  # of the others mma.sync
+ROWS = (16, 32, 64, 128)  # one for each row tile
+KINDS = ((False, False), (True, False), (False, True))  # sampled, with logits
+_PRODUCTS = ("project_qkv_kernel", "skinny_matmul_kernel", "gate_up_kernel", "lm_head_kernel")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What one process compiles."""
+
+    architecture: int | str
+    models: Sequence[str]
+    quantizations: Sequence[Quantization]
+
+    @property
+    def limits(self) -> DeviceLimits:
+        """Those of the architecture."""
+        return AMD if isinstance(self.architecture, str) else LIMITS[self.architecture]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What became of a job: a sentence for each kernel that is not as it should be."""
+
+    job: Job
+    kernels: int
+    most_shared: int
+    seconds: float
+    problems: Sequence[str]
+
+    def __str__(self) -> str:
+        return (
+            f"{self.job.architecture}: {self.kernels} kernels, {len(self.problems)} failures, at most "
+            f"{self.most_shared:,} bytes of shared memory, {self.seconds:.0f} s"
+        )
+
+
+def run_job(job: Job) -> Report:
+    """Compile a job's kernels, in a process without an interpreter."""
+    from tests.support.launch_compiler import compile_launches_for
+
+    began, problems, num_seen, most_shared = time.monotonic(), list[str](), 0, 0
+    torch.set_num_threads(1)
+    compiled = compile_launches_for(job.architecture)
+    with tempfile.TemporaryDirectory() as folder, assumed(job.limits):
+        os.environ["TRITON_CACHE_DIR"] = folder
+        for model in job.models:
+            for quantization in job.quantizations:
+                name = f"{job.architecture} {model} {quantization}"
+                fail = partial(_note, problems, name)
+                _launch(QWEN_SHAPES[model], quantization, fail)
+                for one in compiled[num_seen:]:
+                    most_shared = max(most_shared, one.kernel.metadata.shared)
+                    if problem := _problem(job, one, Path(folder)):
+                        fail(f"{one.name} {one.constants.get('ROWS', '')}: {problem}")
+                num_seen = len(compiled)
+    return Report(job, num_seen, most_shared, time.monotonic() - began, problems)
+
+
+def _note(problems: list[str], name: str, problem: str) -> None:
+    problems.append(f"{name}: {problem}")
+
+
+def _launch(config: ModelConfig, quantization: Quantization, fail: Callable[[str], None]) -> None:
+    """Launch all kernels of a model's steps."""
+    forward = empty_forward(config, quantization)
+    guarded = {
+        one.name: partial(_guarded, getattr(forward.operations, one.name), fail)
+        for one in fields(Operations)
+    }
+    forward = replace(forward, operations=Operations(**guarded))
+    for rows in ROWS:
+        for sampled, logits in KINDS:
+            shape = StepShape(rows, 1, is_sampled=sampled, has_logits=logits)
+            forward.run(empty_memory(config, shape))
+
+
+def _guarded(operation: Callable[..., None], fail: Callable[[str], None], *arguments: Any) -> None:
+    """Go on behind a kernel that does not compile."""
+    try:
+        operation(*arguments)
+    except Exception as error:  # noqa: BLE001 - compilers fail in all ways
+        message = f"{type(error).__name__}: {error}"
+        fail(f"{operation.func.__name__}: {message[:300]}")  # type: ignore[attr-defined]
+
+
+def _problem(job: Job, one: Any, folder: Path) -> str:
+    """What is wrong with a kernel, empty where nothing is."""
+    if one.kernel.metadata.shared > job.limits.shared_bytes:
+        return f"{one.kernel.metadata.shared:,} bytes of shared memory"
+    if one.name not in _PRODUCTS:
+        return ""
+    if isinstance(job.architecture, str):
+        is_there = re.search(r"\bv_(mfma|wmma)", one.kernel.asm["amdgcn"])
+        return "" if is_there else "no matrix instruction"
+    compiled = measured(one.kernel, folder)
+    wanted = MATRIX_INSTRUCTIONS.get(job.architecture, "mma.sync")
+    if compiled.stack:
+        return f"{compiled.stack} bytes of stack"
+    if compiled.matrix_instruction != wanted:
+        return f"{compiled.matrix_instruction}, not {wanted}"
+    if wanted == "tcgen05":  # whose order cannot be read so
+        return ""
+    halves = 2 if one.constants["QUANTIZATION"] == "int4" else 1
+    return disorder(compiled.chains, one.constants["DEPTH"], halves)
+
+
+def _jobs(arguments: argparse.Namespace) -> Iterator[Job]:
+    models = arguments.models.split(",")
+    for name in arguments.architectures.split(","):
+        if name.isdecimal():
+            yield Job(int(name), models, arguments.quantizations.split(","))
+        else:
+            yield Job(name, models, ("float",))
+
+
+def main() -> int:
+    """Compile, print a line for each architecture, and return 1 where something is not as it should."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--architectures", default=",".join(map(str, ARCHITECTURES)))
+    parser.add_argument("--models", default=",".join(QWEN_SHAPES))
+    parser.add_argument("--quantizations", default=",".join(QUANTIZATIONS))
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
+    os.environ.pop("TRITON_INTERPRET", None)
+    arguments = parser.parse_args()
+    context = multiprocessing.get_context("spawn")  # one target in a process, from its start
+    total = failed = 0
+    with ProcessPoolExecutor(arguments.workers, context, max_tasks_per_child=1) as pool:
+        for future in as_completed([pool.submit(run_job, job) for job in _jobs(arguments)]):
+            report = future.result()
+            print(report, *report.problems, sep="\n    ", flush=True)  # noqa: T201 - a command
+            total, failed = total + report.kernels, failed + len(report.problems)
+    print(f"{total} kernels, {failed} failures")  # noqa: T201
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,100 @@
+"""The greediest kernels on every architecture; `python -m tests.kernels.compile_all` takes all."""
+
+import pytest
+
+from kernels import batch_attention
+from kernels.batch import KEY_TILE, ROW_TILE
+from kernels.batch_attention import triton_kernel as attention
+from kernels.device_limits import AMD, LIMITS, assumed, limits_for, limits_of
+from kernels.product.tiles import tile_for
+from kernels.weight import QUANTIZATIONS
+from tests.kernels.compile_all import MATRIX_INSTRUCTIONS
+from tests.support.matrix_order import disorder
+from tests.support.product_costs import compile_product
+
+KERNEL = "kernels.skinny_matmul.triton_kernel:skinny_matmul_kernel"
+TYPES = {
+    **dict.fromkeys(("RESIDUAL", "NORM_WEIGHT", "SQUARES", "PARTIALS"), "*fp32"),
+    "NORMED": "*bf16",
+    "ARRIVED": "*i32",
+}
+SHAPES = [(896, 896), (4608, 3584), (3584, 18944), (37888, 3584), (152064, 5120)]
+
+
+@pytest.mark.parametrize(
+    ("architecture", "quantization", "rows"),
+    [
+        *((architecture, "float", 128) for architecture in (80, 86, 89, 100, 120)),
+        *((architecture, "fp8", 32) for architecture in (86, 120)),
+        *((architecture, "int4", 16) for architecture in (80, 86, 90, 100)),
+    ],
+)
+def test_a_product_fits_spills_nothing_and_adds_in_order(hopper, architecture, quantization, rows):
+    compiled = compile_product(
+        hopper, KERNEL, (3584, 18944), rows, TYPES, {},
+        quantization=quantization, architecture=architecture,
+    )  # fmt: skip
+    assert compiled.shared <= LIMITS[architecture].shared_bytes
+    assert compiled.stack == 0
+    assert compiled.matrix_instruction == MATRIX_INSTRUCTIONS.get(architecture, "mma.sync")
+    if architecture != 100:  # the sums of tcgen05 are in no registers that could be followed
+        assert disorder(compiled.chains, 128, tiles=2 if quantization == "int4" else 1) == ""
+
+
+def test_attention_fits_the_smallest_gpu(hopper):
+    limits = LIMITS[86]
+    types = {
+        **dict.fromkeys(("Q", "K", "V"), "*bf16"),
+        **dict.fromkeys(attention.BATCH_ARRAYS, "*i32"),
+        "PARTIALS": "*fp32",
+        "scale": "fp32",
+        "head_stride": "i32",
+        "capacity": "i32",
+    }
+    constants = {
+        "GROUP": 7, "KV_HEADS": 4, "D": 128, "SPLITS": batch_attention.num_splits(4),
+        "TAILS": attention.TAILS, "ROW_TILE": ROW_TILE, "KEY_TILE": KEY_TILE, "PDL": False,
+    }  # fmt: skip
+    compiled = hopper.compile(
+        "kernels.batch_attention.triton_kernel:attend_kernel", types, constants,
+        aligned=["head_stride"], architecture=86, options={"enable_fp_fusion": False},
+        **batch_attention.attention_cut(limits, 128)._asdict(),
+    )  # fmt: skip
+    assert compiled.shared <= limits.shared_bytes
+    assert compiled.stack == 0
+    assert compiled.matrix_instruction == "mma.sync"
+
+
+@pytest.mark.parametrize("quantization", QUANTIZATIONS)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_no_device_and_no_number_of_rows_decides_what_decides_bits(shape, quantization):
+    tiles = [
+        tile_for(*shape, rows, quantization, limits=limits)
+        for limits in (*LIMITS.values(), *([AMD] if quantization == "float" else []))
+        for rows in (1, 16, 17, 64, 128)
+    ]
+    assert len({(tile.depth, tile.splits) for tile in tiles}) == 1
+
+
+def test_a_device_that_is_not_in_the_table_is_taken_for_the_nearest_older_one():
+    assert limits_for(88).shared_bytes == LIMITS[87].shared_bytes
+    assert limits_for(88, 101_376).shared_bytes == 101_376
+    assert limits_for(75).architecture == 75
+
+
+def test_limits_are_assumed_within_a_block(device):
+    with assumed(LIMITS[120]):
+        assert limits_of(device) == LIMITS[120]
+    assert limits_of(device) != LIMITS[120]
+
+
+@pytest.mark.parametrize(
+    ("chain", "problem"),
+    [
+        ((0, 32, 64, 96), ""),
+        ((0, 32, 64), "a chain of 3 instructions, not 4"),
+        ((0, 64, 32, 96), "a chain over [0, 64, 32, 96]"),
+    ],
+)
+def test_a_wrong_order_is_told(chain, problem):
+    assert disorder([chain], 64) == problem

@@ -1,0 +1,85 @@
+"""Steps of a model that is not there: everything has its shape and type, and takes no memory.
+
+Launching them under `launch_compiler` compiles the kernels that the real steps take.
+"""
+
+from dataclasses import replace
+
+import torch
+
+from engine.model.gpu.activations import Activations
+from engine.model.gpu.arena import KVArena
+from engine.model.gpu.buffers import Inputs, Outputs, StepShape
+from engine.model.gpu.forward import Forward, StepMemory
+from engine.model.gpu.weights import GpuLayer, GpuWeights, head_quantization
+from engine.model.model_config import ModelConfig
+from kernels.operations import operations_for
+from kernels.scratch import Scratch
+from kernels.weight import INT4_GROUP, Quantization, Weight
+
+_POSITIONS = 4096  # of a cache: any multiple of 16 compiles alike
+_PLENTY = 1 << 40  # numbers of working memory
+_CPU = torch.device("cpu")
+
+
+def empty_forward(
+    config: ModelConfig, quantization: Quantization, *, programmatic: bool = False
+) -> Forward:
+    """One layer of a model and its head, by the Triton kernels."""
+    arena = KVArena(replace(config, num_layers=1), _POSITIONS, torch.bfloat16, _CPU)
+    return Forward(
+        config=config,
+        weights=_weights(config, quantization),
+        arena=arena,
+        operations=operations_for(torch.device("cuda"), programmatic=programmatic),
+        scratch=Scratch(nothing(_PLENTY), nothing(_PLENTY, dtype=torch.int32)),
+    )
+
+
+def empty_memory(config: ModelConfig, shape: StepShape) -> StepMemory:
+    """What a step of one shape reads and writes."""
+    return StepMemory(
+        shape=shape,
+        inputs=Inputs(shape, config.num_heads // config.num_kv_heads, _CPU),
+        activations=Activations(config, shape.rows, torch.bfloat16, _CPU),
+        outputs=Outputs(shape, _CPU),
+        logits=nothing(shape.rows, config.vocab_size) if shape.has_logits else None,
+    )
+
+
+def nothing(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """A tensor of one number that has any shape."""
+    return torch.empty(1, dtype=dtype).expand(shape)
+
+
+def empty_weight(outputs: int, inputs: int, quantization: Quantization) -> Weight:
+    """A matrix of this form."""
+    if quantization == "float":
+        return Weight(quantization, nothing(outputs, inputs, dtype=torch.bfloat16), None)
+    if quantization == "fp8":
+        codes = nothing(outputs, inputs, dtype=torch.float8_e4m3fn)
+        return Weight(quantization, codes, nothing(outputs))
+    codes = nothing(outputs, inputs // 2, dtype=torch.uint8)
+    return Weight(quantization, codes, nothing(inputs // INT4_GROUP, outputs))
+
+
+def _weights(config: ModelConfig, quantization: Quantization) -> GpuWeights:
+    hidden, inter = config.hidden_size, config.intermediate_size
+    heads = config.num_heads * config.head_dim
+    qkv = heads + 2 * config.num_kv_heads * config.head_dim
+    layer = GpuLayer(
+        qkv_norm_weight=nothing(hidden),
+        qkv=empty_weight(qkv, hidden, quantization),
+        qkv_bias=nothing(qkv),
+        o=empty_weight(hidden, heads, quantization),
+        gate_up_norm_weight=nothing(hidden),
+        gate_up=empty_weight(2 * inter, hidden, quantization),
+        down=empty_weight(hidden, inter, quantization),
+    )
+    return GpuWeights(
+        embedding=empty_weight(config.vocab_size, hidden, "float"),
+        layers=(layer,),
+        head_norm_weight=nothing(hidden),
+        head=empty_weight(config.vocab_size, hidden, head_quantization(quantization)),
+        cos_sin=nothing(config.max_position, config.head_dim),
+    )

@@ -1,0 +1,148 @@
+"""In which order a product adds up its inputs: read off the PTX that Triton wrote.
+
+A chain is a list of matrix instructions each of which adds to what the one before it left. Which
+inputs an instruction takes follows from where it reads the rows' tile in shared memory: the tile
+holds a row's inputs side by side, so bytes that ascend are inputs that ascend. The addresses are
+computed as thread 0 would, by running the few integer instructions that make them; what is not
+known before a loop (which of several buffers it is at) counts as 0, the same for all of them.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+# Where four instructions find 64 inputs that lie side by side: one slice of 16 behind the other, or,
+# beside weights of 8 bits, of which a thread reads four at a time, every second pair of 32 inputs.
+_PANELS = ([0, 32, 64, 96], [0, 4, 64, 68])
+_PANEL = 4
+_LINE = re.compile(r"^(?:@!?%p\d+\s+)?([a-z][\w.:]*)\s+(.*);$")
+_MATRIX = re.compile(r"mma\.sync|wgmma\.mma_async")  # the sums of tcgen05 have no registers
+_MASK = (1 << 64) - 1
+
+
+@dataclass(slots=True)
+class Instruction:
+    """One line of PTX: its operands, and the registers of each operand in braces as a list."""
+
+    name: str
+    operands: list[list[str]]
+
+
+@dataclass(slots=True)
+class Program:
+    """The lines of a kernel and where each register is written; `written` twice is a loop's."""
+
+    instructions: list[Instruction] = field(default_factory=list)
+    written: dict[str, list[Instruction]] = field(default_factory=dict)
+
+
+def chains(ptx: str) -> list[list[int]]:
+    """Return the bytes at which each chain's instructions find the rows' inputs, from its first.
+
+    Of `mma.sync` and `wgmma`: what `tcgen05` adds to is not in registers that could be followed.
+    """
+    program, found, chain_of = _parsed(ptx), list[list[int]](), dict[str, list[int]]()
+    for one in program.instructions:
+        if not _MATRIX.match(one.name) or len(one.operands) < 3:
+            continue
+        sums, inputs = one.operands[0], one.operands[2]
+        before = one.operands[3] if one.name.startswith("mma.sync") else sums
+        chain = chain_of.get(before[0])
+        if chain is None:
+            chain = []
+            found.append(chain)
+        chain_of[sums[0]] = chain
+        chain.append(_place(program, inputs[0], one.name))
+    return [[place - chain[0] for place in chain] for chain in found]
+
+
+def disorder(found: Sequence[Sequence[int]], depth: int, tiles: int = 1) -> str:
+    """What keeps chains from taking `depth` inputs each in ascending order; empty where nothing does.
+
+    `tiles` is 2 where each 64 inputs of a chain lie in a tile of their own, which may lie anywhere.
+    """
+    for chain in found:
+        steps = depth // 16
+        if len(chain) != steps:
+            return f"a chain of {len(chain)} instructions, not {steps}"
+        starts = chain[::_PANEL]
+        places = [place - starts[step // _PANEL] for step, place in enumerate(chain)]
+        is_panel = any(places == panel * len(starts) for panel in _PANELS)
+        if not is_panel or (tiles == 1 and starts != sorted(set(starts))):
+            return f"a chain over {list(chain)}"
+    return "" if found else "no matrix instruction"
+
+
+def _parsed(ptx: str) -> Program:
+    program = Program()
+    for line in ptx.splitlines():
+        if not (found := _LINE.match(line.strip())):
+            continue
+        one = Instruction(found.group(1), _operands(found.group(2)))
+        program.instructions.append(one)
+        stores = one.name.startswith(("st.", "bar", "bra"))
+        for register in [] if stores or not one.operands else one.operands[0]:
+            program.written.setdefault(register, []).append(one)
+    return program
+
+
+def _operands(text: str) -> list[list[str]]:
+    parts = re.findall(r"\{[^}]*\}|\[[^\]]*\]|[^,\s{}\[\]]+(?:\s*\+\s*\d+)?", text)
+    return [[one.strip() for one in part.strip("{} ").split(",")] for part in parts]
+
+
+def _place(program: Program, register: str, name: str) -> int:
+    """Where in shared memory the inputs of a matrix instruction come from, in bytes."""
+    if not name.startswith("mma.sync"):  # a descriptor: its low 14 bits count 16 bytes
+        return (_value(program, register, 0) & 0x3FFF) * 16
+    [load] = program.written[register]
+    place = load.operands[0].index(register)
+    base, _, offset = load.operands[1][0].strip("[]").partition("+")
+    if load.name.startswith("ld.shared"):  # words side by side
+        return _value(program, base.strip(), 0) + int(offset or 0) + 4 * place
+    # The eight threads from 8 i on hold the addresses of matrix i.
+    return _value(program, base.strip(), 8 * place) + int(offset or 0)
+
+
+def _value(program: Program, operand: str, thread: int) -> int:
+    """What a register holds in a thread of the first warp, or a constant."""
+    if re.fullmatch(r"-?\d+|0x[0-9a-fA-F]+", operand):
+        return int(operand, 0)
+    if operand == "%tid.x":
+        return thread
+    writers = program.written.get(operand, [])
+    if not writers or any(one != writers[0] for one in writers):
+        return 0
+    name, arguments = writers[0].name, [part[0] for part in writers[0].operands[1:]]
+    compute = _computed(name)
+    if compute is None or len(writers[0].operands[0]) > 1:
+        return 0
+    return compute([_value(program, part, thread) for part in arguments]) & _MASK
+
+
+def _computed(name: str) -> Callable[[Sequence[int]], int] | None:
+    for prefix, compute in _ARITHMETIC.items():
+        if name.startswith(prefix):
+            return compute
+    return None
+
+
+_ARITHMETIC: Mapping[str, Callable[[Sequence[int]], int]] = {
+    "mov": lambda v: v[0],
+    "cvt": lambda v: v[0],
+    "cvta": lambda v: v[0],
+    "add": lambda v: v[0] + v[1],
+    "sub": lambda v: v[0] - v[1],
+    "mul": lambda v: v[0] * v[1],
+    "mad": lambda v: v[0] * v[1] + v[2],
+    "and": lambda v: v[0] & v[1],
+    "or": lambda v: v[0] | v[1],
+    "xor": lambda v: v[0] ^ v[1],
+    "shl": lambda v: v[0] << v[1],
+    "shr": lambda v: v[0] >> v[1],
+    "setp.eq": lambda v: int(v[0] == v[1]),
+    "setp.ne": lambda v: int(v[0] != v[1]),
+    "selp": lambda v: v[0] if v[2] else v[1],
+    "bfe": lambda v: v[0] >> v[1] & ((1 << v[2]) - 1),
+    "shfl": lambda v: v[0],  # of what is the same in all threads of a warp
+}
