@@ -8,6 +8,7 @@ from engine.bench.gpu.machine import Bandwidth
 from engine.bench.gpu.product_runs import ProductRuns
 from engine.bench.gpu.products import rotated_weights
 from engine.bench.gpu.shapes import Product, Shape, products
+from kernels.device_limits import LIMITS, DeviceLimits, limits_of
 from kernels.product.tiles import Tile, overridden, tile_for
 from kernels.weight import Quantization
 
@@ -37,7 +38,7 @@ def measure_cuts(lab: Lab, shape: Shape) -> Cases[CutTime]:
     """Time products of one row with our numbers of splits, stages and warps, and their neighbours."""
     names, bandwidth = _CUT_PRODUCTS[shape.quantization], lab.bandwidth
     cuts = {
-        product: neighbours(product, shape.quantization)
+        product: neighbours(product, shape.quantization, limits_of(lab.machine.device))
         for product in products(shape.config)
         if product.name in names
     }
@@ -71,9 +72,11 @@ def _time_cuts(
             )
 
 
-def neighbours(product: Product, quantization: Quantization) -> list[Tile]:
+def neighbours(
+    product: Product, quantization: Quantization, limits: DeviceLimits = LIMITS[90]
+) -> list[Tile]:
     """The tile that a product of one row takes, then others near it."""
-    ours = tile_for(product.outputs, product.inputs, 1, quantization)
+    ours = tile_for(product.outputs, product.inputs, 1, quantization, limits=limits)
     most = max(1, product.inputs // ours.depth)
     splits = sorted({max(1, ours.splits // 2), min(2 * ours.splits, 16, most)})
     tiles = [ours, *(replace(ours, splits=count) for count in splits)]
