@@ -82,9 +82,8 @@ def product(
     IS_WHOLE: tl.constexpr = QUANTIZATION == "float" or QUANTIZATION == "fp8"
     IS_SIX_BITS: tl.constexpr = QUANTIZATION == "q6_k" or QUANTIZATION == "q6_k_min"
     IS_EIGHT_BITS: tl.constexpr = IS_WHOLE or QUANTIZATION == "q8_0"
-    QUARTERS: tl.constexpr = (
-        4 if IS_EIGHT_BITS else (3 if IS_SIX_BITS else 2)
-    )  # of a value an input
+    # Of a value an input.
+    QUARTERS: tl.constexpr = 4 if IS_EIGHT_BITS else (3 if IS_SIX_BITS else 2)
     split = tl.program_id(1)
     first, end = split * BLOCKS // SPLITS, (split + 1) * BLOCKS // SPLITS
     output = tl.minimum(tl.program_id(0) * OUTPUTS + tl.arange(0, OUTPUTS), N - 1).to(tl.int64)

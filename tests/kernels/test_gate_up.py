@@ -41,4 +41,4 @@ def test_fits_an_h100(hopper, rows, quantization):
     compiled = compile_product(
         hopper, kernel, (37888, 3584), rows, TYPES, {}, quantization=quantization
     )
-    assert_fits(compiled, programs=2 if rows <= 64 else 1)
+    assert_fits(compiled, programs=2 if rows <= 32 else 1)

@@ -117,4 +117,4 @@ def test_fits_an_h100(hopper, rows, quantization):
         quantization=quantization,
         whole=True,
     )
-    assert_fits(compiled, programs=2 if rows <= 64 else 1, has_logarithms=True)
+    assert_fits(compiled, programs=2 if rows <= 32 else 1, has_logarithms=True)

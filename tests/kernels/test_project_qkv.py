@@ -70,4 +70,4 @@ def test_fits_an_h100(hopper, rows, quantization):
         quantization=quantization,
         aligned=STRIDES,
     )
-    assert_fits(compiled, programs=2 if rows <= 64 else 1)
+    assert_fits(compiled, programs=2 if rows <= 32 else 1)

@@ -114,7 +114,7 @@ TYPES = {
 def test_fits_an_h100(hopper, shape, rows, quantization):
     kernel = "kernels.skinny_matmul.triton_kernel:skinny_matmul_kernel"
     compiled = compile_product(hopper, kernel, shape, rows, TYPES, {}, quantization=quantization)
-    assert_fits(compiled, programs=2 if rows <= 64 else 1)
+    assert_fits(compiled, programs=2 if rows <= 32 else 1)
 
 
 def test_fits_an_h100_where_it_starts_ahead(hopper):
