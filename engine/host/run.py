@@ -4,7 +4,7 @@ import asyncio
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -104,28 +104,13 @@ class Run:
     def _deliver(self) -> None:
         with self._telling:
             untold, self._untold = self._untold, []
-        for event in _joined(untold):
+        for event in untold:
             self.events.put_nowait(event)
 
 
 def failed(reason: Dropped) -> Failed:
     """What who asked hears of a job that the scheduler dropped or ended."""
     return Failed(reason.value, f"the request was {reason.value}")
-
-
-def _joined(events: Iterable[CompleteEvent]) -> Iterator[CompleteEvent]:
-    """Chunks that follow each other are one; an empty one says nothing."""
-    text, tokens, completion_id = "", tuple[TokenText, ...](), ""
-    for event in events:
-        if isinstance(event, Chunk):
-            text, tokens, completion_id = text + event.text, tokens + event.tokens, event.id
-            continue
-        if text or tokens:
-            yield Chunk(text, completion_id, tokens)
-        text, tokens = "", ()
-        yield event
-    if text or tokens:
-        yield Chunk(text, completion_id, tokens)
 
 
 def _chunk(completion_id: str, chunk: CompletionChunk) -> Chunk:
