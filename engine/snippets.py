@@ -14,6 +14,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from engine.line_index import LineIndexes
+from engine.model.prompt import MOST_PATH_CHARS
 from engine.names import CursorNames, steady_before, steady_behind
 from engine.passage import CursorLines, find_passage
 from engine.related_file import RelatedFile
@@ -180,7 +181,8 @@ def _around(before: tuple[str, ...], behind: tuple[str, ...]) -> tuple[CursorNam
 
 
 def _within(buffers: Sequence[Buffer], most_chars: int) -> list[Buffer]:
-    """The first buffers, as many as are not too long together."""
+    """The first buffers, as many as are not too long together; none whose name is too long."""
+    buffers = [one for one in buffers if len(one.path) <= MOST_PATH_CHARS]
     ends = accumulate(len(buffer.text) for buffer in buffers)
     return [one for one, end in zip(buffers, ends, strict=True) if end <= most_chars]
 
@@ -190,6 +192,8 @@ def _present(snippets: Sequence[Snippet], buffers: Sequence[Buffer]) -> tuple[Sn
     texts = {buffer.path: buffer.text for buffer in buffers}
     present = []
     for one in snippets:
+        if len(one.path) > MOST_PATH_CHARS:
+            continue
         text = one.text
         if one.path in texts:
             held = set(pieces(texts[one.path]))

@@ -25,6 +25,7 @@ from engine.model.tokenizer import encodable
 _PIECE = re.compile(r"(?: ?\w{1,48}| ?[^\w\s]{1,48}|[ \t]+)\Z")
 _CONTEXT_CHARS = 1024
 _FEW_CHARS = 200  # so little text does not show the model its language
+MOST_PATH_CHARS = 1000
 _FIM_TOKENS = 4  # prefix, suffix and middle token, and a lead of the prefix
 
 
@@ -64,12 +65,16 @@ def build_prompt(
 
     Far text is left out, three quarters of the budget going to the prefix. `snippets` is asked for
     as many tokens as the file leaves free, and at least for a third of the budget; they stand
-    before the file `path`, and what they do not take is the file's.
+    before the file `path`, and what they do not take is the file's. A name that is longer than any
+    is left out.
     """
+    path = path if len(path) <= MOST_PATH_CHARS else ""
     named = bool(path) and (fim.names_file or len(prefix) + len(suffix) < _FEW_CHARS)
     room = neighbour_room(tokenizer, prefix, suffix, budget_tokens)
     neighbours = choose_neighbours(tokenizer, fim, path, snippets, room)
     files = header(tokenizer, fim, path, neighbours, named=named)
+    if len(files) > budget_tokens // 2 and not neighbours:
+        files = []
     partial = cut_piece(prefix)
     head = prefix.removesuffix(partial)
     dropped = partial if layout == "line" else ""

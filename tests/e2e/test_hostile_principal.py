@@ -142,7 +142,6 @@ async def test_what_it_takes_is_within_its_quotas_and_another_is_served():
         options += ["--quota", f"requests={REQUESTS}"]
         with tiny_host(folder, model, [ADA, EVE], *options) as host, host.client(ADA) as http:
             http.timeout = 120.0
-            completed(http, request("x = "))
             before, mb, eve = host.memory_bytes() / 1e6, [], Eve(host)
             work = [
                 asyncio.create_task(one) for one in (eve.attack(SECONDS), most_memory(host, mb))

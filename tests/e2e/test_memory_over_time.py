@@ -18,7 +18,7 @@ from lsp_server.bench.load.crowd import Crowd
 from lsp_server.bench.load.load_figures import LoadFigures
 from lsp_server.bench.load.own_traces import own_traces
 from lsp_server.settings import Settings
-from tests.support.tiny_host import completed, request, tiny_host
+from tests.support.tiny_host import tiny_host
 
 SECONDS = float(os.environ.get("SOAK_SECONDS", "6"))
 PEOPLE = int(os.environ.get("SOAK_PEOPLE", "3"))
@@ -42,9 +42,6 @@ async def test_it_is_flat_while_people_type():
         write_random_model(model, _texts(traces))
         with tiny_host(folder, model, names, *OPTIONS) as host:
             people = [host.address(name) for name in names]
-            with host.client(names[0]) as http:
-                http.timeout = 120.0  # what is compiled at the first request, if nobody had one yet
-                completed(http, request("x = "))
             crowd = Crowd(people, host.address(METRICS_NAME), settings, traces, 0, ACTIVE)
             run = await crowd.type_for(SECONDS)
             assert "Traceback" not in host.said()

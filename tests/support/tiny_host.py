@@ -120,6 +120,9 @@ def tiny_host(
         try:
             with host.client(METRICS_NAME) as http:
                 until(lambda: _is_ready(host, http), host.said, limit_s=_START_S)
+            with host.client(names[0]) as http:
+                http.timeout = _START_S  # what is compiled for the first of all
+                completed(http, request("x = "))
             yield host
         finally:
             process.terminate()

@@ -518,3 +518,12 @@ def test_the_offline_model_never_sees_a_mark_in_a_text(offline: Tokenizer) -> No
     ids = offline.encode(text)
     assert not offline.vocabulary.special_ids & set(ids)
     assert offline.decode(ids) == text
+
+
+@pytest.mark.parametrize("num_chars", [90, 900, 2_000_000])
+def test_a_name_longer_than_any_leaves_the_prompt_within_its_budget(num_chars: int) -> None:
+    """A client may say what it likes: such a prompt broke the completion, or took all memory."""
+    named = "x" * num_chars
+    prompt = build_prompt(_TOKENIZER, _FIM, "def f():\n    ", "\n", "psm", 100, path=named)
+    assert len(prompt.ids) <= 100
+    assert "def f():" in _read(prompt)
