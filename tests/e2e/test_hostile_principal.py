@@ -35,7 +35,8 @@ class Eve:
     """Does all that she can, again and again; `seen` counts the answers."""
 
     def __init__(self, host):
-        self.host, self.seen = host, Counter()
+        self.host = host
+        self.seen: Counter[str] = Counter()
 
     async def attack(self, seconds):
         """Each way alone, and in the end all together."""
@@ -142,7 +143,8 @@ async def test_what_it_takes_is_within_its_quotas_and_another_is_served():
         options += ["--quota", f"requests={REQUESTS}"]
         with tiny_host(folder, model, [ADA, EVE], *options) as host, host.client(ADA) as http:
             http.timeout = 120.0
-            before, mb, eve = host.memory_bytes() / 1e6, [], Eve(host)
+            before, eve = host.memory_bytes() / 1e6, Eve(host)
+            mb: list[float] = []
             work = [
                 asyncio.create_task(one) for one in (eve.attack(SECONDS), most_memory(host, mb))
             ]

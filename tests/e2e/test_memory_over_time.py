@@ -36,8 +36,9 @@ async def test_it_is_flat_while_people_type():
     names = [f"person-{number}" for number in range(PEOPLE)]
     with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
         folder = Path(name)
-        places = {"cache_folder": folder, "runtime_folder": folder / "run"}
-        settings = Settings(**places, max_tokens=5, min_confidence=0.0)
+        settings = Settings(
+            cache_folder=folder, runtime_folder=folder / "run", max_tokens=5, min_confidence=0.0
+        )
         model = folder / "model"
         write_random_model(model, _texts(traces))
         with tiny_host(folder, model, names, *OPTIONS) as host:

@@ -100,7 +100,7 @@ def probed(host, spy):
     guesses = ["".join(row) for row in letters]
     is_held = rng.permutation(NUM_GUESSES) % 2 == 0
     held = [guess for guess, one in zip(guesses, is_held, strict=True) if one]
-    looks = {guess: [] for guess in guesses}
+    looks: dict[str, list[tuple[float, ...]]] = {guess: [] for guess in guesses}
     with host.client(ADA) as victim, host.client(spy) as http:
         for guess in held:
             completed(victim, asked(guess, f"editor of {guess}"))
