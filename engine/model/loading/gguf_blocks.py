@@ -11,7 +11,7 @@ from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 from kernels.blocks.reference import bytes_of, pack_six_bits, six_bits, words_of
 from kernels.weight import Weight
 
-Kind = GGMLQuantizationType
+_Kind = GGMLQuantizationType
 _PAIR = 64  # inputs of which q8_0 has multiples
 _SIX_BIT_ZERO = 32  # the code of 0
 
@@ -86,12 +86,12 @@ def _q6_k(blocks: torch.Tensor) -> Weight:
 
 
 _READERS: dict[GGMLQuantizationType, Callable[[torch.Tensor], Weight]] = {
-    Kind.Q8_0: _q8_0,
-    Kind.Q4_0: _q4_0,
-    Kind.Q5_0: _q5_0,
-    Kind.Q4_K: _q4_k,
-    Kind.Q5_K: _q5_k,
-    Kind.Q6_K: _q6_k,
+    _Kind.Q8_0: _q8_0,
+    _Kind.Q4_0: _q4_0,
+    _Kind.Q5_0: _q5_0,
+    _Kind.Q4_K: _q4_k,
+    _Kind.Q5_K: _q5_k,
+    _Kind.Q6_K: _q6_k,
 }
 
 
