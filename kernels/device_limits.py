@@ -94,7 +94,8 @@ def _limits_of_gpu(device: torch.device) -> DeviceLimits:
     if torch.version.hip:
         return AMD
     gpu = torch.cuda.get_device_properties(device)
-    return limits_for(10 * gpu.major + gpu.minor, gpu.shared_memory_per_block_optin)
+    shared_bytes = getattr(gpu, "shared_memory_per_block_optin", None)  # a torch may not say
+    return limits_for(10 * gpu.major + gpu.minor, shared_bytes)
 
 
 def limits_for(architecture: int, shared_bytes: int | None = None) -> DeviceLimits:

@@ -104,8 +104,9 @@ def _launch(config: ModelConfig, quantization: Quantization, fail: Callable[[str
     guarded = {
         one.name: partial(_guarded, getattr(forward.operations, one.name), fail)
         for one in fields(Operations)
+        if one.name != "asks_host"
     }
-    forward = replace(forward, operations=Operations(**guarded))
+    forward = replace(forward, operations=replace(forward.operations, **guarded))
     for rows in ROWS:
         for sampled, logits in KINDS:
             shape = StepShape(rows, 1, is_sampled=sampled, has_logits=logits)

@@ -68,8 +68,9 @@ def test_attention_fits_the_smallest_gpu(hopper):
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_no_device_and_no_number_of_rows_decides_what_decides_bits(shape, quantization):
+    outputs, inputs = shape
     tiles = [
-        tile_for(*shape, rows, quantization, limits=limits)
+        tile_for(outputs, inputs, rows, quantization, limits=limits)
         for limits in (*LIMITS.values(), *([AMD] if quantization == "float" else []))
         for rows in (1, 16, 17, 64, 128)
     ]

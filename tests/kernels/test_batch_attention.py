@@ -247,7 +247,7 @@ def test_the_number_of_splits_comes_from_the_kv_heads_alone():
 
 def compile_kernel(hopper, kernel, shape, types, constants, *, programmatic=False):
     heads, kv_heads, dim = shape
-    sizes = {
+    extents = {
         "GROUP": heads // kv_heads,
         "KV_HEADS": kv_heads,
         "D": dim,
@@ -266,7 +266,7 @@ def compile_kernel(hopper, kernel, shape, types, constants, *, programmatic=Fals
     return hopper.compile(
         f"kernels.batch_attention.triton_kernel:{kernel}",
         types,
-        {**sizes, **constants},
+        {**extents, **constants},
         aligned=["head_stride"],
         **sizes.attention_cut(LIMITS[90], dim)._asdict(),
         options={"enable_fp_fusion": False, "launch_pdl": programmatic},

@@ -5,11 +5,12 @@ them (Parallel Thread Execution ISA, "Instruction Set"). An unknown instruction 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-Words = np.ndarray  # uint32
+Words = Any  # an array or a number of uint32
 
 
 def run_words(assembly: str, inputs: Sequence[Words], num_outputs: int) -> list[Words]:
@@ -34,7 +35,8 @@ def _value(source: str, registers: Mapping[str, Words]) -> Words:
 
 def _prmt(low: Words, high: Words, selector: Words) -> Words:
     """Each of four bytes is the one of eight that a digit of the selector names."""
-    words, out = (low, high), np.uint32(0)
+    words = (low, high)
+    out: Words = np.uint32(0)
     for place in range(4):
         byte = int(selector) >> (4 * place) & 7
         chosen = words[byte // 4] >> np.uint32(8 * (byte % 4)) & np.uint32(255)
@@ -44,7 +46,7 @@ def _prmt(low: Words, high: Words, selector: Words) -> Words:
 
 def _lop3(a: Words, b: Words, c: Words, table: Words) -> Words:
     """Every bit by a table of eight: bit 4 a + 2 b + c of it."""
-    out = np.uint32(0)
+    out: Words = np.uint32(0)
     for place in range(8):
         if int(table) >> place & 1:
             terms = (one if place >> shift & 1 else ~one for one, shift in ((a, 2), (b, 1), (c, 0)))
@@ -55,7 +57,7 @@ def _lop3(a: Words, b: Words, c: Words, table: Words) -> Words:
 def _fma_bf16x2(a: Words, b: Words, c: Words) -> Words:
     """Of both halves a b + c in bfloat16, rounded once: float64 holds what codes give exactly."""
 
-    def halves(words: Words) -> np.ndarray:
+    def halves(words: Words) -> Words:
         both = np.stack([words << np.uint32(16), words & np.uint32(0xFFFF0000)])
         return both.view(np.float32).astype(np.float64)
 
@@ -66,7 +68,7 @@ def _fma_bf16x2(a: Words, b: Words, c: Words) -> Words:
     return bits[0] >> np.uint32(16) | bits[1]
 
 
-_INSTRUCTIONS = {
+_INSTRUCTIONS: dict[str, Callable[..., Words]] = {
     "mov.b32": lambda a: a,
     "and.b32": lambda a, b: a & b,
     "shr.u32": lambda a, count: a >> count,

@@ -6,6 +6,8 @@ cuts float32 off where a GPU rounds to the nearest even (triton-lang/triton#1158
 words runs word by word. Checked with Triton 3.6.0 and 3.7.1 by `tests/kernels/test_interpreter.py`.
 """
 
+from typing import Any
+
 import numpy as np
 import triton.language as tl
 from triton.runtime import interpreter
@@ -57,7 +59,7 @@ def _patched_cast(self, src, dst):
     return _cast_impl(self, src, dst)
 
 
-class _Results(list):
+class _Results(list[Any]):
     """What the frontend asks for by place."""
 
     get_result = list.__getitem__

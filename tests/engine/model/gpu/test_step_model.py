@@ -11,6 +11,12 @@ from kernels.device_limits import LIMITS
 from kernels.weight import QUANTIZATIONS
 
 
+def card_named(name):
+    card = find_card(name)
+    assert card is not None
+    return card
+
+
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)
 @pytest.mark.parametrize("model", SHAPES)
 def test_no_step_is_faster_than_its_bytes(model, quantization):
@@ -23,13 +29,13 @@ def test_no_step_is_faster_than_its_bytes(model, quantization):
 
 def test_a_faster_memory_makes_a_faster_step():
     names = ("RTX 4060 Laptop", "RTX 3060", "RTX 4070", "RTX 4090", "A100", "H100", "H200")
-    times = [expected_step(StepWork(SHAPES["7b"]), find_card(name)).least for name in names]
+    times = [expected_step(StepWork(SHAPES["7b"]), card_named(name)).least for name in names]
     assert all(slower > faster for slower, faster in pairwise(times))
 
 
 def test_a_large_model_is_nearest_to_its_floor_where_memory_is_slow():
     def share(model, card):
-        time = expected_step(StepWork(SHAPES[model]), find_card(card))
+        time = expected_step(StepWork(SHAPES[model]), card_named(card))
         return time.floor / time.most
 
     assert share("7b", "RTX 4090") > 0.85 > share("7b", "H200") > share("0.5b", "H200")
