@@ -101,7 +101,7 @@ def _note(problems: list[str], name: str, problem: str) -> None:
 def _launch(config: ModelConfig, quantization: Quantization, fail: Callable[[str], None]) -> None:
     """Launch all kernels of a model's steps."""
     forward = empty_forward(config, quantization)
-    guarded = {
+    guarded: dict[str, Any] = {
         one.name: partial(_guarded, getattr(forward.operations, one.name), fail)
         for one in fields(Operations)
         if one.name != "asks_host"
