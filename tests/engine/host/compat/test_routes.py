@@ -160,7 +160,7 @@ async def test_what_is_refused_is_let_go_at_once(tmp_path):
     try:
         async with running_host(tmp_path, engine) as host:
             assert (await host.client.post(COMPLETIONS, json={"prompt": prompt})).status_code == 400
-        held = [one for one in gc.get_objects() if isinstance(one, TextRequest)]
+        held = [one for one in gc.get_objects() if type(one) is TextRequest]
     finally:
         gc.enable()
     assert prompt not in [one.prefix for one in held]
