@@ -50,16 +50,14 @@ def load_qwen2(
     """
     require_triton()
     require_widths(model.config, quantization)
-    tensors = model.tensors()
-    file_bytes = None
-    if model.quantization == FILE_FORMS:
-        file_bytes = sum(tensor.nbytes for tensor in tensors.values())
-    plan = MemoryPlan.make(model.config, quantization, free_bytes(device), kv_bytes, file_bytes)
+    plan = MemoryPlan.make(
+        model.config, quantization, free_bytes(device), kv_bytes, _file_bytes(model)
+    )
     progress.tell(f"GPU memory: {plan}")
     with _within(plan):
         loaded = place_qwen2(
             model.config,
-            tensors,
+            model.tensors(),
             quantization,
             plan.positions,
             device,
@@ -68,6 +66,13 @@ def load_qwen2(
         settle(loaded, cache_folder, progress)
         warm_up(loaded, progress)
     return loaded
+
+
+def _file_bytes(model: ConvertedModel) -> int | None:
+    """What weights take that stay as their file has them; None where their form tells."""
+    if model.quantization != FILE_FORMS:
+        return None
+    return sum(tensor.nbytes for tensor in model.tensors().values())
 
 
 def load_portable(

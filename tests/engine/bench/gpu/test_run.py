@@ -259,7 +259,7 @@ def test_a_job_that_fails_beside_is_a_note(shape, lab):
     compiled = compile_all(lab, jobs, workers=1)
     assert (compiled.jobs, compiled.workers) == (1, 1)
     (note,) = compiled.failures
-    assert note.startswith("tiny bf16, 1 rows: device cuda: torch sees no GPU here")
+    assert note.startswith("tiny bf16, 1 rows: device cuda:0: torch sees no GPU here")
 
 
 def test_without_a_gpu_the_machine_is_refused():

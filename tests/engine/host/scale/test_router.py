@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("ray.serve", reason="the extra `scale` is not installed")
 
+from ray.serve._private.common import DeploymentID
 from ray.serve.request_router import ReplicaID, RequestRouter
 
 from engine.host.scale.router import WorkspaceRouter
@@ -23,7 +24,7 @@ class Seat:
 
     @property
     def replica_id(self) -> ReplicaID:
-        return ReplicaID(self.name, SimpleNamespace(name="Host", app_name="foregram"))
+        return ReplicaID(self.name, DeploymentID("Host", "foregram"))
 
 
 @dataclass
