@@ -156,7 +156,11 @@ test("the list of models names the one that runs, and never one that is only gue
   assert.match(questionFor(undefined, "7b"), /; 7b is set now$/);
   assert.match(questionFor(undefined, ""), /or another model$/);
   const large = MODELS.filter(({ label }) => /^(3|7|14|32)b$/.test(label));
-  assert.ok(large.every(({ description }) => /for a GPU with \d+ GB free/.test(description)));
+  assert.ok(
+    large.every(({ description }) =>
+      /for a GPU with \d+ GB free/.test(description),
+    ),
+  );
 });
 
 test("a report that is opened anew begins anew, and takes no line of the former run", () => {
