@@ -357,7 +357,7 @@ async def leaves(server: ForegramServer, _params: None) -> None:
 async def shown(server: ForegramServer, params: object) -> None:
     """A completion is on the screen."""
     if completion_id := read(params, ShownParams).item.completion_id:
-        await server.session.shown(completion_id)
+        server.session.shown(completion_id)
 
 
 async def partly_accepted(server: ForegramServer, params: object) -> None:
@@ -366,7 +366,7 @@ async def partly_accepted(server: ForegramServer, params: object) -> None:
     if completion_id := message.item.completion_id:
         text, utf16 = str(message.item.insert_text), types.PositionEncodingKind.Utf16
         length = to_code_points(text, message.accepted_length, utf16)
-        await server.session.accepted(completion_id, length)
+        server.session.accepted(completion_id, length)
 
 
 async def focused(server: ForegramServer, params: object) -> None:
@@ -385,7 +385,7 @@ async def cursor_rests(server: ForegramServer, params: object) -> None:
 
 async def accepted(server: ForegramServer, completion_id: str) -> None:
     """A whole completion was accepted."""
-    await server.session.accepted(completion_id)
+    server.session.accepted(completion_id)
 
 
 def why(server: ForegramServer, *arguments: object) -> list[dict[str, Any]] | dict[str, Any]:

@@ -203,21 +203,21 @@ class Session:
             self._permissions.forget(uri)
         await self.link.close_documents(uris)
 
-    async def shown(self, completion_id: str) -> None:
+    def shown(self, completion_id: str) -> None:
         """A completion is on the screen; the one that it replaces was rejected."""
         former, self._shown = self._shown, completion_id
         if former not in ("", completion_id):
-            await self._send(former, "rejected")
+            self._tell(former, "rejected")
         if former != completion_id:
-            await self._send(completion_id, "shown")
+            self._tell(completion_id, "shown")
 
-    async def accepted(self, completion_id: str, length: int | None = None) -> None:
+    def accepted(self, completion_id: str, length: int | None = None) -> None:
         """A completion was accepted: its first `length` code points, or all of it."""
         self._shown = ""
         if length is None:
             self.completer.offers.accepted(completion_id)
         kind: FeedbackKind = "accepted" if length is None else "partly_accepted"
-        await self._send(completion_id, kind, length)
+        self._tell(completion_id, kind, length)
 
     async def focused(self, uri: str) -> None:
         """The user looks at a document, and may continue where it was completed last."""
@@ -237,10 +237,8 @@ class Session:
         if isinstance(snapshot, Snapshot) and self.completer.left_alone(uri) is None:
             await self.link.sync(snapshot)
 
-    async def _send(
-        self, completion_id: str, kind: FeedbackKind, length: int | None = None
-    ) -> None:
-        await self.link.send(Feedback(self.link.client_id, completion_id, kind, length))
+    def _tell(self, completion_id: str, kind: FeedbackKind, length: int | None = None) -> None:
+        self.link.tell(Feedback(self.link.client_id, completion_id, kind, length))
 
     async def leave(self) -> None:
         """The client goes."""

@@ -38,6 +38,7 @@ REPLICA_HEADER = "foregram-replica"
 MAX_TOKENS = 1024  # of a completion: nobody reads a longer one, and it keeps others waiting
 MAX_SNIPPETS = 64  # of the repository in a request
 MAX_SNIPPET_CHARS = 16_384  # of each: more than a prompt can show
+MAX_FEEDBACK = 64  # of completions that a request comes after
 MAX_CELLS = 2_000  # of a notebook on each side
 MAX_CELL_CHARS = 2_000_000  # of all of them: more than a prompt or the pool can hold
 
@@ -132,6 +133,18 @@ class Cell(Message, frozen=True):
     sign: Annotated[str, Meta(max_length=16)] = ""
 
 
+class Feedback(Message, frozen=True):
+    """What became of a completion.
+
+    `accepted_len` counts the code points of its text that were taken by now; None is all of them.
+    """
+
+    client: str
+    completion_id: str
+    kind: FeedbackKind
+    accepted_len: NotNegative | None = None
+
+
 class CompleteRequest(Message, frozen=True):
     """Continue a buffer at a position, as it is at `version` with `overlay` upon it.
 
@@ -155,6 +168,8 @@ class CompleteRequest(Message, frozen=True):
     bounds: Bounds = Bounds()
     # What the client's index shows of files that are not open, the best first.
     repository: Annotated[tuple[RepositorySnippet, ...], Meta(max_length=MAX_SNIPPETS)] = ()
+    # What became of earlier completions; what the host does not know by now is passed over.
+    feedback: Annotated[tuple[Feedback, ...], Meta(max_length=MAX_FEEDBACK)] = ()
     # Nobody waits for a prefetch: any other request goes first, and ends this one.
     is_prefetch: bool = msgspec.field(default=False, name="isSpeculative")
 
@@ -225,18 +240,6 @@ class Problem(Message, frozen=True, omit_defaults=True):
     code: str
     message: str
     uris: tuple[str, ...] = ()  # 409: not held at the version that the request builds on
-
-
-class Feedback(Message, frozen=True):
-    """What became of a completion.
-
-    `accepted_len` counts the code points of its text that were taken by now; None is all of them.
-    """
-
-    client: str
-    completion_id: str
-    kind: FeedbackKind
-    accepted_len: NotNegative | None = None
 
 
 class LoadProgress(Message, frozen=True):

@@ -8,7 +8,8 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Collection
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -17,7 +18,7 @@ from engine.errors import DeviceLostError, ForegramError
 from engine.host.asked import Asked
 from engine.host.buffers import ClientBuffers, ClientId, spliced, split_at
 from engine.host.cells import CellTexts
-from engine.host.completion_registry import CompletionRegistry
+from engine.host.completion_registry import CompletionRegistry, UnknownCompletionError
 from engine.host.metrics import Metrics
 from engine.host.principals import Principal
 from engine.host.protocol import (
@@ -189,6 +190,7 @@ class CompletionService:
         """
         client = ClientId(principal, message.client)
         self.buffers.sync(client, message.workspace, message.sync)
+        self._record_known(principal, message.feedback)
         held = self.buffers.get(client, message.uri, message.version)
         self.ready_engine()
         self.limits.of(principal).check_tokens(message.bounds.max_tokens)
@@ -269,6 +271,12 @@ class CompletionService:
         """Count what became of a completion. Raises UnknownCompletionError."""
         self.buffers.touch(ClientId(principal, feedback.client))
         self._registry.record(principal, feedback)
+
+    def _record_known(self, principal: Principal, feedback: Iterable[Feedback]) -> None:
+        """Count what came along with a request."""
+        for one in feedback:
+            with suppress(UnknownCompletionError):
+                self._registry.record(principal, one)
 
     def leave(self, client: ClientId, uris: tuple[str, ...] | None) -> None:
         """A client closes buffers, or leaves with all of them: what they taught goes, too."""

@@ -19,7 +19,7 @@ from lsp_server.completion.anchor import Anchor
 from lsp_server.completion.cells_around import cells_around
 from lsp_server.completion.completion_cache import CachedCompletion, CompletionCache
 from lsp_server.completion.cursor_context import CursorContext
-from lsp_server.completion.in_flight import InFlightCompletion
+from lsp_server.completion.in_flight import LOOK_S, InFlightCompletion
 from lsp_server.completion.judge import LineJudge
 from lsp_server.completion.parts import FEWEST_SHOWN, Parts, Reader
 from lsp_server.completion.postprocess import Processed, process
@@ -185,6 +185,7 @@ class HostCompletions:
             on_first=judge.prepare,
             on_done=lambda done: self._keep(anchor, done, context, judge, parts),
             parts=parts,
+            rest_s=LOOK_S if is_ahead and self._link.is_shared else 0.0,
         )
 
     def _parts(

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 
 from engine.host.protocol import Chunk, CompleteEvent, Done, Failed
 from lsp_server.completion.anchor import Anchor
@@ -16,6 +16,9 @@ _UNWANTED = Failed("cancelled", "nobody waits for it")
 _GRACE_S = 0.15  # editors cancel a request before or after they send the next one
 _AGAIN_S = 0.5  # in which they ask again behind a key
 PATIENCE_S = 0.12  # from when on words are shown, not only lines
+# Before what follows a suggestion is asked of a host that others use, too: who types on has pressed
+# the next key by then, and nobody has read a suggestion and taken it.
+LOOK_S = 0.2
 
 
 class InFlightCompletion:
@@ -23,7 +26,8 @@ class InFlightCompletion:
 
     `events` are the host's. `on_first` is called at the first piece of text, while the host goes on;
     `on_done` hears the end before anyone who waits, and tells why the text is not worth showing.
-    `parts` are shown before the end; None where nobody can ask again for the rest.
+    `parts` are shown before the end; None where nobody can ask again for the rest. The host is not
+    asked before somebody waits, or `rest_s` are over.
     """
 
     def __init__(
@@ -34,6 +38,7 @@ class InFlightCompletion:
         on_first: Callable[[], None] = lambda: None,
         on_done: Callable[[Done], Reason | None] = lambda _: None,
         parts: Parts | None = None,
+        rest_s: float = 0.0,
     ) -> None:
         self.anchor = anchor
         self.id = ""  # the host's, as soon as it has written something
@@ -46,6 +51,8 @@ class InFlightCompletion:
         self._text = ""
         self._outcome: Done | Failed | None = None
         self._changed = asyncio.Event()
+        self._rest_s = rest_s
+        self._wanted = asyncio.Event()
         self._num_waiting = 0
         self._began = asyncio.get_running_loop().time()
         self._task = asyncio.create_task(self._run())
@@ -68,6 +75,7 @@ class InFlightCompletion:
         None, too, as soon as the cache holds a part for who waits.
         """
         self._num_waiting += 1
+        self._wanted.set()
         loop = asyncio.get_running_loop()
         late_at = loop.time() + PATIENCE_S
         timer = loop.call_at(late_at, self._wake)
@@ -108,6 +116,7 @@ class InFlightCompletion:
 
     async def _run(self) -> None:
         try:
+            await self._rest()
             async with aclosing(self._events) as events:
                 async for event in events:
                     self._take(event)
@@ -116,6 +125,11 @@ class InFlightCompletion:
             self._take(Failed(error.problem.code, str(error)))
         except HostGoneError as error:
             self._take(Failed("host_gone", str(error)))
+
+    async def _rest(self) -> None:
+        if self._rest_s:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wanted.wait(), self._rest_s)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:

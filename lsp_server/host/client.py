@@ -62,8 +62,14 @@ class HostClient:
     While the host has told to wait, nothing is sent that would add to what it holds or does.
     """
 
-    def __init__(self, http: httpx2.AsyncClient, endpoint: str = "") -> None:
-        """Send through `http`; `endpoint` is the host's address for people."""
+    def __init__(
+        self, http: httpx2.AsyncClient, endpoint: str = "", *, is_shared: bool = False
+    ) -> None:
+        """Send through `http`; `endpoint` is the host's address for people.
+
+        `is_shared`: others may use it, too.
+        """
+        self.is_shared = is_shared
         self._http = http
         self._endpoint = endpoint or str(http.base_url).rstrip("/")
         self.replica = ""  # which of several hosts has answered last

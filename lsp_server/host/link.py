@@ -29,6 +29,7 @@ from lsp_server.host.client import (
     HostQuotaError,
     HostRefusedError,
 )
+from lsp_server.host.feedback_batch import FeedbackBatch
 from lsp_server.host.search import FindHost, HostSearch, LinkState, Watch
 from lsp_server.host.sync import HostSync, Syncs
 
@@ -74,6 +75,12 @@ class HostLink:
         self._may_send = may_send
         self._sync = HostSync(documents, may_send, path_of)
         self._judged_at = time.monotonic()
+        self._feedback = FeedbackBatch(self._send)
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether others may use the host, too."""
+        return self._search.is_shared
 
     @property
     def state(self) -> LinkState:
@@ -160,8 +167,11 @@ class HostLink:
         except (HostGoneError, HostRefusedError) as error:
             _LOG.info("documents could not be sent ahead: %s", error)
 
-    async def send(self, feedback: Feedback) -> None:
-        """Report what became of a completion, if there is a host."""
+    def tell(self, feedback: Feedback) -> None:
+        """Report what became of a completion, with the next request or soon."""
+        self._feedback.add(feedback)
+
+    async def _send(self, feedback: Feedback) -> None:
         if self._search.client is not None:
             with suppress(HostGoneError, HostRefusedError):
                 told = msgspec.structs.replace(feedback, client=self.known_as)
@@ -198,6 +208,7 @@ class HostLink:
 
     async def leave(self) -> None:
         """The editor exits: the host may close its documents."""
+        await self._feedback.flush()
         for name in (*self._former, self.known_as):
             await self._close(CloseRequest(name))
         await self._search.leave()
@@ -228,6 +239,7 @@ class HostLink:
             version=syncs.versions[snapshot.uri],
             sync=syncs.buffers,
             repository=shown,
+            feedback=self._feedback.take(),
             # A cell that is not sent, as it holds a secret, or is too large, is in no prompt.
             above=tuple(cell for cell in request.above if self._sync.brings(syncs, cell.uri)),
             below=tuple(cell for cell in request.below if self._sync.brings(syncs, cell.uri)),

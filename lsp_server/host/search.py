@@ -66,6 +66,11 @@ class HostSearch:
         self._wanted = asyncio.Event()
 
     @property
+    def is_shared(self) -> bool:
+        """Whether the host listens on a port, where others may find it, too."""
+        return self.client is not None and self.client.is_shared
+
+    @property
     def state(self) -> LinkState:
         """Where the search stands."""
         return self._report.state
@@ -151,7 +156,11 @@ class HostSearch:
     async def _tried(self, address: HostAddress) -> bool:
         """Whether the host there becomes ready."""
         session = "" if address.socket_path else address.session_of(self._workspace())
-        client = HostClient(address.client(_REQUEST_S, session=session), address.endpoint)
+        client = HostClient(
+            address.client(_REQUEST_S, session=session),
+            address.endpoint,
+            is_shared=address.socket_path is None,
+        )
         try:
             is_ready = await self._becomes_ready(client)
             if is_ready and address.socket_path is not None:

@@ -102,7 +102,9 @@ async def test_ghost_text_is_typed_along_accepted_and_counted():
             assert text == shown.text.split("\n")[shown.row].strip() + text_of(item)
         assert item.command is not None
         await shown.run(item.command.command, *(item.command.arguments or ()))
-        page = await metrics()
+        page = ""
+        while 'kind="accepted"' not in page:
+            page = await metrics()
     assert 'foregram_feedback_total{kind="accepted"} 1.0' in page
     assert "foregram_requests_total" in page
 

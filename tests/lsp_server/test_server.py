@@ -200,10 +200,10 @@ async def test_what_becomes_of_a_completion_is_counted(tmp_path):
         shown.client.protocol.notify("textDocument/didFocus", {})
         await shown.run("foregram.accept", *item.command.arguments)
         page = ""
-        while 'kind="partly_accepted"' not in page:
+        while 'kind="accepted"' not in page:
             page = (await host.client.get("/metrics")).text
     assert 'foregram_feedback_total{kind="shown"} 1.0' in page
-    assert 'foregram_feedback_total{kind="accepted"} 1.0' in page
+    assert 'foregram_feedback_total{kind="partly_accepted"} 1.0' in page
 
 
 async def test_an_accepted_completion_has_been_learned_from_when_the_editor_leaves(tmp_path):

@@ -8,7 +8,6 @@ text, not by a syntax tree, and nothing is looked up in an index.
 
 import asyncio
 import uuid
-from collections.abc import Coroutine
 from dataclasses import dataclass, field
 
 import msgspec
@@ -23,7 +22,7 @@ from lsp_server.bench.screen import Screen
 from lsp_server.bench.traces import Trace
 from lsp_server.completion.anchor import Anchor
 from lsp_server.completion.cursor_context import CursorContext
-from lsp_server.completion.in_flight import InFlightCompletion
+from lsp_server.completion.in_flight import LOOK_S, InFlightCompletion
 from lsp_server.completion.postprocess import process
 from lsp_server.host.address import HostAddress
 from lsp_server.host.search import LinkReport
@@ -50,7 +49,6 @@ class Seat:
     _why: str = ""  # there is no host
     _shown: str = ""  # the completion on the screen, by its id
     _asking: asyncio.Task[None] | None = None
-    _telling: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._files = OpenFiles(f"file:///bench/{uuid.uuid4().hex}/")
@@ -93,7 +91,6 @@ class Seat:
     async def leave(self) -> None:
         """The editor is closed."""
         self._cancel()
-        await asyncio.gather(*self._telling)
         await self._link.leave()
 
     def _note(self, report: LinkReport) -> None:
@@ -148,7 +145,8 @@ class Seat:
         scope = scope_at(place, self.settings.lines, after_accept=is_ahead)
         request = _request(anchor, BOUNDS[scope], self.settings, is_ahead=is_ahead)
         events = self._link.complete(request, anchor.document)
-        return _Asked(InFlightCompletion(anchor, events), scope)
+        rest_s = LOOK_S if is_ahead else 0.0  # as before any host of a team
+        return _Asked(InFlightCompletion(anchor, events, rest_s=rest_s), scope)
 
     def _show(self, completion_id: str) -> None:
         former, self._shown = self._shown, completion_id
@@ -158,12 +156,7 @@ class Seat:
             self._tell("shown", completion_id)
 
     def _tell(self, kind: FeedbackKind, completion_id: str) -> None:
-        self._in_background(self._link.send(Feedback(self._link.client_id, completion_id, kind)))
-
-    def _in_background(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.create_task(work)
-        self._telling.add(task)
-        task.add_done_callback(self._telling.discard)
+        self._link.tell(Feedback(self._link.client_id, completion_id, kind))
 
     def _cancel(self) -> None:
         self._end_both()

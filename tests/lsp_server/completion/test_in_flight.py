@@ -1,8 +1,15 @@
-"""Completions that the host is writing: whom they may serve."""
+"""Completions that the host is writing: whom they may serve, and when it is asked."""
+
+import asyncio
 
 import pytest
+from lsprotocol import types
 
-from lsp_server.completion.in_flight import fits
+from engine.host.protocol import Failed, Position
+from lsp_server.completion.anchor import Anchor
+from lsp_server.completion.in_flight import InFlightCompletion, fits
+from lsp_server.documents.document import Snapshot
+from lsp_server.documents.documents import Documents
 
 
 @pytest.mark.parametrize(
@@ -19,3 +26,48 @@ from lsp_server.completion.in_flight import fits
 )
 def test_a_running_generation_is_joined_while_it_fits(typed, text, is_finished, expected):
     assert fits(typed, text, is_finished=is_finished) is expected
+
+
+class Events:
+    """Notes when the host was asked; it has nothing to say."""
+
+    def __init__(self):
+        self.is_asked = asyncio.Event()
+
+    async def __call__(self):
+        self.is_asked.set()
+        yield Failed("no_text", "nothing")
+
+
+@pytest.fixture
+def anchor():
+    documents = Documents()
+    documents.open(types.TextDocumentItem("file:///a.py", "python", 1, "x"))
+    snapshot = documents.snapshot("file:///a.py")
+    assert isinstance(snapshot, Snapshot)
+    return Anchor(snapshot, Position(0, 1), snapshot, 0)
+
+
+@pytest.mark.asyncio
+async def test_the_host_is_asked_at_once_for_what_somebody_waits_for(anchor):
+    events = Events()
+    running = InFlightCompletion(anchor, events(), rest_s=600.0)
+    await asyncio.sleep(0)
+    assert not events.is_asked.is_set()
+    assert await running.outcome(anchor) == Failed("no_text", "nothing")
+
+
+@pytest.mark.asyncio
+async def test_the_host_is_asked_after_a_rest_that_nobody_ended(anchor):
+    events = Events()
+    InFlightCompletion(anchor, events(), rest_s=0.01)
+    await asyncio.wait_for(events.is_asked.wait(), 5)
+
+
+@pytest.mark.asyncio
+async def test_what_is_cancelled_in_its_rest_is_never_asked_for(anchor):
+    events = Events()
+    running = InFlightCompletion(anchor, events(), rest_s=600.0)
+    running.cancel()
+    assert await running.outcome(anchor) == Failed("cancelled", "nobody waits for it")
+    assert not events.is_asked.is_set()

@@ -176,7 +176,9 @@ async def test_feedback_about_a_part_is_counted_before_the_completion_has_ended(
         (item,) = (await asked).items
         assert item.command is not None
         (completion_id,) = item.command.arguments or ()
-        await editor.link.send(Feedback(editor.link.client_id, str(completion_id), "accepted"))
-        page = (await editor.host.client.get("/metrics")).text
+        editor.link.tell(Feedback(editor.link.client_id, str(completion_id), "accepted"))
+        page = ""
+        while 'kind="accepted"' not in page:
+            page = (await editor.host.client.get("/metrics")).text
     counted = next(one for one in page.splitlines() if one.startswith("foregram_accepted_char"))
     assert float(counted.rpartition(" ")[2]) == len(LINES[0])

@@ -135,6 +135,19 @@ async def test_buffers_status_and_feedback_go_their_way(tmp_path):
         assert (status.num_buffers, status.num_clients) == (0, 0)
 
 
+async def test_feedback_that_comes_along_is_counted_as_far_as_it_is_known(tmp_path):
+    async with hosted(tmp_path) as client:
+        done = (await collected(client.complete(ask(buffer("x")))))[-1]
+        told = (Feedback("", "nothing", "shown"), Feedback("", done.id, "accepted"))
+        again = msgspec.structs.replace(ask(buffer("x")), feedback=told)
+        assert isinstance((await collected(client.complete(again)))[-1], Done)
+        with pytest.raises(HostRefusedError):
+            await client.send(Feedback("one", "nothing", "shown"))
+        page = (await client._http.get("/metrics")).text
+    assert 'foregram_feedback_total{kind="accepted"} 1.0' in page
+    assert 'kind="shown"' not in page
+
+
 async def test_a_refusal_comes_with_its_problem(tmp_path):
     def load(_):
         raise ModelNotFoundError("there is no model 9000b")
