@@ -21,6 +21,7 @@ from kernels.batch import ROW_TILE
 from kernels.device_limits import LEAST_SHARED_BYTES, DeviceLimits
 from kernels.scratch import ScratchSize
 
+TAILS = 8  # programs that share the runs of a block: it has about as many at most
 _PROGRAMS = 128  # of one row block over all heads: about one per multiprocessor of a large GPU
 _FEW_PROGRAMS = 64  # enough where each has many tiles
 _ENOUGH_SPLITS = 16  # more cost more in shares, which every row writes, than they win

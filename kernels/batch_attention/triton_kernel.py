@@ -23,7 +23,7 @@ import triton
 import triton.language as tl
 
 from kernels.batch import KEY_TILE, ROW_TILE, BatchMetadata
-from kernels.batch_attention import attention_cut, num_splits
+from kernels.batch_attention import TAILS, attention_cut, num_splits
 from kernels.device_limits import limits_of
 from kernels.early_launch import early_launch
 from kernels.scratch import Scratch
@@ -32,7 +32,6 @@ _LOG2_E = 1.4426950408889634
 _NOTHING: tl.constexpr = tl.constexpr(-1.0e30)  # not infinity: rows that see nothing stay finite
 COMBINED_ROWS = 4  # packed rows whose splits one program adds up
 _COMBINED_NUMBERS = 8192  # that it has in flight at a time: 64 registers of a thread
-TAILS = 8  # programs that share the runs of a block: it has about as many at most
 _COMBINE_WARPS = 4
 BATCH_ARRAYS = (
     "PATHS", "BASES", "LENGTHS", "FIRST_ROWS", "NUM_ROWS", "RUNS", "DEPTHS",

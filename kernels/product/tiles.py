@@ -17,7 +17,7 @@ _LEAST_WIDE_PROGRAMS = 96  # fewer leave multiprocessors without one
 _PROGRAMS = 264  # two on each of the 132 multiprocessors of an H100 or H200
 _MOST_SPLITS = 8  # the last program reads the sums of all of them
 _SPLIT_INPUTS = 256  # fewer in a split cost more in sums than they win
-_ROW_TILES = (16, 32, 64, 128)
+ROW_TILES = (16, 32, 64, 128)
 _MOST_STAGES = 8
 _LEAST_DEPTH = 16  # of the tensor cores' instruction
 _GROUPED_DEPTHS = (128, 64)  # of weights in groups: the largest of which the inputs are multiples
@@ -73,7 +73,7 @@ def tile_for(
     stage_bytes = int(groups * depth * (outputs * code_bytes(quantization) + tile_rows * 2))
     programs = num_blocks(num_outputs, outputs) * splits
     is_short = programs >= 2 * _PROGRAMS and num_inputs <= _SHORT_ITERATIONS * depth * groups
-    is_large = tile_rows == _ROW_TILES[-1] or (outputs, tile_rows) == (_WIDE_OUTPUTS, 64)
+    is_large = tile_rows == ROW_TILES[-1] or (outputs, tile_rows) == (_WIDE_OUTPUTS, 64)
     return Tile(
         depth=depth,
         splits=splits,
@@ -87,7 +87,7 @@ def tile_for(
 
 def row_tile(rows: int) -> int:
     """Rows of the tile that takes so many: row counts of one tile share a binary."""
-    return next(tile for tile in _ROW_TILES if rows <= tile)
+    return next(tile for tile in ROW_TILES if rows <= tile)
 
 
 def scratch_size(weight: Weight, rows: int) -> ScratchSize:
@@ -133,9 +133,9 @@ def _depth(num_inputs: int, splits: int, quantization: Quantization) -> int:
 
 def _groups(tile_rows: int, limits: DeviceLimits) -> int:
     """Groups of int4 whose scales one iteration loads together, as many as registers hold."""
-    if tile_rows == _ROW_TILES[0]:
+    if tile_rows == ROW_TILES[0]:
         return 4 if limits.has_warp_groups else 2
-    return 1 if tile_rows == _ROW_TILES[-1] else 2
+    return 1 if tile_rows == ROW_TILES[-1] else 2
 
 
 def _outputs(
@@ -151,7 +151,7 @@ def _outputs(
 
     The ranking of a whole product, the head's, takes too many at 128 rows, as do blocks of files.
     """
-    if (whole and tile_rows == _ROW_TILES[-1]) or quantization not in _WIDE_FORMS:
+    if (whole and tile_rows == ROW_TILES[-1]) or quantization not in _WIDE_FORMS:
         return BLOCK_OUTPUTS
     programs = num_blocks(num_outputs, _WIDE_OUTPUTS) * splits
     is_wide = limits.is_wide and tile_rows in _WIDE_ROWS and programs >= _LEAST_WIDE_PROGRAMS

@@ -21,7 +21,7 @@ from lsp_server.cli.checks import (
     check_settings,
     check_torch,
 )
-from lsp_server.cli.gpu_answers import CardFits
+from lsp_server.cli.gpu_answers import CardFit, CardFits
 from lsp_server.cli.gpu_check import card_fits, check_gpu
 from lsp_server.cli.host_checks import (
     check_backend,
@@ -44,6 +44,12 @@ from lsp_server.settings import LoadedSettings, Settings, load_settings
 SICK = 1
 POLL_S = 0.2
 LOAD_LIMIT_S = 300.0  # of a model that `--start` loads; the first time it is converted
+_CARDS_LEGEND = """\
+* model = auto
+Q8_0 and Q4_K_M are forms of a model's file, the others values of dtype.
+A step's time behind 2,048 tokens, and what of it reading the bytes takes at best: computed, not
+measured. `foregram bench gpu` measures.
+"""
 _STYLES = {"ok": "green", "warning": "yellow", "failed": "red"}
 
 
@@ -70,13 +76,19 @@ def _show_cards(*, as_json: bool) -> int:
         sys.stdout.write(msgspec.json.encode(cards).decode() + "\n")
         return 0 if cards else SICK
     sys.stdout.writelines(map(_card_lines, cards))
-    sys.stdout.write("* model = auto\ncomputed, not measured: `foregram bench gpu` measures\n")
+    sys.stdout.write(_CARDS_LEGEND)
     return 0 if cards else SICK
 
 
 def _card_lines(card: CardFits) -> str:
-    lines = [card.card, *(f"  {'*' if fit == card.picked else ' '} {fit}" for fit in card.fits)]
-    return "\n".join([*lines, ""])
+    return "\n".join([card.card, *map(_fit_line, card.fits), ""])
+
+
+def _fit_line(fit: CardFit) -> str:
+    mark = "*" if fit.is_picked else " "
+    context, ms = f"{fit.positions:,} tokens", f"{fit.least_ms:.1f} to {fit.most_ms:.1f} ms"
+    share = f"{fit.floor_ms / fit.most_ms:.2f} to {fit.floor_ms / fit.least_ms:.2f}"
+    return f"  {mark} {fit.model:<5} {fit.form:<9} {context:>17} {ms:>17}   {share}"
 
 
 def examine(loaded: LoadedSettings, *, start: bool) -> list[Check]:

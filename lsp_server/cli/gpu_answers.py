@@ -18,9 +18,24 @@ class GpuAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     memory: str = ""
 
 
+class CardFit(msgspec.Struct, frozen=True):
+    """A model that fits a card, how it is held, and the computed milliseconds of a step.
+
+    `floor_ms` is what reading its bytes takes, `least_ms` and `most_ms` what a step may take.
+    `is_picked`: `auto` takes it.
+    """
+
+    model: str
+    form: str
+    positions: int
+    floor_ms: float
+    least_ms: float
+    most_ms: float
+    is_picked: bool
+
+
 class CardFits(msgspec.Struct, frozen=True):
-    """What fits a card, the largest model first, and what `auto` takes there."""
+    """What fits a card, the largest model first."""
 
     card: str
-    fits: tuple[str, ...]
-    picked: str
+    fits: tuple[CardFit, ...]

@@ -1,13 +1,15 @@
 """Prints, as JSON, which GPU the engine chooses: a process of its own, because it loads torch."""
 
 import sys
+from collections.abc import Iterator
 
 import msgspec
 
 from engine.errors import ConfigurationError
 from engine.model.device import DeviceChoice, accelerators, hardware_lack
-from engine.model.gpu.card_plan import CARDS, Card, fits, pick
-from lsp_server.cli.gpu_answers import CARDS_OPTION, CardFits, GpuAnswer
+from engine.model.gpu.card_plan import PLANNED_CARDS, fits, pick
+from engine.model.gpu.cards import Card
+from lsp_server.cli.gpu_answers import CARDS_OPTION, CardFit, CardFits, GpuAnswer
 
 
 def answer(name: str) -> GpuAnswer:
@@ -26,9 +28,18 @@ def answer(name: str) -> GpuAnswer:
 def cards() -> list[CardFits]:
     """The plan for cards of all sizes."""
     return [
-        CardFits(f"{gigabytes} GB, as an {card.name}", tuple(map(str, fits(card))), str(pick(card)))
-        for gigabytes, card in CARDS.items()
+        CardFits(f"{card.memory_gib:.0f} GB, as an {card.name}", tuple(_fits(card)))
+        for card in PLANNED_CARDS
     ]
+
+
+def _fits(card: Card) -> Iterator[CardFit]:
+    best = pick(card)
+    for fit in fits(card):
+        step = fit.step
+        yield CardFit(
+            fit.model, fit.form, fit.positions, step.floor, step.least, step.most, fit == best
+        )
 
 
 def _memory(card: Card) -> str:

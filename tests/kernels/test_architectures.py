@@ -2,11 +2,12 @@
 
 import pytest
 
+from engine.model.gpu.step_model import INSTRUCTIONS
 from kernels import batch_attention
 from kernels.batch import KEY_TILE, ROW_TILE
-from kernels.batch_attention import triton_kernel as attention
+from kernels.batch_attention.triton_kernel import BATCH_ARRAYS
 from kernels.device_limits import AMD, LIMITS, assumed, limits_for, limits_of
-from kernels.product.tiles import tile_for
+from kernels.product.tiles import ROW_TILES, tile_for
 from kernels.weight import QUANTIZATIONS
 from tests.kernels.compile_all import MATRIX_INSTRUCTIONS
 from tests.support.matrix_order import disorder
@@ -41,11 +42,30 @@ def test_a_product_fits_spills_nothing_and_adds_in_order(hopper, architecture, q
         assert disorder(compiled.chains, 128, tiles=2 if quantization == "int4" else 1) == ""
 
 
+@pytest.mark.parametrize(
+    ("quantization", "rows", "architecture"),
+    [("float", 16, 90), ("q4_k", 16, 86), ("fp8", 128, 86)],
+)
+def test_a_loop_has_about_the_instructions_that_the_step_model_counts(
+    hopper, quantization, rows, architecture
+):
+    compiled = compile_product(
+        hopper, KERNEL, (3584, 18944), rows, TYPES, {},
+        quantization=quantization, architecture=architecture,
+    )  # fmt: skip
+    limits = LIMITS[architecture]
+    tile = tile_for(3584, 18944, rows, quantization, limits=limits)
+    weights = tile.outputs * tile.depth * tile.groups
+    of_1024_weights = 1024 * tile.num_warps * compiled.loop / weights
+    counted = INSTRUCTIONS[quantization][limits.has_warp_groups][ROW_TILES.index(tile.rows)]
+    assert of_1024_weights == pytest.approx(counted, rel=0.1)
+
+
 def test_attention_fits_the_smallest_gpu(hopper):
     limits = LIMITS[86]
     types = {
         **dict.fromkeys(("Q", "K", "V"), "*bf16"),
-        **dict.fromkeys(attention.BATCH_ARRAYS, "*i32"),
+        **dict.fromkeys(BATCH_ARRAYS, "*i32"),
         "PARTIALS": "*fp32",
         "scale": "fp32",
         "head_stride": "i32",
@@ -53,7 +73,7 @@ def test_attention_fits_the_smallest_gpu(hopper):
     }
     constants = {
         "GROUP": 7, "KV_HEADS": 4, "D": 128, "SPLITS": batch_attention.num_splits(4),
-        "TAILS": attention.TAILS, "ROW_TILE": ROW_TILE, "KEY_TILE": KEY_TILE, "PDL": False,
+        "TAILS": batch_attention.TAILS, "ROW_TILE": ROW_TILE, "KEY_TILE": KEY_TILE, "PDL": False,
     }  # fmt: skip
     compiled = hopper.compile(
         "kernels.batch_attention.triton_kernel:attend_kernel", types, constants,

@@ -285,7 +285,7 @@ def test_attention_compiles_for_hopper(shape, programmatic, hopper):
         "attend_kernel",
         shape,
         types,
-        {"TAILS": triton_kernel.TAILS},
+        {"TAILS": sizes.TAILS},
         programmatic=programmatic,
     )
     assert compiled.stack == 0

@@ -15,7 +15,7 @@ from engine.model.gpu.weights import GpuLayer, GpuWeights, head_quantization
 from engine.model.model_config import ModelConfig
 from kernels.operations import operations_for
 from kernels.scratch import Scratch
-from kernels.weight import INT4_GROUP, Quantization, Weight
+from kernels.weight import INT4_GROUP, VALUES_OF_INPUT, Quantization, Weight
 
 _POSITIONS = 4096  # of a cache: any multiple of 16 compiles alike
 _PLENTY = 1 << 40  # numbers of working memory
@@ -59,8 +59,20 @@ def empty_weight(outputs: int, inputs: int, quantization: Quantization) -> Weigh
     if quantization == "fp8":
         codes = nothing(outputs, inputs, dtype=torch.float8_e4m3fn)
         return Weight(quantization, codes, nothing(outputs))
-    codes = nothing(outputs, inputs // 2, dtype=torch.uint8)
-    return Weight(quantization, codes, nothing(inputs // INT4_GROUP, outputs))
+    width = int(inputs * VALUES_OF_INPUT.get(quantization, 1))
+    codes = nothing(outputs, width, dtype=torch.int8 if quantization == "q8_0" else torch.uint8)
+    if quantization == "int4":
+        return Weight(quantization, codes, nothing(inputs // INT4_GROUP, outputs))
+    return Weight(
+        quantization, codes, nothing(*_words(outputs, inputs, quantization), dtype=torch.int32)
+    )
+
+
+def _words(outputs: int, inputs: int, form: Quantization) -> tuple[int, ...]:
+    """The shape of the scales of a form of model files: see `kernels.blocks`."""
+    if form in ("q8_0", "int4_zeros"):
+        return inputs // (64 if form == "q8_0" else 128), outputs
+    return inputs // 256, {"q4_k": 4, "q6_k": 5, "q6_k_min": 7}[form], outputs
 
 
 def _weights(config: ModelConfig, quantization: Quantization) -> GpuWeights:

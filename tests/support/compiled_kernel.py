@@ -14,6 +14,7 @@ _THREADS = {80: 2048, 90: 2048, 100: 2048}  # of a multiprocessor; 1536 of the o
 _SHARED = {80: 167_936, 87: 167_936, 90: 233_472, 100: 233_472}  # and 102,400
 _RESERVED = 1024  # bytes of shared memory that the system takes per program
 _WARP = 32
+_INSTRUCTION = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/\s+(\S.*)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class Compiled:
     ffma: int  # fused multiplications and additions: those written so, where the rest may not be
     ldgsts: int  # asynchronous copies: loads that run ahead
     instructions: int
+    loop: int  # those of its largest loop
     chains: Sequence[Sequence[int]]  # where each chain of matrix instructions finds its inputs
 
     @property
@@ -75,5 +77,18 @@ def measured(kernel: Any, folder: Path) -> Compiled:
         ffma=count("FFMA"),
         ldgsts=count("LDGSTS"),
         chains=chains(kernel.asm["ptx"]),
-        instructions=len(re.findall(r"^\s+/\*[0-9a-f]{4,}\*/\s+\S", code, re.MULTILINE)),
+        instructions=len(_INSTRUCTION.findall(code)),
+        loop=_largest_loop(code),
     )
+
+
+def _largest_loop(code: str) -> int:
+    """Instructions from where the farthest branch back leads to, up to that branch."""
+    places = [(int(place, 16), text) for place, text in _INSTRUCTION.findall(code)]
+    loops = [0]
+    for end, text in places:
+        target = re.search(r"\bBRA\b[^;]*?0x([0-9a-f]+)", text)
+        start = int(target.group(1), 16) if target else end
+        if start < end:
+            loops.append(sum(start <= place <= end for place, _ in places))
+    return max(loops)

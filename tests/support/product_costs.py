@@ -9,7 +9,8 @@ from kernels.weight import Quantization
 from tests.support.compiled_kernel import Compiled
 from tests.support.gpu_compiler import GpuCompiler
 
-_WEIGHTS = {"float": "*bf16", "fp8": "*fp8e4nv", "int4": "*u8"}
+_WEIGHTS = {"float": "*bf16", "fp8": "*fp8e4nv", "q8_0": "*i8"}  # of the others bytes
+_FLOAT_SCALES = ("fp8", "int4")
 
 
 def compile_product(
@@ -30,7 +31,7 @@ def compile_product(
     limits = limits_for(architecture)
     tile = tile_for(*shape, rows, quantization, whole=whole, limits=limits)
     is_bytes = quantization == "fp8" and not limits.converts_fp8
-    values = "*u8" if is_bytes else _WEIGHTS[quantization]
+    values = "*u8" if is_bytes else _WEIGHTS.get(quantization, "*u8")
     held = {"INPUTS": "*bf16", "VALUES": values, "num_rows": "i32"} | dict(types)
     cut: dict[str, Any] = {
         "N": shape[0],
@@ -44,7 +45,7 @@ def compile_product(
     if quantization == "float":
         cut["SCALES"] = None
     else:
-        held["SCALES"] = "*fp32"
+        held["SCALES"] = "*fp32" if quantization in _FLOAT_SCALES else "*i32"
     return hopper.compile(
         kernel,
         held,

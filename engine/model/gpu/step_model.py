@@ -1,44 +1,76 @@
 """How long a step should take on a card: arithmetic from shapes and data sheets, no measurement.
 
-    kernel = max(bytes / memory, bytes through the cache / cache) + gap + latency,   step = their sum
+    kernel = max(bytes / memory, bytes through the cache / cache, instructions / issue) + gap + latency
+    step = their sum
 
 Gaps and latencies are those that others report for kernels in a CUDA graph, from the lucky to the
-unlucky. `foregram bench gpu` measures what this only computes.
+unlucky. Instructions were counted in the machine code. `foregram bench gpu` measures what this only
+computes.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from engine.model.gpu.cards import GraphicsCard
-from engine.model.gpu.weights import head_quantization
+from engine.model.gpu.cards import Card
+from engine.model.gpu.held_forms import HeldForm, PlannedProduct, products_of
 from engine.model.model_config import ModelConfig
 from kernels.batch import KEY_TILE, ROW_TILE
-from kernels.batch_attention import num_splits
+from kernels.batch_attention import TAILS, num_splits
 from kernels.device_limits import limits_for
-from kernels.product.tiles import num_blocks, tile_for
-from kernels.weight import BYTES_OF_WEIGHT, Quantization
+from kernels.product.tiles import ROW_TILES, num_blocks, tile_for
+from kernels.weight import Quantization
 
 _US, _MS = 1e6, 1e3
 _FEW_ROWS = 16  # of a partial sum at least
+_EARLY_ARCHITECTURE = 90  # from which on kernels may start before the one ahead has ended
+# Instructions that warps begin for 1,024 weights in the loop of a product with tiles of 16, 32, 64
+# and 128 rows: counted where compiled for sm_86, whose warps multiply by themselves, and for sm_90.
+INSTRUCTIONS: dict[Quantization, tuple[tuple[int, ...], tuple[int, ...]]] = {
+    "float": ((52, 59, 90, 169), (54, 40, 58, 70)),
+    "fp8": ((142, 246, 301, 599), (140, 118, 145, 155)),
+    "int4": ((116, 146, 227, 711), (135, 131, 164, 217)),
+    "q8_0": ((173, 244, 359, 1183), (235, 275, 350, 655)),
+    "q4_k": ((398, 562, 947, 1966), (316, 377, 514, 891)),
+    "q6_k": ((374, 450, 614, 1409), (362, 422, 553, 949)),
+    "q6_k_min": ((486, 646, 956, 2387), (476, 606, 863, 1552)),
+    "int4_zeros": ((234, 294, 404, 742), (198, 206, 231, 363)),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Overheads:
-    """Microseconds beside the bytes of a kernel; `filled` is the share of the bandwidth it keeps."""
+    """Microseconds beside the bytes of a kernel.
+
+    `filled` is the share of the bandwidth it keeps, `issued` that of the cycles in which a
+    multiprocessor begins an instruction.
+    """
 
     gap: float  # between two kernels
     product: float
     split: float  # for the sums of a split product to meet
     attend: float
     combine: float
-    run: float  # for each further branch of a tree
+    run: float  # for each further branch that a program of attention takes
     choose: float
     other: float  # commit, embedding, walk and both copies together
     filled: float
+    issued: float
 
 
-LUCKY = Overheads(1.0, 1.5, 1.0, 3.0, 2.0, 1.2, 5.0, 14.0, 0.93)
-UNLUCKY = Overheads(1.3, 2.5, 2.0, 5.0, 3.5, 2.0, 9.0, 14.0, 0.90)
-PROGRAMMATIC = Overheads(0.4, 0.8, 1.0, 2.5, 1.5, 1.2, 5.0, 14.0, 0.93)  # kernels begin early
+LUCKY = Overheads(1.0, 1.5, 1.0, 3.0, 2.0, 1.2, 5.0, 14.0, 0.93, 0.75)
+UNLUCKY = Overheads(1.3, 2.5, 2.0, 5.0, 3.5, 2.0, 9.0, 14.0, 0.90, 0.5)
+EARLY = Overheads(0.4, 0.8, 1.0, 2.5, 1.5, 1.2, 5.0, 14.0, 0.93, 0.75)  # kernels start early
+
+
+class PortableOverheads(NamedTuple):
+    """Of PyTorch, operation by operation: microseconds of each, and the share of the bandwidth."""
+
+    operation: float
+    filled: float
+
+
+PORTABLE_LUCKY, PORTABLE_UNLUCKY = PortableOverheads(5.0, 0.8), PortableOverheads(10.0, 0.55)
+_PORTABLE_OPERATIONS_OF_LAYER, _PORTABLE_OPERATIONS = 78, 111  # counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +78,7 @@ class StepWork:
     """A step of `rows` rows, in `runs` branches, behind `context` tokens."""
 
     config: ModelConfig
-    quantization: Quantization = "float"
+    form: HeldForm = "bfloat16"
     rows: int = 1
     context: int = 2048
     runs: int = 1
@@ -60,90 +92,80 @@ class ExpectedStep:
     least: float
     most: float
 
+    @property
+    def middle(self) -> float:
+        """Between the least and the most."""
+        return (self.least + self.most) / 2
 
-def expected_step(
-    work: StepWork, card: GraphicsCard, *, programmatic: bool = False
-) -> ExpectedStep:
-    """Compute how long a step takes on `card`; `programmatic` where kernels may begin early."""
-    lucky = PROGRAMMATIC if programmatic else LUCKY
-    return ExpectedStep(
-        floor=_MS * step_bytes(work) / card.bandwidth,
-        least=_step_us(work, card, lucky) / _MS,
-        most=_step_us(work, card, UNLUCKY) / _MS,
-    )
+
+def expected_step(work: StepWork, card: Card) -> ExpectedStep:
+    """Compute how long a step takes on `card`, by our kernels or, where those do not run, PyTorch."""
+    if card.has_kernels:
+        lucky = EARLY if card.architecture >= _EARLY_ARCHITECTURE else LUCKY
+        least, most = _step_us(work, card, lucky), _step_us(work, card, UNLUCKY)
+    else:
+        least = _portable_us(work, card, PORTABLE_LUCKY)
+        most = _portable_us(work, card, PORTABLE_UNLUCKY)
+    floor = _MS * step_bytes(work) / card.bandwidth
+    return ExpectedStep(floor, least / _MS, most / _MS)
 
 
 def step_bytes(work: StepWork) -> float:
     """What any implementation has to read: the weights, and the keys and values of the context."""
-    config = work.config
-    layer = sum(outputs * inputs for outputs, inputs in _layer_products(config))
-    head = config.vocab_size * config.hidden_size
-    return (
-        config.num_layers * (layer * BYTES_OF_WEIGHT[work.quantization] + _kv_bytes(work))
-        + head * BYTES_OF_WEIGHT[head_quantization(work.quantization)]
+    weights = sum(one.count * one.num_bytes for one in products_of(work.config, work.form))
+    return weights + work.config.num_layers * _kv_bytes(work)
+
+
+def _step_us(work: StepWork, card: Card, overheads: Overheads) -> float:
+    attention = work.config.num_layers * _attention_us(work, card, overheads)
+    products = sum(
+        one.count * _product_us(one, work.rows, card, overheads)
+        for one in products_of(work.config, work.form)
     )
+    return attention + products + overheads.choose + overheads.other
 
 
-def _step_us(work: StepWork, card: GraphicsCard, overheads: Overheads) -> float:
-    config, head = work.config, head_quantization(work.quantization)
-    layer = _attention_us(work, card, overheads) + sum(
-        _product_us(shape, work.quantization, work, card, overheads)
-        for shape in _layer_products(config)
-    )
-    last = (config.vocab_size, config.hidden_size)
-    head_us = _product_us(last, head, work, card, overheads, whole=True)
-    return config.num_layers * layer + head_us + overheads.choose + overheads.other
-
-
-def _product_us(
-    shape: tuple[int, int],
-    quantization: Quantization,
-    work: StepWork,
-    card: GraphicsCard,
-    overheads: Overheads,
-    *,
-    whole: bool = False,
-) -> float:
+def _product_us(product: PlannedProduct, rows: int, card: Card, overheads: Overheads) -> float:
     """Every program reads all rows, so the fewer outputs it has, the more the cache has to give."""
-    outputs, inputs = shape
+    outputs, inputs, form = product.outputs, product.inputs, product.form
     limits = limits_for(card.architecture)
-    tile = tile_for(outputs, inputs, work.rows, quantization, whole=whole, limits=limits)
-    weights = outputs * inputs * BYTES_OF_WEIGHT[quantization]
-    through_cache = weights + num_blocks(outputs, tile.outputs) * work.rows * inputs * 2
+    tile = tile_for(outputs, inputs, rows, form, whole=product.is_head, limits=limits)
+    weights = product.num_bytes
+    through_cache = weights + num_blocks(outputs, tile.outputs) * rows * inputs * 2
     if tile.splits > 1:
-        through_cache += 2 * outputs * tile.splits * max(_FEW_ROWS, work.rows) * 4
-    us = _slowest_us(weights / overheads.filled, through_cache, card)
+        through_cache += 2 * outputs * tile.splits * max(_FEW_ROWS, rows) * 4
+    counted = INSTRUCTIONS[form][limits.has_warp_groups][ROW_TILES.index(tile.rows)]
+    instructions = outputs * inputs / 1024 * counted
+    us = max(
+        _slowest_us(weights / overheads.filled, through_cache, card),
+        _US * instructions / (overheads.issued * card.issue_rate),
+    )
     return us + overheads.gap + overheads.product + (overheads.split if tile.splits > 1 else 0)
 
 
-def _attention_us(work: StepWork, card: GraphicsCard, overheads: Overheads) -> float:
+def _attention_us(work: StepWork, card: Card, overheads: Overheads) -> float:
     """Every block of 64 packed rows reads the context, and leaves a share for each split."""
     config = work.config
     packed = work.rows * (config.num_heads // config.num_kv_heads)
     blocks, kv = -(-packed // ROW_TILE), _kv_bytes(work)
-    splits = min(num_splits(config.num_kv_heads), -(-work.context // KEY_TILE))
+    splits = min(num_splits(config.num_kv_heads), -(-work.context // KEY_TILE)) + 1
     shares = config.num_kv_heads * splits * packed * config.head_dim * 4
     attend = _slowest_us(kv, kv * blocks + shares, card)
-    attend += overheads.gap + overheads.attend + overheads.run * (work.runs - 1)
+    runs_behind = -(-work.runs // TAILS) - 1  # of a program
+    attend += overheads.gap + overheads.attend + overheads.run * runs_behind
     combine = _US * shares / card.cache_bandwidth
     return attend + combine + overheads.gap + overheads.combine
 
 
-def _slowest_us(from_memory: float, through_cache: float, card: GraphicsCard) -> float:
+def _portable_us(work: StepWork, card: Card, overheads: PortableOverheads) -> float:
+    operations = work.config.num_layers * _PORTABLE_OPERATIONS_OF_LAYER + _PORTABLE_OPERATIONS
+    read = _US * step_bytes(work) / (overheads.filled * card.bandwidth)
+    return read + operations * overheads.operation
+
+
+def _slowest_us(from_memory: float, through_cache: float, card: Card) -> float:
     return _US * max(from_memory / card.bandwidth, through_cache / card.cache_bandwidth)
 
 
 def _kv_bytes(work: StepWork) -> float:
     return 2 * 2 * work.config.num_kv_heads * work.config.head_dim * work.context
-
-
-def _layer_products(config: ModelConfig) -> tuple[tuple[int, int], ...]:
-    """Outputs and inputs of qkv, o, gate and up, down."""
-    hidden, inter = config.hidden_size, config.intermediate_size
-    heads, kv_heads = config.num_heads, config.num_kv_heads
-    return (
-        ((heads + 2 * kv_heads) * config.head_dim, hidden),
-        (hidden, heads * config.head_dim),
-        (2 * inter, hidden),
-        (hidden, inter),
-    )

@@ -24,7 +24,7 @@ from engine.host.protocol import (
 from lsp_server.cli import command_line as cli
 from lsp_server.cli import doctor, gpu_check
 from lsp_server.cli.doctor import show_doctor
-from lsp_server.cli.gpu_answers import CardFits
+from lsp_server.cli.gpu_answers import CardFit, CardFits
 from lsp_server.settings import load_settings
 from tests.support.local_host import stub_host
 from tests.support.stub_host import Handler
@@ -246,16 +246,21 @@ def test_people_get_lines_and_the_command_goes_on_with_wrong_settings(stub, monk
     assert "\nwarning  host: no completion host listens on " in captured.out
 
 
-def test_what_fits_which_card_is_a_list_with_what_auto_takes(stub, monkeypatch, capsys):
-    fits = ("7b in bfloat16, 16,384 tokens", "1.5b in bfloat16, 99,999 tokens")
-    cards = [CardFits("24 GB", fits, fits[0]), CardFits("8 GB", fits[1:], fits[1])]
-    monkeypatch.setattr(doctor, "card_fits", lambda: cards)
+def test_what_fits_which_card_is_a_table_with_what_auto_takes(stub, monkeypatch, capsys):
+    seven = CardFit("7b", "bfloat16", 16384, 15.7, 17.47, 18.3, is_picked=True)
+    one = CardFit("1.5b", "Q8_0", 99_999, 1.0, 1.25, 2.0, is_picked=False)
+    monkeypatch.setattr(doctor, "card_fits", lambda: [CardFits("24 GB", (seven, one))])
     assert shown_doctor(stub.environ, json=False, start=False, cards=True) == 0
     shown = capsys.readouterr().out
-    assert f"24 GB\n  * {fits[0]}\n    {fits[1]}\n8 GB\n  * {fits[1]}\n" in shown
-    assert shown.endswith("* model = auto\ncomputed, not measured: `foregram bench gpu` measures\n")
+    assert shown.startswith(
+        "24 GB\n"
+        "  * 7b    bfloat16      16,384 tokens   17.5 to 18.3 ms   0.86 to 0.90\n"
+        "    1.5b  Q8_0          99,999 tokens     1.2 to 2.0 ms   0.50 to 0.80\n"
+        "* model = auto\n"
+    )
+    assert "computed, not\nmeasured" in shown
     assert shown_doctor(stub.environ, json=True, start=False, cards=True) == 0
-    assert json.loads(capsys.readouterr().out)[1]["picked"] == fits[1]
+    assert json.loads(capsys.readouterr().out)[0]["fits"][0]["is_picked"]
     monkeypatch.setattr(doctor, "card_fits", list)
     assert shown_doctor(stub.environ, json=False, start=False, cards=True) == 1
 

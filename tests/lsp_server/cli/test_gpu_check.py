@@ -54,7 +54,7 @@ def test_the_engines_answer_names_the_gpu_and_what_our_kernels_lack(monkeypatch)
     import torch
 
     from engine.model.device import DeviceChoice
-    from engine.model.gpu.card_plan import Card
+    from engine.model.gpu.cards import Card
     from lsp_server.cli import gpu_probe
     from lsp_server.cli.gpu_answers import GpuAnswer
 
@@ -64,7 +64,7 @@ def test_the_engines_answer_names_the_gpu_and_what_our_kernels_lack(monkeypatch)
     assert gpu_probe.answer("mps").problem.startswith("device mps: torch sees no GPU")
     mac = DeviceChoice(torch.device("mps"), "Apple M2's GPU", "lack")
     monkeypatch.setattr(DeviceChoice, "of", lambda name: mac)
-    card = Card("Apple M2's GPU", 12_000_000_000, 100e9, has_kernels=False)
+    card = Card("Apple M2's GPU", 86, 12, 100, 20, free=12_000_000_000, has_kernels=False)
     monkeypatch.setattr(Card, "of", lambda choice: card)
     said = gpu_probe.answer("auto")
     assert (said.gpu, said.lack) == ("Apple M2's GPU", "our kernels are for NVIDIA GPUs")
@@ -74,8 +74,16 @@ def test_the_engines_answer_names_the_gpu_and_what_our_kernels_lack(monkeypatch)
 
 def test_the_plan_of_cards_comes_from_that_process_too(monkeypatch):
     cards = gpu_check.card_fits()
-    assert [card.card.split(" GB")[0] for card in cards] == ["8", "12", "16", "24", "48", "80"]
-    assert all(card.picked in card.fits for card in cards)
+    assert [card.card.split(" GB")[0] for card in cards] == [
+        "8",
+        "12",
+        "16",
+        "24",
+        "48",
+        "80",
+        "140",
+    ]
+    assert all(sum(fit.is_picked for fit in card.fits) == 1 for card in cards)
     monkeypatch.setattr(gpu_check, "_PROBE", ("-c", "import nothing_like_torch"))
     assert gpu_check.card_fits() == []
 

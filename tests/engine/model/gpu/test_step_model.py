@@ -1,44 +1,72 @@
 """The computed time of a step: never below its floor, and ordered as the cards and models are."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
-from engine.bench.gpu.shapes import SHAPES
-from engine.model.gpu.cards import GRAPHICS_CARDS, find_card
-from engine.model.gpu.step_model import StepWork, expected_step
+from engine.model.gpu.cards import CARDS, card_named, find_card
+from engine.model.gpu.held_forms import HELD_FORMS, file_bytes
+from engine.model.gpu.step_model import StepWork, expected_step, step_bytes
+from engine.model.known_shapes import QWEN_SHAPES
 from kernels.device_limits import LIMITS
-from kernels.weight import QUANTIZATIONS
 
 
-def card_named(name):
-    card = find_card(name)
-    assert card is not None
-    return card
+def share(model, card, form="bfloat16"):
+    """What of a step reading its bytes takes: at worst, and at best."""
+    step = expected_step(StepWork(QWEN_SHAPES[model], form), card_named(card))
+    return step.floor / step.most, step.floor / step.least
 
 
-@pytest.mark.parametrize("quantization", QUANTIZATIONS)
-@pytest.mark.parametrize("model", SHAPES)
-def test_no_step_is_faster_than_its_bytes(model, quantization):
-    for card in GRAPHICS_CARDS:
-        for rows in (1, 32, 128):
-            work = StepWork(SHAPES[model], quantization, rows, runs=-(-rows // 4))
-            time = expected_step(work, card, programmatic=True)
-            assert time.floor < time.least < time.most
+@pytest.mark.parametrize("form", HELD_FORMS)
+@pytest.mark.parametrize("model", QWEN_SHAPES)
+def test_no_step_is_faster_than_its_bytes(model, form):
+    for card in CARDS:
+        for one in (card, replace(card, has_kernels=False)):
+            for rows in (1, 32, 128):
+                work = StepWork(QWEN_SHAPES[model], form, rows, runs=-(-rows // 4))
+                step = expected_step(work, one)
+                assert step.floor < step.least < step.middle < step.most
 
 
 def test_a_faster_memory_makes_a_faster_step():
     names = ("RTX 4060 Laptop", "RTX 3060", "RTX 4070", "RTX 4090", "A100", "H100", "H200")
-    times = [expected_step(StepWork(SHAPES["7b"]), card_named(name)).least for name in names]
+    work = StepWork(QWEN_SHAPES["7b"])
+    times = [expected_step(work, card_named(name)).least for name in names]
     assert all(slower > faster for slower, faster in pairwise(times))
 
 
 def test_a_large_model_is_nearest_to_its_floor_where_memory_is_slow():
-    def share(model, card):
-        time = expected_step(StepWork(SHAPES[model]), card_named(card))
-        return time.floor / time.most
+    assert share("7b", "RTX 4090")[0] > 0.85 > share("7b", "H200")[1] > share("0.5b", "H200")[1]
 
-    assert share("7b", "RTX 4090") > 0.85 > share("7b", "H200") > share("0.5b", "H200")
+
+def test_few_bits_pay_where_memory_is_slow_and_not_where_decoding_them_takes_longer():
+    assert share("7b", "RTX 4060", "Q4_K_M")[1] > 0.85
+    assert share("7b", "H200", "Q4_K_M")[1] < 0.3
+
+
+def test_drafts_on_their_way_through_the_cache_cost_more_than_one_row_but_less_than_more_steps():
+    def ms(rows, runs):
+        work = StepWork(QWEN_SHAPES["7b"], rows=rows, runs=runs)
+        return expected_step(work, card_named("RTX 4090")).least
+
+    assert ms(1, 1) < ms(32, 8) < 1.2 * ms(1, 1)
+    assert ms(32, 8) < ms(32, 32), "more branches than programs that share them"
+
+
+@pytest.mark.parametrize(("model", "gigabytes"), [("0.5b", 0.49), ("7b", 4.68), ("32b", 19.85)])
+def test_the_mix_of_a_q4_k_m_is_as_large_as_such_files(model, gigabytes):
+    """Within 12 %: queries and keys are held in six bits where the values of a file are."""
+    told = file_bytes(QWEN_SHAPES[model], "Q4_K_M") / 1e9
+    assert gigabytes * 0.88 < told < gigabytes * 1.12
+
+
+def test_a_model_in_eight_bits_reads_half_of_what_it_reads_in_sixteen():
+    bytes_of = {
+        form: step_bytes(StepWork(QWEN_SHAPES["7b"], form, context=0)) for form in HELD_FORMS
+    }
+    assert bytes_of["fp8"] == bytes_of["bfloat16"] / 2
+    assert bytes_of["Q8_0"] == bytes_of["bfloat16"] * 8.5 / 16
 
 
 @pytest.mark.parametrize(
@@ -61,4 +89,4 @@ def test_a_drivers_name_finds_its_card(device_name, card):
 
 
 def test_every_card_has_limits_of_its_own():
-    assert {card.architecture for card in GRAPHICS_CARDS} <= set(LIMITS)
+    assert {card.architecture for card in CARDS} <= set(LIMITS)
