@@ -13,8 +13,6 @@ from pathlib import Path
 
 from engine.host.runtime import RuntimeFolder
 from lsp_server.model_choice import Check
-from lsp_server.repository.folder_index import indexes_folder
-from lsp_server.repository.store import Store, StoreError
 from lsp_server.setting_layers import SettingsProblem
 from lsp_server.settings import Settings
 
@@ -73,6 +71,12 @@ def check_repository(settings: Settings) -> Check:
     """Whether the workspace's files can be indexed."""
     if settings.repository_globs is None:
         return Check("repository", "ok", "is not asked for")
+    try:
+        from lsp_server.repository.folder_index import indexes_folder
+        from lsp_server.repository.store import Store, StoreError
+    except ImportError as error:
+        advice = "install foregram with all that it needs: pip install foregram"
+        return Check("repository", "failed", f"no file can be indexed: {error}", advice)
     folder = indexes_folder(settings)
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     try:

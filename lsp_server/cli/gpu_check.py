@@ -21,7 +21,8 @@ GPU_LIMIT_S = 60.0
 WSL_NODE = "/dev/dxg"  # whoever made the GPU
 GPU_NODES = ("/dev/nvidiactl", WSL_NODE)
 OTHER_NODES = ("/dev/kfd", "/dev/dri")  # AMD's and Intel's; most are nothing for torch
-_PROBE = ("-P", "-m", "lsp_server.cli.gpu_probe")  # -P: the working folder may hold an `engine`
+_PROBE = ("-m", "lsp_server.cli.gpu_probe")
+_OUR_FOLDER = Path(__file__).parents[2]  # the user's may hold an `engine`, and -m looks there first
 
 
 def check_gpu(device: str) -> Check:
@@ -70,7 +71,12 @@ def _output(*command: str) -> str:
     """What a command prints; nothing if it fails, or takes too long."""
     try:
         process = subprocess.run(
-            command, capture_output=True, check=True, text=True, timeout=GPU_LIMIT_S
+            command,
+            capture_output=True,
+            check=True,
+            cwd=_OUR_FOLDER,
+            text=True,
+            timeout=GPU_LIMIT_S,
         )
     except (OSError, subprocess.SubprocessError):
         return ""

@@ -122,6 +122,21 @@ def test_where_no_index_can_be_made_that_is_a_failure(tmp_path, monkeypatch):
     assert check_repository(off).state == "ok"
 
 
+def test_without_the_parsers_of_sources_that_is_what_the_check_says(tmp_path):
+    code = f"""
+import sys
+from pathlib import Path
+sys.modules["tree_sitter"] = None
+from lsp_server.cli import doctor
+from lsp_server.settings import Settings
+settings = Settings(cache_folder=Path({str(tmp_path)!r}), runtime_folder=Path({str(tmp_path)!r}))
+print(doctor.check_repository(settings))
+"""
+    told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert "no file can be indexed: " in told.stdout
+    assert "pip install foregram" in told.stdout
+
+
 def test_a_full_disk_is_a_warning(tmp_path, monkeypatch):
     monkeypatch.setattr(checks, "MIN_FREE_BYTES", 1e18)
     assert check_cache(tmp_path).what.endswith("GB free: too little to convert a model")

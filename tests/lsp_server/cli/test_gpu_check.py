@@ -72,6 +72,13 @@ def test_the_engines_answer_names_the_gpu_and_what_our_kernels_lack(monkeypatch)
     assert said.memory.endswith("(computed, not measured)")
 
 
+def test_the_engine_is_found_from_a_folder_with_one_of_another_name(monkeypatch, tmp_path):
+    (tmp_path / "engine").mkdir()
+    (tmp_path / "engine" / "__init__.py").write_text("raise ImportError", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert gpu_check.card_fits()
+
+
 def test_the_plan_of_cards_comes_from_that_process_too(monkeypatch):
     cards = gpu_check.card_fits()
     assert [card.card.split(" GB")[0] for card in cards] == [
