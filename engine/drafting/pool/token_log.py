@@ -25,7 +25,7 @@ from engine.drafting.pool.chains import (
 from engine.drafting.pool.expansion import MAX_NODES, NODE, PENDING, expand, read
 from engine.drafting.tree import Draft
 
-MIN_HEAD_BITS, MAX_HEAD_BITS, GROWN_BITS = 12, 22, 3  # the heads start small, and grow by these
+MIN_HEAD_BITS, MAX_HEAD_BITS = 12, 22  # the heads start small
 
 
 class Continuation(NamedTuple):
@@ -98,7 +98,7 @@ class TokenLog:
         if bits >= self._most_bits or length <= 1 << bits:
             return
         while bits < self._most_bits and length > 1 << bits:
-            bits = min(bits + GROWN_BITS, self._most_bits)
+            bits += 1
         self._links.head1.fill(-1)
         self._links = self._links._replace(head4=np.full(1 << bits, -1, np.int32))
         chain_all(self.tokens, self._links, self.length)

@@ -232,6 +232,13 @@ def test_a_pool_that_outgrows_its_heads_drafts_what_one_with_all_of_them_drafts(
         assert all(np.array_equal(*columns) for columns in zip(one, other, strict=True))
 
 
+def test_a_pool_takes_few_bytes_a_token_however_many_it_holds():
+    pool = NgramPool(1_000_000, 300)
+    for count in (5000, 20_000, 10_000, 100_000):
+        pool.add(np.zeros(count, np.int32), Source.OPEN_BUFFER)
+        assert pool.memory_bytes < 24 * len(pool)
+
+
 def test_drafting_resumes_behind_a_replaced_word():
     """The old text said 5 6 where the new one says 40; after 7 it goes on as before."""
     pool = NgramPool(200, 50)
