@@ -1,7 +1,10 @@
 """How much memory this process takes."""
 
+import ctypes
 import resource
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 _STATUS = Path("/proc/self/status")
@@ -15,6 +18,23 @@ def resident_bytes() -> int:
 def peak_resident_bytes() -> int:
     """The peak so far."""
     return _status_bytes("VmHWM") or _peak_by_usage()
+
+
+def return_free_memory() -> bool:
+    """Give what is free back to the system. Returns whether the C library can: glibc does.
+
+    Texts and tokens of all lengths come and go with each key, and glibc keeps the pages between
+    those that stay. Takes some milliseconds, in which other threads run.
+    """
+    trim = _malloc_trim()
+    if trim is not None:
+        trim(0)
+    return trim is not None
+
+
+@cache
+def _malloc_trim() -> Callable[[int], int] | None:
+    return getattr(ctypes.CDLL(None), "malloc_trim", None)
 
 
 def _status_bytes(name: str) -> int:

@@ -26,6 +26,7 @@ from engine.host.runtime import RuntimeFolder
 from engine.host.service import CompletionService
 from engine.host.socket_file import identity, listening
 from engine.host.timed_protocol import HANDSHAKE_S, TimedProtocol
+from engine.memory import return_free_memory
 
 _SILENT_CLIENT_S = 600.0  # a client that lives speaks more often than this
 _WATCH_S = 5.0
@@ -188,6 +189,7 @@ class HostServer:
             await asyncio.sleep(pause_s)
             self._service.leave_silent(_SILENT_CLIENT_S)
             self._upkeep()
+            await asyncio.to_thread(return_free_memory)
             if identity(self._options.socket) != self._place and not self._service.is_busy:
                 _log.warning("the host ends: its socket was removed, so nobody finds it any more")
                 self.stop()

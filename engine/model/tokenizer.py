@@ -105,7 +105,7 @@ class _Remembered:
         self._encode = encode
         self._most_chars = most_chars
         self._num_chars = 0
-        self._known: OrderedDict[str, "array[int]"] = OrderedDict()  # lists take ten times as much
+        self._known: OrderedDict[str, array[int]] = OrderedDict()  # lists take ten times as much
 
     def __call__(self, text: str) -> list[int]:
         if len(text) < _FEW_CHARS:  # to look it up gains nothing

@@ -30,6 +30,25 @@ print(*readings, resident_bytes(), peak_resident_bytes())
 
 
 @only_linux
+def test_what_is_free_between_what_stays_is_given_back():
+    script = """
+from engine.memory import resident_bytes, return_free_memory
+texts = ["x" * 8000 for _ in range(25_000)]
+held = resident_bytes()
+del texts[::2], texts[::2]
+free = resident_bytes()
+print(return_free_memory(), held, free, resident_bytes())
+"""
+    told = subprocess.check_output([sys.executable, "-c", script], text=True)
+    is_able, *sizes = told.split()
+    held, kept, returned = map(int, sizes)
+    if is_able == "False":
+        pytest.skip("this C library gives nothing back")
+    assert held - kept < 50_000_000
+    assert held - returned > 100_000_000
+
+
+@only_linux
 def test_a_process_does_not_count_the_memory_of_the_one_that_started_it():
     ballast = b"x" * 200_000_000
     script = "from engine.memory import peak_resident_bytes; print(peak_resident_bytes())"

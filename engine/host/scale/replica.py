@@ -23,6 +23,7 @@ from engine.host.scale.metrics_pages import joined_pages
 from engine.host.scale.named_replica import NamedReplica
 from engine.host.scale.plan import ReplicaPlan, read
 from engine.host.service import CompletionService
+from engine.memory import return_free_memory
 
 _SWITCH_S = 0.0005  # as `foregram serve` has it
 _LOADING_S = 0.05
@@ -96,6 +97,7 @@ class Replica:
         while True:
             await asyncio.sleep(_UPKEEP_S)
             self._service.leave_silent(_SILENT_CLIENT_S)
+            await asyncio.to_thread(return_free_memory)
 
 
 class _Broadcast:
