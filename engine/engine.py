@@ -30,7 +30,7 @@ from engine.snippets import Neighbours
 from engine.stopping import Stopper
 
 _DECODED_TOKENS = 256  # that a slot has room for, even where a request asks for fewer
-_REMEMBERED_CHARS = 200_000  # of each principal's prompts: some twenty of them, with their parts
+_REMEMBERED_CHARS = 100_000  # of the lines of each principal's prompts: more than the longest has
 _KV_BYTES = 512 * 1024 * 1024  # of cached prompts, where a model does not reserve them ahead
 
 

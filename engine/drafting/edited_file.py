@@ -12,9 +12,10 @@ from typing import Literal
 import numpy as np
 
 from engine.drafting.pool import DocumentId, NgramPool, PoolFullError
-from engine.drafting.tokenised_text import Encode, TokenisedText
+from engine.drafting.tokenised_text import TokenisedText
 from engine.drafting.tree import Source
 from engine.request import CompletionRequest
+from engine.text_blocks import Encode
 
 _BEFORE_CHARS, _BEHIND_CHARS = 1_000_000, 500_000  # of the file, around the cursor
 _STEP_CHARS = 100_000  # in which the beginning of what is held moves on in a larger file

@@ -5,9 +5,9 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from engine.drafting.pool import DocumentId, NgramPool
-from engine.drafting.tokenised_text import Encode
 from engine.drafting.tree import Source
 from engine.request import Buffer
+from engine.text_blocks import Encode
 
 MOST_CHARS = 2_000_000  # of all buffers; they leave the pool room for the edited file
 

@@ -1,24 +1,19 @@
 """A text that is edited, and its tokens: an edit tokenises a few lines, not the whole text.
 
-A text is tokenised in blocks. A block begins with a line that is not blank, for there tokenizers
-that split text before they merge it always split: blank lines and line ends may join into one
-token, but no line end joins the word behind it. An edit tokenises the blocks around it. Whether a
-tokenizer keeps to this is tried on a text's first lines; if not, every edit tokenises all of it.
+A text is tokenised in blocks, and an edit tokenises the blocks around it. Whether a tokenizer allows
+that is tried on a text's first lines; if not, every edit tokenises all of it.
 """
 
-import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
 
 import numpy as np
 
 from engine.common_start import common_end, common_start
+from engine.text_blocks import Encode, allows_blocks, split_blocks
 
-Encode = Callable[[str], Sequence[int]]
 _TRIED_CHARS = 4096
-# Blank lines before the first line, a line, its end, and the blank lines behind it.
-_BLOCK = re.compile(r"(?:[^\S\n]*\n)*[^\n]*(?:\n(?:[^\S\n]*\n)*|\Z)")
 
 
 class TokenisedText:
@@ -28,7 +23,7 @@ class TokenisedText:
         """Tokenise a text; `encode` takes any text and adds no special tokens."""
         self.text = text
         self._encode = encode
-        self._in_blocks = _allows_blocks(text[:_TRIED_CHARS], encode)
+        self._in_blocks = allows_blocks(text[:_TRIED_CHARS], encode)
         blocks = self._blocks(text)
         self._ids = _encoded(blocks, encode)
         self._lens = [len(block) for block in blocks]  # in characters
@@ -58,15 +53,6 @@ class TokenisedText:
 
     def _blocks(self, text: str) -> list[str]:
         return split_blocks(text) if self._in_blocks else [text]
-
-
-def split_blocks(text: str) -> list[str]:
-    """Cut a text before every line that is not blank, but the first; at least one block."""
-    return [block for block in _BLOCK.findall(text) if block] or [""]
-
-
-def _allows_blocks(text: str, encode: Encode) -> bool:
-    return np.array_equal(np.concatenate(_encoded(split_blocks(text), encode)), encode(text))
 
 
 def _encoded(blocks: Sequence[str], encode: Encode) -> list[np.ndarray]:

@@ -5,9 +5,7 @@ names are meant: in a prompt that somebody has laid out for this model.
 """
 
 import re
-from array import array
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from copy import copy
 from typing import Self
 
@@ -15,10 +13,10 @@ from tokenizers import Tokenizer as Backend
 
 from engine.errors import UnsupportedModelError
 from engine.model.loading.tokenizer_document import TokenizerDocument
+from engine.model.remembered_encoding import RememberedEncoding
 from engine.model.vocabulary import Vocabulary
 
 _LONG_CHARS = 10_000  # about 10 ms
-_FEW_CHARS = 64
 _MOST_IDS = 2**24  # far beyond any vocabulary; a list is kept of them all
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -73,7 +71,7 @@ class Tokenizer:
         It is for the texts of one whom nobody else is to time: a key changes few of a prompt's.
         """
         other = copy(self)
-        other.encode = _Remembered(self.encode, most_chars)  # type: ignore[method-assign] # as fast
+        other.encode = RememberedEncoding(self.encode, most_chars)  # type: ignore[method-assign]
         return other
 
     def encode_raw(self, text: str) -> list[int]:
@@ -96,31 +94,6 @@ class Tokenizer:
     def decode(self, token_ids: Iterable[int]) -> str:
         """Return the text of the tokens; bytes that are no UTF-8 become U+FFFD."""
         return self.decode_bytes(token_ids).decode("utf-8", "replace")
-
-
-class _Remembered:
-    """An `encode` that keeps the tokens of long texts; the one asked for longest ago goes first."""
-
-    def __init__(self, encode: Callable[[str], list[int]], most_chars: int) -> None:
-        self._encode = encode
-        self._most_chars = most_chars
-        self._num_chars = 0
-        self._known: OrderedDict[str, array[int]] = OrderedDict()  # lists take ten times as much
-
-    def __call__(self, text: str) -> list[int]:
-        if len(text) < _FEW_CHARS:  # to look it up gains nothing
-            return self._encode(text)
-        if text not in self._known:
-            self._keep(text, array("i", self._encode(text)))
-        self._known.move_to_end(text)
-        return self._known[text].tolist()
-
-    def _keep(self, text: str, ids: "array[int]") -> None:
-        self._known[text] = ids
-        self._num_chars += len(text)
-        while self._num_chars > self._most_chars and len(self._known) > 1:
-            oldest, _ = self._known.popitem(last=False)
-            self._num_chars -= len(oldest)
 
 
 def _spelled(specials: Mapping[str, int]) -> dict[str, int]:

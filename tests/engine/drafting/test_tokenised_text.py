@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 
-from engine.drafting.tokenised_text import TokenisedText, split_blocks
+from engine.drafting.tokenised_text import TokenisedText
 
 # As Qwen's, without the contractions.
 SPLIT = r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -74,16 +74,6 @@ def test_a_tokenizer_that_joins_lines_is_asked_for_the_whole_text(joining, text,
         text = edited(text, *change)
         tokenised.become(text)
         assert tokenised.token_ids.tolist() == encode(text)
-
-
-@given(st.text("ab \n\r\t\f"))
-def test_blocks_are_the_text_cut_before_lines_that_are_not_blank(text):
-    blocks = split_blocks(text)
-    assert "".join(blocks) == text
-    assert all(
-        block.startswith("\n") is False or number == 0 for number, block in enumerate(blocks)
-    )
-    assert all(block.endswith("\n") for block in blocks[:-1])
 
 
 def test_a_keystroke_tokenises_few_lines(splitting):

@@ -3,7 +3,6 @@
 import json
 import threading
 import time
-import tracemalloc
 from itertools import pairwise
 from typing import Any
 
@@ -144,35 +143,6 @@ def test_one_that_remembers_says_the_same(texts: list[str], most_chars: int) -> 
     remembering = _TOKENIZER.remembering(most_chars)
     for text in texts + texts:
         assert remembering.encode(text) == _TOKENIZER.encode(text)
-
-
-def test_what_is_remembered_is_encoded_once_while_there_is_room(monkeypatch) -> None:
-    encoded: list[str] = []
-    tokenizer = Tokenizer.from_json(json.dumps(_DOCUMENT))
-    plain = tokenizer.encode
-
-    def encode(text: str) -> list[int]:
-        encoded.append(text)
-        return plain(text)
-
-    monkeypatch.setattr(tokenizer, "encode", encode)
-    remembering = tokenizer.remembering(250)
-    one, two, three = (100 * letter for letter in "abc")
-    for text in (one, two, one, three, one, two):
-        remembering.encode(text).clear()  # a caller's list is its own
-    assert encoded == [one, two, three, two]
-    assert remembering.encode(one) == plain(one)
-
-
-def test_what_is_remembered_takes_a_few_bytes_a_character() -> None:
-    texts = [f"total_{number} = price_{number} + tax\n" * 20 for number in range(200)]
-    remembering = _TOKENIZER.remembering(sum(map(len, texts)))
-    tracemalloc.start()
-    for text in texts:
-        remembering.encode(text)
-    taken, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert taken < 5 * sum(map(len, texts))  # each of which is a token here
 
 
 @pytest.mark.parametrize("token_id", [2**62, -1, "7", 1.5])

@@ -1,0 +1,46 @@
+"""An `encode` that remembers: a key changes one line of a prompt, and only that is encoded anew."""
+
+from array import array
+from collections.abc import Callable
+
+from engine.text_blocks import allows_blocks, split_blocks
+
+# What code is made of, as far as tokenizers differ: blank lines, ends of lines, what stands at the
+# beginning of one and at its end.
+_TRIED = (
+    "class A(B):\n    '''Über.'''\n\n    x = [1, 22]  # ...\n\n\n\tdef f(self):\r\n\t\treturn {\n"
+    "  \t\n}\n\r\n  }\n;\n\n@a\n\n#!\n(b)\n\n  \n'c'\n 3\n\n_d\n\n…\n日本\n\n  語 \n\n"
+)
+
+
+class RememberedEncoding:
+    """Token ids of texts; of the blocks that it was given last, those are known.
+
+    A tokenizer that joins what lines part is asked for whole texts.
+    """
+
+    def __init__(self, encode: Callable[[str], list[int]], most_chars: int) -> None:
+        """Remember the latest blocks, of `most_chars` characters and one block more."""
+        self._encode = encode
+        self._most_chars = most_chars
+        self._in_blocks = allows_blocks(_TRIED, encode)
+        self._num_chars = 0  # of the recent ones
+        self._recent: dict[str, array[int]] = {}
+        self._former: dict[str, array[int]] = {}  # used again, they are recent ones
+
+    def __call__(self, text: str) -> list[int]:
+        """Token ids as `encode` returns them, in a list of the caller's own."""
+        ids = list[int]()
+        for block in split_blocks(text) if self._in_blocks else [text]:
+            ids += self._recent.get(block) or self._known(block)
+        return ids
+
+    def _known(self, block: str) -> array[int]:
+        ids = self._former.pop(block, None)
+        if ids is None:
+            ids = array("i", self._encode(block))  # a list takes several times as much
+        self._recent[block] = ids
+        self._num_chars += len(block)
+        if self._num_chars > self._most_chars // 2:
+            self._former, self._recent, self._num_chars = self._recent, {}, 0
+        return ids
