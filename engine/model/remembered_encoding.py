@@ -35,7 +35,7 @@ class RememberedEncoding:
             ids += self._recent.get(block) or self._known(block)
         return ids
 
-    def _known(self, block: str) -> array[int]:
+    def _known(self, block: str) -> "array[int]":
         ids = self._former.pop(block, None)
         if ids is None:
             ids = array("i", self._encode(block))  # a list takes several times as much
