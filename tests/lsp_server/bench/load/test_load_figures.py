@@ -40,13 +40,18 @@ def test_a_text_counts_that_was_superseded_before_its_end():
 
 
 def test_fairness_is_the_slowest_persons_median_over_the_median_persons():
-    people = [[answered(wait, 1.0)] * 3 + [answered(5.0, 5.0)] for wait in (0.1, 0.2, 0.3)]
+    people = [[answered(wait, 1.0)] * 19 + [answered(5.0, 5.0)] for wait in (0.1, 0.2, 0.3)]
     assert figures(*people).slowest_over_median == pytest.approx(1.5)
 
 
+def test_who_asked_seldom_does_not_count_for_fairness():
+    people = [[answered(0.1, 1.0)] * 20, [answered(5.0, 5.0)] * 19]
+    assert figures(*people).slowest_over_median == 1
+
+
 def test_a_person_without_a_text_has_no_median():
-    alone = [HostRequest(0.0, is_ahead=False, outcome="superseded")]
-    assert figures([answered(0.1, 1.0)], alone).slowest_over_median == 1
+    alone = [HostRequest(0.0, is_ahead=False, outcome="superseded")] * 20
+    assert figures([answered(0.1, 1.0)] * 20, alone).slowest_over_median == 1
     assert math.isnan(figures(alone).slowest_over_median)
 
 
