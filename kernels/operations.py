@@ -3,7 +3,7 @@
 `REFERENCE` are the formulas, for tests and checks; `PORTABLE` is PyTorch that is made to be used.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,6 +19,7 @@ from kernels.gate_up.reference import gate_up
 from kernels.kv_commit.reference import kv_commit
 from kernels.lm_head import Best, SamplingNoise
 from kernels.lm_head.reference import lm_head
+from kernels.persistent_layers import Layer, LayersLaunch, are_alike
 from kernels.portable import attention, commit, head, products
 from kernels.project_qkv.reference import project_qkv
 from kernels.residual import ResidualStream
@@ -104,3 +105,10 @@ def operations_for(device: torch.device, *, programmatic: bool = False) -> Opera
         acceptance_walk=partial(walk.acceptance_walk, programmatic=programmatic),
         kv_commit=keep.kv_commit,  # behind a copy, which lets nothing start early
     )
+
+
+def persistent_layers(layers: Sequence[Layer], num_programs: int) -> LayersLaunch | None:
+    """All layers as one launch of so many programs; None where they differ in form."""
+    from kernels.persistent_layers.triton_kernel import PersistentLayers
+
+    return PersistentLayers.place(layers, num_programs) if are_alike(layers) else None

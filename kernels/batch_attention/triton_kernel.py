@@ -28,11 +28,10 @@ from kernels.device_limits import limits_of
 from kernels.early_launch import early_launch
 from kernels.scratch import Scratch
 
-_LOG2_E = 1.4426950408889634
+LOG2_E = 1.4426950408889634
 _NOTHING: tl.constexpr = tl.constexpr(-1.0e30)  # not infinity: rows that see nothing stay finite
 COMBINED_ROWS = 4  # packed rows whose splits one program adds up
 _COMBINED_NUMBERS = 8192  # that it has in flight at a time: 64 registers of a thread
-_COMBINE_WARPS = 4
 BATCH_ARRAYS = (
     "PATHS", "BASES", "LENGTHS", "FIRST_ROWS", "NUM_ROWS", "RUNS", "DEPTHS",
     "BLOCK_SEQUENCES", "BLOCK_STARTS", "BLOCK_FIRST_RUNS", "BLOCK_END_RUNS",
@@ -135,6 +134,70 @@ def _attend_tails(
     return top, total, acc
 
 
+@triton.jit
+def attend_share(
+    program, split,
+    Q, K, V, PARTIALS,
+    PATHS, BASES, LENGTHS, FIRST_ROWS, NUM_ROWS, RUNS, DEPTHS,
+    BLOCK_SEQUENCES, BLOCK_STARTS, BLOCK_FIRST_RUNS, BLOCK_END_RUNS,
+    scale, head_stride, capacity,
+    GROUP: tl.constexpr, KV_HEADS: tl.constexpr, D: tl.constexpr, SPLITS: tl.constexpr,
+    TAILS: tl.constexpr, ROW_TILE: tl.constexpr, KEY_TILE: tl.constexpr, PDL: tl.constexpr,
+):  # fmt: skip
+    """Take the key tiles of one share into softmax(q K^T) V of one row block and kv head.
+
+    `program` is a block and a kv head of it. A split below SPLITS is one of the text's tiles; the
+    others take the last tiles of every TAILS-th run.
+
+    Q [R, KV_HEADS * GROUP, D]; K, V [KV_HEADS, positions, D]; batch arrays as in `BatchMetadata`.
+    Packed row m of a sequence is its row m // GROUP, head m % GROUP of the kv head's group.
+    PARTIALS [blocks, KV_HEADS, SPLITS + 1] shares, each acc [ROW_TILE, D], top and total [ROW_TILE].
+    """
+    head, block = program % KV_HEADS, program // KV_HEADS
+    # The batch was there before the kernel ahead of this one started, so no need to wait for it.
+    sequence = tl.load(BLOCK_SEQUENCES + block)
+    if sequence >= 0:
+        length, num_rows = tl.load(LENGTHS + sequence), tl.load(NUM_ROWS + sequence)
+        first_run = tl.load(BLOCK_FIRST_RUNS + block) + split - SPLITS  # of a tail
+        end_run = tl.load(BLOCK_END_RUNS + block)
+        is_behind = split >= (length + num_rows - 1) // KEY_TILE  # the deepest tree there can be
+        if not tl.where(split < SPLITS, is_behind, first_run >= end_run):
+            first_row, start = tl.load(FIRST_ROWS + sequence), tl.load(BLOCK_STARTS + block)
+            num_packed = tl.minimum(num_rows * GROUP - start, ROW_TILE)
+            m, d = tl.arange(0, ROW_TILE), tl.arange(0, D)
+            live = m < num_packed
+            row = first_row + (start + m) // GROUP
+            run_of_row = tl.load(RUNS + row, mask=live, other=-1)
+            depth = tl.load(DEPTHS + row, mask=live, other=-1)
+            arena = head.to(tl.int64) * head_stride + tl.load(BASES + sequence).to(tl.int64) * D
+            if PDL:
+                tl.extra.cuda.gdc_wait()
+                tl.extra.cuda.gdc_launch_dependents()
+
+            q_row = row.to(tl.int64) * (KV_HEADS * GROUP) + head * GROUP + (start + m) % GROUP
+            q = tl.load(Q + q_row[:, None] * D + d[None, :], mask=live[:, None], other=0.0)
+            top = tl.full([ROW_TILE], _NOTHING, tl.float32)
+            total = tl.full([ROW_TILE], 0.0, tl.float32)
+            acc = tl.full([ROW_TILE, D], 0.0, tl.float32)
+            if split < SPLITS:
+                top, total, acc = _attend_split(
+                    q, K, V, PATHS, arena, capacity, length, live, run_of_row, depth, scale,
+                    tl.load(BLOCK_FIRST_RUNS + block), end_run, split, top, total, acc,
+                    SPLITS, KEY_TILE, D,
+                )  # fmt: skip
+            else:
+                top, total, acc = _attend_tails(
+                    q, K, V, PATHS, arena, capacity, length, run_of_row, depth, scale,
+                    first_run, end_run, top, total, acc, TAILS, KEY_TILE, D,
+                )  # fmt: skip
+                live = live & (run_of_row >= first_run) & ((run_of_row - first_run) % TAILS == 0)
+
+            share = program.to(tl.int64) * (SPLITS + 1) + tl.minimum(split, SPLITS)
+            _leave(PARTIALS + share * (ROW_TILE * (D + 2)), top, total, acc, live, ROW_TILE, D)
+    elif PDL:  # a step without any row must not let the next kernel overtake the last one
+        tl.extra.cuda.gdc_wait()
+
+
 # Buckets share one binary: neither the capacity nor where an array starts may shape the code.
 @triton.jit(do_not_specialize=["capacity"], do_not_specialize_on_alignment=BATCH_ARRAYS)
 def attend_kernel(
@@ -145,59 +208,15 @@ def attend_kernel(
     GROUP: tl.constexpr, KV_HEADS: tl.constexpr, D: tl.constexpr, SPLITS: tl.constexpr,
     TAILS: tl.constexpr, ROW_TILE: tl.constexpr, KEY_TILE: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
-    """Take the key tiles of one share into softmax(q K^T) V of one row block and kv head.
-
-    A program of the first SPLITS takes a split; the others the last tiles of every TAILS-th run.
-
-    Q [R, KV_HEADS * GROUP, D]; K, V [KV_HEADS, positions, D]; batch arrays as in `BatchMetadata`.
-    Packed row m of a sequence is its row m // GROUP, head m % GROUP of the kv head's group.
-    PARTIALS [blocks, KV_HEADS, SPLITS + 1] shares, each acc [ROW_TILE, D], top and total [ROW_TILE].
-    """
-    head, block = tl.program_id(0) % KV_HEADS, tl.program_id(0) // KV_HEADS
-    split = tl.program_id(1)
-    # The batch was there before the kernel ahead of this one started, so no need to wait for it.
-    sequence = tl.load(BLOCK_SEQUENCES + block)
-    if sequence < 0:
-        if PDL:  # a step without any row must not let the next kernel overtake the last one
-            tl.extra.cuda.gdc_wait()
-        return
-    length, num_rows = tl.load(LENGTHS + sequence), tl.load(NUM_ROWS + sequence)
-    first_run = tl.load(BLOCK_FIRST_RUNS + block) + split - SPLITS  # of a tail
-    end_run = tl.load(BLOCK_END_RUNS + block)
-    is_behind = split >= (length + num_rows - 1) // KEY_TILE  # the deepest tree there can be
-    if tl.where(split < SPLITS, is_behind, first_run >= end_run):
-        return
-    first_row, start = tl.load(FIRST_ROWS + sequence), tl.load(BLOCK_STARTS + block)
-    num_packed = tl.minimum(num_rows * GROUP - start, ROW_TILE)
-    m, d = tl.arange(0, ROW_TILE), tl.arange(0, D)
-    live = m < num_packed
-    row = first_row + (start + m) // GROUP
-    run_of_row = tl.load(RUNS + row, mask=live, other=-1)
-    depth = tl.load(DEPTHS + row, mask=live, other=-1)
-    arena = head.to(tl.int64) * head_stride + tl.load(BASES + sequence).to(tl.int64) * D
-    if PDL:
-        tl.extra.cuda.gdc_wait()
-        tl.extra.cuda.gdc_launch_dependents()
-
-    q_row = row.to(tl.int64) * (KV_HEADS * GROUP) + head * GROUP + (start + m) % GROUP
-    q = tl.load(Q + q_row[:, None] * D + d[None, :], mask=live[:, None], other=0.0)
-    top = tl.full([ROW_TILE], _NOTHING, tl.float32)
-    total = tl.full([ROW_TILE], 0.0, tl.float32)
-    acc = tl.full([ROW_TILE, D], 0.0, tl.float32)
-    if split < SPLITS:
-        top, total, acc = _attend_split(
-            q, K, V, PATHS, arena, capacity, length, live, run_of_row, depth, scale,
-            tl.load(BLOCK_FIRST_RUNS + block), end_run, split, top, total, acc, SPLITS, KEY_TILE, D,
-        )  # fmt: skip
-    else:
-        top, total, acc = _attend_tails(
-            q, K, V, PATHS, arena, capacity, length, run_of_row, depth, scale,
-            first_run, end_run, top, total, acc, TAILS, KEY_TILE, D,
-        )  # fmt: skip
-        live = live & (run_of_row >= first_run) & ((run_of_row - first_run) % TAILS == 0)
-
-    share = tl.program_id(0).to(tl.int64) * (SPLITS + 1) + tl.minimum(split, SPLITS)
-    _leave(PARTIALS + share * (ROW_TILE * (D + 2)), top, total, acc, live, ROW_TILE, D)
+    """One share a program, see `attend_share`."""
+    attend_share(
+        tl.program_id(0), tl.program_id(1),
+        Q, K, V, PARTIALS,
+        PATHS, BASES, LENGTHS, FIRST_ROWS, NUM_ROWS, RUNS, DEPTHS,
+        BLOCK_SEQUENCES, BLOCK_STARTS, BLOCK_FIRST_RUNS, BLOCK_END_RUNS,
+        scale, head_stride, capacity,
+        GROUP, KV_HEADS, D, SPLITS, TAILS, ROW_TILE, KEY_TILE, PDL,
+    )  # fmt: skip
 
 
 @triton.jit
@@ -211,40 +230,14 @@ def _share(share, m, live, ROW_TILE: tl.constexpr, D: tl.constexpr):
     )
 
 
-@triton.jit(do_not_specialize_on_alignment=BATCH_ARRAYS)
-def combine_kernel(
-    PARTIALS, OUT, LENGTHS, FIRST_ROWS, NUM_ROWS, BLOCK_SEQUENCES, BLOCK_STARTS, scale,
-    GROUP: tl.constexpr, KV_HEADS: tl.constexpr, D: tl.constexpr, SPLITS: tl.constexpr,
-    ROW_TILE: tl.constexpr, KEY_TILE: tl.constexpr, ROWS: tl.constexpr, CHUNK: tl.constexpr,
-    PDL: tl.constexpr,
+@triton.jit
+def _combined(
+    shares, m, live, used, scale,
+    SPLITS: tl.constexpr, CHUNK: tl.constexpr, ROW_TILE: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
-    """out = sum_s w_s acc_s / sum_s w_s total_s with w_s = 2^((top_s - top) scale).
-
-    ROWS packed rows of one block and kv head: the tail first, then CHUNK splits at a time.
-    PARTIALS as `attend_kernel` leaves them, OUT [R, KV_HEADS * GROUP, D].
-    """
-    head, block = tl.program_id(0) % KV_HEADS, tl.program_id(0) // KV_HEADS
+    """The attention of packed rows m, of which `used` splits left a share beside the tail's."""
     SHARE: tl.constexpr = ROW_TILE * (D + 2)
-    sequence = tl.load(BLOCK_SEQUENCES + block)
-    if sequence < 0:
-        if PDL:  # a step without any row must not let the next kernel overtake the last one
-            tl.extra.cuda.gdc_wait()
-        return
-    num_rows, start = tl.load(NUM_ROWS + sequence), tl.load(BLOCK_STARTS + block)
-    num_packed = num_rows * GROUP - start
-    if tl.program_id(1) * ROWS >= num_packed:
-        return
-    end = tl.load(LENGTHS + sequence) + num_rows
-    used = tl.minimum((end - 1) // KEY_TILE, SPLITS)  # splits that left something
-    packed = tl.load(FIRST_ROWS + sequence) * GROUP + start  # of the step, heads of this kv head
-    m, d = tl.program_id(1) * ROWS + tl.arange(0, ROWS), tl.arange(0, D)
-    live = m < num_packed
-    shares = PARTIALS + tl.program_id(0).to(tl.int64) * ((SPLITS + 1) * SHARE)
-    if PDL:
-        tl.extra.cuda.gdc_wait()
-        tl.extra.cuda.gdc_launch_dependents()
-
-    every = tl.arange(0, SPLITS)[:, None]
+    every, d = tl.arange(0, SPLITS)[:, None], tl.arange(0, D)
     tops_at = shares + ROW_TILE * D + m[None, :]
     filled = (every < used) & live[None, :]
     tail_top, tail_total, tail_acc = _share(shares + SPLITS * SHARE, m, live, ROW_TILE, D)
@@ -262,10 +255,62 @@ def combine_kernel(
         weights = tl.where(there, tl.exp2((tops - top[None, :]) * scale), 0.0)
         total += tl.sum(totals * weights, 0)
         acc += tl.sum(accs * weights[:, :, None], 0)
-    o = acc / tl.where(live, total, 1.0)[:, None]
-    packed += m
-    out = (packed // GROUP).to(tl.int64) * (KV_HEADS * GROUP) + head * GROUP + packed % GROUP
-    tl.store(OUT + out[:, None] * D + d[None, :], o.to(OUT.dtype.element_ty), mask=live[:, None])
+    return acc / tl.where(live, total, 1.0)[:, None]
+
+
+@triton.jit
+def combine_rows(
+    program, chunk_of_rows,
+    PARTIALS, OUT, LENGTHS, FIRST_ROWS, NUM_ROWS, BLOCK_SEQUENCES, BLOCK_STARTS, scale,
+    GROUP: tl.constexpr, KV_HEADS: tl.constexpr, D: tl.constexpr, SPLITS: tl.constexpr,
+    ROW_TILE: tl.constexpr, KEY_TILE: tl.constexpr, ROWS: tl.constexpr, CHUNK: tl.constexpr,
+    PDL: tl.constexpr,
+):  # fmt: skip
+    """out = sum_s w_s acc_s / sum_s w_s total_s with w_s = 2^((top_s - top) scale).
+
+    ROWS packed rows of one block and kv head: the tail first, then CHUNK splits at a time.
+    PARTIALS as `attend_share` leaves them, OUT [R, KV_HEADS * GROUP, D].
+    """
+    head, block = program % KV_HEADS, program // KV_HEADS
+    SHARE: tl.constexpr = ROW_TILE * (D + 2)
+    sequence = tl.load(BLOCK_SEQUENCES + block)
+    if sequence >= 0:
+        num_rows, start = tl.load(NUM_ROWS + sequence), tl.load(BLOCK_STARTS + block)
+        num_packed = num_rows * GROUP - start
+        if chunk_of_rows * ROWS < num_packed:
+            end = tl.load(LENGTHS + sequence) + num_rows
+            used = tl.minimum((end - 1) // KEY_TILE, SPLITS)  # splits that left something
+            packed = tl.load(FIRST_ROWS + sequence) * GROUP + start  # heads of this kv head
+            m, d = chunk_of_rows * ROWS + tl.arange(0, ROWS), tl.arange(0, D)
+            live = m < num_packed
+            shares = PARTIALS + program.to(tl.int64) * ((SPLITS + 1) * SHARE)
+            if PDL:
+                tl.extra.cuda.gdc_wait()
+                tl.extra.cuda.gdc_launch_dependents()
+
+            o = _combined(shares, m, live, used, scale, SPLITS, CHUNK, ROW_TILE, D)
+            packed += m
+            out = (packed // GROUP).to(tl.int64) * (KV_HEADS * GROUP)
+            out += head * GROUP + packed % GROUP
+            out_at = OUT + out[:, None] * D + d[None, :]
+            tl.store(out_at, o.to(OUT.dtype.element_ty), mask=live[:, None])
+    elif PDL:  # a step without any row must not let the next kernel overtake the last one
+        tl.extra.cuda.gdc_wait()
+
+
+@triton.jit(do_not_specialize_on_alignment=BATCH_ARRAYS)
+def combine_kernel(
+    PARTIALS, OUT, LENGTHS, FIRST_ROWS, NUM_ROWS, BLOCK_SEQUENCES, BLOCK_STARTS, scale,
+    GROUP: tl.constexpr, KV_HEADS: tl.constexpr, D: tl.constexpr, SPLITS: tl.constexpr,
+    ROW_TILE: tl.constexpr, KEY_TILE: tl.constexpr, ROWS: tl.constexpr, CHUNK: tl.constexpr,
+    PDL: tl.constexpr,
+):  # fmt: skip
+    """ROWS packed rows a program, see `combine_rows`."""
+    combine_rows(
+        tl.program_id(0), tl.program_id(1),
+        PARTIALS, OUT, LENGTHS, FIRST_ROWS, NUM_ROWS, BLOCK_SEQUENCES, BLOCK_STARTS, scale,
+        GROUP, KV_HEADS, D, SPLITS, ROW_TILE, KEY_TILE, ROWS, CHUNK, PDL,
+    )  # fmt: skip
 
 
 def combined_splits(splits: int, dim: int, rows: int) -> int:
@@ -287,11 +332,12 @@ def batch_attention(
     attend(queries, keys, values, batch, scratch, out, programmatic=programmatic)
     constants = _constants(queries, keys, programmatic=programmatic)
     programs, dim = batch.num_blocks * constants["KV_HEADS"], constants["D"]
+    cut = attention_cut(limits_of(queries.device), dim)
     combine_kernel[(programs, ROW_TILE // COMBINED_ROWS)](
         scratch.partials, out, batch.lengths, batch.first_rows, batch.num_rows,
-        batch.block_sequences, batch.block_starts, _LOG2_E / dim**0.5,
+        batch.block_sequences, batch.block_starts, LOG2_E / dim**0.5,
         ROWS=COMBINED_ROWS, CHUNK=combined_splits(constants["SPLITS"], dim, COMBINED_ROWS),
-        num_warps=_COMBINE_WARPS, **constants,
+        num_warps=cut.num_warps, **constants,
     )  # fmt: skip
 
 
@@ -313,7 +359,7 @@ def attend(
         batch.paths, batch.bases, batch.lengths, batch.first_rows, batch.num_rows,
         batch.runs, batch.depths, batch.block_sequences, batch.block_starts,
         batch.block_first_runs, batch.block_end_runs,
-        _LOG2_E / constants["D"] ** 0.5, keys.stride(0), batch.capacity,
+        LOG2_E / constants["D"] ** 0.5, keys.stride(0), batch.capacity,
         TAILS=TAILS, **cut._asdict(), **constants,
     )  # fmt: skip
 

@@ -19,6 +19,65 @@ from kernels.scratch import Scratch
 from kernels.weight import Weight
 
 
+@triton.jit
+def gate_up_tile(
+    tile,
+    split,
+    INPUTS,
+    VALUES,
+    SCALES,
+    SQUARES,
+    OUT,
+    PARTIALS,
+    ARRIVED,
+    eps,
+    num_rows,
+    N: tl.constexpr,
+    K: tl.constexpr,
+    QUANTIZATION: tl.constexpr,
+    DEPTH: tl.constexpr,
+    GROUPS: tl.constexpr,
+    SPLITS: tl.constexpr,
+    OUTPUTS: tl.constexpr,
+    ROWS: tl.constexpr,
+    STAGES: tl.constexpr,
+    PDL: tl.constexpr,
+):
+    """y = (x W^T) / sqrt(sum_b squares_b / K + eps), out_i = silu(y_2i) y_2i+1.
+
+    INPUTS [R, K], SQUARES [blocks, R], OUT [R, N / 2], R = num_rows.
+    """
+    acc = product(
+        INPUTS,
+        VALUES,
+        SCALES,
+        num_rows,
+        tile,
+        split,
+        N,
+        K,
+        QUANTIZATION,
+        DEPTH,
+        GROUPS,
+        SPLITS,
+        OUTPUTS,
+        ROWS,
+        STAGES,
+        PDL,
+    )
+    if is_last(acc, PARTIALS, ARRIVED, tile, split, SPLITS, OUTPUTS, ROWS):
+        acc = sum_splits(acc, PARTIALS, ARRIVED, tile, SPLITS, OUTPUTS, ROWS)
+        factors = row_factors(SQUARES, eps, num_rows, K, ROWS)
+        y = scaled(acc, SCALES, tile, N, QUANTIZATION, OUTPUTS) * factors[None, :]
+        gate, up = split_pairs(y, OUTPUTS, ROWS)
+        out = gate / (1.0 + tl.exp(-gate)) * up
+        n = tile * (OUTPUTS // 2) + tl.arange(0, OUTPUTS // 2)
+        row = tl.arange(0, ROWS)
+        inside = (n < N // 2)[:, None] & (row < num_rows)[None, :]
+        at = row[None, :].to(tl.int64) * (N // 2) + n[:, None]
+        tl.store(OUT + at, out.to(OUT.dtype.element_ty), mask=inside)
+
+
 # Buckets share a binary: no number of rows may shape the code, and 1 would become a constant.
 @triton.jit(do_not_specialize=["num_rows"])
 def gate_up_kernel(
@@ -39,16 +98,21 @@ def gate_up_kernel(
     SPLITS: tl.constexpr,
     OUTPUTS: tl.constexpr,
     ROWS: tl.constexpr,
+    STAGES: tl.constexpr,
     PDL: tl.constexpr,
 ):
-    """y = (x W^T) / sqrt(sum_b squares_b / K + eps), out_i = silu(y_2i) y_2i+1.
-
-    INPUTS [R, K], SQUARES [blocks, R], OUT [R, N / 2], R = num_rows.
-    """
-    acc = product(
+    """One tile and split of `gate_up_tile` a program."""
+    gate_up_tile(
+        tl.program_id(0),
+        tl.program_id(1),
         INPUTS,
         VALUES,
         SCALES,
+        SQUARES,
+        OUT,
+        PARTIALS,
+        ARRIVED,
+        eps,
         num_rows,
         N,
         K,
@@ -58,19 +122,9 @@ def gate_up_kernel(
         SPLITS,
         OUTPUTS,
         ROWS,
+        STAGES,
         PDL,
     )
-    if is_last(acc, PARTIALS, ARRIVED, SPLITS, OUTPUTS, ROWS):
-        acc = sum_splits(acc, PARTIALS, ARRIVED, SPLITS, OUTPUTS, ROWS)
-        factors = row_factors(SQUARES, eps, num_rows, K, ROWS)
-        y = scaled(acc, SCALES, N, QUANTIZATION, OUTPUTS) * factors[None, :]
-        gate, up = split_pairs(y, OUTPUTS, ROWS)
-        out = gate / (1.0 + tl.exp(-gate)) * up
-        n = tl.program_id(0) * (OUTPUTS // 2) + tl.arange(0, OUTPUTS // 2)
-        row = tl.arange(0, ROWS)
-        inside = (n < N // 2)[:, None] & (row < num_rows)[None, :]
-        at = row[None, :].to(tl.int64) * (N // 2) + n[:, None]
-        tl.store(OUT + at, out.to(OUT.dtype.element_ty), mask=inside)
 
 
 def gate_up(

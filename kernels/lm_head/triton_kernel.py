@@ -40,6 +40,7 @@ def lm_head_kernel(
     SPLITS: tl.constexpr,
     OUTPUTS: tl.constexpr,
     ROWS: tl.constexpr,
+    STAGES: tl.constexpr,
     PDL: tl.constexpr,
 ):
     """score = (x W^T) / sqrt(sum_b squares_b / K + eps) logit_scale + noise_scale Gumbel.
@@ -48,11 +49,14 @@ def lm_head_kernel(
     [R, N]; BEST_SCORES, BEST_IDS, BEST_LOGITS, MAXIMA and SUMS [N / 64, R]. No order of sums is left
     to the layout: the best are found by maxima and minima, and the sums are of whole numbers.
     """
+    tile = tl.program_id(0)
     acc = product(
         INPUTS,
         VALUES,
         SCALES,
         num_rows,
+        tile,
+        tl.program_id(1),
         N,
         K,
         QUANTIZATION,
@@ -61,13 +65,14 @@ def lm_head_kernel(
         SPLITS,
         OUTPUTS,
         ROWS,
+        STAGES,
         PDL,
     )
-    n = tl.program_id(0) * OUTPUTS + tl.arange(0, OUTPUTS)
+    n = tile * OUTPUTS + tl.arange(0, OUTPUTS)
     row = tl.arange(0, ROWS)
     there = row < num_rows
     factors = row_factors(SQUARES, eps, num_rows, K, ROWS)
-    logit = scaled(acc, SCALES, N, QUANTIZATION, OUTPUTS) * factors[None, :]
+    logit = scaled(acc, SCALES, tile, N, QUANTIZATION, OUTPUTS) * factors[None, :]
     if STORE_LOGITS:
         inside = (n < N)[:, None] & there[None, :]
         tl.store(LOGITS + row[None, :].to(tl.int64) * N + n[:, None], logit, mask=inside)
@@ -93,7 +98,7 @@ def lm_head_kernel(
     largest = tl.where(maximum > float("-inf"), maximum, 0.0)  # a block may lie behind the last
     shares = tl.exp(logit - largest[:, None, :]) / _SUM_UNIT
     total = tl.sum((shares + 0.5).to(tl.int32), axis=1).to(tl.float32) * _SUM_UNIT
-    block = (tl.program_id(0) * BLOCKS + tl.arange(0, BLOCKS))[:, None]
+    block = (tile * BLOCKS + tl.arange(0, BLOCKS))[:, None]
     at = block * num_rows + row[None, :]
     inside = (block * 64 < N) & there[None, :]
     tl.store(BEST_SCORES + at, best, mask=inside)

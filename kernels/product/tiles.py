@@ -70,7 +70,7 @@ def tile_for(
     tile_rows = row_tile(rows)
     outputs = _outputs(num_outputs, splits, tile_rows, quantization, limits, whole=whole)
     groups = _groups(tile_rows, limits) if quantization == "int4" else 1
-    stage_bytes = int(groups * depth * (outputs * code_bytes(quantization) + tile_rows * 2))
+    stage_bytes = _stage_bytes(groups * depth, outputs, tile_rows, quantization)
     programs = num_blocks(num_outputs, outputs) * splits
     is_short = programs >= 2 * _PROGRAMS and num_inputs <= _SHORT_ITERATIONS * depth * groups
     is_large = tile_rows == ROW_TILES[-1] or (outputs, tile_rows) == (_WIDE_OUTPUTS, 64)
@@ -78,11 +78,18 @@ def tile_for(
         depth=depth,
         splits=splits,
         rows=tile_rows,
-        num_stages=_stages(stage_bytes, limits, is_short=is_short),
+        num_stages=_stages(stage_bytes, limits, most_programs=4 if is_short else 2),
         num_warps=8 if is_large else 4,
         outputs=outputs,
         groups=groups,
     )
+
+
+def stages_alone(tile: Tile, quantization: Quantization, limits: DeviceLimits) -> int:
+    """Iterations under way where a program has a multiprocessor to itself."""
+    inputs = tile.groups * tile.depth
+    stage_bytes = _stage_bytes(inputs, tile.outputs, tile.rows, quantization)
+    return _stages(stage_bytes, limits, most_programs=1)
 
 
 def row_tile(rows: int) -> int:
@@ -158,10 +165,15 @@ def _outputs(
     return _WIDE_OUTPUTS if is_wide else BLOCK_OUTPUTS
 
 
-def _stages(stage_bytes: int, limits: DeviceLimits, *, is_short: bool) -> int:
+def _stage_bytes(inputs: int, outputs: int, rows: int, quantization: Quantization) -> int:
+    """Bytes of the tiles that one iteration loads."""
+    return int(inputs * (outputs * code_bytes(quantization) + rows * 2))
+
+
+def _stages(stage_bytes: int, limits: DeviceLimits, *, most_programs: int) -> int:
     """As many as fit, with as many programs on a multiprocessor as leave each what it needs."""
     ahead = 0 if limits.has_warp_groups else 1
-    for programs in (4, 2, 1) if is_short else (2, 1):
+    for programs in (one for one in (4, 2, 1) if one <= most_programs):
         stages = limits.share(programs) // stage_bytes + ahead
         if stages >= 2:
             return min(stages, _MOST_STAGES)

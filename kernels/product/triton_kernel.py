@@ -41,6 +41,7 @@ def launch(
         "SPLITS": tile.splits,
         "OUTPUTS": tile.outputs,
         "ROWS": tile.rows,
+        "STAGES": tile.num_stages,
         "PDL": programmatic,
         "num_warps": tile.num_warps,
         "num_stages": tile.num_stages,
@@ -63,6 +64,8 @@ def product(
     VALUES,
     SCALES,
     num_rows,
+    tile,
+    split,
     N: tl.constexpr,
     K: tl.constexpr,
     QUANTIZATION: tl.constexpr,
@@ -71,35 +74,33 @@ def product(
     SPLITS: tl.constexpr,
     OUTPUTS: tl.constexpr,
     ROWS: tl.constexpr,
+    STAGES: tl.constexpr,
     PDL: tl.constexpr,
 ):
-    """acc = W x^T over the split's inputs, float32 [OUTPUTS, ROWS], of program (tile, split).
+    """acc = W x^T over the inputs of a split, float32 [OUTPUTS, ROWS], of a tile's outputs.
 
     INPUTS [num_rows, K]; VALUES and SCALES of a `Weight`. Outputs beyond N are those of N - 1, rows
-    beyond num_rows zeros. The scales of fp8 are left to `scaled`.
+    beyond num_rows zeros. The scales of fp8 are left to `scaled`. STAGES iterations are under way.
     """
     BLOCKS: tl.constexpr = (K + DEPTH - 1) // DEPTH
     IS_WHOLE: tl.constexpr = QUANTIZATION == "float" or QUANTIZATION == "fp8"
-    IS_SIX_BITS: tl.constexpr = QUANTIZATION == "q6_k" or QUANTIZATION == "q6_k_min"
-    IS_EIGHT_BITS: tl.constexpr = IS_WHOLE or QUANTIZATION == "q8_0"
-    # Of a value an input.
-    QUARTERS: tl.constexpr = 4 if IS_EIGHT_BITS else (3 if IS_SIX_BITS else 2)
-    split = tl.program_id(1)
     first, end = split * BLOCKS // SPLITS, (split + 1) * BLOCKS // SPLITS
-    output = tl.minimum(tl.program_id(0) * OUTPUTS + tl.arange(0, OUTPUTS), N - 1).to(tl.int64)
+    output = tl.minimum(tile * OUTPUTS + tl.arange(0, OUTPUTS), N - 1).to(tl.int64)
     row = tl.arange(0, ROWS)
     there = (row < num_rows)[None, :]
-    weight_rows = VALUES + output[:, None] * (K * QUARTERS // 4)
+    weight_rows = VALUES + output[:, None] * row_length(K, QUANTIZATION)
     x = INPUTS + row[None, :].to(tl.int64) * K
     if PDL:
-        _prefetch(weight_rows, first * (DEPTH * QUARTERS // 4), K * QUARTERS // 4)
+        prefetch(VALUES, tile, split, N, K, QUANTIZATION, DEPTH, SPLITS, OUTPUTS)
         tl.extra.cuda.gdc_wait()
     if QUANTIZATION == "int4":
         acc = _sum_groups(
-            weight_rows, SCALES + output, x, there, first, end, N, GROUPS, OUTPUTS, ROWS
+            weight_rows, SCALES + output, x, there, first, end, N, GROUPS, OUTPUTS, ROWS, STAGES
         )
     elif IS_WHOLE:
-        acc = _sum_blocks(weight_rows, x, there, first, end, K, QUANTIZATION, DEPTH, OUTPUTS, ROWS)
+        acc = _sum_blocks(
+            weight_rows, x, there, first, end, K, QUANTIZATION, DEPTH, OUTPUTS, ROWS, STAGES
+        )
     else:
         acc = block_product(
             weight_rows, x, SCALES, output, there, first, end, N, K, QUANTIZATION, DEPTH, ROWS
@@ -109,15 +110,38 @@ def product(
     return acc
 
 
+@triton.constexpr_function
+def row_length(num_inputs, quantization):
+    """Values that hold one output's weights."""
+    is_six_bits = quantization in ("q6_k", "q6_k_min")
+    is_eight_bits = quantization in ("float", "fp8", "q8_0")
+    quarters = 4 if is_eight_bits else (3 if is_six_bits else 2)  # of a value an input
+    return num_inputs * quarters // 4
+
+
 @triton.jit
-def _prefetch(ROWS_OF_VALUES, first, STRIDE: tl.constexpr):
-    """Ask the L2 cache for 1 KiB of each output's weights, which no kernel ahead can change."""
-    LINE: tl.constexpr = 1024 // ROWS_OF_VALUES.dtype.element_ty.primitive_bitwidth  # 128 bytes
-    column = tl.minimum(first + tl.arange(0, 8) * LINE, STRIDE - 1)
+def prefetch(
+    VALUES,
+    tile,
+    split,
+    N: tl.constexpr,
+    K: tl.constexpr,
+    QUANTIZATION: tl.constexpr,
+    DEPTH: tl.constexpr,
+    SPLITS: tl.constexpr,
+    OUTPUTS: tl.constexpr,
+):
+    """Ask the L2 cache for the first 1 KiB of each output's weights, which no kernel can change."""
+    LENGTH: tl.constexpr = row_length(K, QUANTIZATION)
+    LINE: tl.constexpr = 1024 // VALUES.dtype.element_ty.primitive_bitwidth  # 128 bytes
+    BLOCKS: tl.constexpr = (K + DEPTH - 1) // DEPTH
+    first = split * BLOCKS // SPLITS * row_length(DEPTH, QUANTIZATION)
+    output = tl.minimum(tile * OUTPUTS + tl.arange(0, OUTPUTS), N - 1).to(tl.int64)
+    column = tl.minimum(first + tl.arange(0, 8) * LINE, LENGTH - 1)
     tl.inline_asm_elementwise(
         "prefetch.global.L2 [$1]; mov.u32 $0, 0;",
         "=r,l",
-        [(ROWS_OF_VALUES + column[None, :]).to(tl.int64)],
+        [(VALUES + output[:, None] * LENGTH + column[None, :]).to(tl.int64)],
         dtype=tl.int32,
         is_pure=False,
         pack=1,
@@ -136,10 +160,11 @@ def _sum_blocks(
     DEPTH: tl.constexpr,
     OUTPUTS: tl.constexpr,
     ROWS: tl.constexpr,
+    STAGES: tl.constexpr,
 ):
     """The blocks from `first` to `end`, DEPTH inputs each, of `float` and fp8: one after the other."""
     acc = tl.zeros([OUTPUTS, ROWS], tl.float32)
-    for block in tl.range(first, end):
+    for block in tl.range(first, end, num_stages=STAGES):
         k = block * DEPTH + tl.arange(0, DEPTH)
         if K % DEPTH == 0:
             weights = tl.load(W + k[None, :], eviction_policy="evict_first")
@@ -168,6 +193,7 @@ def _sum_groups(
     GROUPS: tl.constexpr,
     OUTPUTS: tl.constexpr,
     ROWS: tl.constexpr,
+    STAGES: tl.constexpr,
 ):
     """The groups of int4 from `first` to `end`, one after the other, each times its scale.
 
@@ -177,7 +203,7 @@ def _sum_groups(
     """
     acc = tl.zeros([OUTPUTS, ROWS], tl.float32)
     scale_0, scale_1, scale_2, scale_3 = _scales(SCALES, first, end, N, GROUPS)
-    for block in tl.range(first, end, GROUPS):
+    for block in tl.range(first, end, GROUPS, num_stages=STAGES):
         next_0, next_1, next_2, next_3 = _scales(SCALES, block + GROUPS, end, N, GROUPS)
         acc += _group_product(W, X, there, block, end) * scale_0[:, None]
         if GROUPS >= 2:
@@ -216,47 +242,53 @@ def _group_product(W, X, there, group, end):
 
 
 @triton.jit
-def scaled(acc, SCALES, N: tl.constexpr, QUANTIZATION: tl.constexpr, OUTPUTS: tl.constexpr):
-    """Apply the scales of fp8, one per output, to the sums [OUTPUTS, ROWS]."""
+def scaled(acc, SCALES, tile, N: tl.constexpr, QUANTIZATION: tl.constexpr, OUTPUTS: tl.constexpr):
+    """Apply the scales of fp8, one per output, to a tile's sums [OUTPUTS, ROWS]."""
     if QUANTIZATION == "fp8":
-        n = tl.program_id(0) * OUTPUTS + tl.arange(0, OUTPUTS)
+        n = tile * OUTPUTS + tl.arange(0, OUTPUTS)
         acc = acc * tl.load(SCALES + n, mask=n < N, other=0.0)[:, None]
     return acc
 
 
 @triton.jit
 def is_last(
-    acc, PARTIALS, ARRIVED, SPLITS: tl.constexpr, OUTPUTS: tl.constexpr, ROWS: tl.constexpr
+    acc,
+    PARTIALS,
+    ARRIVED,
+    tile,
+    split,
+    SPLITS: tl.constexpr,
+    OUTPUTS: tl.constexpr,
+    ROWS: tl.constexpr,
 ):
     """Leave a split's sums, and tell whether all splits of the tile have done so."""
     last = True
     if SPLITS > 1:
-        tl.store(PARTIALS + _partials_at(tl.program_id(1), SPLITS, OUTPUTS, ROWS), acc)
+        tl.store(PARTIALS + _partials_at(tile, split, SPLITS, OUTPUTS, ROWS), acc)
         tl.debug_barrier()  # the sums of every thread come before the counter
-        counter = ARRIVED + tl.program_id(0)
-        last = tl.atomic_add(counter, 1, sem="acq_rel", scope="gpu") == SPLITS - 1
+        last = tl.atomic_add(ARRIVED + tile, 1, sem="acq_rel", scope="gpu") == SPLITS - 1
     return last
 
 
 @triton.jit
 def sum_splits(
-    acc, PARTIALS, ARRIVED, SPLITS: tl.constexpr, OUTPUTS: tl.constexpr, ROWS: tl.constexpr
+    acc, PARTIALS, ARRIVED, tile, SPLITS: tl.constexpr, OUTPUTS: tl.constexpr, ROWS: tl.constexpr
 ):
     """Add what the splits of the tile left, in their order, and set its counter back."""
     if SPLITS > 1:
         acc = tl.zeros([OUTPUTS, ROWS], tl.float32)
         for split in tl.static_range(SPLITS):
             acc += tl.load(
-                PARTIALS + _partials_at(split, SPLITS, OUTPUTS, ROWS), cache_modifier=".cg"
+                PARTIALS + _partials_at(tile, split, SPLITS, OUTPUTS, ROWS), cache_modifier=".cg"
             )
-        tl.store(ARRIVED + tl.program_id(0), 0)
+        tl.store(ARRIVED + tile, 0)
     return acc
 
 
 @triton.jit
-def _partials_at(split, SPLITS: tl.constexpr, OUTPUTS: tl.constexpr, ROWS: tl.constexpr):
+def _partials_at(tile, split, SPLITS: tl.constexpr, OUTPUTS: tl.constexpr, ROWS: tl.constexpr):
     n, row = tl.arange(0, OUTPUTS)[:, None], tl.arange(0, ROWS)[None, :]
-    first = (tl.program_id(0).to(tl.int64) * SPLITS + split) * OUTPUTS
+    first = (tile.to(tl.int64) * SPLITS + split) * OUTPUTS
     return (first + n) * ROWS + row
 
 

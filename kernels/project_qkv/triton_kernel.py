@@ -20,6 +20,106 @@ from kernels.scratch import Scratch
 from kernels.weight import Weight
 
 
+@triton.jit
+def project_qkv_tile(
+    tile,
+    split,
+    INPUTS,
+    VALUES,
+    SCALES,
+    SQUARES,
+    BIAS,
+    COS_SIN,
+    SEQUENCES,
+    DEPTHS,
+    BASES,
+    LENGTHS,
+    FIRST_ROWS,
+    QUERIES,
+    KEYS,
+    CACHED_VALUES,
+    PARTIALS,
+    ARRIVED,
+    key_head_stride,
+    value_head_stride,
+    eps,
+    num_rows,
+    HEADS: tl.constexpr,
+    KV_HEADS: tl.constexpr,
+    D: tl.constexpr,
+    N: tl.constexpr,
+    K: tl.constexpr,
+    QUANTIZATION: tl.constexpr,
+    DEPTH: tl.constexpr,
+    GROUPS: tl.constexpr,
+    SPLITS: tl.constexpr,
+    OUTPUTS: tl.constexpr,
+    ROWS: tl.constexpr,
+    STAGES: tl.constexpr,
+    PDL: tl.constexpr,
+):
+    """y = (x W^T) / sqrt(sum_b squares_b / K + eps) + bias, q and k rotated by their place.
+
+    INPUTS [R, K], SQUARES [blocks, R], BIAS [N], COS_SIN [places, D], QUERIES [R, HEADS, D], KEYS and
+    CACHED_VALUES [KV_HEADS, positions, D]; SEQUENCES, DEPTHS [R]; BASES, LENGTHS, FIRST_ROWS [S].
+    """
+    acc = product(
+        INPUTS,
+        VALUES,
+        SCALES,
+        num_rows,
+        tile,
+        split,
+        N,
+        K,
+        QUANTIZATION,
+        DEPTH,
+        GROUPS,
+        SPLITS,
+        OUTPUTS,
+        ROWS,
+        STAGES,
+        PDL,
+    )
+    if is_last(acc, PARTIALS, ARRIVED, tile, split, SPLITS, OUTPUTS, ROWS):
+        acc = sum_splits(acc, PARTIALS, ARRIVED, tile, SPLITS, OUTPUTS, ROWS)
+        n = tile * OUTPUTS + tl.arange(0, OUTPUTS)
+        row = tl.arange(0, ROWS)
+        there = row < num_rows
+        factors = row_factors(SQUARES, eps, num_rows, K, ROWS)
+        bias = tl.load(BIAS + n, mask=n < N, other=0.0)
+        y = scaled(acc, SCALES, tile, N, QUANTIZATION, OUTPUTS) * factors[None, :] + bias[:, None]
+
+        sequence = tl.load(SEQUENCES + row, mask=there, other=-1)
+        live = sequence >= 0  # of a row that holds nothing, only the queries are written
+        length = tl.load(LENGTHS + sequence, mask=live, other=0)
+        place = (length + tl.load(DEPTHS + row, mask=there, other=0)).to(tl.int64)
+        y = _rotated(y, COS_SIN + place * D, tile, HEADS + KV_HEADS, D, OUTPUTS, ROWS)
+
+        if tile * OUTPUTS < HEADS * D:
+            at = row[None, :].to(tl.int64) * (HEADS * D) + n[:, None]
+            inside = (n < HEADS * D)[:, None] & there[None, :]
+            tl.store(QUERIES + at, y.to(QUERIES.dtype.element_ty), mask=inside)
+        if tile * OUTPUTS + OUTPUTS > HEADS * D:
+            base = tl.load(BASES + sequence, mask=live, other=0).to(tl.int64)
+            first_row = tl.load(FIRST_ROWS + sequence, mask=live, other=0)
+            position = base + length + row - first_row
+            _keep(y, KEYS, key_head_stride, tile, position, live, HEADS, KV_HEADS, D, OUTPUTS)
+            VALUE_HEAD: tl.constexpr = HEADS + KV_HEADS
+            _keep(
+                y,
+                CACHED_VALUES,
+                value_head_stride,
+                tile,
+                position,
+                live,
+                VALUE_HEAD,
+                KV_HEADS,
+                D,
+                OUTPUTS,
+            )
+
+
 # Buckets share a binary: no number of rows may shape the code, and 1 would become a constant.
 @triton.jit(do_not_specialize=["num_rows"])
 def project_qkv_kernel(
@@ -54,18 +154,36 @@ def project_qkv_kernel(
     SPLITS: tl.constexpr,
     OUTPUTS: tl.constexpr,
     ROWS: tl.constexpr,
+    STAGES: tl.constexpr,
     PDL: tl.constexpr,
 ):
-    """y = (x W^T) / sqrt(sum_b squares_b / K + eps) + bias, q and k rotated by their place.
-
-    INPUTS [R, K], SQUARES [blocks, R], BIAS [N], COS_SIN [places, D], QUERIES [R, HEADS, D], KEYS and
-    CACHED_VALUES [KV_HEADS, positions, D]; SEQUENCES, DEPTHS [R]; BASES, LENGTHS, FIRST_ROWS [S].
-    """
-    acc = product(
+    """One tile and split of `project_qkv_tile` a program."""
+    project_qkv_tile(
+        tl.program_id(0),
+        tl.program_id(1),
         INPUTS,
         VALUES,
         SCALES,
+        SQUARES,
+        BIAS,
+        COS_SIN,
+        SEQUENCES,
+        DEPTHS,
+        BASES,
+        LENGTHS,
+        FIRST_ROWS,
+        QUERIES,
+        KEYS,
+        CACHED_VALUES,
+        PARTIALS,
+        ARRIVED,
+        key_head_stride,
+        value_head_stride,
+        eps,
         num_rows,
+        HEADS,
+        KV_HEADS,
+        D,
         N,
         K,
         QUANTIZATION,
@@ -74,44 +192,9 @@ def project_qkv_kernel(
         SPLITS,
         OUTPUTS,
         ROWS,
+        STAGES,
         PDL,
     )
-    if is_last(acc, PARTIALS, ARRIVED, SPLITS, OUTPUTS, ROWS):
-        acc = sum_splits(acc, PARTIALS, ARRIVED, SPLITS, OUTPUTS, ROWS)
-        n = tl.program_id(0) * OUTPUTS + tl.arange(0, OUTPUTS)
-        row = tl.arange(0, ROWS)
-        there = row < num_rows
-        factors = row_factors(SQUARES, eps, num_rows, K, ROWS)
-        bias = tl.load(BIAS + n, mask=n < N, other=0.0)
-        y = scaled(acc, SCALES, N, QUANTIZATION, OUTPUTS) * factors[None, :] + bias[:, None]
-
-        sequence = tl.load(SEQUENCES + row, mask=there, other=-1)
-        live = sequence >= 0  # of a row that holds nothing, only the queries are written
-        length = tl.load(LENGTHS + sequence, mask=live, other=0)
-        place = (length + tl.load(DEPTHS + row, mask=there, other=0)).to(tl.int64)
-        y = _rotated(y, COS_SIN + place * D, HEADS + KV_HEADS, D, OUTPUTS, ROWS)
-
-        if tl.program_id(0) * OUTPUTS < HEADS * D:
-            at = row[None, :].to(tl.int64) * (HEADS * D) + n[:, None]
-            inside = (n < HEADS * D)[:, None] & there[None, :]
-            tl.store(QUERIES + at, y.to(QUERIES.dtype.element_ty), mask=inside)
-        if tl.program_id(0) * OUTPUTS + OUTPUTS > HEADS * D:
-            base = tl.load(BASES + sequence, mask=live, other=0).to(tl.int64)
-            first_row = tl.load(FIRST_ROWS + sequence, mask=live, other=0)
-            position = base + length + row - first_row
-            _keep(y, KEYS, key_head_stride, position, live, HEADS, KV_HEADS, D, OUTPUTS)
-            VALUE_HEAD: tl.constexpr = HEADS + KV_HEADS
-            _keep(
-                y,
-                CACHED_VALUES,
-                value_head_stride,
-                position,
-                live,
-                VALUE_HEAD,
-                KV_HEADS,
-                D,
-                OUTPUTS,
-            )
 
 
 @triton.jit
@@ -119,6 +202,7 @@ def _keep(
     y,
     CACHE,
     head_stride,
+    tile,
     position,
     live,
     FIRST_HEAD: tl.constexpr,
@@ -127,9 +211,9 @@ def _keep(
     OUTPUTS: tl.constexpr,
 ):
     """Write what of y [OUTPUTS, ROWS] is of these heads to the rows' positions in CACHE."""
-    n = tl.program_id(0) * OUTPUTS + tl.arange(0, OUTPUTS)
+    n = tile * OUTPUTS + tl.arange(0, OUTPUTS)
     head = n // D - FIRST_HEAD
-    start = tl.program_id(0) * OUTPUTS - FIRST_HEAD * D
+    start = tile * OUTPUTS - FIRST_HEAD * D
     if (start + OUTPUTS > 0) & (start < HEADS * D):  # a branch, as addresses take many registers
         inside = ((head >= 0) & (head < HEADS))[:, None] & live[None, :]
         at = (head.to(tl.int64) * head_stride + n % D)[:, None] + (position * D)[None, :]
@@ -140,6 +224,7 @@ def _keep(
 def _rotated(
     y,
     COS_SIN,
+    tile,
     ROTATED: tl.constexpr,
     D: tl.constexpr,
     OUTPUTS: tl.constexpr,
@@ -150,7 +235,7 @@ def _rotated(
     COS_SIN [ROWS] points to the cosines and sines of the rows' places.
     """
     a, b = split_pairs(y, OUTPUTS, ROWS)
-    pair = tl.program_id(0) * (OUTPUTS // 2) + tl.arange(0, OUTPUTS // 2)
+    pair = tile * (OUTPUTS // 2) + tl.arange(0, OUTPUTS // 2)
     rotated = (pair < ROTATED * (D // 2))[:, None]
     at = COS_SIN[None, :] + (pair % (D // 2))[:, None]
     cosine = tl.load(at, mask=rotated, other=1.0)

@@ -18,6 +18,71 @@ from kernels.scratch import Scratch
 from kernels.weight import Weight
 
 
+@triton.jit
+def skinny_matmul_tile(
+    tile,
+    split,
+    INPUTS,
+    VALUES,
+    SCALES,
+    RESIDUAL,
+    NORM_WEIGHT,
+    NORMED,
+    SQUARES,
+    PARTIALS,
+    ARRIVED,
+    num_rows,
+    N: tl.constexpr,
+    K: tl.constexpr,
+    QUANTIZATION: tl.constexpr,
+    DEPTH: tl.constexpr,
+    GROUPS: tl.constexpr,
+    SPLITS: tl.constexpr,
+    OUTPUTS: tl.constexpr,
+    ROWS: tl.constexpr,
+    STAGES: tl.constexpr,
+    PDL: tl.constexpr,
+):
+    """x = residual + inputs W^T, normed = x norm_weight, squares_b = sum over block b of x^2.
+
+    INPUTS [R, K], RESIDUAL and NORMED [R, N], NORM_WEIGHT [N], SQUARES [blocks, R], R = num_rows.
+    """
+    acc = product(
+        INPUTS,
+        VALUES,
+        SCALES,
+        num_rows,
+        tile,
+        split,
+        N,
+        K,
+        QUANTIZATION,
+        DEPTH,
+        GROUPS,
+        SPLITS,
+        OUTPUTS,
+        ROWS,
+        STAGES,
+        PDL,
+    )
+    if is_last(acc, PARTIALS, ARRIVED, tile, split, SPLITS, OUTPUTS, ROWS):
+        acc = sum_splits(acc, PARTIALS, ARRIVED, tile, SPLITS, OUTPUTS, ROWS)
+        n = tile * OUTPUTS + tl.arange(0, OUTPUTS)
+        row = tl.arange(0, ROWS)
+        inside = (n < N)[:, None] & (row < num_rows)[None, :]
+        at = row[None, :].to(tl.int64) * N + n[:, None]
+        x = tl.load(RESIDUAL + at, mask=inside, other=0.0)
+        x += scaled(acc, SCALES, tile, N, QUANTIZATION, OUTPUTS)
+        tl.store(RESIDUAL + at, x, mask=inside)
+        norm_weight = tl.load(NORM_WEIGHT + n, mask=n < N, other=0.0)
+        tl.store(NORMED + at, (x * norm_weight[:, None]).to(NORMED.dtype.element_ty), mask=inside)
+        BLOCKS: tl.constexpr = OUTPUTS // 64
+        squares = sum_adjacent(tl.where(inside, x * x, 0.0), OUTPUTS, BLOCKS, ROWS)
+        block = (tile * BLOCKS + tl.arange(0, BLOCKS))[:, None]
+        inside = (block * 64 < N) & (row < num_rows)[None, :]
+        tl.store(SQUARES + block * num_rows + row[None, :], squares, mask=inside)
+
+
 # Buckets share a binary: no number of rows may shape the code, and 1 would become a constant.
 @triton.jit(do_not_specialize=["num_rows"])
 def skinny_matmul_kernel(
@@ -39,16 +104,22 @@ def skinny_matmul_kernel(
     SPLITS: tl.constexpr,
     OUTPUTS: tl.constexpr,
     ROWS: tl.constexpr,
+    STAGES: tl.constexpr,
     PDL: tl.constexpr,
 ):
-    """x = residual + inputs W^T, normed = x norm_weight, squares_b = sum over block b of x^2.
-
-    INPUTS [R, K], RESIDUAL and NORMED [R, N], NORM_WEIGHT [N], SQUARES [blocks, R], R = num_rows.
-    """
-    acc = product(
+    """One tile and split of `skinny_matmul_tile` a program."""
+    skinny_matmul_tile(
+        tl.program_id(0),
+        tl.program_id(1),
         INPUTS,
         VALUES,
         SCALES,
+        RESIDUAL,
+        NORM_WEIGHT,
+        NORMED,
+        SQUARES,
+        PARTIALS,
+        ARRIVED,
         num_rows,
         N,
         K,
@@ -58,24 +129,9 @@ def skinny_matmul_kernel(
         SPLITS,
         OUTPUTS,
         ROWS,
+        STAGES,
         PDL,
     )
-    if is_last(acc, PARTIALS, ARRIVED, SPLITS, OUTPUTS, ROWS):
-        acc = sum_splits(acc, PARTIALS, ARRIVED, SPLITS, OUTPUTS, ROWS)
-        n = tl.program_id(0) * OUTPUTS + tl.arange(0, OUTPUTS)
-        row = tl.arange(0, ROWS)
-        inside = (n < N)[:, None] & (row < num_rows)[None, :]
-        at = row[None, :].to(tl.int64) * N + n[:, None]
-        x = tl.load(RESIDUAL + at, mask=inside, other=0.0)
-        x += scaled(acc, SCALES, N, QUANTIZATION, OUTPUTS)
-        tl.store(RESIDUAL + at, x, mask=inside)
-        norm_weight = tl.load(NORM_WEIGHT + n, mask=n < N, other=0.0)
-        tl.store(NORMED + at, (x * norm_weight[:, None]).to(NORMED.dtype.element_ty), mask=inside)
-        BLOCKS: tl.constexpr = OUTPUTS // 64
-        squares = sum_adjacent(tl.where(inside, x * x, 0.0), OUTPUTS, BLOCKS, ROWS)
-        block = (tl.program_id(0) * BLOCKS + tl.arange(0, BLOCKS))[:, None]
-        inside = (block * 64 < N) & (row < num_rows)[None, :]
-        tl.store(SQUARES + block * num_rows + row[None, :], squares, mask=inside)
 
 
 def skinny_matmul(

@@ -5,7 +5,8 @@
 
 No GPU is needed. Of each kernel: it compiles, and its shared memory is within the device's limit.
 Of the products also: nothing is spilled, all take the architecture's matrix instruction, and each
-chain of it adds up the inputs of a tile in ascending order (`mma.sync` and `wgmma`).
+chain of it adds up the inputs of a tile in ascending order (`mma.sync` and `wgmma`). Of the kernel of
+all layers: no spills either, and every sum in the layout that the kernels of one layer have.
 """
 
 import argparse
@@ -25,19 +26,26 @@ from typing import Any
 import torch
 
 from engine.model.gpu.buffers import StepShape
+from engine.model.gpu.persistent import layers_of
 from engine.model.known_shapes import QWEN_SHAPES
 from engine.model.model_config import ModelConfig
 from kernels.device_limits import AMD, LIMITS, DeviceLimits, assumed
 from kernels.operations import Operations
+from kernels.persistent_layers import MOST_ROWS
 from kernels.weight import QUANTIZATIONS, Quantization
 from tests.support.blueprint import empty_forward, empty_memory
 from tests.support.compiled_kernel import measured
 from tests.support.matrix_order import disorder
+from tests.support.sum_layouts import sum_layouts
 
 ARCHITECTURES: tuple[int | str, ...] = (80, 86, 89, 90, 100, 120, "gfx942", "gfx1100")
 MATRIX_INSTRUCTIONS = {90: "wgmma", 100: "tcgen05"}  # of the others mma.sync
 ROWS = (16, 32, 64, 128)  # one for each row tile
 KINDS = ((False, False), (True, False), (False, True))  # sampled, with logits
+PERSISTENT_MODELS = ("0.5b", "1.5b")
+_PERSISTENT = "persistent_layers_kernel"
+_BARRIER = ("atom.global.gpu.release.add.u32", "ld.acquire.gpu.global.b32", "prefetch.global.L2")
+_MULTIPROCESSORS = 132  # any number compiles alike
 _PRODUCTS = ("project_qkv_kernel", "skinny_matmul_kernel", "gate_up_kernel", "lm_head_kernel")
 
 
@@ -48,6 +56,7 @@ class Job:
     architecture: int | str
     models: Sequence[str]
     quantizations: Sequence[Quantization]
+    is_persistent: bool = False  # all layers in one launch, and nothing else
 
     @property
     def limits(self) -> DeviceLimits:
@@ -85,7 +94,10 @@ def run_job(job: Job) -> Report:
             for quantization in job.quantizations:
                 name = f"{job.architecture} {model} {quantization}"
                 fail = partial(_note, problems, name)
-                _launch(QWEN_SHAPES[model], quantization, fail)
+                launch = _launch_persistent if job.is_persistent else _launch
+                launch(QWEN_SHAPES[model], quantization, fail)
+                if job.is_persistent and (problem := _other_sums(compiled[num_seen:])):
+                    fail(problem)
                 for one in compiled[num_seen:]:
                     most_shared = max(most_shared, one.kernel.metadata.shared)
                     if problem := _problem(job, one, Path(folder)):
@@ -113,6 +125,19 @@ def _launch(config: ModelConfig, quantization: Quantization, fail: Callable[[str
             forward.run(empty_memory(config, shape))
 
 
+def _launch_persistent(
+    config: ModelConfig, quantization: Quantization, fail: Callable[[str], None]
+) -> None:
+    """Launch the layers of a model's steps at once, then one by one to be compared."""
+    from kernels.persistent_layers.triton_kernel import PersistentLayers
+
+    forward = empty_forward(config, quantization)
+    memory = empty_memory(config, StepShape(MOST_ROWS, 1))
+    persistent = PersistentLayers.place(layers_of(forward), _MULTIPROCESSORS)
+    for one in (replace(forward, persistent=persistent), forward):
+        _guarded(partial(one.run_layers), fail, memory.inputs.batch, memory.activations)
+
+
 def _guarded(operation: Callable[..., None], fail: Callable[[str], None], *arguments: Any) -> None:
     """Go on behind a kernel that does not compile."""
     try:
@@ -126,7 +151,7 @@ def _problem(job: Job, one: Any, folder: Path) -> str:
     """What is wrong with a kernel, empty where nothing is."""
     if one.kernel.metadata.shared > job.limits.shared_bytes:
         return f"{one.kernel.metadata.shared:,} bytes of shared memory"
-    if one.name not in _PRODUCTS:
+    if one.name not in (*_PRODUCTS, _PERSISTENT):
         return ""
     if isinstance(job.architecture, str):
         is_there = re.search(r"\bv_(mfma|wmma)", one.kernel.asm["amdgcn"])
@@ -137,10 +162,21 @@ def _problem(job: Job, one: Any, folder: Path) -> str:
         return f"{compiled.stack} bytes of stack"
     if compiled.matrix_instruction != wanted:
         return f"{compiled.matrix_instruction}, not {wanted}"
+    if one.name == _PERSISTENT:
+        missing = [name for name in _BARRIER if name not in one.kernel.asm["ptx"]]
+        return f"no {missing[0]}" if missing else ""
     if wanted == "tcgen05":  # whose order cannot be read so
         return ""
     halves = 2 if one.constants["QUANTIZATION"] == "int4" else 1
     return disorder(compiled.chains, one.constants["DEPTH"], halves)
+
+
+def _other_sums(compiled: Sequence[Any]) -> str:
+    """Which sums the persistent kernel adds up in an order that none of the layer's kernels has."""
+    sums = {one.name: sum_layouts(one.kernel.asm["ttgir"]) for one in compiled}
+    own = sums.pop(_PERSISTENT, set())
+    others = own - set[str]().union(*sums.values())
+    return f"sums of an order of its own: {sorted(others)}" if others else ""
 
 
 def _jobs(arguments: argparse.Namespace) -> Iterator[Job]:
@@ -148,6 +184,8 @@ def _jobs(arguments: argparse.Namespace) -> Iterator[Job]:
     for name in arguments.architectures.split(","):
         if name.isdecimal():
             yield Job(int(name), models, arguments.quantizations.split(","))
+            if small := [model for model in models if model in PERSISTENT_MODELS]:
+                yield Job(int(name), small, ("float",), is_persistent=True)
         else:
             yield Job(name, models, ("float",))
 

@@ -40,7 +40,12 @@ def compile_product(
         "DEPTH": tile.depth,
         "PDL": programmatic,
     }
-    cut |= {"SPLITS": tile.splits, "ROWS": tile.rows, "OUTPUTS": tile.outputs}
+    cut |= {
+        "SPLITS": tile.splits,
+        "ROWS": tile.rows,
+        "OUTPUTS": tile.outputs,
+        "STAGES": tile.num_stages,
+    }
     cut |= {"GROUPS": tile.groups} | dict(constants)
     if quantization == "float":
         cut["SCALES"] = None

@@ -4,6 +4,7 @@ import torch
 
 from engine.model.model_config import ModelConfig
 from kernels.lm_head import Best
+from kernels.persistent_layers import Flow
 from kernels.product.tiles import num_blocks
 from kernels.residual import ResidualStream
 
@@ -39,3 +40,8 @@ class Activations:
             maxima=numbers(blocks, rows, kind=torch.float32),
             sums=numbers(blocks, rows, kind=torch.float32),
         )
+
+    @property
+    def flow(self) -> Flow:
+        """What flows between the launches of a layer."""
+        return Flow(self.stream, self.queries, self.attended, self.mlp_hidden)

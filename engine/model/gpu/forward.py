@@ -11,6 +11,7 @@ from engine.model.gpu.weights import GpuLayer, GpuWeights
 from engine.model.model_config import ModelConfig
 from kernels.batch import BatchMetadata
 from kernels.operations import Operations
+from kernels.persistent_layers import LayersLaunch
 from kernels.scratch import Scratch
 
 
@@ -27,13 +28,17 @@ class StepMemory:
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """What steps of all shapes share. Everything is written in place, at fixed addresses."""
+    """What steps of all shapes share. Everything is written in place, at fixed addresses.
+
+    `persistent` takes the layers of the steps that it is for; without it each layer is six launches.
+    """
 
     config: ModelConfig
     weights: GpuWeights
     arena: KVArena
     operations: Operations
     scratch: Scratch
+    persistent: LayersLaunch | None = None
 
     def run(self, memory: StepMemory) -> None:
         """Keep what the step before accepted, read the rows, and answer where there is a head."""
@@ -44,15 +49,19 @@ class Forward:
         self.operations.embed_rows(
             batch, self.weights.embedding, layers[0].qkv_norm_weight, activations.stream
         )
-        next_norm_weights = [layer.qkv_norm_weight for layer in layers[1:]]
-        next_norm_weights.append(self.weights.head_norm_weight)
-        for index, (layer, next_norm_weight) in enumerate(
-            zip(layers, next_norm_weights, strict=True)
-        ):
-            self._attention(index, layer, batch, activations)
-            self._mlp(layer, next_norm_weight, activations)
+        self.run_layers(batch, activations)
         if memory.shape.has_head:
             self._lm_head(memory)
+
+    def run_layers(self, batch: BatchMetadata, activations: Activations) -> None:
+        """All layers, from the embedding's norm to the head's."""
+        if self.persistent is not None and self.persistent.takes(batch.capacity):
+            self.persistent.run(activations.flow, self.weights.cos_sin, batch, self.scratch)
+            return
+        next_norm_weights = self.weights.next_norm_weights
+        for index, layer in enumerate(self.weights.layers):
+            self._attention(index, layer, batch, activations)
+            self._mlp(layer, next_norm_weights[index], activations)
 
     def _attention(
         self, index: int, layer: GpuLayer, batch: BatchMetadata, activations: Activations

@@ -90,6 +90,11 @@ class GpuWeights:
         return "+".join(name for name, _ in sizes.most_common())
 
     @property
+    def next_norm_weights(self) -> tuple[torch.Tensor, ...]:
+        """Of each layer, the weight of the norm behind it: the next layer's, or the head's."""
+        return (*(layer.qkv_norm_weight for layer in self.layers[1:]), self.head_norm_weight)
+
+    @property
     def read_bytes(self) -> int:
         """What one step has to read of them: all but the embedding, of which it reads rows."""
         matrices = [matrix for layer in self.layers for matrix in layer.matrices]
