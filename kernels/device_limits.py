@@ -35,6 +35,11 @@ class DeviceLimits:
         return self.architecture // 10 in (9, 10)
 
     @property
+    def has_tensor_memory(self) -> bool:
+        """Whether matrix instructions keep sums in a memory of their own: tcgen05."""
+        return self.architecture // 10 == 10
+
+    @property
     def converts_fp8(self) -> bool:
         """Whether there is an instruction from e4m3; without it codes are shifted into place."""
         return self.architecture >= 89

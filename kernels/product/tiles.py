@@ -73,7 +73,9 @@ def tile_for(
     stage_bytes = _stage_bytes(groups * depth, outputs, tile_rows, quantization)
     programs = num_blocks(num_outputs, outputs) * splits
     is_short = programs >= 2 * _PROGRAMS and num_inputs <= _SHORT_ITERATIONS * depth * groups
-    is_large = tile_rows == ROW_TILES[-1] or (outputs, tile_rows) == (_WIDE_OUTPUTS, 64)
+    is_wide = outputs == _WIDE_OUTPUTS
+    is_tight = is_wide and quantization == "fp8" and limits.has_tensor_memory
+    is_large = tile_rows == ROW_TILES[-1] or (is_wide and tile_rows == 64) or is_tight
     return Tile(
         depth=depth,
         splits=splits,
@@ -156,9 +158,11 @@ def _outputs(
 ) -> int:
     """Outputs of a program: 128 where rows are many, enough programs remain, and registers hold it.
 
-    The ranking of a whole product, the head's, takes too many at 128 rows, as do blocks of files.
+    At 128 rows the ranking of a whole product, the head's, takes too many registers, as do fp8 codes
+    on their way to tensor memory; blocks of files do so anywhere.
     """
-    if (whole and tile_rows == ROW_TILES[-1]) or quantization not in _WIDE_FORMS:
+    is_greedy = whole or (quantization == "fp8" and limits.has_tensor_memory)
+    if (is_greedy and tile_rows == ROW_TILES[-1]) or quantization not in _WIDE_FORMS:
         return BLOCK_OUTPUTS
     programs = num_blocks(num_outputs, _WIDE_OUTPUTS) * splits
     is_wide = limits.is_wide and tile_rows in _WIDE_ROWS and programs >= _LEAST_WIDE_PROGRAMS

@@ -32,20 +32,23 @@ from engine.model.model_config import ModelConfig
 from kernels.device_limits import AMD, LIMITS, DeviceLimits, assumed
 from kernels.operations import Operations
 from kernels.persistent_layers import MOST_ROWS
-from kernels.weight import QUANTIZATIONS, Quantization
+from kernels.weight import QUANTIZATIONS, STORED_FORMS, Quantization
 from tests.support.blueprint import empty_forward, empty_memory
-from tests.support.compiled_kernel import measured
+from tests.support.compiled_kernel import Compiled, measured
 from tests.support.matrix_order import disorder
 from tests.support.sum_layouts import sum_layouts
 
 ARCHITECTURES: tuple[int | str, ...] = (80, 86, 89, 90, 100, 120, "gfx942", "gfx1100")
 MATRIX_INSTRUCTIONS = {90: "wgmma", 100: "tcgen05"}  # of the others mma.sync
+FORMS = tuple(dict.fromkeys((*QUANTIZATIONS, *STORED_FORMS)))
 ROWS = (16, 32, 64, 128)  # one for each row tile
 KINDS = ((False, False), (True, False), (False, True))  # sampled, with logits
 PERSISTENT_MODELS = ("0.5b", "1.5b")
 _PERSISTENT = "persistent_layers_kernel"
 _BARRIER = ("atom.global.gpu.release.add.u32", "ld.acquire.gpu.global.b32", "prefetch.global.L2")
 _MULTIPROCESSORS = 132  # any number compiles alike
+# Inputs of a chain of its own, in forms that scale each.
+_GROUPS: dict[Quantization, int] = {"q8_0": 32, "q4_k": 32, "q6_k": 16, "q6_k_min": 16}
 _PRODUCTS = ("project_qkv_kernel", "skinny_matmul_kernel", "gate_up_kernel", "lm_head_kernel")
 
 
@@ -167,8 +170,13 @@ def _problem(job: Job, one: Any, folder: Path) -> str:
         return f"no {missing[0]}" if missing else ""
     if wanted == "tcgen05":  # whose order cannot be read so
         return ""
-    halves = 2 if one.constants["QUANTIZATION"] == "int4" else 1
-    return disorder(compiled.chains, one.constants["DEPTH"], halves)
+    return wrong_order(compiled, one.constants["QUANTIZATION"], one.constants["DEPTH"])
+
+
+def wrong_order(compiled: Compiled, form: Quantization, depth: int) -> str:
+    """What is wrong with the order in which a product adds up the inputs of a tile, if anything."""
+    halves = 2 if form in ("int4", "int4_zeros") else 1
+    return disorder(compiled.chains, _GROUPS.get(form, depth), halves)
 
 
 def _other_sums(compiled: Sequence[Any]) -> str:
@@ -195,7 +203,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--architectures", default=",".join(map(str, ARCHITECTURES)))
     parser.add_argument("--models", default=",".join(QWEN_SHAPES))
-    parser.add_argument("--quantizations", default=",".join(QUANTIZATIONS))
+    parser.add_argument("--quantizations", default=",".join(FORMS))
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     os.environ.pop("TRITON_INTERPRET", None)
     arguments = parser.parse_args()

@@ -9,7 +9,7 @@ from kernels.batch_attention.triton_kernel import BATCH_ARRAYS
 from kernels.device_limits import AMD, LIMITS, assumed, limits_for, limits_of
 from kernels.product.tiles import ROW_TILES, tile_for
 from kernels.weight import QUANTIZATIONS
-from tests.kernels.compile_all import MATRIX_INSTRUCTIONS
+from tests.kernels.compile_all import MATRIX_INSTRUCTIONS, wrong_order
 from tests.support.matrix_order import disorder
 from tests.support.product_costs import compile_product
 
@@ -27,6 +27,8 @@ SHAPES = [(896, 896), (4608, 3584), (3584, 18944), (37888, 3584), (152064, 5120)
     [
         *((architecture, "float", 128) for architecture in (80, 86, 89, 100, 120)),
         *((architecture, "fp8", 32) for architecture in (86, 120)),
+        (100, "fp8", 128),
+        (86, "q4_k", 128),
         *((architecture, "int4", 16) for architecture in (80, 86, 90, 100)),
     ],
 )
@@ -39,7 +41,7 @@ def test_a_product_fits_spills_nothing_and_adds_in_order(hopper, architecture, q
     assert compiled.stack == 0
     assert compiled.matrix_instruction == MATRIX_INSTRUCTIONS.get(architecture, "mma.sync")
     if architecture != 100:  # the sums of tcgen05 are in no registers that could be followed
-        assert disorder(compiled.chains, 128, tiles=2 if quantization == "int4" else 1) == ""
+        assert wrong_order(compiled, quantization, 128) == ""
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def disorder(found: Sequence[Sequence[int]], depth: int, tiles: int = 1) -> str:
             return f"a chain of {len(chain)} instructions, not {steps}"
         starts = list(chain[::_PANEL])
         places = [place - starts[step // _PANEL] for step, place in enumerate(chain)]
-        is_panel = any(places == panel * len(starts) for panel in _PANELS)
+        is_panel = any(places == (panel * len(starts))[:steps] for panel in _PANELS)
         if not is_panel or (tiles == 1 and starts != sorted(set(starts))):
             return f"a chain over {list(chain)}"
     return "" if found else "no matrix instruction"
