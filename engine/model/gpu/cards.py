@@ -18,6 +18,9 @@ _GIGAHERTZ = {
     120: 2.4,
     121: 2.4,
 }  # by architecture
+# Operations of a multiprocessor's tensor cores in a cycle, on bfloat16 with sums in float32. Cards
+# for workstations have twice those of GeForce in 86 and 89.
+_TENSOR_OPERATIONS = {80: 2048, 86: 512, 89: 512, 90: 4096, 100: 8192, 120: 512, 121: 512}
 _ISSUED = 4  # instructions of warps that a multiprocessor begins in a cycle
 
 
@@ -66,7 +69,17 @@ class Card:
     @property
     def issue_rate(self) -> float:
         """Instructions of warps that all multiprocessors begin in a second."""
-        return self.multiprocessors * _ISSUED * _GIGAHERTZ[self.architecture] * _GIGA
+        return self._cycles * _ISSUED
+
+    @property
+    def tensor_rate(self) -> float:
+        """Multiplications and additions a second of the tensor cores."""
+        return self._cycles * _TENSOR_OPERATIONS[self.architecture]
+
+    @property
+    def _cycles(self) -> float:
+        """Cycles of all multiprocessors in a second."""
+        return self.multiprocessors * _GIGAHERTZ[self.architecture] * _GIGA
 
 
 def _sold(card: Card) -> Card:

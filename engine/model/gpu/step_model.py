@@ -1,6 +1,7 @@
 """How long a step should take on a card: arithmetic from shapes and data sheets, no measurement.
 
-    kernel = max(bytes / memory, bytes through the cache / cache, instructions / issue) + gap + latency
+    kernel = max(bytes / memory, bytes through the cache / cache, instructions / issue,
+                 operations / tensor cores) + gap + latency
     step = their sum
 
 Gaps and latencies are those that others report for kernels in a CUDA graph, from the lucky to the
@@ -42,7 +43,7 @@ class Overheads:
     """Microseconds beside the bytes of a kernel.
 
     `filled` is the share of the bandwidth it keeps, `issued` that of the cycles in which a
-    multiprocessor begins an instruction.
+    multiprocessor begins an instruction, `multiplied` that of what the tensor cores can do.
     """
 
     gap: float  # between two kernels
@@ -55,11 +56,12 @@ class Overheads:
     other: float  # commit, embedding, walk and both copies together
     filled: float
     issued: float
+    multiplied: float
 
 
-LUCKY = Overheads(1.0, 1.5, 1.0, 3.0, 2.0, 1.2, 5.0, 14.0, 0.93, 0.75)
-UNLUCKY = Overheads(1.3, 2.5, 2.0, 5.0, 3.5, 2.0, 9.0, 14.0, 0.90, 0.5)
-EARLY = Overheads(0.4, 0.8, 1.0, 2.5, 1.5, 1.2, 5.0, 14.0, 0.93, 0.75)  # kernels start early
+LUCKY = Overheads(1.0, 1.5, 1.0, 3.0, 2.0, 1.2, 5.0, 14.0, 0.93, 0.75, 0.7)
+UNLUCKY = Overheads(1.3, 2.5, 2.0, 5.0, 3.5, 2.0, 9.0, 14.0, 0.90, 0.5, 0.4)
+EARLY = Overheads(0.4, 0.8, 1.0, 2.5, 1.5, 1.2, 5.0, 14.0, 0.93, 0.75, 0.7)  # kernels start early
 
 
 class PortableOverheads(NamedTuple):
@@ -139,6 +141,7 @@ def _product_us(product: PlannedProduct, rows: int, card: Card, overheads: Overh
     us = max(
         _slowest_us(weights / overheads.filled, through_cache, card),
         _US * instructions / (overheads.issued * card.issue_rate),
+        _US * 2 * tile.rows * outputs * inputs / (overheads.multiplied * card.tensor_rate),
     )
     return us + overheads.gap + overheads.product + (overheads.split if tile.splits > 1 else 0)
 

@@ -54,6 +54,15 @@ def test_drafts_on_their_way_through_the_cache_cost_more_than_one_row_but_less_t
     assert ms(32, 8) < ms(32, 32), "more branches than programs that share them"
 
 
+def test_a_piece_of_a_prompt_takes_tensor_cores_or_the_cache_longer_than_reading_the_weights():
+    """So a piece of more than 128 rows, by the same kernels, would save launches alone."""
+    for name in ("RTX 3090", "RTX 4060", "H200"):
+        card, config = card_named(name), QWEN_SHAPES["7b"]
+        assert expected_step(StepWork(config, rows=128), card).least > 1.3 * (
+            expected_step(StepWork(config), card).least
+        )
+
+
 @pytest.mark.parametrize(("model", "gigabytes"), [("0.5b", 0.49), ("7b", 4.68), ("32b", 19.85)])
 def test_the_mix_of_a_q4_k_m_is_as_large_as_such_files(model, gigabytes):
     """Within 12 %: queries and keys are held in six bits where the values of a file are."""
