@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+_M_ARENA_MAX = -8  # of glibc's malloc.h
+_ARENAS = 2
 _STATUS = Path("/proc/self/status")
 
 
@@ -30,6 +32,15 @@ def return_free_memory() -> bool:
     if trim is not None:
         trim(0)
     return trim is not None
+
+
+def use_few_arenas() -> None:
+    """Have all threads allocate in two places: glibc makes one for each, with gaps of its own.
+
+    To be called before there are threads. The interpreter lets one run at a time anyhow.
+    """
+    if _malloc_trim() is not None:  # glibc
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
 
 
 @cache

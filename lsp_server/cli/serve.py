@@ -20,6 +20,7 @@ from engine.host.quotas import QuotaKeeper
 from engine.host.runtime import HostRecord, RuntimeFolder, new_secret
 from engine.host.server import HostOptions, HostServer
 from engine.host.service import CompletionService
+from engine.memory import use_few_arenas
 from lsp_server.cli.backend import chosen_backend
 from lsp_server.cli.replicas import serve_replicas, wants_replicas
 from lsp_server.settings import Settings
@@ -44,6 +45,7 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
         serve_replicas(arguments, settings, options, backend)
         return 0
     limits = QuotaKeeper(arguments.quotas)
+    use_few_arenas()
     service = CompletionService(backend.load, backend.requested_model, limits)
     # The engine's thread gives the interpreter away so often; by default a request waits for 5 ms
     # at each of its steps.

@@ -49,6 +49,29 @@ print(return_free_memory(), held, free, resident_bytes())
 
 
 @only_linux
+def test_many_threads_share_a_few_places_of_memory():
+    script = """
+import threading
+from pathlib import Path
+from engine.memory import use_few_arenas
+use_few_arenas()
+def size_mb():
+    return int(Path("/proc/self/statm").read_text().split()[0]) * 4096 / 1e6
+before, held, is_over = size_mb(), [], threading.Event()
+def hold():
+    held.append("x" * 8000)
+    is_over.wait()
+threads = [threading.Thread(target=hold) for _ in range(16)]
+for one in threads:
+    one.start()
+print(size_mb() - before)
+is_over.set()
+"""
+    grown = float(subprocess.check_output([sys.executable, "-c", script]))
+    assert grown < 16 * (64 + 4)  # by default a thread has 64 MB of address space, and its stack
+
+
+@only_linux
 def test_a_process_does_not_count_the_memory_of_the_one_that_started_it():
     ballast = b"x" * 200_000_000
     script = "from engine.memory import peak_resident_bytes; print(peak_resident_bytes())"

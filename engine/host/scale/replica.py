@@ -23,7 +23,7 @@ from engine.host.scale.metrics_pages import joined_pages
 from engine.host.scale.named_replica import NamedReplica
 from engine.host.scale.plan import ReplicaPlan, read
 from engine.host.service import CompletionService
-from engine.memory import return_free_memory
+from engine.memory import return_free_memory, use_few_arenas
 
 _SWITCH_S = 0.0005  # as `foregram serve` has it
 _LOADING_S = 0.05
@@ -49,6 +49,7 @@ class Replica:
         logging.getLogger("foregram").setLevel(level)
         logging.getLogger("asyncio").setLevel(logging.ERROR)  # as in `foregram serve`
         sys.setswitchinterval(_SWITCH_S)
+        use_few_arenas()
         self._plan = plan
         self._principals = Principals.unknown()
         limits = QuotaKeeper(plan.quotas)
