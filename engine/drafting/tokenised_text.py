@@ -33,6 +33,11 @@ class TokenisedText:
         """All tokens, int32."""
         return np.concatenate(self._ids)
 
+    @property
+    def longest_block(self) -> int:
+        """Characters of the longest block, of which an edit tokenises all."""
+        return max(self._lens)
+
     def become(self, text: str) -> None:
         """Become another text."""
         former = self.text

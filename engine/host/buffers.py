@@ -13,6 +13,8 @@ from engine.host.quotas import Quotas
 from engine.request import Buffer
 
 _PLACE_BYTES = 8
+_MOST_BEFORE, _MOST_BEHIND = 1 << 15, 1 << 14  # lines around a cursor that are looked at
+_CUT_LINES = 1 << 12  # in which the cuts move on
 
 
 class VersionConflictError(Exception):
@@ -215,6 +217,9 @@ def _is_same_file(one: HeldBuffer, other: HeldBuffer) -> bool:
 
 def spliced(lines: tuple[str, ...], splices: Iterable[LineSplice]) -> tuple[str, ...]:
     """Apply splices in their order. Raises InputError."""
+    splices = tuple(splices)
+    if not splices:
+        return lines
     changed = list(lines)
     for splice in splices:
         if not 0 <= splice.start <= splice.end <= len(changed):
@@ -226,12 +231,19 @@ def spliced(lines: tuple[str, ...], splices: Iterable[LineSplice]) -> tuple[str,
 
 
 def split_at(lines: Sequence[str], position: Position) -> tuple[str, str]:
-    """Return the text before and behind a position. Raises InputError."""
+    """Return the text before and behind a position, as far as it is near. Raises InputError.
+
+    The cuts stay from key to key, and each line keeps what its number says in a prompt: as many as
+    are left out are a multiple of a power of two.
+    """
     if not 0 <= position.line < len(lines):
         raise InputError(f"there is no line {position.line} in {len(lines)} lines")
     line = lines[position.line]
     if not 0 <= position.character <= len(line):
         raise InputError(f"line {position.line} has no character {position.character}")
-    before = [*lines[: position.line], line[: position.character]]
-    behind = [line[position.character :], *lines[position.line + 1 :]]
+    far = max(0, position.line - _MOST_BEFORE) // _CUT_LINES * _CUT_LINES
+    num_behind = len(lines) - position.line - 1
+    cut = max(0, num_behind - _MOST_BEHIND) // _CUT_LINES * _CUT_LINES
+    before = [*lines[far : position.line], line[: position.character]]
+    behind = [line[position.character :], *lines[position.line + 1 : len(lines) - cut]]
     return "\n".join(before), "\n".join(behind)

@@ -120,12 +120,39 @@ def test_a_key_in_a_long_line_tokenises_its_end():
 def test_a_key_in_a_file_beyond_the_bounds_tokenises_a_few_lines():
     pool, encode, file = make(1 << 21)
     before = "def one(value):\n" * 70_000
-    with file.completed(request(before + "x\n"), ""):
-        pass
+    complete_often(file, before + "x\n")
     encode.num_chars = 0
     with file.completed(request(before + "x\ny\n"), ""):
         assert 900_000 <= len(pool) <= 1_010_000
     assert encode.num_chars < 200
+
+
+def complete_often(file, prefix, suffix=""):
+    for _ in range(20):
+        with file.completed(request(prefix, suffix), ""):
+            pass
+
+
+def test_no_completion_tokenises_much_of_a_long_file_and_in_the_end_all_of_it_is_held():
+    pool, encode, file = make(1 << 21)
+    before, behind = "def one(value):\n" * 40_000, "    return value\n" * 20_000
+    lengths = []
+    for prefix, suffix in [(before, behind)] * 20 + [(behind, before)] * 20:
+        encode.num_chars = 0
+        with file.completed(request(prefix, suffix), ""):
+            lengths.append(len(prefix) + len(suffix))
+        assert encode.num_chars < 130_000
+        if len(lengths) == 20:
+            assert len(pool) > 0.95 * lengths[0]
+
+
+def test_no_completion_tokenises_much_of_a_file_in_one_line():
+    _, encode, file = make(1 << 21)
+    line = "x=1;" * 200_000
+    for number in range(20):
+        encode.num_chars = 0
+        with file.completed(request(line + "y" * number, line), ""):
+            assert encode.num_chars < 130_000
 
 
 def test_a_file_that_no_longer_fits_is_given_up_and_may_come_again():

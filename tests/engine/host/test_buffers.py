@@ -147,6 +147,20 @@ def test_the_text_falls_apart_at_a_position_and_nothing_is_lost(lines, data):
     assert len(before.rpartition("\n")[2]) == character
 
 
+def test_of_a_huge_text_the_near_lines_are_left_and_the_cuts_stay():
+    lines = tuple(map(str, range(200_000)))
+    cuts = set()
+    for line in range(100_000, 100_100):
+        before, behind = (part.split("\n") for part in split_at(lines, Position(line, 1)))
+        assert before[-2] == str(line - 1)
+        assert behind[1] == str(line + 1)
+        assert 32_768 <= len(before) < 40_000
+        assert 16_384 <= len(behind) < 24_000
+        cuts.add((before[0], behind[-1]))
+    assert len(cuts) == 1
+    assert all(int(first) % 4096 == 0 for first, _ in cuts)
+
+
 @pytest.mark.parametrize("position", [(-1, 0), (2, 0), (0, -1), (0, 2), (1, 1)])
 def test_a_position_outside_of_the_text_is_refused(position):
     with pytest.raises(InputError, match=r"there is no line|has no character"):

@@ -1,0 +1,139 @@
+"""One who means no good, as a program: does all that its token lets it do, again and again.
+
+    python -m tests.support.hostile_client SOCKET NAME SECONDS [WAY ...]
+
+New names with 32 MiB of text each, completions without an end, streams that nobody reads, requests
+that do not end. In the end it prints how often each came to what, as JSON.
+"""
+
+import asyncio
+import os
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+
+import httpx2
+import msgspec
+
+from engine.host.protocol import MAX_BODY_BYTES, MAX_TOKENS, Bounds, BufferSync, SyncRequest
+from tests.support.tiny_host import headers_of, request
+
+_LINE = "the_name_of_a_thing = another_name_of_it(the_name_of_a_thing)"
+_MANY_LINES = (_LINE,) * (MAX_BODY_BYTES // 80)
+_NAME = b"a-name-to-be-replaced"
+_PAUSE_S = 0.02
+_UNREAD_S = 2.0
+_NICE = 10  # as if it were on another machine
+
+Way = Callable[[str], Awaitable[object]]
+
+
+class HostileClient:
+    """Speaks to a host; `seen` counts the answers."""
+
+    def __init__(self, socket: str, name: str) -> None:
+        self.seen: Counter[str] = Counter()
+        self._socket = socket
+        self._headers = headers_of(name)
+        # Made once: that the sender takes long for them would spare the host.
+        sync = BufferSync(f"file:///{_NAME.decode()}", "a.py", "python", 1, lines=_MANY_LINES)
+        self._buffers = msgspec.json.encode(SyncRequest(_NAME.decode(), "file:///shop", (sync,)))
+        self._file = msgspec.json.encode(request(*_MANY_LINES, client=_NAME.decode()))
+        self._prompt = msgspec.json.encode({"prompt": "\n".join(_MANY_LINES) + _NAME.decode()})
+        endless = msgspec.structs.replace(
+            request("x = ", client=_NAME.decode()), bounds=Bounds(max_tokens=MAX_TOKENS)
+        )
+        self._endless = msgspec.json.encode(endless)
+        self._short = msgspec.json.encode(request("y = ", client=_NAME.decode()))
+
+    @property
+    def ways(self) -> dict[str, tuple[Way, int]]:
+        """What it does, and how often at once."""
+        return {
+            "new_names": (self._new_names, 2),
+            "large_files": (self._large_files, 1),
+            "large_prompts": (self._large_prompts, 1),
+            "endless": (self._endless_completions, 10),
+            "unread": (self._unread_streams, 20),
+            "half_sent": (self._half_sent_bodies, 20),
+        }
+
+    async def attack(self, seconds: float, ways: list[str]) -> None:
+        """Each way alone, and in the end all together."""
+        for some in (*([one] for one in ways), ways):
+            with suppress(TimeoutError):
+                async with (
+                    asyncio.timeout(seconds / (len(ways) + 1)),
+                    asyncio.TaskGroup() as group,
+                ):
+                    for name in some:
+                        way, times = self.ways[name]
+                        for number in range(times):
+                            group.create_task(self._again(name, way, number))
+
+    async def _again(self, name: str, way: Way, number: int) -> None:
+        round_number = 0
+        while True:
+            round_number += 1
+            try:
+                self.seen[f"{name} {await way(f'{number} {round_number}')}"] += 1
+            except (OSError, httpx2.HTTPError) as error:
+                self.seen[f"{name} {type(error).__name__}"] += 1
+            await asyncio.sleep(_PAUSE_S)
+
+    async def _post(self, path: str, body: bytes, name: str) -> int:
+        transport = httpx2.AsyncHTTPTransport(uds=self._socket)
+        async with httpx2.AsyncClient(
+            base_url="http://host", transport=transport, headers=self._headers, timeout=60
+        ) as http:
+            return (await http.post(path, content=body.replace(_NAME, name.encode()))).status_code
+
+    async def _new_names(self, name: str) -> int:
+        return await self._post("/v1/buffers", self._buffers, name)
+
+    async def _large_files(self, name: str) -> int:
+        return await self._post("/v1/complete", self._file, name)
+
+    async def _large_prompts(self, name: str) -> int:
+        return await self._post("/v1/completions", self._prompt, name)
+
+    async def _endless_completions(self, name: str) -> int:
+        return await self._post("/v1/complete", self._endless, name)
+
+    async def _unread_streams(self, name: str) -> str:
+        body = self._short.replace(_NAME, name.encode())
+        async with self._opened(len(body)) as writer:
+            writer.write(body)
+            await asyncio.sleep(_UNREAD_S)
+        return "left"
+
+    async def _half_sent_bodies(self, name: str) -> str:
+        async with self._opened(MAX_BODY_BYTES) as writer:
+            writer.write(name.encode())
+            await asyncio.sleep(_UNREAD_S)
+        return "left"
+
+    @asynccontextmanager
+    async def _opened(self, length: int) -> AsyncIterator[asyncio.StreamWriter]:
+        _, writer = await asyncio.open_unix_connection(self._socket)
+        try:
+            own = "".join(f"{name}: {value}\r\n" for name, value in self._headers.items())
+            head = f"POST /v1/complete HTTP/1.1\r\nhost: x\r\n{own}content-length: {length}\r\n\r\n"
+            writer.write(head.encode())
+            yield writer
+        finally:
+            writer.transport.abort()
+
+
+def main() -> None:
+    """Attack for a while."""
+    socket, name, seconds, *ways = sys.argv[1:]
+    os.nice(_NICE)
+    client = HostileClient(socket, name)
+    asyncio.run(client.attack(float(seconds), ways or list(client.ways)))
+    sys.stdout.write(msgspec.json.encode(client.seen).decode() + "\n")
+
+
+if __name__ == "__main__":
+    main()
