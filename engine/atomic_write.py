@@ -13,7 +13,7 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
     """Yield a file that replaces `path` when the block ends without an error.
 
     Makes the folder. Whoever reads `path` meanwhile, in any process, reads the old file.
-    Raises OSError.
+    Raises OSError, which names the file.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=path.name)
@@ -21,5 +21,9 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
         with os.fdopen(handle, "wb") as file:
             yield file
         Path(draft).replace(path)
+    except OSError as error:
+        if error.errno is not None and error.filename in (None, draft):
+            error.filename, error.filename2 = str(path), None
+        raise
     finally:
         Path(draft).unlink(missing_ok=True)

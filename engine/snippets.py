@@ -30,6 +30,7 @@ _CHARS_PER_TOKEN = 6  # above the average of code: what can hardly fit is not en
 _REPOSITORY_PART = 0.5  # of the room left, that files may take which are not open
 _REPOSITORY_TOKENS = 1024  # and at most
 _MOST_CHARS = 4_000_000  # of open files that are looked at: that takes 0.35 s a million
+_MOST_INDEXED_CHARS = 2**20  # of a file: what an index of the repository holds at most
 _MOST_MISSES = 32  # lines that do not fit, before no further one is tried
 
 Count = Callable[[str], int]
@@ -188,16 +189,23 @@ def _within(buffers: Sequence[Buffer], most_chars: int) -> list[Buffer]:
 
 
 def _present(snippets: Sequence[Snippet], buffers: Sequence[Buffer]) -> tuple[Snippet, ...]:
-    """What is shown of a file that is open must be in its text, which may not be saved yet."""
+    """What is shown of a file that is open must be in its text, which may not be saved yet.
+
+    Nothing is shown of one that is longer than any in an index: this is looked at with each key.
+    """
     texts = {buffer.path: buffer.text for buffer in buffers}
+    held: dict[str, frozenset[str]] = {}  # lines by path, of which there may be several snippets
     present = []
     for one in snippets:
         if len(one.path) > MOST_PATH_CHARS:
             continue
         text = one.text
         if one.path in texts:
-            held = set(pieces(texts[one.path]))
-            text = "".join(line for line in pieces(text) if line in held)
+            if len(texts[one.path]) > _MOST_INDEXED_CHARS:
+                continue
+            if one.path not in held:
+                held[one.path] = frozenset(pieces(texts[one.path]))
+            text = "".join(line for line in pieces(text) if line in held[one.path])
         if text:
             present.append(replace(one, text=text))
     return tuple(present)

@@ -33,6 +33,7 @@ _WATCH_S = 5.0
 _DRAIN_S = 10
 _OTHER_FILES = 200  # the model's, libraries', logs
 _FEWEST_CONNECTIONS = 32
+_MOST_AWAITED = 2048  # connections that nobody has accepted yet
 _RUNS_END_S = 8.0  # of these; then whatever still runs ends at its next step
 _SERVED_S = 60.0  # a host that has served for so long did not fail at its start
 _log = logging.getLogger("foregram.host")
@@ -226,6 +227,8 @@ class _Draining(uvicorn.Server):
             await super().startup(sockets)
         finally:
             loop.__dict__.pop("create_server", None)
+        for one in sockets or ():
+            one.listen(_MOST_AWAITED)  # more than are accepted at once
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Finish what is running, within the time that it may take."""
@@ -275,6 +278,7 @@ def _config(app: Application, options: HostOptions) -> uvicorn.Config:
         app,
         http=TimedProtocol,
         limit_concurrency=_most_connections(),
+        backlog=_OTHER_FILES // 2,  # so many are accepted before any is looked at
         ssl_certfile=options.tls_cert,
         ssl_keyfile=options.tls_key,
         log_level="warning",

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from typing import Any
 
+import h11
 from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.server import ServerState
@@ -17,6 +18,9 @@ HEADERS_S = 15.0  # from the beginning of a connection, or of a further request,
 BODY_S = 120.0  # 32 MiB at 2 Mbit/s
 UNREAD_S = 30.0  # in which a client takes nothing of what is written for it
 _LOOK_S = 1.0
+_MOST_NEEDLESS = 2**18  # bytes of a body, that are read although its request is answered
+_LINGER_S = 1.0  # in which who goes on with such a body may read the answer
+_QUIET_PART = 0.75  # of the connections that there may be; beyond, those go that wait for nothing
 
 _log = logging.getLogger("foregram.host")
 
@@ -39,6 +43,8 @@ class TimedProtocol(H11Protocol):
         self._body_since: float | None = None
         self._unread_since: float | None = None
         self._num_unread = 0  # bytes, at the last look
+        self._num_needless = 0  # bytes of a body that nobody waits for
+        self.heard_at = self._accepted_at  # when anything came
         self._looking = self.loop.call_later(_LOOK_S, self._look)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as in uvicorn
@@ -46,6 +52,7 @@ class TimedProtocol(H11Protocol):
         super().connection_made(transport)
         self._is_connected = True
         self._headers_since = self.loop.time()
+        self._make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """It is over."""
@@ -54,10 +61,43 @@ class TimedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Note when a request begins."""
+        self.heard_at = self.loop.time()
+        if self._is_needless(data):
+            self.transport.pause_reading()
+            self.loop.call_later(_LINGER_S, self.transport.abort)
+            return
         if self._is_between and self._headers_since is None:
             self._headers_since = self.loop.time()
         super().data_received(data)
         self._follow()
+
+    def _is_needless(self, data: bytes) -> bool:
+        """Whether so much came of a body whose request was refused that it is read no further."""
+        is_answered = self._cycle is not None and self._cycle.response_complete
+        if not (is_answered and self.conn.their_state is h11.SEND_BODY):
+            self._num_needless = 0
+            return False
+        self._num_needless += len(data)
+        return self._num_needless > _MOST_NEEDLESS
+
+    def _make_room(self) -> None:
+        """End the connection that was quiet for longest, where there are nearly too many.
+
+        So those who ask for something find a place, whoever else only holds one.
+        """
+        most = self.limit_concurrency
+        if most is None or len(self.connections) <= _QUIET_PART * most:
+            return
+        quiet = [one for one in self.connections if one is not self and one.is_quiet]
+        if quiet:
+            longest = min(quiet, key=lambda one: one.heard_at)
+            _log.warning("a connection%s was ended: there are many", longest.sender)
+            longest.transport.abort()
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is under way on it, and it was not ended yet."""
+        return self._is_connected and self._is_between and not self.transport.is_closing()
 
     @property
     def _is_between(self) -> bool:
@@ -85,12 +125,13 @@ class TimedProtocol(H11Protocol):
         if limit is None:
             self._looking = self.loop.call_later(_LOOK_S, self._look)
             return
-        _log.warning("a connection%s was ended: %s", self._from, limit)
+        _log.warning("a connection%s was ended: %s", self.sender, limit)
         if self._is_connected:  # else asyncio ends the handshake
             self.transport.abort()
 
     @property
-    def _from(self) -> str:
+    def sender(self) -> str:
+        """Whose connection it is, for a sentence; empty on a socket."""
         return f" from {self.client[0]}" if self.client else ""
 
     def _exceeded(self) -> str | None:

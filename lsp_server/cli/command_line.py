@@ -1,8 +1,10 @@
 """The foregram command. What a command needs is imported when it runs: `--help` loads no torch."""
 
+import argparse
 import errno
 import gc
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -33,6 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         settings = _settings(arguments.command)
         debug = settings.debug
         _prepare(arguments.command, settings)
+        _keep_token_signal(arguments)
         run = resolve_name(f"lsp_server.cli.{arguments.run}")
         status: int = run(arguments, settings) or 0
         if not sys.stdout.closed:  # a language server closes it
@@ -49,8 +52,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         if error.errno != errno.ENOSPC:
             return _fail_internally(error, debug=debug)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _fail(f"the output cannot be written: {error.strerror}", IO_ERROR)
+        if error.filename is None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        what = error.filename or "the output"
+        return _fail(f"{what} cannot be written: {error.strerror}", IO_ERROR)
     except MemoryError:
         return _fail("out of memory; a smaller --model needs less", INTERNAL_ERROR)
     except Exception as error:  # noqa: BLE001 - the last line of defence, at the program's edge
@@ -74,6 +79,12 @@ def _prepare(command: str, settings: Settings) -> None:
         os.environ.setdefault("NUMBA_CACHE_DIR", str(settings.cache_folder / "numba"))
     if command == "lsp":  # which enables it
         gc.disable()  # it would look through the protocol's new classes again and again
+
+
+def _keep_token_signal(arguments: argparse.Namespace) -> None:
+    """Have a host live on that is told to read its token file again before it has read it."""
+    if arguments.command == "serve" and arguments.token_file is not None:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 def _fail(sentence: str, status: int) -> int:

@@ -1,5 +1,8 @@
 """A file is written whole or not at all."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from engine.atomic_write import atomic_write
@@ -27,3 +30,11 @@ def test_leaves_the_old_file_where_writing_fails(tmp_path):
         write_half()
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux alone has a full device")
+def test_an_error_names_the_file_and_not_its_draft(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.mkstemp", lambda **_: (os.open("/dev/full", os.O_WRONLY), "gone"))
+    with pytest.raises(OSError, match="No space") as caught, atomic_write(tmp_path / "f") as file:
+        file.write(b"x")
+    assert caught.value.filename == str(tmp_path / "f")

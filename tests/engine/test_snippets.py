@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from engine import Buffer, CompletionRequest, names
 from engine.line_index import LineIndexes, line_index
 from engine.request import Snippet
-from engine.snippets import Neighbours
+from engine.snippets import Neighbours, _present
 
 UNRELATED = "".join(f"colour_{line} = paint(canvas, {line})\n" for line in range(200))
 RELATED = "def total_price(order, basket):\n    return sum(item.price for item in basket)\n"
@@ -294,6 +294,14 @@ def test_what_it_shows_of_an_open_file_is_what_stands_there_now_and_stands_there
     first, *rest = related(replace(asked, repository=found), 60)
     assert first.text == "class Basket(Thing):\n    rows: list[Row]\n"
     assert all("    rows: list[Row]" not in one.text for one in rest)
+
+
+def test_nothing_is_shown_by_the_repository_of_an_open_file_longer_than_any_in_it():
+    (snippet,) = in_repository("def f(a): ...\n")
+    short, huge = (Buffer(snippet.path, snippet.text * number) for number in (1, 100_000))
+    for buffer, is_shown in ((short, True), (huge, False)):
+        asked = replace(request(buffer), repository=(snippet,))
+        assert bool(_present(asked.repository, asked.open_buffers)) == is_shown
 
 
 def test_an_open_file_that_stands_there_as_a_whole_is_not_shown_by_the_repository_too():

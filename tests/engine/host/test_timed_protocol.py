@@ -6,7 +6,7 @@ import logging
 import msgspec
 import pytest
 
-from engine.host import timed_protocol
+from engine.host import server, timed_protocol
 from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION
 from tests.support.running_host import HeldEngine, ask, buffer, running_host
 
@@ -116,3 +116,33 @@ async def test_whoever_waits_for_an_answer_is_in_no_hurry(tmp_path, caplog, limi
         assert (await first).text == "one "
         assert [event async for event in events][-1].text == "one two three"
     assert "was ended" not in caplog.text
+
+
+async def test_a_body_that_was_refused_is_read_no_further_and_the_answer_reaches_its_client(
+    tmp_path,
+):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        reader, writer = await connected(tmp_path)
+        writer.write(f"{HEAD.format('POST', 'nothing')}content-length: 30000000\r\n\r\n".encode())
+        assert (await reader.readline()).startswith(b"HTTP/1.1 404")
+        writer.write(b"x" * 20_000_000)
+        with pytest.raises(OSError):  # noqa: PT011 - which one is the system's choice
+            await writer.drain()
+        assert await is_served(host)
+        writer.close()
+
+
+async def test_connections_without_a_request_make_room_for_those_with_one(
+    tmp_path, caplog, monkeypatch
+):
+    monkeypatch.setattr(server, "_most_connections", lambda: 16)
+    async with running_host(tmp_path, HeldEngine()) as host:
+        idle = [await connected(tmp_path) for _ in range(40)]
+        assert await is_served(host)
+        reader, writer = await connected(tmp_path)
+        writer.write(b"GET /health HTTP/1.1\r\nhost: host\r\n\r\n")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+        assert await idle[0][0].read() == b""
+        await ended(caplog, "a connection was ended: there are many")
+        for _, one in (*idle, (reader, writer)):
+            one.close()

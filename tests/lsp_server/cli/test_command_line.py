@@ -1,5 +1,6 @@
 """The foregram command: exit statuses and sentences, all without a model."""
 
+import errno
 import os
 import signal
 import sys
@@ -159,6 +160,32 @@ def test_no_failure_shows_a_stack(error, status, sentence, source_path, capsys, 
     captured = capsys.readouterr().err
     assert sentence in captured
     assert "Traceback" not in captured
+
+
+def test_a_file_that_cannot_be_written_is_named(source_path, capsys, monkeypatch):
+    error = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/run/foregram/token-127.0.0.1-1")
+
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(complete, "_load_engine", fail)
+    assert cli.main(["complete", f"{source_path}:1"]) == cli.IO_ERROR
+    assert "/run/foregram/token-127.0.0.1-1 cannot be written: No space" in capsys.readouterr().err
+
+
+def test_a_host_is_not_ended_by_the_signal_for_its_token_file_before_it_listens(
+    tmp_path, monkeypatch
+):
+    def serve(*_):
+        os.kill(os.getpid(), signal.SIGHUP)
+        return 0
+
+    monkeypatch.setattr(cli, "resolve_name", lambda _: serve)
+    former = signal.getsignal(signal.SIGHUP)
+    try:
+        assert cli.main(["serve", "--token-file", str(tmp_path / "tokens")]) == 0
+    finally:
+        signal.signal(signal.SIGHUP, former)
 
 
 def test_the_stack_is_there_for_who_asks(source_path, capsys, monkeypatch):
