@@ -88,7 +88,8 @@ class TimedProtocol(H11Protocol):
         most = self.limit_concurrency
         if most is None or len(self.connections) <= _QUIET_PART * most:
             return
-        quiet = [one for one in self.connections if one is not self and one.is_quiet]
+        others = (one for one in self.connections if isinstance(one, TimedProtocol))
+        quiet = [one for one in others if one is not self and one.is_quiet]
         if quiet:
             longest = min(quiet, key=lambda one: one.heard_at)
             _log.warning("a connection%s was ended: there are many", longest.sender)

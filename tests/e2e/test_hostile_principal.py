@@ -40,7 +40,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(240 + 3 * SECONDS)]
 
 def typed_for(http: httpx2.Client, is_over) -> list[float]:
     """How long one who types waited, each time, in ms."""
-    took = []
+    took: list[float] = []
     while not is_over():
         began = time.perf_counter()
         done = completed(http, request(*FILE, f"total_{len(took)} = "))
@@ -75,7 +75,9 @@ def most_memory(host: TinyHost) -> Iterator[list[float]]:
 
 
 @contextmanager
-def attacked(host: TinyHost, seconds: float, ways: Sequence[str]) -> Iterator[subprocess.Popen]:
+def attacked(
+    host: TinyHost, seconds: float, ways: Sequence[str]
+) -> Iterator[subprocess.Popen[bytes]]:
     """Somebody attacks the host from a process of its own."""
     command = [sys.executable, "-m", "tests.support.hostile_client"]
     command += [str(host.socket), EVE, str(seconds), *ways]
