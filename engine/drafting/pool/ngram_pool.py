@@ -15,7 +15,7 @@ from engine.drafting.pool.token_log import Continuation, TokenLog
 from engine.drafting.tree import Draft, Source
 from engine.errors import ForegramError
 
-MOST_REMEMBERED = 1 << 14  # tokens of previous completions; beyond, the oldest go
+MOST_REMEMBERED = 1 << 13  # tokens of previous completions; beyond, the oldest go
 
 DocumentId = NewType("DocumentId", int)
 
