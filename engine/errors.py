@@ -8,6 +8,16 @@ class ForegramError(Exception):
     exit_status = 1
     retry_after_s: float | None = None  # when to try again, where that is known
 
+    @property
+    def told(self) -> str:
+        """The sentence for those whom a host serves; only who runs it can act on all of `self`."""
+        return str(self)
+
+    @property
+    def logged(self) -> str:
+        """The sentence for a host's log, without anything of a user's text."""
+        return str(self)
+
 
 class InputError(ForegramError):
     """The caller's file, position or text cannot be used."""

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from engine.errors import DeviceLostError, ForegramError
-from engine.host.failures import log_failure
+from engine.host.failures import FailureLog, log_failure
 from engine.host.metrics import Metrics
 from engine.host.protocol import Chunk, CompleteEvent, Done, Failed, Timings, TokenText
 from engine.host.served_engine import ServedEngine, ServedSequence
@@ -29,6 +29,7 @@ class Run:
     make_request: Callable[[], CompletionRequest | None]  # None: its document is closed by now
     lose: Callable[[DeviceLostError], None]
     is_prefill: bool
+    failures: FailureLog = field(default_factory=FailureLog)
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     events: asyncio.Queue[CompleteEvent] = field(default_factory=asyncio.Queue)
@@ -84,7 +85,8 @@ class Run:
         if isinstance(error, DeviceLostError):
             self.lose(error)  # first, so that a retry is refused
         if isinstance(error, ForegramError):
-            event = Failed(error.code, str(error), error.retry_after_s)
+            self.failures.note(error)
+            event = Failed(error.code, error.told, error.retry_after_s)
         else:
             log_failure(f"completion {self.id} failed", error)
             event = Failed("internal_error", f"the completion failed; the log names {self.id}")

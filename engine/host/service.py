@@ -19,6 +19,7 @@ from engine.host.asked import Asked
 from engine.host.buffers import ClientBuffers, ClientId, spliced, split_at
 from engine.host.cells import CellTexts
 from engine.host.completion_registry import CompletionRegistry, UnknownCompletionError
+from engine.host.failures import FailureLog
 from engine.host.metrics import Metrics
 from engine.host.principals import Principal
 from engine.host.protocol import (
@@ -100,6 +101,7 @@ class CompletionService:
         self._served_since: float | None = None
         self._is_stopping = False
         self._registry = CompletionRegistry(self.metrics)
+        self._failures = FailureLog()
         self._thread = threading.Thread(target=self._work, name="engine", daemon=True)
 
     @property
@@ -212,7 +214,7 @@ class CompletionService:
         """
         engine = self.ready_engine()
         make = partial(self._made, asked)
-        run = Run(engine, self.metrics, make, self._lose, asked.is_prefill)
+        run = Run(engine, self.metrics, make, self._lose, asked.is_prefill, self._failures)
         return self._events(run, asked)
 
     def _made(self, asked: Asked) -> CompletionRequest | None:
@@ -308,7 +310,7 @@ class CompletionService:
             self._lose(error)
             return
         except ForegramError as error:
-            self.problem = Problem(error.code, str(error))
+            self.problem = Problem(error.code, error.told)
             _log.error("the model cannot be loaded: %s", error)
             return
         except BaseException as error:  # noqa: BLE001 - the thread would end in silence

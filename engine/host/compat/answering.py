@@ -4,6 +4,7 @@ Who stops listening cancels the completion, also while it waits or its prompt is
 """
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from contextlib import aclosing, suppress
 from typing import Any, TypeVar
@@ -24,12 +25,16 @@ _CLIENT_GONE = 499  # nginx's: nobody reads the answer
 _STATUSES = {
     "bad_input": 400,
     "bad_configuration": 400,
+    "upstream_refused": 400,
     "superseded": 409,
     "model_unsupported": 501,
     "no_space": 503,
     "stopping": 503,
     "stopped": 503,
+    "upstream_busy": 503,
+    "upstream_timeout": 504,
 }
+_OF_UPSTREAM, _BAD_GATEWAY = "upstream_", 502
 _HEADERS = {"cache-control": "no-cache", "x-accel-buffering": "no"}  # proxies are to pass chunks on
 _T = TypeVar("_T")
 
@@ -39,8 +44,11 @@ class FailedError(Exception):
 
     def __init__(self, failed: Failed) -> None:
         super().__init__(failed.message)
-        self.status = _STATUSES.get(failed.code, 500)
+        otherwise = _BAD_GATEWAY if failed.code.startswith(_OF_UPSTREAM) else 500
+        self.status = _STATUSES.get(failed.code, otherwise)
         self.problem = Problem(failed.code, failed.message)
+        wait_s = failed.retry_after_s
+        self.headers = {} if wait_s is None else {"Retry-After": str(max(1, math.ceil(wait_s)))}
 
 
 async def answered(

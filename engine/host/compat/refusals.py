@@ -41,4 +41,4 @@ def _tell(
 
 
 def _fail(_: AnyRequest, error: FailedError) -> Response[Any]:
-    return Response(error.problem, status_code=error.status)
+    return Response(error.problem, status_code=error.status, headers=error.headers)

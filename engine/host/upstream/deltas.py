@@ -83,7 +83,8 @@ def read_delta(data: bytes, where: str) -> Delta:
         raise UpstreamBrokenError(f"the upstream {where} sent what is no completion") from error
     if event.error:
         said = event.error.get("message") if isinstance(event.error, dict) else event.error
-        raise UpstreamError(f"the upstream {where} failed: {str(said)[:300]}")
+        failed = f"the upstream {where} failed"
+        raise UpstreamError(f"{failed}: {str(said)[:300]}", f"{failed} in the middle of an answer")
     usage = event.usage or _Usage()
     details = usage.prompt_tokens_details or _PromptDetails()
     choice = event.choices[0] if event.choices else _Choice()

@@ -81,7 +81,40 @@ async def test_a_busy_upstream_is_passed_on_with_the_time_to_wait(tmp_path):
         upstream.refusals.clear()
     assert isinstance(failed, Failed)
     assert (failed.code, failed.retry_after_s) == ("upstream_busy", 7)
-    assert failed.message.endswith("is busy; it can be asked again in 7 s")
+    assert failed.message == "the upstream is busy; ask again in 7 s"
+
+
+@pytest.mark.parametrize(
+    ("refused", "status", "code"),
+    [
+        (429, 503, "upstream_busy"),
+        (400, 400, "upstream_refused"),
+        (401, 502, "upstream_denied"),
+        (404, 502, "upstream_not_found"),
+        (502, 502, "upstream_unreachable"),
+        (500, 502, "upstream_failed"),
+    ],
+)
+async def test_a_drop_in_client_hears_whose_failure_it_is_and_the_log_has_all(
+    tmp_path, caplog, refused, status, code
+):
+    body = {"prompt": "x", "suffix": "y", "stream": True}
+    async with serving(tmp_path) as (upstream, host):
+        upstream.refuse("/v1/completions", refused, {"error": "SECRET = x"}, retry_after="7")
+        for _ in range(2):
+            answer = await host.client.post("/v1/completions", json=body)
+            upstream.refuse("/v1/completions", refused, {"error": "SECRET = x"})
+        url = upstream.url
+    assert answer.status_code == status
+    assert ("retry-after" in answer.headers) == (refused == 429)
+    message = answer.json()["error"]["message"]
+    assert "--upstream" not in message
+    assert url not in message
+    lines = [line for line in caplog.messages if code in line]
+    assert len(lines) == 1
+    assert url in lines[0]
+    if refused in (400, 500):  # what it says of a request may quote it
+        assert "SECRET" not in lines[0]
 
 
 async def test_a_failure_is_one_completions_own(tmp_path):
