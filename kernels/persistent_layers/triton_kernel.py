@@ -30,7 +30,7 @@ from kernels.skinny_matmul.triton_kernel import skinny_matmul_tile
 from kernels.weight import Weight
 
 _ALIGNED = 16  # bytes, that kernels read at a time
-_STAGES = {True: 1, False: 2}  # of the attention, where there are warp groups: as registers allow
+_STAGES = {4: 1, 8: 2}  # of the attention, by the warps that share the registers
 PLACES: tl.constexpr = tl.constexpr(13)  # of a layer's row, see `_addresses`
 
 
@@ -322,7 +322,7 @@ class PersistentLayers:
     ) -> None:
         first, stream, rows = self.layers[0], flow.stream, flow.rows
         attention = _attention_shape(first, flow)
-        limits = limits_of(first.keys.device)
+        num_warps = attention_cut(limits_of(first.keys.device), attention.dim).num_warps
         options: dict[str, Any] = {"launch_cooperative_grid": True} if self.is_whole else {}
         persistent_layers_kernel[(self.num_programs,)](
             self.addresses, *map(readable_values, first.products), cos_sin,
@@ -336,8 +336,7 @@ class PersistentLayers:
             first.values.stride(0), rows, batch.num_blocks, layers.start, layers.stop,
             *(_product_cut(weight, rows, scratch) for weight in first.products),
             attention, phases.start, phases.stop,
-            num_warps=attention_cut(limits, attention.dim).num_warps,
-            num_stages=_STAGES[limits.has_warp_groups], enable_fp_fusion=False, **options,
+            num_warps=num_warps, num_stages=_STAGES[num_warps], enable_fp_fusion=False, **options,
         )  # fmt: skip
 
 

@@ -44,6 +44,7 @@ class KernelCheck(Cases[CheckedOperation]):
     key: dict[str, str] = field(default_factory=dict)
     is_text_equal: bool = False
     is_programmatic: bool = False
+    is_persistent: bool = False
     seconds: float = 0.0
 
 
@@ -77,6 +78,7 @@ def check_kernels(lab: Lab, shape: Shape, rows: tuple[int, ...]) -> KernelCheck:
         key=verdict.key,
         is_text_equal=verdict.is_text_equal,
         is_programmatic=verdict.is_programmatic,
+        is_persistent=verdict.launch.is_used,
         seconds=verdict.seconds,
     )
 

@@ -20,7 +20,7 @@ from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.step_graphs import Launch
 from kernels.operations import operations_for
 
-_SPARE = 256  # arena positions behind the longest context
+SPARE = 256  # arena positions behind the longest context
 _CACHE_NOTE = "the weights of 0.5b are 16 times the L2 cache, of others far more: none is cached"
 
 
@@ -34,7 +34,7 @@ class StepPlan:
     @property
     def positions(self) -> int:
         """Arena that the longest context wants."""
-        return max(context for _, context in self.cases) + _SPARE
+        return max(context for _, context in self.cases) + SPARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def measure_programmatic(
     machine = lab.machine
     weights = random_weights(shape, machine)
     longest = max(context for _, context in cases)
-    arena = random_arena(shape.config, longest + _SPARE, machine)
+    arena = random_arena(shape.config, longest + SPARE, machine)
     off, on = (
         assemble(
             shape.config,
@@ -155,13 +155,13 @@ def measure_programmatic(
             context=context,
             off_ms=step_ms(machine, off, rows, context),
             on_ms=step_ms(machine, on, rows, context),
-            replays_different=_replays_different(off, on, rows, context),
+            replays_different=replays_different(off, on, rows, context),
         )
         for rows, context in cases
     )
 
 
-def _replays_different(off: GpuQwen2, on: GpuQwen2, rows: int, context: int) -> int:
+def replays_different(off: GpuQwen2, on: GpuQwen2, rows: int, context: int) -> int:
     """Replays of `on`, of 200, whose outputs have other bits than those of `off`."""
     found = []
     for model, replays in ((off, 1), (on, 200)):

@@ -3,20 +3,22 @@
 import torch
 
 from engine.model.gpu.forward import Forward
+from engine.model.model_config import ModelConfig
 from kernels.operations import persistent_layers
 from kernels.persistent_layers import Layer, LayersLaunch
 
 _MOST_PARAMETERS = 2e9  # of larger models the launches are long enough for the gaps between them
 
 
+def is_small(config: ModelConfig) -> bool:
+    """Whether the gaps between a model's launches are worth a form of its own."""
+    return config.num_parameters <= _MOST_PARAMETERS
+
+
 def persistent_for(forward: Forward) -> LayersLaunch | None:
     """The layers of a model on a GPU as one launch; None where that is not to be had, or no gain."""
     device = forward.arena.keys.device
-    if (
-        device.type != "cuda"
-        or torch.version.hip
-        or forward.config.num_parameters > _MOST_PARAMETERS
-    ):
+    if device.type != "cuda" or torch.version.hip or not is_small(forward.config):
         return None
     num_programs = torch.cuda.get_device_properties(device).multi_processor_count
     return persistent_layers(layers_of(forward), num_programs)

@@ -21,11 +21,12 @@ from engine.model.gpu.activations import Activations
 from engine.model.gpu.arena import KVArena
 from engine.model.gpu.buffers import Inputs, Outputs, StepShape
 from engine.model.gpu.forward import Forward, StepMemory
+from engine.model.gpu.persistent import layers_of, persistent_for
 from engine.model.gpu.weights import GpuLayer, GpuWeights
 from engine.model.model_config import ModelConfig
 from engine.progress import Progress, shown
 from kernels.device_limits import assumed, limits_for
-from kernels.operations import operations_for
+from kernels.operations import operations_for, persistent_layers
 from kernels.scratch import Scratch
 
 _SHARING = (
@@ -39,7 +40,10 @@ _META, _CPU = torch.device("meta"), torch.device("cpu")
 
 @dataclass(frozen=True, slots=True)
 class CompileTask:
-    """The steps of some row counts. `weights` have no values, and one layer of each kind."""
+    """The steps of some row counts. `weights` have no values, and one layer of each kind.
+
+    `is_persistent`: only their layers, in one launch.
+    """
 
     config: ModelConfig
     weights: GpuWeights
@@ -49,6 +53,7 @@ class CompileTask:
     architecture: int
     rows: tuple[int, ...]
     is_programmatic: bool
+    is_persistent: bool = False
 
 
 def compile_ahead(forward: Forward, progress: Progress, *, with_programmatic: bool) -> None:
@@ -61,6 +66,8 @@ def compile_ahead(forward: Forward, progress: Progress, *, with_programmatic: bo
         for kind in kinds
         for rows in _SHARING
     ]
+    if persistent_for(forward) is not None:
+        tasks.append(replace(tasks[0], rows=(1,), is_programmatic=False, is_persistent=True))
     run_beside(tasks, progress)
 
 
@@ -86,11 +93,22 @@ def compile_task(task: CompileTask) -> None:
     arena = KVArena(task.config, task.positions, task.dtype, _META)
     scratch = Scratch.allocate(*task.scratch, _META)
     forward = Forward(task.config, task.weights, arena, operations, scratch)
+    if task.is_persistent:
+        _compile_persistent(task, forward)
+        return
     for rows, is_sampled, has_logits in product(task.rows, (False, True), (False, True)):
         shape = StepShape(rows, 1, is_sampled=is_sampled, has_logits=has_logits)
         # A kernel that does not compile fails where it is run, too.
         with assumed(limits_for(task.architecture)), suppress(Exception):
             forward.run(_memory(task, shape))
+
+
+def _compile_persistent(task: CompileTask, forward: Forward) -> None:
+    """Compile all layers as one launch."""
+    memory = _memory(task, StepShape(task.rows[0], 1))
+    with assumed(limits_for(task.architecture)), suppress(Exception):
+        persistent = persistent_layers(layers_of(forward), num_programs=1)
+        replace(forward, persistent=persistent).run_layers(memory.inputs.batch, memory.activations)
 
 
 def _task(

@@ -8,10 +8,13 @@ import torch
 from msgspec import structs
 
 from engine.errors import DeviceLostError
+from engine.model.gpu.forward import Forward
+from engine.model.gpu.persistent import persistent_for
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.selfcheck.check import OPERATIONS, Extent, OperationCheck
 from engine.model.gpu.selfcheck.compiling import compile_ahead
 from engine.model.gpu.selfcheck.key import key_of
+from engine.model.gpu.selfcheck.layers_check import PERSISTENT_OPERATIONS, launch_finding
 from engine.model.gpu.selfcheck.replays import can_start_early, replays_agree
 from engine.model.gpu.selfcheck.subject import Subject
 from engine.model.gpu.selfcheck.verdict import Finding, Verdict, VerdictFile
@@ -37,7 +40,7 @@ def settle(
         began = verdict or Verdict(key, is_whole=False)
         verdict = _found(graphs, file, began, progress, extent or Extent.of(graphs.device))
     progress.tell(verdict.sentence)
-    graphs.forward = replace(graphs.forward, operations=_settled(graphs, verdict))
+    graphs.forward = _settled(graphs, verdict)
     graphs.is_captured = verdict.is_capturable
     model.checked = verdict.sentence
     return verdict
@@ -58,6 +61,10 @@ def _found(
     file.write(verdict)  # now: where early starts take the device down, the next load does without
     if can_be_early and verdict.is_capturable and _agree_early(graphs, verdict):
         verdict = structs.replace(verdict, is_programmatic=True)
+        file.write(verdict)  # now, likewise: the next load does without one launch for all layers
+    if verdict.is_capturable and PERSISTENT_OPERATIONS.isdisjoint(verdict.replaced):
+        usual = StepGraphs(_settled(graphs, verdict), graphs.dtype, graphs.device)
+        verdict = structs.replace(verdict, launch=launch_finding(usual, extent))
         file.write(verdict)
     return verdict
 
@@ -93,9 +100,7 @@ def _has_kernels(graphs: StepGraphs) -> bool:
 def _agree_early(graphs: StepGraphs, verdict: Verdict) -> bool:
     """Whether steps say the same when their kernels start early."""
     early = structs.replace(verdict, is_programmatic=True)
-    one, other = (
-        replace(graphs.forward, operations=_settled(graphs, tried)) for tried in (verdict, early)
-    )
+    one, other = (_settled(graphs, tried) for tried in (verdict, early))
     with graphs.watched():
         return replays_agree(
             StepGraphs(one, graphs.dtype, graphs.device),
@@ -103,8 +108,15 @@ def _agree_early(graphs: StepGraphs, verdict: Verdict) -> bool:
         )
 
 
-def _settled(graphs: StepGraphs, verdict: Verdict) -> Operations:
-    """The operations that a verdict leaves."""
+def _settled(graphs: StepGraphs, verdict: Verdict) -> Forward:
+    """Steps as a verdict leaves them: their operations, and whether the layers are one launch."""
+    forward = replace(graphs.forward, operations=_operations(graphs, verdict))
+    return (
+        replace(forward, persistent=persistent_for(forward)) if verdict.launch.is_used else forward
+    )
+
+
+def _operations(graphs: StepGraphs, verdict: Verdict) -> Operations:
     own = graphs.forward.operations
     if verdict.is_programmatic:
         own = operations_for(graphs.device, programmatic=True)

@@ -1,7 +1,9 @@
 """Whether a step says the same when its kernels start early, over and over."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from statistics import median
 
 import torch
 
@@ -15,6 +17,7 @@ from engine.model.token_tree import TokenTree
 
 REPLAYS = 200
 _ROWS = (1, 32)
+_TIMINGS = 50
 _CONTEXT = 200  # tokens ahead of the replayed tree
 _LEAST_CAPABILITY = (9, 0)  # of a GPU that can start a kernel early
 
@@ -34,6 +37,18 @@ def replays_agree(plain: StepGraphs, early: StepGraphs, replays: int = REPLAYS) 
             if any(_said(launch) != expected for _ in range(replays)):
                 return False
     return True
+
+
+def step_ms(graphs: StepGraphs) -> float:
+    """How long a step of one row takes, from its start to its answer."""
+    with _some_text(graphs.forward.arena):
+        launch, took = _launch(graphs, rows=1), list[float]()
+        for _ in range(1 + _TIMINGS):
+            began = time.perf_counter()
+            launch.start()
+            launch.wait()
+            took.append(1000 * (time.perf_counter() - began))
+    return median(took[1:])
 
 
 def _launch(graphs: StepGraphs, rows: int) -> Launch:

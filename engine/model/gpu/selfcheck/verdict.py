@@ -47,16 +47,28 @@ class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return "; ".join(parts + ([f"{self.operation}: {self.note}"] if self.note else []))
 
 
+class LaunchFinding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All layers of a step as one launch: whether it is used, and why or why not, in a phrase.
+
+    The phrase is empty where the model and the device have no such launch.
+    """
+
+    is_used: bool = False
+    note: str = ""
+
+
 class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of all operations of a model on a device; `key` says which.
 
-    `is_programmatic`: a kernel may start before the one ahead of it has ended. `is_whole` is False
+    `is_programmatic`: a kernel may start before the one ahead of it has ended. `launch`: whether the
+    layers of a step of few rows are one. `is_whole` is False
     while the check goes on: then the last finding is of the operation that was being tried.
     """
 
     key: dict[str, str]
     findings: tuple[Finding, ...] = ()
     is_programmatic: bool = False
+    launch: LaunchFinding = LaunchFinding()
     is_whole: bool = True
     seconds: float = 0.0
 
@@ -86,6 +98,8 @@ class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             )
         elif not self.is_capturable:
             told.append("steps are launched kernel by kernel, as PyTorch's part cannot be captured")
+        if self.launch.note:
+            told.append(self.launch.note)
         text = "is the same" if self.is_text_equal else "may differ in places"
         return "; ".join([*told, f"the text {text} with lookahead and without"])
 

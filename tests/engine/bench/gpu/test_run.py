@@ -43,6 +43,7 @@ SECTIONS = [
     "unload",
     "replay_tiny_fp8",
     "programmatic",
+    "launch_forms",
 ]
 
 

@@ -1,5 +1,6 @@
 """Kernels that were compiled beside each other are there when they are launched. No GPU is needed."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,13 @@ KERNELS = {
     "skinny_matmul_kernel",
     "walk_kernel",
 }
+
+
+def test_all_layers_are_compiled_as_one_launch(task, tmp_path, monkeypatch):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    run_beside([replace(task, is_persistent=True)], NoProgress())
+    assert {Path(name).stem for name in compiled(tmp_path)} == {"persistent_layers_kernel"}
 
 
 def test_every_kernel_of_a_step_is_compiled_once(task, tmp_path, monkeypatch):
