@@ -182,7 +182,8 @@ def wrong_order(compiled: Compiled, form: Quantization, depth: int) -> str:
 def _other_sums(compiled: Sequence[Any]) -> str:
     """Which sums the persistent kernel adds up in an order that none of the layer's kernels has."""
     sums = {one.name: sum_layouts(one.kernel.asm["ttgir"]) for one in compiled}
-    own = sums.pop(_PERSISTENT, set())
+    if not (own := sums.pop(_PERSISTENT, set())):
+        return "no sum is found in the kernel of all layers"
     others = own - set[str]().union(*sums.values())
     return f"sums of an order of its own: {sorted(others)}" if others else ""
 
