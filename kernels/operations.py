@@ -19,7 +19,7 @@ from kernels.gate_up.reference import gate_up
 from kernels.kv_commit.reference import kv_commit
 from kernels.lm_head import Best, SamplingNoise
 from kernels.lm_head.reference import lm_head
-from kernels.persistent_layers import Layer, LayersLaunch, are_alike
+from kernels.persistent_layers import LayersLaunch, LayerTensors, are_alike
 from kernels.portable import attention, commit, head, products
 from kernels.project_qkv.reference import project_qkv
 from kernels.residual import ResidualStream
@@ -107,7 +107,7 @@ def operations_for(device: torch.device, *, programmatic: bool = False) -> Opera
     )
 
 
-def persistent_layers(layers: Sequence[Layer], num_programs: int) -> LayersLaunch | None:
+def persistent_layers(layers: Sequence[LayerTensors], num_programs: int) -> LayersLaunch | None:
     """All layers as one launch of so many programs; None where they differ in form."""
     from kernels.persistent_layers.triton_kernel import PersistentLayers
 

@@ -26,7 +26,7 @@ MOST_ROWS = 16  # of one tile: steps of so many rows share a binary
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class LayerTensors:
     """What one layer reads, and its `keys` and `values` [kv heads, positions, d].
 
     `next_norm_weight` is that of the next layer, or of the head.
@@ -82,6 +82,6 @@ class LayersLaunch(Protocol):
         ...
 
 
-def are_alike(layers: Sequence[Layer]) -> bool:
+def are_alike(layers: Sequence[LayerTensors]) -> bool:
     """Whether one launch can run them: a loop over the layers is compiled for one kind."""
     return len({layer.shapes for layer in layers}) == 1

@@ -20,7 +20,7 @@ from kernels.batch_attention.triton_kernel import (
 )
 from kernels.device_limits import limits_of
 from kernels.gate_up.triton_kernel import gate_up_tile
-from kernels.persistent_layers import MOST_ROWS, PHASES, Flow, Layer, are_alike
+from kernels.persistent_layers import MOST_ROWS, PHASES, Flow, LayerTensors, are_alike
 from kernels.persistent_layers.triton_barrier import wait_for_all
 from kernels.product.tiles import num_blocks, require_scratch, stages_alone, tile_for
 from kernels.product.triton_kernel import prefetch, readable_values
@@ -271,14 +271,16 @@ class PersistentLayers:
     itself.
     """
 
-    layers: tuple[Layer, ...]
+    layers: tuple[LayerTensors, ...]
     addresses: torch.Tensor
     word: torch.Tensor
     num_programs: int
     is_whole: bool = True
 
     @classmethod
-    def place(cls, layers: Sequence[Layer], num_programs: int, *, is_whole: bool = True) -> Self:
+    def place(
+        cls, layers: Sequence[LayerTensors], num_programs: int, *, is_whole: bool = True
+    ) -> Self:
         """Write down where the layers' tensors are, which must stay there.
 
         Raises ValueError where layers differ, so that no one loop is for all, or where one of their
@@ -340,7 +342,7 @@ class PersistentLayers:
         )  # fmt: skip
 
 
-def _addresses(layer: Layer) -> tuple[int, ...]:
+def _addresses(layer: LayerTensors) -> tuple[int, ...]:
     """A layer's row: of each product values, scales and the vector that goes with it; the cache."""
     qkv, o, gate_up, down = (
         (readable_values(one).data_ptr(), 0 if one.scales is None else one.scales.data_ptr())
@@ -355,7 +357,7 @@ def _addresses(layer: Layer) -> tuple[int, ...]:
     )  # fmt: skip
 
 
-def _attention_shape(layer: Layer, flow: Flow) -> AttentionShape:
+def _attention_shape(layer: LayerTensors, flow: Flow) -> AttentionShape:
     (_, heads, dim), kv_heads = flow.queries.shape, layer.keys.shape[0]
     splits = num_splits(kv_heads)
     return AttentionShape(

@@ -5,7 +5,7 @@ import torch
 from engine.model.gpu.forward import Forward
 from engine.model.model_config import ModelConfig
 from kernels.operations import persistent_layers
-from kernels.persistent_layers import Layer, LayersLaunch
+from kernels.persistent_layers import LayersLaunch, LayerTensors
 
 _MOST_PARAMETERS = 2e9  # of larger models the launches are long enough for the gaps between them
 
@@ -24,11 +24,11 @@ def persistent_for(forward: Forward) -> LayersLaunch | None:
     return persistent_layers(layers_of(forward), num_programs)
 
 
-def layers_of(forward: Forward) -> list[Layer]:
+def layers_of(forward: Forward) -> list[LayerTensors]:
     """Each layer with the norm weight behind it and its part of the cache."""
     weights, arena = forward.weights, forward.arena
     return [
-        Layer(
+        LayerTensors(
             qkv=layer.qkv,
             qkv_bias=layer.qkv_bias,
             o=layer.o,
