@@ -39,13 +39,13 @@ def launch_finding(graphs: StepGraphs, extent: Extent, replays: int = REPLAYS) -
         try:
             if problem := bits_problem(usual, extent):
                 return LaunchFinding(note=f"all layers in one launch: {problem}")
-            forms = [
+            six, one = (
                 StepGraphs(forward, graphs.dtype, graphs.device)
                 for forward in (usual, replace(usual, persistent=persistent))
-            ]
-            if not replays_agree(*forms, replays):
+            )
+            if not replays_agree(six, one, replays):
                 return LaunchFinding(note="all layers in one launch: steps differ now and then")
-            return _faster(*forms)
+            return _faster(six, one)
         except torch.OutOfMemoryError:
             return LaunchFinding(note="there was no memory to check all layers in one launch")
 

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
-from types import SimpleNamespace
 
 import pytest
 import torch
 
+from engine.model.gpu.activations import Activations
 from engine.model.gpu.forward import Forward
 from engine.model.gpu.selfcheck import first_load, layers_check
 from engine.model.gpu.selfcheck.check import Extent
@@ -53,12 +53,10 @@ class StandIn:
     def run(self, flow, cos_sin, batch, scratch):
         self.runs += 1
         before = flow.hidden.nan_to_num()
-        activations = SimpleNamespace(
-            stream=flow.stream,
-            queries=flow.queries,
-            attended=flow.attended,
-            mlp_hidden=flow.hidden,
-        )
+        rows, dtype = flow.rows, flow.queries.dtype
+        activations = Activations(self.forward.config, rows, dtype, flow.queries.device)
+        activations.stream, activations.queries = flow.stream, flow.queries
+        activations.attended, activations.mlp_hidden = flow.attended, flow.hidden
         forward = replace(self.forward, persistent=None)
         if self.late and self.runs % self.late == 0:
             usual = forward.operations.gate_up
