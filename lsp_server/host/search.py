@@ -56,6 +56,7 @@ class HostSearch:
         self, find: FindHost, watch: Watch, workspace: Callable[[], str] = lambda: ""
     ) -> None:
         self.client: HostClient | None = None
+        self._replica = ""  # which of several hosts answered the client before this one
         self._report = LinkReport()
         self._find = find
         self._watch = watch
@@ -98,7 +99,7 @@ class HostSearch:
     async def lost(self, client: HostClient) -> None:
         """A host stopped answering: search for another."""
         if self.client is client:
-            self.client = None
+            self.client, self._replica = None, client.replica
             self._end_succession()
             self._change(LinkReport(problem=_STOPPED))
             self.begin()
@@ -160,6 +161,7 @@ class HostSearch:
             address.client(_REQUEST_S, session=session),
             address.endpoint,
             is_shared=address.socket_path is None,
+            replica=self._replica,
         )
         try:
             is_ready = await self._becomes_ready(client)

@@ -205,8 +205,9 @@ async def replicas(
     try:
         yield process
     finally:
-        process.terminate()
         try:
+            with suppress(ProcessLookupError):
+                process.terminate()
             await asyncio.wait_for(process.wait(), 60)
         finally:
             sys.stdout.write((folder / "log").read_text("utf-8", "replace")[-4000:])

@@ -125,7 +125,9 @@ class Deployment:
                 graceful_shutdown_wait_loop_s=0.5,
                 graceful_shutdown_timeout_s=_DRAIN_S,
                 logging_config=_LOGGING,
-                request_router_config=RequestRouterConfig(request_router_class=_ROUTER),
+                request_router_config=RequestRouterConfig(
+                    request_router_class=_ROUTER, request_router_kwargs={"load": scale.load}
+                ),
                 ray_actor_options=_resources(scale),
                 **amount,
             )

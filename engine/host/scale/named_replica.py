@@ -19,7 +19,8 @@ class NamedReplica:
 
         async def named(event: Event) -> None:
             if event["type"] == "http.response.start":
-                event["headers"] = [*event.get("headers", ()), header]
+                # Another event: the application may send the same one again, in other answers.
+                event = {**event, "headers": [*event.get("headers", ()), header]}
             await send(event)
 
         await self.app(scope, receive, named)

@@ -8,7 +8,7 @@ from engine.errors import ConfigurationError
 
 MOST_REPLICAS = 1000
 LOAD = 8  # of a replica, as its load is aimed at
-_ROOM = 4  # times that a replica takes before workspaces move on
+_ROOM = 4  # times that a replica takes, however busy the others are
 _COUNT = re.compile(r"([1-9][0-9]{0,3})(?:-([1-9][0-9]{0,3}))?")
 
 
@@ -56,5 +56,5 @@ class ScaleOptions:
 
     @property
     def most_ongoing(self) -> int:
-        """Requests at one replica, beyond which a workspace moves to another."""
+        """Requests at one replica; those beyond go to another."""
         return _ROOM * self.load

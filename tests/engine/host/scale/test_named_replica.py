@@ -23,3 +23,20 @@ def test_each_answer_has_the_name_beside_its_own_headers():
     start, body = sent
     assert start["headers"] == [(b"a", b"b"), (REPLICA_HEADER.encode(), b"one")]
     assert body == {"type": "http.response.body", "body": b""}
+
+
+def test_an_answer_that_the_application_sends_again_is_named_once():
+    again = {"type": "http.response.start", "status": 200, "headers": []}
+
+    async def app(scope, receive, send):
+        await send(again)
+
+    sent = []
+
+    async def send(event):
+        sent.append(event)
+
+    for _ in range(2):
+        asyncio.run(NamedReplica(app, "one")({"type": "http"}, app, send))
+    assert [event["headers"] for event in sent] == [[(REPLICA_HEADER.encode(), b"one")]] * 2
+    assert again["headers"] == []

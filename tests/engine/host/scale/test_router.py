@@ -11,8 +11,10 @@ import pytest
 pytest.importorskip("ray.serve", reason="the extra `scale` is not installed")
 
 from ray.serve._private.common import DeploymentID
+from ray.serve._private.request_router.common import ReplicaQueueLengthCache
 from ray.serve.request_router import ReplicaID, RequestRouter
 
+from engine.host.protocol import REPLICA_HEADER
 from engine.host.scale.router import WorkspaceRouter
 
 
@@ -53,15 +55,16 @@ class Request:
 
 
 SEATS = [Seat(name) for name in "abcd"]
+LOAD = 8
 
 
 @pytest.fixture
 def router(monkeypatch):
     monkeypatch.setattr(RequestRouter, "__init__", lambda self: None)
-    monkeypatch.setattr(
-        RequestRouter, "curr_replicas", property(lambda _: {one.replica_id: one for one in SEATS})
-    )
-    return WorkspaceRouter()
+    router = WorkspaceRouter()
+    router.initialize_state(load=LOAD)
+    router._replica_queue_len_cache = ReplicaQueueLengthCache()
+    return router
 
 
 def ranks(router, request):
@@ -87,9 +90,18 @@ def test_who_has_neither_goes_wherever_there_is_room(router):
     assert ranks(router, Request()) == [["a", "b", "c", "d"]]
 
 
-def test_a_workspace_that_found_no_room_stays_where_it_went(router):
-    (first,), *_, (last,) = ranks(router, Request("one"))
-    router.on_request_routed(Request("one"), Seat(last).replica_id, None)
-    assert ranks(router, Request("one"))[0] == [last]
-    router.on_request_routed(Request("one"), Seat(first).replica_id, None)
+def test_a_workspace_stays_where_it_says_that_it_was(router):
+    *_, last = ranks(router, Request("one"))
+    named = Request("one", [(REPLICA_HEADER.encode(), last[0].encode())])
+    assert ranks(router, named)[0] == last
+    gone = Request("one", [(REPLICA_HEADER.encode(), b"one-that-is-gone")])
+    assert ranks(router, gone) == ranks(router, Request("one"))
+
+
+def test_a_workspace_moves_where_its_replica_has_too_much_to_do(router):
+    (first,), *_ = ranks(router, Request("one"))
+    home = Seat(first).replica_id
+    router.replica_queue_len_cache.update(home, LOAD - 1)
     assert ranks(router, Request("one"))[0] == [first]
+    router.replica_queue_len_cache.update(home, LOAD)
+    assert ranks(router, Request("one"))[0] != [first]
