@@ -27,8 +27,9 @@ def start_replicas(plan: ReplicaPlan, host: HostOptions, scale: ScaleOptions) ->
 
 
 def _prepare(scale: ScaleOptions) -> None:
-    """Ray reads these when it is imported: it reports to nobody, and an own one obeys nobody else."""
+    """Ray reads these when it is imported: it reports to nobody; an own one obeys nobody else."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     if scale.cluster is None:
+        os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - or others go first
         os.environ["RAY_AUTH_MODE"] = "token"
         os.environ["RAY_AUTH_TOKEN"] = new_secret()
