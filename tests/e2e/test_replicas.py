@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 from lsprotocol import types
 
-from engine.host.protocol import CompleteRequest, Done, Failed, Position
+from engine.host.protocol import Bounds, CompleteRequest, Done, Failed, Position
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.host import search as host_search
@@ -37,6 +37,7 @@ NUM_PEOPLE = int(os.environ.get("PEOPLE", "6"))
 TYPING_S = float(os.environ.get("TYPING_S", "0"))
 MODEL = os.environ.get("REPLICA_MODEL", "")
 IS_ROLLING = bool(os.environ.get("ROLLING"))
+A_LINE = Bounds(max_tokens=16)  # a random model ends none by itself
 TOKEN = "a-token-for-all-of-these-people"
 
 pytest.importorskip("ray.serve", reason="the extra `scale` is not installed")
@@ -104,7 +105,7 @@ class Person:
     async def _asked(self) -> Done | None:
         snapshot = self.documents.snapshot(self.uri)
         assert isinstance(snapshot, Snapshot)
-        request = CompleteRequest("", "", self.uri, 0, Position(35, 4))
+        request = CompleteRequest("", "", self.uri, 0, Position(35, 4), bounds=A_LINE)
         try:
             async with aclosing(self.link.complete(request, snapshot)) as events:
                 last = [event async for event in events][-1]

@@ -63,7 +63,7 @@ def serve_replicas(plan: ReplicaPlan, host: HostOptions, scale: ScaleOptions) ->
             _log.info("listening on %s:%s", host.address, host.port)
             asyncio.run(_until_ended(deployment))
         if not is_own:
-            _log.info("the replicas go on; `serve shutdown` of Ray ends them")
+            _log.info("the replicas go on; `serve.shutdown()` of Ray ends them")
 
 
 class Deployment:
