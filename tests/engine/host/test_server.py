@@ -269,6 +269,16 @@ async def test_every_loopback_address_is_served_under_its_own_name():
         assert (await client.get("/v1/status")).status_code == 200
 
 
+def test_an_answers_body_does_not_wait_for_the_acknowledgement_of_its_head():
+    options = HostOptions(port=free_port(), token=TOKEN)
+    with (
+        server.port_listener(options) as listener,
+        socket.create_connection(listener.getsockname()),
+        listener.accept()[0] as accepted,
+    ):
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 @pytest.mark.asyncio
 async def test_a_port_in_use_is_named():
     with socket.create_server(("127.0.0.1", 0)) as other:
