@@ -324,6 +324,8 @@ async def test_a_replica_is_added_where_requests_wait():
             await all_served(people, 5)
             is_over.set()
             await asyncio.gather(*sitting)
+            for person in people:
+                await person.link.leave()
             outcomes = sum((person.outcomes for person in people), Counter[str]())
             sys.stdout.write(f"{len(people)} people: {dict(outcomes)}\n")
             assert not outcomes["failed"]
