@@ -36,7 +36,9 @@ _REQUEST_S = 600.0  # of any
 _DRAIN_S = 20.0
 _HEALTH_PERIOD_S, _HEALTH_TIMEOUT_S = 2.0, 15.0
 _TRIES = 3  # to load a model, before the reason is told
-_QUEUED = 4096  # requests before a proxy while all replicas are full; more are answered 429
+# A replica takes all: its quotas say what each principal may have there. Before Ray's proxies one
+# who asks too much would have everybody wait.
+_ONGOING, _QUEUED = 10_000, 10_000
 _LOGGING = {"log_level": "WARNING", "enable_access_log": False}
 _log = logging.getLogger("foregram.host")
 
@@ -117,7 +119,7 @@ class Deployment:
                 _internal=True,  # else each run is a new version, and a new token a new replica
                 user_config=written(self._principals.tokens),
                 max_constructor_retry_count=_TRIES,
-                max_ongoing_requests=scale.most_ongoing,
+                max_ongoing_requests=_ONGOING,
                 max_queued_requests=_QUEUED,
                 backpressure_config={"status_code": 429, "retry_after_s": 1},
                 health_check_period_s=_HEALTH_PERIOD_S,
@@ -176,7 +178,7 @@ def _ray(scale: ScaleOptions) -> Iterator[bool]:
                 "include_dashboard": False,
                 "object_store_memory": _STORE_BYTES,
                 "_node_ip_address": _LOCAL,
-                "_temp_dir": folder,
+                "_temp_dir": f"{folder}/r",  # which Ray opens to everybody
             }
         try:
             ray.init(**options, logging_level=logging.WARNING, namespace=APP)

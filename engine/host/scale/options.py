@@ -8,7 +8,6 @@ from engine.errors import ConfigurationError
 
 MOST_REPLICAS = 1000
 LOAD = 8  # of a replica, as its load is aimed at
-_ROOM = 4  # times that a replica takes, however busy the others are
 _COUNT = re.compile(r"([1-9][0-9]{0,3})(?:-([1-9][0-9]{0,3}))?")
 
 
@@ -53,8 +52,3 @@ class ScaleOptions:
     def __post_init__(self) -> None:
         if self.load < 1:
             raise ConfigurationError(f"a load of {self.load} requests is not 1 or more")
-
-    @property
-    def most_ongoing(self) -> int:
-        """Requests at one replica; those beyond go to another."""
-        return _ROOM * self.load

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.errors import ConfigurationError
-from engine.host.scale.options import ReplicaCount, ScaleOptions
+from engine.host.scale.options import ReplicaCount
 
 
 def test_a_number_is_a_fixed_count():
@@ -20,7 +20,3 @@ def test_two_numbers_are_bounds():
 def test_anything_else_is_refused(text):
     with pytest.raises(ConfigurationError):
         ReplicaCount.parse(text)
-
-
-def test_a_replica_takes_more_than_is_aimed_at_before_workspaces_move():
-    assert ScaleOptions(ReplicaCount(1, 1), load=4).most_ongoing == 16
