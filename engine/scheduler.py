@@ -267,9 +267,9 @@ class Scheduler:
         last.is_paused = True
         return True
 
-    def _urgency(self, job: Job) -> tuple[bool, float, bool, int]:
-        used_s, last_turn = self._turns.rank(job.principal, job.client)
-        return job.is_prefetch, used_s, not job.is_paused, last_turn
+    def _urgency(self, job: Job) -> tuple[bool, int, bool, int, int]:
+        ahead, last_turn, clients_last = self._turns.rank(job.principal, job.client)
+        return job.is_prefetch, ahead, not job.is_paused, last_turn, clients_last
 
     def _gives_way(self, running: Job, job: Job) -> bool:
         would_wait = len(self._running) >= self.max_sequences and not job.is_prefetch

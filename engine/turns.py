@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
 CREDIT_S = 2.0  # of the engine's time, that who comes back may have before the others
+ALIKE_S = 0.1  # that principals take turns in spite of: else a longer prompt waits for all others
 SLICE_S = 0.5  # that a principal may be ahead before its job makes way; short ones never do
 _MOST_CLIENTS = 256  # of a principal, whose turns are remembered
 
@@ -19,6 +20,7 @@ class _Account:
     """What a principal had."""
 
     used_s: float = 0.0
+    last_turn: int = 0  # of any client
     last_turns: OrderedDict[str, int] = field(default_factory=OrderedDict)  # by client
 
 
@@ -56,6 +58,7 @@ class Turns:
         self._num_turns += 1
         account = self._account(principal)
         self._served_s = account.used_s = max(account.used_s, self._served_s)
+        account.last_turn = self._num_turns
         turns = account.last_turns
         turns[client] = self._num_turns
         turns.move_to_end(client)
@@ -66,14 +69,20 @@ class Turns:
         """A client has left: when it had its last turn is not remembered."""
         self._account(principal).last_turns.pop(client, None)
 
-    def rank(self, principal: str, client: str) -> tuple[float, int]:
+    def rank(self, principal: str, client: str) -> tuple[int, int, int]:
         """Who has the lowest comes first.
 
-        Those who had less than who was served last take turns: their credit is for making way, and
-        ends with a turn, or whoever types most would wait until all others have used up theirs.
+        Those who had less than who was served last, or little more, take turns: their credit is for
+        making way, and ends with a turn, or whoever types most would wait until all others have used
+        up theirs.
         """
         account = self._account(principal)
-        return max(account.used_s, self._served_s), account.last_turns.get(client, 0)
+        ahead = max(0, int((account.used_s - self._served_s) / ALIKE_S))
+        return ahead, account.last_turn, account.last_turns.get(client, 0)
+
+    def used_s(self, principal: str) -> float:
+        """Seconds of the engine that count for a principal."""
+        return self._account(principal).used_s
 
     def is_far_behind(self, principal: str, other: str) -> bool:
         """Whether a job of the `other` should make way."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.turns import CREDIT_S, SLICE_S, Turns
+from engine.turns import ALIKE_S, CREDIT_S, SLICE_S, Turns
 
 
 class Clock:
@@ -38,8 +38,8 @@ def test_who_ran_less_comes_first(turns, clock):
 
 def test_time_is_shared_by_those_who_ran_side_by_side(turns, clock):
     run(turns, clock, 3.0, "ada", "ada", "bob")
-    assert turns.rank("ada", "x")[0] == pytest.approx(2.0)
-    assert turns.rank("bob", "x")[0] == pytest.approx(1.0)
+    assert turns.used_s("ada") == pytest.approx(2.0)
+    assert turns.used_s("bob") == pytest.approx(1.0)
 
 
 def test_clients_of_one_principal_take_turns_and_a_new_one_is_first(turns):
@@ -51,6 +51,22 @@ def test_clients_of_one_principal_take_turns_and_a_new_one_is_first(turns):
     assert turns.rank("ada", "two") == turns.rank("ada", "new")
 
 
+def test_who_ran_a_little_more_takes_turns_with_the_others(turns, clock):
+    """Else whoever has a longer prompt would wait until all others had as much."""
+    for name in ("ada", "eve"):
+        turns.take(name, "x")
+    run(turns, clock, 0.9 * ALIKE_S, "ada")
+    assert turns.rank("ada", "x") < turns.rank("eve", "x")
+    run(turns, clock, 0.2 * ALIKE_S, "ada")
+    assert turns.rank("eve", "x") < turns.rank("ada", "x")
+
+
+def test_a_new_client_does_not_come_before_another_principal_whose_turn_it_is(turns):
+    turns.take("ada", "x")
+    turns.take("eve", "x")
+    assert turns.rank("ada", "x") < turns.rank("eve", "a name that was never heard")
+
+
 def test_new_clients_gain_nothing_beside_another_principal(turns, clock):
     run(turns, clock, 1.0, "eve")
     assert turns.rank("ada", "one") < turns.rank("eve", "a name that was never heard")
@@ -59,9 +75,9 @@ def test_new_clients_gain_nothing_beside_another_principal(turns, clock):
 def test_who_was_away_has_saved_up_no_more_than_a_bounded_credit(turns, clock):
     run(turns, clock, 100.0, "eve")
     turns.arrive("ada", ["eve"])
-    assert turns.rank("ada", "x")[0] == 100.0 - CREDIT_S
+    assert turns.used_s("ada") == 100.0 - CREDIT_S
     turns.arrive("ada", ["eve"])
-    assert turns.rank("ada", "x")[0] == 100.0 - CREDIT_S
+    assert turns.used_s("ada") == 100.0 - CREDIT_S
 
 
 def test_who_asks_when_nobody_waits_saves_up_no_more_either(turns, clock):
@@ -88,7 +104,7 @@ def test_those_who_had_less_than_who_was_served_last_take_turns(turns, clock):
 def test_who_goes_and_comes_back_keeps_what_it_has_used(turns, clock):
     run(turns, clock, 5.0, "eve")
     turns.arrive("eve", ["ada"])
-    assert turns.rank("eve", "x")[0] == 5.0
+    assert turns.used_s("eve") == 5.0
 
 
 def test_a_job_makes_way_for_who_is_far_behind_only(turns, clock):
