@@ -106,13 +106,9 @@ def create_app(
         return _status(service, time.monotonic() - began, asking)
 
     @post("/v1/stop", status_code=202)
-    async def stop_host() -> None:
+    async def stop_host(request: _Request) -> None:
         """Finish what is running, then exit."""
-        if stop is None:
-            raise PermissionDeniedException(
-                "only a host on a Unix socket is stopped by a request; end this one's process"
-            )
-        asyncio.get_running_loop().call_soon(stop)
+        asyncio.get_running_loop().call_soon(_allowed(stop, request))
 
     @get("/health")
     async def health() -> Response[dict[str, str]]:
@@ -141,6 +137,17 @@ def create_app(
 def metrics_page(service: CompletionService) -> bytes:
     """The figures of one host, as Prometheus reads them."""
     return service.metrics.page(service.gauges() | {"memory_bytes": float(resident_bytes())})
+
+
+def _allowed(stop: Callable[[], None] | None, request: _Request) -> Callable[[], None]:
+    """What ends the host, for whom it belongs to."""
+    if stop is None:
+        raise PermissionDeniedException(
+            "only a host on a Unix socket is stopped by a request; end this one's process"
+        )
+    if principal_of(request.scope).name:
+        raise PermissionDeniedException("a host of several people is stopped by none of them")
+    return stop
 
 
 def _check_sees_all(request: _Request) -> None:

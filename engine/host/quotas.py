@@ -87,15 +87,6 @@ class Quotas:
                     _STEADY_S,
                 )
 
-    def check_tokens(self, num_tokens: int) -> None:
-        """Raises QuotaError where a completion may be longer than this."""
-        if num_tokens > self.tokens:
-            raise QuotaError(
-                f"a completion may have {self.tokens:,} tokens here, and {num_tokens:,} were asked "
-                "for: set max_tokens lower",
-                _STEADY_S,
-            )
-
 
 @dataclass(slots=True)
 class TokenBucket:

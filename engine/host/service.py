@@ -195,7 +195,6 @@ class CompletionService:
         self._record_known(principal, message.feedback)
         held = self.buffers.get(client, message.uri, message.version)
         self.ready_engine()
-        self.limits.of(principal).check_tokens(message.bounds.max_tokens)
         others = self.buffers.others(client, held)
         is_open = partial(self.buffers.holds, client)
         prefix, suffix = split_at(spliced(held.lines, message.overlay), message.position)
@@ -351,8 +350,10 @@ class CompletionService:
         if self._is_stopping:
             return _STOPPING
         now = self.loaded.now
-        share = f" ({now.task}, {now.done} of {now.total})" if now and now.total else ""
-        return Problem("loading", f"the model is loading{share}")
+        if now is None:
+            return Problem("loading", "the model is loading")
+        share = f", {now.done} of {now.total}" if now.total else ""
+        return Problem("loading", f"the model is loading ({now.task}{share})")
 
 
 def _forget(engine: ServedEngine, closed: ClosedBuffers) -> None:

@@ -46,6 +46,11 @@ def _upstream_options(arguments: argparse.Namespace, settings: Settings) -> Upst
         raise ConfigurationError(
             "--backend openai needs an engine to ask: name its address with --upstream"
         )
+    if arguments.device not in (None, "auto", "cpu"):
+        raise ConfigurationError(
+            f"--device {arguments.device} does not go with --backend openai: the upstream chooses "
+            "where its model runs"
+        )
     path = arguments.upstream_token_file
     return UpstreamOptions(
         url=arguments.upstream,

@@ -10,6 +10,7 @@ from engine.host.compat.text_request import TextRequest
 from engine.host.protocol import Chunk, Done, Problem
 from engine.host.service import CompletionService
 
+HEALTH = "/v1/health"  # of all drop-in APIs
 Body = Mapping[str, Any]  # a JSON object
 
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+import msgspec
+
 from engine.errors import InputError
 
 StopStringsField = str | list[str] | None
@@ -19,8 +21,9 @@ def stop_strings(stop: StopStringsField) -> tuple[str, ...]:
 def refuse_unless(name: str, value: object, *neutral: object) -> None:
     """Raise InputError, which names the field, unless it is absent or changes nothing."""
     if value is not None and value not in neutral:
-        told = " or ".join(map(repr, neutral))
-        raise InputError(f"{name} is not supported: leave it out, or let it be {told}")
+        told = " or ".join(msgspec.json.encode(one).decode() for one in neutral)
+        otherwise = f", or let it be {told}" if told else ""
+        raise InputError(f"{name} is not supported: leave it out{otherwise}")
 
 
 def check_top_p(top_p: float | None, temperature: float) -> None:
@@ -34,8 +37,8 @@ def check_top_p(top_p: float | None, temperature: float) -> None:
 def only_prompt(prompt: str | Sequence[object]) -> str:
     """The prompt, where there is one that is text."""
     texts: Sequence[object] = [prompt] if isinstance(prompt, str) else prompt
+    if not all(isinstance(one, str) for one in texts):
+        raise InputError("prompt holds token ids, which are not supported: send its text")
     if len(texts) != 1:
         raise InputError(f"prompt holds {len(texts)} prompts: ask for each in a request of its own")
-    if isinstance(texts[0], str):
-        return texts[0]
-    raise InputError("prompt holds token ids, which are not supported: send its text")
+    return str(texts[0])

@@ -11,12 +11,11 @@ from litestar.handlers import HTTPRouteHandler
 from engine.errors import InputError
 from engine.host.bodies import decoded
 from engine.host.compat.answering import answered
-from engine.host.compat.dialect import Body, Dialect
+from engine.host.compat.dialect import HEALTH, Body, Dialect
+from engine.host.compat.dialects import Spoken
 from engine.host.compat.refusals import AnyRequest, ErrorHandlers, note_dialect, translated
 from engine.host.compat.served import served_by
 from engine.host.service import CompletionService
-
-HEALTH = "/v1/health"
 
 
 def drop_in_routes(
@@ -47,6 +46,7 @@ def _completing(
         """Complete as one of the dialects has it."""
         service.used_at = time.monotonic()
         body = decoded(await request.body(), dict[str, Any])
+        Spoken(tuple(dialects)).check(path, body)
         dialect = meant(dialects, body)
         note_dialect(request, dialect)
         try:

@@ -113,14 +113,20 @@ class UpstreamEngine:
 
 
 async def _connected(options: UpstreamOptions, progress: Progress) -> UpstreamModel:
-    channel = UpstreamChannel(options)
+    channel, waits = UpstreamChannel(options), ""
     try:
         while True:
             try:
-                return await UpstreamModel.connect(channel, options)
-            except (UpstreamUnreachableError, UpstreamSlowError) as error:
-                with shown(progress, f"waiting, as {error}", 0):
+                if not waits:
+                    return await UpstreamModel.connect(channel, options)
+                with shown(progress, waits, 0):
                     await asyncio.sleep(_PAUSE_S)
+                    return await UpstreamModel.connect(channel, options)
+            except (UpstreamUnreachableError, UpstreamSlowError) as error:
+                reason = f"waiting, as {error}"
+                if reason != waits:
+                    progress.tell(reason)
+                waits = reason
     except BaseException:
         await channel.close()
         raise

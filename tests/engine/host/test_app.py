@@ -560,17 +560,30 @@ async def test_the_figures_of_all_are_for_none_of_several(tmp_path):
 
 
 async def test_who_asks_for_more_than_its_quota_is_429_with_when_and_why(tmp_path):
-    limits = QuotaKeeper(["tokens=64", "buffers=2"])
+    limits = QuotaKeeper(["buffers=2"])
     async with team_host(tmp_path, HeldEngine(), limits=limits) as (host, _):
-        answer = await host.post("/v1/complete", ask(buffer("x")))
+        many = SyncRequest("one", "/", tuple(buffer("x", uri=f"file:///{n}") for n in range(3)))
+        answer = await host.post("/v1/buffers", many)
         assert (answer.status_code, answer.headers["retry-after"]) == (429, "5")
         problem = msgspec.json.decode(answer.content, type=Problem)
         assert problem.code == "quota"
-        assert problem.message == (
-            "a completion may have 64 tokens here, and 128 were asked for: set max_tokens lower"
-        )
-        many = SyncRequest("one", "/", tuple(buffer("x", uri=f"file:///{n}") for n in range(3)))
-        assert (await host.post("/v1/buffers", many)).status_code == 429
+        assert problem.message == "you would have 3 open files here, and may have 2: close some"
+
+
+async def test_an_editor_that_asks_for_more_tokens_than_its_quota_gets_a_shorter_text(tmp_path):
+    """Its own default is 128, and nobody sets it."""
+    engine, limits = HeldEngine(), QuotaKeeper(["tokens=64"])
+    async with team_host(tmp_path, engine, limits=limits) as (host, _):
+        *_, done = await collected(host.complete(ask(buffer("x"))))
+    assert isinstance(done, Done)
+    assert engine.requests[0].stop.max_tokens == 64
+
+
+async def test_no_one_of_several_stops_the_host_of_all(tmp_path):
+    async with team_host(tmp_path, HeldEngine()) as (host, eves):
+        answer = await host.client.post("/v1/stop", headers=eves)
+        assert (answer.status_code, answer.json()["code"]) == (403, "not_allowed")
+        assert not host.is_stopping
 
 
 async def test_no_completion_of_whatever_kind_is_longer_than_its_quota(tmp_path):

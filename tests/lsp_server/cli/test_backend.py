@@ -43,6 +43,8 @@ def test_an_upstream_is_asked_with_its_token(tmp_path):
 def test_options_that_do_not_go_together_are_sentences(tmp_path):
     with pytest.raises(ConfigurationError, match="name its address with --upstream"):
         backend("--backend", "openai")
+    with pytest.raises(ConfigurationError, match="--device cuda does not go with"):
+        backend("--backend", "openai", "--upstream", "http://127.0.0.1:8000", "--device", "cuda")
     with pytest.raises(ConfigurationError, match="--upstream goes with --backend openai"):
         backend("--upstream", "http://127.0.0.1:8000")
     path = tmp_path / "token"

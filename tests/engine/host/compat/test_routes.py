@@ -14,6 +14,7 @@ from engine.host.compat.dialects import NAMES, Spoken
 from engine.host.compat.openai import OpenAI
 from engine.host.compat.routes import meant
 from engine.host.compat.text_request import TextRequest
+from engine.host.protocol import PROTOCOL_HEADER
 from tests.support.running_host import HeldEngine, engine_after, running_host
 
 COMPLETIONS = "/v1/completions"
@@ -59,6 +60,35 @@ async def test_what_is_switched_off_is_not_there(tmp_path):
     async with running_host(tmp_path, HeldEngine(), apis=Spoken()) as host:
         for path in (COMPLETIONS, "/v1/models", "/v1/health"):
             assert (await host.client.get(path)).status_code == 404
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/infill", "--api openai,llama-cpp"),
+        ("/v1/fim/completions", "--api openai,mistral"),
+        ("/v1/events", "--api openai,tabby"),
+        ("/v1/chat/completions", "there is no path"),
+    ],
+)
+async def test_a_client_of_another_api_hears_which_one_to_switch_on(tmp_path, path, told):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        del host.client.headers[PROTOCOL_HEADER]
+        response = await host.client.post(path, json={})
+        ours = await host.client.get("/v1/status")
+    assert response.status_code == 404
+    assert told in response.text
+    assert ours.status_code == 426
+
+
+@pytest.mark.asyncio
+async def test_a_body_of_an_api_that_is_switched_off_is_told_so(tmp_path):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        body = {"segments": {"prefix": "x"}}
+        response = await host.client.post(COMPLETIONS, json=body)
+    assert response.status_code == 400
+    assert "--api openai,tabby" in response.json()["error"]["message"]
 
 
 @pytest.mark.asyncio

@@ -369,8 +369,12 @@ def test_a_certificate_has_to_be_trusted(tmp_path):
 def test_an_upstream_that_still_starts_is_waited_for(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.host.upstream.upstream_engine._PAUSE_S", 0.01)
     told: list[str] = []
+    sentences: list[str] = []
 
     class Told(Progress):
+        def tell(self, sentence: str) -> None:
+            sentences.append(sentence)
+
         def begin(self, task: str, total: int) -> None:
             told.append(task)
             if len(told) == 3:
@@ -382,6 +386,7 @@ def test_an_upstream_that_still_starts_is_waited_for(tmp_path, monkeypatch):
         with closing(UpstreamEngine.load(options, Told())) as engine:
             assert completed(engine)[0].text == "x"
     assert told[2] == f"waiting, as the upstream {upstream.url} is not ready (503: Loading model)"
+    assert sentences == [told[2]]  # once, however often it is asked
 
 
 def test_several_models_are_named_and_one_has_to_be_chosen(tmp_path):

@@ -1,6 +1,7 @@
 """A host whose engine is an upstream: its clients notice nothing of that, but of its failures."""
 
 import asyncio
+import logging
 import threading
 from contextlib import aclosing, asynccontextmanager
 
@@ -144,3 +145,25 @@ async def test_clients_are_served_side_by_side(tmp_path):
         everyone.set()
         texts = [one.text for one in await asyncio.gather(*waiting) if isinstance(one, Done)]
     assert texts == ["f.x"] * 8
+
+
+async def test_who_asks_while_the_upstream_is_not_there_hears_what_the_host_waits_for(
+    tmp_path, caplog
+):
+    caplog.set_level(logging.INFO, "foregram.host")
+    with fake_upstream() as upstream:
+        upstream.refuse("/v1/models", 503, {"error": {"message": "Loading model"}})
+
+        def load(progress):
+            return UpstreamEngine.load(UpstreamOptions(upstream.url, tmp_path), progress)
+
+        async with running_host(tmp_path, None, load=load) as host:
+            while not host.service.loaded.now:
+                await asyncio.sleep(0.005)
+            answer = await host.client.post("/v1/completions", json={"prompt": "x"})
+            upstream.refusals.clear()
+            await host.ready()
+    assert answer.status_code == 503
+    reason = f"waiting, as the upstream {upstream.url} is not ready (503: Loading model)"
+    assert answer.json()["error"]["message"] == f"the model is loading ({reason})"
+    assert caplog.messages.count(reason) == 1
