@@ -255,7 +255,10 @@ class Engine:
         return self._tokenizers[principal]
 
     def _forget_prompts(self, closed: ClosedBuffers) -> None:
-        self._prompts.forget(closed.cache_scope, closed.cache_keys, closed.paths, closed.principal)
+        self._prompts.forget(
+            *(closed.cache_scope, closed.cache_keys, closed.paths, closed.principal),
+            is_all=closed.is_all,
+        )
 
     def _lease(
         self,

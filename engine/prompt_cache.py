@@ -114,15 +114,22 @@ class PromptCache:
         return sum(entry.slot.num_bytes for key, entry in entries if key.principal == principal)
 
     def forget(
-        self, scope: str, keys: Collection[str], paths: Collection[str], principal: str = ""
+        self,
+        scope: str,
+        keys: Collection[str],
+        paths: Collection[str],
+        principal: str = "",
+        *,
+        is_all: bool = False,
     ) -> None:
         """Use no longer what these keys of a principal hold, nor what holds text of `paths`.
 
         Of the keys that begin with `scope` that is: other folders have files of these paths, too.
+        `is_all`: whatever these hold.
         """
         for key, entry in self._of(principal):
             if key.key.startswith(scope) and (
-                key.key in keys or not entry.neighbours.isdisjoint(paths)
+                is_all or key.key in keys or not entry.neighbours.isdisjoint(paths)
             ):
                 if entry.is_leased:
                     entry.is_unwanted = True

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Self
 
 from engine.config import Layout, Lookahead, Sampling, StopRules
 
@@ -45,6 +46,14 @@ class ClosedBuffers:
     cache_keys: frozenset[str]  # of their own requests
     departed: str = ""  # how the workspaces are called of a client that has no other buffer open
     principal: str = ""  # whose they are
+    is_all: bool = False  # every prompt in the scope, and all that `departed` workspaces taught
+
+    @classmethod
+    def of_all(cls, principal: str, client: str = "") -> Self:
+        """All that a client sent that holds no buffers here; without one, all of a principal's."""
+        scope = f"{client}\0" if client else ""
+        none: frozenset[str] = frozenset()
+        return cls("", none, none, scope, none, scope, principal, is_all=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -168,6 +168,14 @@ class Scheduler:
         with self._changed:
             self._turns.forget(principal, client)
 
+    def forget_all(self, principal: str) -> None:
+        """A principal has left: its jobs end, and what it used is not remembered."""
+        with self._changed:
+            jobs = [one for one in (*self._waiting, *self._running) if one.principal == principal]
+            self._turns.forget_all(principal)
+        for one in jobs:
+            self.cancel(one)
+
     def admit(self) -> Sequence[Any]:
         """Wait until there is something to run, and return all of it; nothing after `stop`.
 

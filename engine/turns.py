@@ -69,6 +69,10 @@ class Turns:
         """A client has left: when it had its last turn is not remembered."""
         self._account(principal).last_turns.pop(client, None)
 
+    def forget_all(self, principal: str) -> None:
+        """A principal has left: whoever has the name next begins anew."""
+        self._accounts.pop(principal, None)
+
     def rank(self, principal: str, client: str) -> tuple[int, int, int]:
         """Who has the lowest comes first.
 

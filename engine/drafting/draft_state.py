@@ -42,6 +42,10 @@ class DraftState:
             for texts in (self.buffers, self.repository, self.edited):
                 texts.close_all(closed.departed)
 
+    def is_of_all(self, closed: ClosedBuffers) -> bool:
+        """Whether all that it holds is to be forgotten, what it learned from token to token too."""
+        return closed.is_all and self.workspace.startswith(closed.departed)
+
     def leave(self) -> None:
         """It is idle from now on: the text is written, and what was put off may be done."""
         self.is_taken = False
@@ -79,17 +83,20 @@ class DraftStates:
         try:
             yield state
         finally:
+            is_over = any(state.is_of_all(one) for one in state.closed)
             state.leave()
             self._states.remove(state)
-            self._states.append(state)
+            if not is_over:
+                self._states.append(state)
 
     def forget(self, closed: ClosedBuffers) -> None:
         """Draft no longer from buffers; where a completion is under way, as soon as it is over."""
-        for state in self._states:
-            if state.principal != closed.principal:
-                continue
+        own = [state for state in self._states if state.principal == closed.principal]
+        for state in own:
             if state.is_taken:
                 state.closed.append(closed)
+            elif state.is_of_all(closed):
+                self._states.remove(state)
             else:
                 state.forget(closed)
 

@@ -21,3 +21,4 @@ class Asked:
     make: Callable[[], CompletionRequest | None]
     is_prefill: bool = False  # only the prompt is read, for later
     is_prefetch: bool = False  # nobody waits for it
+    has_buffers: bool = False  # the host holds some of the client's, and hears of its leaving

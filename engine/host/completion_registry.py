@@ -43,6 +43,10 @@ class CompletionRegistry:
         if len(own) > _MOST_ENTRIES:
             own.popitem(last=False)
 
+    def forget(self, principal: Principal) -> None:
+        """Whoever has the name next has served nothing here."""
+        self._entries.pop(principal, None)
+
     def record(self, principal: Principal, feedback: Feedback) -> None:
         """Count what became of a principal's own completion. Raises UnknownCompletionError.
 

@@ -101,6 +101,8 @@ class CompletionService:
         self._served_since: float | None = None
         self._is_stopping = False
         self._registry = CompletionRegistry(self.metrics)
+        self._seen: set[Principal] = set()  # of whom the engine may know something
+        self._bufferless: dict[ClientId, float] = {}  # clients of drop-in APIs: when they asked
         self._failures = FailureLog()
         self._thread = threading.Thread(target=self._work, name="engine", daemon=True)
 
@@ -202,7 +204,15 @@ class CompletionService:
         cells = CellTexts.of(message.above, message.below, get)
         make = request_builder(message, prefix, suffix, held, cells, others, is_open)
         is_prefill = message.bounds.max_tokens == 0
-        asked = Asked(principal, message.client, message.uri, make, is_prefill, message.is_prefetch)
+        asked = Asked(
+            principal=principal,
+            client=message.client,
+            document=message.uri,
+            make=make,
+            is_prefill=is_prefill,
+            is_prefetch=message.is_prefetch,
+            has_buffers=True,
+        )
         return self.stream(asked)
 
     def stream(self, asked: Asked) -> AsyncGenerator[CompleteEvent]:
@@ -230,6 +240,7 @@ class CompletionService:
 
     async def _events(self, run: Run, asked: Asked) -> AsyncGenerator[CompleteEvent]:
         principal = asked.principal
+        self._note(asked)
         job = Job(
             *(asked.client, asked.document, run.begin, run.dropped, asked.is_prefetch),
             principal=principal.name,
@@ -239,20 +250,33 @@ class CompletionService:
         try:
             while True:
                 event = self._as_told(await run.events.get(), job)
+                if principal not in self._seen:  # it was let in by a token that is no longer known
+                    event = failed(Dropped.CANCELLED)
                 if isinstance(event, Chunk):  # an editor may show it before the end
                     written += len(event.text)
                     self._registry.add(principal, event.id, written)
                 if isinstance(event, Done):
-                    self._served_since = self._served_since or time.monotonic()
-                    self._registry.add(principal, event.id, len(event.text))
-                    if event.prompt_tokens:  # what only read a prompt says nothing of it
-                        self.last_prompts[principal] = PromptUse.of(event)
+                    self._note_done(principal, event)
                 yield event
                 if not isinstance(event, Chunk):
                     return
         finally:
             self.scheduler.cancel(job)
             self.used_at = time.monotonic()
+            if principal in self._seen:
+                self._note(asked)
+
+    def _note_done(self, principal: Principal, event: Done) -> None:
+        self._served_since = self._served_since or time.monotonic()
+        self._registry.add(principal, event.id, len(event.text))
+        if event.prompt_tokens:  # what only read a prompt says nothing of it
+            self.last_prompts[principal] = PromptUse.of(event)
+
+    def _note(self, asked: Asked) -> None:
+        """Remember who is there, so that what they send is forgotten once they are not."""
+        self._seen.add(asked.principal)
+        if not asked.has_buffers:
+            self._bufferless[ClientId(asked.principal, asked.client)] = time.monotonic()
 
     def ready_engine(self) -> ServedEngine:
         """The engine. Raises NotReadyError."""
@@ -295,12 +319,32 @@ class CompletionService:
         for client in self.buffers.clients:
             if client.principal not in principals:
                 self.leave(client, None)
-                self.last_prompts.pop(client.principal, None)
+        for principal in self._seen - set(principals):
+            self._forget_principal(principal)
 
     def leave_silent(self, for_s: float) -> None:
         """Clients that have said nothing for so long count as gone."""
         for client in self.buffers.silent(for_s):
             self.leave(client, None)
+        oldest = time.monotonic() - for_s
+        for client in [one for one, at in self._bufferless.items() if at < oldest]:
+            del self._bufferless[client]
+            self.scheduler.forget(client.name, client.principal.name)
+            self._forget_all(ClosedBuffers.of_all(client.principal.name, client.name))
+
+    def _forget_principal(self, principal: Principal) -> None:
+        """Whoever has the name next finds nothing of who had it."""
+        self._seen.discard(principal)
+        self.scheduler.forget_all(principal.name)
+        self._registry.forget(principal)
+        self.last_prompts.pop(principal, None)
+        for client in [one for one in self._bufferless if one.principal == principal]:
+            del self._bufferless[client]
+        self._forget_all(ClosedBuffers.of_all(principal.name))
+
+    def _forget_all(self, closed: ClosedBuffers) -> None:
+        if (engine := self.engine) is not None:
+            self.scheduler.run_between(lambda: _forget(engine, closed))
 
     def _work(self) -> None:
         try:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from engine.completer import EngineUsage
 from engine.config import StopRules
 from engine.engine import Engine
 from engine.options import EngineOptions
@@ -111,3 +112,26 @@ def test_files_that_are_closed_while_a_prompt_is_read_are_gone_when_it_is_comple
     context = engine.model.tokenizer.encode(SHARED)[:16]
     assert not len(state.pool.draft(context, 8).tokens)
     assert engine.complete(ASKED).stats.reused_tokens == 0
+
+
+def test_nothing_is_left_of_a_principal_that_is_gone_and_all_of_another(tmp_path_factory):
+    engine = loaded(tmp_path_factory)
+    asked = {name: replace(ASKED, principal=name, is_raw=True) for name in ("ada", "eve")}
+    for request in asked.values():
+        engine.complete(request)
+    engine.forget(ClosedBuffers.of_all("eve"))
+    assert engine.usage_of("eve") == EngineUsage()
+    assert engine.usage_of("ada").kv_bytes > 0
+    assert engine.complete(asked["eve"]).stats.reused_tokens == 0
+    assert engine.complete(asked["ada"]).stats.reused_tokens > 0
+
+
+def test_what_a_client_without_buffers_sent_is_forgotten_alone(tmp_path_factory):
+    engine = loaded(tmp_path_factory)
+    sent = replace(ASKED, workspace="drop-in\0", cache_key="drop-in\0x", prefix="other = [")
+    for request in (sent, ASKED, sent):
+        known = engine.complete(request).stats.reused_tokens
+    engine.forget(ClosedBuffers.of_all("", "drop-in"))
+    assert engine._draft_states.pool_tokens == 0
+    assert engine.complete(ASKED).stats.reused_tokens > known
+    assert 2 * engine.complete(sent).stats.reused_tokens < known

@@ -28,7 +28,7 @@ from engine.host.protocol import (
     SyncRequest,
 )
 from engine.host.quotas import QuotaKeeper
-from engine.request import CompletionRequest, Snippet
+from engine.request import ClosedBuffers, CompletionRequest, Snippet
 from tests.support.completion_hosts import secret_file
 from tests.support.running_host import HeldEngine, ask, buffer, running_host
 
@@ -607,4 +607,46 @@ async def test_who_is_no_longer_in_the_token_file_leaves_nothing_behind(tmp_path
         assert (await host.client.get("/v1/status", headers=eves)).status_code == 401
         assert [one.principal for one in host.service.buffers.clients] == [Principal("ada")]
         await collected(host.complete(ask()))
-    assert [one.principal for one in engine.forgotten] == ["eve"]
+    assert [(one.principal, one.is_all) for one in engine.forgotten] == [
+        ("eve", False),
+        ("eve", True),
+    ]
+
+
+async def test_a_drop_in_client_that_is_no_longer_in_the_token_file_leaves_nothing_either(tmp_path):
+    engine = HeldEngine()
+    async with team_host(tmp_path, engine) as (host, eves):
+        await host.client.post("/v1/completions", json={"prompt": "y"}, headers=eves)
+        assert Principal("eve") in host.service.last_prompts
+        secret_file(tmp_path / "tokens", f"ada:{ADA}")
+        host.server._reload()
+        assert Principal("eve") not in host.service.last_prompts
+        assert Principal("eve") not in host.service._registry._entries
+        await collected(host.complete(ask(buffer("x"))))
+    assert engine.forgotten == [ClosedBuffers.of_all("eve")]
+
+
+async def test_what_runs_for_a_token_that_is_taken_away_ends_and_is_not_remembered(tmp_path):
+    engine = HeldEngine(is_held=True)
+    async with team_host(tmp_path, engine) as (host, eves):
+        posting = host.client.post("/v1/completions", json={"prompt": "y"}, headers=eves)
+        asking = asyncio.ensure_future(posting)
+        await asyncio.to_thread(engine.began.acquire)
+        secret_file(tmp_path / "tokens", f"ada:{ADA}")
+        host.server._reload()
+        answer = await asking
+        assert answer.json()["error"]["code"] == "cancelled"
+        assert Principal("eve") not in host.service._registry._entries
+        assert Principal("eve") not in host.service.last_prompts
+    assert engine.ended == [FinishReason.CANCELLED]
+
+
+async def test_a_drop_in_client_that_is_silent_leaves_nothing_behind(tmp_path):
+    engine = HeldEngine()
+    async with team_host(tmp_path, engine) as (host, eves):
+        await host.client.post("/v1/completions", json={"prompt": "y"}, headers=eves)
+        host.service.leave_silent(600)
+        host.service.leave_silent(0)
+        host.service.leave_silent(0)
+        await collected(host.complete(ask(buffer("x"))))
+    assert engine.forgotten == [ClosedBuffers.of_all("eve", "drop-in\0eve")]
