@@ -9,6 +9,7 @@ import msgspec
 
 from engine.host.compat.dialects import Spoken
 from engine.host.loopback import is_loopback
+from engine.host.metrics import Metrics
 from engine.host.openapi import OPENAPI_PATH
 from engine.host.principals import METRICS_NAME, Principals, note_principal, principal_of
 from engine.host.protocol import MAX_BODY_BYTES, PROTOCOL_HEADER, PROTOCOL_VERSION, Problem
@@ -44,6 +45,7 @@ class AuthMiddleware:
     is_loopback: bool  # over TCP on this machine, where a web page must not get in by name
     limits: QuotaKeeper = field(default_factory=QuotaKeeper)
     spoken: Spoken = field(default_factory=Spoken)
+    metrics: Metrics = field(default_factory=Metrics)
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
         """Handle one request, or another event, of the ASGI server."""
@@ -75,7 +77,8 @@ class AuthMiddleware:
         problem: Problem,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Answer in the form of the API that the path is of."""
+        """Count it, and answer in the form of the API that the path is of."""
+        self.metrics.refusals.labels(problem.code).inc()
         dialect = self.spoken.at(scope["path"]) or self.spoken.missing_at(scope["path"])
         content = problem if dialect is None else dialect.refusal(status, problem)
         own = {"Content-Type": "application/json", **(headers or {})}

@@ -17,6 +17,9 @@ class Metrics:
         self._cancelled = self._counter(
             "cancelled", "Completions ended by their client, or for a newer one"
         )
+        self.refusals = self._counter("refusals", "Requests that were not let in", "reason")
+        for reason in ("wrong_token", "quota"):  # 0 is told, so that the first one is a change
+            self.refusals.labels(reason)
         self.feedback = self._counter("feedback", "What became of completions", "kind")
         self.accepted_characters = self._counter(
             "accepted_characters", "Characters of completions that users took"

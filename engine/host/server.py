@@ -127,7 +127,9 @@ class HostServer:
         is_local = options.socket is None and options.is_private
         file = options.token_file
         self._principals = Principals.read(file) if file else Principals.of(options.token)
-        guarded = AuthMiddleware(app, self._principals, is_local, service.limits, options.apis)
+        guarded = AuthMiddleware(
+            *(app, self._principals, is_local, service.limits, options.apis, service.metrics)
+        )
         self._server = _Draining(_config(guarded, options), service.end_runs)
 
     def stop(self) -> None:

@@ -65,7 +65,8 @@ class Replica:
         spoken = Spoken.named(self._plan.apis)
         app: Any = create_app(self._service, None, spoken.dialects, _Broadcast())
         guarded = AuthMiddleware(
-            *(app, self._principals, self._plan.is_loopback, self._service.limits, spoken)
+            *(app, self._principals, self._plan.is_loopback, self._service.limits, spoken),
+            metrics=self._service.metrics,
         )
         return NamedReplica(guarded, _own_name())
 

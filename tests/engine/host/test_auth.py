@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from engine.host.auth import AuthMiddleware
+from engine.host.metrics import Metrics
 from engine.host.principals import KnownToken, Principal, Principals, principal_of
 from engine.host.protocol import PROTOCOL_VERSION, Problem
 from engine.host.quotas import QuotaKeeper
@@ -24,6 +25,7 @@ async def knock(
     token=None,
     known=None,
     limits=None,
+    metrics=None,
     is_loopback=False,
     kind="http",
     **given,
@@ -44,7 +46,9 @@ async def knock(
 
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     principals = Principals(known) if known else Principals.of(token)
-    auth = AuthMiddleware(app, principals, is_loopback, limits or QuotaKeeper())
+    auth = AuthMiddleware(
+        app, principals, is_loopback, limits or QuotaKeeper(), metrics=metrics or Metrics()
+    )
     await auth({"type": kind, "path": path, "headers": raw}, receive, send)
     return sent
 
@@ -215,7 +219,7 @@ TEAM = tuple(KnownToken.of(f"{name}'s", name) for name in ("ada", "eve", "metric
 
 
 async def test_who_sends_too_many_requests_is_429_before_its_body_is_read_and_others_are_let_in():
-    limits = QuotaKeeper(["requests=1"])
+    limits = QuotaKeeper(["requests=1"], lambda: 0.0)
     for _ in range(3):
         (answer,) = await knock(known=TEAM, limits=limits, authorization="Bearer eve's")
         assert answer["status"] == 200
@@ -231,7 +235,7 @@ async def test_who_sends_too_many_requests_is_429_before_its_body_is_read_and_ot
 
 
 async def test_health_and_wrong_tokens_cost_nobody_a_request():
-    limits = QuotaKeeper(["requests=1"])
+    limits = QuotaKeeper(["requests=1"], lambda: 0.0)
     for _ in range(9):
         assert (await knock("/health", known=TEAM, limits=limits))[0]["status"] == 200
         guess = await knock(known=TEAM, limits=limits, authorization="Bearer guess")
@@ -244,3 +248,16 @@ async def test_the_token_for_the_figures_is_for_nothing_else(path):
     assert (sent[0]["status"], problem(sent).code) == (403, "not_allowed")
     (answer,) = await knock("/metrics", known=TEAM, authorization="Bearer metrics's")
     assert answer["status"] == 200
+
+
+async def test_what_is_refused_is_counted_by_its_reason():
+    metrics, limits = Metrics(), QuotaKeeper(["requests=1"], lambda: 0.0)
+    known = (KnownToken.of("one", "ada"),)
+    for token in ("wrong", "one", "one", "one", "one"):
+        bearer = {"authorization": f"Bearer {token}"}
+        await knock(known=known, limits=limits, metrics=metrics, **bearer)
+    await knock(known=known, metrics=metrics, origin="https://evil.example")
+    page = metrics.page({}).decode()
+    assert 'foregram_refusals_total{reason="wrong_token"} 1.0' in page
+    assert 'foregram_refusals_total{reason="quota"} 1.0' in page
+    assert 'foregram_refusals_total{reason="web_page"} 1.0' in page
