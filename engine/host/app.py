@@ -4,6 +4,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -19,6 +20,7 @@ from engine.host.compat.routes import drop_in_routes
 from engine.host.completion_registry import UnknownCompletionError
 from engine.host.event_lines import EventLines
 from engine.host.failures import log_failure
+from engine.host.metrics import Metrics
 from engine.host.openapi import OPENAPI_PATH, openapi_page
 from engine.host.peers import Alone, Peers
 from engine.host.principals import METRICS_NAME, principal_of
@@ -124,10 +126,11 @@ def create_app(
         _check_sees_all(request)
         return await others.metrics(metrics_page(service))
 
+    handlers = _HANDLERS | {QuotaError: partial(_on_quota, service.metrics)}
     native = [complete, sync, close, feedback, status, stop_host, health, metrics]
     return Litestar(
-        route_handlers=[*native, _openapi, *drop_in_routes(service, dialects, _HANDLERS)],
-        exception_handlers=_HANDLERS,
+        route_handlers=[*native, _openapi, *drop_in_routes(service, dialects, handlers)],
+        exception_handlers=handlers,
         request_max_body_size=MAX_BODY_BYTES,
         openapi_config=None,
         logging_config=None,
@@ -205,7 +208,8 @@ def _on_http(_: _Request, error: HTTPException) -> Response[Any]:
     return Response(problem, status_code=status)
 
 
-def _on_quota(_: _Request, error: QuotaError) -> Response[Any]:
+def _on_quota(metrics: Metrics, _: _Request, error: QuotaError) -> Response[Any]:
+    metrics.refusals.labels(error.problem.code).inc()
     return Response(error.problem, status_code=429, headers=error.headers)
 
 
@@ -223,7 +227,6 @@ _HANDLERS: Any = {
     NotReadyError: _answer(503, lambda error: error.problem, **{"Retry-After": "1"}),
     InputError: _BAD_REQUEST,
     ConfigurationError: _BAD_REQUEST,
-    QuotaError: _on_quota,
     UnknownCompletionError: _answer(
         404, lambda error: Problem("unknown_completion", f"there is no completion {error}")
     ),

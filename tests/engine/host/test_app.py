@@ -568,6 +568,8 @@ async def test_who_asks_for_more_than_its_quota_is_429_with_when_and_why(tmp_pat
         problem = msgspec.json.decode(answer.content, type=Problem)
         assert problem.code == "quota"
         assert problem.message == "you would have 3 open files here, and may have 2: close some"
+        page = host.service.metrics.page({}).decode()
+        assert 'foregram_refusals_total{reason="quota"} 1.0' in page
 
 
 async def test_an_editor_that_asks_for_more_tokens_than_its_quota_gets_a_shorter_text(tmp_path):
