@@ -9,6 +9,7 @@ from tempfile import mkdtemp
 import pytest
 
 from lsp_server.reasons import Reason
+from tests.support import polling
 from tests.support.completion_hosts import metric
 from tests.support.editor_home import COMMAND
 from tests.support.editor_parts import part
@@ -87,6 +88,7 @@ def test_ghost_text_comes_by_itself_is_drawn_and_what_tab_takes_is_what_was_show
     ghost.goes()
     assert ghost.emacs.text == typed + text
     assert save(ghost, shop / "inventory.py") == f"{typed}{text}\n"  # Emacs ends the last line
+    polling.until(lambda: feedback(environ, "accepted") > before[0], "the host hears of the accept")
     counted = feedback(environ, "accepted"), feedback(environ, "shown")
     assert counted == (before[0] + 1, before[1] + 1)
 
