@@ -193,8 +193,8 @@ class CompletionService:
         at once.
         """
         client = ClientId(principal, message.client)
+        self._record_known(principal, message.feedback)  # first: it does not come a second time
         self.buffers.sync(client, message.workspace, message.sync)
-        self._record_known(principal, message.feedback)
         held = self.buffers.get(client, message.uri, message.version)
         self.ready_engine()
         others = self.buffers.others(client, held)

@@ -24,12 +24,13 @@ def drop_in_routes(
     """All routes; errors are those that `handlers` answer, in another form."""
     if not dialects:
         return []
+    spoken = Spoken(tuple(dialects))
     paths: dict[str, list[Dialect]] = {}
     for dialect in dialects:
         for path in dialect.paths:
             paths.setdefault(path, []).append(dialect)
     routes: list[Any] = [
-        _completing(service, path, speaking, handlers) for path, speaking in paths.items()
+        _completing(service, path, speaking, spoken, handlers) for path, speaking in paths.items()
     ]
     for dialect in dialects:
         for one in dialect.routes(service):
@@ -39,14 +40,18 @@ def drop_in_routes(
 
 
 def _completing(
-    service: CompletionService, path: str, dialects: Sequence[Dialect], handlers: ErrorHandlers
+    service: CompletionService,
+    path: str,
+    dialects: Sequence[Dialect],
+    spoken: Spoken,
+    handlers: ErrorHandlers,
 ) -> HTTPRouteHandler:
     @post(path, status_code=200, exception_handlers=translated(handlers, dialects[0]))
     async def complete(request: AnyRequest) -> Response[Any]:
         """Complete as one of the dialects has it."""
         service.used_at = time.monotonic()
         body = decoded(await request.body(), dict[str, Any])
-        Spoken(tuple(dialects)).check(path, body)
+        spoken.check(path, body)
         dialect = meant(dialects, body)
         note_dialect(request, dialect)
         try:

@@ -168,6 +168,18 @@ async def test_feedback_that_comes_along_is_counted_as_far_as_it_is_known(tmp_pa
     assert 'kind="shown"' not in page
 
 
+async def test_feedback_is_counted_though_the_host_has_to_be_brought_up_to_date_first(tmp_path):
+    stale = BufferSync("file:///b.py", "b.py", "python", 9, base_version=8)
+    async with hosted(tmp_path) as client:
+        done = (await collected(client.complete(ask(buffer("x")))))[-1]
+        told = (Feedback("", done.id, "accepted"),)
+        request = msgspec.structs.replace(ask(stale), feedback=told)
+        with pytest.raises(HostConflictError):
+            await collected(client.complete(request))
+        page = (await client._http.get("/metrics")).text
+    assert 'foregram_feedback_total{kind="accepted"} 1.0' in page
+
+
 async def test_a_refusal_comes_with_its_problem(tmp_path):
     def load(_):
         raise ModelNotFoundError("there is no model 9000b")

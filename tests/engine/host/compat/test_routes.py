@@ -92,6 +92,14 @@ async def test_a_body_of_an_api_that_is_switched_off_is_told_so(tmp_path):
 
 
 @pytest.mark.asyncio
+async def test_the_advice_keeps_the_apis_of_other_paths_switched_on(tmp_path):
+    spoken = Spoken.named("openai,mistral")
+    async with running_host(tmp_path, HeldEngine(), apis=spoken) as host:
+        response = await host.client.post(COMPLETIONS, json={"segments": {"prefix": "x"}})
+    assert "--api openai,mistral,tabby" in response.json()["error"]["message"]
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize(
     ("content", "named"),
     [
