@@ -37,7 +37,7 @@ class Turns:
     def arrive(self, principal: str, rivals: Iterable[str]) -> None:
         """A principal without a job asks for one, while `rivals` have some."""
         account = self._account(principal)
-        least_s = min((self._account(one).used_s for one in rivals), default=0.0)
+        least_s = min(map(self.used_s, rivals), default=0.0)
         # Whoever was served last counts where nobody happens to wait: else who seldom asks would save
         # up without end, and be served before all others for as long.
         account.used_s = max(account.used_s, max(least_s, self._served_s) - CREDIT_S)
@@ -90,7 +90,7 @@ class Turns:
 
     def is_far_behind(self, principal: str, other: str) -> bool:
         """Whether a job of the `other` should make way."""
-        return self._account(other).used_s - self._account(principal).used_s > SLICE_S
+        return self.used_s(other) - self.used_s(principal) > SLICE_S
 
     def _account(self, principal: str) -> _Account:
         return self._accounts.setdefault(principal, _Account())

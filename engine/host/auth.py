@@ -10,7 +10,7 @@ import msgspec
 from engine.host.compat.dialects import Spoken
 from engine.host.loopback import is_loopback
 from engine.host.metrics import Metrics
-from engine.host.openapi import OPENAPI_PATH
+from engine.host.openapi import NATIVE_PATHS
 from engine.host.principals import METRICS_NAME, Principals, note_principal, principal_of
 from engine.host.protocol import MAX_BODY_BYTES, PROTOCOL_HEADER, PROTOCOL_VERSION, Problem
 from engine.host.quotas import QuotaError, QuotaKeeper
@@ -23,15 +23,6 @@ Application = Callable[[Event, Receive, Send], Awaitable[None]]  # as ASGI has i
 
 _OPEN_PATHS = ("/health",)
 _PLAIN_PATHS = ("/metrics",)  # Prometheus sends a token, and no header of ours
-_NATIVE_PATHS = (
-    "/v1/complete",
-    "/v1/buffers",
-    "/v1/buffers/close",
-    "/v1/feedback",
-    "/v1/status",
-    "/v1/stop",
-    OPENAPI_PATH,
-)
 _MOST_DIGITS = 16  # of a body's length
 _NOT_FROM_A_PAGE = (b"", b"none")  # of Sec-Fetch-Site: no browser, or a person typed the URL
 
@@ -138,7 +129,7 @@ def _wrong_protocol(path: str, headers: Headers) -> tuple[int, Problem] | None:
     version = headers.get(PROTOCOL_HEADER, b"").decode("latin-1")
     if version == str(PROTOCOL_VERSION) or path in _PLAIN_PATHS:
         return None
-    if path.rstrip("/") not in _NATIVE_PATHS:  # no client of ours was meant
+    if path.rstrip("/") not in NATIVE_PATHS:  # no client of ours was meant
         return 404, Problem("not_found", f"there is no path {path!r} here")
     given = f"not {version}" if version else f"and the request has no header {PROTOCOL_HEADER}"
     return 426, Problem(

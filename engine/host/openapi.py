@@ -53,6 +53,7 @@ _ROUTES = (
     _Route("/health", "Whether completions are served", "get", status=200, refusals=(503,)),
     _Route("/metrics", "Counts for Prometheus", "get", status=200),
 )
+NATIVE_PATHS = frozenset(one.path for one in _ROUTES) | {OPENAPI_PATH}
 _REFUSALS = {
     400: "the message cannot be read",
     401: "the token is not this host's",

@@ -20,6 +20,11 @@ _BODIES_PART = 4  # of the megabytes for buffers so many may be in bodies that w
 _TEAM = 64  # people who may share one token
 
 
+def retry_after(seconds: float) -> dict[str, str]:
+    """The header that tells when to ask again, in whole seconds."""
+    return {"Retry-After": str(max(1, math.ceil(seconds)))}
+
+
 class QuotaError(Exception):
     """A principal would have more than its quota."""
 
@@ -35,7 +40,7 @@ class QuotaError(Exception):
     @property
     def headers(self) -> dict[str, str]:
         """When it may be asked again, in whole seconds."""
-        return {"Retry-After": str(max(1, math.ceil(self.retry_after_s)))}
+        return retry_after(self.retry_after_s)
 
 
 @dataclass(frozen=True, slots=True)

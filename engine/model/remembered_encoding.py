@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Callable
 
-from engine.text_blocks import allows_blocks, split_blocks
+from engine.text_blocks import Encode, allows_blocks, split_blocks
 
 # What code is made of, as far as tokenizers differ: blank lines, ends of lines, what stands at the
 # beginning of one and at its end.
@@ -13,17 +13,24 @@ _TRIED = (
 )
 
 
+def encodes_blocks(encode: Encode) -> bool:
+    """Whether a tokenizer encodes the blocks of code as it encodes the whole, as far as tried."""
+    return allows_blocks(_TRIED, encode)
+
+
 class RememberedEncoding:
     """Token ids of texts; of the blocks that it was given last, those are known.
 
-    A tokenizer that joins what lines part is asked for whole texts.
+    A tokenizer that joins what lines part is asked for whole texts: it is not `in_blocks`.
     """
 
-    def __init__(self, encode: Callable[[str], list[int]], most_chars: int) -> None:
+    def __init__(
+        self, encode: Callable[[str], list[int]], most_chars: int, *, in_blocks: bool
+    ) -> None:
         """Remember the latest blocks, of `most_chars` characters and one block more."""
         self._encode = encode
         self._most_chars = most_chars
-        self._in_blocks = allows_blocks(_TRIED, encode)
+        self._in_blocks = in_blocks
         self._num_chars = 0  # of the recent ones
         self._recent: dict[str, array[int]] = {}
         self._former: dict[str, array[int]] = {}  # used again, they are recent ones

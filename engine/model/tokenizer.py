@@ -7,13 +7,14 @@ names are meant: in a prompt that somebody has laid out for this model.
 import re
 from collections.abc import Iterable, Mapping
 from copy import copy
+from functools import cached_property
 from typing import Self
 
 from tokenizers import Tokenizer as Backend
 
 from engine.errors import UnsupportedModelError
 from engine.model.loading.tokenizer_document import TokenizerDocument
-from engine.model.remembered_encoding import RememberedEncoding
+from engine.model.remembered_encoding import RememberedEncoding, encodes_blocks
 from engine.model.vocabulary import Vocabulary
 
 _LONG_CHARS = 10_000  # about 10 ms
@@ -71,8 +72,14 @@ class Tokenizer:
         It is for the texts of one whom nobody else is to time: a key changes few of a prompt's.
         """
         other = copy(self)
-        other.encode = RememberedEncoding(self.encode, most_chars)  # type: ignore[method-assign]
+        remembered = RememberedEncoding(self.encode, most_chars, in_blocks=self.encodes_blocks)
+        other.encode = remembered  # type: ignore[method-assign]
         return other
+
+    @cached_property
+    def encodes_blocks(self) -> bool:
+        """Whether the blocks of a text have the tokens that they have in the whole."""
+        return encodes_blocks(self.encode)
 
     def encode_raw(self, text: str) -> list[int]:
         """Token ids of a text in which the names of special tokens are these tokens.

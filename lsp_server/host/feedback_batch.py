@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from engine.host.protocol import MAX_FEEDBACK, Feedback
 
 _ALONE_S = 0.5  # who types asks again earlier
-_MOST_WAITING = MAX_FEEDBACK
 
 
 @dataclass(slots=True)
@@ -25,7 +24,7 @@ class FeedbackBatch:
     def add(self, feedback: Feedback) -> None:
         """Have it told soon."""
         self._waiting.append(feedback)
-        if len(self._waiting) >= _MOST_WAITING:
+        if len(self._waiting) >= MAX_FEEDBACK:
             self._begin()
         elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_ALONE_S, self._begin)

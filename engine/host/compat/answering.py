@@ -4,7 +4,6 @@ Who stops listening cancels the completion, also while it waits or its prompt is
 """
 
 import asyncio
-import math
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from contextlib import aclosing, suppress
 from typing import Any, TypeVar
@@ -18,6 +17,7 @@ from engine.host.compat.dialect import Dialect, Exchange
 from engine.host.compat.frames import KEEP_ALIVE, data
 from engine.host.principals import principal_of
 from engine.host.protocol import Chunk, CompleteEvent, Done, Failed, Problem
+from engine.host.quotas import retry_after
 from engine.host.service import CompletionService
 
 _KEEP_ALIVE_S = 15.0
@@ -48,7 +48,7 @@ class FailedError(Exception):
         self.status = _STATUSES.get(failed.code, otherwise)
         self.problem = Problem(failed.code, failed.message)
         wait_s = failed.retry_after_s
-        self.headers = {} if wait_s is None else {"Retry-After": str(max(1, math.ceil(wait_s)))}
+        self.headers = {} if wait_s is None else retry_after(wait_s)
 
 
 async def answered(

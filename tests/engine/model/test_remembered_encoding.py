@@ -4,7 +4,7 @@ import tracemalloc
 
 import pytest
 
-from engine.model.remembered_encoding import RememberedEncoding
+from engine.model.remembered_encoding import RememberedEncoding, encodes_blocks
 
 
 class Encoding:
@@ -25,7 +25,7 @@ def encoding():
 
 
 def made(encoding, most_chars=1000):
-    remembered = RememberedEncoding(encoding, most_chars)
+    remembered = RememberedEncoding(encoding, most_chars, in_blocks=encodes_blocks(encoding))
     if isinstance(encoding, Encoding):
         encoding.asked.clear()  # of how it was tried
     return remembered
