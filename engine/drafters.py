@@ -62,7 +62,12 @@ class Drafters:
             state.edited.close()  # it comes again, behind them: the newest document is met first
         partial = prompt.partial.decode("utf-8", "replace")
         with state.edited.completed(request, partial):
-            lookup = TextLookup(pool, self._tokenizer.vocabulary.bytes_of, encode)
+            lookup = TextLookup(
+                pool,
+                self._tokenizer.vocabulary.bytes_of,
+                encode,
+                in_blocks=self._tokenizer.encodes_blocks,
+            )
             first_draft = lookup.draft(
                 prompt.context_ids, prompt.partial, MAX_ROWS // 2, owed=bool(prompt.dropped)
             )

@@ -30,7 +30,7 @@ _WORD = Regex(
 )
 _VOCAB_SIZE = 4096
 _TRAINED_CHARS = 1_000_000
-_NUM_LAYERS, _HIDDEN_SIZE, _NUM_HEADS, _NUM_KV_HEADS = 2, 64, 4, 2
+_NUM_LAYERS, _HIDDEN_SIZE, _NUM_HEADS, _NUM_KV_HEADS = 1, 64, 4, 2
 _DEVIATION = 0.3  # of the weights: large enough that one token is likelier than another
 
 

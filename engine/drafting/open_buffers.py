@@ -1,7 +1,11 @@
-"""Open buffers as documents of the pool: one that changed is removed and added again."""
+"""Open buffers as documents of the pool: one that changed is removed and added again.
+
+A long buffer is several documents. Of much new text each completion adds a part: others wait for it.
+"""
 
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from engine.drafting.pool import DocumentId, NgramPool
@@ -10,10 +14,12 @@ from engine.request import Buffer
 from engine.text_blocks import Encode
 
 MOST_CHARS = 2_000_000  # of all buffers; they leave the pool room for the edited file
+_DOCUMENT_CHARS = 100_000
+_NEW_CHARS = 200_000  # that one completion tokenises, or a document more: 40 ms; most have less
 
 
 class _Held(NamedTuple):
-    """A buffer and its document."""
+    """A buffer, or a part of it, and its document."""
 
     buffer: Buffer
     document: DocumentId
@@ -35,25 +41,26 @@ class OpenBuffers:
         """Hold `buffers` of a workspace, most related first, as many as find room.
 
         The pool meets its newest document first, so the most related one is added last. Other
-        workspaces stay while there is room, and go in the order of their last use. Returns whether
-        any buffer was added.
+        workspaces stay while there is room, and go in the order of their last use. Of much new text
+        some comes with the next calls. Returns whether any buffer was added.
         """
-        wanted = _fitting(buffers)[::-1]
         held = self._held.setdefault(workspace, [])
         self._held.move_to_end(workspace)
-        self._make_room(sum(len(buffer.text) for buffer in wanted))
+        parts = [part for buffer in _fitting(buffers) for part in _parts(buffer)]
+        self._make_room(sum(len(part.text) for part in parts))
+        wanted = _affordable(parts, {one.buffer.text for one in held})[::-1]
         kept = 0
         while kept < min(len(wanted), len(held)) and held[kept].buffer == wanted[kept]:
             kept += 1
         # What only changes its place, as when the user turns to another file, is not encoded again.
         known = {one.buffer.text: self._pool.ids_of(one.document) for one in held[kept:]}
         self._close(workspace, kept)
-        for buffer in wanted[kept:]:
-            ids = known.get(buffer.text)
+        for part in wanted[kept:]:
+            ids = known.get(part.text)
             document = self._pool.add(
-                self._encode(buffer.text) if ids is None else ids, self._source, buffer.path
+                self._encode(part.text) if ids is None else ids, self._source, part.path
             )
-            held.append(_Held(buffer, document))
+            held.append(_Held(part, document))
         return kept < len(wanted)
 
     def close(self, workspace: str, keys: Collection[str]) -> None:
@@ -100,3 +107,24 @@ def _fitting(buffers: Sequence[Buffer]) -> list[Buffer]:
             fitting[_key(buffer)] = buffer
             room -= len(buffer.text)
     return list(fitting.values())
+
+
+def _parts(buffer: Buffer) -> list[Buffer]:
+    """The buffer in documents that end at a line's end, where there is one."""
+    text, parts = buffer.text, list[Buffer]()
+    while len(text) > _DOCUMENT_CHARS:
+        end = text.rfind("\n", 0, _DOCUMENT_CHARS) + 1 or _DOCUMENT_CHARS
+        parts.append(replace(buffer, text=text[:end]))
+        text = text[end:]
+    return [*parts, replace(buffer, text=text)] if parts else [buffer]
+
+
+def _affordable(parts: Sequence[Buffer], known: Collection[str]) -> list[Buffer]:
+    """What is known, and as much of what is not as one completion may tokenise."""
+    affordable, room = list[Buffer](), _NEW_CHARS
+    for part in parts:
+        is_known = part.text in known
+        if is_known or room > 0:
+            affordable.append(part)
+            room -= 0 if is_known else len(part.text)
+    return affordable

@@ -22,11 +22,15 @@ PATH_TOKENS = 64
 
 @dataclass(frozen=True, slots=True)
 class TextLookup:
-    """Looks up text in a pool. `bytes_of` and `encode` are the model's tokenizer."""
+    """Looks up text in a pool. `bytes_of` and `encode` are the model's tokenizer.
+
+    `in_blocks`: the blocks of a text have the tokens that they have in the whole.
+    """
 
     pool: NgramPool
     bytes_of: Callable[[int], bytes]
     encode: Callable[[str], Sequence[int]]
+    in_blocks: bool = False
 
     def draft(self, context_ids: Sequence[int], partial: bytes, nodes: int, *, owed: bool) -> Draft:
         """Draft what follows the tokens `context_ids` and the bytes `partial` behind them.
@@ -57,9 +61,17 @@ class TextLookup:
         end = len(context_ids) - back
         left_out = context_ids[end:]  # what goes on so was found with the whole context
         lead = b"".join(map(self.bytes_of, left_out))
-        for found in self.pool.continuations(context_ids[:end], PATH_TOKENS, left_out):
-            if self._begins(found.tokens, lead + partial):
+        start = lead + partial
+        places = self.pool.continuations(
+            context_ids[:end], PATH_TOKENS, left_out, lambda token: self._may_begin(start, token)
+        )
+        for found in places:
+            if self._begins(found.tokens, start):
                 yield found.closer(back), lead
+
+    def _may_begin(self, start: bytes, token: int) -> bool:
+        text = self.bytes_of(token)
+        return text.startswith(start) or start.startswith(text)
 
     def _begins(self, tokens: np.ndarray, start: bytes) -> bool:
         text = b""
@@ -72,9 +84,27 @@ class TextLookup:
     def _retokenised(
         self, continuation: Continuation, skipped: int, num_tokens: int
     ) -> Continuation:
-        """The first tokens of a continuation anew, without its first `skipped` bytes."""
-        tokens = continuation.tokens[:num_tokens].tolist()
-        text = b"".join(map(self.bytes_of, tokens))[skipped:]
-        # The text was cut somewhere, so its last token is no token of the whole.
-        ids = self.encode(text.decode("utf-8", "ignore"))[:-1]
+        """The first tokens of a continuation anew, without its first `skipped` bytes.
+
+        Behind the first block, tokens are what they were.
+        """
+        tokens = continuation.tokens[:num_tokens]
+        texts = [self.bytes_of(token) for token in tokens.tolist()]
+        num_anew = _first_block(texts, skipped) if self.in_blocks else 0
+        text = b"".join(texts[:num_anew] if num_anew else texts)[skipped:]
+        ids = self.encode(text.decode("utf-8", "ignore"))
+        # A text that was cut somewhere has a last token that is none of the whole.
+        ids = [*ids, *tokens[num_anew:].tolist()] if num_anew else ids[:-1]
         return continuation._replace(tokens=np.array(ids, np.int32))
+
+
+def _first_block(texts: Sequence[bytes], skipped: int) -> int:
+    """How many tokens end with a block, beyond the first `skipped` bytes; 0 where none does."""
+    end = 0
+    for num_tokens, text in enumerate(texts, 1):
+        end += len(text)
+        if end > skipped and text.endswith(b"\n"):
+            following = b"".join(texts[num_tokens : num_tokens + 2]).lstrip(b" \t")
+            if following[:1] not in (b"", b"\n", b"\r"):
+                return num_tokens
+    return 0

@@ -1,17 +1,16 @@
 """One completion between its two threads: it runs on the engine's, its events go to the loop's."""
 
 import asyncio
-import threading
 import time
 import uuid
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 from engine.errors import DeviceLostError, ForegramError
+from engine.host.event_relay import EventRelay
 from engine.host.failures import FailureLog, log_failure
 from engine.host.metrics import Metrics
-from engine.host.protocol import Chunk, CompleteEvent, Done, Failed, Timings, TokenText
+from engine.host.protocol import Chunk, Done, Failed, Timings, TokenText
 from engine.host.served_engine import ServedEngine, ServedSequence
 from engine.request import CompletionChunk, CompletionRequest, CompletionResult
 from engine.scheduler import Dropped
@@ -31,12 +30,9 @@ class Run:
     is_prefill: bool
     failures: FailureLog = field(default_factory=FailureLog)
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
-    loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
-    events: asyncio.Queue[CompleteEvent] = field(default_factory=asyncio.Queue)
+    told: EventRelay = field(default_factory=lambda: EventRelay(asyncio.get_running_loop()))
     queued_at: float = field(default_factory=time.perf_counter)
     _began: float = 0.0
-    _untold: list[CompleteEvent] = field(default_factory=list)  # the loop has not come to them yet
-    _telling: threading.Lock = field(default_factory=threading.Lock)
 
     def begin(self, is_cancelled: Callable[[], bool]) -> ServedSequence | None:
         """Begin to complete, on the engine's thread; None where nothing is to be run."""
@@ -46,7 +42,7 @@ class Run:
             if request is not None:
                 return self.engine.sequence(
                     request,
-                    on_chunk=lambda chunk: self._tell(_chunk(self.id, chunk)),
+                    on_chunk=lambda chunk: self.told.tell(_chunk(self.id, chunk)),
                     is_cancelled=is_cancelled,
                     on_end=self._end,
                     is_prefill=self.is_prefill,
@@ -60,7 +56,7 @@ class Run:
     def dropped(self, reason: Dropped) -> None:
         """Say why there is no completion."""
         self.metrics.count_request(reason.value)
-        self._tell(failed(reason))
+        self.told.tell(failed(reason))
 
     def _end(self, sequence: ServedSequence) -> None:
         """Say what became of it, on the engine's thread."""
@@ -76,10 +72,10 @@ class Run:
         timings = Timings(queue_ms, prefill_ms, decode_ms)
         if self.is_prefill:
             self.metrics.count_prefill(result)
-            self._tell(Done(self.id, "", "prefilled", 0, 0, 0, 0, 0, {}, timings))
+            self.told.tell(Done(self.id, "", "prefilled", 0, 0, 0, 0, 0, {}, timings))
             return
         self.metrics.count(result, queue_ms)
-        self._tell(_done(self.id, result, timings))
+        self.told.tell(_done(self.id, result, timings))
 
     def _fail(self, error: Exception) -> None:
         if isinstance(error, DeviceLostError):
@@ -92,22 +88,7 @@ class Run:
             event = Failed("internal_error", f"the completion failed; the log names {self.id}")
         error.__traceback__ = None  # its frames know the sequence, and so the memory of its slot
         self.metrics.count_request("failed")
-        self._tell(event)
-
-    def _tell(self, event: CompleteEvent) -> None:
-        """Wake the loop, unless it is about to look anyhow: each time takes some from the engine."""
-        with self._telling:
-            self._untold.append(event)
-            is_first = len(self._untold) == 1
-        if is_first:
-            with suppress(RuntimeError):  # the loop is closed: nobody listens any more
-                self.loop.call_soon_threadsafe(self._deliver)
-
-    def _deliver(self) -> None:
-        with self._telling:
-            untold, self._untold = self._untold, []
-        for event in untold:
-            self.events.put_nowait(event)
+        self.told.tell(event)
 
 
 def failed(reason: Dropped) -> Failed:

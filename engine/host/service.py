@@ -249,7 +249,7 @@ class CompletionService:
         written = 0
         try:
             while True:
-                event = self._as_told(await run.events.get(), job)
+                event = self._as_told(await run.told.events.get(), job)
                 if principal not in self._seen:  # it was let in by a token that is no longer known
                     event = failed(Dropped.CANCELLED)
                 if isinstance(event, Chunk):  # an editor may show it before the end

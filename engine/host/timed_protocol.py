@@ -13,6 +13,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from engine.host.gathered_writes import GatheredWrites
+
 HANDSHAKE_S = 15.0  # for TLS
 HEADERS_S = 15.0  # from the beginning of a connection, or of a further request, to the last header
 BODY_S = 120.0  # 32 MiB at 2 Mbit/s
@@ -49,7 +51,7 @@ class TimedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as in uvicorn
         """Wait for the first request."""
-        super().connection_made(transport)
+        super().connection_made(GatheredWrites(transport, self.loop))
         self._is_connected = True
         self._headers_since = self.loop.time()
         self._make_room()

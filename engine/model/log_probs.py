@@ -1,6 +1,7 @@
 """How probable a model finds what it chose: the logarithm, in natural units, row by row."""
 
 import math
+from collections.abc import Iterable
 
 import numba
 import numpy as np
@@ -21,12 +22,20 @@ def log_probs(
     among these. Each row is summed by itself in one order, so the bits are those of plain decoding.
     """
     found = np.empty(len(rows), np.float32)
-    for place, (row, token_id) in enumerate(zip(rows.tolist(), chosen.tolist(), strict=True)):
-        values = logits[row].float().cpu().contiguous().numpy()  # no copy of a CPU's float32
+    picked = zip(_on_host(logits, rows), rows.tolist(), chosen.tolist(), strict=True)
+    for place, (values, row, token_id) in enumerate(picked):
         ids = None if allowed is None else allowed[row]
         among = values if ids is None else values[ids]
         found[place] = values[token_id] - log_sum_exp(among)
     return found
+
+
+def _on_host(logits: torch.Tensor, rows: np.ndarray) -> Iterable[np.ndarray]:
+    """Rows of `logits`, float32 [vocab] each; of those that are there already no copy is made."""
+    if logits.device.type == "cpu" and logits.dtype == torch.float32:
+        return map(logits.contiguous().numpy().__getitem__, rows.tolist())
+    picked: np.ndarray = logits[torch.from_numpy(rows)].float().cpu().numpy()
+    return picked
 
 
 def log_sum_exp(values: np.ndarray) -> float:

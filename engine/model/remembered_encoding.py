@@ -1,6 +1,7 @@
 """An `encode` that remembers: a key changes one line of a prompt, and only that is encoded anew."""
 
 from array import array
+from collections import OrderedDict
 from collections.abc import Callable
 
 from engine.text_blocks import Encode, allows_blocks, split_blocks
@@ -11,6 +12,8 @@ _TRIED = (
     "class A(B):\n    '''Über.'''\n\n    x = [1, 22]  # ...\n\n\n\tdef f(self):\r\n\t\treturn {\n"
     "  \t\n}\n\r\n  }\n;\n\n@a\n\n#!\n(b)\n\n  \n'c'\n 3\n\n_d\n\n…\n日本\n\n  語 \n\n"
 )
+_SHORT_CHARS = 200  # few blocks: to look them up is quick
+_MOST_TEXTS = 24  # a prompt asks for about a dozen
 
 
 def encodes_blocks(encode: Encode) -> bool:
@@ -19,28 +22,51 @@ def encodes_blocks(encode: Encode) -> bool:
 
 
 class RememberedEncoding:
-    """Token ids of texts; of the blocks that it was given last, those are known.
+    """Token ids of texts; of the texts and the blocks that it was given last, those are known.
 
-    A tokenizer that joins what lines part is asked for whole texts: it is not `in_blocks`.
+    Most texts are as they were a key ago, and most blocks of the others. A tokenizer that joins what lines part is asked for whole texts: it is not `in_blocks`.
     """
 
     def __init__(
         self, encode: Callable[[str], list[int]], most_chars: int, *, in_blocks: bool
     ) -> None:
-        """Remember the latest blocks, of `most_chars` characters and one block more."""
+        """Remember the latest blocks, of `most_chars` characters and one block more.
+
+        And the latest texts, of half as many.
+        """
         self._encode = encode
         self._most_chars = most_chars
         self._in_blocks = in_blocks
+        self._texts: OrderedDict[str, list[int]] = OrderedDict()  # the latest comes last
+        self._text_chars = 0
         self._num_chars = 0  # of the recent ones
         self._recent: dict[str, array[int]] = {}
         self._former: dict[str, array[int]] = {}  # used again, they are recent ones
 
     def __call__(self, text: str) -> list[int]:
         """Token ids as `encode` returns them, in a list of the caller's own."""
+        if len(text) < _SHORT_CHARS:
+            return self._joined(text)
+        ids = self._texts.get(text)
+        if ids is None:
+            ids = self._joined(text)
+            self._keep(text, ids)
+        else:
+            self._texts.move_to_end(text)
+        return ids.copy()
+
+    def _joined(self, text: str) -> list[int]:
         ids = list[int]()
         for block in split_blocks(text) if self._in_blocks else [text]:
             ids += self._recent.get(block) or self._known(block)
         return ids
+
+    def _keep(self, text: str, ids: list[int]) -> None:
+        self._texts[text] = ids
+        self._text_chars += len(text)
+        while len(self._texts) > _MOST_TEXTS or self._text_chars > self._most_chars // 2:
+            oldest, _ = self._texts.popitem(last=False)
+            self._text_chars -= len(oldest)
 
     def _known(self, block: str) -> "array[int]":
         ids = self._former.pop(block, None)

@@ -1,7 +1,7 @@
 """The pool's face: documents go in and are removed; token trees come out."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count, islice
 from typing import NamedTuple, NewType
@@ -122,13 +122,18 @@ class NgramPool:
         return self._log.draft(self._find(context_ids), nodes, self.acceptance)
 
     def continuations(
-        self, context_ids: Sequence[int] | np.ndarray, num_tokens: int, but: Sequence[int] = ()
+        self,
+        context_ids: Sequence[int] | np.ndarray,
+        num_tokens: int,
+        but: Sequence[int] = (),
+        may_begin: Callable[[int], bool] = lambda _: True,
     ) -> list[Continuation]:
         """What follows the context elsewhere, `num_tokens` of each occurrence.
 
-        Where tokens `but` are given, without what begins with these.
+        Where tokens `but` are given, without what begins with these; and without what begins with a
+        token that none `may_begin` with.
         """
-        return self._log.continuations(self._find(context_ids), num_tokens, but)
+        return self._log.continuations(self._find(context_ids), num_tokens, but, may_begin)
 
     def draft_from(self, paths: Sequence[Continuation], nodes: int) -> Draft:
         """The likeliest `nodes` tokens of continuations that the caller changed, as a tree."""

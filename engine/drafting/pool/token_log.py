@@ -3,7 +3,7 @@
 13 bytes a token, and the heads of its chains. Pages that nothing was written to cost no memory.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -132,19 +132,27 @@ class TokenLog:
         return self._expanded(np.concatenate(parts), slot, len(paths[:MAX_FOUND]), nodes, table)
 
     def continuations(
-        self, found: int, num_tokens: int, but: Sequence[int] = ()
+        self,
+        found: int,
+        num_tokens: int,
+        but: Sequence[int] = (),
+        may_begin: Callable[[int], bool] = lambda _: True,
     ) -> list[Continuation]:
         """Return what stands at the places found last, without those that skip tokens.
 
-        Nor those that go on with the tokens `but`, where there are any.
+        Nor those that go on with the tokens `but`, where there are any, or whose first token is one
+        with which none `may_begin`.
         """
         places = self._found[:found]
         kept = places[places["kind"] != SKIPPED]
         rows = np.empty((kept.size, num_tokens), np.int32)
         read(self.tokens, self.length, kept["slot"], rows)
+        firsts = rows[:, 0].tolist()
+        can_begin = {token: may_begin(token) for token in set(firsts)}
+        is_wanted = np.array([can_begin[token] for token in firsts], bool)
         if len(but):
-            is_other = (rows[:, : len(but)] != np.asarray(but, np.int32)).any(axis=1)
-            rows, kept = rows[is_other], kept[is_other]
+            is_wanted &= (rows[:, : len(but)] != np.asarray(but, np.int32)).any(axis=1)
+        rows, kept = rows[is_wanted], kept[is_wanted]
         lengths = (rows >= 0).sum(axis=1).tolist()  # nothing stands behind a text's end
         columns = (kept[name].tolist() for name in ("length", "weight", "source", "kind"))
         return [

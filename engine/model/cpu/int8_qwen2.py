@@ -34,7 +34,8 @@ class Int8Qwen2:
         self.config = config
         self.vocab_size = config.vocab_size
         self.max_context = config.max_position
-        self._embedding = tensors["embedding"]
+        # A view for numpy: an operation of torch lets go of the interpreter's lock, and waits for it.
+        self._embedding = tensors["embedding"].numpy()
         self._rotary = Rotary(config)
         self.weights = _read_model(config, tensors)
         # New memory in each step would cost more than what is written to it.
@@ -83,7 +84,7 @@ class Int8Qwen2:
             logits=self._logits[:num_scored],
             peaks=self._peaks[:num_scored],
         )
-        embeddings = self._embedding[torch.from_numpy(tree.token_ids)].float().numpy()
+        embeddings = self._embedding[tree.token_ids]
         self.runner.run(embeddings, work)
         return Logits(torch.from_numpy(work.logits), work.peaks)
 

@@ -143,3 +143,35 @@ def test_buffers_are_closed_by_their_keys_and_others_stay():
     assert drafted(pool, "other ") == "tex"
     buffers.sync("here", here)
     assert drafted(pool, "hello ") == "wor"
+
+
+def test_much_new_text_comes_in_parts_the_most_related_first():
+    """Whoever shares the engine waits while it is tokenised."""
+    pool, encoded = NgramPool(3_000_000, 256), []
+
+    def encode(text):
+        encoded.append(len(text))
+        return list(text.encode())
+
+    buffers = OpenBuffers(pool, encode)
+    near = Buffer("a", "".join(f"near hello world {n}\n" for n in range(8_000)))
+    far = Buffer("b", "".join(f"yonder says that {n}\n" for n in range(25_000)))
+    num_calls = 0
+    while buffers.sync("here", [near, far]):
+        assert sum(encoded) <= 300_000
+        assert drafted(pool, "near hello ") == "wor"
+        encoded.clear()
+        num_calls += 1
+    assert num_calls == 3
+    assert drafted(pool, "yonder says ") == "tha"
+    assert not encoded
+
+
+def test_closing_a_long_buffer_forgets_all_its_parts():
+    pool = NgramPool(1_000_000, 256)
+    buffers = OpenBuffers(pool, lambda text: list(text.encode()))
+    long = Buffer("a", "".join(f"hello world {n}\n" for n in range(10_000)))
+    while buffers.sync("here", [long]):
+        pass
+    buffers.close("here", {"a"})
+    assert drafted(pool, "hello ") == ""

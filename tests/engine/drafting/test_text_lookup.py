@@ -16,14 +16,14 @@ def tokenizer():
     return Tokenizer.from_json(byte_tokenizer().to_str())
 
 
-def first_draft(tokenizer, before, partial, *, owed):
+def first_draft(tokenizer, before, partial, *, owed, elsewhere=ELSEWHERE, nodes=20, in_blocks=True):
     """The likeliest drafted path as text."""
     pool = NgramPool(10_000, len(tokenizer.vocabulary))
-    pool.add(tokenizer.encode(ELSEWHERE), Source.OPEN_BUFFER)
+    pool.add(tokenizer.encode(elsewhere), Source.OPEN_BUFFER)
     context = tokenizer.encode(before)
     pool.add(context, Source.EDITED_FILE)
-    lookup = TextLookup(pool, tokenizer.vocabulary.bytes_of, tokenizer.encode)
-    draft = lookup.draft(context, partial.encode(), 20, owed=owed)
+    lookup = TextLookup(pool, tokenizer.vocabulary.bytes_of, tokenizer.encode, in_blocks=in_blocks)
+    draft = lookup.draft(context, partial.encode(), nodes, owed=owed)
     path, here = [], -1
     for node, (token, parent) in enumerate(zip(draft.tokens, draft.parents, strict=True)):
         if parent == here:
@@ -59,3 +59,23 @@ def test_tokens_before_the_piece_may_end_elsewhere_too(tokenizer):
 
 def test_an_empty_context_drafts_nothing(tokenizer):
     assert first_draft(tokenizer, "", "x", owed=True) == ""
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        "def f(self):\n        return self.value + 1\n\n\ndef g(self):\n    pass\n",
+        "def f(self):\n        return [\n            1,\n    \n            2,\n        ]\n",
+        "def f(self):\n        return\n\n\n",
+        "def f(self):\n        return self.value + 1",
+        "def f(self):\n        return 'über'\n        x = 1\n",
+    ],
+)
+def test_the_lines_behind_the_first_one_are_not_tokenised_again(tokenizer, elsewhere):
+    """Their tokens are what they were: the draft is the one of all text tokenised again."""
+    given = {"owed": False, "elsewhere": elsewhere, "nodes": 50}
+    whole = first_draft(tokenizer, "def g(self):\n        ", "ret", in_blocks=False, **given)
+    quick = first_draft(tokenizer, "def g(self):\n        ", "ret", **given)
+    assert whole
+    assert quick.startswith(whole)
+    assert elsewhere.split("ret", 1)[1].startswith(quick)

@@ -95,3 +95,21 @@ async def test_who_ends_the_answer_ends_the_events():
     with pytest.raises(asyncio.CancelledError):
         await answering
     assert is_closed
+
+
+async def test_the_head_leaves_with_the_first_event():
+    """One call of the system for both; before, there is nothing to say."""
+    first = asyncio.Event()
+
+    async def events():
+        await first.wait()
+        yield ENDED
+
+    client = Client()
+    answering = asyncio.create_task(EventLines(events())(SCOPE, client.receive, client.send))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert not client.sent
+    first.set()
+    await answering
+    assert [one["type"] for one in client.sent] == ["http.response.start", "http.response.body"]

@@ -23,13 +23,15 @@ async def test_a_loop_that_is_behind_is_woken_once_and_hears_all_in_its_order(mo
         HeldEngine(), Metrics(), lambda: CompletionRequest("x = ", ""), lost, is_prefill=False
     )
     told, woken = run.begin(lambda: False), []
-    wake = run.loop.call_soon_threadsafe
-    monkeypatch.setattr(run.loop, "call_soon_threadsafe", lambda *one: woken.append(wake(*one)))
+    wake = run.told.loop.call_soon_threadsafe
+    monkeypatch.setattr(
+        run.told.loop, "call_soon_threadsafe", lambda *one: woken.append(wake(*one))
+    )
     assert isinstance(told, Told)
     while not told.is_done:
         told.advance()
     await asyncio.sleep(0)
-    heard = [run.events.get_nowait() for _ in range(run.events.qsize())]
+    heard = [run.told.events.get_nowait() for _ in range(run.told.events.qsize())]
     assert len(woken) == 1
     assert [type(event) for event in heard] == [Chunk, Chunk, Chunk, Done]
     assert [event.text for event in heard] == ["one ", "two ", "three", "one two three"]
