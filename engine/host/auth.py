@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from engine.host.compat.dialects import Spoken
+from engine.host.failures import RefusalLog
 from engine.host.loopback import is_loopback
 from engine.host.metrics import Metrics
 from engine.host.openapi import NATIVE_PATHS
@@ -23,6 +24,7 @@ Application = Callable[[Event, Receive, Send], Awaitable[None]]  # as ASGI has i
 
 _OPEN_PATHS = ("/health",)
 _PLAIN_PATHS = ("/metrics",)  # Prometheus sends a token, and no header of ours
+_LOGGED = (401, 403)  # what may be an attack
 _MOST_DIGITS = 16  # of a body's length
 _NOT_FROM_A_PAGE = (b"", b"none")  # of Sec-Fetch-Site: no browser, or a person typed the URL
 
@@ -37,6 +39,7 @@ class AuthMiddleware:
     limits: QuotaKeeper = field(default_factory=QuotaKeeper)
     spoken: Spoken = field(default_factory=Spoken)
     metrics: Metrics = field(default_factory=Metrics)
+    refused: RefusalLog = field(default_factory=RefusalLog)
 
     async def __call__(self, scope: Event, receive: Receive, send: Send) -> None:
         """Handle one request, or another event, of the ASGI server."""
@@ -70,6 +73,8 @@ class AuthMiddleware:
     ) -> None:
         """Count it, and answer in the form of the API that the path is of."""
         self.metrics.refusals.labels(problem.code).inc()
+        if status in _LOGGED:
+            self.refused.note(problem, scope["client"][0] if scope.get("client") else "")
         dialect = self.spoken.at(scope["path"]) or self.spoken.missing_at(scope["path"])
         content = problem if dialect is None else dialect.refusal(status, problem)
         own = {"Content-Type": "application/json", **(headers or {})}

@@ -8,32 +8,60 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.errors import ConfigurationError, ForegramError, InputError
+from engine.host.protocol import Problem
 
 _log = logging.getLogger("foregram.host")
 _FRAMES = 12
 _PAUSE_S = 5.0  # between two lines with one code: an upstream that is gone fails every request
+_REFUSAL_PAUSE_S = 60.0
+_MOST_CHARS = 200  # of a reason, which may quote what came
 
 
 @dataclass(slots=True)
+class _Pace:
+    """At most one line in `pause_s` for each kind of event."""
+
+    pause_s: float
+    clock: Callable[[], float]
+    _logged_at: dict[str, float] = field(default_factory=dict)
+    _untold: dict[str, int] = field(default_factory=dict)  # events since, that have no line
+
+    def due(self, kind: str) -> str | None:
+        """None where no line is due; else what it ends with, of those that had none."""
+        now = self.clock()
+        if kind in self._logged_at and now - self._logged_at[kind] < self.pause_s:
+            self._untold[kind] = self._untold.get(kind, 0) + 1
+            return None
+        self._logged_at[kind] = now
+        others = self._untold.pop(kind, 0)
+        return f" (and {others:,} more since the last line)" if others else ""
+
+
 class FailureLog:
     """Logs what fails in completions, a line for each code now and then."""
 
-    clock: Callable[[], float] = time.monotonic
-    _logged_at: dict[str, float] = field(default_factory=dict)
-    _untold: dict[str, int] = field(default_factory=dict)  # failures since, that have no line
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._pace = _Pace(_PAUSE_S, clock)
 
     def note(self, error: ForegramError) -> None:
         """Log a failure, but none that is a client's own."""
-        code, now = error.code, self.clock()
         if isinstance(error, InputError | ConfigurationError):
             return
-        if code in self._logged_at and now - self._logged_at[code] < _PAUSE_S:
-            self._untold[code] = self._untold.get(code, 0) + 1
-            return
-        self._logged_at[code] = now
-        others = self._untold.pop(code, 0)
-        more = f" (and {others:,} more since the last line)" if others else ""
-        _log.error("a completion failed: %s: %s%s", code, error.logged, more)
+        if (more := self._pace.due(error.code)) is not None:
+            _log.error("a completion failed: %s: %s%s", error.code, error.logged, more)
+
+
+class RefusalLog:
+    """Logs who was not let in, a line for each reason now and then: guesses at a token are many."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._pace = _Pace(_REFUSAL_PAUSE_S, clock)
+
+    def note(self, problem: Problem, sender: str) -> None:
+        """Log a refusal. `sender` is an address, empty on a socket."""
+        if (more := self._pace.due(problem.code)) is not None:
+            by = f" from {sender}" if sender else ""
+            _log.warning("a request%s was refused: %s%s", by, problem.message[:_MOST_CHARS], more)
 
 
 def log_failure(what: str, error: Exception) -> None:

@@ -5,11 +5,13 @@ import platform
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
+from math import isnan
 from typing import Any
 
 from rich.table import Table
 
 from engine.bench.report import plain
+from engine.host.principals import METRICS_NAME
 from engine.host.protocol import Status
 from lsp_server.bench.load.load_figures import LoadFigures, Waits
 
@@ -42,7 +44,7 @@ def _cells(run: LoadFigures) -> dict[str, str]:
     return {
         **_waits("to the first text", run.first_text_ms),
         **_waits("to the end, answered", run.answered_ms),
-        "slowest person / median one": f"{run.slowest_over_median:.2f}",
+        "slowest person / median one": _told(run.slowest_over_median, ".2f"),
         "requests": f"{run.requests:,}",
         "answered": f"{run.answered:,}",
         "superseded": f"{run.superseded:,}",
@@ -51,18 +53,22 @@ def _cells(run: LoadFigures) -> dict[str, str]:
         "lost": f"{run.lost:,}",
         "computed ahead": f"{run.ahead:,}",
         "tokens a second": f"{run.tokens_per_s:,.0f}",
-        "memory of the host, MB": f"{run.memory_mb:,.0f}",
+        "memory of the host, MB": _told(run.memory_mb, ",.0f"),
         "this process was late, ms p99": f"{run.late_ms_p99:.0f}{'!' if run.is_late else ''}",
     }
 
 
 def _waits(what: str, waits: Waits) -> dict[str, str]:
     shares = {"p50": waits.p50, "p90": waits.p90, "p99": waits.p99}
-    return {f"{what}, ms {name}": f"{value:,.0f}" for name, value in shares.items()}
+    return {f"{what}, ms {name}": _told(value, ",.0f") for name, value in shares.items()}
+
+
+def _told(value: float, form: str) -> str:
+    return "-" if isnan(value) else format(value, form)
 
 
 def _caption(runs: Sequence[LoadFigures]) -> str:
-    """Where that was measured, what went wrong, and whether this process kept up."""
+    """Where that was measured, what went wrong, and what the figures lack."""
     load = f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
     how = f"{runs[0].seconds:g} s each, of which a person types {runs[0].active:.0%}"
     parts = [how, f"simulated on {platform.machine()}, {load}"]
@@ -70,6 +76,8 @@ def _caption(runs: Sequence[LoadFigures]) -> str:
     for run in runs:
         troubles.update(run.troubles)
     parts += [f"{name}: {count}" for name, count in troubles.most_common()]
+    if any(isnan(run.memory_mb) for run in runs):
+        parts.append(f"no memory: the host tells it to a token by the name of {METRICS_NAME}")
     if any(run.is_late for run in runs):
         parts.append("!: this process did not keep up, and its own time is in the figures")
     return "; ".join(parts)

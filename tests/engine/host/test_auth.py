@@ -70,6 +70,18 @@ async def test_any_other_token_is_401_and_says_how_to_ask(given):
     assert problem(sent).code == "wrong_token"
 
 
+async def test_a_wrong_token_leaves_a_line_in_the_log(caplog):
+    await knock(token="right", authorization="Bearer wrong")
+    assert caplog.messages == [
+        "a request was refused: the request does not carry this host's token"
+    ]
+
+
+async def test_who_is_let_in_leaves_none(caplog):
+    await knock(token="right", authorization="Bearer right")
+    assert not caplog.messages
+
+
 async def test_no_token_at_all_is_401_too():
     assert (await knock(token="right"))[0]["status"] == 401
 

@@ -1,7 +1,8 @@
 """What of failures comes into the log."""
 
 from engine.errors import InputError, NoSpaceError
-from engine.host.failures import FailureLog
+from engine.host.failures import FailureLog, RefusalLog
+from engine.host.protocol import Problem
 
 
 def test_failures_of_one_code_have_a_line_now_and_then_which_counts_the_others(caplog):
@@ -19,3 +20,24 @@ def test_failures_of_one_code_have_a_line_now_and_then_which_counts_the_others(c
 def test_what_a_client_did_wrong_is_not_the_logs(caplog):
     FailureLog().note(InputError("there is no line 7 in a text of a user"))
     assert not caplog.messages
+
+
+def test_refusals_have_a_line_a_minute_with_the_address_and_the_number_of_the_others(caplog):
+    now = [0.0]
+    log = RefusalLog(lambda: now[0])
+    for _ in range(1_000):
+        log.note(Problem("wrong_token", "no token of this host"), "10.0.0.5")
+    log.note(Problem("web_page", "no web pages"), "")
+    now[0] = 61.0
+    log.note(Problem("wrong_token", "no token of this host"), "10.0.0.6")
+    assert caplog.messages == [
+        "a request from 10.0.0.5 was refused: no token of this host",
+        "a request was refused: no web pages",
+        "a request from 10.0.0.6 was refused: no token of this host"
+        " (and 999 more since the last line)",
+    ]
+
+
+def test_what_a_refusal_quotes_is_cut(caplog):
+    RefusalLog().note(Problem("wrong_host", "x" * 60_000), "")
+    assert len(caplog.messages[0]) < 300

@@ -16,10 +16,10 @@ from lsp_server.bench.load.load_report import load_json, load_table
 HOST = Status(PROTOCOL_VERSION, "1", "ready", 1, 1.0, model="tiny", device="cpu", dtype="int8")
 
 
-def run(num_people, outcome="answered", late_s=0.0, trouble=""):
+def run(num_people, outcome="answered", late_s=0.0, trouble="", memory_mb=(512.0,)):
     one = HostRequest(0.0, is_ahead=False, outcome=outcome, first_text_s=0.1, ended_s=0.25)
     one.tokens, one.trouble = 4, trouble
-    return LoadFigures.of(CrowdRun(10.0, [[one]] * num_people, [late_s], [512.0], 0.25))
+    return LoadFigures.of(CrowdRun(10.0, [[one]] * num_people, [late_s], memory_mb, 0.25))
 
 
 def shown(*runs):
@@ -41,6 +41,13 @@ def test_the_table_says_what_went_wrong():
     text = " ".join(shown(run(2, "refused", late_s=0.5, trouble="too_many")).split())
     assert "too_many: 2" in text
     assert "did not keep up" in text
+
+
+def test_a_host_that_does_not_tell_its_memory_has_a_dash_and_the_reason():
+    text = " ".join(shown(run(2, memory_mb=())).split())
+    assert "memory of the host, MB │ - │" in text
+    assert "by the name of metrics" in text
+    assert "nan" not in text
 
 
 def test_the_object_can_be_read_where_nothing_was_answered():
