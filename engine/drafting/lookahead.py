@@ -11,7 +11,7 @@ from engine.drafting.budget import Budget
 from engine.drafting.drafter import Drafter, VerifiedStep
 from engine.drafting.pool import NgramPool
 from engine.drafting.recycler import Recycler
-from engine.drafting.tree import EMPTY_DRAFT, Draft, DraftTree, Source
+from engine.drafting.tree import EMPTY_DRAFT, Draft, DraftTree, Source, select
 from engine.drafting.window import JacobiWindow
 from engine.model.constraint import UNCONSTRAINED, Constraint
 from engine.model.token_tree import MAX_ROWS, depths_of
@@ -156,16 +156,6 @@ def allowed_part(draft: Draft, constraint: Constraint, depth: int) -> Draft:
         states.append(state)
     is_allowed = np.array([state is not None for state in states], bool)
     return select(draft, is_allowed & is_near)
-
-
-def select(draft: Draft, kept: np.ndarray) -> Draft:
-    """Keep the nodes of the bool mask; a kept node's parent is kept."""
-    if kept.all():
-        return draft
-    indices = np.append(np.cumsum(kept) - 1, -1).astype(np.int32)
-    parts = [column[kept] for column in draft]
-    parts[1] = indices[parts[1]]
-    return Draft(*parts)
 
 
 def cut(draft: Draft, nodes: int) -> Draft:

@@ -75,7 +75,13 @@ class DraftTree:
         return Draft(*_likeliest(*self._nodes, self._num_nodes, nodes))
 
 
+def select(draft: Draft, kept: np.ndarray) -> Draft:
+    """Keep the nodes of the bool mask; a kept node's parent is kept."""
+    return draft if kept.all() else Draft(*_select(*draft, kept))
+
+
 _COLUMNS = "int32[::1], int32[::1], float64[::1], uint8[::1], int32[::1]"
+_DRAFT = f"Tuple(({_COLUMNS}))"
 
 
 @numba.njit(f"int64({_COLUMNS}, {_COLUMNS}, int32[::1], int32[::1], int64)", cache=True)
@@ -118,11 +124,7 @@ def _merge(
     return num_nodes
 
 
-@numba.njit(
-    "Tuple((int32[::1], int32[::1], float64[::1], uint8[::1], int32[::1]))"
-    f"({_COLUMNS}, int64, int64)",
-    cache=True,
-)
+@numba.njit(f"{_DRAFT}({_COLUMNS}, int64, int64)", cache=True)
 def _likeliest(
     tokens: np.ndarray,
     parents: np.ndarray,
@@ -144,3 +146,21 @@ def _likeliest(
         places[node] = place
         below[place] = places[parents[node]] if parents[node] >= 0 else _NONE
     return tokens[order], below, probs[order], sources[order], cells[order]
+
+
+@numba.njit(f"{_DRAFT}({_COLUMNS}, boolean[::1])", cache=True)
+def _select(
+    tokens: np.ndarray,
+    parents: np.ndarray,
+    probs: np.ndarray,
+    sources: np.ndarray,
+    cells: np.ndarray,
+    kept: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The columns of the kept nodes."""
+    places = np.cumsum(kept) - 1
+    below = parents[kept]
+    for place in range(len(below)):
+        if below[place] >= 0:
+            below[place] = places[below[place]]
+    return tokens[kept], below, probs[kept], sources[kept], cells[kept]

@@ -28,7 +28,7 @@ def top_tokens(logits: Logits, width: int) -> np.ndarray:
         return torch.topk(values, width, dim=-1).indices.cpu().numpy()
     peaks = _peaks(values) if logits.peaks is None else logits.peaks
     top = np.zeros((len(values), width), np.int64)
-    _fill(values.contiguous().numpy(), peaks, top, np.empty(width, np.float32))
+    _fill(np.ascontiguousarray(values.numpy()), peaks, top, np.empty(width, np.float32))
     return top
 
 
