@@ -14,11 +14,10 @@ from engine.drafting.lookahead import (
     allowed_part,
     cut,
     prune,
-    select,
 )
 from engine.drafting.pool import NgramPool
 from engine.drafting.recycler import RECYCLER_PRIOR, Recycler
-from engine.drafting.tree import Draft, Source
+from engine.drafting.tree import Draft, Source, select
 from engine.drafting.window import WINDOW_PRIOR
 from engine.model.constraint import UNCONSTRAINED, Constraint
 
