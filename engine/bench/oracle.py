@@ -49,7 +49,12 @@ class Oracle:
             case: AcceptanceTables({"pool": AcceptanceTable(prior_acceptance())}) for case in cases
         }
         self._pool = NgramPool(POOL_TOKENS, len(tokenizer.vocabulary))
-        self._lookup = TextLookup(self._pool, tokenizer.vocabulary.bytes_of, tokenizer.encode)
+        self._lookup = TextLookup(
+            self._pool,
+            tokenizer.vocabulary.bytes_of,
+            tokenizer.encode,
+            in_blocks=tokenizer.encodes_blocks,
+        )
 
     def run(self, items: Iterable[ReplayItem]) -> list[OracleScore]:
         """Score every item in every case; one score for each kind of item and case."""
