@@ -23,7 +23,7 @@ from engine.host.failures import log_failure
 from engine.host.metrics import Metrics
 from engine.host.openapi import OPENAPI_PATH, openapi_page
 from engine.host.peers import Alone, Peers
-from engine.host.principals import METRICS_NAME, principal_of
+from engine.host.principals import METRICS_NAME, WithdrawnError, principal_of
 from engine.host.protocol import (
     MAX_BODY_BYTES,
     PROTOCOL_VERSION,
@@ -224,6 +224,7 @@ _HANDLERS: Any = {
     VersionConflictError: _answer(
         409, lambda error: Problem("unknown_version", str(error), error.uris)
     ),
+    WithdrawnError: _answer(401, lambda error: Problem("wrong_token", str(error))),
     NotReadyError: _answer(503, lambda error: error.problem, **{"Retry-After": "1"}),
     InputError: _BAD_REQUEST,
     ConfigurationError: _BAD_REQUEST,

@@ -12,7 +12,14 @@ from engine.host.failures import RefusalLog
 from engine.host.loopback import is_loopback
 from engine.host.metrics import Metrics
 from engine.host.openapi import NATIVE_PATHS
-from engine.host.principals import METRICS_NAME, Principals, note_principal, principal_of
+from engine.host.principals import (
+    METRICS_NAME,
+    Principal,
+    Principals,
+    WithdrawnError,
+    note_principal,
+    principal_of,
+)
 from engine.host.protocol import MAX_BODY_BYTES, PROTOCOL_HEADER, PROTOCOL_VERSION, Problem
 from engine.host.quotas import QuotaError, QuotaKeeper
 
@@ -61,7 +68,20 @@ class AuthMiddleware:
             except QuotaError as error:
                 await self._refuse(scope, send, 429, error.problem, error.headers)
                 return
-            await self.app(scope, receive, send)
+            await self.app(scope, self._while_known(principal_of(scope), receive), send)
+
+    def _while_known(self, principal: Principal, receive: Receive) -> Receive:
+        """Hand out a body as long as its sender is known: the tokens may change meanwhile."""
+        tokens = self.principals.tokens
+
+        async def received() -> Event:
+            event = await receive()
+            has_changed = self.principals.tokens is not tokens and event["type"] == "http.request"
+            if has_changed and principal not in self.principals.every:
+                raise WithdrawnError
+            return event
+
+        return received
 
     async def _refuse(
         self,

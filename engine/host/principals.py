@@ -31,6 +31,13 @@ class Principal:
     name: str = ""
 
 
+class WithdrawnError(Exception):
+    """The token of a request was taken away before all of the request was there."""
+
+    def __init__(self) -> None:
+        super().__init__("the token of the request is none of this host's any more")
+
+
 @dataclass(frozen=True, slots=True)
 class KnownToken:
     """A token as the host keeps it: whoever reads its memory learns none."""

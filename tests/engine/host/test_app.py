@@ -652,3 +652,42 @@ async def test_a_drop_in_client_that_is_silent_leaves_nothing_behind(tmp_path):
         host.service.leave_silent(0)
         await collected(host.complete(ask(buffer("x"))))
     assert engine.forgotten == [ClosedBuffers.of_all("eve", "drop-in\0eve")]
+
+
+@pytest.mark.parametrize("path", ["/v1/complete", "/v1/buffers", "/v1/completions"])
+async def test_a_body_that_comes_when_its_token_was_taken_away_is_refused(tmp_path, path):
+    engine = HeldEngine()
+    async with team_host(tmp_path, engine) as (host, eves):
+        whole = msgspec.json.encode(ask(buffer("y")))
+        if path == "/v1/completions":
+            whole = b'{"prompt": "y"}'
+
+        async def body():
+            yield whole[:5]
+            while not host.service.limits._num_open[Principal("eve")]:
+                await asyncio.sleep(0)
+            secret_file(tmp_path / "tokens", f"ada:{ADA}")
+            host.server._reload()
+            yield whole[5:]
+
+        headers = {**eves, "content-type": "application/json"}
+        answer = await host.client.post(path, content=body(), headers=headers)
+        assert (answer.status_code, "none of this host's any more" in answer.text) == (401, True)
+        assert not host.service.buffers.clients
+    assert not engine.requests
+
+
+async def test_a_body_that_comes_when_another_token_was_taken_away_is_answered(tmp_path):
+    async with team_host(tmp_path, HeldEngine()) as (host, _):
+
+        async def body():
+            yield b'{"prom'
+            while not host.service.limits._num_open[Principal("ada")]:
+                await asyncio.sleep(0)
+            secret_file(tmp_path / "tokens", f"ada:{ADA}")
+            host.server._reload()
+            yield b'pt": "y"}'
+
+        headers = {"content-type": "application/json"}
+        answer = await host.client.post("/v1/completions", content=body(), headers=headers)
+        assert answer.status_code == 200
