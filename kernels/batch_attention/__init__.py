@@ -22,6 +22,7 @@ from kernels.device_limits import LEAST_SHARED_BYTES, DeviceLimits
 from kernels.scratch import ScratchSize
 
 TAILS = 8  # programs that share the runs of a block: it has about as many at most
+COMBINED_ROWS = 4  # packed rows whose shares one program adds up
 _PROGRAMS = 128  # of one row block over all heads: about one per multiprocessor of a large GPU
 _FEW_PROGRAMS = 64  # enough where each has many tiles
 _ENOUGH_SPLITS = 16  # more cost more in shares, which every row writes, than they win

@@ -23,14 +23,13 @@ import triton
 import triton.language as tl
 
 from kernels.batch import KEY_TILE, ROW_TILE, BatchMetadata
-from kernels.batch_attention import TAILS, attention_cut, num_splits
+from kernels.batch_attention import COMBINED_ROWS, TAILS, attention_cut, num_splits
 from kernels.device_limits import limits_of
 from kernels.early_launch import early_launch
 from kernels.scratch import Scratch
 
 LOG2_E = 1.4426950408889634
 _NOTHING: tl.constexpr = tl.constexpr(-1.0e30)  # not infinity: rows that see nothing stay finite
-COMBINED_ROWS = 4  # packed rows whose splits one program adds up
 _COMBINED_NUMBERS = 8192  # that it has in flight at a time: 64 registers of a thread
 BATCH_ARRAYS = (
     "PATHS", "BASES", "LENGTHS", "FIRST_ROWS", "NUM_ROWS", "RUNS", "DEPTHS",

@@ -9,10 +9,9 @@ import triton
 import triton.language as tl
 
 from kernels.batch import KEY_TILE, ROW_TILE, BatchMetadata
-from kernels.batch_attention import TAILS, attention_cut, num_splits
+from kernels.batch_attention import COMBINED_ROWS, TAILS, attention_cut, num_splits
 from kernels.batch_attention.triton_kernel import (
     BATCH_ARRAYS,
-    COMBINED_ROWS,
     LOG2_E,
     attend_share,
     combine_rows,

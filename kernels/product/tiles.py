@@ -19,6 +19,7 @@ _MOST_SPLITS = 8  # the last program reads the sums of all of them
 _SPLIT_INPUTS = 256  # fewer in a split cost more in sums than they win
 ROW_TILES = (16, 32, 64, 128)
 _MOST_STAGES = 8
+PREFETCHED_BYTES = 1024  # of each output of a program's first tile, ahead of what it waits for
 _LEAST_DEPTH = 16  # of the tensor cores' instruction
 _GROUPED_DEPTHS = (128, 64)  # of weights in groups: the largest of which the inputs are multiples
 _SHORT_ITERATIONS = 8  # programs with fewer fill no deep pipeline, so more of them run together

@@ -9,10 +9,13 @@ import triton.language as tl
 from kernels.blocks.triton_kernel import block_product
 from kernels.device_limits import limits_of
 from kernels.early_launch import early_launch
-from kernels.product.tiles import num_blocks, require_scratch, tile_for
+from kernels.product.tiles import PREFETCHED_BYTES, num_blocks, require_scratch, tile_for
 from kernels.product.triton_decoding import decoded_fp8, decoded_int4
 from kernels.scratch import Scratch
 from kernels.weight import Weight
+
+_LINE_BYTES: tl.constexpr = tl.constexpr(128)  # of the L2 cache
+_LINES: tl.constexpr = tl.constexpr(PREFETCHED_BYTES // 128)
 
 
 def launch(
@@ -131,13 +134,13 @@ def prefetch(
     SPLITS: tl.constexpr,
     OUTPUTS: tl.constexpr,
 ):
-    """Ask the L2 cache for the first 1 KiB of each output's weights, which no kernel can change."""
+    """Ask the L2 cache for the start of each output's weights, which no kernel can change."""
     LENGTH: tl.constexpr = row_length(K, QUANTIZATION)
-    LINE: tl.constexpr = 1024 // VALUES.dtype.element_ty.primitive_bitwidth  # 128 bytes
+    LINE: tl.constexpr = 8 * _LINE_BYTES // VALUES.dtype.element_ty.primitive_bitwidth
     BLOCKS: tl.constexpr = (K + DEPTH - 1) // DEPTH
     first = split * BLOCKS // SPLITS * row_length(DEPTH, QUANTIZATION)
     output = tl.minimum(tile * OUTPUTS + tl.arange(0, OUTPUTS), N - 1).to(tl.int64)
-    column = tl.minimum(first + tl.arange(0, 8) * LINE, LENGTH - 1)
+    column = tl.minimum(first + tl.arange(0, _LINES) * LINE, LENGTH - 1)
     tl.inline_asm_elementwise(
         "prefetch.global.L2 [$1]; mov.u32 $0, 0;",
         "=r,l",

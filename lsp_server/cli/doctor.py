@@ -49,6 +49,8 @@ _CARDS_LEGEND = """\
 Q8_0 and Q4_K_M are forms of a model's file, the others values of dtype.
 A step's time behind 2,048 tokens, and what of it reading the bytes takes at best: computed, not
 measured. `foregram bench gpu` measures.
+one launch: with all layers of a step in one launch, where that should be faster. The first load on a
+GPU measures it, and takes it only if it is.
 """
 _STYLES = {"ok": "green", "warning": "yellow", "failed": "red"}
 
@@ -88,7 +90,8 @@ def _fit_line(fit: CardFit) -> str:
     mark = "*" if fit.is_picked else " "
     context, ms = f"{fit.positions:,} tokens", f"{fit.least_ms:.1f} to {fit.most_ms:.1f} ms"
     share = f"{fit.floor_ms / fit.most_ms:.2f} to {fit.floor_ms / fit.least_ms:.2f}"
-    return f"  {mark} {fit.model:<5} {fit.form:<9} {context:>17} {ms:>17}   {share}"
+    launch = "   one launch" if fit.is_one_launch else ""
+    return f"  {mark} {fit.model:<5} {fit.form:<9} {context:>17} {ms:>17}   {share}{launch}"
 
 
 def examine(loaded: LoadedSettings, *, start: bool) -> list[Check]:

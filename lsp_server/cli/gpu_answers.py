@@ -22,7 +22,7 @@ class CardFit(msgspec.Struct, frozen=True):
     """A model that fits a card, how it is held, and the computed milliseconds of a step.
 
     `floor_ms` is what reading its bytes takes, `least_ms` and `most_ms` what a step may take.
-    `is_picked`: `auto` takes it.
+    `is_picked`: `auto` takes it. `is_one_launch`: with all layers of a step in one launch.
     """
 
     model: str
@@ -32,6 +32,7 @@ class CardFit(msgspec.Struct, frozen=True):
     least_ms: float
     most_ms: float
     is_picked: bool
+    is_one_launch: bool = False
 
 
 class CardFits(msgspec.Struct, frozen=True):

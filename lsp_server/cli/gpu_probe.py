@@ -38,7 +38,14 @@ def _fits(card: Card) -> Iterator[CardFit]:
     for fit in fits(card):
         step = fit.step
         yield CardFit(
-            fit.model, fit.form, fit.positions, step.floor, step.least, step.most, fit == best
+            model=fit.model,
+            form=fit.form,
+            positions=fit.positions,
+            floor_ms=step.floor,
+            least_ms=step.least,
+            most_ms=step.most,
+            is_picked=fit == best,
+            is_one_launch=step.is_persistent,
         )
 
 

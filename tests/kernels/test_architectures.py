@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.model.gpu.step_model import INSTRUCTIONS
+from engine.model.gpu.step_work import INSTRUCTIONS
 from kernels import batch_attention
 from kernels.batch import KEY_TILE, ROW_TILE
 from kernels.batch_attention.triton_kernel import BATCH_ARRAYS

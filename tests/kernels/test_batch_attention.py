@@ -29,7 +29,7 @@ TYPES = (torch.bfloat16,) if torch.cuda.is_available() else (torch.float32, torc
 TOLERANCES = {torch.float32: 1e-5, torch.bfloat16: 1e-2}
 UNTOUCHED = 7.0
 # The real ones.
-_num_splits, _COMBINED_ROWS = sizes.num_splits, triton_kernel.COMBINED_ROWS
+_num_splits, _COMBINED_ROWS = sizes.num_splits, sizes.COMBINED_ROWS
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -11,7 +11,8 @@ from engine.model.device import GPU_QUANTIZATIONS, DeviceChoice
 from engine.model.gpu.cards import Card, card_named
 from engine.model.gpu.held_forms import FORMS_OF_FILES, HELD_FORMS, HeldForm, file_bytes
 from engine.model.gpu.memory_plan import MemoryPlan
-from engine.model.gpu.step_model import ExpectedStep, StepWork, expected_step
+from engine.model.gpu.step_model import ExpectedStep, expected_step
+from engine.model.gpu.step_work import StepWork
 from engine.model.known_shapes import QWEN_SHAPES
 from engine.model.model_config import ModelConfig
 from engine.model_names import DEFAULT_MODEL

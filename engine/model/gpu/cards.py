@@ -21,6 +21,7 @@ _GIGAHERTZ = {
 # Operations of a multiprocessor's tensor cores in a cycle, on bfloat16 with sums in float32. Cards
 # for workstations have twice those of GeForce in 86 and 89.
 _TENSOR_OPERATIONS = {80: 2048, 86: 512, 89: 512, 90: 4096, 100: 8192, 120: 512, 121: 512}
+_READ_BYTES = 64  # that a multiprocessor takes from the L2 cache in a cycle at most
 _ISSUED = 4  # instructions of warps that a multiprocessor begins in a cycle
 
 
@@ -65,6 +66,11 @@ class Card:
     def cache_bandwidth(self) -> float:
         """Bytes a second of the L2 cache."""
         return (self.cache_gb_s or _CACHE_OF_MEMORY * self.memory_gb_s) * _GIGA
+
+    @property
+    def program_bandwidth(self) -> float:
+        """Bytes a second that one multiprocessor reads at most."""
+        return _READ_BYTES * _GIGAHERTZ[self.architecture] * _GIGA
 
     @property
     def issue_rate(self) -> float:

@@ -8,6 +8,7 @@ from kernels.operations import persistent_layers
 from kernels.persistent_layers import LayersLaunch, LayerTensors
 
 _MOST_PARAMETERS = 2e9  # of larger models the launches are long enough for the gaps between them
+WORTHWHILE = 0.97  # of the usual time: less gain is not worth another form
 
 
 def is_small(config: ModelConfig) -> bool:

@@ -12,39 +12,21 @@ computes.
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from engine.model.gpu import persistent_step
 from engine.model.gpu.cards import Card
-from engine.model.gpu.held_forms import HeldForm, PlannedProduct, products_of
-from engine.model.model_config import ModelConfig
-from kernels.batch import KEY_TILE, ROW_TILE
-from kernels.batch_attention import TAILS, num_splits
-from kernels.device_limits import limits_for
-from kernels.product.tiles import ROW_TILES, num_blocks, tile_for
-from kernels.weight import Quantization
+from engine.model.gpu.held_forms import PlannedProduct, products_of
+from engine.model.gpu.persistent import WORTHWHILE
+from engine.model.gpu.persistent_step import PhaseOverheads
+from engine.model.gpu.step_work import US, AttentionWork, Busy, ProductWork, StepWork, step_bytes
+from kernels.batch_attention import TAILS
 
-_US, _MS = 1e6, 1e3
-_FEW_ROWS = 16  # of a partial sum at least
+_MS = 1e3
 _EARLY_ARCHITECTURE = 90  # from which on kernels may start before the one ahead has ended
-# Instructions that warps begin for 1,024 weights in the loop of a product with tiles of 16, 32, 64
-# and 128 rows: counted where compiled for sm_86, whose warps multiply by themselves, and for sm_90.
-INSTRUCTIONS: dict[Quantization, tuple[tuple[int, ...], tuple[int, ...]]] = {
-    "float": ((52, 59, 90, 169), (54, 40, 58, 70)),
-    "fp8": ((142, 246, 301, 599), (140, 118, 145, 155)),
-    "int4": ((116, 146, 227, 711), (135, 131, 164, 217)),
-    "q8_0": ((173, 244, 359, 1183), (235, 275, 350, 655)),
-    "q4_k": ((398, 562, 947, 1966), (316, 377, 514, 891)),
-    "q6_k": ((374, 450, 614, 1409), (362, 422, 553, 949)),
-    "q6_k_min": ((486, 646, 956, 2387), (476, 606, 863, 1552)),
-    "int4_zeros": ((234, 294, 404, 742), (198, 206, 231, 363)),
-}
 
 
 @dataclass(frozen=True, slots=True)
 class Overheads:
-    """Microseconds beside the bytes of a kernel.
-
-    `filled` is the share of the bandwidth it keeps, `issued` that of the cycles in which a
-    multiprocessor begins an instruction, `multiplied` that of what the tensor cores can do.
-    """
+    """Microseconds beside the bytes of a kernel."""
 
     gap: float  # between two kernels
     product: float
@@ -54,14 +36,13 @@ class Overheads:
     run: float  # for each further branch that a program of attention takes
     choose: float
     other: float  # commit, embedding, walk and both copies together
-    filled: float
-    issued: float
-    multiplied: float
+    busy: Busy
 
 
-LUCKY = Overheads(1.0, 1.5, 1.0, 3.0, 2.0, 1.2, 5.0, 14.0, 0.93, 0.75, 0.7)
-UNLUCKY = Overheads(1.3, 2.5, 2.0, 5.0, 3.5, 2.0, 9.0, 14.0, 0.90, 0.5, 0.4)
-EARLY = Overheads(0.4, 0.8, 1.0, 2.5, 1.5, 1.2, 5.0, 14.0, 0.93, 0.75, 0.7)  # kernels start early
+LUCKY = Overheads(1.0, 1.5, 1.0, 3.0, 2.0, 1.2, 5.0, 14.0, Busy(0.93, 0.75, 0.7))
+UNLUCKY = Overheads(1.3, 2.5, 2.0, 5.0, 3.5, 2.0, 9.0, 14.0, Busy(0.90, 0.5, 0.4))
+# Where kernels start early.
+EARLY = Overheads(0.4, 0.8, 1.0, 2.5, 1.5, 1.2, 5.0, 14.0, Busy(0.93, 0.75, 0.7))
 
 
 class PortableOverheads(NamedTuple):
@@ -76,23 +57,16 @@ _PORTABLE_OPERATIONS_OF_LAYER, _PORTABLE_OPERATIONS = 78, 111  # counted
 
 
 @dataclass(frozen=True, slots=True)
-class StepWork:
-    """A step of `rows` rows, in `runs` branches, behind `context` tokens."""
-
-    config: ModelConfig
-    form: HeldForm = "bfloat16"
-    rows: int = 1
-    context: int = 2048
-    runs: int = 1
-
-
-@dataclass(frozen=True, slots=True)
 class ExpectedStep:
-    """Milliseconds: `floor` is what reading the bytes takes, `least` and `most` with overheads."""
+    """Milliseconds: `floor` is what reading the bytes takes, `least` and `most` with overheads.
+
+    `is_persistent`: with all layers in one launch.
+    """
 
     floor: float
     least: float
     most: float
+    is_persistent: bool = False
 
     @property
     def middle(self) -> float:
@@ -101,74 +75,93 @@ class ExpectedStep:
 
 
 def expected_step(work: StepWork, card: Card) -> ExpectedStep:
-    """Compute how long a step takes on `card`, by our kernels or, where those do not run, PyTorch."""
-    if card.has_kernels:
-        lucky = EARLY if card.architecture >= _EARLY_ARCHITECTURE else LUCKY
-        least, most = _step_us(work, card, lucky), _step_us(work, card, UNLUCKY)
-    else:
-        least = _portable_us(work, card, PORTABLE_LUCKY)
-        most = _portable_us(work, card, PORTABLE_UNLUCKY)
-    floor = _MS * step_bytes(work) / card.bandwidth
-    return ExpectedStep(floor, least / _MS, most / _MS)
+    """Compute how long a step takes on `card`, by our kernels or, where those do not run, PyTorch.
+
+    With all layers in one launch where that is as much faster here as it has to be measured there.
+    """
+    if not card.has_kernels:
+        return portable_step(work, card)
+    usual = six_launches_step(work, card)
+    if not persistent_step.takes(work):
+        return usual
+    persistent = one_launch_step(work, card)
+    return persistent if persistent.middle < WORTHWHILE * usual.middle else usual
 
 
-def step_bytes(work: StepWork) -> float:
-    """What any implementation has to read: the weights, and the keys and values of the context."""
-    weights = sum(one.count * one.num_bytes for one in products_of(work.config, work.form))
-    return weights + work.config.num_layers * _kv_bytes(work)
+def six_launches_step(work: StepWork, card: Card) -> ExpectedStep:
+    """By our kernels, six of them in a layer."""
+    lucky = _lucky(card)
+    least, most = (
+        _layers_us(work, card, overheads) + _outside_us(work, card, overheads)
+        for overheads in (lucky, UNLUCKY)
+    )
+    return ExpectedStep(_floor_ms(work, card), least / _MS, most / _MS)
 
 
-def _step_us(work: StepWork, card: Card, overheads: Overheads) -> float:
+def one_launch_step(work: StepWork, card: Card) -> ExpectedStep:
+    """By our kernels, all layers in one launch."""
+    forms: tuple[tuple[PhaseOverheads, Overheads], ...] = (
+        (persistent_step.LUCKY, _lucky(card)),
+        (persistent_step.UNLUCKY, UNLUCKY),
+    )
+    least, most = (
+        persistent_step.layers_us(work, card, phases) + _outside_us(work, card, overheads)
+        for phases, overheads in forms
+    )
+    return ExpectedStep(_floor_ms(work, card), least / _MS, most / _MS, is_persistent=True)
+
+
+def portable_step(work: StepWork, card: Card) -> ExpectedStep:
+    """By PyTorch."""
+    least, most = (
+        _portable_us(work, card, overheads) for overheads in (PORTABLE_LUCKY, PORTABLE_UNLUCKY)
+    )
+    return ExpectedStep(_floor_ms(work, card), least / _MS, most / _MS)
+
+
+def _lucky(card: Card) -> Overheads:
+    return EARLY if card.architecture >= _EARLY_ARCHITECTURE else LUCKY
+
+
+def _floor_ms(work: StepWork, card: Card) -> float:
+    return _MS * step_bytes(work) / card.bandwidth
+
+
+def _layers_us(work: StepWork, card: Card, overheads: Overheads) -> float:
     attention = work.config.num_layers * _attention_us(work, card, overheads)
     products = sum(
         one.count * _product_us(one, work.rows, card, overheads)
         for one in products_of(work.config, work.form)
+        if not one.is_head
     )
-    return attention + products + overheads.choose + overheads.other
+    return attention + products
+
+
+def _outside_us(work: StepWork, card: Card, overheads: Overheads) -> float:
+    """The head, and what stands around the layers."""
+    head = sum(
+        _product_us(one, work.rows, card, overheads)
+        for one in products_of(work.config, work.form)
+        if one.is_head
+    )
+    return head + overheads.choose + overheads.other
 
 
 def _product_us(product: PlannedProduct, rows: int, card: Card, overheads: Overheads) -> float:
-    """Every program reads all rows, so the fewer outputs it has, the more the cache has to give."""
-    outputs, inputs, form = product.outputs, product.inputs, product.form
-    limits = limits_for(card.architecture)
-    tile = tile_for(outputs, inputs, rows, form, whole=product.is_head, limits=limits)
-    weights = product.num_bytes
-    through_cache = weights + num_blocks(outputs, tile.outputs) * rows * inputs * 2
-    if tile.splits > 1:
-        through_cache += 2 * outputs * tile.splits * max(_FEW_ROWS, rows) * 4
-    counted = INSTRUCTIONS[form][limits.has_warp_groups][ROW_TILES.index(tile.rows)]
-    instructions = outputs * inputs / 1024 * counted
-    us = max(
-        _slowest_us(weights / overheads.filled, through_cache, card),
-        _US * instructions / (overheads.issued * card.issue_rate),
-        _US * 2 * tile.rows * outputs * inputs / (overheads.multiplied * card.tensor_rate),
-    )
-    return us + overheads.gap + overheads.product + (overheads.split if tile.splits > 1 else 0)
+    work = ProductWork.of(product, rows, card)
+    us = max(work.memory_us(card, overheads.busy), work.other_us(card, overheads.busy))
+    return us + overheads.gap + overheads.product + (overheads.split if work.tile.splits > 1 else 0)
 
 
 def _attention_us(work: StepWork, card: Card, overheads: Overheads) -> float:
-    """Every block of 64 packed rows reads the context, and leaves a share for each split."""
-    config = work.config
-    packed = work.rows * (config.num_heads // config.num_kv_heads)
-    blocks, kv = -(-packed // ROW_TILE), _kv_bytes(work)
-    splits = min(num_splits(config.num_kv_heads), -(-work.context // KEY_TILE)) + 1
-    shares = config.num_kv_heads * splits * packed * config.head_dim * 4
-    attend = _slowest_us(kv, kv * blocks + shares, card)
+    attention = AttentionWork.of(work)
     runs_behind = -(-work.runs // TAILS) - 1  # of a program
-    attend += overheads.gap + overheads.attend + overheads.run * runs_behind
-    combine = _US * shares / card.cache_bandwidth
-    return attend + combine + overheads.gap + overheads.combine
+    attend = overheads.gap + overheads.attend + overheads.run * runs_behind
+    read = attention.attend_us(card) + attention.combine_us(card)
+    return read + attend + overheads.gap + overheads.combine
 
 
 def _portable_us(work: StepWork, card: Card, overheads: PortableOverheads) -> float:
     operations = work.config.num_layers * _PORTABLE_OPERATIONS_OF_LAYER + _PORTABLE_OPERATIONS
-    read = _US * step_bytes(work) / (overheads.filled * card.bandwidth)
+    read = US * step_bytes(work) / (overheads.filled * card.bandwidth)
     return read + operations * overheads.operation
-
-
-def _slowest_us(from_memory: float, through_cache: float, card: Card) -> float:
-    return _US * max(from_memory / card.bandwidth, through_cache / card.cache_bandwidth)
-
-
-def _kv_bytes(work: StepWork) -> float:
-    return 2 * 2 * work.config.num_kv_heads * work.config.head_dim * work.context

@@ -8,7 +8,7 @@ import torch
 from engine.model.gpu.activations import Activations
 from engine.model.gpu.arena import KVArena
 from engine.model.gpu.forward import Forward
-from engine.model.gpu.persistent import persistent_for
+from engine.model.gpu.persistent import WORTHWHILE, persistent_for
 from engine.model.gpu.selfcheck.cases import Tensors
 from engine.model.gpu.selfcheck.check import Extent
 from engine.model.gpu.selfcheck.companies import PackedCompany
@@ -21,7 +21,6 @@ from engine.model.gpu.step_graphs import StepGraphs
 from kernels.persistent_layers import PHASES
 
 _LAYERS = 2  # the second one reads what the first wrote; all others are as these
-_GAIN = 0.97  # of the usual time: less gain is not worth another form
 # What the phases run, by the names of the operations that are checked one by one.
 PERSISTENT_OPERATIONS = frozenset({"project_qkv", "batch_attention", "skinny_matmul", "gate_up"})
 
@@ -56,7 +55,7 @@ def _faster(usual: StepGraphs, persistent: StepGraphs) -> LaunchFinding:
         f"a step of one row takes {persistent_ms:.3g} ms with all layers in one launch and "
         f"{usual_ms:.3g} ms with {len(PHASES)} launches a layer"
     )
-    return LaunchFinding(is_used=persistent_ms < _GAIN * usual_ms, note=note)
+    return LaunchFinding(is_used=persistent_ms < WORTHWHILE * usual_ms, note=note)
 
 
 def bits_problem(forward: Forward, extent: Extent) -> str:
