@@ -17,6 +17,7 @@ from engine.model.gpu.batch_layout import SlotRange
 from engine.model.gpu.buffers import StepShape
 from engine.model.gpu.loading import assemble
 from engine.model.gpu.qwen2 import GpuQwen2
+from engine.model.gpu.selfcheck.replays import REPLAYS, said
 from engine.model.gpu.step_graphs import Launch
 from kernels.operations import operations_for
 
@@ -116,7 +117,7 @@ def step_bytes(model: GpuQwen2, context: int) -> int:
 
 
 def step_ms(machine: Machine, model: GpuQwen2, rows: int, context: int) -> float:
-    """Duration of a step of `rows` rows behind `context` tokens, both copies included."""
+    """Duration on the device of a step of `rows` rows behind `context` tokens, both copies included."""
     launch = packed_launch(model, rows, context)
     with model.graphs.on_stream():
         return machine.ms(launch.start)
@@ -163,14 +164,5 @@ def measure_programmatic(
 
 def replays_different(off: GpuQwen2, on: GpuQwen2, rows: int, context: int) -> int:
     """Replays of `on`, of 200, whose outputs have other bits than those of `off`."""
-    found = []
-    for model, replays in ((off, 1), (on, 200)):
-        launch = packed_launch(model, rows, context)
-        for _ in range(replays):
-            launch.start()
-            launch.wait()
-            output = launch.memory.outputs.host
-            found.append(
-                b"".join(part.tobytes() for part in (output.chosen, output.log_probs, output.top))
-            )
-    return sum(one != found[0] for one in found[1:])
+    expected, launch = said(packed_launch(off, rows, context)), packed_launch(on, rows, context)
+    return sum(said(launch) != expected for _ in range(REPLAYS))

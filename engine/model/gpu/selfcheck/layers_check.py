@@ -14,7 +14,7 @@ from engine.model.gpu.selfcheck.check import Extent
 from engine.model.gpu.selfcheck.companies import PackedCompany
 from engine.model.gpu.selfcheck.comparing import changed
 from engine.model.gpu.selfcheck.numbers import Memory
-from engine.model.gpu.selfcheck.replays import REPLAYS, replays_agree, step_ms
+from engine.model.gpu.selfcheck.replays import REPLAYS, answer_ms, replays_agree
 from engine.model.gpu.selfcheck.subject import Subject
 from engine.model.gpu.selfcheck.verdict import LaunchFinding
 from engine.model.gpu.step_graphs import StepGraphs
@@ -50,7 +50,7 @@ def launch_finding(graphs: StepGraphs, extent: Extent, replays: int = REPLAYS) -
 
 
 def _faster(usual: StepGraphs, persistent: StepGraphs) -> LaunchFinding:
-    usual_ms, persistent_ms = step_ms(usual), step_ms(persistent)
+    usual_ms, persistent_ms = answer_ms(usual), answer_ms(persistent)
     note = (
         f"a step of one row takes {persistent_ms:.3g} ms with all layers in one launch and "
         f"{usual_ms:.3g} ms with {len(PHASES)} launches a layer"

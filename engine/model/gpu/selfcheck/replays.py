@@ -33,14 +33,14 @@ def replays_agree(plain: StepGraphs, early: StepGraphs, replays: int = REPLAYS) 
     """Whether steps of `early` always have the bits of `plain`, on the same weights and cache."""
     with _some_text(plain.forward.arena):
         for rows in _ROWS:
-            expected, launch = _said(_launch(plain, rows)), _launch(early, rows)
-            if any(_said(launch) != expected for _ in range(replays)):
+            expected, launch = said(_launch(plain, rows)), _launch(early, rows)
+            if any(said(launch) != expected for _ in range(replays)):
                 return False
     return True
 
 
-def step_ms(graphs: StepGraphs) -> float:
-    """How long a step of one row takes, from its start to its answer."""
+def answer_ms(graphs: StepGraphs) -> float:
+    """How long a step of one row takes by the host's clock, from its start to its answer."""
     with _some_text(graphs.forward.arena):
         launch, took = _launch(graphs, rows=1), list[float]()
         for _ in range(1 + _TIMINGS):
@@ -59,7 +59,8 @@ def _launch(graphs: StepGraphs, rows: int) -> Launch:
     return launch
 
 
-def _said(launch: Launch) -> bytes:
+def said(launch: Launch) -> bytes:
+    """Run a step, and return all bytes of its answer."""
     launch.start()
     launch.wait()
     host = launch.memory.outputs.host

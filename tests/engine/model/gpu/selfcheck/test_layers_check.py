@@ -78,7 +78,7 @@ def measured(monkeypatch):
         monkeypatch.setattr(first_load, "persistent_for", lambda it: StandIn(it, late))
         monkeypatch.setattr(first_load, "launch_finding", partial(launch_finding, replays=3))
         monkeypatch.setattr(
-            layers_check, "step_ms", lambda graphs: ms if graphs.forward.persistent else 2.0
+            layers_check, "answer_ms", lambda graphs: ms if graphs.forward.persistent else 2.0
         )
 
     return stand_in
