@@ -1,0 +1,24 @@
+"""What every message is made of."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+MAX_BODY_BYTES = 32 * 1024 * 1024
+
+# Numbers beyond int64 would fail later: in a float, a printed number, an array.
+Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+NotNegative = Annotated[int, Meta(ge=0, le=2**53 - 1)]
+
+
+class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """A part of the protocol; unknown fields are refused by name."""
+
+
+class Problem(Message, frozen=True, omit_defaults=True):
+    """A refusal: a code for programs and a sentence for people."""
+
+    code: str
+    message: str
+    uris: tuple[str, ...] = ()  # 409: not held at the version that the request builds on
