@@ -3,10 +3,10 @@
 import argparse
 
 from engine.errors import ConfigurationError
+from engine.host.options import HostOptions
 from engine.host.scale.options import LOAD, ReplicaCount, ScaleOptions
 from engine.host.scale.plan import ReplicaPlan
 from engine.host.scale.start import start_replicas
-from engine.host.server import HostOptions
 from lsp_server.cli.backend import Backend
 from lsp_server.settings import Settings
 

@@ -16,9 +16,10 @@ from engine.config import check_device_name
 from engine.errors import DeviceLostError
 from engine.host.compat.dialects import Spoken
 from engine.host.loopback import is_loopback
+from engine.host.options import HostOptions
 from engine.host.quotas import QuotaKeeper
 from engine.host.runtime import HostRecord, RuntimeFolder, new_secret
-from engine.host.server import HostOptions, HostServer
+from engine.host.server import HostServer
 from engine.host.service import CompletionService
 from engine.memory import use_few_arenas
 from lsp_server.cli.backend import chosen_backend

@@ -10,7 +10,8 @@ from typing import Any
 import httpx2
 
 from engine.host.compat.dialects import NAMES, Spoken
-from engine.host.server import HostOptions, HostServer
+from engine.host.options import HostOptions
+from engine.host.server import HostServer
 from engine.host.service import CompletionService
 from tests.support.ports import free_port
 

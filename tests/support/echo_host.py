@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from engine import CompletionChunk, CompletionResult, CompletionStats, FinishReason
-from engine.host.server import HostOptions, HostServer
+from engine.host.options import HostOptions
+from engine.host.server import HostServer
 from engine.host.service import CompletionService
 from engine.request import CompletionRequest
 from tests.support.running_host import HeldEngine

@@ -20,6 +20,7 @@ from engine import (
 )
 from engine.completer import EngineUsage
 from engine.host.compat.dialects import Spoken
+from engine.host.options import HostOptions
 from engine.host.protocol import (
     PROTOCOL_HEADER,
     PROTOCOL_VERSION,
@@ -29,7 +30,7 @@ from engine.host.protocol import (
     Position,
 )
 from engine.host.quotas import QuotaKeeper
-from engine.host.server import HostOptions, HostServer
+from engine.host.server import HostServer
 from engine.host.service import CompletionService
 from engine.request import ClosedBuffers
 from tests.support.fake_engine import INFO

@@ -21,11 +21,12 @@ from ray import serve
 from ray.serve.config import AutoscalingConfig, HTTPOptions, RequestRouterConfig
 
 from engine.errors import ConfigurationError, ForegramError
+from engine.host.listener import port_listener
+from engine.host.options import HostOptions
 from engine.host.principals import Principals
 from engine.host.scale.options import ScaleOptions
 from engine.host.scale.plan import ReplicaPlan, written
 from engine.host.scale.replica import Replica
-from engine.host.server import HostOptions, port_listener
 
 APP = "foregram"
 _REPLICAS = "Host"

@@ -5,10 +5,10 @@ from collections.abc import Callable
 from pkgutil import resolve_name
 
 from engine.errors import ConfigurationError
+from engine.host.options import HostOptions
 from engine.host.runtime import new_secret
 from engine.host.scale.options import ScaleOptions
 from engine.host.scale.plan import ReplicaPlan
-from engine.host.server import HostOptions
 
 _ENTRY = "engine.host.scale.cluster:serve_replicas"
 

@@ -8,26 +8,23 @@ import signal
 import socket
 import ssl
 import stat
-import subprocess
 import threading
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
-from shutil import which
 
 import httpx2
 import pytest
 
 from engine.errors import ConfigurationError, DeviceLostError
-from engine.host import server, timed_protocol
+from engine.host import draining_server, timed_protocol
+from engine.host.listener import port_listener
+from engine.host.options import HostOptions
 from engine.host.principals import Principal
 from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, Failed, Problem
 from engine.host.runtime import RuntimeFolder
-from engine.host.server import HostOptions, HostServer
+from engine.host.server import HostServer
 from engine.host.service import CompletionService, NotReadyError
 from tests.support.ports import free_port
 from tests.support.running_host import HeldEngine, ask, buffer, running_host
-
-OPENSSL = which("openssl") or ""
 
 
 class LosingEngine(HeldEngine):
@@ -37,23 +34,6 @@ class LosingEngine(HeldEngine):
         self.began.release()
         self.permits.acquire()
         raise DeviceLostError("the device cuda:0 is lost")
-
-
-@pytest.fixture(scope="session")
-def certificate(tmp_path_factory):
-    """A certificate that its own key signed, and that key."""
-    if not OPENSSL:
-        pytest.skip("no openssl command to make a certificate with")
-    folder = tmp_path_factory.mktemp("tls")
-    cert, key = folder / "cert.pem", folder / "key.pem"
-    names = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
-    kind = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
-    subprocess.run(
-        [OPENSSL, "req", *kind, "-keyout", key, "-out", cert, *names],
-        check=True,
-        capture_output=True,
-    )
-    return cert, key
 
 
 @asynccontextmanager
@@ -86,82 +66,6 @@ async def serving(options: HostOptions):
 
 
 TOKEN = "a token of a test"
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "localhost", "::1"])
-def test_this_machine_alone_needs_no_tls(host):
-    options = HostOptions(address=host, token=TOKEN)
-    assert options.is_private
-    assert options.is_private
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "0.0.0.0", "", "models.example"])
-def test_no_port_is_open_without_a_token(host):
-    """Web pages and other users reach the loopback, too."""
-    with pytest.raises(ConfigurationError, match="only with a token: name a --token-file"):
-        HostOptions(address=host)
-
-
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "192.168.0.7", "models.example"])
-def test_what_other_machines_reach_needs_tls_or_the_word_that_it_need_not(host, certificate):
-    cert, key = certificate
-    with pytest.raises(ConfigurationError, match="could read the token and all text on its way"):
-        HostOptions(address=host, token=TOKEN)
-    assert not HostOptions(address=host, token=TOKEN, tls_cert=cert, tls_key=key).is_private
-    assert not HostOptions(address=host, token=TOKEN, is_insecure=True).is_private
-
-
-def test_a_socket_needs_no_token_whatever_the_address(tmp_path):
-    assert HostOptions(socket=tmp_path / "host.sock", address="0.0.0.0").token is None
-
-
-@pytest.mark.parametrize("port", [-1, 65536])
-def test_a_port_out_of_range_is_refused(port):
-    with pytest.raises(ConfigurationError, match=f"port {port} is not within 0 and 65535"):
-        HostOptions(port=port, token=TOKEN)
-
-
-@pytest.mark.parametrize("idle_exit_s", [0.0, -1.0, float("nan")])
-def test_an_idle_time_that_is_none_is_refused(idle_exit_s):
-    with pytest.raises(ConfigurationError, match="is not above 0"):
-        HostOptions(token=TOKEN, idle_exit_s=idle_exit_s)
-
-
-@pytest.mark.parametrize("given", ["tls_cert", "tls_key"])
-def test_half_of_a_certificate_is_refused(tmp_path, given):
-    with pytest.raises(ConfigurationError, match="--tls-cert and --tls-key come together"):
-        HostOptions(token=TOKEN, **{given: tmp_path / "half.pem"})
-
-
-def test_tls_files_that_are_missing_or_broken_are_named(tmp_path, certificate):
-    cert, key = certificate
-    broken = tmp_path / "broken.pem"
-    with pytest.raises(ConfigurationError, match=f"there is no file {broken}"):
-        HostOptions(token=TOKEN, tls_cert=cert, tls_key=broken)
-    broken.write_text("-----BEGIN CERTIFICATE-----\nnot at all\n")
-    for files in ((broken, key), (cert, broken), (key, cert)):
-        with pytest.raises(ConfigurationError, match="are no certificate and its key") as error:
-            HostOptions(token=TOKEN, tls_cert=files[0], tls_key=files[1])
-        assert str(broken if broken in files else cert) in str(error.value)
-
-
-def test_a_key_of_another_certificate_is_refused(tmp_path, certificate):
-    other = tmp_path / "other.pem"
-    subprocess.run([OPENSSL, "genrsa", "-out", other, "2048"], check=True, capture_output=True)
-    with pytest.raises(ConfigurationError, match=r"no certificate and its key: .*mismatch"):
-        HostOptions(token=TOKEN, tls_cert=certificate[0], tls_key=other)
-
-
-def test_a_key_with_a_password_is_refused_and_nobody_is_asked_for_it(tmp_path, certificate):
-    cert, key = certificate
-    locked = tmp_path / "locked.pem"
-    subprocess.run(
-        [OPENSSL, "rsa", "-aes256", "-passout", "pass:sesame", "-in", key, "-out", locked],
-        check=True,
-        capture_output=True,
-    )
-    with pytest.raises(ConfigurationError, match="are no certificate and its key"):
-        HostOptions(token=TOKEN, tls_cert=cert, tls_key=locked)
 
 
 @pytest.mark.asyncio
@@ -235,7 +139,7 @@ async def test_no_client_can_stop_a_host_on_a_port(path, address):
 )
 def test_connections_leave_some_descriptors_for_files(monkeypatch, allowed, connections):
     monkeypatch.setattr(resource, "getrlimit", lambda _: (allowed, allowed))
-    assert server._most_connections() == connections
+    assert draining_server._most_connections() == connections
 
 
 @pytest.mark.asyncio
@@ -243,7 +147,7 @@ async def test_a_tls_handshake_that_does_not_end_is_waited_for_no_longer(
     certificate, monkeypatch, caplog
 ):
     monkeypatch.setattr(timed_protocol, "_LOOK_S", 0.02)
-    for module in (timed_protocol, server):
+    for module in (timed_protocol, draining_server):
         monkeypatch.setattr(module, "HANDSHAKE_S", 0.3)
     cert, key = certificate
     options = HostOptions(port=free_port(), token=TOKEN, tls_cert=cert, tls_key=key)
@@ -272,7 +176,7 @@ async def test_every_loopback_address_is_served_under_its_own_name():
 def test_an_answers_body_does_not_wait_for_the_acknowledgement_of_its_head():
     options = HostOptions(port=free_port(), token=TOKEN)
     with (
-        server.port_listener(options) as listener,
+        port_listener(options) as listener,
         socket.create_connection(listener.getsockname()),
         listener.accept()[0] as accepted,
     ):
@@ -520,16 +424,11 @@ async def test_a_host_has_served_once_its_first_completion_is_old(tmp_path, monk
     assert told == [1]
 
 
-def test_options_check_themselves_however_they_are_made():
-    with pytest.raises(ConfigurationError):
-        replace(HostOptions(token=TOKEN), token=None)
-
-
 @pytest.mark.asyncio
 async def test_what_outlasts_the_drain_ends_as_the_host_does_and_leaves_no_stack_in_the_log(
     tmp_path, monkeypatch, caplog
 ):
-    monkeypatch.setattr(server, "_RUNS_END_S", 0.0)
+    monkeypatch.setattr(draining_server, "_RUNS_END_S", 0.0)
     engine = HeldEngine(is_held=True)
     async with running_host(tmp_path, engine) as host:
 

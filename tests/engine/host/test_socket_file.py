@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from engine.errors import ConfigurationError
-from engine.host.server import HostOptions, _listener
+from engine.host.listener import host_listener
+from engine.host.options import HostOptions
 from engine.host.socket_file import listening
 
 
@@ -24,7 +25,7 @@ def test_it_is_its_users_alone_from_its_first_moment(path, monkeypatch):
         chmod(self, mode)
 
     monkeypatch.setattr(Path, "chmod", noting)
-    with _listener(HostOptions(socket=path)):  # as the host listens
+    with host_listener(HostOptions(socket=path)):  # as the host listens
         modes.append(stat.S_IMODE(path.stat().st_mode))
     assert modes == [0o600, 0o600]
     assert not path.exists()

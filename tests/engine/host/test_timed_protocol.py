@@ -6,7 +6,7 @@ import logging
 import msgspec
 import pytest
 
-from engine.host import server, timed_protocol
+from engine.host import draining_server, timed_protocol
 from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION
 from tests.support.running_host import HeldEngine, ask, buffer, running_host
 
@@ -135,7 +135,7 @@ async def test_a_body_that_was_refused_is_read_no_further_and_the_answer_reaches
 async def test_connections_without_a_request_make_room_for_those_with_one(
     tmp_path, caplog, monkeypatch
 ):
-    monkeypatch.setattr(server, "_most_connections", lambda: 16)
+    monkeypatch.setattr(draining_server, "_most_connections", lambda: 16)
     async with running_host(tmp_path, HeldEngine()) as host:
         idle = [await connected(tmp_path) for _ in range(40)]
         assert await is_served(host)

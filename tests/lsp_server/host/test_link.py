@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from lsprotocol import types
 
+from engine.host.options import HostOptions
 from engine.host.protocol import (
     REPLICA_HEADER,
     SESSION_HEADER,
@@ -16,7 +17,7 @@ from engine.host.protocol import (
     Position,
     RepositorySnippet,
 )
-from engine.host.server import HostOptions, HostServer
+from engine.host.server import HostServer
 from engine.host.service import CompletionService
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents

@@ -1,0 +1,83 @@
+"""The HTTP server of a host, which lets what is running come to its end."""
+
+import asyncio
+import resource
+import signal
+import socket
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import uvicorn
+
+from engine.host.auth import Application
+from engine.host.options import HostOptions
+from engine.host.timed_protocol import HANDSHAKE_S, TimedProtocol
+
+_DRAIN_S = 10
+_RUNS_END_S = 8.0  # of these; then whatever still runs ends at its next step
+_OTHER_FILES = 200  # the model's, libraries', logs
+_FEWEST_CONNECTIONS = 32
+_MOST_AWAITED = 2048  # connections that nobody has accepted yet
+
+
+class DrainingServer(uvicorn.Server):
+    """Calls `end_runs` before its timeout: what uvicorn cancels itself it logs with a stack trace."""
+
+    def __init__(
+        self, app: Application, options: HostOptions, end_runs: Callable[[], None]
+    ) -> None:
+        super().__init__(_config(app, options))
+        self._end_runs = end_runs
+
+    def handle_exit(self, sig: int, _frame: object) -> None:
+        """End as `stop` does, so that what was learned is saved; a second Ctrl-C drains no longer.
+
+        uvicorn's own would raise the signal again in the end.
+        """
+        self.force_exit = self.force_exit or (self.should_exit and sig == signal.SIGINT)
+        self.should_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, with a limit to the time of TLS handshakes, which uvicorn has no option for."""
+        loop: Any = asyncio.get_running_loop()
+        if self.config.is_ssl:
+            loop.create_server = partial(loop.create_server, ssl_handshake_timeout=HANDSHAKE_S)
+        try:
+            await super().startup(sockets)
+        finally:
+            loop.__dict__.pop("create_server", None)
+        for one in sockets or ():
+            one.listen(_MOST_AWAITED)  # more than are accepted at once
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Finish what is running, within the time that it may take."""
+        timer = asyncio.get_running_loop().call_later(_RUNS_END_S, self._end_runs)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            timer.cancel()
+
+
+def _config(app: Application, options: HostOptions) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        http=TimedProtocol,
+        limit_concurrency=_most_connections(),
+        backlog=_OTHER_FILES // 2,  # so many are accepted before any is looked at
+        ssl_certfile=options.tls_cert,
+        ssl_keyfile=options.tls_key,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        ws="none",
+        timeout_graceful_shutdown=_DRAIN_S,
+    )
+
+
+def _most_connections() -> int | None:
+    """As many as leave some descriptors for files; more are answered 503. None: no limit."""
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if allowed == resource.RLIM_INFINITY:
+        return None
+    return max(_FEWEST_CONNECTIONS, allowed - _OTHER_FILES)

@@ -1,0 +1,72 @@
+"""Where a host listens, and who may speak."""
+
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from engine.errors import ConfigurationError
+from engine.host.compat.dialects import DEFAULT, Spoken
+from engine.host.loopback import is_loopback
+from engine.host.runtime import RuntimeFolder
+
+
+@dataclass(frozen=True, slots=True)
+class HostOptions:
+    """Where to listen, and who may speak. A socket, or else an address and a port.
+
+    Programs of the same user on this machine find the token of a port in `token_folder`.
+    """
+
+    socket: Path | None = None
+    address: str = "127.0.0.1"
+    port: int = 8012
+    token: str | None = None
+    token_file: Path | None = None  # of one principal or of several; read again upon SIGHUP
+    token_folder: RuntimeFolder | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    idle_exit_s: float | None = None
+    apis: Spoken = field(
+        default_factory=lambda: Spoken.named(DEFAULT)
+    )  # besides the native protocol
+    is_insecure: bool = False  # text and token may cross a network unencrypted
+
+    def __post_init__(self) -> None:
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ConfigurationError("--tls-cert and --tls-key come together")
+        if not (self.socket or self.token or self.token_file):
+            raise ConfigurationError(
+                f"the host listens on {self.address} only with a token: name a --token-file"
+            )
+        if not (self.is_private or self.tls_cert or self.is_insecure):
+            raise ConfigurationError(
+                f"on {self.address} without TLS others could read the token and all text on its way: "
+                "name --tls-cert and --tls-key, or listen on 127.0.0.1 behind an SSH tunnel; "
+                "--insecure is for networks that are guarded otherwise"
+            )
+        if not 0 <= self.port <= 65535:
+            raise ConfigurationError(f"port {self.port} is not within 0 and 65535")
+        if self.idle_exit_s is not None and not self.idle_exit_s > 0:
+            raise ConfigurationError(f"an idle time of {self.idle_exit_s:g} s is not above 0")
+        self._check_tls()
+
+    @property
+    def is_private(self) -> bool:
+        """Whether no other machine can reach the host."""
+        return self.socket is not None or is_loopback(self.address)
+
+    def _check_tls(self) -> None:
+        if self.tls_cert is None or self.tls_key is None:
+            return
+        for path in (self.tls_cert, self.tls_key):
+            if not path.is_file():
+                raise ConfigurationError(f"there is no file {path}")
+        try:
+            # Without a password a key that has one would be asked for on the terminal.
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
+                self.tls_cert, self.tls_key, password=""
+            )
+        except (ssl.SSLError, OSError) as error:
+            raise ConfigurationError(
+                f"{self.tls_cert} and {self.tls_key} are no certificate and its key: {error}"
+            ) from error
