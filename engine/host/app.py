@@ -1,7 +1,6 @@
 """The host's HTTP routes: each decodes a message, calls the service, and answers with one."""
 
 import asyncio
-import os
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -18,15 +17,16 @@ from engine.host.buffers import ClientId, VersionConflictError
 from engine.host.compat.dialect import Dialect
 from engine.host.compat.routes import drop_in_routes
 from engine.host.completion_registry import UnknownCompletionError
+from engine.host.engine_thread import NotReadyError
 from engine.host.event_lines import EventLines
 from engine.host.failures import log_failure
+from engine.host.figures import host_status, metrics_page
 from engine.host.metrics import Metrics
 from engine.host.openapi import OPENAPI_PATH, openapi_page
 from engine.host.peers import Alone, Peers
 from engine.host.principals import METRICS_NAME, WithdrawnError, principal_of
 from engine.host.protocol import (
     MAX_BODY_BYTES,
-    PROTOCOL_VERSION,
     CloseRequest,
     CompleteRequest,
     Feedback,
@@ -35,8 +35,7 @@ from engine.host.protocol import (
     SyncRequest,
 )
 from engine.host.quotas import QuotaError
-from engine.host.service import CompletionService, NotReadyError
-from engine.memory import resident_bytes
+from engine.host.service import CompletionService
 from engine.version import VERSION
 
 _Request = Request[Any, Any, Any]
@@ -93,7 +92,7 @@ def create_app(
         """Forget buffers."""
         data = await _message(service, request, CloseRequest)
         client = ClientId(principal_of(request.scope), data.client)
-        service.leave(client, data.uris)
+        service.presence.leave(client, data.uris)
         await others.close(client, data.uris)
 
     @post("/v1/feedback", status_code=204)
@@ -105,7 +104,7 @@ def create_app(
     async def status(request: _Request, client: FromQuery[str] = "") -> Status:
         """Report what the host is doing for who asks, and the number of its other clients."""
         asking = ClientId(principal_of(request.scope), client)
-        return _status(service, time.monotonic() - began, asking)
+        return host_status(service, time.monotonic() - began, asking)
 
     @post("/v1/stop", status_code=202)
     async def stop_host(request: _Request) -> None:
@@ -137,11 +136,6 @@ def create_app(
     )
 
 
-def metrics_page(service: CompletionService) -> bytes:
-    """The figures of one host, as Prometheus reads them."""
-    return service.metrics.page(service.gauges() | {"memory_bytes": float(resident_bytes())})
-
-
 def _allowed(stop: Callable[[], None] | None, request: _Request) -> Callable[[], None]:
     """What ends the host, for whom it belongs to."""
     if stop is None:
@@ -158,37 +152,6 @@ def _check_sees_all(request: _Request) -> None:
         raise PermissionDeniedException(
             f"the figures of all are for the token of the name {METRICS_NAME}"
         )
-
-
-def _status(service: CompletionService, uptime_s: float, asking: ClientId) -> Status:
-    principal = asking.principal
-    info, gauges = service.engine and service.engine.info, service.gauges_of(principal)
-    memory_bytes = gauges["memory_bytes"] if principal.name else resident_bytes()
-    return Status(
-        protocol=PROTOCOL_VERSION,
-        version=VERSION,
-        state=service.state,
-        pid=os.getpid(),
-        uptime_s=uptime_s,
-        progress=service.loaded.now,
-        problem=service.problem,
-        requested_model=service.requested_model,
-        model=info.model if info else "",
-        device=info.device if info else "",
-        dtype=info.dtype if info else "",
-        place=info.place if info else "",
-        num_running=int(gauges["running"]),
-        num_waiting=int(gauges["waiting"]),
-        num_clients=int(gauges["clients"]),
-        num_other_clients=service.buffers.num_others(asking),
-        num_buffers=int(gauges["buffers"]),
-        pool_tokens=int(gauges["pool_tokens"]),
-        kv_bytes=int(gauges["kv_bytes"]),
-        memory_mb=memory_bytes / 1e6,
-        last_prompt=service.last_prompts.get(principal),
-        lost=info.lost if info else (),
-        idle_s=0.0 if principal.name else service.idle_s,  # others' use is their own affair
-    )
 
 
 def _answer(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from engine.host.metrics import Metrics
 from engine.host.principals import Principal
-from engine.host.protocol import Feedback
+from engine.host.protocol import Done, Feedback, PromptUse
 
 _MOST_ENTRIES = 1000  # of a principal
 
@@ -35,6 +35,7 @@ class CompletionRegistry:
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self._entries: dict[Principal, OrderedDict[str, CompletionEntry]] = {}
+        self._last_prompts: dict[Principal, PromptUse] = {}
 
     def add(self, principal: Principal, completion_id: str, text_len: int) -> None:
         """Add a completion, or say how long it is by now; the principal's oldest one is dropped."""
@@ -43,9 +44,20 @@ class CompletionRegistry:
         if len(own) > _MOST_ENTRIES:
             own.popitem(last=False)
 
+    def add_done(self, principal: Principal, done: Done) -> None:
+        """Add a completion that is whole."""
+        self.add(principal, done.id, len(done.text))
+        if done.prompt_tokens:  # what only read a prompt says nothing of it
+            self._last_prompts[principal] = PromptUse.of(done)
+
+    def last_prompt(self, principal: Principal) -> PromptUse | None:
+        """What the prompt of a principal's last completion was made of."""
+        return self._last_prompts.get(principal)
+
     def forget(self, principal: Principal) -> None:
         """Whoever has the name next has served nothing here."""
         self._entries.pop(principal, None)
+        self._last_prompts.pop(principal, None)
 
     def record(self, principal: Principal, feedback: Feedback) -> None:
         """Count what became of a principal's own completion. Raises UnknownCompletionError.

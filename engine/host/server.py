@@ -54,7 +54,7 @@ class HostServer:
         guarded = AuthMiddleware(
             *(app, self._principals, is_local, service.limits, options.apis, service.metrics)
         )
-        self._server = DrainingServer(guarded, options, service.end_runs)
+        self._server = DrainingServer(guarded, options, service.engine_thread.end_runs)
 
     def stop(self) -> None:
         """Finish what is running, then return from `run`."""
@@ -65,21 +65,22 @@ class HostServer:
 
         Raises DeviceLostError in the end where the engine's device was lost.
         """
+        engine_thread = self._service.engine_thread
         with (
             self._server.capture_signals(),
             self._reloading(),
             host_listener(self._options) as listener,
         ):
-            self._service.start(self.stop)
+            engine_thread.start(self.stop)
             self._place = identity(self._options.socket)
             watch = asyncio.create_task(self._watch())
             try:
                 await self._server.serve(sockets=[listener])
             finally:
                 watch.cancel()
-                await self._service.stop()
-        if self._service.lost is not None:
-            raise self._service.lost
+                await engine_thread.stop()
+        if engine_thread.lost is not None:
+            raise engine_thread.lost
 
     @contextmanager
     def _reloading(self) -> Iterator[None]:
@@ -100,7 +101,7 @@ class HostServer:
         except ConfigurationError as error:
             _log.error("the tokens stay as they were: %s", error)
         else:
-            self._service.keep_only(self._principals.every)
+            self._service.presence.keep_only(self._principals.every)
             _log.info("the token file was read again")
 
     async def _watch(self) -> None:
@@ -114,7 +115,7 @@ class HostServer:
         pause_s = _WATCH_S if limit is None else min(_WATCH_S, limit / 4)
         while True:
             await asyncio.sleep(pause_s)
-            self._service.leave_silent(_SILENT_CLIENT_S)
+            self._service.presence.leave_silent(_SILENT_CLIENT_S)
             self._upkeep()
             await asyncio.to_thread(return_free_memory)
             if identity(self._options.socket) != self._place and not self._service.is_busy:

@@ -60,7 +60,7 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
         # may abort over it.
         _end_at_once(error.exit_status)
     _empty_record(arguments.record)
-    if service.is_working:
+    if service.engine_thread.is_working:
         # Loading, or stuck, on a thread that would trip over a Python that is taken down.
         _end_at_once(0)
     return 0

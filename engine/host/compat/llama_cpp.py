@@ -22,6 +22,7 @@ from engine.host.compat.frames import data
 from engine.host.compat.llama_answers import selected, stop_type, timings
 from engine.host.compat.served import served_by
 from engine.host.compat.text_request import TextRequest
+from engine.host.figures import gauges_of
 from engine.host.principals import principal_of
 from engine.host.protocol import MAX_TOKENS, Chunk, Done, Problem
 from engine.host.service import CompletionService
@@ -148,7 +149,7 @@ class LlamaCpp:
             settings = wire.LlamaSettings(length, MAX_TOKENS, 0.0, [], [])
             return wire.LlamaProps(
                 wire.LlamaDefaults(length, settings),
-                total_slots=service.ready_engine().max_sequences,
+                total_slots=service.engine_thread.ready_engine().max_sequences,
                 model_path=served_by(service).model,
                 build_info=f"foregram {VERSION}",
                 modalities={"vision": False, "audio": False},
@@ -158,10 +159,10 @@ class LlamaCpp:
         async def slots(request: Request[Any, Any, Any]) -> list[wire.LlamaSlot]:
             """Say how many are at work for who asks."""
             length = served_by(service).context_len
-            num_running = service.gauges_of(principal_of(request.scope))["running"]
+            num_running = gauges_of(service, principal_of(request.scope))["running"]
             return [
                 wire.LlamaSlot(number, length, is_processing=number < num_running)
-                for number in range(service.ready_engine().max_sequences)
+                for number in range(service.engine_thread.ready_engine().max_sequences)
             ]
 
         return [props, slots]

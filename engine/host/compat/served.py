@@ -8,7 +8,7 @@ from engine.host.service import CompletionService
 
 def served_by(service: CompletionService) -> Served:
     """Raises NotReadyError while there is no engine."""
-    info = service.ready_engine().info
+    info = service.engine_thread.ready_engine().info
     form = "\0".join([info.model, info.device, info.dtype])
     return Served(
         info.model, f"fp_{hashlib.sha256(form.encode()).hexdigest()[:10]}", info.context_len

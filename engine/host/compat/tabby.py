@@ -81,7 +81,7 @@ class Tabby:
 
     def health(self, service: CompletionService) -> Body:
         """What the agent wants to know before it asks for anything."""
-        info = service.ready_engine().info
+        info = service.engine_thread.ready_engine().info
         model = {"model_id": info.model, "device": info.device, "cuda_devices": []}
         return {
             "device": info.device,

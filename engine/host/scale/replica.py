@@ -13,10 +13,11 @@ from typing import Any
 from ray import serve
 
 from engine.errors import ForegramError
-from engine.host.app import create_app, metrics_page
+from engine.host.app import create_app
 from engine.host.auth import Application, AuthMiddleware
 from engine.host.buffers import ClientId
 from engine.host.compat.dialects import Spoken
+from engine.host.figures import metrics_page
 from engine.host.principals import Principal, Principals
 from engine.host.quotas import QuotaKeeper
 from engine.host.scale.metrics_pages import joined_pages
@@ -54,7 +55,7 @@ class Replica:
         self._principals = Principals.unknown()
         limits = QuotaKeeper(plan.quotas)
         self._service = CompletionService(plan.load, plan.requested_model, limits)
-        self._service.start()
+        self._service.engine_thread.start()
         while self._service.state == "loading":
             await asyncio.sleep(_LOADING_S)
         self.check_health()
@@ -73,12 +74,12 @@ class Replica:
     def reconfigure(self, config: Mapping[str, Any]) -> None:
         """Let in whom `config` names, and nobody else."""
         self._principals.tokens = read(config)
-        self._service.keep_only(self._principals.every)
+        self._service.presence.keep_only(self._principals.every)
 
     def check_health(self) -> None:
         """Raises ReplicaError where another has to take the place of this one."""
         if self._service.state != "ready":
-            problem = self._service.problem
+            problem = self._service.engine_thread.problem
             raise ReplicaError(problem.message if problem else self._service.state)
 
     def metrics(self) -> tuple[str, bytes]:
@@ -87,18 +88,18 @@ class Replica:
 
     def close_client(self, principal: str, client: str, uris: tuple[str, ...] | None) -> None:
         """Forget what a client has left here, as another replica was told."""
-        self._service.leave(ClientId(Principal(principal), client), uris)
+        self._service.presence.leave(ClientId(Principal(principal), client), uris)
 
     async def __del__(self) -> None:
         """Ray ends the replica, and has waited for its requests."""
         if hasattr(self, "_upkeep"):
             self._upkeep.cancel()
-            await self._service.stop()
+            await self._service.engine_thread.stop()
 
     async def _leave_silent(self) -> None:
         while True:
             await asyncio.sleep(_UPKEEP_S)
-            self._service.leave_silent(_SILENT_CLIENT_S)
+            self._service.presence.leave_silent(_SILENT_CLIENT_S)
             await asyncio.to_thread(return_free_memory)
 
 

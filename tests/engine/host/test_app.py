@@ -371,7 +371,7 @@ async def test_while_the_model_loads_everyone_hears_how_far_it_is(tmp_path):
         return HeldEngine()
 
     async with running_host(tmp_path, None, load=load) as host:
-        while host.service.loaded.now is None:
+        while host.service.engine_thread.progress is None:
             await asyncio.sleep(0.001)
         response = await host.post("/v1/complete", ask(buffer("x")))
         gate.set()
@@ -619,11 +619,11 @@ async def test_a_drop_in_client_that_is_no_longer_in_the_token_file_leaves_nothi
     engine = HeldEngine()
     async with team_host(tmp_path, engine) as (host, eves):
         await host.client.post("/v1/completions", json={"prompt": "y"}, headers=eves)
-        assert Principal("eve") in host.service.last_prompts
+        assert host.service.registry.last_prompt(Principal("eve"))
         secret_file(tmp_path / "tokens", f"ada:{ADA}")
         host.server._reload()
-        assert Principal("eve") not in host.service.last_prompts
-        assert Principal("eve") not in host.service._registry._entries
+        assert host.service.registry.last_prompt(Principal("eve")) is None
+        assert Principal("eve") not in host.service.registry._entries
         await collected(host.complete(ask(buffer("x"))))
     assert engine.forgotten == [ClosedBuffers.of_all("eve")]
 
@@ -638,8 +638,8 @@ async def test_what_runs_for_a_token_that_is_taken_away_ends_and_is_not_remember
         host.server._reload()
         answer = await asking
         assert answer.json()["error"]["code"] == "cancelled"
-        assert Principal("eve") not in host.service._registry._entries
-        assert Principal("eve") not in host.service.last_prompts
+        assert Principal("eve") not in host.service.registry._entries
+        assert host.service.registry.last_prompt(Principal("eve")) is None
     assert engine.ended == [FinishReason.CANCELLED]
 
 
@@ -647,9 +647,9 @@ async def test_a_drop_in_client_that_is_silent_leaves_nothing_behind(tmp_path):
     engine = HeldEngine()
     async with team_host(tmp_path, engine) as (host, eves):
         await host.client.post("/v1/completions", json={"prompt": "y"}, headers=eves)
-        host.service.leave_silent(600)
-        host.service.leave_silent(0)
-        host.service.leave_silent(0)
+        host.service.presence.leave_silent(600)
+        host.service.presence.leave_silent(0)
+        host.service.presence.leave_silent(0)
         await collected(host.complete(ask(buffer("x"))))
     assert engine.forgotten == [ClosedBuffers.of_all("eve", "drop-in\0eve")]
 

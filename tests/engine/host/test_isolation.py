@@ -12,6 +12,7 @@ import pytest
 from engine.drafting.lookahead import LookaheadDrafter
 from engine.engine import Engine
 from engine.host.buffers import ClientId
+from engine.host.figures import gauges_of
 from engine.host.principals import Principal
 from engine.host.protocol import Bounds, Done, Timings
 from engine.host.service import CompletionService
@@ -52,13 +53,13 @@ def load(tmp_path_factory):
 async def service_of(load):
     """A host's service, once its model is loaded."""
     service = CompletionService(load)
-    service.start()
+    service.engine_thread.start()
     while service.state == "loading":
         await asyncio.sleep(0.005)
     try:
         yield service
     finally:
-        await service.stop()
+        await service.engine_thread.stop()
 
 
 async def completed(service, principal, *lines, client="one", character=None, **options):
@@ -101,7 +102,7 @@ async def probed(load, held, spy):
             ]
             found.append(answers)
             if spy is not ADA:
-                service.leave(ClientId(spy, "one"), None)
+                service.presence.leave(ClientId(spy, "one"), None)
     return found
 
 
@@ -136,7 +137,7 @@ async def test_a_prompt_that_another_principal_has_read_is_read_anew(load):
             lines = [VICTIM[0], f'KEY = "{guess}"', *VICTIM[2:]]
             spied = await completed(service, EVE, *lines)
             assert spied.reused_tokens == 0
-            service.leave(ClientId(EVE, "one"), None)
+            service.presence.leave(ClientId(EVE, "one"), None)
         assert (await completed(service, ADA, *VICTIM)).reused_tokens > 0
 
 
@@ -162,11 +163,11 @@ async def test_text_is_the_same_whoever_asks(load):
 async def test_figures_are_of_who_asks(load):
     async with service_of(load) as service:
         await completed(service, ADA, *VICTIM)
-        before = service.gauges_of(EVE)
+        before = gauges_of(service, EVE)
         assert set(before.values()) == {0}
         await completed(service, ADA, *VICTIM, "x = 1", client="another")
-        assert service.gauges_of(EVE) == before
-        own = service.gauges_of(ADA)
+        assert gauges_of(service, EVE) == before
+        own = gauges_of(service, ADA)
         assert (own["clients"], own["buffers"]) == (2, 2)
         assert own["pool_tokens"] > 0 < own["kv_bytes"]
 
@@ -175,6 +176,6 @@ async def test_who_leaves_takes_only_its_own_text_along(load):
     async with service_of(load) as service:
         await completed(service, ADA, *VICTIM)
         await completed(service, EVE, *VICTIM)
-        service.leave(ClientId(EVE, "one"), None)
+        service.presence.leave(ClientId(EVE, "one"), None)
         assert (await completed(service, ADA, *VICTIM)).reused_tokens > 0
         assert (await completed(service, EVE, *VICTIM)).reused_tokens == 0

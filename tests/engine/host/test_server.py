@@ -16,13 +16,14 @@ import pytest
 
 from engine.errors import ConfigurationError, DeviceLostError
 from engine.host import draining_server, timed_protocol
+from engine.host.engine_thread import NotReadyError
 from engine.host.listener import port_listener
 from engine.host.options import HostOptions
 from engine.host.principals import Principal
 from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, Failed, Problem
 from engine.host.runtime import RuntimeFolder
 from engine.host.server import HostServer
-from engine.host.service import CompletionService, NotReadyError
+from engine.host.service import CompletionService
 from tests.support.ports import free_port
 from tests.support.running_host import HeldEngine, ask, buffer, running_host
 
@@ -312,7 +313,7 @@ async def test_a_lost_device_ends_the_host_and_all_who_asked_hear_why(tmp_path):
             engine.permits.release()
             assert await running == [Failed(*lost)]
             assert await waiting == [Failed("stopped", "the request was stopped")]
-            assert host.service.problem == Problem(*lost)
+            assert host.service.engine_thread.problem == Problem(*lost)
             assert host.service.state == "stopping"
             assert host.is_stopping
 

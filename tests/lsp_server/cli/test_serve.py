@@ -5,19 +5,20 @@ import pytest
 
 from engine.engine import Engine
 from engine.errors import ConfigurationError
+from engine.host.engine_thread import EngineThread
 from engine.host.runtime import MAX_LOG_BYTES, HostRecord
+from engine.scheduler import Scheduler
 from lsp_server.cli import serve as module
 from lsp_server.cli.arguments import build_parser
 from lsp_server.settings import Settings
 
 
 class LoadedService:
-    """Loads at once."""
-
-    is_working = False
+    """Loads at once; its thread never works."""
 
     def __init__(self, load, model, limits):
         load(None)
+        self.engine_thread = EngineThread(load, Scheduler())
         self.limits = limits
 
 

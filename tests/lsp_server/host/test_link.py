@@ -144,7 +144,7 @@ class Moving:
         """The next request goes to a host that knows nothing of this server."""
         self.replica = "two"
         for client in service.buffers.clients:
-            service.leave(client, None)
+            service.presence.leave(client, None)
 
 
 def shown(engine):

@@ -158,7 +158,7 @@ async def test_who_asks_while_the_upstream_is_not_there_hears_what_the_host_wait
             return UpstreamEngine.load(UpstreamOptions(upstream.url, tmp_path), progress)
 
         async with running_host(tmp_path, None, load=load) as host:
-            while not host.service.loaded.now:
+            while not host.service.engine_thread.progress:
                 await asyncio.sleep(0.005)
             answer = await host.client.post("/v1/completions", json={"prompt": "x"})
             upstream.refusals.clear()

@@ -1,4 +1,4 @@
-"""The engine behind its queue: what it tells while it is loaded."""
+"""The engine's thread: what is told while it loads, and what ends it."""
 
 import asyncio
 import logging
@@ -7,7 +7,9 @@ import threading
 import pytest
 
 from engine.errors import DeviceLostError, NoSpaceError
+from engine.host.engine_thread import EngineThread
 from engine.host.service import CompletionService
+from engine.scheduler import Scheduler
 from tests.support.running_host import HeldEngine
 
 
@@ -17,10 +19,10 @@ def test_what_the_engine_tells_while_it_loads_is_logged(caplog):
         raise NoSpaceError("too little")
 
     caplog.set_level(logging.INFO, "foregram.host")
-    service = CompletionService(load)
-    service.start()
-    service._thread.join(10)
-    assert service.state == "failed"
+    engine_thread = EngineThread(load, Scheduler())
+    engine_thread.start()
+    engine_thread._thread.join(10)
+    assert engine_thread.state == "failed"
     assert caplog.messages[0] == "GPU memory: 100 % of it"
 
 
@@ -29,29 +31,29 @@ def test_a_device_that_is_lost_while_the_model_loads_ends_the_host():
         raise DeviceLostError("the device cuda:0 is lost")
 
     service, ended = CompletionService(load), threading.Event()
-    service.start(ended.set)
+    service.engine_thread.start(ended.set)
     assert ended.wait(10)
     assert service.state == "stopping"
-    assert isinstance(service.lost, DeviceLostError)
+    assert isinstance(service.engine_thread.lost, DeviceLostError)
     assert service.served_s == 0.0
 
 
 @pytest.mark.asyncio
 async def test_an_engine_that_never_ends_holds_up_no_stop(monkeypatch, caplog):
-    monkeypatch.setattr("engine.host.service._JOIN_S", 0.05)
+    monkeypatch.setattr("engine.host.engine_thread._JOIN_S", 0.05)
     may_end = threading.Event()
 
     class Stuck(HeldEngine):
         def run(self, admit):
             may_end.wait(20)
 
-    service = CompletionService(lambda _: Stuck())
-    service.start()
-    while service.state == "loading":
+    engine_thread = EngineThread(lambda _: Stuck(), Scheduler())
+    engine_thread.start()
+    while engine_thread.state == "loading":
         await asyncio.sleep(0.001)
-    await service.stop()
-    assert service.is_working
+    await engine_thread.stop()
+    assert engine_thread.is_working
     assert "the engine does not end" in caplog.text
     may_end.set()
-    service._thread.join(10)
-    assert not service.is_working
+    engine_thread._thread.join(10)
+    assert not engine_thread.is_working

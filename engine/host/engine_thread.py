@@ -1,0 +1,175 @@
+"""The engine's thread: an engine is loaded there, and runs until the host ends or it cannot go on."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+
+from engine.errors import DeviceLostError, ForegramError
+from engine.host.protocol import HostState, LoadProgress, Problem
+from engine.host.served_engine import ServedEngine
+from engine.progress import Progress
+from engine.request import ClosedBuffers
+from engine.scheduler import Scheduler
+
+STOPPING = Problem("stopping", "the host is stopping")
+_JOIN_S = 10.0  # for the thread to end its step and to save what it has learned
+_log = logging.getLogger("foregram.host")
+
+
+class NotReadyError(Exception):
+    """The engine is loading, has failed, or stops; the problem says which."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.problem = problem
+
+
+class _LoadedSoFar(Progress):
+    """The engine's progress, for whoever asks."""
+
+    def __init__(self) -> None:
+        self.now: LoadProgress | None = None
+
+    def begin(self, task: str, total: int) -> None:
+        self.now = LoadProgress(task, 0, total)
+
+    def advance(self, amount: int) -> None:
+        if self.now is not None:
+            self.now = LoadProgress(self.now.task, self.now.done + amount, self.now.total)
+
+    def end(self) -> None:
+        self.now = None
+
+    def tell(self, sentence: str) -> None:
+        _log.info("%s", sentence)
+
+
+class EngineThread:
+    """Loads an engine, and runs what `scheduler` admits. `forget` and `lose` are for any thread."""
+
+    def __init__(self, load: Callable[[Progress], ServedEngine], scheduler: Scheduler) -> None:
+        self.engine: ServedEngine | None = None  # None until it is loaded
+        self.problem: Problem | None = None  # why it could not be, or cannot run any more
+        self.lost: DeviceLostError | None = None  # what ended its device, for this process
+        self.is_stopping = False
+        self._load = load
+        self._scheduler = scheduler
+        self._loading = _LoadedSoFar()
+        self._end: Callable[[], None] = lambda: None
+        self._thread = threading.Thread(target=self._work, name="engine", daemon=True)
+
+    @property
+    def state(self) -> HostState:
+        """What a host of this engine is doing."""
+        if self.is_stopping:
+            return "stopping"
+        if self.problem is not None:
+            return "failed"
+        return "loading" if self.engine is None else "ready"
+
+    @property
+    def progress(self) -> LoadProgress | None:
+        """How far the engine is loaded, while it is."""
+        return self._loading.now
+
+    @property
+    def is_working(self) -> bool:
+        """Whether the engine's thread still loads or runs."""
+        return self._thread.is_alive()
+
+    def ready_engine(self) -> ServedEngine:
+        """The engine. Raises NotReadyError."""
+        if self.engine is None or self.state != "ready":
+            raise NotReadyError(self._not_ready())
+        return self.engine
+
+    def start(self, end: Callable[[], None] = lambda: None) -> None:
+        """Begin to load. `end` is called, from any thread, where the device was lost."""
+        self._end = end
+        self._thread.start()
+
+    def end_runs(self) -> None:
+        """End what runs within a step; who asked for it hears that the host stops."""
+        self.is_stopping = True
+        self._scheduler.stop()
+
+    async def stop(self) -> None:
+        """End what runs, and wait for the engine's thread, though not for ever."""
+        self.end_runs()
+        if self.engine is None:
+            return  # a model that still loads ends with the process
+        await asyncio.to_thread(self._thread.join, _JOIN_S)
+        if self._thread.is_alive():
+            _log.error(
+                "the engine does not end within %.0f s: the process ends without it", _JOIN_S
+            )
+
+    def forget(self, closed: ClosedBuffers) -> None:
+        """Have the engine, where there is one, forget what it learned, between two steps."""
+        if (engine := self.engine) is not None:
+            self._scheduler.run_between(lambda: _forget(engine, closed))
+
+    def lose(self, error: DeviceLostError) -> None:
+        """Serve nobody any more: another process may have the device, this one never again.
+
+        The state is `stopping`: who finds it waits for the end, and starts another host.
+        """
+        if self.lost is not None:
+            return  # completions that go on side by side each hear of it
+        _log.error("the host ends: %s", error)
+        self.lost = error
+        self._fail(Problem(error.code, str(error)))
+
+    def _work(self) -> None:
+        self.engine = engine = self._loaded()
+        if engine is None:
+            return
+        info = engine.info
+        _log.info("%s is loaded%s", info.model, f": {info.place}" if info.place else "")
+        self._scheduler.max_sequences = engine.max_sequences
+        try:
+            engine.run(self._scheduler.admit)
+        except Exception as error:  # noqa: BLE001 - who asks would wait for ever
+            _log.exception("the engine's loop broke")
+            self._fail(Problem("internal_error", f"the engine broke: {error}"))
+            return
+        engine.close()
+
+    def _loaded(self) -> ServedEngine | None:
+        """The engine; None where it cannot be loaded, which `problem` tells of."""
+        try:
+            return self._load(self._loading)
+        except DeviceLostError as error:
+            self.lose(error)
+        except ForegramError as error:
+            self.problem = Problem(error.code, error.told)
+            _log.error("the model cannot be loaded: %s", error)
+        except BaseException as error:  # noqa: BLE001 - the thread would end in silence
+            self.problem = Problem("internal_error", f"the model cannot be loaded: {error}")
+            _log.exception("the model cannot be loaded")
+        return None
+
+    def _fail(self, problem: Problem) -> None:
+        """End the host; the next request starts another."""
+        self.problem, self.is_stopping = problem, True
+        self._scheduler.stop()
+        self._end()
+
+    def _not_ready(self) -> Problem:
+        if self.problem is not None:
+            return self.problem
+        if self.is_stopping:
+            return STOPPING
+        now = self.progress
+        if now is None:
+            return Problem("loading", "the model is loading")
+        share = f", {now.done} of {now.total}" if now.total else ""
+        return Problem("loading", f"the model is loading ({now.task}{share})")
+
+
+def _forget(engine: ServedEngine, closed: ClosedBuffers) -> None:
+    try:
+        engine.forget(closed)
+    except Exception:  # noqa: BLE001 - the thread would end with it
+        _log.exception("closed buffers could not be forgotten")
