@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from engine.errors import InputError
-from engine.host.buffers import HeldBuffer
+from engine.host.held_buffer import HeldBuffer
 from engine.host.protocol import MAX_CELL_CHARS, Cell
 
 _GAP = "\n\n"  # between cells

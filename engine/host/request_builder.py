@@ -4,8 +4,9 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from engine.config import Lookahead, Sampling, StopRules
-from engine.host.buffers import ClientId, HeldBuffer
+from engine.host.buffers import ClientId
 from engine.host.cells import CellTexts
+from engine.host.held_buffer import HeldBuffer
 from engine.host.protocol import CompleteRequest
 from engine.request import ClosedBuffers, CompletionRequest, Snippet
 

@@ -11,11 +11,12 @@ from dataclasses import replace
 from functools import partial
 
 from engine.host.asked import Asked
-from engine.host.buffers import ClientBuffers, ClientId, spliced, split_at
+from engine.host.buffers import ClientBuffers, ClientId
 from engine.host.cells import CellTexts
 from engine.host.completion_registry import CompletionRegistry, UnknownCompletionError
 from engine.host.engine_thread import STOPPING, EngineThread
 from engine.host.failures import FailureLog
+from engine.host.held_buffer import spliced, split_at
 from engine.host.metrics import Metrics
 from engine.host.presence import Presence
 from engine.host.principals import Principal

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from engine.host.buffers import HeldBuffer
 from engine.host.cells import CellTexts
+from engine.host.held_buffer import HeldBuffer
 from engine.host.protocol import BufferSync, Cell, CloseRequest, LineSplice
 from tests.support.running_host import HeldEngine, ask, running_host
 
