@@ -9,15 +9,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import BinaryIO, Self
+from typing import Self
 
 import msgspec
 
 from engine.atomic_write import atomic_write
 from engine.errors import ForegramError
+from engine.host.log_file import LogFile
 
 MAX_SOCKET_PATH = 103  # bytes; macOS takes 104 with the closing zero, Linux 108
-MAX_LOG_BYTES = 1_000_000
 
 
 class RuntimeFolderError(ForegramError):
@@ -130,14 +130,9 @@ class RuntimeFolder:
         return self.path / f"token-{address}-{port}"
 
     @property
-    def log_path(self) -> Path:
+    def log(self) -> LogFile:
         """The host's output."""
-        return self.path / "host.log"
-
-    @property
-    def former_log_path(self) -> Path:
-        """What it was before it became too long."""
-        return self.path / "host.log.1"
+        return LogFile(self.path / "host.log")
 
     def token(self) -> str:
         """The token, made at the first call."""
@@ -200,40 +195,6 @@ class RuntimeFolder:
         """Remove the socket and the record of a host that is gone."""
         self.socket_path.unlink(missing_ok=True)
         self.record_path.unlink(missing_ok=True)
-
-    @contextmanager
-    def opened_log(self) -> Iterator[BinaryIO]:
-        """The log, to be appended to; for its user alone."""
-        with open(self.log_path, "ab", opener=_open_private) as file:
-            os.fchmod(file.fileno(), 0o600)  # an older version's may be readable
-            yield file
-
-    def rotate_log(self) -> None:
-        """Copy a long log aside, over the previous one, and empty it.
-
-        Who writes to it may go on: all append. So a host can do this to its own log.
-        """
-        with suppress(FileNotFoundError):
-            if self.log_path.stat().st_size <= MAX_LOG_BYTES:
-                return
-            with self.log_path.open("rb") as log, atomic_write(self.former_log_path) as former:
-                log.seek(-MAX_LOG_BYTES, os.SEEK_END)
-                former.write(log.read(MAX_LOG_BYTES))
-            os.truncate(self.log_path, 0)
-
-    def read_log(self, lines: int) -> list[str]:
-        """The last `lines` lines that the host printed."""
-        try:
-            with self.log_path.open("rb") as file:
-                file.seek(max(0, self.log_path.stat().st_size - MAX_LOG_BYTES))
-                text = file.read().decode("utf-8", "replace")
-        except FileNotFoundError:
-            return []
-        return text.splitlines()[-lines:] if lines > 0 else []
-
-
-def _open_private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def _check_private(path: Path, is_kind: Callable[[int], bool]) -> None:

@@ -70,9 +70,9 @@ def show_logs(arguments: argparse.Namespace, settings: Settings) -> int:
     if settings.host_url is not None:
         raise HostError(f"the log of the host at {settings.host_url} is on that machine")
     folder = RuntimeFolder.open(settings.runtime_folder)
-    path = folder.log_path
+    path = folder.log.path
     begin = path.stat().st_size if path.exists() else 0
-    sys.stdout.writelines(f"{visible(line)}\n" for line in folder.read_log(arguments.lines))
+    sys.stdout.writelines(f"{visible(line)}\n" for line in folder.log.read(arguments.lines))
     if arguments.follow:
         for text in _following(path, begin):
             sys.stdout.write(visible(text))

@@ -93,7 +93,7 @@ def _upkeep(record: Path | None) -> Callable[[], None]:
 
     def rotate() -> None:
         with suppress(OSError):
-            RuntimeFolder(record.parent).rotate_log()
+            RuntimeFolder(record.parent).log.rotate()
 
     return rotate
 

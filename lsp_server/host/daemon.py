@@ -177,8 +177,8 @@ class LocalHost:
         """Start a host after that of the record `former`, which died."""
         # Not in a thread: a cancelled caller would release the lock while the process is started.
         self._folder.socket_path.unlink(missing_ok=True)
-        self._folder.rotate_log()
-        with self._folder.claimed_record() as claim, self._folder.opened_log() as log:
+        self._folder.log.rotate()
+        with self._folder.claimed_record() as claim, self._folder.log.opened() as log:
             try:
                 process = subprocess.Popen(
                     self._command,

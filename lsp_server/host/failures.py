@@ -58,12 +58,12 @@ def may_start(record: HostRecord, wanted_at: float) -> bool:
 
 def failure_sentence(folder: RuntimeFolder, record: HostRecord) -> str:
     """What happened, the host's last words, and what comes next."""
-    words = " | ".join(filter(str.strip, folder.read_log(_LAST_WORDS))) or "it printed nothing"
+    words = " | ".join(filter(str.strip, folder.log.read(_LAST_WORDS))) or "it printed nothing"
     crashed = "crashed" if record.failures == 1 else f"crashed {record.failures} times in a row"
     pause_s = _pause_s(record)
     again = f"it is restarted after {_IN_WORDS[pause_s]}; " if pause_s else ""
     return (
-        f"the completion host {crashed}: {words} (log: {folder.log_path}; {again}after "
+        f"the completion host {crashed}: {words} (log: {folder.log.path}; {again}after "
         "`foregram stop` it may restart at once)"
     )
 
@@ -74,7 +74,7 @@ def note_signal(folder: RuntimeFolder, exit_status: int) -> None:
         return
     name = signal.Signals(-exit_status).name
     cause = ", as systems do when memory runs out" if -exit_status == signal.SIGKILL else ""
-    with folder.opened_log() as log:
+    with folder.log.opened() as log:
         log.write(f"the host was killed by {name}{cause}\n".encode())
 
 

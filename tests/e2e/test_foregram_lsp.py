@@ -155,7 +155,7 @@ async def test_ten_editors_at_once_share_one_host(runtime):
         for number in range(10):
             group.create_task(_completes(f"file:///shop/inventory_{number}.py"))
     assert (await host_status()).num_clients <= 10
-    starts = [line for line in runtime.read_log(200) if "is loaded" in line]
+    starts = [line for line in runtime.log.read(200) if "is loaded" in line]
     assert len(starts) == 1
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from engine.host.runtime import (
-    MAX_LOG_BYTES,
     HostRecord,
     RuntimeFolder,
     RuntimeFolderError,
@@ -138,58 +137,6 @@ def test_a_forgotten_host_leaves_no_trace(folder):
 def test_a_damaged_record_is_none(folder):
     folder.record_path.write_text('{"pid": ')
     assert folder.read_record() is None
-
-
-def test_the_end_of_the_log_is_read_whatever_its_bytes(folder):
-    assert folder.read_log(3) == []
-    folder.log_path.write_bytes(b"one\ntwo\xff\nthree\n")
-    assert folder.read_log(2) == ["two\N{REPLACEMENT CHARACTER}", "three"]
-    assert folder.read_log(0) == []
-
-
-def test_only_a_long_log_is_put_aside(folder):
-    folder.rotate_log()
-    folder.log_path.write_text("short")
-    folder.rotate_log()
-    assert folder.read_log(1) == ["short"]
-    folder.log_path.write_text("x" * (MAX_LOG_BYTES + 1))
-    folder.rotate_log()
-    assert folder.read_log(1) == []
-    assert folder.former_log_path.stat().st_size == MAX_LOG_BYTES
-    assert stat.S_IMODE(folder.former_log_path.stat().st_mode) == 0o600
-
-
-def test_a_log_is_put_aside_while_a_process_writes_to_it(folder):
-    """However long a host runs, there are never more than the two."""
-    lines = "import os, sys\nfor line in sys.stdin:\n    os.write(1, line.encode() * 1000)\n"
-    lines += "    os.write(2, b'.')\n"
-    with (
-        folder.opened_log() as log,
-        subprocess.Popen(
-            [sys.executable, "-c", lines],
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=subprocess.PIPE,
-        ) as process,
-    ):
-        for number in range(5):
-            process.stdin.write(f"{number} {'x' * 300}\n".encode())
-            process.stdin.flush()
-            assert process.stderr.read(1) == b"."
-            folder.rotate_log()
-        process.stdin.close()
-    sizes = [path.stat().st_size for path in folder.path.glob("host.log*")]
-    assert max(sizes) <= MAX_LOG_BYTES + 310_000
-    assert len(sizes) <= 2
-    assert folder.read_log(1) == [f"4 {'x' * 300}"]
-
-
-def test_a_log_is_its_users_alone_also_one_of_an_older_version(folder):
-    folder.log_path.touch(0o644)
-    with folder.opened_log() as log:
-        log.write(b"more\n")
-    assert stat.S_IMODE(folder.log_path.stat().st_mode) == 0o600
-    assert folder.read_log(1) == ["more"]
 
 
 def test_a_token_for_which_there_is_no_room_is_a_sentence(folder):

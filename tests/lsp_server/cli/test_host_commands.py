@@ -159,13 +159,13 @@ def test_stop_ends_the_host_and_says_whether_there_was_one(running, capsys):
 
 
 def test_logs_prints_the_last_lines(stub, capsys):
-    stub.folder.log_path.write_text("one\ntwo\nthree\n")
+    stub.folder.log.path.write_text("one\ntwo\nthree\n")
     assert show_logs(words(lines=2), stub.settings) == 0
     assert capsys.readouterr().out == "two\nthree\n"
 
 
 def test_logs_can_follow_what_is_printed_next(stub, capsys, monkeypatch):
-    path = stub.folder.log_path
+    path = stub.folder.log.path
     path.write_text("one\n")
 
     def print_more_then_interrupt(_seconds):
@@ -187,7 +187,7 @@ def test_the_log_of_a_remote_host_is_elsewhere(stub):
 
 
 def test_logs_goes_on_where_the_log_was_emptied(stub, capsys, monkeypatch):
-    path = stub.folder.log_path
+    path = stub.folder.log.path
     path.write_text("one, which is long\n")
     turns = iter([lambda: path.write_text("two\n"), None])
 
@@ -206,7 +206,7 @@ ESCAPE = "\x1b]0;title\x07\x9b2J"
 
 
 def test_no_terminal_obeys_what_a_log_or_a_host_says(stub, monkeypatch, capsys):
-    stub.folder.log_path.write_text(f"{ESCAPE}\n")
+    stub.folder.log.path.write_text(f"{ESCAPE}\n")
     show_logs(words(), stub.settings)
     problem = Problem("odd", ESCAPE)
     status = msgspec.structs.replace(STATUS, state="failed", problem=problem, model=ESCAPE)

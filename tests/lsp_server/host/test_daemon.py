@@ -132,7 +132,7 @@ def test_a_host_that_crashes_at_its_start_is_tried_twice_and_then_reported(stub)
     assert "crashed 2 times in a row: " in str(error.value)
     assert "it is restarted after a minute" in str(error.value)
     assert "the stub has no model" in str(error.value)
-    assert str(stub.folder.log_path) in str(error.value)
+    assert str(stub.folder.log.path) in str(error.value)
     assert len(stub.starts) == 2
 
 
@@ -335,7 +335,7 @@ def test_a_host_that_listens_to_nothing_is_killed(stub, monkeypatch):
 
 def test_what_the_host_prints_is_in_the_log(stub):
     ensure(stub)
-    assert "GET /v1/status" in stub.folder.read_log(1)[0]
+    assert "GET /v1/status" in stub.folder.log.read(1)[0]
 
 
 def test_a_remote_host_is_neither_started_nor_stopped(stub, tmp_path):
