@@ -280,12 +280,23 @@ def sum_splits(
     """Add what the splits of the tile left, in their order, and set its counter back."""
     if SPLITS > 1:
         acc = tl.zeros([OUTPUTS, ROWS], tl.float32)
-        for split in tl.static_range(SPLITS):
-            acc += tl.load(
-                PARTIALS + _partials_at(tile, split, SPLITS, OUTPUTS, ROWS), cache_modifier=".cg"
-            )
+        if OUTPUTS * ROWS < 128 * 128:
+            for split in tl.static_range(SPLITS):
+                acc += _split_sums(PARTIALS, tile, split, SPLITS, OUTPUTS, ROWS)
+        else:  # registers hold the sums of two splits, not of all
+            for split in tl.range(0, SPLITS, loop_unroll_factor=2):
+                acc += _split_sums(PARTIALS, tile, split, SPLITS, OUTPUTS, ROWS)
         tl.store(ARRIVED + tile, 0)
     return acc
+
+
+@triton.jit
+def _split_sums(
+    PARTIALS, tile, split, SPLITS: tl.constexpr, OUTPUTS: tl.constexpr, ROWS: tl.constexpr
+):
+    return tl.load(
+        PARTIALS + _partials_at(tile, split, SPLITS, OUTPUTS, ROWS), cache_modifier=".cg"
+    )
 
 
 @triton.jit

@@ -71,3 +71,17 @@ def test_fits_an_h100(hopper, rows, quantization):
         aligned=STRIDES,
     )
     assert_fits(compiled, programs=2 if rows <= 32 else 1)
+
+
+def test_the_sums_of_eight_splits_fit_the_registers_of_an_a100(hopper):
+    compiled = compile_product(
+        hopper,
+        "kernels.project_qkv.triton_kernel:project_qkv_kernel",
+        (2048, 1536),
+        128,
+        TYPES,
+        {"HEADS": 12, "KV_HEADS": 2, "D": 128},
+        aligned=STRIDES,
+        architecture=80,
+    )
+    assert compiled.stack == 0
