@@ -30,7 +30,9 @@ from engine.snippets import Neighbours
 from engine.stopping import Stopper
 
 _DECODED_TOKENS = 256  # that a slot has room for, even where a request asks for fewer
-_REMEMBERED_CHARS = 100_000  # of the lines of each principal's prompts: more than the longest has
+_REMEMBERED_CHARS = (
+    40  # of a principal's lines for each token of a prompt: several times what one has
+)
 _KV_BYTES = 512 * 1024 * 1024  # of cached prompts, where a model does not reserve them ahead
 
 
@@ -250,8 +252,8 @@ class Engine:
     def _tokenizer_of(self, principal: str) -> Tokenizer:
         """Most of a prompt is as it was a key ago; to encode all of it takes ten milliseconds."""
         if principal not in self._tokenizers:
-            tokenizer = self.model.tokenizer.remembering(_REMEMBERED_CHARS)
-            self._tokenizers[principal] = tokenizer
+            most_chars = _REMEMBERED_CHARS * self._prompt_tokens
+            self._tokenizers[principal] = self.model.tokenizer.remembering(most_chars)
         return self._tokenizers[principal]
 
     def _forget_prompts(self, closed: ClosedBuffers) -> None:
