@@ -151,9 +151,7 @@ class CompletionService:
         try:
             while True:
                 event = self._as_told(await run.told.events.get(), job)
-                if not self.presence.knows(
-                    principal
-                ):  # it was let in by a token that is no longer known
+                if not self.presence.knows(principal):  # its token was taken away meanwhile
                     event = failed(Dropped.CANCELLED)
                 if isinstance(event, Chunk):  # an editor may show it before the end
                     written += len(event.text)
