@@ -22,7 +22,10 @@ _MOST_AWAITED = 2048  # connections that nobody has accepted yet
 
 
 class DrainingServer(uvicorn.Server):
-    """Calls `end_runs` before its timeout: what uvicorn cancels itself it logs with a stack trace."""
+    """Ends what is left before its timeout: what uvicorn cancels itself it logs with a stack trace.
+
+    Calls `end_runs`, and ends the connections whose requests are not all there.
+    """
 
     def __init__(
         self, app: Application, options: HostOptions, end_runs: Callable[[], None]
@@ -52,11 +55,17 @@ class DrainingServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Finish what is running, within the time that it may take."""
-        timer = asyncio.get_running_loop().call_later(_RUNS_END_S, self._end_runs)
+        timer = asyncio.get_running_loop().call_later(_RUNS_END_S, self._end_rest)
         try:
             await super().shutdown(sockets)
         finally:
             timer.cancel()
+
+    def _end_rest(self) -> None:
+        self._end_runs()
+        for connection in list(self.server_state.connections):
+            if isinstance(connection, TimedProtocol):
+                connection.end_unfinished()
 
 
 def _config(app: Application, options: HostOptions) -> uvicorn.Config:

@@ -55,6 +55,14 @@ class HostOptions:
         """Whether no other machine can reach the host."""
         return self.socket is not None or is_loopback(self.address)
 
+    @property
+    def is_this_users(self) -> bool:
+        """Whether it serves programs of this machine by name, with a token that it made itself.
+
+        One with a token file may stand behind a proxy, which passes the name on that it goes by.
+        """
+        return self.socket is None and self.is_private and self.token_file is None
+
     def _check_tls(self) -> None:
         if self.tls_cert is None or self.tls_key is None:
             return

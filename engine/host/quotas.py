@@ -72,11 +72,15 @@ class Quotas:
 
     def check_open(self, num_open: int, body_bytes: int) -> None:
         """Raises QuotaError where so many requests, or so long ones, are not answered yet."""
-        waits = "wait here for an answer, or to be read"
-        if num_open >= self.waiting + self.running:
-            raise QuotaError(f"{num_open:,} of your requests {waits}", _BUSY_S)
-        if body_bytes >= self.megabytes * 1e6 / _BODIES_PART:
-            raise QuotaError(f"{body_bytes / 1e6:,.0f} MB of your requests {waits}", _BUSY_S)
+        waits = "wait here for an answer, or to be read, and no more than"
+        most = self.waiting + self.running
+        if num_open >= most:
+            raise QuotaError(f"{num_open:,} of your requests {waits} {most:,} may", _BUSY_S)
+        most_mb = self.megabytes / _BODIES_PART
+        if body_bytes >= most_mb * 1e6:
+            raise QuotaError(
+                f"{body_bytes / 1e6:,.0f} MB of your requests {waits} {most_mb:,.0f} may", _BUSY_S
+            )
 
     def check_buffers(self, num_clients: int, num_buffers: int, num_bytes: int) -> None:
         """Raises QuotaError where a principal would hold more than this."""

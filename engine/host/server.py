@@ -48,11 +48,17 @@ class HostServer:
         stop = self.stop if options.socket is not None else None
         # Its own types are narrower than ASGI's.
         app: Any = create_app(service, stop, options.apis.dialects)
-        is_local = options.socket is None and options.is_private
         file = options.token_file
         self._principals = Principals.read(file) if file else Principals.of(options.token)
         guarded = AuthMiddleware(
-            *(app, self._principals, is_local, service.limits, options.apis, service.metrics)
+            *(
+                app,
+                self._principals,
+                options.is_this_users,
+                service.limits,
+                options.apis,
+                service.metrics,
+            )
         )
         self._server = DrainingServer(guarded, options, service.engine_thread.end_runs)
 

@@ -19,7 +19,7 @@ from engine.host.failures import FailureLog
 from engine.host.held_buffer import spliced, split_at
 from engine.host.metrics import Metrics
 from engine.host.presence import Presence
-from engine.host.principals import Principal
+from engine.host.principals import Principal, WithdrawnError
 from engine.host.protocol import (
     Chunk,
     CompleteEvent,
@@ -152,7 +152,7 @@ class CompletionService:
             while True:
                 event = self._as_told(await run.told.events.get(), job)
                 if not self.presence.knows(principal):  # its token was taken away meanwhile
-                    event = failed(Dropped.CANCELLED)
+                    event = Failed("wrong_token", str(WithdrawnError()))
                 if isinstance(event, Chunk):  # an editor may show it before the end
                     written += len(event.text)
                     self.registry.add(principal, event.id, written)

@@ -102,6 +102,13 @@ class TimedProtocol(H11Protocol):
         """Whether nothing is under way on it, and it was not ended yet."""
         return self._is_connected and self._is_between and not self.transport.is_closing()
 
+    def end_unfinished(self) -> None:
+        """End it if a request is on its way here that is not all there."""
+        self._follow()
+        if self._body_since is not None:
+            _log.warning("a connection%s was ended: the host stops", self.sender)
+            self.transport.abort()
+
     @property
     def _is_between(self) -> bool:
         """Whether no request is being answered."""

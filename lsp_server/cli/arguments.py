@@ -66,9 +66,9 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("address")
     group.add_argument("--socket", metavar="PATH", type=Path, help="listen on a Unix socket")
     group.add_argument(
-        "--host", default="127.0.0.1", help="listen on this address; 127.0.0.1 by default"
+        "--host", metavar="ADDRESS", help="listen on this address; 127.0.0.1 by default"
     )
-    group.add_argument("--port", type=int, default=8012, help="and on this port; 8012 by default")
+    group.add_argument("--port", type=int, help="and on this port; 8012 by default")
     group.add_argument(
         "--token-file",
         metavar="FILE",
@@ -91,9 +91,10 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--api",
         metavar="NAME[,NAME]",
-        default="openai",
+        dest="apis",
+        action="append",
         help="speak these APIs of other programs besides: openai (the default), mistral, "
-        "llama-cpp, tabby; or none",
+        "llama-cpp, tabby; or none; may be given again",
     )
     parser.add_argument(
         "--idle-exit", metavar="S", type=float, help="exit after S seconds without a request"

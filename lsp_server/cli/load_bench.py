@@ -120,13 +120,16 @@ async def _doors(arguments: argparse.Namespace, plan: _Plan) -> AsyncIterator[_D
     """Those of the host at a URL, or of one of our own."""
     file = arguments.tokens
     if arguments.url is not None:
-        yield _Doors.of(host_address(plan.settings), _read_tokens(file) if file else ())
+        tokens = _read_tokens(file) if file else ()
+        _check_enough(tokens, plan, file)
+        yield _Doors.of(host_address(plan.settings), tokens)
         return
     with TemporaryDirectory(prefix="fg-") as name:
         folder = Path(name)
         if file is None:
             write_tokens(file := folder / "tokens", max(plan.people))
         tokens = _read_tokens(file)
+        _check_enough(tokens, plan, file)
         options = ["--token-file", str(file.absolute()), *_own_model(arguments, plan, folder)]
         person = next(token for name, token in tokens if name != METRICS_NAME)
         async with own_host(folder, options, person) as address:
@@ -166,13 +169,21 @@ def _read_tokens(path: Path) -> Sequence[tuple[str, str]]:
     try:
         lines = [line.strip() for line in path.read_text("ascii").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
+        reason = error.strerror if isinstance(error, OSError) else "it is no ASCII"
+        raise InputError(f"{path} cannot be read: {reason}") from error
     tokens = [_token(line) for line in lines if line and not line.startswith("#")]
     if all(name == METRICS_NAME for name, _ in tokens):
         raise InputError(f"{path} holds no token of a person")
     if any(token.startswith("sha256:") for _, token in tokens):
         raise InputError(f"{path} holds hashes: to speak to a host, the tokens are needed")
     return tokens
+
+
+def _check_enough(tokens: Sequence[tuple[str, str]], plan: _Plan, file: Path | None) -> None:
+    """People who share a token share its quotas and its turns, which is another measurement."""
+    count = sum(name != METRICS_NAME for name, _ in tokens)
+    if 1 < count < max(plan.people):
+        raise InputError(f"{file} holds the tokens of {count} people, not of {max(plan.people)}")
 
 
 def _token(line: str) -> tuple[str, str]:

@@ -39,8 +39,8 @@ def serve_replicas(
         load=backend.load,
         requested_model=backend.requested_model,
         quotas=tuple(arguments.quotas),
-        apis=arguments.api,
-        is_loopback=host.is_private,
+        apis=host.apis.names,
+        is_loopback=host.is_this_users,
         is_debugging=settings.debug,
     )
     start_replicas(plan, host, scale)

@@ -13,8 +13,8 @@ from typing import NoReturn
 import msgspec
 
 from engine.config import check_device_name
-from engine.errors import DeviceLostError
-from engine.host.compat.dialects import Spoken
+from engine.errors import ConfigurationError, DeviceLostError
+from engine.host.compat.dialects import DEFAULT, Spoken
 from engine.host.loopback import is_loopback
 from engine.host.options import HostOptions
 from engine.host.quotas import QuotaKeeper
@@ -26,6 +26,7 @@ from lsp_server.cli.backend import chosen_backend
 from lsp_server.cli.replicas import serve_replicas, wants_replicas
 from lsp_server.settings import Settings
 
+_ADDRESS, _PORT = "127.0.0.1", 8012
 _SWITCH_S = 0.0005
 
 
@@ -100,19 +101,24 @@ def _upkeep(record: Path | None) -> Callable[[], None]:
 
 def _host_options(arguments: argparse.Namespace, settings: Settings) -> HostOptions:
     token, folder = None, None
-    is_local = arguments.socket is None and is_loopback(arguments.host)
+    if arguments.socket is not None and (arguments.host or arguments.port) is not None:
+        raise ConfigurationError(
+            "--socket goes without --host and --port: a host listens in one place"
+        )
+    address = arguments.host or _ADDRESS
+    is_local = arguments.socket is None and is_loopback(address)
     if arguments.token_file is None and is_local:
         token, folder = new_secret(), RuntimeFolder.open(settings.runtime_folder)
     return HostOptions(
         socket=arguments.socket,
-        address=arguments.host,
-        port=arguments.port,
+        address=address,
+        port=_PORT if arguments.port is None else arguments.port,
         token=token,
         token_file=arguments.token_file,
         token_folder=folder,
         tls_cert=arguments.tls_cert,
         tls_key=arguments.tls_key,
         idle_exit_s=arguments.idle_exit or None,  # 0 is never, as in the settings
-        apis=Spoken.named(arguments.api),
+        apis=Spoken.named(",".join(arguments.apis or [DEFAULT])),
         is_insecure=arguments.insecure,
     )

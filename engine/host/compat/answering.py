@@ -26,6 +26,7 @@ _STATUSES = {
     "bad_input": 400,
     "bad_configuration": 400,
     "upstream_refused": 400,
+    "wrong_token": 401,
     "superseded": 409,
     "model_unsupported": 501,
     "no_space": 503,

@@ -33,6 +33,11 @@ class Spoken:
             )
         return cls(tuple(one for one in _ALL if one.name in wanted))
 
+    @property
+    def names(self) -> str:
+        """As `named` reads them."""
+        return ",".join(one.name for one in self.dialects) or NONE
+
     def at(self, path: str) -> Dialect | None:
         """Whose errors a request to this path expects; None: it is of the native protocol."""
         if path == HEALTH and self.dialects:

@@ -17,7 +17,7 @@ class ReplicaPlan:
     requested_model: str
     quotas: tuple[str, ...]  # as NAME=VALUE; of each replica
     apis: str
-    is_loopback: bool  # no other machine reaches the port
+    is_loopback: bool  # it serves programs of this machine alone, by its name
     is_debugging: bool = False
 
 

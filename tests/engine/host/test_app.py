@@ -637,7 +637,7 @@ async def test_what_runs_for_a_token_that_is_taken_away_ends_and_is_not_remember
         secret_file(tmp_path / "tokens", f"ada:{ADA}")
         host.server._reload()
         answer = await asking
-        assert answer.json()["error"]["code"] == "cancelled"
+        assert (answer.status_code, answer.json()["error"]["code"]) == (401, "wrong_token")
         assert Principal("eve") not in host.service.registry._entries
         assert host.service.registry.last_prompt(Principal("eve")) is None
     assert engine.ended == [FinishReason.CANCELLED]

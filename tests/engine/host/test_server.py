@@ -24,6 +24,7 @@ from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, Failed, Prob
 from engine.host.runtime import RuntimeFolder
 from engine.host.server import HostServer
 from engine.host.service import CompletionService
+from tests.support.completion_hosts import secret_file
 from tests.support.ports import free_port
 from tests.support.running_host import HeldEngine, ask, buffer, running_host
 
@@ -441,3 +442,34 @@ async def test_what_outlasts_the_drain_ends_as_the_host_does_and_leaves_no_stack
         host.server.stop()
         assert await waiting == [Failed("stopping", "the host is stopping")]
     assert [one for one in caplog.records if one.levelno > logging.INFO] == []
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("path", ["/v1/complete", "/v1/completions"])
+async def test_a_body_that_is_still_on_its_way_does_not_outlast_the_drain(
+    monkeypatch, caplog, path
+):
+    """Its connection ends; there is no stack in the log."""
+    monkeypatch.setattr(draining_server, "_RUNS_END_S", 0.0)
+    options = HostOptions(port=free_port(), token=TOKEN)
+    async with serving(options):
+        reader, writer = await asyncio.open_connection(options.address, options.port)
+        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
+        head += f"{PROTOCOL_HEADER}: {PROTOCOL_VERSION}\r\nContent-Type: application/json\r\n"
+        writer.write(f"{head}Content-Length: 500\r\nExpect: 100-continue\r\n\r\n".encode())
+        assert b"100" in await reader.readline()  # the body is waited for
+        writer.write(b"{")
+    with suppress(ConnectionResetError):
+        assert not (await reader.read()).strip()
+    writer.close()
+    warned = [one.getMessage() for one in caplog.records if one.levelno > logging.INFO]
+    assert warned == ["a connection from 127.0.0.1 was ended: the host stops"]
+
+
+@pytest.mark.asyncio
+async def test_behind_a_proxy_a_host_of_a_token_file_goes_by_any_name(tmp_path):
+    file = secret_file(tmp_path / "tokens", TOKEN)
+    async with serving(HostOptions(port=free_port(), token=None, token_file=file)) as client:
+        headers = {"host": "code.example", "authorization": f"Bearer {TOKEN}"}
+        assert (await client.get("/v1/status", headers=headers)).status_code == 200
+        assert (await client.get("/v1/status", headers={"host": "code.example"})).status_code == 401

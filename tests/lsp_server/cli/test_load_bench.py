@@ -81,11 +81,18 @@ def test_people_type_before_the_host_at_an_address(bench, capsys):
 def test_each_person_has_the_token_of_a_line(bench, tmp_path):
     file = tmp_path / "tokens"
     file.write_text(OTHER_TOKENS)
-    crowds, hosts = bench("--local", "--people", "3", "--tokens", file)
-    assert [one.token[0] for one in crowds[0].addresses] == ["a", "b", "a"]
+    crowds, hosts = bench("--local", "--people", "2", "--tokens", file)
+    assert [one.token[0] for one in crowds[0].addresses] == ["a", "b"]
     [(options, token, _)] = hosts
     assert options[:2] == ["--token-file", str(file)]
     assert token[0] == "a"
+
+
+def test_people_are_not_to_share_the_tokens_of_others(bench, tmp_path):
+    file = tmp_path / "tokens"
+    file.write_text(OTHER_TOKENS)
+    with pytest.raises(InputError, match="the tokens of 2 people, not of 3"):
+        bench("--local", "--people", "3", "--tokens", file)
 
 
 def test_a_tiny_model_is_made_for_the_occasion(bench):

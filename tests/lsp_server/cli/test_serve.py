@@ -108,3 +108,20 @@ def test_a_local_host_keeps_its_own_log_short(served, tmp_path):
     assert log.stat().st_size > MAX_LOG_BYTES  # that of no host of a runtime folder
     served("--record", str(tmp_path / "host.json"))
     assert log.stat().st_size == 0
+
+
+def test_apis_may_be_named_one_by_one(served, monkeypatch):
+    spoken = []
+    monkeypatch.setattr(
+        EndingServer, "__init__", lambda _, __, options, *___: spoken.append(options.apis.names)
+    )
+    served("--api", "openai", "--api", "tabby,mistral")
+    served()
+    served("--api", "none")
+    assert spoken == ["openai,mistral,tabby", "openai", "none"]
+
+
+@pytest.mark.parametrize("other", [("--port", "0"), ("--port", "9999"), ("--host", "0.0.0.0")])
+def test_a_socket_goes_without_a_port(served, tmp_path, other):
+    with pytest.raises(ConfigurationError, match="goes without"):
+        served("--socket", str(tmp_path / "x.sock"), *other)
