@@ -1,6 +1,7 @@
 """The HTTP server of a host, which lets what is running come to its end."""
 
 import asyncio
+import logging
 import resource
 import signal
 import socket
@@ -11,6 +12,7 @@ from typing import Any
 import uvicorn
 
 from engine.host.auth import Application
+from engine.host.failures import PacedMessages
 from engine.host.options import HostOptions
 from engine.host.timed_protocol import HANDSHAKE_S, TimedProtocol
 
@@ -19,6 +21,7 @@ _RUNS_END_S = 8.0  # of these; then whatever still runs ends at its next step
 _OTHER_FILES = 200  # the model's, libraries', logs
 _FEWEST_CONNECTIONS = 32
 _MOST_AWAITED = 2048  # connections that nobody has accepted yet
+_PACED = PacedMessages()
 
 
 class DrainingServer(uvicorn.Server):
@@ -31,6 +34,7 @@ class DrainingServer(uvicorn.Server):
         self, app: Application, options: HostOptions, end_runs: Callable[[], None]
     ) -> None:
         super().__init__(_config(app, options))
+        logging.getLogger("uvicorn.error").addFilter(_PACED)  # once, however often it is added
         self._end_runs = end_runs
 
     def handle_exit(self, sig: int, _frame: object) -> None:
@@ -76,6 +80,7 @@ def _config(app: Application, options: HostOptions) -> uvicorn.Config:
         backlog=_OTHER_FILES // 2,  # so many are accepted before any is looked at
         ssl_certfile=options.tls_cert,
         ssl_keyfile=options.tls_key,
+        log_config=None,  # its lines are the host's: with their time, and not too many
         log_level="warning",
         access_log=False,
         server_header=False,

@@ -37,6 +37,20 @@ class _Pace:
         return f" (and {others:,} more since the last line)" if others else ""
 
 
+class PacedMessages(logging.Filter):
+    """Lets each message of a library through once a minute: who sends no HTTP may do so often."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._pace = _Pace(_REFUSAL_PAUSE_S, clock)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a line is due; it says how many there were since the last one."""
+        more = self._pace.due(str(record.msg))
+        record.msg = f"{record.msg}{more or ''}"
+        return more is not None
+
+
 class FailureLog:
     """Logs what fails in completions, a line for each code now and then."""
 

@@ -1,7 +1,9 @@
 """What of failures comes into the log."""
 
+import logging
+
 from engine.errors import InputError, NoSpaceError
-from engine.host.failures import FailureLog, RefusalLog
+from engine.host.failures import FailureLog, PacedMessages, RefusalLog
 from engine.host.protocol import Problem
 
 
@@ -41,3 +43,19 @@ def test_refusals_have_a_line_a_minute_with_the_address_and_the_number_of_the_ot
 def test_what_a_refusal_quotes_is_cut(caplog):
     RefusalLog().note(Problem("wrong_host", "x" * 60_000), "")
     assert len(caplog.messages[0]) < 300
+
+
+def test_a_message_of_a_library_has_a_line_a_minute(caplog):
+    now = [0.0]
+    logger = logging.getLogger("paced")
+    logger.addFilter(PacedMessages(lambda: now[0]))
+    for _ in range(200):
+        logger.warning("Invalid HTTP request received.")
+    logger.warning("another of %d", 2)
+    now[0] = 61.0
+    logger.warning("Invalid HTTP request received.")
+    assert caplog.messages == [
+        "Invalid HTTP request received.",
+        "another of 2",
+        "Invalid HTTP request received. (and 199 more since the last line)",
+    ]
