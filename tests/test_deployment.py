@@ -135,11 +135,7 @@ def test_an_image_holds_no_secret(target):
     assert not [one for one in stage.all("COPY") if "secret" in one or "token" in one]
 
 
-@TARGETS
-def test_an_image_is_made_of_what_stands_in_the_repository(target):
-    stage = stages()[target]
-    for extra in re.findall(r"\[([\w-]+)\]\"", " ".join(stage.all("RUN"))):
-        assert extra in PROJECT["optional-dependencies"]
+def test_an_image_is_made_of_what_stands_in_the_repository():
     copied = [what.split()[:-1] for what in stages()["wheel"].all("COPY")]
     kept = re.findall(r"^!(.+)", (ROOT / ".dockerignore").read_text(), re.M)
     for name in (name for names in copied for name in names):
@@ -154,8 +150,21 @@ def test_the_image_has_the_python_and_the_torch_of_the_project():
     python = next(one for one in before if one.startswith("PYTHON=")).removeprefix("PYTHON=")
     least = PROJECT["requires-python"].removeprefix(">=")
     assert tuple(map(int, python.split("."))) >= tuple(map(int, least.split(".")))
-    torch = next(one for one in stages()["cpu"].all("ARG") if one.startswith("TORCH="))
-    assert f"'{torch.removeprefix('TORCH=')}'" in (ROOT / "Makefile").read_text()
+    locked = (ROOT / "editor_plugins/vscode/requirements/locked.txt").read_text()
+    torch = re.search(r"^torch==\S+", locked, re.M)
+    assert torch
+    assert f"'{torch[0]}'" in (ROOT / "Makefile").read_text()
+
+
+@TARGETS
+def test_an_image_fetches_no_package_without_its_hash(target):
+    installs = re.findall(r"pip install.*|\$install.*", " ".join(stages()[target].all("RUN")))
+    commands = " ".join(installs)
+    assert "--no-deps" in commands
+    fetching = [one for one in commands.split("&&") if "-r " in one]
+    assert fetching
+    assert all("$locked" in one for one in fetching)
+    assert "--require-hashes" in " ".join(stages()[target].all("RUN"))
 
 
 @pytest.mark.parametrize(("status", "is_healthy"), [(200, True), (503, False)])
