@@ -340,11 +340,11 @@ async def test_a_request_that_waits_ends_when_its_text_is_another_one(tmp_path):
 async def test_a_line_that_nobody_has_written_is_let_alone_and_its_neighbours_are_not(tmp_path):
     async with connected(tmp_path, HeldEngine(WORDS)) as editor:
         editor.open("var x = 1;\n" + "f(a,b);" * 60_000 + "|\n", language="javascript")
-        began = time.process_time()
+        began = time.thread_time()
         editor.type(";")
         assert (await editor.ask()).reason is Reason.LINE_TOO_LONG
         editor.completer.prefill(URI, Position(1, 3))
-        assert time.process_time() - began < 0.5
+        assert time.thread_time() - began < 0.5
         assert editor.engine.requests == []
         assert (await editor.ask(position=types.Position(0, 10))).items
 
@@ -352,10 +352,10 @@ async def test_a_line_that_nobody_has_written_is_let_alone_and_its_neighbours_ar
 async def test_a_file_with_a_line_that_takes_long_to_judge_is_left_alone(tmp_path):
     async with connected(tmp_path, HeldEngine(WORDS)) as editor:
         editor.open("var x = 1;\n" + "f(a,b);" * 2_700_000 + "\n|", language="javascript")
-        began = time.process_time()
+        began = time.thread_time()
         editor.type(";")
         assert (await editor.ask()).reason is Reason.LINE_TOO_LONG
-        assert time.process_time() - began < 0.5
+        assert time.thread_time() - began < 0.5
         assert editor.engine.requests == []
         editor.open(SOURCE, uri="file:///shop/b.py")
         assert await editor.texts(uri="file:///shop/b.py")

@@ -119,9 +119,9 @@ def test_a_long_document_is_judged_by_its_text():
 def test_a_document_with_megabytes_in_one_line_is_judged_by_its_text():
     """It took seconds at each request."""
     lines = ("f(a,b);" * 600_000, "if (x) {", "  ", "}")
-    began = time.process_time()
+    began = time.thread_time()
     assert DocumentSyntax("javascript").place(lines, Position(2, 2)) is Place.EMPTY_BLOCK
-    assert time.process_time() - began < 0.2
+    assert time.thread_time() - began < 0.5
 
 
 @pytest.mark.parametrize(
