@@ -14,13 +14,14 @@ from engine.version import VERSION
 def host_status(service: CompletionService, uptime_s: float, asking: ClientId) -> Status:
     """What the host is doing, as `asking` may know it."""
     principal = asking.principal
-    thread, own = service.engine_thread, gauges_of(service, principal)
-    info = thread.engine and thread.engine.info
+    # The engine's thread goes on meanwhile: what is ready has a model, so the state comes first.
+    thread, state = service.engine_thread, service.state
+    info, own = thread.engine and thread.engine.info, gauges_of(service, principal)
     memory_bytes = own["memory_bytes"] if principal.name else resident_bytes()
     return Status(
         protocol=PROTOCOL_VERSION,
         version=VERSION,
-        state=thread.state,
+        state=state,
         pid=os.getpid(),
         uptime_s=uptime_s,
         progress=thread.progress,
