@@ -1,13 +1,16 @@
 """Completions that were served, and what users did with them."""
 
+import time
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.host.metrics import Metrics
 from engine.host.principals import Principal
 from engine.host.protocol import Done, Feedback, PromptUse
 
-_MOST_ENTRIES = 1000  # of a principal
+_KEPT_S = 120.0  # for which a completion is known, who shares a token whatever the others ask
+_FEW_ENTRIES, _MOST_ENTRIES = 200, 5000  # of a principal: known for longer, and at all
 
 
 class UnknownCompletionError(Exception):
@@ -19,6 +22,7 @@ class CompletionEntry:
     """A completion that feedback may name."""
 
     text_len: int
+    added_at: float
     accepted_len: int = 0  # counted so far
 
     def accept(self, length: int | None) -> int:
@@ -32,16 +36,18 @@ class CompletionEntry:
 class CompletionRegistry:
     """The latest completions of each principal by id; feedback is counted in `metrics`."""
 
-    def __init__(self, metrics: Metrics) -> None:
-        self._metrics = metrics
+    def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
+        self._metrics, self._clock = metrics, clock
         self._entries: dict[Principal, OrderedDict[str, CompletionEntry]] = {}
         self._last_prompts: dict[Principal, PromptUse] = {}
 
     def add(self, principal: Principal, completion_id: str, text_len: int) -> None:
-        """Add a completion, or say how long it is by now; the principal's oldest one is dropped."""
-        own = self._entries.setdefault(principal, OrderedDict())
-        own.setdefault(completion_id, CompletionEntry(text_len)).text_len = text_len
-        if len(own) > _MOST_ENTRIES:
+        """Add a completion, or say how long it is by now; the principal's old ones are dropped."""
+        own, now = self._entries.setdefault(principal, OrderedDict()), self._clock()
+        own.setdefault(completion_id, CompletionEntry(text_len, now)).text_len = text_len
+        while len(own) > _MOST_ENTRIES or (
+            len(own) > _FEW_ENTRIES and next(iter(own.values())).added_at < now - _KEPT_S
+        ):
             own.popitem(last=False)
 
     def add_done(self, principal: Principal, done: Done) -> None:

@@ -27,7 +27,7 @@ IS_LONG = SECONDS >= 600
 WARM_SHARE = 1 / 6  # of the time, in which caches fill: five minutes of thirty
 GROWTH = 1.05 if IS_LONG else 1.5  # of a few seconds little is known
 # What is kept up to a bound is no growth: these are reached in the first minutes.
-OPTIONS = ("--prompt-tokens", "1024", "--threads", "1", "--kv-budget", "24")
+OPTIONS = ("--prompt-tokens", "1024", "--threads", "1", "--kv-budget", "12")
 
 pytestmark = [pytest.mark.e2e, pytest.mark.asyncio, pytest.mark.timeout(240 + 3 * SECONDS)]
 

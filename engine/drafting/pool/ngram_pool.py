@@ -73,8 +73,8 @@ class NgramPool:
 
     @property
     def wasteful(self) -> bool:
-        """True when half of the log is dead: `compact` in a quiet moment."""
-        return len(self) > 2 * self._num_tokens.total() + (1 << 12)
+        """True when a third of the log is dead: `compact` in a quiet moment."""
+        return 2 * len(self) > 3 * self._num_tokens.total() + (1 << 12)
 
     def add(self, ids: Sequence[int] | np.ndarray, source: Source, name: str = "") -> DocumentId:
         """Append a document, which is met first from now on. Raises PoolFullError."""
