@@ -12,6 +12,8 @@ from engine.host.request_builder import closed_buffers
 from engine.request import ClosedBuffers
 from engine.scheduler import Scheduler
 
+_SILENT_S = 600.0  # a client that lives speaks more often than this
+
 
 class Presence:
     """The principals and clients that a service has heard of. Belongs to the event loop."""
@@ -60,11 +62,11 @@ class Presence:
         for principal in self._principals - set(principals):
             self._forget_principal(principal)
 
-    def leave_silent(self, for_s: float) -> None:
-        """Clients that have said nothing for so long count as gone."""
-        for client in self._buffers.silent(for_s):
+    def leave_silent(self) -> None:
+        """Clients that have said nothing for ten minutes count as gone."""
+        for client in self._buffers.silent(_SILENT_S):
             self.leave(client, None)
-        oldest = time.monotonic() - for_s
+        oldest = time.monotonic() - _SILENT_S
         for client in [one for one, at in self._bufferless.items() if at < oldest]:
             del self._bufferless[client]
             self._scheduler.forget(client.name, client.principal.name)

@@ -19,7 +19,6 @@ from engine.host.service import CompletionService
 from engine.host.socket_file import identity
 from engine.memory import return_free_memory
 
-_SILENT_CLIENT_S = 600.0  # a client that lives speaks more often than this
 _WATCH_S = 5.0
 _SERVED_S = 60.0  # a host that has served for so long did not fail at its start
 _log = logging.getLogger("foregram.host")
@@ -121,7 +120,7 @@ class HostServer:
         pause_s = _WATCH_S if limit is None else min(_WATCH_S, limit / 4)
         while True:
             await asyncio.sleep(pause_s)
-            self._service.presence.leave_silent(_SILENT_CLIENT_S)
+            self._service.presence.leave_silent()
             self._upkeep()
             await asyncio.to_thread(return_free_memory)
             if identity(self._options.socket) != self._place and not self._service.is_busy:

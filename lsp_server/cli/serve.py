@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import logging
 import os
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -17,17 +16,16 @@ from engine.errors import ConfigurationError, DeviceLostError
 from engine.host.compat.dialects import DEFAULT, Spoken
 from engine.host.loopback import is_loopback
 from engine.host.options import HostOptions
+from engine.host.process import become_host, kept_for_good
 from engine.host.quotas import QuotaKeeper
 from engine.host.runtime import HostRecord, RuntimeFolder, new_secret
 from engine.host.server import HostServer
 from engine.host.service import CompletionService
-from engine.memory import use_few_arenas
 from lsp_server.cli.backend import chosen_backend
 from lsp_server.cli.replicas import serve_replicas, wants_replicas
 from lsp_server.settings import Settings
 
 _ADDRESS, _PORT = "127.0.0.1", 8012
-_SWITCH_S = 0.0005
 
 
 def serve(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -47,11 +45,8 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
         serve_replicas(arguments, settings, options, backend)
         return 0
     limits = QuotaKeeper(arguments.quotas)
-    use_few_arenas()
-    service = CompletionService(backend.load, backend.requested_model, limits)
-    # The engine's thread gives the interpreter away so often; by default a request waits for 5 ms
-    # at each of its steps.
-    sys.setswitchinterval(_SWITCH_S)
+    become_host()
+    service = CompletionService(kept_for_good(backend.load), backend.requested_model, limits)
     try:
         record = arguments.record
         server = HostServer(service, options, lambda: _mark_record(record), _upkeep(record))

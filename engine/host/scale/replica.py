@@ -6,7 +6,6 @@ Ray calls `check_health` now and then, and starts another where that raises or t
 
 import asyncio
 import logging
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,17 +18,16 @@ from engine.host.buffers import ClientId
 from engine.host.compat.dialects import Spoken
 from engine.host.figures import metrics_page
 from engine.host.principals import Principal, Principals
+from engine.host.process import become_host, kept_for_good
 from engine.host.quotas import QuotaKeeper
 from engine.host.scale.metrics_pages import joined_pages
 from engine.host.scale.named_replica import NamedReplica
 from engine.host.scale.plan import ReplicaPlan, read
 from engine.host.service import CompletionService
-from engine.memory import return_free_memory, use_few_arenas
+from engine.memory import return_free_memory
 
-_SWITCH_S = 0.0005  # as `foregram serve` has it
 _LOADING_S = 0.05
 _UPKEEP_S = 5.0
-_SILENT_CLIENT_S = 600.0  # as of a host that is alone
 _PEERS_S = 2.0  # a peer that takes longer is about to be gone
 _log = logging.getLogger("foregram.host")
 
@@ -49,12 +47,11 @@ class Replica:
         level = logging.DEBUG if plan.is_debugging else logging.INFO
         logging.getLogger("foregram").setLevel(level)
         logging.getLogger("asyncio").setLevel(logging.ERROR)  # as in `foregram serve`
-        sys.setswitchinterval(_SWITCH_S)
-        use_few_arenas()
+        become_host()
         self._plan = plan
         self._principals = Principals.unknown()
         limits = QuotaKeeper(plan.quotas)
-        self._service = CompletionService(plan.load, plan.requested_model, limits)
+        self._service = CompletionService(kept_for_good(plan.load), plan.requested_model, limits)
         self._service.engine_thread.start()
         while self._service.state == "loading":
             await asyncio.sleep(_LOADING_S)
@@ -99,7 +96,7 @@ class Replica:
     async def _leave_silent(self) -> None:
         while True:
             await asyncio.sleep(_UPKEEP_S)
-            self._service.presence.leave_silent(_SILENT_CLIENT_S)
+            self._service.presence.leave_silent()
             await asyncio.to_thread(return_free_memory)
 
 

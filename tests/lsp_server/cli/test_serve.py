@@ -45,7 +45,8 @@ def served(monkeypatch, tmp_path):
     loaded = []
     monkeypatch.setattr(module, "CompletionService", LoadedService)
     monkeypatch.setattr(module, "HostServer", EndingServer)
-    monkeypatch.setattr("sys.setswitchinterval", lambda _: None)
+    monkeypatch.setattr(module, "become_host", lambda: None)
+    monkeypatch.setattr(module, "kept_for_good", lambda load: load)
     monkeypatch.setattr(Engine, "load", lambda options, _: loaded.append(options))
     environ = {"HOME": str(tmp_path), "FOREGRAM_THREADS": "7", "FOREGRAM_CACHE": "/cache"}
     environ["FOREGRAM_RUNTIME"] = str(tmp_path / "run")
