@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -19,7 +20,7 @@ from kernels.gate_up.reference import gate_up
 from kernels.kv_commit.reference import kv_commit
 from kernels.lm_head import Best, SamplingNoise
 from kernels.lm_head.reference import lm_head
-from kernels.persistent_layers import LayersLaunch, LayerTensors, are_alike
+from kernels.persistent_layers import LayersLaunch, LayerTensors
 from kernels.portable import attention, commit, head, products
 from kernels.project_qkv.reference import project_qkv
 from kernels.residual import ResidualStream
@@ -108,7 +109,9 @@ def operations_for(device: torch.device, *, programmatic: bool = False) -> Opera
 
 
 def persistent_layers(layers: Sequence[LayerTensors], num_programs: int) -> LayersLaunch | None:
-    """All layers as one launch of so many programs; None where they differ in form."""
+    """All layers as one launch of so many programs; None where they cannot be one: see `place`."""
     from kernels.persistent_layers.triton_kernel import PersistentLayers
 
-    return PersistentLayers.place(layers, num_programs) if are_alike(layers) else None
+    with suppress(ValueError):
+        return PersistentLayers.place(layers, num_programs)
+    return None

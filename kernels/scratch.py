@@ -30,3 +30,8 @@ class Scratch:
             torch.zeros(num_partials, dtype=torch.float32, device=device),
             torch.zeros(num_counters, dtype=torch.int32, device=device),
         )
+
+    def clear(self) -> None:
+        """Leave nothing behind of a kernel that left it in disorder."""
+        self.partials.zero_()
+        self.arrived.zero_()

@@ -69,6 +69,16 @@ def _held(LAYER, PLACE: tl.constexpr, LIKE):
 
 
 @triton.jit
+def _held_scales(LAYER, PLACE: tl.constexpr, CUT: tl.constexpr, FLOATS, WORDS):
+    """The scales of a product: numbers, or in the forms of model files words that hold several."""
+    if CUT.quantization == "float" or CUT.quantization == "fp8" or CUT.quantization == "int4":
+        scales = _held(LAYER, PLACE, FLOATS)
+    else:
+        scales = _held(LAYER, PLACE, WORDS)
+    return scales
+
+
+@triton.jit
 def _meet(WORD, IS_WHOLE: tl.constexpr):
     """Go on when all programs are done with the phase; a launch of one phase ends with it."""
     if IS_WHOLE:
@@ -220,7 +230,8 @@ def persistent_layers_kernel(
         keys, values = _held(layer, 11, QUERIES), _held(layer, 12, QUERIES)
         if FIRST_PHASE <= 0 and END_PHASE > 0:
             _qkv_phase(
-                NORMED, _held(layer, 0, QKV_VALUES), _held(layer, 1, SQUARES), SQUARES,
+                NORMED, _held(layer, 0, QKV_VALUES),
+                _held_scales(layer, 1, QKV_CUT, SQUARES, WORD), SQUARES,
                 _held(layer, 2, SQUARES), COS_SIN, SEQUENCES, DEPTHS, BASES, LENGTHS, FIRST_ROWS,
                 QUERIES, keys, values, PARTIALS, ARRIVED, key_head_stride, value_head_stride, eps,
                 num_rows, ATTENTION, QKV_CUT,
@@ -242,19 +253,22 @@ def persistent_layers_kernel(
         _meet(WORD, IS_WHOLE)
         if FIRST_PHASE <= 3 and END_PHASE > 3:
             _residual_phase(
-                ATTENDED, _held(layer, 3, O_VALUES), _held(layer, 4, SQUARES), RESIDUAL,
+                ATTENDED, _held(layer, 3, O_VALUES),
+                _held_scales(layer, 4, O_CUT, SQUARES, WORD), RESIDUAL,
                 _held(layer, 5, SQUARES), NORMED, SQUARES, PARTIALS, ARRIVED, num_rows, O_CUT,
             )  # fmt: skip
         _meet_before_product(WORD, _held(layer, 6, GATE_UP_VALUES), GATE_UP_CUT, IS_WHOLE)
         if FIRST_PHASE <= 4 and END_PHASE > 4:
             _gate_up_phase(
-                NORMED, _held(layer, 6, GATE_UP_VALUES), _held(layer, 7, SQUARES), SQUARES, HIDDEN,
+                NORMED, _held(layer, 6, GATE_UP_VALUES),
+                _held_scales(layer, 7, GATE_UP_CUT, SQUARES, WORD), SQUARES, HIDDEN,
                 PARTIALS, ARRIVED, eps, num_rows, GATE_UP_CUT,
             )  # fmt: skip
         _meet_before_product(WORD, _held(layer, 8, DOWN_VALUES), DOWN_CUT, IS_WHOLE)
         if FIRST_PHASE <= 5 and END_PHASE > 5:
             _residual_phase(
-                HIDDEN, _held(layer, 8, DOWN_VALUES), _held(layer, 9, SQUARES), RESIDUAL,
+                HIDDEN, _held(layer, 8, DOWN_VALUES),
+                _held_scales(layer, 9, DOWN_CUT, SQUARES, WORD), RESIDUAL,
                 _held(layer, 10, SQUARES), NORMED, SQUARES, PARTIALS, ARRIVED, num_rows, DOWN_CUT,
             )  # fmt: skip
         if index + 1 < end_layer:

@@ -20,6 +20,7 @@ _SPLIT_INPUTS = 256  # fewer in a split cost more in sums than they win
 ROW_TILES = (16, 32, 64, 128)
 _MOST_STAGES = 8
 PREFETCHED_BYTES = 1024  # of each output of a program's first tile, ahead of what it waits for
+_HALVES = 2  # of a depth of q4_k: 64 inputs each
 _LEAST_DEPTH = 16  # of the tensor cores' instruction
 _GROUPED_DEPTHS = (128, 64)  # of weights in groups: the largest of which the inputs are multiples
 _SHORT_ITERATIONS = 8  # programs with fewer fill no deep pipeline, so more of them run together
@@ -35,7 +36,7 @@ class Tile:
     num_stages: int  # iterations whose loads are under way
     num_warps: int
     outputs: int = BLOCK_OUTPUTS
-    groups: int = 1  # depths of an iteration: above 1 in int4 alone
+    groups: int = 1  # of an iteration: depths of int4, halves of a depth of q4_k
 
 
 _overriding: ContextVar[Tile | None] = ContextVar("_overriding", default=None)
@@ -70,10 +71,11 @@ def tile_for(
     depth = _depth(num_inputs, splits, quantization)
     tile_rows = row_tile(rows)
     outputs = _outputs(num_outputs, splits, tile_rows, quantization, limits, whole=whole)
-    groups = _groups(tile_rows, limits) if quantization == "int4" else 1
-    stage_bytes = _stage_bytes(groups * depth, outputs, tile_rows, quantization)
+    groups = _groups(tile_rows, quantization, limits)
+    inputs = iteration_inputs(depth, groups, quantization)
+    stage_bytes = _stage_bytes(inputs, outputs, tile_rows, quantization)
     programs = num_blocks(num_outputs, outputs) * splits
-    is_short = programs >= 2 * _PROGRAMS and num_inputs <= _SHORT_ITERATIONS * depth * groups
+    is_short = programs >= 2 * _PROGRAMS and num_inputs <= _SHORT_ITERATIONS * inputs
     is_wide = outputs == _WIDE_OUTPUTS
     is_tight = is_wide and quantization == "fp8" and limits.has_tensor_memory
     is_large = tile_rows == ROW_TILES[-1] or (is_wide and tile_rows == 64) or is_tight
@@ -90,9 +92,16 @@ def tile_for(
 
 def stages_alone(tile: Tile, quantization: Quantization, limits: DeviceLimits) -> int:
     """Iterations under way where a program has a multiprocessor to itself."""
-    inputs = tile.groups * tile.depth
+    inputs = iteration_inputs(tile.depth, tile.groups, quantization)
     stage_bytes = _stage_bytes(inputs, tile.outputs, tile.rows, quantization)
     return _stages(stage_bytes, limits, most_programs=1)
+
+
+def iteration_inputs(depth: int, groups: int, quantization: Quantization) -> int:
+    """Inputs whose products an iteration adds up."""
+    if quantization == "q4_k":
+        return groups * depth // _HALVES
+    return groups * depth
 
 
 def row_tile(rows: int) -> int:
@@ -141,8 +150,17 @@ def _depth(num_inputs: int, splits: int, quantization: Quantization) -> int:
     return depth
 
 
-def _groups(tile_rows: int, limits: DeviceLimits) -> int:
-    """Groups of int4 whose scales one iteration loads together, as many as registers hold."""
+def _groups(tile_rows: int, quantization: Quantization, limits: DeviceLimits) -> int:
+    """What an iteration takes: as much as registers hold.
+
+    Of int4 groups whose scales are loaded together. Of q4_k a depth; half of it where ptxas would
+    keep addresses of the whole in memory.
+    """
+    if quantization == "q4_k":
+        is_tight = limits.architecture == 80 or limits.architecture >= 120
+        return 1 if is_tight and tile_rows == ROW_TILES[-1] else _HALVES
+    if quantization != "int4":
+        return 1
     if tile_rows == ROW_TILES[0]:
         return 4 if limits.has_warp_groups else 2
     return 1 if tile_rows == ROW_TILES[-1] else 2

@@ -106,7 +106,19 @@ def product(
         )
     else:
         acc = block_product(
-            weight_rows, x, SCALES, output, there, first, end, N, K, QUANTIZATION, DEPTH, ROWS
+            weight_rows,
+            x,
+            SCALES,
+            output,
+            there,
+            first,
+            end,
+            N,
+            K,
+            QUANTIZATION,
+            DEPTH,
+            GROUPS,
+            ROWS,
         )
     if PDL:
         tl.extra.cuda.gdc_launch_dependents()

@@ -7,7 +7,7 @@ from kernels import batch_attention
 from kernels.batch import KEY_TILE, ROW_TILE
 from kernels.batch_attention.triton_kernel import BATCH_ARRAYS
 from kernels.device_limits import AMD, LIMITS, assumed, limits_for, limits_of
-from kernels.product.tiles import ROW_TILES, tile_for
+from kernels.product.tiles import ROW_TILES, iteration_inputs, tile_for
 from kernels.weight import QUANTIZATIONS
 from tests.kernels.compile_all import MATRIX_INSTRUCTIONS, wrong_order
 from tests.support.matrix_order import disorder
@@ -28,7 +28,7 @@ SHAPES = [(896, 896), (4608, 3584), (3584, 18944), (37888, 3584), (152064, 5120)
         *((architecture, "float", 128) for architecture in (80, 86, 89, 100, 120)),
         *((architecture, "fp8", 32) for architecture in (86, 120)),
         (100, "fp8", 128),
-        (86, "q4_k", 128),
+        *((architecture, "q4_k", 128) for architecture in (86, 120)),
         *((architecture, "int4", 16) for architecture in (80, 86, 90, 100)),
     ],
 )
@@ -57,7 +57,7 @@ def test_a_loop_has_about_the_instructions_that_the_step_model_counts(
     )  # fmt: skip
     limits = LIMITS[architecture]
     tile = tile_for(3584, 18944, rows, quantization, limits=limits)
-    weights = tile.outputs * tile.depth * tile.groups
+    weights = tile.outputs * iteration_inputs(tile.depth, tile.groups, quantization)
     of_1024_weights = 1024 * tile.num_warps * compiled.loop / weights
     counted = INSTRUCTIONS[quantization][limits.has_warp_groups][ROW_TILES.index(tile.rows)]
     assert of_1024_weights == pytest.approx(counted, rel=0.1)

@@ -3,8 +3,10 @@
 import pytest
 import torch
 
+from kernels.device_limits import LIMITS, assumed
 from kernels.embed_rows.reference import embed_rows as embed_reference
 from kernels.embed_rows.triton_kernel import embed_rows
+from kernels.product.tiles import iteration_inputs, tile_for
 from kernels.skinny_matmul.reference import skinny_matmul as reference
 from kernels.skinny_matmul.triton_kernel import skinny_matmul
 from tests.kernels.test_embed_rows import look_up
@@ -40,6 +42,19 @@ def test_a_row_has_the_same_bits_at_any_number_of_rows(form, device):
             few = run_skinny_matmul(skinny_matmul, weight, rows, torch.bfloat16)
             for name, tensor in few.items():
                 assert torch.equal(tensor, most[name][:rows]), f"{name} of {rows} rows"
+
+
+@pytest.mark.parametrize("inputs", [512, 1280])
+def test_a_device_that_takes_half_as_much_at_a_time_has_the_same_bits(inputs, device):
+    weight = random_blocks(64, inputs, "q4_k", device)
+    with products_in_one_order():
+        others = run_skinny_matmul(skinny_matmul, weight, 128, torch.bfloat16)
+        with assumed(LIMITS[120]):
+            tile = tile_for(64, inputs, 128, "q4_k", limits=LIMITS[120])
+            own = run_skinny_matmul(skinny_matmul, weight, 128, torch.bfloat16)
+    assert iteration_inputs(tile.depth, tile.groups, "q4_k") == 64
+    for name, tensor in own.items():
+        assert torch.equal(tensor, others[name]), name
 
 
 @pytest.mark.parametrize("form", ["q8_0", "q4_k", "q6_k", "q6_k_min"])

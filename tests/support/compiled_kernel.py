@@ -14,6 +14,7 @@ _THREADS = {80: 2048, 90: 2048, 100: 2048}  # of a multiprocessor; 1536 of the o
 _SHARED = {80: 167_936, 87: 167_936, 90: 233_472, 100: 233_472}  # and 102,400
 _RESERVED = 1024  # bytes of shared memory that the system takes per program
 _WARP = 32
+_LOCAL = re.compile(r"\b(LDL|STL)\b")  # memory of a thread's own
 _INSTRUCTION = re.compile(r"^\s+/\*([0-9a-f]{4,})\*/\s+(\S.*)", re.MULTILINE)
 
 
@@ -23,6 +24,7 @@ class Compiled:
 
     registers: int  # of a thread
     stack: int  # bytes of a thread: what is spilled, and arrays indexed at run time
+    spilled_in_loop: int  # instructions of its innermost loops that read or write them
     shared: int  # bytes of a program
     programs_per_sm: int
     hgmma: int  # matrix instructions of a warp group, for 64 rows
@@ -56,6 +58,7 @@ def measured(kernel: Any, folder: Path) -> Compiled:
         ).stdout
 
     usage, code = dump("-res-usage"), dump("--dump-sass")
+    loops = _loops(code)
     registers, shared = int(re.search(r"REG:(\d+)", usage).group(1)), kernel.metadata.shared
     architecture = kernel.metadata.target.arch
 
@@ -78,17 +81,28 @@ def measured(kernel: Any, folder: Path) -> Compiled:
         ldgsts=count("LDGSTS"),
         chains=chains(kernel.asm["ptx"]),
         instructions=len(_INSTRUCTION.findall(code)),
-        loop=_largest_loop(code),
+        loop=max((len(one) for one in loops), default=0),
+        spilled_in_loop=sum(bool(_LOCAL.search(text)) for one in _innermost(loops) for text in one),
     )
 
 
-def _largest_loop(code: str) -> int:
-    """Instructions from where the farthest branch back leads to, up to that branch."""
-    places = [(int(place, 16), text) for place, text in _INSTRUCTION.findall(code)]
-    loops = [0]
+def _loops(code: str) -> Sequence[Sequence[str]]:
+    """Each loop's instructions with their places, from where a branch back leads to up to it."""
+    places = [(int(place, 16), f"{place} {text}") for place, text in _INSTRUCTION.findall(code)]
+    loops = []
     for end, text in places:
         target = re.search(r"\bBRA\b[^;]*?0x([0-9a-f]+)", text)
         start = int(target.group(1), 16) if target else end
         if start < end:
-            loops.append(sum(start <= place <= end for place, _ in places))
-    return max(loops)
+            loops.append([text for place, text in places if start <= place <= end])
+    return loops
+
+
+def _innermost(loops: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
+    """Those that no other one lies in."""
+    ranges = [set(one) for one in loops]
+    return [
+        one
+        for one, own in zip(loops, ranges, strict=True)
+        if not any(other < own for other in ranges)
+    ]
