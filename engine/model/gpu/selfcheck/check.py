@@ -76,13 +76,13 @@ class OperationCheck:
         except torch.OutOfMemoryError:
             return Finding(operation, note="there was no memory to check it")
         except Exception as error:  # noqa: BLE001 - kernels and compilers fail in all ways
-            return self.of_twin(operation, _phrase(error))
+            return self.of_twin(operation, phrase(error))
         return Finding(operation, note=note)
 
     def of_twin(self, operation: str, problem: str) -> Finding:
         """Say how the twin does, in the place of an operation that has a problem or as what runs."""
         variance = ""
-        self.subject.clear_scratch()
+        self.subject.forward.scratch.clear()
         for case in self._of(operation):
             try:
                 self._compare_companies(case, self.twins)
@@ -104,7 +104,7 @@ class OperationCheck:
     def _checked(self, operation: str, kernels: Operations) -> str:
         """Return what could not be compared, if anything. Raises `_ProblemError`."""
         notes = []
-        self.subject.clear_scratch()
+        self.subject.forward.scratch.clear()
         for case in self._of(operation):
             first = self._compare_companies(case, kernels)
             try:
@@ -198,7 +198,7 @@ class _Clock:
         self.took_ms.append(1000 * (time.perf_counter() - began))
 
 
-def _phrase(error: Exception) -> str:
+def phrase(error: Exception) -> str:
     """What went wrong, without the folders of whoever reports it."""
     text = _FOLDERS.sub("", " ".join(str(error).split()))[:_MOST_CHARS]
     return text if isinstance(error, _ProblemError) else f"{type(error).__name__}: {text}"

@@ -1,5 +1,6 @@
 """What a model does at its first load on a device, and what it reads at all others."""
 
+import logging
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from engine.errors import DeviceLostError
 from engine.model.gpu.forward import Forward
 from engine.model.gpu.persistent import persistent_for
 from engine.model.gpu.qwen2 import GpuQwen2
-from engine.model.gpu.selfcheck.check import OPERATIONS, Extent, OperationCheck
+from engine.model.gpu.selfcheck.check import OPERATIONS, Extent, OperationCheck, phrase
 from engine.model.gpu.selfcheck.compiling import compile_ahead
 from engine.model.gpu.selfcheck.key import key_of
 from engine.model.gpu.selfcheck.layers_check import PERSISTENT_OPERATIONS, launch_finding
@@ -21,6 +22,8 @@ from engine.model.gpu.selfcheck.verdict import Finding, Verdict, VerdictFile
 from engine.model.gpu.step_graphs import StepGraphs
 from engine.progress import Progress, shown
 from kernels.operations import REFERENCE, Operations, operations_for
+
+_LOG = logging.getLogger("foregram.selfcheck")
 
 
 def settle(
@@ -87,7 +90,7 @@ def _findings(
                 file.write(structs.replace(began, findings=(*began.findings, lost)))
                 raise
             progress.advance(1)
-    check.subject.clear_scratch()
+    check.subject.forward.scratch.clear()
     return tuple(findings)
 
 
@@ -98,14 +101,20 @@ def _has_kernels(graphs: StepGraphs) -> bool:
 
 
 def _agree_early(graphs: StepGraphs, verdict: Verdict) -> bool:
-    """Whether steps say the same when their kernels start early."""
+    """Whether steps say the same when their kernels start early; not where they do not run so."""
     early = structs.replace(verdict, is_programmatic=True)
     one, other = (_settled(graphs, tried) for tried in (verdict, early))
-    with graphs.watched():
-        return replays_agree(
-            StepGraphs(one, graphs.dtype, graphs.device),
-            StepGraphs(other, graphs.dtype, graphs.device),
-        )
+    try:
+        with graphs.watched():
+            return replays_agree(
+                StepGraphs(one, graphs.dtype, graphs.device),
+                StepGraphs(other, graphs.dtype, graphs.device),
+            )
+    except DeviceLostError:
+        raise
+    except Exception as error:  # noqa: BLE001 - kernels and compilers fail in all ways
+        _LOG.warning("kernels do not start early here: %s", phrase(error))
+        return False
 
 
 def _settled(graphs: StepGraphs, verdict: Verdict) -> Forward:

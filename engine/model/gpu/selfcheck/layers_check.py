@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import torch
 
+from engine.errors import DeviceLostError
 from engine.model.gpu.activations import Activations
 from engine.model.gpu.arena import KVArena
 from engine.model.gpu.forward import Forward
 from engine.model.gpu.persistent import WORTHWHILE, persistent_for
 from engine.model.gpu.selfcheck.cases import Tensors
-from engine.model.gpu.selfcheck.check import Extent
+from engine.model.gpu.selfcheck.check import Extent, phrase
 from engine.model.gpu.selfcheck.companies import PackedCompany
 from engine.model.gpu.selfcheck.comparing import changed
 from engine.model.gpu.selfcheck.numbers import Memory
@@ -20,6 +21,7 @@ from engine.model.gpu.selfcheck.verdict import LaunchFinding
 from engine.model.gpu.step_graphs import StepGraphs
 from kernels.persistent_layers import PHASES
 
+_SUBJECT = "all layers in one launch"
 _LAYERS = 2  # the second one reads what the first wrote; all others are as these
 # What the phases run, by the names of the operations that are checked one by one.
 PERSISTENT_OPERATIONS = frozenset({"project_qkv", "batch_attention", "skinny_matmul", "gate_up"})
@@ -28,31 +30,42 @@ PERSISTENT_OPERATIONS = frozenset({"project_qkv", "batch_attention", "skinny_mat
 def launch_finding(graphs: StepGraphs, extent: Extent, replays: int = REPLAYS) -> LaunchFinding:
     """Check the layers of a model as one launch beside six launches a layer, and time both.
 
-    Raises DeviceLostError where the launch takes the device down.
+    It is not used where it does not compile, or the driver refuses it. Raises DeviceLostError where
+    the launch takes the device down.
     """
+    try:
+        with graphs.watched():
+            finding = _finding(graphs, extent, replays)
+    except DeviceLostError:
+        raise
+    except torch.OutOfMemoryError:
+        finding = LaunchFinding(note=f"there was no memory to check {_SUBJECT}")
+    except Exception as error:  # noqa: BLE001 - kernels and compilers fail in all ways
+        finding = LaunchFinding(note=f"{_SUBJECT}: {phrase(error)}")
+    graphs.forward.scratch.clear()
+    return finding
+
+
+def _finding(graphs: StepGraphs, extent: Extent, replays: int) -> LaunchFinding:
     usual = replace(graphs.forward, persistent=None)
     persistent = persistent_for(usual)
     if persistent is None:
         return LaunchFinding()
-    with graphs.watched():
-        try:
-            if problem := bits_problem(usual, extent):
-                return LaunchFinding(note=f"all layers in one launch: {problem}")
-            six, one = (
-                StepGraphs(forward, graphs.dtype, graphs.device)
-                for forward in (usual, replace(usual, persistent=persistent))
-            )
-            if not replays_agree(six, one, replays):
-                return LaunchFinding(note="all layers in one launch: steps differ now and then")
-            return _faster(six, one)
-        except torch.OutOfMemoryError:
-            return LaunchFinding(note="there was no memory to check all layers in one launch")
+    if problem := bits_problem(usual, extent):
+        return LaunchFinding(note=f"{_SUBJECT}: {problem}")
+    six, one = (
+        StepGraphs(forward, graphs.dtype, graphs.device)
+        for forward in (usual, replace(usual, persistent=persistent))
+    )
+    if not replays_agree(six, one, replays):
+        return LaunchFinding(note=f"{_SUBJECT}: steps differ now and then")
+    return _faster(six, one)
 
 
 def _faster(usual: StepGraphs, persistent: StepGraphs) -> LaunchFinding:
     usual_ms, persistent_ms = answer_ms(usual), answer_ms(persistent)
     note = (
-        f"a step of one row takes {persistent_ms:.3g} ms with all layers in one launch and "
+        f"a step of one row takes {persistent_ms:.3g} ms with {_SUBJECT} and "
         f"{usual_ms:.3g} ms with {len(PHASES)} launches a layer"
     )
     return LaunchFinding(is_used=persistent_ms < WORTHWHILE * usual_ms, note=note)

@@ -55,11 +55,6 @@ class Subject:
         """Sums of splits that nobody wrote yet must not be added up."""
         self.forward.scratch.partials.fill_(torch.nan)
 
-    def clear_scratch(self) -> None:
-        """Leave nothing behind of an operation that left the working memory in disorder."""
-        self.forward.scratch.partials.zero_()
-        self.forward.scratch.arrived.zero_()
-
     def rows(self, memory: Memory, company: PackedCompany, name: str, width: int) -> torch.Tensor:
         """What the nodes hold, in their rows; NaN in those that hold nothing. [R, width]."""
         numbers = self.numbers.of_nodes(f"{name} {width}", width)

@@ -19,6 +19,7 @@ from kernels.batch_attention import triton_kernel as attention
 from kernels.operations import operations_for
 from kernels.persistent_layers import triton_kernel
 from tests.support.adversary import Adversary
+from tests.support.block_weights import BLOCK_FORMS, random_blocks
 from tests.support.fixed_order import products_in_one_order
 from tests.support.gpu_models import gpu_qwen2
 from tests.support.steps import decoded, decoder_behind, text_of
@@ -42,14 +43,14 @@ def _few_splits_in_one_order(monkeypatch):
         yield
 
 
-def model_of(quantization="float"):
+def model_of(quantization="float", hidden_size=64):
     reference = tiny_model(
         "qwen2",
         1,
         num_attention_heads=4,
         num_key_value_heads=2,
-        hidden_size=64,
-        intermediate_size=96 if quantization == "float" else 128,
+        hidden_size=hidden_size,
+        intermediate_size=96 if quantization == "float" and hidden_size == 64 else 2 * hidden_size,
         num_hidden_layers=2,
     )
     return gpu_qwen2(
@@ -61,6 +62,22 @@ def model_of(quantization="float"):
     )
 
 
+def with_blocks(model, form):
+    """The model with random layers in a form of model files."""
+    forward = model.graphs.forward
+
+    def blocks(weight):
+        return random_blocks(weight.num_outputs, weight.num_inputs, form, DEVICE)
+
+    def layer_of(layer):
+        names = ("qkv", "o", "gate_up", "down")
+        return replace(layer, **{name: blocks(getattr(layer, name)) for name in names})
+
+    layers = tuple(map(layer_of, forward.weights.layers))
+    model.graphs.forward = replace(forward, weights=replace(forward.weights, layers=layers))
+    return model
+
+
 def persistent(forward):
     layers = triton_kernel.PersistentLayers.place(
         layers_of(forward), PROGRAMS, is_whole=not knobs.runtime.interpret
@@ -70,10 +87,17 @@ def persistent(forward):
 
 @pytest.mark.parametrize(
     ("rows", "quantization"),
-    [*((rows, "float") for rows in (1, 2, 4, 8, 16)), (1, "fp8"), (4, "fp8")],
+    [
+        *((rows, "float") for rows in (1, 2, 4, 8, 16)),
+        *((rows, "fp8") for rows in (1, 4)),
+        *((1, form) for form in ("q8_0", "q4_k")),
+    ],
 )
 def test_all_that_a_step_writes_has_the_same_bits(rows, quantization):
-    model = model_of(quantization)
+    if quantization in BLOCK_FORMS:
+        model = with_blocks(model_of(hidden_size=256), quantization)
+    else:
+        model = model_of(quantization)
     arena = model.arena
     cache = [torch.randn_like(arena.keys) for _ in range(2)]
     memory = model.graphs.launch(StepShape(rows, 1)).memory

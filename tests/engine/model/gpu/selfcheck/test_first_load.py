@@ -124,11 +124,27 @@ def test_a_replay_that_differs_is_found(reference):
     assert not replays_agree(plain, early, replays=3)
 
 
-def test_kernels_start_early_where_their_replays_agree(reference, tmp_path, monkeypatch):
+@pytest.fixture
+def _early(monkeypatch):
     """A CPU stands for the device: there both ways to launch are one."""
     monkeypatch.setattr(first_load, "_has_kernels", lambda graphs: True)
     monkeypatch.setattr(first_load, "compile_ahead", lambda *_, **__: None)
     monkeypatch.setattr(first_load, "can_start_early", lambda device: True)
+
+
+@pytest.mark.usefixtures("_early")
+def test_kernels_that_do_not_run_when_started_early_are_not(reference, tmp_path, monkeypatch):
+    def refused(plain, early):
+        raise RuntimeError("the driver knows no such launch")
+
+    monkeypatch.setattr(first_load, "replays_agree", refused)
+    verdict = settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
+    assert verdict.is_whole
+    assert not verdict.is_programmatic
+
+
+@pytest.mark.usefixtures("_early")
+def test_kernels_start_early_where_their_replays_agree(reference, tmp_path, monkeypatch):
     asked = []
 
     def agree(plain, early):

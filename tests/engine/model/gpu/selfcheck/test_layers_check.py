@@ -1,5 +1,6 @@
 """All layers in one launch run where they have the bits of six a layer and are sooner done."""
 
+import re
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -69,6 +70,14 @@ class StandIn:
         forward.run_layers(batch, activations)
 
 
+class Refused(StandIn):
+    """The driver has no room for so many programs, or the kernel does not compile."""
+
+    def run(self, flow, cos_sin, batch, scratch):
+        scratch.arrived[:1] = 1
+        raise RuntimeError("too many blocks in cooperative launch")
+
+
 @pytest.fixture
 def measured(monkeypatch):
     """A launch as in a model on a GPU, which takes so many milliseconds, against two."""
@@ -111,6 +120,21 @@ def test_a_barrier_that_is_missing_is_found(reference, measured, late):
     finding = found(reference)
     assert not finding.is_used
     assert "other bits" in finding.note or "now and then" in finding.note
+
+
+@pytest.mark.parametrize("when", ["placed", "run"])
+def test_one_that_does_not_compile_or_run_is_not_used_and_says_why(reference, monkeypatch, when):
+    def launch(forward):
+        if when == "placed":
+            raise ValueError("a tensor of a layer starts amid 16 bytes")
+        return Refused(forward)
+
+    monkeypatch.setattr(layers_check, "persistent_for", launch)
+    graphs = model_of(reference).graphs
+    finding = launch_finding(graphs, SMALL, replays=3)
+    assert not finding.is_used
+    assert re.search(r"^all layers in one launch: \w+Error: .+", finding.note)
+    assert not graphs.forward.scratch.arrived.any()
 
 
 def test_without_such_a_launch_nothing_is_said(reference):
