@@ -93,4 +93,7 @@ class Turns:
         return self.used_s(other) - self.used_s(principal) > SLICE_S
 
     def _account(self, principal: str) -> _Account:
-        return self._accounts.setdefault(principal, _Account())
+        account = self._accounts.get(principal)
+        if account is None:
+            account = self._accounts[principal] = _Account()
+        return account

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
-from litestar import Litestar, MediaType, Request, Response, get, post
+from litestar import Litestar, MediaType, Request, Response, get, head, post
 from litestar.exceptions import HTTPException, PermissionDeniedException
 from litestar.params import FromQuery
 
@@ -43,7 +43,7 @@ _Kind = TypeVar("_Kind", bound=msgspec.Struct)
 _CODES = {
     400: "bad_request",
     404: "not_found",
-    405: "not_found",
+    405: "wrong_method",
     413: "too_large",
     403: "not_allowed",
 }
@@ -114,10 +114,13 @@ def create_app(
     @get("/health")
     async def health() -> Response[dict[str, str]]:
         """Say whether completions are served; needs no token."""
-        is_ready = service.state == "ready"
-        return Response(
-            {"status": "ok" if is_ready else service.state}, status_code=200 if is_ready else 503
-        )
+        status = "ok" if service.state == "ready" else service.state
+        return Response({"status": status}, status_code=200 if status == "ok" else 503)
+
+    @head("/health")
+    async def health_head() -> Response[None]:
+        """Say it by the status alone."""
+        return Response(None, status_code=200 if service.state == "ready" else 503)
 
     @get("/metrics", media_type=MediaType.TEXT)
     async def metrics(request: _Request) -> bytes:
@@ -126,7 +129,8 @@ def create_app(
         return await others.metrics(metrics_page(service))
 
     handlers = _HANDLERS | {QuotaError: partial(_on_quota, service.metrics)}
-    native = [complete, sync, close, feedback, status, stop_host, health, metrics]
+    native = [complete, sync, close, feedback, status, stop_host]
+    native += [health, health_head, metrics]
     return Litestar(
         route_handlers=[*native, _openapi, *drop_in_routes(service, dialects, handlers)],
         exception_handlers=handlers,
@@ -165,10 +169,13 @@ def _answer(
     return answer
 
 
-def _on_http(_: _Request, error: HTTPException) -> Response[Any]:
-    status = error.status_code
+def _on_http(request: _Request, error: HTTPException) -> Response[Any]:
+    status, headers = error.status_code, {}
+    if status == 405:
+        methods = request.app.route_handler_method_map.get(request.url.path, ())
+        headers["Allow"] = ", ".join(sorted(methods))
     problem = Problem(_CODES.get(status, "refused"), error.detail)
-    return Response(problem, status_code=status)
+    return Response(problem, status_code=status, headers=headers)
 
 
 def _on_quota(metrics: Metrics, _: _Request, error: QuotaError) -> Response[Any]:

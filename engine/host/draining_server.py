@@ -14,14 +14,15 @@ import uvicorn
 from engine.host.auth import Application
 from engine.host.failures import PacedMessages
 from engine.host.options import HostOptions
-from engine.host.timed_protocol import HANDSHAKE_S, TimedProtocol
+from engine.host.timed_protocol import CONNECTIONS_LOG, HANDSHAKE_S, TimedProtocol
 
 _DRAIN_S = 10
 _RUNS_END_S = 8.0  # of these; then whatever still runs ends at its next step
 _OTHER_FILES = 200  # the model's, libraries', logs
 _FEWEST_CONNECTIONS = 32
 _MOST_AWAITED = 2048  # connections that nobody has accepted yet
-_PACED = PacedMessages()
+# Of these anybody who connects can have as many lines as they like.
+_PACED_LOGS = ("uvicorn.error", CONNECTIONS_LOG)
 
 
 class DrainingServer(uvicorn.Server):
@@ -34,7 +35,7 @@ class DrainingServer(uvicorn.Server):
         self, app: Application, options: HostOptions, end_runs: Callable[[], None]
     ) -> None:
         super().__init__(_config(app, options))
-        logging.getLogger("uvicorn.error").addFilter(_PACED)  # once, however often it is added
+        self._pace = PacedMessages()
         self._end_runs = end_runs
 
     def handle_exit(self, sig: int, _frame: object) -> None:
@@ -48,6 +49,8 @@ class DrainingServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, with a limit to the time of TLS handshakes, which uvicorn has no option for."""
         loop: Any = asyncio.get_running_loop()
+        for name in _PACED_LOGS:
+            logging.getLogger(name).addFilter(self._pace)
         if self.config.is_ssl:
             loop.create_server = partial(loop.create_server, ssl_handshake_timeout=HANDSHAKE_S)
         try:
@@ -64,6 +67,8 @@ class DrainingServer(uvicorn.Server):
             await super().shutdown(sockets)
         finally:
             timer.cancel()
+            for name in _PACED_LOGS:
+                logging.getLogger(name).removeFilter(self._pace)
 
     def _end_rest(self) -> None:
         self._end_runs()

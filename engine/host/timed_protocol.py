@@ -24,7 +24,8 @@ _MOST_NEEDLESS = 2**18  # bytes of a body, that are read although its request is
 _LINGER_S = 1.0  # in which who goes on with such a body may read the answer
 _QUIET_PART = 0.75  # of the connections that there may be; beyond, those go that wait for nothing
 
-_log = logging.getLogger("foregram.host")
+CONNECTIONS_LOG = "foregram.host.connections"
+_log = logging.getLogger(CONNECTIONS_LOG)
 
 
 class TimedProtocol(H11Protocol):

@@ -251,6 +251,8 @@ async def test_the_token_is_asked_for_everywhere_but_for_health(tmp_path):
             assert (await host.client.get("/v1/status", headers=wrong)).status_code == 401
             assert (await host.client.get("/metrics", headers=wrong)).status_code == 401
             assert (await host.client.get("/health", headers=wrong)).status_code == 200
+            alone = await host.client.head("/health", headers=wrong)
+            assert (alone.status_code, alone.content) == (200, b"")
         assert (await host.client.get("/v1/status")).status_code == 200
 
 
@@ -356,6 +358,7 @@ async def test_a_model_that_cannot_be_loaded_is_told_to_everyone_who_asks(tmp_pa
         response = await host.post("/v1/complete", ask(buffer("x")))
         status = msgspec.json.decode((await host.client.get("/v1/status")).content, type=Status)
         assert (await host.client.get("/health")).status_code == 503
+        assert (await host.client.head("/health")).status_code == 503
     assert response.status_code == 503
     assert response.json() == {"code": "model_not_found", "message": "there is no model 9000b"}
     assert (status.state, status.problem.code) == ("failed", "model_not_found")
@@ -643,13 +646,15 @@ async def test_what_runs_for_a_token_that_is_taken_away_ends_and_is_not_remember
     assert engine.ended == [FinishReason.CANCELLED]
 
 
-async def test_a_drop_in_client_that_is_silent_leaves_nothing_behind(tmp_path):
+async def test_a_drop_in_client_that_is_silent_leaves_nothing_behind(tmp_path, monkeypatch):
     engine = HeldEngine()
     async with team_host(tmp_path, engine) as (host, eves):
         await host.client.post("/v1/completions", json={"prompt": "y"}, headers=eves)
-        host.service.presence.leave_silent(600)
-        host.service.presence.leave_silent(0)
-        host.service.presence.leave_silent(0)
+        host.service.presence.leave_silent()
+        assert engine.forgotten == []
+        monkeypatch.setattr("engine.host.presence._SILENT_S", 0.0)
+        host.service.presence.leave_silent()
+        host.service.presence.leave_silent()
         await collected(host.complete(ask(buffer("x"))))
     assert engine.forgotten == [ClosedBuffers.of_all("eve", "drop-in\0eve")]
 

@@ -77,6 +77,8 @@ async def test_a_completion_over_tls_and_its_own_certificate(certificate):
     async with serving(options) as client:
         response = await client.post("/v1/status")
         assert response.status_code == 405
+        assert response.json()["code"] == "wrong_method"
+        assert "GET" in response.headers["allow"].split(", ")
         assert (await client.get("/v1/status")).json()["state"] == "ready"
         wrong = {"authorization": "Bearer guess"}
         assert (await client.get("/v1/status", headers=wrong)).status_code == 401
@@ -389,7 +391,7 @@ async def test_silent_clients_and_their_jobs_are_forgotten(tmp_path, monkeypatch
     async with running_host(tmp_path, HeldEngine()) as host:
         async for _ in host.complete(ask(buffer("x"))):
             pass
-        monkeypatch.setattr("engine.host.server._SILENT_CLIENT_S", 0.0)
+        monkeypatch.setattr("engine.host.presence._SILENT_S", 0.0)
         while host.service.buffers.num_clients:
             await asyncio.sleep(0.005)
         assert not host.service.scheduler._turns._account("").last_turns

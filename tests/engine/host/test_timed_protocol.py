@@ -59,6 +59,16 @@ async def test_headers_that_do_not_end_are_waited_for_no_longer(tmp_path, caplog
         writer.close()
 
 
+async def test_many_connections_that_are_ended_leave_a_line_a_minute(tmp_path, caplog, limits):
+    limits(HEADERS_S=0.1)
+    async with running_host(tmp_path, HeldEngine()):
+        for _ in range(3):
+            reader, writer = await connected(tmp_path)
+            assert await reader.read() == b""
+            writer.close()
+    assert sum("was ended" in message for message in caplog.messages) == 1
+
+
 async def test_a_further_request_on_a_connection_has_no_more_time_for_its_headers(
     tmp_path, caplog, limits
 ):
