@@ -184,11 +184,16 @@ class PromptCache:
 
     def _longest(self, principal: str, token_ids: list[int]) -> CacheKey | None:
         """The key of the principal's slot that holds most of a beginning of `token_ids`."""
-        return max(
-            (key for key, _ in self._of(principal)),
-            key=lambda key: common_start(self._entries[key].held, token_ids),
-            default=None,
-        )
+        longest, most = None, -1
+        for key, entry in self._of(principal):
+            # What begins with more has the next token, too; at first that is none. So hardly any
+            # prompt of another document is compared.
+            following = slice(most, most + 1)
+            if entry.held[following] == token_ids[following]:
+                kept = common_start(entry.held, token_ids)
+                if kept > most:
+                    longest, most = key, kept
+        return longest
 
     def _fitting(self, key: CacheKey, capacity: int) -> _Entry | None:
         """The key's slot, where it is idle and large enough."""
