@@ -20,8 +20,8 @@ from engine.model.loading.loaded_model import LoadedModel
 from engine.model.prompt import Prompt, build_prompt
 from engine.model.raw_prompt import raw_prompt
 from engine.model.token_tree import MAX_ROWS
-from engine.model.tokenizer import Tokenizer
 from engine.options import EngineOptions, affordable_prompt, machine_key, wanted_model
+from engine.per_workspace import PerWorkspace
 from engine.progress import NoProgress, Progress
 from engine.prompt_cache import CacheLease, PromptCache
 from engine.request import ClosedBuffers, CompletionChunk, CompletionRequest, CompletionResult
@@ -31,7 +31,7 @@ from engine.stopping import Stopper
 
 _DECODED_TOKENS = 256  # that a slot has room for, even where a request asks for fewer
 _REMEMBERED_CHARS = (
-    40  # of a principal's lines for each token of a prompt: several times what one has
+    40  # of a workspace's lines for each token of a prompt: several times what one has
 )
 _KV_BYTES = 512 * 1024 * 1024  # of cached prompts, where a model does not reserve them ahead
 
@@ -120,7 +120,9 @@ class Engine:
         self._prompt_tokens = min(budget, causal_lm.max_context // 2)
         kv_bytes = causal_lm.reserved_bytes or options.kv_bytes or _KV_BYTES
         self._neighbours = Neighbours(lambda text: len(model.tokenizer.encode(text)))
-        self._tokenizers: dict[str, Tokenizer] = {}  # of prompts, by principal
+        # Most of a prompt is as it was a key ago; to encode all of it takes ten milliseconds.
+        most_chars = _REMEMBERED_CHARS * self._prompt_tokens
+        self._tokenizers = PerWorkspace(lambda: model.tokenizer.remembering(most_chars))
         self._prompts = PromptCache(causal_lm, kv_bytes)
         self._drafters = Drafters(model.tokenizer, causal_lm.vocab_size, learning)
         self._draft_states = DraftStates(self._drafters.make_state)
@@ -164,7 +166,7 @@ class Engine:
             raw = raw_prompt(model.tokenizer, model.fim, request.prefix, most)
             return raw.prompt, replace(request, prefix=raw.prefix, suffix=raw.suffix)
         prompt = build_prompt(
-            self._tokenizer_of(request.principal),
+            self._tokenizers.of(request),
             model.fim,
             request.prefix,
             request.suffix,
@@ -234,8 +236,8 @@ class Engine:
     def forget(self, closed: ClosedBuffers) -> None:
         """Use no longer what was learned from these buffers."""
         self._forget_prompts(closed)
-        self._neighbours.forget(closed.principal)
-        self._tokenizers.pop(closed.principal, None)
+        self._neighbours.forget(closed)
+        self._tokenizers.forget(closed)
         self._draft_states.forget(closed)
         for one in self._under_way.values():
             if one.principal == closed.principal:
@@ -248,13 +250,6 @@ class Engine:
     def close(self) -> None:
         """Keep what was learned for the next start."""
         self._learning.save()
-
-    def _tokenizer_of(self, principal: str) -> Tokenizer:
-        """Most of a prompt is as it was a key ago; to encode all of it takes ten milliseconds."""
-        if principal not in self._tokenizers:
-            most_chars = _REMEMBERED_CHARS * self._prompt_tokens
-            self._tokenizers[principal] = self.model.tokenizer.remembering(most_chars)
-        return self._tokenizers[principal]
 
     def _forget_prompts(self, closed: ClosedBuffers) -> None:
         self._prompts.forget(

@@ -78,18 +78,27 @@ def _headers(before: Sequence[str]) -> Iterator[str]:
             return
 
 
-def steady_before(prefix: str) -> list[str]:
-    """Return the lines before the last anchor: a line whose number is a multiple of 16.
+def steady_before(prefix: str) -> str:
+    """Return the whole lines before the last anchor: a line whose number is a multiple of 16.
 
     In the first lines of a file, where the next ones say most, one whose number is a power of two.
     """
-    lines = prefix.split("\n")[:-1]
-    num_lines = len(lines)
+    num_lines = prefix.count("\n")
     anchor = num_lines // STEADY_LINES * STEADY_LINES or 1 << num_lines.bit_length() >> 1
-    return lines[:anchor]
+    end = len(prefix)
+    for _ in range(num_lines - anchor + 1):
+        end = prefix.rfind("\n", 0, end)
+    return prefix[: end + 1]
 
 
-def steady_behind(suffix: str) -> list[str]:
-    """Return the lines behind the cursor's, from an anchor on that is counted from the end."""
-    lines = suffix.split("\n")[1:]
-    return lines[len(lines) % STEADY_LINES :] if len(lines) > STEADY_LINES else lines
+def steady_behind(suffix: str) -> str:
+    """Return the lines behind the cursor's, from an anchor on that is counted from the end.
+
+    Each with the line end before it.
+    """
+    num_lines = suffix.count("\n")
+    skipped = num_lines % STEADY_LINES if num_lines > STEADY_LINES else 0
+    start = suffix.find("\n")
+    for _ in range(skipped):
+        start = suffix.find("\n", start + 1)
+    return suffix[start:] if num_lines else ""

@@ -48,6 +48,10 @@ class ClosedBuffers:
     principal: str = ""  # whose they are
     is_all: bool = False  # every prompt in the scope, and all that `departed` workspaces taught
 
+    def takes_all_of(self, workspace: str) -> bool:
+        """Whether the client of a workspace has nothing open any more."""
+        return (self.is_all or bool(self.departed)) and workspace.startswith(self.departed)
+
     @classmethod
     def of_all(cls, principal: str, client: str = "") -> Self:
         """All that a client sent that holds no buffers here; without one, all of a principal's."""

@@ -17,13 +17,15 @@ from engine.line_index import LineIndexes
 from engine.model.prompt import MOST_PATH_CHARS
 from engine.names import CursorNames, steady_before, steady_behind
 from engine.passage import CursorLines, find_passage
+from engine.per_workspace import PerWorkspace
 from engine.related_file import RelatedFile
-from engine.request import Buffer, CompletionRequest, Snippet
+from engine.request import Buffer, ClosedBuffers, CompletionRequest, Snippet
 from engine.stopping.lines import pieces
 
-_MOST_CHOICES = 16  # that are kept from one request to the next
+_MOST_CHOICES = 8  # that a workspace keeps from one request to the next
+_MOST_KEPT_CHARS = 64_000_000  # with the choices of a principal, if all their texts differ
 _MOST_PLACES = 4  # of the cursor, likewise: what is steady about them holds all of a file
-_MOST_PLACE_CHARS = 500_000  # of a file at the cursor: with its place all its lines are kept
+_MOST_PLACE_CHARS = 500_000  # of a file at the cursor: with its place most of it is kept
 _PASSAGE_PART = 0.7  # of the room, that a passage like the text at the cursor may take
 _WHOLE_PART = 0.5  # of the room left, that a file may take as a whole
 _CHARS_PER_TOKEN = 6  # above the average of code: what can hardly fit is not encoded at all
@@ -46,34 +48,31 @@ class _Taken(NamedTuple):
 class Neighbours:
     """Chooses from the open buffers what fits a prompt; `count` tells the tokens of a text.
 
-    What was looked at is kept for the principal's next request, and for nobody else's.
+    What was looked at is kept for the next request of the principal's workspace, and for nobody
+    else's.
     """
 
     def __init__(self, count: Count) -> None:
-        self._count = count
-        self._choices: dict[str, _Choices] = {}  # by principal
+        self._choices = PerWorkspace(lambda: _Choices(count), _MOST_KEPT_CHARS)
 
-    def forget(self, principal: str = "") -> None:
-        """Drop all cached texts of a principal."""
-        self._choices.pop(principal, None)
+    def forget(self, closed: ClosedBuffers) -> None:
+        """Drop the texts of workspaces where buffers were closed."""
+        self._choices.forget(closed)
 
     def snippets(self, request: CompletionRequest, room: int) -> Sequence[Snippet]:
         """Return one snippet of each related buffer; with their paths they fit `room` tokens."""
-        if request.principal not in self._choices:
-            self._choices[request.principal] = _Choices(self._count)
-        choices = self._choices[request.principal]
-        before, behind = steady_before(request.prefix), steady_behind(request.suffix)
-        is_kept = len(request.prefix) + len(request.suffix) <= _MOST_PLACE_CHARS
-        around = choices.around if is_kept else _around
-        names, lines = around(tuple(before), tuple(behind))
         # Only these are kept with a choice: all that is open may be hundreds of megabytes.
         latest = tuple(_within(request.open_buffers, _MOST_CHARS))
+        choices = self._choices.of(request, _MOST_CHOICES * sum(len(one.text) for one in latest))
+        before, behind = steady_before(request.prefix), steady_behind(request.suffix)
+        around = choices.around if len(before) + len(behind) <= _MOST_PLACE_CHARS else _around
+        names, lines = around(before, behind)
         shown = _present(request.repository, request.open_buffers)
         return choices.of(latest, shown, names, lines, room)
 
 
 class _Choices:
-    """What was chosen for one principal lately."""
+    """What was chosen for one workspace lately."""
 
     def __init__(self, count: Count) -> None:
         self._count = count
@@ -176,9 +175,10 @@ class _Choices:
                     return
 
 
-def _around(before: tuple[str, ...], behind: tuple[str, ...]) -> tuple[CursorNames, CursorLines]:
-    """What the steady lines before and behind a cursor say."""
-    return CursorNames.around(before, behind), CursorLines.around(before, behind)
+def _around(before: str, behind: str) -> tuple[CursorNames, CursorLines]:
+    """What the steady text before and behind a cursor says."""
+    above, below = before.split("\n")[:-1], behind.split("\n")[1:]
+    return CursorNames.around(above, below), CursorLines.around(above, below)
 
 
 def _within(buffers: Sequence[Buffer], most_chars: int) -> list[Buffer]:

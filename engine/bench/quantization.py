@@ -29,6 +29,7 @@ from engine.model.loading.packing import FILE_FORMS
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.model.tokenizer import Tokenizer
 from engine.progress import Progress
+from kernels.operations import PORTABLE
 from kernels.weight import Quantization, Weight
 
 _READ_TOKENS = 512  # of an item, up to the end of its target
@@ -203,7 +204,9 @@ def unpacked(model: GpuQwen2) -> GpuQwen2:
         head=whole_head,
         embedding=whole_head if embedding is head else whole(embedding),
     )
-    whole_model = assemble(forward.config, weights, forward.arena, model.graphs.dtype)
+    whole_model = assemble(
+        forward.config, weights, forward.arena, model.graphs.dtype, operations=PORTABLE
+    )
     whole_model.dtype_name = model.dtype_name
     return whole_model
 

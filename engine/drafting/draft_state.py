@@ -1,4 +1,4 @@
-"""What completions that run side by side draft from: each has a pool of texts for itself."""
+"""What completions draft from: each workspace, and each completion, has a pool of texts for itself."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,6 +13,10 @@ from engine.drafting.tree import Source
 from engine.request import ClosedBuffers
 
 MOST_STATES = 128  # of all principals
+_NOBODYS = ""  # a workspace whose client has left
+_MOST_TOKENS = (
+    4_000_000  # of a principal's pools: with more, a new workspace takes over an old one's
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -25,7 +29,7 @@ class DraftState:
     buffers: OpenBuffers
     repository: OpenBuffers  # what the prompt may show of files that are not open
     edited: EditedFile
-    workspace: str = ""
+    workspace: str = _NOBODYS
     is_taken: bool = False
     closed: list[ClosedBuffers] = field(default_factory=list)  # meanwhile
 
@@ -41,10 +45,12 @@ class DraftState:
         if closed.departed:
             for texts in (self.buffers, self.repository, self.edited):
                 texts.close_all(closed.departed)
+            if closed.takes_all_of(self.workspace):
+                self.workspace = _NOBODYS
 
     def is_of_all(self, closed: ClosedBuffers) -> bool:
         """Whether all that it holds is to be forgotten, what it learned from token to token too."""
-        return closed.is_all and self.workspace.startswith(closed.departed)
+        return closed.is_all and closed.takes_all_of(self.workspace)
 
     def leave(self) -> None:
         """It is idle from now on: the text is written, and what was put off may be done."""
@@ -58,12 +64,18 @@ class DraftState:
 class DraftStates:
     """One for each completion under way. A workspace comes back to the one that knows its buffers.
 
-    Each belongs to one principal. Beyond `most` idle ones go, first those of whoever has most.
+    Each belongs to one principal, whose workspaces have one each while its pools hold no more than
+    `most_tokens`. Beyond `most` idle ones go, first those of whoever has most.
     """
 
-    def __init__(self, make: Callable[[str], DraftState], most: int = MOST_STATES) -> None:
+    def __init__(
+        self,
+        make: Callable[[str], DraftState],
+        most: int = MOST_STATES,
+        most_tokens: int = _MOST_TOKENS,
+    ) -> None:
         self._make = make
-        self._most = most
+        self._most, self._most_tokens = most, most_tokens
         self._states: list[DraftState] = []  # the one that was left last comes last
 
     @property
@@ -106,10 +118,14 @@ class DraftStates:
             state.pool.remove_all(Source.PREVIOUS_COMPLETION)
 
     def _idle(self, workspace: str, principal: str) -> DraftState:
-        idle = [one for one in self._states if one.principal == principal and not one.is_taken]
-        known = [state for state in idle if state.workspace == workspace]
-        if idle:
-            return (known or idle)[0]
+        own = [one for one in self._states if one.principal == principal]
+        idle = [one for one in own if not one.is_taken]
+        fitting = [one for one in idle if one.workspace == workspace]
+        fitting = fitting or [one for one in idle if one.workspace == _NOBODYS]
+        if not fitting and sum(len(one.pool) for one in own) > self._most_tokens:
+            fitting = idle
+        if fitting:
+            return fitting[0]
         self._make_room()
         self._states.append(self._make(principal))
         return self._states[-1]

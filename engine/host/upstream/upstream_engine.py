@@ -104,7 +104,7 @@ class UpstreamEngine:
 
     def forget(self, closed: ClosedBuffers) -> None:
         """Drop what is kept of buffers; what the upstream's cache keeps of prompts is its own."""
-        self._model.writer.neighbours.forget(closed.principal)
+        self._model.writer.neighbours.forget(closed)
 
     def close(self) -> None:
         """Close all connections."""

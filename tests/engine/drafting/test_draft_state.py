@@ -10,8 +10,10 @@ from engine.drafting.recycler import Recycler
 from engine.drafting.tree import Source
 from engine.request import Buffer, ClosedBuffers, CompletionRequest
 
+CLOSED = ClosedBuffers("a", frozenset({"1"}), frozenset({"a.py"}), "", frozenset())
 
-def make_states(most: int = 16) -> DraftStates:
+
+def make_states(most: int = 16, most_tokens: int = 10_000) -> DraftStates:
     def make(principal: str) -> DraftState:
         pool = NgramPool(1000, 300)
 
@@ -22,7 +24,7 @@ def make_states(most: int = 16) -> DraftStates:
         buffers, edited = OpenBuffers(pool, encode), EditedFile(pool, encode)
         return DraftState(principal, Recycler(300), pool, buffers, repository, edited)
 
-    return DraftStates(make, most)
+    return DraftStates(make, most, most_tokens)
 
 
 def test_states_are_made_as_they_are_needed():
@@ -30,7 +32,7 @@ def test_states_are_made_as_they_are_needed():
     with states.take("a") as first, states.take("b") as second:
         assert first is not second
     with states.take("c") as third:
-        assert third in (first, second)
+        assert third not in (first, second)
 
 
 def test_a_workspace_comes_back_to_its_state():
@@ -43,10 +45,20 @@ def test_a_workspace_comes_back_to_its_state():
         assert again is first
 
 
-def test_a_new_workspace_gets_the_state_that_was_left_longest_ago():
+def test_a_new_workspace_takes_over_that_of_one_whose_client_has_left():
     states = make_states()
-    with states.take("a") as first, states.take("b"):
+    with states.take("ada\0x") as first, states.take("eve\0x"):
         pass
+    states.forget(replace(CLOSED, workspace="ada\0x", departed="ada\0"))
+    with states.take("joe\0x") as third:
+        assert third is first
+
+
+def test_beyond_the_most_tokens_a_new_workspace_takes_over_the_state_left_longest_ago():
+    states = make_states(most_tokens=4)
+    with states.take("a") as first, states.take("b") as second:
+        first.pool.add([1, 2], Source.OPEN_BUFFER)
+        second.pool.add([3, 4], Source.OPEN_BUFFER)
     with states.take("b"):
         pass
     with states.take("c") as third:
@@ -68,9 +80,6 @@ def test_tokens_are_those_of_all_states_and_completions_are_forgotten_in_all():
     states.forget_completions()
     assert first.pool.draft([1, 2], 8).tokens.tolist() == [3]
     assert not len(second.pool.draft([4], 8).tokens)
-
-
-CLOSED = ClosedBuffers("a", frozenset({"1"}), frozenset({"a.py"}), "", frozenset())
 
 
 def test_closed_buffers_and_what_was_written_in_them_are_forgotten():
@@ -171,8 +180,8 @@ def test_a_principal_never_gets_a_state_of_another():
         assert second.recycler is not first.recycler
     assert states.pool_tokens_of("ada") > states.pool_tokens_of("eve") > 0
     assert states.pool_tokens_of("nobody") == 0
-    with states.take("b", "ada") as again:
-        assert again is first
+    states.forget(ClosedBuffers.of_all("eve"))
+    assert states.pool_tokens_of("eve") == 0
 
 
 def test_what_another_principal_closes_stays():
