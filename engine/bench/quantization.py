@@ -90,7 +90,8 @@ def measure_quantizations(
         return source
 
     source = prepared(model)
-    texts = [_text(source.tokenizer(), item) for item in items]
+    tokenizer = source.tokenizer()
+    texts = [_text(tokenizer, item) for item in items]
     held = _on_gpu(source, prepared(model, FILE_FORMS), device, progress)
     if against is not None:
         held = chain([_whole(prepared(against), device, progress)], held)
