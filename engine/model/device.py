@@ -5,8 +5,13 @@ has, so a device is refused only where torch itself cannot use it.
 """
 
 import importlib.util
+import os
 import shutil
+import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 import torch
@@ -23,6 +28,7 @@ _LEAST_MEMORY = 3.5e9  # of a GPU that `auto` takes: the smallest model, CUDA it
 # Bytes a second: of Apple's first chip of each kind, and of memory that Intel's GPU shares.
 _APPLE_BANDWIDTHS = {"": 68e9, "Pro": 150e9, "Max": 300e9, "Ultra": 800e9}
 _INTEL_BANDWIDTH = 80e9
+_INTEL_PART = 0.6  # of a GPU's memory, that is free where its driver does not say how much is
 _FIRST = {"cuda": "cuda:0", "xpu": "xpu:0"}
 GPU_QUANTIZATIONS: dict[str, Quantization] = {"bfloat16": "float", "fp8": "fp8", "int4": "int4"}
 
@@ -136,9 +142,20 @@ def free_bytes(device: torch.device) -> int:
     """Memory that nobody has; on a Mac what the system would let a GPU have."""
     if device.type == "mps":
         return torch.mps.recommended_max_memory() - torch.mps.driver_allocated_memory()
-    module = torch.xpu if device.type == "xpu" else torch.cuda
-    free: int = module.mem_get_info(device)[0]
+    if device.type == "xpu":
+        return _intel_free_bytes(device)
+    free: int = torch.cuda.mem_get_info(device)[0]
     return free
+
+
+@contextmanager
+def made_current(device: torch.device) -> Iterator[None]:
+    """Have what this thread launches run on a device: Triton goes by the thread's current one."""
+    if device.type != "cuda":
+        yield
+        return
+    with torch.cuda.device(device):
+        yield
 
 
 def memory_bandwidth(device: torch.device) -> float:
@@ -168,9 +185,21 @@ def triton_lack() -> str:
     """What is missing for our kernels to be compiled, and how it is installed."""
     if importlib.util.find_spec("triton") is None:
         return "our kernels need Triton: pip install 'foregram[gpu]'"
-    if not any(map(shutil.which, ("cc", "gcc", "clang"))):
+    if not os.environ.get("CC") and not any(map(shutil.which, ("gcc", "clang"))):
         return "our kernels need Triton, and Triton a C compiler: install gcc or clang"
+    if not _has_headers():
+        return (
+            "our kernels need Triton, and Triton what Python's own programs in C need: install "
+            "python3-dev (python3-devel on Fedora)"
+        )
     return ""
+
+
+def _has_headers() -> bool:
+    """Whether Python's header files are where Triton looks for them."""
+    scheme = sysconfig.get_default_scheme()
+    scheme = "posix_prefix" if scheme == "posix_local" else scheme  # Debian's own
+    return (Path(sysconfig.get_path("include", scheme)) / "Python.h").exists()
 
 
 def hardware_lack(device: torch.device) -> str:
@@ -211,6 +240,16 @@ def _memory_lack(device: torch.device) -> str:
     if total >= _LEAST_MEMORY:
         return ""
     return f"{name_of(device)} has {total / 1e9:.1f} GB of memory, too little for a model"
+
+
+def _intel_free_bytes(device: torch.device) -> int:
+    """Drivers of GPUs that share the machine's memory often do not say how much is free."""
+    try:
+        free: int = torch.xpu.mem_get_info(device)[0]
+    except RuntimeError:
+        total = _INTEL_PART * _properties(device).total_memory
+        free = max(0, int(total) - torch.xpu.memory_reserved(device))
+    return free
 
 
 def _properties(device: torch.device) -> Any:  # noqa: ANN401 - torch says no more

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import torch
 
 Unpack = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-_BYTES = torch.arange(0, 32, 8, dtype=torch.int32)  # where those of a word begin
+_BYTES = range(0, 32, 8)  # where those of a word begin: no tensor, as a graph copies none to a device
 _MASKS = 0x3F3F3F3F, 0x0F0F0F0F, 0x30303030  # 6, the low 4 and the high 2 of each byte
 
 
@@ -75,15 +75,15 @@ def six_bits(
 
 def words_of(numbers: torch.Tensor) -> torch.Tensor:
     """Four numbers [.., 4 n, N] of a byte in each int32 [.., n, N], the lowest first."""
-    shifts = _BYTES.to(numbers.device)[:, None]
-    words = (numbers.int() & 255).unflatten(-2, (-1, 4)) << shifts
-    joined: torch.Tensor = words.sum(dim=-2, dtype=torch.int32)
+    parts = (numbers.int() & 255).unflatten(-2, (-1, 4)).unbind(dim=-2)
+    words = [part << shift for part, shift in zip(parts, _BYTES, strict=True)]
+    joined: torch.Tensor = torch.stack(words).sum(dim=0, dtype=torch.int32)
     return joined
 
 
 def bytes_of(words: torch.Tensor) -> torch.Tensor:
     """The bytes of int32 [blocks, n, N], as groups follow one another: [blocks, 4 n, N]."""
-    return ((words[:, :, None] >> _BYTES.to(words.device)[:, None]) & 255).flatten(1, 2)
+    return torch.stack([(words >> shift) & 255 for shift in _BYTES], dim=2).flatten(1, 2)
 
 
 def four_bit_codes(values: torch.Tensor, distance: int) -> torch.Tensor:

@@ -28,9 +28,12 @@ def asked(window):
 
 def test_what_stays_as_it_is_in_each_window_is_tokenised_once(tmp_path, monkeypatch):
     encoded, encode = list[str](), Tokenizer.encode
-    monkeypatch.setattr(
-        Tokenizer, "encode", lambda self, text: encoded.append(text) or encode(self, text)
-    )
+
+    def noted(tokenizer, text):
+        encoded.append(text)
+        return encode(tokenizer, text)
+
+    monkeypatch.setattr(Tokenizer, "encode", noted)
     folder = save_model(tiny_model("qwen2", seed=4), tmp_path / "model")
     engine = Engine.load(
         EngineOptions(cache_folder=tmp_path / "cache", model=str(folder), threads=1)

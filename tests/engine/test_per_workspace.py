@@ -16,7 +16,7 @@ def asked(workspace, principal=""):
 
 
 def closed(workspace, departed="", principal=""):
-    none = frozenset()
+    none: frozenset[str] = frozenset()
     return ClosedBuffers(workspace, none, none, "", none, departed, principal)
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from msgspec import structs
 
 from engine.bench.gpu.cases import Cases, Lab
-from engine.bench.gpu.compiling import jobs_of
 from engine.bench.gpu.run import GpuBench, Section
 from engine.bench.gpu.shapes import Shape, random_model
+from engine.model.device import gpu_quantization
 from engine.model.gpu.selfcheck.check import Extent
 from engine.model.gpu.selfcheck.first_load import settle
 from engine.model.gpu.selfcheck.verdict import Finding
@@ -52,14 +52,14 @@ class GpuCheck(GpuBench):
     """The check alone, in place of the benchmark's sections; nothing of it is kept for loads."""
 
     def sections(self) -> list[Section]:
-        """One for each shape."""
-        shapes, rows = self._inputs.shapes, self._sizes.rows
-        return self._compilation(jobs_of(shapes, rows, is_full=True)) + [
+        """One for each shape; what a check needs it compiles first, without memory of the GPU's."""
+        quantization = gpu_quantization(self._inputs.dtype)
+        return [
             Section(
                 f"kernels_{shape.name}_{shape.quantization_name}",
-                partial(check_kernels, shape=shape, rows=rows),
+                partial(check_kernels, shape=shape, rows=self._sizes.rows),
             )
-            for shape in shapes
+            for shape in (one.held(quantization) for one in self._inputs.shapes)
         ]
 
 

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from engine.config import Sampling
 from engine.errors import ConfigurationError, NoSpaceError
 from engine.model.causal_lm import StepInput, prefill, run_step
-from engine.model.device import DeviceUnfitError, free_bytes, triton_lack
+from engine.model.device import DeviceUnfitError, free_bytes, made_current, triton_lack
 from engine.model.gpu.arena import KVArena
 from engine.model.gpu.buffers import StepShape
 from engine.model.gpu.forward import Forward
@@ -54,7 +55,7 @@ def load_qwen2(
         model.config, quantization, free_bytes(device), kv_bytes, _file_bytes(model)
     )
     progress.tell(f"GPU memory: {plan}")
-    with _within(plan):
+    with _within(plan), made_current(device):
         loaded = place_qwen2(
             model.config,
             model.tensors(),
@@ -85,7 +86,7 @@ def load_portable(
     plan = MemoryPlan.make(model.config, "float", free_bytes(device), kv_bytes)
     progress.tell(f"GPU memory: {plan}")
     try:
-        with _within(plan):
+        with _within(plan), made_current(device):
             loaded = place_qwen2(
                 model.config,
                 model.tensors(),
@@ -105,12 +106,14 @@ def load_portable(
 
 def try_out(model: GpuQwen2) -> None:
     """Run a step of each kind, so that no request waits for what is compiled at its first."""
-    tree = TokenTree.chain([0, 0])
+    tree = TokenTree(np.zeros(3, np.int64), np.array([-1, 0, 0], np.int32))
     slot = model.new_slot(2 * MAX_ROWS)
     prefill(model, slot, [0] * 3)
     for sampling in (Sampling(), Sampling(temperature=1.0)):
         for wants_logits in (False, True):
             run_step(model, StepInput(slot, tree, sampling, wants_logits=wants_logits))
+            slot.commit([0, 2])  # not the first branch: the next step moves what it keeps
+    run_step(model, StepInput(slot, tree))
 
 
 def require_triton() -> None:

@@ -11,6 +11,7 @@ from engine.model.model_config import ModelConfig
 from kernels.weight import STORED_FORMS, Quantization, Weight, pack
 
 Arrange = Callable[[torch.Tensor], torch.Tensor]  # puts rows in another order
+MATRICES = ("qkv", "o", "gate_up", "down")  # of a layer
 _SHOWN = {"q6_k_min": "q6_k", "int4_zeros": "int4"}  # how people call what holds a little more
 
 

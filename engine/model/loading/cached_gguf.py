@@ -12,6 +12,7 @@ from engine.errors import ModelNotFoundError
 from engine.model_names import gguf_tag, pinned
 
 _PREFERRED = ("Q4_K_M", "Q8_0")
+_QUANTIZATION = re.compile(r"(?:^|[-._/])((?:i?q\d|[bf]+16|f32)\w*)\.gguf$", re.IGNORECASE)
 _PART = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 _NO_MODEL = "mmproj"  # the images' side of another model
 
@@ -39,6 +40,19 @@ def cached_gguf(name: str) -> Path | None:
     return None if chosen is None else folder / chosen
 
 
+def is_meant(name: str, file: Path) -> bool:
+    """Whether a name means this file whatever else its repository holds, which may not be here.
+
+    Without a tag that is one of no quantization, of the one in the repository's name, or of the
+    preferred one.
+    """
+    repository, tag = gguf_tag(name)
+    quantization = _QUANTIZATION.search(file.name)
+    if tag is not None or quantization is None:
+        return True
+    return quantization[1].upper() == _PREFERRED[0] or quantization[1].lower() in repository.lower()
+
+
 def chosen_gguf(files: Iterable[str], tag: str | None) -> str | None:
     """Return the one file in one piece with this tag, or of the best tag; None where that is not one."""
     whole = [
@@ -49,7 +63,10 @@ def chosen_gguf(files: Iterable[str], tag: str | None) -> str | None:
     if tag is None and len(whole) == 1:
         return whole[0]
     for wanted in (tag,) if tag else _PREFERRED:
-        pattern = re.compile(rf"(^|[-._/]){re.escape(wanted)}\.gguf$", re.IGNORECASE)
-        if len(found := [file for file in whole if pattern.search(file)]) == 1:
+        if len(found := [file for file in whole if _ending(wanted).search(file)]) == 1:
             return found[0]
     return None
+
+
+def _ending(tag: str) -> re.Pattern[str]:
+    return re.compile(rf"(^|[-._/]){re.escape(tag)}\.gguf$", re.IGNORECASE)

@@ -6,7 +6,7 @@ Which one a name means is said in `cached_gguf`.
 from pathlib import Path
 
 from engine.errors import ModelNotFoundError
-from engine.model.loading.cached_gguf import cached_gguf, chosen_gguf
+from engine.model.loading.cached_gguf import cached_gguf, chosen_gguf, is_meant
 from engine.model.loading.hub import check_sums, not_downloaded
 from engine.model_names import gguf_tag, pinned
 
@@ -16,7 +16,8 @@ def hub_gguf(name: str) -> Path:
 
     Raises ModelNotFoundError, and ModelCorruptError for a download with other bytes than it names.
     """
-    if (cached := cached_gguf(name)) is not None:
+    cached = cached_gguf(name)
+    if cached is not None and is_meant(name, cached):
         return cached
     # Takes a quarter of a second to import, which other models are spared.
     from huggingface_hub import hf_hub_download, list_repo_files  # noqa: PLC0415 - see above
@@ -26,6 +27,8 @@ def hub_gguf(name: str) -> Path:
     try:
         files = list_repo_files(repository, revision=revision)
     except Exception as error:  # the errors of its HTTP library come through as they are
+        if cached is not None:
+            return cached  # all that can be had without a network
         raise not_downloaded(name, error) from error
     chosen = chosen_gguf(files, tag)
     if chosen is None:

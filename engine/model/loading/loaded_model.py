@@ -63,18 +63,23 @@ def load_model(
     is fastest on the device. `kv_bytes` are reserved for keys and values on a GPU; None leaves that
     to its memory.
     """
-    choice = DeviceChoice.of(device_name)  # before a model is looked for, perhaps on the hub
-    if spec == AUTO_MODEL:
-        spec, quantization = picked(choice, quantization)
-        progress.tell(f"model auto: {spec}, in {quantization or _CPU_DEFAULT}")
-    wanted = _Wanted(locate(spec or DEFAULT_MODEL), quantization, cache_folder, kv_bytes)
-    try:
+
+    def loaded(choice: DeviceChoice) -> LoadedModel:
+        name, held = spec, quantization
+        if spec == AUTO_MODEL:
+            name, held = picked(choice, quantization)
+            progress.tell(f"model auto: {name}, in {held or _CPU_DEFAULT}")
+        wanted = _Wanted(locate(name or DEFAULT_MODEL), held, cache_folder, kv_bytes)
         return _loaded(wanted, choice, progress)
+
+    choice = DeviceChoice.of(device_name)  # before a model is looked for, perhaps on the hub
+    try:
+        return loaded(choice)
     except DeviceUnfitError as error:
         if device_name != "auto":
             raise
         progress.tell(f"{error}; the CPU runs it")
-        return _loaded(wanted, DeviceChoice.cpu(str(error)), progress)
+        return loaded(DeviceChoice.cpu(str(error)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,22 @@
 
 import importlib.util
 import shutil
+import sysconfig
 from types import SimpleNamespace
 
 import pytest
 import torch
 
 from engine.errors import ConfigurationError
-from engine.model.device import DeviceChoice, choose_device, free_bytes, gpu_quantization
+from engine.model import device
+from engine.model.device import (
+    DeviceChoice,
+    choose_device,
+    free_bytes,
+    gpu_quantization,
+    made_current,
+    triton_lack,
+)
 from engine.model.loading.loaded_model import load_model
 from engine.progress import NoProgress
 
@@ -37,6 +46,7 @@ def gpus(monkeypatch):
     """The GPUs that torch can use: so many of Hopper's, or those that are given."""
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: name)
     monkeypatch.setattr(shutil, "which", lambda name: name)
+    monkeypatch.setattr(device, "_has_headers", lambda: True)
 
     def have(found):
         there = [HOPPER] * found if isinstance(found, int) else found
@@ -185,15 +195,59 @@ def test_a_gpu_of_amd_runs_pytorch(gpus, monkeypatch):
     )
 
 
-@pytest.mark.parametrize(("missing", "said"), [("triton", "pip install"), ("cc", "gcc or clang")])
-def test_without_triton_or_its_compiler_a_gpu_runs_pytorch(gpus, monkeypatch, missing, said):
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [("triton", "pip install"), ("cc", "gcc or clang"), ("headers", "install python3-dev")],
+)
+def test_without_triton_or_what_it_compiles_with_a_gpu_runs_pytorch(
+    gpus, monkeypatch, missing, said
+):
     gpus(1)
     if missing == "triton":
         monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    else:
+    elif missing == "cc":
+        monkeypatch.delenv("CC", raising=False)
         monkeypatch.setattr(shutil, "which", lambda name: None)
+    else:
+        monkeypatch.setattr(device, "_has_headers", lambda: False)
     assert said in DeviceChoice.of("auto").sentence
     assert DeviceChoice.of("auto").device.type == "cuda"
+
+
+def test_the_compiler_is_one_that_triton_looks_for(gpus, monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda name: name if name == "cc" else None)
+    monkeypatch.delenv("CC", raising=False)
+    assert "gcc or clang" in triton_lack()
+    monkeypatch.setenv("CC", "/opt/cc")
+    assert triton_lack() == ""
+
+
+def test_pythons_headers_are_looked_for_where_triton_does(monkeypatch, tmp_path):
+    monkeypatch.setattr(sysconfig, "get_path", lambda name, scheme: str(tmp_path))
+    assert not device._has_headers()
+    (tmp_path / "Python.h").touch()
+    assert device._has_headers()
+
+
+def test_a_gpu_is_made_the_threads_current_one(monkeypatch):
+    current = []
+
+    class Device:
+        def __init__(self, chosen):
+            self.chosen = chosen
+
+        def __enter__(self):
+            current.append(self.chosen)
+
+        def __exit__(self, *_):
+            current.pop()
+
+    monkeypatch.setattr(torch.cuda, "device", Device)
+    with made_current(torch.device("cuda:1")):
+        assert current == [torch.device("cuda:1")]
+    assert current == []
+    with made_current(torch.device("cpu")):
+        assert current == []
 
 
 def test_a_mac_has_a_gpu(gpus, mac):
@@ -215,6 +269,15 @@ def test_intel_has_gpus(gpus, intel):
     gpus(0)
     assert choose_device("auto") == choose_device("xpu") == torch.device("xpu", 0)
     assert free_bytes(torch.device("xpu", 0)) == 11_000_000_000
+
+
+def test_memory_that_intels_driver_does_not_tell_is_estimated(gpus, intel, monkeypatch):
+    def fails(device):
+        raise RuntimeError("The device doesn't support querying the available free memory")
+
+    monkeypatch.setattr(torch.xpu, "mem_get_info", fails)
+    monkeypatch.setattr(torch.xpu, "memory_reserved", lambda device: 200_000_000)
+    assert free_bytes(torch.device("xpu", 0)) == 7_000_000_000
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """The check: each operation in every company, beside its twin in PyTorch and beside itself."""
 
 import re
+import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
@@ -8,6 +9,7 @@ from statistics import median
 from typing import Any, NamedTuple, Self
 
 import torch
+from msgspec import structs
 
 from engine.errors import DeviceLostError
 from engine.model.gpu.selfcheck.cases import Effects, OperationCase, cases_of
@@ -74,7 +76,9 @@ class OperationCheck:
         except DeviceLostError:
             raise
         except torch.OutOfMemoryError:
-            return Finding(operation, note="there was no memory to check it")
+            return Finding(operation, note="there was no memory to check it", is_tried=False)
+        except (OSError, subprocess.SubprocessError) as error:  # a full disk, a compiler that fails
+            return structs.replace(self.of_twin(operation, phrase(error)), is_tried=False)
         except Exception as error:  # noqa: BLE001 - kernels and compilers fail in all ways
             return self.of_twin(operation, phrase(error))
         return Finding(operation, note=note)

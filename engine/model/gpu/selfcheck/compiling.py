@@ -77,8 +77,9 @@ def run_beside(tasks: Sequence[CompileTask], progress: Progress) -> None:
     workers = min(len(tasks), max(1, (os.cpu_count() or 1) // 2))  # each has a torch of its own
     with (
         shown(progress, "compiling the kernels", len(tasks)),
+        # No processes, or too few: they are compiled all the same, where they are run.
+        suppress(BrokenProcessPool, OSError),
         ProcessPoolExecutor(workers, mp_context=context) as pool,
-        suppress(BrokenProcessPool),  # they are compiled all the same, where they are run
     ):
         for _ in as_completed([pool.submit(compile_task, task) for task in tasks]):
             progress.advance(1)

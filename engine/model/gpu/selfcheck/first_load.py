@@ -52,7 +52,7 @@ def settle(
 def _found(
     graphs: StepGraphs, file: VerdictFile, began: Verdict, progress: Progress, extent: Extent
 ) -> Verdict:
-    """Check everything and keep what is found."""
+    """Check everything, and keep what is found where it lasts."""
     start = time.monotonic()
     can_be_early = _has_kernels(graphs) and can_start_early(graphs.device)
     if _has_kernels(graphs):
@@ -61,6 +61,8 @@ def _found(
     if graphs.device.type == "cuda":
         torch.cuda.empty_cache()  # graphs have memory of their own
     verdict = Verdict(began.key, findings, seconds=round(time.monotonic() - start, 3))
+    if not verdict.is_lasting:
+        return verdict
     file.write(verdict)  # now: where early starts take the device down, the next load does without
     if can_be_early and verdict.is_capturable and _agree_early(graphs, verdict):
         verdict = structs.replace(verdict, is_programmatic=True)

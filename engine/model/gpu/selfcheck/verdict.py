@@ -19,7 +19,8 @@ class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     `problem` says why its twin in PyTorch runs instead of the kernel, `variance` where what runs
     gives a row other bits in other company, `note` what could not be compared; each may be empty.
     `lost_ms` is what the twin costs a step of one row. `is_twin`: it runs in PyTorch, `problem` or
-    not; `is_capturable`: it can be a part of one launch.
+    not; `is_capturable`: it can be a part of one launch; not `is_tried`: the machine let nobody check
+    it now, be it that memory or a compiler was missing.
     """
 
     operation: str
@@ -29,6 +30,7 @@ class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lost_ms: float = 0.0
     is_twin: bool = False
     is_capturable: bool = True
+    is_tried: bool = True
 
     @property
     def is_replaced(self) -> bool:
@@ -78,6 +80,11 @@ class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return tuple(one.operation for one in self.findings if one.is_replaced)
 
     @property
+    def is_lasting(self) -> bool:
+        """Whether the next load need not check again."""
+        return all(one.is_tried for one in self.findings)
+
+    @property
     def is_text_equal(self) -> bool:
         """Whether a row has the same bits in any company, and so a text with lookahead and without."""
         return not any(one.variance for one in self.findings)
@@ -92,16 +99,21 @@ class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """What a user is told: what was replaced, what that costs, and what it means for the text."""
         told = [one.sentence for one in self.findings if one.sentence]
         if not self.replaced:
-            all_twins = all(one.is_twin for one in self.findings)
-            told.insert(
-                0, "PyTorch runs all of it" if all_twins else "the kernels passed their check"
-            )
+            told.insert(0, self._passed)
         elif not self.is_capturable:
             told.append("steps are launched kernel by kernel, as PyTorch's part cannot be captured")
         if self.launch.note:
             told.append(self.launch.note)
         text = "is the same" if self.is_text_equal else "may differ in places"
-        return "; ".join([*told, f"the text {text} with lookahead and without"])
+        known = "" if self.is_lasting else ", as far as was checked: the next load checks again"
+        return "; ".join([*told, f"the text {text} with lookahead and without{known}"])
+
+    @property
+    def _passed(self) -> str:
+        if all(one.is_twin for one in self.findings):
+            return "PyTorch runs all of it"
+        kernels = "the kernels" if self.is_lasting else "those kernels that could be checked"
+        return f"{kernels} passed their check"
 
 
 def key_sum(key: dict[str, str]) -> str:

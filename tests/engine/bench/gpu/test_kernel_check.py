@@ -15,6 +15,12 @@ def test_the_check_is_all_that_runs(machine, inputs, sizes):
     assert section_table("kernels_tiny_bf16", check.findings) is not None
 
 
+def test_the_check_is_of_weights_as_they_are_held(machine, inputs, sizes):
+    check = GpuCheck(machine, replace(inputs, dtype="int4"), NoProgress(), sizes)
+    assert list(check.run()) == ["kernels_tiny_int4"]
+    assert check.findings.failures == {}
+
+
 def test_every_operation_is_reported_with_what_was_checked(lab, shape):
     found = check_kernels(lab, shape, (1, 4))
     assert [case.operation for case in found.cases] == list(OPERATIONS)

@@ -15,13 +15,15 @@ from engine.model.gpu import loading
 from engine.model.gpu.buffers import Outputs, StepShape
 from engine.model.gpu.loading import load_portable
 from engine.model.gpu.row_check import EQUAL, UNEQUAL, check_rows
+from engine.model.loading import loaded_model
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.loaded_model import load_model, prepare
 from engine.model.token_tree import TokenTree
 from engine.progress import NoProgress
 from kernels.operations import PORTABLE
-from kernels.portable import products
+from kernels.portable import commit, products
 from kernels.portable.products import product
+from kernels.portable.rows import rows_of
 from kernels.weight import pack
 from tests.support.adversary import Adversary
 from tests.support.gpu_models import gpu_qwen2
@@ -171,6 +173,37 @@ def test_a_device_that_torch_cannot_run_it_on_is_passed_over_or_named(
     loaded = load_model(folder, tmp_path, NoProgress(), device_name=name)
     assert loaded.place == f"CPU: {said}"
     assert loaded.causal_lm.dtype_name == "int8"
+
+
+def test_where_the_gpu_is_passed_over_the_model_is_the_cpus(folder, tmp_path, gpu, monkeypatch):
+    """Not the large one that was picked for the GPU."""
+
+    def pick(choice, dtype):
+        return (folder, dtype) if choice.is_cpu else (large, "bfloat16")
+
+    large = str(save_model(tiny_model("qwen2", 2), tmp_path / "large"))
+    monkeypatch.setattr(loaded_model, "picked", pick)
+    monkeypatch.setattr(loading, "try_out", fail_to_run)
+    loaded = load_model("auto", tmp_path, NoProgress(), device_name="auto")
+    assert (loaded.name, loaded.causal_lm.dtype_name) == ("model", "int8")
+
+
+def test_what_is_tried_at_first_moves_what_it_keeps(monkeypatch):
+    """Else a device that cannot do that would be found out by the first branch that is accepted."""
+    moved = list[int]()
+
+    def noted(batch):
+        step = rows_of(batch)
+        moved.extend(span.num_kept for span in step.spans)
+        return step
+
+    monkeypatch.setattr(commit, "rows_of", noted)
+    loading.try_out(portable())
+    assert any(moved)
+
+
+def fail_to_run(model):
+    raise NotImplementedError("aten::something is not there for this device")
 
 
 def _in_order_of_rows(x, weight):

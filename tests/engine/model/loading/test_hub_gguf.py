@@ -7,6 +7,7 @@ import huggingface_hub
 import pytest
 
 from engine.errors import ModelCorruptError, ModelNotFoundError
+from engine.model.loading.cached_gguf import is_meant
 from engine.model.loading.cached_tokenizer import cached_tokenizer
 from engine.model.loading.catalog import locate
 from engine.model.loading.gguf_model import GgufModel
@@ -70,6 +71,34 @@ def test_a_file_of_the_cache_is_taken_as_it_is(fake_hub: FakeHub, tmp_path: Path
     assert locate(f"{REPOSITORY}:q8_0").path == located.path
     assert not fake_hub.downloaded
     assert cached_tokenizer(REPOSITORY, tmp_path) is not None
+
+
+def test_without_a_tag_what_is_cached_of_others_is_not_taken(
+    fake_hub: FakeHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever asked for 2 bits once has those of 4 bits all the same, unless there is no network."""
+    (tmp_path / "files").mkdir()
+    write_tiny_gguf(tmp_path / "files" / "x-Q2_K.gguf")
+    snapshot = cache_model(tmp_path / "hub", "owner/x-GGUF", tmp_path / "files")
+    assert hub_gguf("owner/x-GGUF:Q2_K") == snapshot / "x-Q2_K.gguf"
+    assert hub_gguf("owner/x-GGUF").name == QWEN[2]
+
+    def fails(*_: object, **__: object) -> None:
+        raise ConnectionError("no network")
+
+    monkeypatch.setattr(huggingface_hub, "list_repo_files", fails)
+    assert hub_gguf("owner/x-GGUF") == snapshot / "x-Q2_K.gguf"
+
+
+@pytest.mark.parametrize(
+    ("file", "is_certain"),
+    [("m.gguf", True), ("m-q4_k_m.gguf", True), ("x.IQ2_XS.gguf", False), ("x-bf16.gguf", False)],
+)
+def test_a_cached_file_is_meant_where_its_name_says_no_other_quantization(
+    file: str, *, is_certain: bool
+) -> None:
+    assert is_meant("owner/x-GGUF", Path(file)) == is_certain
+    assert is_meant("owner/x-GGUF:BF16", Path(file))
 
 
 @pytest.mark.parametrize(

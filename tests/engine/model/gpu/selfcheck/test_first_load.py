@@ -1,5 +1,6 @@
 """The first load checks and keeps what it finds; the second one only reads it."""
 
+import subprocess
 from dataclasses import replace
 
 import pytest
@@ -12,8 +13,10 @@ from engine.model.causal_lm import prefill
 from engine.model.gpu.selfcheck import first_load
 from engine.model.gpu.selfcheck.check import OPERATIONS, OperationCheck
 from engine.model.gpu.selfcheck.first_load import settle
+from engine.model.gpu.selfcheck.key import key_of
 from engine.model.gpu.selfcheck.replays import replays_agree
 from engine.model.gpu.step_graphs import StepGraphs
+from engine.model.gpu.weights import MATRICES
 from engine.progress import NoProgress
 from kernels.operations import REFERENCE
 from tests.support.faults import STAND_INS, Race, in_one_order, planted, wrong_row
@@ -67,6 +70,52 @@ def test_another_model_is_checked_for_itself(reference, tmp_path):
     for dtype in (torch.bfloat16, torch.float32):
         settle(gpu_qwen2(reference, dtype=dtype, operations=STAND_INS), tmp_path, said)
     assert len(said.tasks) == 2
+
+
+def test_which_matrix_has_which_form_is_of_the_verdict(reference):
+    def key(*forms):
+        forward = model_of(reference, STAND_INS).graphs.forward
+        layers = tuple(
+            replace(
+                layer,
+                **{
+                    name: replace(getattr(layer, name), quantization=form)
+                    for name, form in zip(MATRICES, forms, strict=True)
+                },
+            )
+            for layer in forward.weights.layers
+        )
+        return key_of(replace(forward, weights=replace(forward.weights, layers=layers)))
+
+    assert key("q4_k", "q4_k", "q4_k", "q6_k") != key("q6_k", "q6_k", "q6_k", "q4_k")
+
+
+@pytest.mark.parametrize(
+    ("error", "runs_twin"),
+    [
+        (torch.OutOfMemoryError("no memory"), False),
+        (subprocess.CalledProcessError(1, ["gcc"]), True),
+        (OSError("no space left on device"), True),
+    ],
+)
+def test_what_the_machine_let_nobody_check_is_checked_again(
+    reference, tmp_path, monkeypatch, error, runs_twin
+):
+    usual = OperationCheck._checked
+
+    def fails(check, operation, kernels):
+        if operation == "gate_up":
+            raise error
+        return usual(check, operation, kernels)
+
+    monkeypatch.setattr(OperationCheck, "_checked", fails)
+    model = model_of(reference, STAND_INS)
+    verdict = settle(model, tmp_path, NoProgress())
+    assert verdict.replaced == (("gate_up",) if runs_twin else ())
+    assert "the kernels passed their check" not in model.checked
+    assert "as far as was checked: the next load checks again" in model.checked
+    monkeypatch.setattr(OperationCheck, "_checked", usual)
+    assert settle(model_of(reference, STAND_INS), tmp_path, NoProgress()).is_lasting
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
