@@ -36,7 +36,7 @@ def opened_peers(
     peers: dict[str, Peer] = {}
     with ExitStack() as open_ones:
         folder = open_ones.enter_context(TemporaryDirectory(prefix="foregram-"))
-        located = on_disk(locate(model), Path(folder), progress)
+        located = on_disk(locate(model, progress), Path(folder), progress)
         if "llama-cpp" in names and llama_server is not None:
             native = llama_cpp.server(llama_server, _gguf_path(located), context)
             peers["llama.cpp"] = open_ones.enter_context(native)
@@ -52,7 +52,7 @@ def opened_peers(
 def gguf_file(model: str, progress: Progress) -> Iterator[Path]:
     """A model's .gguf file, until the block ends. Raises ConfigurationError where it has none."""
     with TemporaryDirectory(prefix="foregram-") as folder:
-        yield _gguf_path(on_disk(locate(model), Path(folder), progress))
+        yield _gguf_path(on_disk(locate(model, progress), Path(folder), progress))
 
 
 def _generate(model: GreedyTransformers, prompt_ids: Sequence[int], num_tokens: int) -> PeerRun:

@@ -9,15 +9,16 @@ from engine.model.loading.hub import hub_folder
 from engine.model.loading.hub_gguf import hub_gguf
 from engine.model_names import HUB_ALIASES, holds_gguf, kind_of, path_of, pinned, printable
 from engine.offline_parts import OFFLINE_MODELS, EmbeddedModel, find_parts, join_parts
-from engine.progress import Progress
+from engine.progress import NoProgress, Progress
 
 # Each has a name for reports and a fingerprint, hexadecimal, that changes when its files do.
 ModelFiles = GgufModel | FolderModel
 LocatedModel = EmbeddedModel | ModelFiles
 
 
-def locate(spec: str) -> LocatedModel:
+def locate(spec: str, progress: Progress | None = None) -> LocatedModel:
     """Find the model that `spec` names; a hub id may be downloaded. Raises ModelNotFoundError."""
+    progress = progress or NoProgress()
     kind = kind_of(spec)
     if kind == "embedded":
         return OFFLINE_MODELS[spec]
@@ -32,8 +33,8 @@ def locate(spec: str) -> LocatedModel:
         )
     repository = HUB_ALIASES.get(spec, spec)
     if holds_gguf(repository):
-        return GgufModel(hub_gguf(repository))
-    return FolderModel(_from_hub(repository), pinned(repository)[0])
+        return GgufModel(hub_gguf(repository, progress))
+    return FolderModel(_from_hub(repository, progress), pinned(repository)[0])
 
 
 def on_disk(located: LocatedModel, scratch: Path, progress: Progress) -> ModelFiles:
@@ -55,9 +56,9 @@ def has_own_forms(located: LocatedModel) -> bool:
     return isinstance(located, EmbeddedModel) or located.has_own_forms
 
 
-def _from_hub(repository: str) -> Path:
+def _from_hub(repository: str, progress: Progress) -> Path:
     try:
-        return hub_folder(repository)
+        return hub_folder(repository, progress)
     except ModelNotFoundError as error:
         if not Path(repository).is_dir():
             raise

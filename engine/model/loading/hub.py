@@ -6,18 +6,22 @@ its name, `owner/name@revision`, decides which that is.
 
 import hashlib
 import re
+from fnmatch import fnmatch
 from pathlib import Path
 
 from engine.errors import ModelCorruptError, ModelNotFoundError
 from engine.model.loading.folder_model import read_json
+from engine.model.loading.hub_download import told
 from engine.model_names import pinned
+from engine.progress import NoProgress, Progress, shown
 
 _FILES = ["*.json", "*.safetensors"]
 _INDEX = "model.safetensors.index.json"
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+_BLOCK_BYTES = 2**22
 
 
-def hub_folder(repository: str) -> Path:
+def hub_folder(repository: str, progress: Progress | None = None) -> Path:
     """Return the local snapshot of `owner/name`, or of `owner/name@revision`.
 
     Raises ModelNotFoundError, and ModelCorruptError for a download with other bytes than it names.
@@ -36,11 +40,13 @@ def hub_folder(repository: str) -> Path:
         pass
     except HFValidationError as error:
         raise ModelNotFoundError(f"{repository} is no name of the hub: {error}") from error
+    progress = progress or NoProgress()
     try:
-        downloaded = _snapshot(repository, local_only=False)
+        with told(repository, lambda name: any(fnmatch(name, one) for one in _FILES), progress):
+            downloaded = _snapshot(repository, local_only=False)
     except Exception as error:  # the errors of its HTTP library come through as they are
         raise not_downloaded(repository, error) from error
-    check_sums(downloaded)
+    check_sums(downloaded, progress=progress)
     return downloaded
 
 
@@ -53,7 +59,9 @@ def not_downloaded(repository: str, error: Exception) -> ModelNotFoundError:
     )
 
 
-def check_sums(folder: Path, pattern: str = "*.safetensors") -> None:
+def check_sums(
+    folder: Path, pattern: str = "*.safetensors", progress: Progress | None = None
+) -> None:
     """Compare weights with their SHA-256, after which the hub's cache names its large files.
 
     Its client checks their sizes alone. Raises ModelCorruptError.
@@ -62,14 +70,22 @@ def check_sums(folder: Path, pattern: str = "*.safetensors") -> None:
         stored = path.resolve()
         if not _SHA256.fullmatch(stored.name):
             continue
-        with stored.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-        if found != stored.name:
+        if _sum_of(stored, progress or NoProgress()) != stored.name:
             stored.unlink()  # the next attempt downloads it again
             raise ModelCorruptError(
                 f"{path.name} of {folder} was downloaded with other bytes than the hub names; try "
                 "again"
             )
+
+
+def _sum_of(path: Path, progress: Progress) -> str:
+    total = hashlib.sha256()
+    size = path.stat().st_size
+    with path.open("rb") as file, shown(progress, "checking what was downloaded", size):
+        while block := file.read(_BLOCK_BYTES):
+            total.update(block)
+            progress.advance(len(block))
+    return total.hexdigest()
 
 
 def _is_whole(folder: Path) -> bool:

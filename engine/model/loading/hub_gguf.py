@@ -8,10 +8,12 @@ from pathlib import Path
 from engine.errors import ModelNotFoundError
 from engine.model.loading.cached_gguf import cached_gguf, chosen_gguf, is_meant
 from engine.model.loading.hub import check_sums, not_downloaded
+from engine.model.loading.hub_download import told
 from engine.model_names import gguf_tag, pinned
+from engine.progress import NoProgress, Progress
 
 
-def hub_gguf(name: str) -> Path:
+def hub_gguf(name: str, progress: Progress | None = None) -> Path:
     """Return the file that `owner/name[:tag][@revision]` names.
 
     Raises ModelNotFoundError, and ModelCorruptError for a download with other bytes than it names.
@@ -37,9 +39,12 @@ def hub_gguf(name: str) -> Path:
             f"{name} names no single GGUF file in one piece; of those in {repository} choose one by "
             f"owner/name:TAG, as in {repository}:Q8_0. There are {there}"
         )
+    progress = progress or NoProgress()
+    place = f"{repository}@{revision}" if revision else repository
     try:
-        path = Path(hf_hub_download(repository, chosen, revision=revision))
+        with told(place, lambda file: file == chosen, progress):
+            path = Path(hf_hub_download(repository, chosen, revision=revision))
     except Exception as error:  # as above
         raise not_downloaded(name, error) from error
-    check_sums(path.parent, path.name)
+    check_sums(path.parent, path.name, progress)
     return path

@@ -69,7 +69,7 @@ def load_model(
         if spec == AUTO_MODEL:
             name, held = picked(choice, quantization)
             progress.tell(f"model auto: {name}, in {held or _CPU_DEFAULT}")
-        wanted = _Wanted(locate(name or DEFAULT_MODEL), held, cache_folder, kv_bytes)
+        wanted = _Wanted(locate(name or DEFAULT_MODEL, progress), held, cache_folder, kv_bytes)
         return _loaded(wanted, choice, progress)
 
     choice = DeviceChoice.of(device_name)  # before a model is looked for, perhaps on the hub
@@ -140,7 +140,7 @@ def prepare(
     folder that it is, for transformers, and `progress` is told why. Raises ForegramError of every
     kind: not found, damaged, unsupported, no space.
     """
-    return _prepared(locate(spec), quantization, cache_folder, progress)
+    return _prepared(locate(spec, progress), quantization, cache_folder, progress)
 
 
 def _prepared(

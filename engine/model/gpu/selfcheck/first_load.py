@@ -42,6 +42,7 @@ def settle(
     if verdict is None or not verdict.is_whole:
         began = verdict or Verdict(key, is_whole=False)
         verdict = _found(graphs, file, began, progress, extent or Extent.of(graphs.device))
+    file.mark()
     progress.tell(verdict.sentence)
     graphs.forward = _settled(graphs, verdict)
     graphs.is_captured = verdict.is_capturable

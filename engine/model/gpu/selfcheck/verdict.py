@@ -1,6 +1,8 @@
 """What a check found on a device, and the file that keeps it. Importing this loads no torch."""
 
 import hashlib
+import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -142,6 +144,11 @@ class VerdictFile(msgspec.Struct, frozen=True):
             return None
         return verdict if key is None or verdict.key == key else None
 
+    def mark(self) -> None:
+        """Let it be the latest, where it is kept at all."""
+        with suppress(OSError):
+            os.utime(self.path)
+
     def write(self, verdict: Verdict) -> None:
         """Keep a verdict; where that cannot be, the next load checks again."""
         body = msgspec.json.format(msgspec.json.encode(verdict), indent=1)
@@ -153,7 +160,7 @@ class VerdictFile(msgspec.Struct, frozen=True):
 
 
 def kept_verdicts(cache_folder: Path) -> list[Verdict]:
-    """All that are whole, the latest last."""
+    """All that are whole, that of the latest load last."""
     paths = sorted((cache_folder / FOLDER).glob("*.json"), key=lambda path: path.stat().st_mtime)
     found = [VerdictFile(path).read() for path in paths]
     return [verdict for verdict in found if verdict is not None and verdict.is_whole]

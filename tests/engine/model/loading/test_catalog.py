@@ -12,7 +12,7 @@ from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.gguf_model import GgufModel
 from engine.model_names import DEFAULT_MODEL, HUB_ALIASES
 from engine.offline_parts import EmbeddedModel
-from engine.progress import NoProgress
+from engine.progress import NoProgress, Progress
 from tests.support.tiny_gguf import LAYERS, write_tiny_gguf
 from tests.support.tiny_models import save_model, tiny_model
 
@@ -27,7 +27,7 @@ def hub_requests(monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[str]:
     """The repositories asked for, all of which are the tiny folder."""
     requests: list[str] = []
 
-    def hub_folder(repository: str) -> Path:
+    def hub_folder(repository: str, progress: Progress) -> Path:
         requests.append(repository)
         return folder
 
@@ -85,7 +85,7 @@ def test_a_folder_is_written_as_a_path(
 def test_a_hub_id_that_is_not_found_tells_how_the_folder_of_that_name_is_written(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def hub_folder(repository: str) -> Path:
+    def hub_folder(repository: str, progress: Progress) -> Path:
         raise ModelNotFoundError(f"{repository} is not there")
 
     monkeypatch.setattr(catalog, "hub_folder", hub_folder)

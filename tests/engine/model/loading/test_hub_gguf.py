@@ -2,6 +2,7 @@
 
 import hashlib
 from pathlib import Path
+from types import SimpleNamespace
 
 import huggingface_hub
 import pytest
@@ -12,6 +13,7 @@ from engine.model.loading.cached_tokenizer import cached_tokenizer
 from engine.model.loading.catalog import locate
 from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.hub_gguf import hub_gguf
+from engine.progress import NoProgress
 from tests.support.tiny_gguf import write_tiny_gguf
 from tests.support.tiny_hub import cache_model
 
@@ -25,6 +27,23 @@ QWEN = [
 ]
 
 
+class SaidTasks(NoProgress):
+    """What was begun, how much of it was done, and how many ended."""
+
+    def __init__(self) -> None:
+        self.begun: list[tuple[str, int]] = []
+        self.advanced = self.num_ended = 0
+
+    def begin(self, task: str, total: int) -> None:
+        self.begun.append((task, total))
+
+    def advance(self, amount: int) -> None:
+        self.advanced += amount
+
+    def end(self) -> None:
+        self.num_ended += 1
+
+
 class FakeHub:
     """What a repository of the hub holds, and which files were downloaded."""
 
@@ -35,6 +54,9 @@ class FakeHub:
 
     def list_repo_files(self, repository: str, *, revision: str | None) -> list[str]:
         return self.files
+
+    def model_info(self, repository: str, **options: object) -> SimpleNamespace:
+        return SimpleNamespace(siblings=[SimpleNamespace(rfilename=one, size=7) for one in QWEN])
 
     def hf_hub_download(self, repository: str, name: str, *, revision: str | None) -> str:
         self.downloaded.append((repository, name, revision))
@@ -58,6 +80,7 @@ def fake_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeHub:
     monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
     monkeypatch.setattr(huggingface_hub, "list_repo_files", hub.list_repo_files)
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", hub.hf_hub_download)
+    monkeypatch.setattr(huggingface_hub, "model_info", hub.model_info)
     return hub
 
 
@@ -110,6 +133,14 @@ def test_a_tag_chooses_the_file(fake_hub: FakeHub, tag: str, file: str) -> None:
     repository = "Qwen/Qwen2.5-Coder-7B-Instruct-GGUF"
     assert hub_gguf(repository + tag).name == file
     assert fake_hub.downloaded == [(repository, file, "v2" if tag.endswith("@v2") else None)]
+
+
+def test_a_download_and_its_check_are_told_with_their_bytes(fake_hub: FakeHub) -> None:
+    said = SaidTasks()
+    hub_gguf("owner/x-GGUF:Q8_0", said)
+    tasks = ["downloading owner/x-GGUF", "checking what was downloaded"]
+    assert said.begun == [(task, 7) for task in tasks]
+    assert (said.advanced, said.num_ended) == (7, 2)
 
 
 def test_a_file_that_is_not_there_tells_which_are(fake_hub: FakeHub) -> None:

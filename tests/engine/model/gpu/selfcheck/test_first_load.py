@@ -1,5 +1,6 @@
 """The first load checks and keeps what it finds; the second one only reads it."""
 
+import os
 import subprocess
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from engine.model.gpu.selfcheck.check import OPERATIONS, OperationCheck
 from engine.model.gpu.selfcheck.first_load import settle
 from engine.model.gpu.selfcheck.key import key_of
 from engine.model.gpu.selfcheck.replays import replays_agree
+from engine.model.gpu.selfcheck.verdict import kept_verdicts
 from engine.model.gpu.step_graphs import StepGraphs
 from engine.model.gpu.weights import MATRICES
 from engine.progress import NoProgress
@@ -63,6 +65,19 @@ def test_the_second_load_checks_nothing(reference, tmp_path, monkeypatch):
     assert (first.tasks, second.tasks) == (["checking the kernels"], [])
     assert first.sentences == second.sentences == [model.checked]
     assert "passed their check; the text is the same" in model.checked
+
+
+def test_the_latest_load_is_the_one_that_is_told_of(reference, tmp_path):
+    def load(dtype):
+        return settle(
+            gpu_qwen2(reference, dtype=dtype, operations=STAND_INS), tmp_path, NoProgress()
+        )
+
+    first, second = load(torch.bfloat16), load(torch.float32)
+    for path in tmp_path.rglob("*.json"):
+        os.utime(path, (0, 0))
+    assert load(torch.bfloat16) == first
+    assert kept_verdicts(tmp_path)[-1] == first != second
 
 
 def test_another_model_is_checked_for_itself(reference, tmp_path):
