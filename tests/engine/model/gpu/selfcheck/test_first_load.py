@@ -21,7 +21,15 @@ from engine.model.gpu.step_graphs import StepGraphs
 from engine.model.gpu.weights import MATRICES
 from engine.progress import NoProgress
 from kernels.operations import REFERENCE
-from tests.support.faults import STAND_INS, Race, in_one_order, planted, wrong_row
+from tests.support.faults import (
+    STAND_INS,
+    Race,
+    in_one_order,
+    leaking,
+    planted,
+    wrong_order,
+    wrong_row,
+)
 from tests.support.gpu_models import gpu_qwen2
 from tests.support.steps import decoded, decoder_behind, text_of
 from tests.support.tiny_models import tiny_model
@@ -133,9 +141,12 @@ def test_what_the_machine_let_nobody_check_is_checked_again(
     assert settle(model_of(reference, STAND_INS), tmp_path, NoProgress()).is_lasting
 
 
+@pytest.mark.parametrize("fault", [wrong_row, wrong_order, leaking, Race()])
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_the_text_is_that_of_the_twin_where_a_kernel_is_wrong(reference, tmp_path, operation):
-    model = model_of(reference, planted(operation, wrong_row))
+def test_the_text_is_that_of_the_twin_where_a_kernel_is_wrong(
+    reference, tmp_path, operation, fault
+):
+    model = model_of(reference, planted(operation, fault))
     verdict = settle(model, tmp_path, NoProgress())
     assert verdict.replaced == (operation,)
     assert getattr(model.graphs.forward.operations, operation) is getattr(REFERENCE, operation)
