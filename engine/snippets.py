@@ -22,9 +22,9 @@ from engine.related_file import RelatedFile
 from engine.request import Buffer, ClosedBuffers, CompletionRequest, Snippet
 from engine.stopping.lines import pieces
 
-_MOST_CHOICES = 8  # that a workspace keeps from one request to the next
+_MOST_CHOICES = 4  # that a workspace keeps from one request to the next
 _MOST_KEPT_CHARS = 64_000_000  # with the choices of a principal, if all their texts differ
-_MOST_PLACES = 4  # of the cursor, likewise: what is steady about them holds all of a file
+_MOST_PLACES = 2  # of the cursor, likewise: what is steady about them holds all of a file
 _MOST_PLACE_CHARS = 500_000  # of a file at the cursor: with its place most of it is kept
 _PASSAGE_PART = 0.7  # of the room, that a passage like the text at the cursor may take
 _WHOLE_PART = 0.5  # of the room left, that a file may take as a whole
@@ -63,10 +63,13 @@ class Neighbours:
         """Return one snippet of each related buffer; with their paths they fit `room` tokens."""
         # Only these are kept with a choice: all that is open may be hundreds of megabytes.
         latest = tuple(_within(request.open_buffers, _MOST_CHARS))
-        choices = self._choices.of(request, _MOST_CHOICES * sum(len(one.text) for one in latest))
         before, behind = steady_before(request.prefix), steady_behind(request.suffix)
-        around = choices.around if len(before) + len(behind) <= _MOST_PLACE_CHARS else _around
-        names, lines = around(before, behind)
+        place_chars = len(before) + len(behind)
+        is_kept = place_chars <= _MOST_PLACE_CHARS
+        size = _MOST_CHOICES * sum(len(one.text) for one in latest)
+        size += _MOST_PLACES * place_chars if is_kept else 0
+        choices = self._choices.of(request, size)
+        names, lines = (choices.around if is_kept else _around)(before, behind)
         shown = _present(request.repository, request.open_buffers)
         return choices.of(latest, shown, names, lines, room)
 

@@ -13,10 +13,9 @@ from engine.drafting.tree import Source
 from engine.request import ClosedBuffers
 
 MOST_STATES = 128  # of all principals
-_NOBODYS = ""  # a workspace whose client has left
-_MOST_TOKENS = (
-    4_000_000  # of a principal's pools: with more, a new workspace takes over an old one's
-)
+# The workspace of a state whose client has left; a request that names none may have it, too.
+_NOBODYS = ""
+_MOST_TOKENS = 4_000_000  # of a principal's pools, beside the one that was used last
 
 
 @dataclass(slots=True, eq=False)
@@ -62,10 +61,10 @@ class DraftState:
 
 
 class DraftStates:
-    """One for each completion under way. A workspace comes back to the one that knows its buffers.
+    """One for each workspace, and for each of its completions that go on side by side.
 
-    Each belongs to one principal, whose workspaces have one each while its pools hold no more than
-    `most_tokens`. Beyond `most` idle ones go, first those of whoever has most.
+    Each belongs to one principal. Idle ones go, those that were left longest ago first: beyond
+    `most_tokens` in a principal's pools, and beyond `most` of all principals, of whoever has most.
     """
 
     def __init__(
@@ -89,7 +88,7 @@ class DraftStates:
 
     @contextmanager
     def take(self, workspace: str, principal: str = "") -> Iterator[DraftState]:
-        """Have a state for oneself: the workspace's own, or the one that was left longest ago."""
+        """Have a state for oneself: the workspace's own, one that nobody has any more, or a new one."""
         state = self._idle(workspace, principal)
         state.workspace, state.is_taken = workspace, True
         try:
@@ -100,6 +99,7 @@ class DraftStates:
             self._states.remove(state)
             if not is_over:
                 self._states.append(state)
+            self._shed(principal)
 
     def forget(self, closed: ClosedBuffers) -> None:
         """Draft no longer from buffers; where a completion is under way, as soon as it is over."""
@@ -118,17 +118,22 @@ class DraftStates:
             state.pool.remove_all(Source.PREVIOUS_COMPLETION)
 
     def _idle(self, workspace: str, principal: str) -> DraftState:
-        own = [one for one in self._states if one.principal == principal]
-        idle = [one for one in own if not one.is_taken]
-        fitting = [one for one in idle if one.workspace == workspace]
-        fitting = fitting or [one for one in idle if one.workspace == _NOBODYS]
-        if not fitting and sum(len(one.pool) for one in own) > self._most_tokens:
-            fitting = idle
-        if fitting:
-            return fitting[0]
+        idle = [one for one in self._states if one.principal == principal and not one.is_taken]
+        for name in (workspace, _NOBODYS):
+            if fitting := [one for one in idle if one.workspace == name]:
+                return fitting[0]
         self._make_room()
         self._states.append(self._make(principal))
         return self._states[-1]
+
+    def _shed(self, principal: str) -> None:
+        """Drop idle states of a principal whose pools have grown too large together."""
+        own = [one for one in self._states if one.principal == principal]
+        num_tokens = sum(len(one.pool) for one in own)
+        for one in own[:-1]:
+            if num_tokens > self._most_tokens and not one.is_taken:
+                self._states.remove(one)
+                num_tokens -= len(one.pool)
 
     def _make_room(self) -> None:
         """Drop idle states for one more: each takes some megabytes, whatever it holds."""

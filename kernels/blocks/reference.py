@@ -9,9 +9,8 @@ from collections.abc import Callable
 import torch
 
 Unpack = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-_BYTES = range(
-    0, 32, 8
-)  # where those of a word begin: no tensor, as a graph copies none to a device
+# Where the bytes of a word begin; no tensor, which would have to be copied to the device.
+_BYTES = range(0, 32, 8)
 _MASKS = 0x3F3F3F3F, 0x0F0F0F0F, 0x30303030  # 6, the low 4 and the high 2 of each byte
 
 

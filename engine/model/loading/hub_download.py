@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from engine.model_names import pinned
 from engine.progress import Progress, shown
@@ -31,7 +32,7 @@ def told(name: str, is_wanted: Callable[[str], bool], progress: Progress) -> Ite
         target=_watch, args=(folder, _held(folder), progress, is_over), daemon=True
     )
     is_quiet = are_progress_bars_disabled()
-    with shown(progress, f"downloading {name}", _size_of(name, is_wanted)):
+    with shown(progress, f"downloading {name}", _missing(name, folder, is_wanted)):
         disable_progress_bars()
         watch.start()
         try:
@@ -47,8 +48,8 @@ def _watch(folder: Path, known: int, progress: Progress, is_over: threading.Even
     is_last = False
     while not is_last:
         is_last = is_over.wait(_LOOK_S)
-        held = _held(folder)
-        progress.advance(max(0, held - known))
+        held = max(known, _held(folder))  # a file that gets its name just now may be missed
+        progress.advance(held - known)
         known = held
 
 
@@ -60,9 +61,8 @@ def _held(folder: Path) -> int:
             found = path.stat()
         except OSError:
             continue
-        total += min(
-            found.st_size, 512 * found.st_blocks
-        )  # of a file laid out ahead what is written
+        # Of a file that is laid out ahead, what is written.
+        total += min(found.st_size, 512 * found.st_blocks)
     return total
 
 
@@ -74,8 +74,8 @@ def _folder(name: str) -> Path:
     return Path(constants.HF_HUB_CACHE) / f"models--{repository}" / "blobs"
 
 
-def _size_of(name: str, is_wanted: Callable[[str], bool]) -> int:
-    """Bytes of the wanted files; 0 where the hub does not say."""
+def _missing(name: str, folder: Path, is_wanted: Callable[[str], bool]) -> int:
+    """Bytes of the wanted files that are not here; 0 where the hub does not say."""
     import huggingface_hub  # noqa: PLC0415 - as above
 
     repository, revision = pinned(name)
@@ -83,4 +83,11 @@ def _size_of(name: str, is_wanted: Callable[[str], bool]) -> int:
         info = huggingface_hub.model_info(repository, revision=revision, files_metadata=True)
     except Exception:  # noqa: BLE001 - the download will tell what is wrong
         return 0
-    return sum(one.size or 0 for one in info.siblings or () if is_wanted(one.rfilename))
+    wanted = [one for one in info.siblings or () if is_wanted(one.rfilename)]
+    return sum(one.size or 0 for one in wanted if not (folder / _blob_of(one)).exists())
+
+
+def _blob_of(file: Any) -> str:  # noqa: ANN401 - a class of the client's own
+    """What the hub's client calls the content of a file."""
+    name: str = (file.lfs.sha256 if file.lfs else file.blob_id) or file.rfilename
+    return name

@@ -39,6 +39,8 @@ def hub_gguf(name: str, progress: Progress | None = None) -> Path:
             f"{name} names no single GGUF file in one piece; of those in {repository} choose one by "
             f"owner/name:TAG, as in {repository}:Q8_0. There are {there}"
         )
+    if cached is not None and cached.as_posix().endswith(f"/{chosen}"):
+        return cached
     progress = progress or NoProgress()
     place = f"{repository}@{revision}" if revision else repository
     try:

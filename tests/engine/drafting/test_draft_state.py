@@ -54,15 +54,31 @@ def test_a_new_workspace_takes_over_that_of_one_whose_client_has_left():
         assert third is first
 
 
-def test_beyond_the_most_tokens_a_new_workspace_takes_over_the_state_left_longest_ago():
-    states = make_states(most_tokens=4)
-    with states.take("a") as first, states.take("b") as second:
-        first.pool.add([1, 2], Source.OPEN_BUFFER)
-        second.pool.add([3, 4], Source.OPEN_BUFFER)
+def test_beyond_the_most_tokens_of_a_principal_the_state_left_longest_ago_goes():
+    states = make_states(most_tokens=12)
+    held = {}
+    for name in "abc":
+        with states.take(name) as held[name]:
+            held[name].pool.add([1, 2], Source.OPEN_BUFFER)
+    with states.take("a", "another's") as other:
+        other.pool.add([1] * 8, Source.OPEN_BUFFER)
+    assert states.pool_tokens_of("") == 12
     with states.take("b"):
-        pass
-    with states.take("c") as third:
-        assert third is first
+        held["b"].pool.add([3], Source.OPEN_BUFFER)
+    assert states.pool_tokens_of("") == 10, "with two separators more: all but the first"
+    with states.take("a") as again, states.take("c") as third, states.take("b") as second:
+        assert (third, second) == (held["c"], held["b"])
+        assert again is not held["a"]
+    with states.take("a", "another's") as again:
+        assert again is other
+
+
+def test_the_state_that_was_used_last_stays_however_large_it_is():
+    states = make_states(most_tokens=10)
+    with states.take("a") as first:
+        first.pool.add([1] * 20, Source.OPEN_BUFFER)
+    with states.take("a") as again:
+        assert again is first
 
 
 def test_a_second_completion_of_a_workspace_gets_another_state():

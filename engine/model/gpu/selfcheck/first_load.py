@@ -39,7 +39,7 @@ def settle(
     key = key_of(graphs.forward)
     file = VerdictFile.of(cache_folder, key)
     verdict = file.read(key)
-    if verdict is None or not verdict.is_whole:
+    if verdict is None or not (verdict.is_whole and verdict.is_lasting):
         began = verdict or Verdict(key, is_whole=False)
         verdict = _found(graphs, file, began, progress, extent or Extent.of(graphs.device))
     file.mark()
@@ -53,7 +53,7 @@ def settle(
 def _found(
     graphs: StepGraphs, file: VerdictFile, began: Verdict, progress: Progress, extent: Extent
 ) -> Verdict:
-    """Check everything, and keep what is found where it lasts."""
+    """Check everything and keep what is found; of a whole verdict, what could not be checked."""
     start = time.monotonic()
     can_be_early = _has_kernels(graphs) and can_start_early(graphs.device)
     if _has_kernels(graphs):
@@ -62,7 +62,9 @@ def _found(
     if graphs.device.type == "cuda":
         torch.cuda.empty_cache()  # graphs have memory of their own
     verdict = Verdict(began.key, findings, seconds=round(time.monotonic() - start, 3))
-    if not verdict.is_lasting:
+    if began.is_whole and verdict.replaced == began.replaced:
+        verdict = structs.replace(began, findings=findings)
+        file.write(verdict)
         return verdict
     file.write(verdict)  # now: where early starts take the device down, the next load does without
     if can_be_early and verdict.is_capturable and _agree_early(graphs, verdict):
@@ -78,19 +80,28 @@ def _found(
 def _findings(
     graphs: StepGraphs, file: VerdictFile, began: Verdict, progress: Progress, extent: Extent
 ) -> tuple[Finding, ...]:
-    """Check the operations; those of `began` are known to take the device down."""
-    findings, broken = list[Finding](), {one.operation: one.problem for one in began.findings}
+    """Check the operations.
+
+    Those of a `began` that is not whole are known to take the device down; of a whole one the
+    findings stay, but where the machine let nobody check.
+    """
+    findings = list[Finding]()
+    known = {one.operation: one for one in began.findings if began.is_whole and one.is_tried}
+    lost_before = () if began.is_whole else began.findings
+    broken = {one.operation: one.problem for one in lost_before}
     check = OperationCheck(graphs, Subject(graphs.forward, extent.text_len), extent=extent)
     with shown(progress, "checking the kernels", len(OPERATIONS)):
         for operation in OPERATIONS:
             try:
-                if operation in broken:
+                if operation in known:
+                    findings.append(known[operation])
+                elif operation in broken:
                     findings.append(check.of_twin(operation, broken[operation]))
                 else:
                     findings.append(check.finding(operation))
             except DeviceLostError as error:
                 lost = Finding(operation, f"it takes the device down: {error}")
-                file.write(structs.replace(began, findings=(*began.findings, lost)))
+                file.write(Verdict(began.key, (*lost_before, lost), is_whole=False))
                 raise
             progress.advance(1)
     check.subject.forward.scratch.clear()

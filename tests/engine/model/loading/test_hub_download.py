@@ -41,16 +41,19 @@ def blobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def says(monkeypatch: pytest.MonkeyPatch, **sizes: int) -> None:
-    files = [SimpleNamespace(rfilename=name, size=size) for name, size in sizes.items()]
+    files = [
+        SimpleNamespace(rfilename=name, size=size, lfs=SimpleNamespace(sha256=name))
+        for name, size in sizes.items()
+    ]
     info = SimpleNamespace(siblings=files)
     monkeypatch.setattr(huggingface_hub, "model_info", lambda *_, **__: info)
 
 
 def test_bytes_are_counted_while_they_come(blobs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    says(monkeypatch, weights=5000, readme=100)
-    (blobs / "of another revision").write_bytes(b"x" * 9000)
+    says(monkeypatch, weights=5000, shard=7000, readme=100)
+    (blobs / "shard").write_bytes(b"x" * 7000)
     counted = Counted(5000)
-    with told("owner/model@v1", lambda name: name == "weights", counted):
+    with told("owner/model@v1", lambda name: name != "readme", counted):
         assert are_progress_bars_disabled()
         for part in ("one.incomplete", "two"):
             (blobs / part).write_bytes(b"x" * 2500)

@@ -56,7 +56,9 @@ class FakeHub:
         return self.files
 
     def model_info(self, repository: str, **options: object) -> SimpleNamespace:
-        return SimpleNamespace(siblings=[SimpleNamespace(rfilename=one, size=7) for one in QWEN])
+        return SimpleNamespace(
+            siblings=[SimpleNamespace(rfilename=one, size=7, lfs=None, blob_id=one) for one in QWEN]
+        )
 
     def hf_hub_download(self, repository: str, name: str, *, revision: str | None) -> str:
         self.downloaded.append((repository, name, revision))
@@ -105,6 +107,10 @@ def test_without_a_tag_what_is_cached_of_others_is_not_taken(
     snapshot = cache_model(tmp_path / "hub", "owner/x-GGUF", tmp_path / "files")
     assert hub_gguf("owner/x-GGUF:Q2_K") == snapshot / "x-Q2_K.gguf"
     assert hub_gguf("owner/x-GGUF").name == QWEN[2]
+    fake_hub.downloaded.clear()
+    fake_hub.files = ["x-Q2_K.gguf"]
+    assert hub_gguf("owner/x-GGUF") == snapshot / "x-Q2_K.gguf"
+    assert not fake_hub.downloaded, "the only one is here"
 
     def fails(*_: object, **__: object) -> None:
         raise ConnectionError("no network")
