@@ -3,20 +3,12 @@
 import pytest
 
 from engine.turns import ALIKE_S, CREDIT_S, SLICE_S, Turns
-
-
-class Clock:
-    """Stands until a test moves it."""
-
-    now = 0.0
-
-    def __call__(self):
-        return self.now
+from tests.support.stopped_clock import StoppedClock
 
 
 @pytest.fixture
 def clock():
-    return Clock()
+    return StoppedClock()
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from engine.model.model_config import ModelConfig
 from kernels.weight import STORED_FORMS, Quantization, Weight, pack
 
 Arrange = Callable[[torch.Tensor], torch.Tensor]  # puts rows in another order
-MATRICES = ("qkv", "o", "gate_up", "down")  # of a layer
 _SHOWN = {"q6_k_min": "q6_k", "int4_zeros": "int4"}  # how people call what holds a little more
 
 
@@ -31,6 +30,11 @@ class GpuLayer:
     def matrices(self) -> tuple[Weight, Weight, Weight, Weight]:
         """The four that products read."""
         return self.qkv, self.o, self.gate_up, self.down
+
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """How each of them is held: layers of the same forms take the same kernels."""
+        return tuple(matrix.quantization for matrix in self.matrices)
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,9 +69,10 @@ def _held(folder: Path) -> int:
 def _folder(name: str) -> Path:
     """Where the hub's client keeps the contents of a repository's files."""
     from huggingface_hub import constants  # noqa: PLC0415 - as above
+    from huggingface_hub.file_download import repo_folder_name  # noqa: PLC0415 - as above
 
-    repository = pinned(name)[0].replace("/", "--")
-    return Path(constants.HF_HUB_CACHE) / f"models--{repository}" / "blobs"
+    folder = repo_folder_name(repo_id=pinned(name)[0], repo_type="model")
+    return Path(constants.HF_HUB_CACHE) / folder / "blobs"
 
 
 def _missing(name: str, folder: Path, is_wanted: Callable[[str], bool]) -> int:

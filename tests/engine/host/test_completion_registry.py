@@ -6,20 +6,14 @@ from engine.host.completion_registry import CompletionRegistry, UnknownCompletio
 from engine.host.metrics import Metrics
 from engine.host.principals import Principal
 from engine.host.protocol import Feedback
+from tests.support.stopped_clock import StoppedClock
 
 TEAM, OTHER = Principal("team"), Principal("other")
 
 
-class Clock:
-    now = 0.0
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return StoppedClock()
 
 
 @pytest.fixture

@@ -8,22 +8,14 @@ from engine.errors import ConfigurationError
 from engine.host.principals import Principal
 from engine.host.protocol import MAX_TOKENS
 from engine.host.quotas import QuotaError, QuotaKeeper, Quotas, TokenBucket
+from tests.support.stopped_clock import StoppedClock
 
 ADA, EVE, NAMELESS = Principal("ada"), Principal("eve"), Principal()
 
 
-class Clock:
-    """Stands until a test moves it."""
-
-    now = 1000.0
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return StoppedClock(1000.0)
 
 
 def num_let_through(limits, principal):

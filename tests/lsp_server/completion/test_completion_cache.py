@@ -9,13 +9,7 @@ from engine.host.protocol import Position
 from lsp_server.completion.anchor import Anchor
 from lsp_server.completion.completion_cache import CachedCompletion, CompletionCache
 from lsp_server.documents.document import Snapshot
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.support.stopped_clock import StoppedClock
 
 
 def at_bar(text: str, uri: str = "file:///a.py") -> Anchor:
@@ -119,7 +113,7 @@ def test_a_completion_keeps_its_id():
 
 
 def test_completions_expire():
-    clock = Clock()
+    clock = StoppedClock()
     cache = CompletionCache(clock=clock)
     remember(cache, "x = |", "foo(a)")
     clock.now = 299.0

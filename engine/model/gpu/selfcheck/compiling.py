@@ -22,7 +22,7 @@ from engine.model.gpu.arena import KVArena
 from engine.model.gpu.buffers import Inputs, Outputs, StepShape
 from engine.model.gpu.forward import Forward, StepMemory
 from engine.model.gpu.persistent import layers_of, persistent_for
-from engine.model.gpu.weights import GpuLayer, GpuWeights
+from engine.model.gpu.weights import GpuWeights
 from engine.model.model_config import ModelConfig
 from engine.progress import Progress, shown
 from kernels.device_limits import assumed, limits_for
@@ -116,7 +116,7 @@ def _task(
     forward: Forward, architecture: int, rows: tuple[int, ...], *, is_programmatic: bool
 ) -> CompileTask:
     weights, scratch = forward.weights, forward.scratch
-    layers = tuple({_kind(layer): layer for layer in weights.layers}.values())
+    layers = tuple({layer.forms: layer for layer in weights.layers}.values())
     return CompileTask(
         config=forward.config,
         weights=without_values(replace(weights, layers=layers)),
@@ -127,11 +127,6 @@ def _task(
         rows=rows,
         is_programmatic=is_programmatic,
     )
-
-
-def _kind(layer: GpuLayer) -> tuple[str, ...]:
-    """Layers of one kind take the same kernels."""
-    return tuple(matrix.quantization for matrix in layer.matrices)
 
 
 def without_values(held: Any) -> Any:  # noqa: ANN401 - any data class of tensors

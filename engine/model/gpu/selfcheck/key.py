@@ -12,7 +12,6 @@ import torch
 
 import kernels
 from engine.model.gpu.forward import Forward
-from engine.model.gpu.weights import MATRICES
 
 _DRIVER_LIMIT_S = 10.0
 _ASK_DRIVER = ("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader")
@@ -22,11 +21,7 @@ _ELSEWHERE = "cpu_forward"  # kernels of the CPU's own pass
 def key_of(forward: Forward) -> dict[str, str]:
     """All that a verdict depends on, in words that name nothing of the user's."""
     device, weights = forward.arena.keys.device, forward.weights
-    held = {
-        f"{name} {getattr(layer, name).quantization}"
-        for layer in weights.layers
-        for name in MATRICES
-    }
+    held = {f"layer {' '.join(layer.forms)}" for layer in weights.layers}
     held |= {f"embedding {weights.embedding.quantization}", f"head {weights.head.quantization}"}
     shape = asdict(forward.config) | {"deviations": "", "max_position": 0}
     return {

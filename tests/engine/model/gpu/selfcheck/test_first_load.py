@@ -18,7 +18,6 @@ from engine.model.gpu.selfcheck.key import key_of
 from engine.model.gpu.selfcheck.replays import replays_agree
 from engine.model.gpu.selfcheck.verdict import kept_verdicts
 from engine.model.gpu.step_graphs import StepGraphs
-from engine.model.gpu.weights import MATRICES
 from engine.progress import NoProgress
 from kernels.operations import REFERENCE
 from tests.support.faults import (
@@ -98,17 +97,13 @@ def test_another_model_is_checked_for_itself(reference, tmp_path):
 def test_which_matrix_has_which_form_is_of_the_verdict(reference):
     def key(*forms):
         forward = model_of(reference, STAND_INS).graphs.forward
-        layers = tuple(
-            replace(
-                layer,
-                **{
-                    name: replace(getattr(layer, name), quantization=form)
-                    for name, form in zip(MATRICES, forms, strict=True)
-                },
-            )
-            for layer in forward.weights.layers
+        first, *others = forward.weights.layers
+        qkv, o, gate_up, down = (
+            replace(matrix, quantization=form)
+            for matrix, form in zip(first.matrices, forms, strict=True)
         )
-        return key_of(replace(forward, weights=replace(forward.weights, layers=layers)))
+        held = replace(first, qkv=qkv, o=o, gate_up=gate_up, down=down)
+        return key_of(replace(forward, weights=replace(forward.weights, layers=(held, *others))))
 
     assert key("q4_k", "q4_k", "q4_k", "q6_k") != key("q6_k", "q6_k", "q6_k", "q4_k")
 
