@@ -23,7 +23,6 @@ _CONFIGS: dict[str, type[transformers.PretrainedConfig]] = {
     "mistral": transformers.MistralConfig,
     "qwen3_moe": transformers.Qwen3MoeConfig,
     "bloom": transformers.BloomConfig,
-    "codegen": transformers.CodeGenConfig,
     "gpt_oss": transformers.GptOssConfig,
     "mamba": transformers.MambaConfig,
     "qwen3_next": transformers.Qwen3NextConfig,
@@ -62,7 +61,6 @@ _EXTRA: dict[str, dict[str, Any]] = {
         "moe_intermediate_size": 16,
     },
     "bloom": {"n_head": 4},
-    "codegen": {"rotary_dim": 4},
     "gpt_oss": {"head_dim": 8, "num_local_experts": 4, "sliding_window": 16},
     "qwen3_next": {
         "head_dim": 8,

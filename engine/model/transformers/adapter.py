@@ -19,7 +19,8 @@ from engine.model.top_tokens import Logits
 from engine.model.transformers.attention import ATTENTION, Rows, attending
 from engine.model.transformers.cache import SlotCache
 
-_ARGUMENTS = ("position_ids", "past_key_values", "logits_to_keep")
+_ARGUMENTS = ("position_ids", "logits_to_keep")
+_CACHES = ("cache", "past_key_values")  # the cache's argument, from transformers 5.24 on and before
 _ATTENTION_LAYERS = {"full_attention", "sliding_attention", "chunked_attention"}
 
 # How a model fails that wants another cache or other arguments than ours: each in its own way.
@@ -64,8 +65,11 @@ class TransformersModel:
         """Refuse what no mask can turn into a tree, and configurations that lack what we need."""
         arguments = inspect.signature(self._network.forward).parameters
         missing = [name for name in _ARGUMENTS if name not in arguments]
-        if missing:
-            raise UnsupportedModelError(f"its forward takes no {', '.join(missing)}")
+        caches = [name for name in _CACHES if name in arguments]
+        if missing or not caches:
+            names = missing or ["cache"]
+            raise UnsupportedModelError(f"its forward takes no {', '.join(names)}")
+        self._cache_argument = caches[0]
         kinds = set(getattr(self._config, "layer_types", None) or ()) - _ATTENTION_LAYERS
         if kinds:
             raise UnsupportedModelError(f"it has layers of kind {', '.join(sorted(kinds))}")
@@ -109,9 +113,9 @@ class TransformersModel:
             output = self._network(
                 input_ids=torch.from_numpy(tree.token_ids).to(device)[None],
                 position_ids=positions[None],
-                past_key_values=cache,
                 use_cache=True,
                 logits_to_keep=0 if step.has_head else 1,
+                **{self._cache_argument: cache},
             )
         if rows.num_masks == 0 or rows.num_attentions != cache.num_layers:
             raise UnsupportedModelError("it does not attend through transformers' interface")

@@ -193,15 +193,21 @@ def test_refuses_to_truncate_upwards(small, slot):
     ("family", "reason"),
     [
         ("bloom", "its forward takes no position_ids"),
-        ("codegen", "it does not attend through transformers' interface"),
         ("gpt_oss", "its attention takes s_aux"),
-        ("mamba", "its forward takes no position_ids, past_key_values"),
+        ("mamba", "its forward takes no position_ids"),
         ("qwen3_next", "it has layers of kind linear_attention"),
     ],
 )
 def test_says_why_a_model_cannot_run(family, reason):
     with pytest.raises(UnsupportedModelError, match=f"of type '{family}': {reason}"):
         TransformersModel(tiny_model(family, num_hidden_layers=4))
+
+
+def test_refuses_a_model_with_an_attention_of_its_own(monkeypatch):
+    network = tiny_model("llama")
+    monkeypatch.setattr(network, "set_attn_implementation", lambda _: None)
+    with pytest.raises(UnsupportedModelError, match="not attend through transformers' interface"):
+        TransformersModel(network)
 
 
 def test_loads_a_folder(tmp_path: Path) -> None:
