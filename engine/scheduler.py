@@ -10,11 +10,16 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from engine.turns import Turns
 
 _MOST_PAUSED = 4  # each keeps its slot, and so memory
+# A job that has waited for so long, but not for longer, is likely to be superseded by the next key
+# before its text is there. A younger one comes first, and one of somebody who has stopped typing: else
+# half of what an engine does, that has too much to do, is for texts that nobody wants any more.
+_STALE_S, _WANTED_S = 0.05, 0.4
 _CROWDED = 0.5  # of the latest jobs found all places taken: nothing is computed ahead any more
 _CROWD_RATE = 0.1  # what the latest of them counts
 
@@ -54,6 +59,7 @@ class Job:
     principal: str = ""  # whose client it is
     is_superseded: bool = False  # a newer one of its buffer ended it while it ran
     is_paused: bool = False  # it has begun, and another one has its place
+    submitted_at: float = 0.0  # by the scheduler's clock
     _cancelled: threading.Event = field(default_factory=threading.Event)
 
     def cancel(self) -> None:
@@ -84,6 +90,7 @@ class Scheduler:
         """`max_sequences` go on side by side, of a principal `most_running`."""
         self.max_sequences = max_sequences
         self._most_running = most_running
+        self._clock = clock
         self._turns = Turns(clock)
         self._changed = threading.Condition()
         self._waiting: list[Job] = []
@@ -114,6 +121,7 @@ class Scheduler:
 
     def submit(self, job: Job) -> None:
         """Queue a job; those it makes needless are dropped, or end if they run."""
+        job.submitted_at = self._clock()
         with self._changed:
             present = {one.principal for one in (*self._waiting, *self._running)}
             if job.principal not in present:
@@ -240,6 +248,8 @@ class Scheduler:
     def _next_job(self) -> Job | None:
         """Give places away; return the job that is to begin, once one has a place."""
         with self._changed:
+            if not self._may_begin_one():
+                return None
             while (job := self._foremost()) is not None and self._has_place(job):
                 if job.is_paused:
                     job.is_paused = False
@@ -250,6 +260,16 @@ class Scheduler:
                 return job
             return None
 
+    def _may_begin_one(self) -> bool:
+        """Whether it is worth to look who comes next: that is asked before each step."""
+        going_on = [job.principal for job in self._running if not job.is_paused]
+        if len(going_on) < self.max_sequences:
+            return bool(self._waiting) or len(going_on) < len(self._running)
+        others = {job.principal for job in (*self._waiting, *self._running)}.difference(going_on)
+        return any(
+            self._turns.is_far_behind(other, one) for one in set(going_on) for other in others
+        )
+
     def _foremost(self) -> Job | None:
         """The job without a place that comes next."""
         num_running = Counter(job.principal for job in self._running)
@@ -259,7 +279,7 @@ class Scheduler:
             if num_running[job.principal] < self._most_running(job.principal)
         ]
         wanting += [job for job in self._running if job.is_paused and not job.is_cancelled()]
-        return min(wanting, key=self._urgency, default=None)
+        return min(wanting, key=partial(self._urgency, self._clock()), default=None)
 
     def _has_place(self, job: Job) -> bool:
         """Whether there is a place for it, be it that another job makes way."""
@@ -275,9 +295,10 @@ class Scheduler:
         last.is_paused = True
         return True
 
-    def _urgency(self, job: Job) -> tuple[bool, int, bool, int, int]:
+    def _urgency(self, now: float, job: Job) -> tuple[bool, int, bool, bool, int, int]:
         ahead, last_turn, clients_last = self._turns.rank(job.principal, job.client)
-        return job.is_prefetch, ahead, not job.is_paused, last_turn, clients_last
+        is_stale = not job.is_paused and _STALE_S < now - job.submitted_at < _WANTED_S
+        return job.is_prefetch, ahead, is_stale, not job.is_paused, last_turn, clients_last
 
     def _gives_way(self, running: Job, job: Job) -> bool:
         would_wait = len(self._running) >= self.max_sequences and not job.is_prefetch

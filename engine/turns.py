@@ -10,7 +10,9 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 
 CREDIT_S = 2.0  # of the engine's time, that who comes back may have before the others
-ALIKE_S = 0.1  # that principals take turns in spite of: else a longer prompt waits for all others
+# That principals take turns in spite of: whoever opens a file, whose whole prompt is read, would have
+# to wait for all others at the next keys.
+ALIKE_S = 0.3
 SLICE_S = 0.5  # that a principal may be ahead before its job makes way; short ones never do
 _MOST_CLIENTS = 256  # of a principal, whose turns are remembered
 

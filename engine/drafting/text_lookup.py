@@ -86,9 +86,12 @@ class TextLookup:
     ) -> Continuation:
         """The first tokens of a continuation anew, without its first `skipped` bytes.
 
-        Behind the first block, tokens are what they were.
+        Behind the first block, tokens are what they were; all are where none are skipped, as they
+        begin where the context ends.
         """
         tokens = continuation.tokens[:num_tokens]
+        if not skipped:
+            return continuation._replace(tokens=tokens)
         texts = [self.bytes_of(token) for token in tokens.tolist()]
         num_anew = _first_block(texts, skipped) if self.in_blocks else 0
         text = b"".join(texts[:num_anew] if num_anew else texts)[skipped:]

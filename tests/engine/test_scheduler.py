@@ -1,10 +1,12 @@
 """Jobs of many clients run in fair order, side by side where there is room; none is lost."""
 
 import threading
+import time
 
 import pytest
 
 from engine.scheduler import Dropped, Job, Scheduler
+from tests.support.stopped_clock import StoppedClock
 
 
 class Walker:
@@ -31,8 +33,8 @@ def run(scheduler, batches=None):
 class Recorder:
     """A scheduler whose thread is the test's own."""
 
-    def __init__(self) -> None:
-        self.scheduler = Scheduler()
+    def __init__(self, clock=time.monotonic) -> None:
+        self.scheduler = Scheduler(clock=clock)
         self.events: list[tuple[str, str]] = []
 
     def submit(self, name, *, client="one", buffer=None, during=lambda: None, **options):
@@ -74,6 +76,34 @@ def test_clients_take_turns(recorder):
         recorder.submit(name)
     recorder.submit("theirs", client="two")
     assert [name for name, _ in recorder.work()] == ["a", "theirs", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("waited_s", "first"),
+    [(0.01, "before"), (0.2, "behind"), (0.5, "before")],
+    ids=["both are young", "its next key is about to come", "its person has stopped typing"],
+)
+def test_a_young_job_comes_before_one_that_is_about_to_be_superseded(waited_s, first):
+    clock = StoppedClock()
+    recorder = Recorder(clock)
+    recorder.submit("before", principal="ada")
+    clock.now += waited_s
+    recorder.submit("behind", principal="eve")
+    assert recorder.work()[0] == (first, "ran")
+
+
+def test_who_had_the_engine_for_long_does_not_come_first_by_asking_anew():
+    clock = StoppedClock()
+    recorder = Recorder(clock)
+
+    def take_a_second():
+        clock.now += 1.0
+        recorder.submit("waits", principal="ada")
+        clock.now += 0.2
+        recorder.submit("again", principal="eve")
+
+    recorder.submit("long", principal="eve", during=take_a_second)
+    assert [name for name, _ in recorder.work()] == ["long", "waits", "again"]
 
 
 def test_a_newer_job_of_the_buffer_drops_the_waiting_one(recorder):

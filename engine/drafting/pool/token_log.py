@@ -145,14 +145,17 @@ class TokenLog:
         """
         places = self._found[:found]
         kept = places[places["kind"] != SKIPPED]
+        slots = kept["slot"]
+        firsts = np.where(slots >= 0, self.tokens[slots], SEPARATOR).tolist()
+        can_begin = {token: may_begin(token) for token in set(firsts)}
+        if not any(can_begin.values()):
+            return []
+        kept = kept[[can_begin[token] for token in firsts]]
         rows = np.empty((kept.size, num_tokens), np.int32)
         read(self.tokens, self.length, kept["slot"], rows)
-        firsts = rows[:, 0].tolist()
-        can_begin = {token: may_begin(token) for token in set(firsts)}
-        is_wanted = np.array([can_begin[token] for token in firsts], bool)
         if len(but):
-            is_wanted &= (rows[:, : len(but)] != np.asarray(but, np.int32)).any(axis=1)
-        rows, kept = rows[is_wanted], kept[is_wanted]
+            is_wanted = (rows[:, : len(but)] != np.asarray(but, np.int32)).any(axis=1)
+            rows, kept = rows[is_wanted], kept[is_wanted]
         lengths = (rows >= 0).sum(axis=1).tolist()  # nothing stands behind a text's end
         columns = (kept[name].tolist() for name in ("length", "weight", "source", "kind"))
         return [
