@@ -17,12 +17,15 @@ from engine.model.tokenizer import Tokenizer
 from engine.offline_parts import OFFLINE_MODELS
 from engine.progress import NoProgress
 from kernels.cpu_forward import BLOCK
+from kernels.cpu_forward.processor import host_unit
 from tests.support.greedy import reference_logits
 from tests.support.own_qwen2 import own_qwen2, qwen2_pair
 from tests.support.steps import logits_of, read
 from tests.support.tiny_models import assembled, tiny_model
 from tests.support.trees import expected_logits, path_to, random_tree
 
+# Of logits by 8 bits to exact ones; processors without dot products of bytes take activations of 7.
+NEAR = 0.99 if host_unit().levels > 63 else 0.98
 PROMPT = np.random.default_rng(1).integers(7, 290, size=40).tolist()
 
 
@@ -97,7 +100,7 @@ def test_eight_bits_stay_near_the_reference(packed):
     model, reference = packed
     logits = read(model, model.new_slot(64), PROMPT)[0]
     expected = reference_logits(reference, PROMPT)[-1]
-    assert torch.corrcoef(torch.stack([logits, expected]))[0, 1] > 0.99
+    assert torch.corrcoef(torch.stack([logits, expected]))[0, 1] > NEAR
 
 
 @pytest.mark.parametrize("num_heads", [7, 4, 8], ids=["as wide as the rest", "narrower", "wider"])
@@ -116,7 +119,7 @@ def test_eight_bits_of_a_llama_stay_near_the_reference(num_heads):
     model = own_qwen2(reference, "int8")
     logits = read(model, model.new_slot(64), PROMPT)[0]
     expected = reference_logits(reference, PROMPT)[-1]
-    assert torch.corrcoef(torch.stack([logits, expected]))[0, 1] > 0.99
+    assert torch.corrcoef(torch.stack([logits, expected]))[0, 1] > NEAR
 
 
 def decode(model: CausalModel, slot: CacheSlot, tokens: list[int]) -> torch.Tensor:
