@@ -165,6 +165,8 @@ def memory_bandwidth(device: torch.device) -> float:
         return _APPLE_BANDWIDTHS.get(kind, _APPLE_BANDWIDTHS[""])
     if device.type == "xpu":
         return _INTEL_BANDWIDTH
+    if torch.version.hip:  # it tells the clock of the memory's controller
+        return 0.0
     gpu = _properties(device)
     kilohertz, bits = getattr(gpu, "memory_clock_rate", 0), getattr(gpu, "memory_bus_width", 0)
     return 2 * 1000 * kilohertz * bits / 8  # two transfers a cycle

@@ -8,12 +8,13 @@ CARDS_OPTION = "--cards"  # instead of a device's name
 class GpuAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
     """The GPU that a device name selects, what our kernels lack there, or why it selects none.
 
-    `memory` says what is free and which model `auto` takes there. All are empty where torch sees no
-    GPU.
+    `lack` is the GPU's own, `triton_lack` what can be installed. `memory` says what is free and
+    which model `auto` takes there. All are empty where torch sees no GPU.
     """
 
     gpu: str = ""
     lack: str = ""
+    triton_lack: str = ""
     problem: str = ""
     memory: str = ""
 

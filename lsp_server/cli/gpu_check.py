@@ -3,7 +3,6 @@
 It loads no torch: the engine chooses in a process of its own.
 """
 
-import importlib.util
 import platform
 import shutil
 import subprocess
@@ -87,14 +86,10 @@ def _chosen_gpu(choice: GpuAnswer) -> Check:
     room = f"; {choice.memory}" if choice.memory else ""
     if choice.lack:
         return Check("gpu", "ok", f"{choice.gpu}, by PyTorch: {choice.lack}{room}")
-    slower = f"{choice.gpu}, by PyTorch and several times slower than by our kernels"
-    if importlib.util.find_spec("triton") is None:
-        advice = "where there is Triton, run: pip install 'foregram[gpu]'"
-        return Check("gpu", "warning", f"{slower}: Triton is missing", advice)
-    if not any(map(shutil.which, ("cc", "gcc", "clang"))):
-        return Check(
-            "gpu", "warning", f"{slower}: Triton finds no C compiler", "install gcc or clang"
-        )
+    if choice.triton_lack:
+        slower = f"{choice.gpu}, by PyTorch and several times slower than by our kernels"
+        why, _, advice = choice.triton_lack.rpartition(": ")
+        return Check("gpu", "warning", f"{slower}: {why}", advice)
     return Check("gpu", "ok", f"{choice.gpu}, by our kernels{room}")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import msgspec
 
 from engine.errors import ConfigurationError
-from engine.model.device import DeviceChoice, accelerators, hardware_lack
+from engine.model.device import DeviceChoice, accelerators, hardware_lack, triton_lack
 from engine.model.gpu.card_plan import PLANNED_CARDS, fits, pick
 from engine.model.gpu.cards import Card
 from lsp_server.cli.gpu_answers import CARDS_OPTION, CardFit, CardFits, GpuAnswer
@@ -22,7 +22,12 @@ def answer(name: str) -> GpuAnswer:
         return GpuAnswer(problem=str(error))
     if choice.is_cpu:
         return GpuAnswer(problem=choice.why)
-    return GpuAnswer(choice.name, hardware_lack(choice.device), memory=_memory(Card.of(choice)))
+    return GpuAnswer(
+        choice.name,
+        hardware_lack(choice.device),
+        triton_lack(),
+        memory=_memory(Card.of(choice)),
+    )
 
 
 def cards() -> list[CardFits]:

@@ -19,6 +19,7 @@ from kernels.operations import operations_for
 _LAYERS = 2  # that a layer's kernels compile with: all are alike
 _POSITIONS = 1024
 _WORKERS = 12
+_JOB_BYTES = 4e9  # of a GPU: its context, two layers of 7b, the embedding and the head
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ class Compiled:
 
 def compile_all(lab: Lab, jobs: Sequence[CompileJob], workers: int = _WORKERS) -> Compiled:
     """Compile every job's kernels. The processes are new ones: CUDA does not survive a fork."""
-    workers = min(workers, len(jobs))
+    workers = min(workers, len(jobs), lab.machine.room_for(_JOB_BYTES, workers))
     with shown(lab.progress, "compiling kernels", len(jobs)):
         left = _compile_beside(lab, jobs, workers)
         if left:  # one process that dies takes all others along

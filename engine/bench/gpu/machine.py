@@ -13,7 +13,14 @@ from typing import Self
 
 import torch
 
-from engine.model.device import DeviceChoice, choose_device, name_of, require_kernels
+from engine.model.device import (
+    DeviceChoice,
+    choose_device,
+    free_bytes,
+    name_of,
+    require_kernels,
+)
+from engine.model.gpu.selfcheck.replays import can_start_early
 
 Work = Callable[[], object]
 Timer = Callable[[Work], float]  # ms: median of repeats that follow each other without a pause
@@ -23,6 +30,7 @@ _MOST_COPIES = 64
 _WIDTH = 4000  # of the matrix that the numbers make
 _REPEATS, _HOST_REPEATS = 30, 5
 _KERNELS = 1000
+_BANDWIDTH_PART = 0.2  # of a GPU's free memory, for each of two tensors
 
 
 def cuda_ms(work: Work, repeats: int = _REPEATS) -> float:
@@ -79,6 +87,22 @@ class Machine:
     def is_gpu(self) -> bool:
         """Whether work runs beside the host."""
         return self.device.type == "cuda"
+
+    @property
+    def starts_early(self) -> bool:
+        """Whether kernels may start before the one ahead has ended; a CPU stands for such a GPU."""
+        return not self.is_gpu or can_start_early(self.device)
+
+    def room_for(self, num_bytes: float, most: int) -> int:
+        """How many of so many bytes find room in a GPU's free memory: one at least."""
+        return max(1, min(most, int(free_bytes(self.device) / num_bytes))) if self.is_gpu else most
+
+    def fitting(self, numbers: int) -> int:
+        """So many float32 that two copies leave most of a GPU's free memory, in whole rows."""
+        if not self.is_gpu:
+            return numbers
+        most = int(_BANDWIDTH_PART * free_bytes(self.device) / 4)
+        return min(numbers, most) // _WIDTH * _WIDTH
 
     def captured(self, work: Work) -> Work:
         """Return `work` as one launch, without the host's time between its kernels."""
@@ -150,7 +174,7 @@ class Bandwidth:
 
 def measure_bandwidth(machine: Machine, numbers: int) -> Bandwidth:
     """Read a large tensor of random numbers in several ways, and copy it."""
-    source = torch.rand(numbers, device=machine.device)
+    source = torch.rand(machine.fitting(numbers), device=machine.device)
     matrix, vector = source.view(-1, _WIDTH), torch.rand(_WIDTH, device=machine.device)
     ways: dict[str, Work] = {
         "sum": source.sum,

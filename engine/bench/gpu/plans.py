@@ -45,10 +45,11 @@ def optional_replay(shapes: Sequence[Shape], sizes: Sizes) -> ReplayPlan:
     return ReplayPlan(full_shape(shapes).held("fp8"), sizes.items, sizes.pass_seconds)
 
 
-def compile_jobs(shapes: Sequence[Shape]) -> list[CompileJob]:
+def compile_jobs(shapes: Sequence[Shape], *, starts_early: bool = True) -> list[CompileJob]:
     """Everything that the sections will launch, the widest first.
 
     Those take longest, and up to 16 rows share a binary: the first of them compiles it for all.
+    `starts_early`: kernels of the device may start before the one ahead has ended.
     """
     # The steps of the invariance are those of the replays too.
     jobs = jobs_of(invariance_shapes(shapes), COMPILED_ROWS, is_full=True)
@@ -56,6 +57,7 @@ def compile_jobs(shapes: Sequence[Shape]) -> list[CompileJob]:
     for quantization in QUANTIZATIONS[1:]:
         held = [shape.held(quantization) for shape in product_shapes(shapes)]
         jobs += jobs_of(held, PRODUCT_ROWS)
-    jobs += jobs_of([short_shape(shapes)], PROGRAMMATIC_ROWS, is_programmatic=True)
+    if starts_early:
+        jobs += jobs_of([short_shape(shapes)], PROGRAMMATIC_ROWS, is_programmatic=True)
     unique = {(job.shape, job.rows, job.is_programmatic): job for job in reversed(jobs)}
     return sorted(unique.values(), key=lambda job: -job.rows)

@@ -17,7 +17,7 @@ from engine.model.gpu.row_check import EQUAL, check_rows
 from kernels.operations import PORTABLE, REFERENCE
 
 _LAYERS = 2  # of the comparison with the formulas: all are alike
-_POSITIONS, _CONTEXT, _ROWS = 1024, 512, 16
+_POSITIONS, _CONTEXT, _ROWS = 5120, 512, 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def check_pytorch(lab: Lab, shape: Shape) -> Cases[CheckedModel]:
     weights = random_weights(shape, lab.machine)
     arena = random_arena(shape.config, _POSITIONS, lab.machine)
     model = assemble(shape.config, weights, arena, lab.machine.dtype, PORTABLE)
-    found = check_rows(model)
+    found = check_rows(model, _POSITIONS)
     few, many = (_step_ms(lab, model, rows) for rows in model.row_buckets)
     case = CheckedModel(shape.name, error, found != EQUAL, few, many)
     return Cases((case,), (f"{shape.name}: {found}",))

@@ -51,8 +51,9 @@ class GpuProfile(GpuBench):
         """All but the bandwidth are left out where the time is up."""
         shapes = self._inputs.shapes
         last = [shapes[-1].held(quantization) for quantization in QUANTIZATIONS]
-        jobs = jobs_of(shapes, _ROWS) + jobs_of(shapes, _ROWS, is_programmatic=True)
-        jobs += jobs_of(last[1:], _ROWS)
+        jobs = jobs_of(shapes, _ROWS) + jobs_of(last[1:], _ROWS)
+        if self._machine.starts_early:
+            jobs += jobs_of(shapes, _ROWS, is_programmatic=True)
         return self._compilation(jobs) + [
             Section(name, measure, is_optional=name != "bandwidth")
             for name, measure in self._measures(last).items()
@@ -75,10 +76,10 @@ class GpuProfile(GpuBench):
                 f"attention_{shape.name}": partial(
                     measure_attention_parts, shape=shape, cases=cases
                 ),
-                f"programmatic_{shape.name}": partial(
-                    measure_programmatic, shape=shape, cases=cases
-                ),
             }
+            if self._machine.starts_early:
+                early = partial(measure_programmatic, shape=shape, cases=cases)
+                measures[f"programmatic_{shape.name}"] = early
         measures |= {
             f"products_{one.name}_{one.quantization}": partial(
                 _products_alone, shape=one, rows=rows
@@ -113,7 +114,8 @@ def measure_gaps(machine: Machine) -> tuple[Gap, ...]:
 
         return Gap(is_programmatic, machine.us_per_launch(work, _TINY_KERNELS))
 
-    return gap(is_programmatic=False), gap(is_programmatic=True)
+    early = (gap(is_programmatic=True),) if machine.starts_early else ()
+    return gap(is_programmatic=False), *early
 
 
 def measure_attention_parts(

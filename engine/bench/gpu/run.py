@@ -88,13 +88,14 @@ class GpuBench:
         cases = [(rows, sizes.contexts[1]) for rows in PROGRAMMATIC_ROWS]
         few = [(rows, sizes.contexts[1]) for rows in LAUNCH_ROWS]
         programmatic = partial(measure_programmatic, shape=short_shape(shapes), cases=cases)
+        starts_early = self._machine.starts_early
         return [
-            *self._compilation(compile_jobs(shapes)),
+            *self._compilation(compile_jobs(shapes, starts_early=starts_early)),
             *starmap(Section, self._kernel_measures().items()),
             *self._replay_sections(replay_plans(shapes, sizes)),
             *starmap(Section, self._text_measures().items()),
             *self._replay_sections([optional_replay(shapes, sizes)]),
-            Section("programmatic", programmatic),
+            *([Section("programmatic", programmatic)] if starts_early else ()),
             Section("launch_forms", partial(measure_launch_forms, shapes=shapes, cases=few)),
         ]
 

@@ -58,9 +58,11 @@ class GpuFlight:
                 self._fetch(self._launched.pop(0))
 
     def _launch(self, steps: Sequence[StepInput]) -> None:
-        launch = self.graphs.launch(_shape(steps, self.graphs.sizes))
-        if any(_share_memory(launched.launch, launch) for launched in self._launched):
+        shape = _shape(steps, self.graphs.sizes)
+        # Before its launch is made: that runs it once, and logits have one memory for all shapes.
+        if any(_share_memory(launched.launch, shape) for launched in self._launched):
             self.wait()
+        launch = self.graphs.launch(shape)
         packed = launch.memory.inputs.pack(steps)
         began = time.perf_counter()
         launch.start()
@@ -76,10 +78,10 @@ class GpuFlight:
                 self._outputs[step] = _output(launched, index, ms)
 
 
-def _share_memory(one: Launch, other: Launch) -> bool:
-    """Whether the second may start only when the first's outputs were fetched."""
-    both_have_logits = one.memory.logits is not None and other.memory.logits is not None
-    return one is other or both_have_logits
+def _share_memory(launched: Launch, shape: StepShape) -> bool:
+    """Whether a step of `shape` may start only when the outputs of `launched` were fetched."""
+    both_have_logits = launched.memory.logits is not None and shape.has_logits
+    return launched.memory.shape == shape or both_have_logits
 
 
 def _launches(steps: Sequence[StepInput], sizes: StepSizes) -> Iterator[Sequence[StepInput]]:

@@ -97,7 +97,7 @@ def load_portable(
                 operations=PORTABLE,
             )
             try_out(loaded)
-            loaded.checked = check_rows(loaded)
+            loaded.checked = check_rows(loaded, plan.positions)
     except (RuntimeError, TypeError) as error:  # what a device lacks has many names
         reason = str(error).partition("\n")[0]
         raise DeviceUnfitError(f"torch cannot run the model on {device}: {reason}") from error

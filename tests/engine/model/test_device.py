@@ -16,6 +16,7 @@ from engine.model.device import (
     free_bytes,
     gpu_quantization,
     made_current,
+    memory_bandwidth,
     triton_lack,
 )
 from engine.model.loading.loaded_model import load_model
@@ -227,6 +228,12 @@ def test_pythons_headers_are_looked_for_where_triton_does(monkeypatch, tmp_path)
     assert not device._has_headers()
     (tmp_path / "Python.h").touch()
     assert device._has_headers()
+
+
+def test_of_an_amd_gpu_the_speed_of_memory_is_not_known(gpus, monkeypatch):
+    gpus(1)
+    monkeypatch.setattr(torch.version, "hip", "7.0")
+    assert memory_bandwidth(torch.device("cuda:0")) == 0
 
 
 def test_a_gpu_is_made_the_threads_current_one(monkeypatch):

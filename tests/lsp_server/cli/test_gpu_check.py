@@ -1,6 +1,5 @@
 """The check of the GPU, on machines with all kinds of them."""
 
-import importlib.util
 import json
 import subprocess
 import sys
@@ -154,20 +153,13 @@ def test_in_wsl_a_node_alone_is_no_reason_for_a_warning(node, monkeypatch):
     assert check_gpu("cuda").state == "failed"
 
 
-def test_a_gpu_without_triton_is_a_warning_with_its_way_out(gpu, monkeypatch):
-    gpu(H200)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    check = check_gpu("auto")
-    assert (check.state, check.what.partition(":")[2]) == ("warning", " Triton is missing")
-    assert "pip install 'foregram[gpu]'" in check.advice
-
-
-def test_a_gpu_without_a_compiler_is_a_warning_with_its_way_out(gpu, monkeypatch):
-    gpu(H200)
-    monkeypatch.setattr("shutil.which", lambda name: name == "nvidia-smi" or None)
+def test_a_gpu_whose_kernels_cannot_be_compiled_is_a_warning_with_its_way_out(gpu):
+    lack = "our kernels need Triton, and Triton a C compiler: install gcc or clang"
+    gpu(saying(gpu="H200", triton_lack=lack))
     check = check_gpu("auto")
     assert check.state == "warning"
-    assert check.what.endswith("Triton finds no C compiler")
+    assert check.what.endswith(": our kernels need Triton, and Triton a C compiler")
+    assert check.advice == "install gcc or clang"
 
 
 @pytest.mark.parametrize("answer", [saying(), "import nothing_like_torch"])

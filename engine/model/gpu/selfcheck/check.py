@@ -24,6 +24,9 @@ from kernels.operations import REFERENCE, VALUE_FREE, Operations
 OPERATIONS = tuple(field.name for field in fields(Operations) if field.name != "asks_host")
 _FOLDERS = re.compile(r"[^\s'\"(]*[/\\](?=[^\s/\\])")
 _MOST_CHARS = 200  # of what a compiler or a driver says
+# Of a machine, not of a kernel: a full disk, a compiler that fails, a cache that nothing may be
+# loaded from (Triton's is an ImportError), a driver that the linker does not find (AssertionError).
+_MACHINES_ERRORS = (OSError, subprocess.SubprocessError, ImportError, AssertionError)
 
 
 class Extent(NamedTuple):
@@ -75,16 +78,19 @@ class OperationCheck:
                 note = self._checked(operation, kernels)
         except DeviceLostError:
             raise
-        except torch.OutOfMemoryError:
-            return Finding(operation, note="there was no memory to check it", is_tried=False)
-        except (OSError, subprocess.SubprocessError) as error:  # a full disk, a compiler that fails
+        except _MACHINES_ERRORS as error:
             return structs.replace(self.of_twin(operation, phrase(error)), is_tried=False)
         except Exception as error:  # noqa: BLE001 - kernels and compilers fail in all ways
+            if _is_of_memory(error):
+                return Finding(operation, note="there was no memory to check it", is_tried=False)
             return self.of_twin(operation, phrase(error))
         return Finding(operation, note=note)
 
-    def of_twin(self, operation: str, problem: str) -> Finding:
-        """Say how the twin does, in the place of an operation that has a problem or as what runs."""
+    def of_twin(self, operation: str, problem: str, *, is_fatal: bool = False) -> Finding:
+        """Say how the twin does, in the place of an operation that has a problem or as what runs.
+
+        One that `is_fatal` takes the device down: it is not run again, not even to be timed.
+        """
         variance = ""
         self.subject.forward.scratch.clear()
         for case in self._of(operation):
@@ -92,7 +98,7 @@ class OperationCheck:
                 self._compare_companies(case, self.twins)
             except _ProblemError as found:
                 variance = str(found)
-        lost = self._lost_ms(operation) if problem else 0.0
+        lost = self._lost_ms(operation, is_fatal=is_fatal) if problem else 0.0
         return Finding(
             operation,
             problem,
@@ -163,13 +169,22 @@ class OperationCheck:
                 raise _ProblemError(f"{case.name}: {name} are not PyTorch's in {company.name}")
         return written
 
-    def _lost_ms(self, operation: str) -> float:
-        """What the twin adds to a step of one row, as far as the kernel runs at all."""
+    def _lost_ms(self, operation: str, *, is_fatal: bool) -> float:
+        """What the twin adds to a step of one row, as far as the kernel runs at all.
+
+        Raises DeviceLostError where that takes the device down.
+        """
         twins = self._step_ms(operation, self.twins)
+        if is_fatal:
+            return twins
         try:
-            return max(twins - self._step_ms(operation, self.subject.forward.operations), 0.0)
+            with self.graphs.watched():
+                kernels = self._step_ms(operation, self.subject.forward.operations)
+        except DeviceLostError:
+            raise
         except Exception:  # noqa: BLE001 - it may be what did not compile
             return twins
+        return max(twins - kernels, 0.0)
 
     def _step_ms(self, operation: str, operations: Operations) -> float:
         """All launches of an operation in a step of one row."""
@@ -200,6 +215,11 @@ class _Clock:
         self.operation(*arguments)
         self.graphs.synchronize()
         self.took_ms.append(1000 * (time.perf_counter() - began))
+
+
+def _is_of_memory(error: Exception) -> bool:
+    """Whether memory was short: Triton tells that of a driver's error in words alone."""
+    return isinstance(error, torch.OutOfMemoryError) or "out of memory" in str(error).lower()
 
 
 def phrase(error: Exception) -> str:

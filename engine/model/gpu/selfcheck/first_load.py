@@ -96,7 +96,8 @@ def _findings(
                 if operation in known:
                     findings.append(known[operation])
                 elif operation in broken:
-                    findings.append(check.of_twin(operation, broken[operation]))
+                    problem = broken[operation]
+                    findings.append(check.of_twin(operation, problem, is_fatal=True))
                 else:
                     findings.append(check.finding(operation))
             except DeviceLostError as error:

@@ -5,7 +5,6 @@ import platform
 import subprocess
 from dataclasses import asdict
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import torch
@@ -28,7 +27,7 @@ def key_of(forward: Forward) -> dict[str, str]:
         "device": _device_name(device),
         "driver": _driver() if device.type == "cuda" else "",
         "torch": str(torch.__version__),
-        "triton": _version("triton"),
+        "triton": _triton(),
         "kernels": _sources(),
         "shape": ", ".join(f"{name} {value}" for name, value in shape.items() if value),
         "weights": ", ".join(sorted(held)),
@@ -54,18 +53,20 @@ def _driver() -> str:
     return process.stdout.partition("\n")[0].strip()
 
 
-def _version(package: str) -> str:
+def _triton() -> str:
+    """Its version, by whichever name it was installed; empty where it is not."""
     try:
-        return version(package)
-    except PackageNotFoundError:
+        import triton  # noqa: PLC0415 - not everywhere
+    except ImportError:
         return ""
+    return str(triton.__version__)
 
 
 @cache
 def _sources() -> str:
-    """A sum over the kernels and over what checks them."""
+    """A sum over the kernels, the steps that launch them, and what checks both."""
     total = hashlib.sha256()
-    for folder in (Path(kernels.__path__[0]), Path(__file__).parent):
+    for folder in (Path(kernels.__path__[0]), Path(__file__).parents[1]):
         for path in sorted(folder.rglob("*.py")):
             if _ELSEWHERE not in path.parts:
                 total.update(path.relative_to(folder).as_posix().encode())

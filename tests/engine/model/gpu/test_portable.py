@@ -13,6 +13,7 @@ from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.device import DeviceChoice, DeviceUnfitError
 from engine.model.gpu import loading
 from engine.model.gpu.buffers import Outputs, StepShape
+from engine.model.gpu.flight import GpuFlight
 from engine.model.gpu.loading import load_portable
 from engine.model.gpu.row_check import EQUAL, UNEQUAL, check_rows
 from engine.model.loading import loaded_model
@@ -21,7 +22,7 @@ from engine.model.loading.loaded_model import load_model, prepare
 from engine.model.token_tree import TokenTree
 from engine.progress import NoProgress
 from kernels.operations import PORTABLE
-from kernels.portable import commit, products
+from kernels.portable import attention, commit, products
 from kernels.portable.products import product
 from kernels.portable.rows import rows_of
 from kernels.weight import pack
@@ -34,6 +35,7 @@ from tests.support.trees import path_to, random_tree
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 COUNT = 40
+POSITIONS = 2048
 MAC = DeviceChoice(torch.device("cpu", 0), "A GPU", "our kernels are for NVIDIA GPUs")
 
 
@@ -219,9 +221,36 @@ def _in_order_of_rows(x, weight):
 
 
 def test_a_device_whose_rows_depend_on_their_place_is_found(model, monkeypatch):
-    assert check_rows(model) == EQUAL
+    assert check_rows(model, POSITIONS) == EQUAL
     monkeypatch.setattr(products, "product", _in_order_of_rows)
-    assert check_rows(model) == UNEQUAL
+    assert check_rows(model, POSITIONS) == UNEQUAL
+
+
+def test_a_device_that_runs_many_chunks_of_keys_otherwise_is_found(model, monkeypatch):
+    usual = attention._attend
+
+    def by_number(packed, keys, values, span):
+        attended = usual(packed, keys, values, span)
+        return attended if keys.shape[1] <= 7 else 1.01 * attended
+
+    monkeypatch.setattr(attention, "_attend", by_number)
+    assert check_rows(model, positions=400) == EQUAL, "no text is so long there"
+    assert check_rows(model, POSITIONS) == UNEQUAL
+
+
+def test_a_device_whose_rows_depend_on_another_text_beside_is_found(model, monkeypatch):
+    usual = GpuFlight.finish
+
+    def beside(flight):
+        is_shared = len(flight.steps) > 1
+        outputs = usual(flight)
+        for one in outputs:
+            if one is not None and one.logits is not None:
+                one.logits.add_(float(is_shared))
+        return outputs
+
+    monkeypatch.setattr(GpuFlight, "finish", beside)
+    assert check_rows(model, POSITIONS) == UNEQUAL
 
 
 def test_weights_of_fewer_bits_are_for_our_kernels(folder, tmp_path, gpu):

@@ -149,6 +149,28 @@ def test_more_rows_than_a_step_has_are_served_in_two(model, reference):
         assert output.chosen.tolist() == expected.argmax(dim=-1).tolist()
 
 
+class RunAtOnce(Launch):
+    """As a graph that is captured, which runs once when it is made."""
+
+    def __init__(self, memory, forward):
+        super().__init__(memory, forward)
+        self.start()
+
+
+def test_a_shape_that_is_made_while_logits_are_to_be_read_leaves_them_alone(reference, monkeypatch):
+    monkeypatch.setattr(
+        StepGraphs, "_make", lambda graphs, memory: RunAtOnce(memory, graphs.forward)
+    )
+    model = gpu_qwen2(reference)
+    slots = [prompted(model), prompted(model)]
+    trees = [random_tree(np.random.default_rng(n), n, model.vocab_size) for n in (100, 40)]
+    steps = [
+        StepInput(slot, tree, wants_logits=True) for slot, tree in zip(slots, trees, strict=True)
+    ]
+    for tree, output in zip(trees, model.begin(steps).finish(), strict=True):
+        assert_close(output.logits, expected_logits(reference, PROMPT, tree))
+
+
 def test_a_prompt_is_read_beside_steps_and_beside_other_prompts(model, reference):
     """Pieces of prompts have launches of their own, one after the other in one flight."""
     slots = [prompted(model), model.new_slot(300), model.new_slot(300)]

@@ -112,6 +112,9 @@ def test_which_matrix_has_which_form_is_of_the_verdict(reference):
     ("error", "runs_twin"),
     [
         (torch.OutOfMemoryError("no memory"), False),
+        (RuntimeError("Triton Error [CUDA]: out of memory"), False),
+        (ImportError("failed to map segment from shared object"), True),
+        (AssertionError("libcuda.so cannot be found"), True),
         (subprocess.CalledProcessError(1, ["gcc"]), True),
         (OSError("no space left on device"), True),
     ],
@@ -180,7 +183,8 @@ def test_what_takes_the_device_down_is_not_tried_again(reference, tmp_path, monk
     with pytest.raises(DeviceLostError):
         settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
     tried.clear()
-    model = model_of(reference, STAND_INS)
+    fatal = replace(STAND_INS, gate_up=lambda *_, **__: pytest.fail("it was run again"))
+    model = model_of(reference, fatal)
     verdict = settle(model, tmp_path, NoProgress())
     assert verdict.replaced == ("gate_up",)
     assert "it takes the device down: illegal address" in model.checked
