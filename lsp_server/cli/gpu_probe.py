@@ -11,6 +11,8 @@ from engine.model.gpu.card_plan import PLANNED_CARDS, fits, pick
 from engine.model.gpu.cards import Card
 from lsp_server.cli.gpu_answers import CARDS_OPTION, CardFit, CardFits, GpuAnswer
 
+_MOSTLY = 0.8  # of a card's memory is free where nothing of weight runs
+
 
 def answer(name: str) -> GpuAnswer:
     """Choose as the engine does; empty where there is nothing to choose from."""
@@ -57,7 +59,9 @@ def _fits(card: Card) -> Iterator[CardFit]:
 def _memory(card: Card) -> str:
     room = f"{card.free / 1e9:.1f} GB free"
     best = pick(card)
-    return f"{room}: model auto is {best} (computed, not measured)" if best else room
+    # Most often it is our own host that holds the rest.
+    beside = "" if card.free > _MOSTLY * card.memory_gib * 2**30 else "beside what runs there now, "
+    return f"{room}: {beside}model auto is {best} (computed, not measured)" if best else room
 
 
 if __name__ == "__main__":

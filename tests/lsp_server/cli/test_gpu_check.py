@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -69,6 +70,9 @@ def test_the_engines_answer_names_the_gpu_and_what_our_kernels_lack(monkeypatch)
     assert (said.gpu, said.lack) == ("Apple M2's GPU", "our kernels are for NVIDIA GPUs")
     assert said.memory.startswith("12.0 GB free: model auto is 0.5b in bfloat16, ")
     assert said.memory.endswith("(computed, not measured)")
+    taken = replace(card, free=6_000_000_000)
+    monkeypatch.setattr(Card, "of", lambda choice: taken)
+    assert "6.0 GB free: beside what runs there now, " in gpu_probe.answer("auto").memory
 
 
 def test_the_engine_is_found_from_a_folder_with_one_of_another_name(monkeypatch, tmp_path):
