@@ -66,9 +66,9 @@ class TransformersModel:
         arguments = inspect.signature(self._network.forward).parameters
         missing = [name for name in _ARGUMENTS if name not in arguments]
         caches = [name for name in _CACHES if name in arguments]
-        if missing or not caches:
-            names = missing or ["cache"]
-            raise UnsupportedModelError(f"its forward takes no {', '.join(names)}")
+        missing += [] if caches else _CACHES[:1]
+        if missing:
+            raise UnsupportedModelError(f"its forward takes no {', '.join(missing)}")
         self._cache_argument = caches[0]
         kinds = set(getattr(self._config, "layer_types", None) or ()) - _ATTENTION_LAYERS
         if kinds:

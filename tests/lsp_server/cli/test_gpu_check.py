@@ -157,13 +157,18 @@ def test_in_wsl_a_node_alone_is_no_reason_for_a_warning(node, monkeypatch):
     assert check_gpu("cuda").state == "failed"
 
 
-def test_a_gpu_whose_kernels_cannot_be_compiled_is_a_warning_with_its_way_out(gpu):
-    lack = "our kernels need Triton, and Triton a C compiler: install gcc or clang"
-    gpu(saying(gpu="H200", triton_lack=lack))
+@pytest.mark.parametrize(
+    ("lack", "advice"),
+    [
+        ("our kernels need Triton", "pip install 'foregram[gpu]'"),
+        ("our kernels need Triton, and Triton a C compiler", "install gcc or clang"),
+    ],
+)
+def test_a_gpu_whose_kernels_cannot_be_compiled_is_a_warning_with_its_way_out(gpu, lack, advice):
+    gpu(saying(gpu="H200", triton_lack=f"{lack}: {advice}"))
     check = check_gpu("auto")
-    assert check.state == "warning"
-    assert check.what.endswith(": our kernels need Triton, and Triton a C compiler")
-    assert check.advice == "install gcc or clang"
+    assert (check.state, check.advice) == ("warning", advice)
+    assert check.what.endswith(f": {lack}")
 
 
 @pytest.mark.parametrize("answer", [saying(), "import nothing_like_torch"])
