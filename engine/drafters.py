@@ -64,7 +64,7 @@ class Drafters:
         with state.edited.completed(request, partial):
             lookup = TextLookup(
                 pool,
-                self._tokenizer.vocabulary.bytes_of,
+                self._tokenizer.vocabulary,
                 encode,
                 in_blocks=self._tokenizer.encodes_blocks,
             )
