@@ -22,7 +22,7 @@ from engine.model.raw_prompt import raw_prompt
 from engine.model.token_tree import MAX_ROWS
 from engine.options import EngineOptions, affordable_prompt, machine_key, wanted_model
 from engine.per_workspace import PerWorkspace
-from engine.progress import NoProgress, Progress
+from engine.progress import NoProgress, Progress, shown_if_long
 from engine.prompt_cache import CacheLease, PromptCache
 from engine.request import ClosedBuffers, CompletionChunk, CompletionRequest, CompletionResult
 from engine.sequence import Sequence
@@ -136,7 +136,10 @@ class Engine:
         learning = Learning.load(
             options.cache_folder / "learned", machine_key(model), model.causal_lm, progress
         )
-        return cls(model, learning, options)
+        engine = cls(model, learning, options)
+        task = "compiling what drafts text, once on this machine"
+        shown_if_long(progress, task, engine._drafters.compile)
+        return engine
 
     @property
     def pool_tokens(self) -> int:

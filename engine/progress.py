@@ -1,10 +1,12 @@
 """How far long tasks are. The terminal draws it; the engine knows no terminal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import TypeVar
 
 T = TypeVar("T")
+_SOON_S = 1.0  # nobody needs to be told of what takes no longer
 
 
 class Progress:
@@ -35,6 +37,16 @@ def shown(progress: Progress, task: str, total: int) -> Iterator[None]:
         yield
     finally:
         progress.end()
+
+
+def shown_if_long(progress: Progress, task: str, work: Callable[[], object]) -> None:
+    """Do `work` on a thread, and show it as a task once it has taken a second."""
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        working = beside.submit(work)
+        if wait([working], _SOON_S).not_done:
+            with shown(progress, task, 0):
+                working.result()
+        working.result()
 
 
 def counted(progress: Progress, task: str, items: Sequence[T]) -> Iterator[T]:

@@ -1,6 +1,10 @@
 """A task's items are counted as they are done, and the task ends whatever becomes of them."""
 
-from engine.progress import NoProgress, counted
+from threading import Event
+
+import pytest
+
+from engine.progress import NoProgress, counted, shown_if_long
 
 
 class Told(NoProgress):
@@ -31,3 +35,26 @@ def test_a_task_that_is_left_ends():
     next(items)
     del items
     assert progress.calls == [("reading", 2), "end"]
+
+
+def test_what_is_quickly_done_is_not_shown():
+    progress, done = Told(), Event()
+    shown_if_long(progress, "compiling", done.set)
+    assert done.is_set()
+    assert progress.calls == []
+
+
+def test_what_takes_long_is_shown_until_it_is_done():
+    class Watched(Told):
+        def begin(self, task, total):
+            super().begin(task, total)
+            seen.set()
+
+    progress, seen = Watched(), Event()
+    shown_if_long(progress, "compiling", lambda: progress.calls.append(seen.wait(60)))
+    assert progress.calls == [("compiling", 0), True, "end"]
+
+
+def test_what_fails_says_so():
+    with pytest.raises(ZeroDivisionError):
+        shown_if_long(NoProgress(), "compiling", lambda: 1 // 0)

@@ -1,7 +1,6 @@
 """Qwen2 with 8-bit weights on the CPU: what stands around the compiled forward pass."""
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
 import torch
@@ -14,10 +13,8 @@ from engine.model.eager import EagerFlight
 from engine.model.model_config import ModelConfig
 from engine.model.token_tree import MAX_ROWS
 from engine.model.top_tokens import Logits
-from engine.progress import Progress, shown
+from engine.progress import Progress, shown_if_long
 from kernels.cpu_forward import BLOCK, ForwardInput, Linear, Matrix, Model, Runner, pack, slot_width
-
-_SOON = 1.0  # seconds that need no progress
 
 
 class Int8Qwen2:
@@ -51,13 +48,8 @@ class Int8Qwen2:
 
     def compile(self, progress: Progress) -> None:
         """Compile the pass for this processor, where no start before has done it."""
-        with ThreadPoolExecutor(max_workers=1) as beside:
-            compiling = beside.submit(self.runner.compile)
-            if wait([compiling], _SOON).not_done:
-                task = "compiling for this processor, once on this machine, about half a minute"
-                with shown(progress, task, 0):
-                    compiling.result()
-            compiling.result()
+        task = "compiling for this processor, once on this machine, about half a minute"
+        shown_if_long(progress, task, self.runner.compile)
 
     def new_slot(self, capacity: int) -> KVSlot:
         """Return an empty slot for `capacity` tokens."""
