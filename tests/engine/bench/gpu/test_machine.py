@@ -1,0 +1,40 @@
+"""How much a benchmark takes of a GPU, by the memory that is free on it."""
+
+import pytest
+import torch
+
+from engine.bench.gpu.machine import Machine, host_ms
+
+GB = 10**9
+
+
+def machine(kind):
+    return Machine(torch.device(kind), torch.bfloat16, host_ms)
+
+
+@pytest.fixture
+def free(monkeypatch):
+    def leave(num_bytes):
+        monkeypatch.setattr("engine.bench.gpu.machine.free_bytes", lambda _: num_bytes)
+
+    return leave
+
+
+@pytest.mark.parametrize(("free_gb", "jobs"), [(80, 12), (8, 8), (3.5, 3), (0.2, 1)])
+def test_as_many_jobs_run_as_find_room_and_one_in_any_case(free, free_gb, jobs):
+    free(free_gb * GB)
+    assert machine("cuda").room_for(GB, 12) == jobs
+
+
+@pytest.mark.parametrize("free_gb", [80, 8, 1])
+def test_two_copies_leave_most_of_the_memory_free(free, free_gb):
+    free(free_gb * GB)
+    fitting = machine("cuda").fitting(GB)
+    assert 0 < fitting <= GB
+    assert fitting % 4000 == 0
+    assert 2 * 4 * fitting <= 0.4 * free_gb * GB
+
+
+def test_the_cpu_stands_for_a_gpu_that_has_room_for_all():
+    assert machine("cpu").room_for(GB, 12) == 12
+    assert machine("cpu").fitting(GB) == GB
