@@ -51,7 +51,7 @@ class Oracle:
         self._pool = NgramPool(POOL_TOKENS, len(tokenizer.vocabulary))
         self._lookup = TextLookup(
             self._pool,
-            tokenizer.vocabulary,
+            tokenizer.vocabulary.bytes_of,
             tokenizer.encode,
             in_blocks=tokenizer.encodes_blocks,
         )

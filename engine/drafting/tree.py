@@ -66,10 +66,7 @@ class DraftTree:
 
     def add(self, draft: Draft) -> None:
         """Merge a draft."""
-        if len(draft.tokens):
-            self._num_nodes = _merge(
-                *draft, *self._nodes, self._newest, self._before, self._num_nodes
-            )
+        self._num_nodes = _merge(*draft, *self._nodes, self._newest, self._before, self._num_nodes)
 
     def best(self, nodes: int) -> Draft:
         """Return the `nodes` likeliest nodes, best first, parents before children."""
