@@ -99,10 +99,7 @@ class Drafters:
     def _lookup(self, pool: NgramPool) -> TextLookup:
         tokenizer = self._tokenizer
         return TextLookup(
-            pool,
-            tokenizer.vocabulary.bytes_of,
-            tokenizer.encode,
-            in_blocks=tokenizer.encodes_blocks,
+            pool, tokenizer.vocabulary, tokenizer.encode, in_blocks=tokenizer.encodes_blocks
         )
 
     def _learned(self, state: DraftState) -> LearnedState:

@@ -51,7 +51,7 @@ class Oracle:
         self._pool = NgramPool(POOL_TOKENS, len(tokenizer.vocabulary))
         self._lookup = TextLookup(
             self._pool,
-            tokenizer.vocabulary.bytes_of,
+            tokenizer.vocabulary,
             tokenizer.encode,
             in_blocks=tokenizer.encodes_blocks,
         )

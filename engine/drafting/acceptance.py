@@ -101,6 +101,18 @@ def _count(
         )
 
 
+@numba.njit("int64[::1](int32[::1], uint8[::1], boolean[::1], int64[::1])", cache=True)
+def _tried(
+    parents: np.ndarray, sources: np.ndarray, accepted: np.ndarray, drafter_of: np.ndarray
+) -> np.ndarray:
+    """The drafter of each node whose parent was accepted; -1 where it was not."""
+    drafters = np.full(len(parents), -1)
+    for node in range(len(parents)):
+        if parents[node] < 0 or accepted[parents[node]]:
+            drafters[node] = drafter_of[sources[node]]
+    return drafters
+
+
 class AcceptanceTables:
     """The tables of all drafters, learnt from every verified draft and kept in one small file."""
 
@@ -113,11 +125,13 @@ class AcceptanceTables:
 
     def update(self, draft: Draft, accepted: np.ndarray) -> None:
         """Learn from a verified draft; `accepted` bool [nodes]."""
-        tried = (draft.parents < 0) | accepted[draft.parents]
-        drafters = _DRAFTER_OF[draft.sources]
-        for drafter, table in self._tables.items():
-            own = tried & (drafters == _DRAFTER_NAMES.index(drafter))
-            if own.any():
+        if not len(accepted):
+            return
+        drafters = _tried(draft.parents, draft.sources, accepted, _DRAFTER_OF)
+        for drafter in set(drafters.tolist()):
+            table = self._tables.get(_DRAFTER_NAMES[drafter]) if drafter >= 0 else None
+            if table is not None:
+                own = drafters == drafter
                 table.update(draft.cells[own], accepted[own])
 
     def save(self, path: Path) -> None:

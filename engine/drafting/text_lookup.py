@@ -11,8 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.drafting.pool import NgramPool
+from engine.drafting.pool.spelling import Wanted
 from engine.drafting.pool.token_log import Continuation
 from engine.drafting.tree import Draft
+from engine.model.vocabulary import Vocabulary
 
 BACK = 2  # last tokens of the context whose borders may differ elsewhere
 PATHS = 64  # texts that are tokenised again, the weightiest
@@ -22,13 +24,13 @@ PATH_TOKENS = 64
 
 @dataclass(frozen=True, slots=True)
 class TextLookup:
-    """Looks up text in a pool. `bytes_of` and `encode` are the model's tokenizer.
+    """Looks up text in a pool. `vocabulary` and `encode` are the model's tokenizer.
 
     `in_blocks`: the blocks of a text have the tokens that they have in the whole.
     """
 
     pool: NgramPool
-    bytes_of: Callable[[int], bytes]
+    vocabulary: Vocabulary
     encode: Callable[[str], Sequence[int]]
     in_blocks: bool = False
 
@@ -60,26 +62,10 @@ class TextLookup:
         """
         end = len(context_ids) - back
         left_out = context_ids[end:]  # what goes on so was found with the whole context
-        lead = b"".join(map(self.bytes_of, left_out))
-        start = lead + partial
-        places = self.pool.continuations(
-            context_ids[:end], PATH_TOKENS, left_out, lambda token: self._may_begin(start, token)
-        )
-        for found in places:
-            if self._begins(found.tokens, start):
-                yield found.closer(back), lead
-
-    def _may_begin(self, start: bytes, token: int) -> bool:
-        text = self.bytes_of(token)
-        return text.startswith(start) or start.startswith(text)
-
-    def _begins(self, tokens: np.ndarray, start: bytes) -> bool:
-        text = b""
-        for token in tokens[: len(start)].tolist():
-            text += self.bytes_of(token)
-            if len(text) >= len(start) or not start.startswith(text):
-                break
-        return text.startswith(start)
+        lead = b"".join(map(self.vocabulary.bytes_of, left_out))
+        wanted = Wanted(lead + partial, self.vocabulary.spellings, tuple(left_out))
+        for found in self.pool.continuations(context_ids[:end], PATH_TOKENS, wanted):
+            yield found.closer(back), lead
 
     def _retokenised(
         self, continuation: Continuation, skipped: int, num_tokens: int
@@ -92,7 +78,7 @@ class TextLookup:
         tokens = continuation.tokens[:num_tokens]
         if not skipped:
             return continuation._replace(tokens=tokens)
-        texts = [self.bytes_of(token) for token in tokens.tolist()]
+        texts = [self.vocabulary.bytes_of(token) for token in tokens.tolist()]
         num_anew = _first_block(texts, skipped) if self.in_blocks else 0
         text = b"".join(texts[:num_anew] if num_anew else texts)[skipped:]
         ids = self.encode(text.decode("utf-8", "ignore"))

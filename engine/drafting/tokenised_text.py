@@ -52,7 +52,9 @@ class TokenisedText:
         while last < last_block and not text[offset : ends[last] + grown].endswith("\n"):
             last += 1
         blocks = self._blocks(text[offset : ends[last] + grown])
-        self._ids[first : last + 1] = _encoded(blocks, self._encode)
+        # A key seldom changes the block before its own.
+        kept = int(blocks[0] == former[offset : ends[first]])
+        self._ids[first + kept : last + 1] = _encoded(blocks[kept:], self._encode)
         self._lens[first : last + 1] = [len(block) for block in blocks]
         self.text = text
 

@@ -66,7 +66,10 @@ class DraftTree:
 
     def add(self, draft: Draft) -> None:
         """Merge a draft."""
-        self._num_nodes = _merge(*draft, *self._nodes, self._newest, self._before, self._num_nodes)
+        if len(draft.tokens):
+            self._num_nodes = _merge(
+                *draft, *self._nodes, self._newest, self._before, self._num_nodes
+            )
 
     def best(self, nodes: int) -> Draft:
         """Return the `nodes` likeliest nodes, best first, parents before children."""

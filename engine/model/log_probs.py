@@ -22,6 +22,9 @@ def log_probs(
     among these. Each row is summed by itself in one order, so the bits are those of plain decoding.
     """
     found = np.empty(len(rows), np.float32)
+    if allowed is None and _is_on_host(logits):
+        _log_probs(logits.contiguous().numpy(), rows, chosen, found)
+        return found
     picked = zip(_on_host(logits, rows), rows.tolist(), chosen.tolist(), strict=True)
     for place, (values, row, token_id) in enumerate(picked):
         ids = None if allowed is None else allowed[row]
@@ -32,10 +35,14 @@ def log_probs(
 
 def _on_host(logits: torch.Tensor, rows: np.ndarray) -> Iterable[np.ndarray]:
     """Rows of `logits`, float32 [vocab] each; of those that are there already no copy is made."""
-    if logits.device.type == "cpu" and logits.dtype == torch.float32:
+    if _is_on_host(logits):
         return map(logits.contiguous().numpy().__getitem__, rows.tolist())
     picked: np.ndarray = logits[torch.from_numpy(rows)].float().cpu().numpy()
     return picked
+
+
+def _is_on_host(logits: torch.Tensor) -> bool:
+    return logits.device.type == "cpu" and logits.dtype == torch.float32
 
 
 def log_sum_exp(values: np.ndarray) -> float:
@@ -60,3 +67,13 @@ def _sum_exp(values: np.ndarray, largest: np.float32) -> float:
     for place in range(whole, len(values)):
         total += exponential(values[place] - largest)
     return total
+
+
+@numba.njit("void(float32[:, ::1], int64[::1], int64[::1], float32[::1])", cache=True)
+def _log_probs(logits: np.ndarray, rows: np.ndarray, chosen: np.ndarray, found: np.ndarray) -> None:
+    """Write the logarithms for rows that stand one behind the other."""
+    for place in range(len(rows)):
+        values = logits[rows[place]]
+        largest = values.max()
+        total = np.float32(largest + math.log(_sum_exp(values, largest)))
+        found[place] = values[chosen[place]] - total

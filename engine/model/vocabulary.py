@@ -2,6 +2,10 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import cached_property
+from itertools import accumulate
+
+import numpy as np
 
 _BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
 
@@ -51,6 +55,16 @@ class Vocabulary:
     def __len__(self) -> int:
         """Return one more than the highest id."""
         return len(self._bytes)
+
+    @cached_property
+    def spellings(self) -> tuple[np.ndarray, np.ndarray]:
+        """What `bytes_of` says of all ids, for kernels.
+
+        The bytes of all tokens in a row, uint8, and where in them each begins, int64 [tokens + 1]:
+        the last is their end.
+        """
+        starts = np.fromiter(accumulate(map(len, self._bytes), initial=0), np.int64)
+        return np.frombuffer(b"".join(self._bytes), np.uint8), starts
 
     def bytes_of(self, token_id: int) -> bytes:
         """Return the bytes that the token adds to a text; its name if it is a special one.

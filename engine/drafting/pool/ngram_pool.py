@@ -1,7 +1,7 @@
 """The pool's face: documents go in and are removed; token trees come out."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count, islice
 from typing import NamedTuple, NewType
@@ -11,6 +11,7 @@ import numpy as np
 from engine.drafting.acceptance import AcceptanceTable
 from engine.drafting.pool.chains import CONTEXT, SEPARATOR
 from engine.drafting.pool.expansion import prior_acceptance
+from engine.drafting.pool.spelling import Wanted
 from engine.drafting.pool.token_log import Continuation, TokenLog
 from engine.drafting.tree import Draft, Source
 from engine.errors import ForegramError
@@ -125,15 +126,13 @@ class NgramPool:
         self,
         context_ids: Sequence[int] | np.ndarray,
         num_tokens: int,
-        but: Sequence[int] = (),
-        may_begin: Callable[[int], bool] = lambda _: True,
+        wanted: Wanted | None = None,
     ) -> list[Continuation]:
         """What follows the context elsewhere, `num_tokens` of each occurrence.
 
-        Where tokens `but` are given, without what begins with these; and without what begins with a
-        token that none `may_begin` with.
+        `wanted`: only of the occurrences that go on so.
         """
-        return self._log.continuations(self._find(context_ids), num_tokens, but, may_begin)
+        return self._log.continuations(self._find(context_ids), num_tokens, wanted)
 
     def draft_from(self, paths: Sequence[Continuation], nodes: int) -> Draft:
         """The likeliest `nodes` tokens of continuations that the caller changed, as a tree."""

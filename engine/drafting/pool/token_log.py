@@ -3,7 +3,7 @@
 13 bytes a token, and the heads of its chains. Pages that nothing was written to cost no memory.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -23,7 +23,8 @@ from engine.drafting.pool.chains import (
     pop,
 )
 from engine.drafting.pool.expansion import MAX_NODES, NODE, PENDING, expand, read
-from engine.drafting.tree import Draft
+from engine.drafting.pool.spelling import Wanted, pick
+from engine.drafting.tree import EMPTY_DRAFT, Draft
 
 MIN_HEAD_BITS, MAX_HEAD_BITS = 12, 22  # the heads start small
 
@@ -132,30 +133,20 @@ class TokenLog:
         return self._expanded(np.concatenate(parts), slot, len(paths[:MAX_FOUND]), nodes, table)
 
     def continuations(
-        self,
-        found: int,
-        num_tokens: int,
-        but: Sequence[int] = (),
-        may_begin: Callable[[int], bool] = lambda _: True,
+        self, found: int, num_tokens: int, wanted: Wanted | None = None
     ) -> list[Continuation]:
         """Return what stands at the places found last, without those that skip tokens.
 
-        Nor those that go on with the tokens `but`, where there are any, or whose first token is one
-        with which none `may_begin`.
+        `wanted`: only of those that go on so.
         """
-        places = self._found[:found]
-        kept = places[places["kind"] != SKIPPED]
-        slots = kept["slot"]
-        firsts = np.where(slots >= 0, self.tokens[slots], SEPARATOR).tolist()
-        can_begin = {token: may_begin(token) for token in set(firsts)}
-        if not any(can_begin.values()):
+        if wanted is None:
+            kept = self._found[:found][self._found["kind"][:found] != SKIPPED]
+        else:
+            kept = self._found[pick(self.tokens, self.length, self._found, found, wanted)]
+        if not kept.size:
             return []
-        kept = kept[[can_begin[token] for token in firsts]]
         rows = np.empty((kept.size, num_tokens), np.int32)
         read(self.tokens, self.length, kept["slot"], rows)
-        if len(but):
-            is_wanted = (rows[:, : len(but)] != np.asarray(but, np.int32)).any(axis=1)
-            rows, kept = rows[is_wanted], kept[is_wanted]
         lengths = (rows >= 0).sum(axis=1).tolist()  # nothing stands behind a text's end
         columns = (kept[name].tolist() for name in ("length", "weight", "source", "kind"))
         return [
@@ -166,6 +157,8 @@ class TokenLog:
     def _expanded(
         self, tokens: np.ndarray, length: int, found: int, nodes: int, table: AcceptanceTable
     ) -> Draft:
+        if not found:
+            return EMPTY_DRAFT
         limit = min(nodes, MAX_NODES)
         written = expand(
             tokens, length, self._found, found, limit, table.probs, self._pending, self._nodes

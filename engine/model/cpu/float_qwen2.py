@@ -42,10 +42,10 @@ class FloatQwen2:
         self.vocab_size = config.vocab_size
         self.max_context = config.max_position
         self._tensors = tensors
-        self._rotary = Rotary(config)
         # Float64 weights exist in tests only, where they stand for exact arithmetic.
         held_as = tensors["embedding"].dtype
         self._dtype = torch.float64 if held_as == torch.float64 else torch.float32
+        self._rotary = Rotary(config, torch.empty(0, dtype=self._dtype).numpy().dtype)
 
     def new_slot(self, capacity: int) -> KVSlot:
         """Return an empty slot for `capacity` tokens."""
@@ -63,8 +63,7 @@ class FloatQwen2:
         seen = torch.ones(tree.num_rows, slot.length, dtype=torch.bool)
         mask = torch.cat([seen, torch.from_numpy(tree.ancestors)], dim=1)
         cosines, sines = (
-            torch.from_numpy(table)[:, None].to(self._dtype)
-            for table in self._rotary.at(tree.depths + slot.length)
+            torch.from_numpy(table)[:, None] for table in self._rotary.at(tree.depths + slot.length)
         )
         x = self._tensors["embedding"][torch.from_numpy(tree.token_ids)].to(self._dtype)  # [R, H]
         for layer in range(self.config.num_layers):

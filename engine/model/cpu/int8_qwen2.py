@@ -33,7 +33,7 @@ class Int8Qwen2:
         self.max_context = config.max_position
         # A view for numpy: an operation of torch lets go of the interpreter's lock, and waits for it.
         self._embedding = tensors["embedding"].numpy()
-        self._rotary = Rotary(config)
+        self._rotary = Rotary(config, np.dtype(np.float32))
         self.weights = _read_model(config, tensors)
         # New memory in each step would cost more than what is written to it.
         self._logits = np.empty((MAX_ROWS, config.vocab_size), np.float32)
@@ -69,8 +69,8 @@ class Int8Qwen2:
             num_rows=tree.num_rows,
             length=slot.length,
             sees=tree.ancestors,
-            cosines=cosines.astype(np.float32),
-            sines=sines.astype(np.float32),
+            cosines=cosines,
+            sines=sines,
             keys=slot.keys.numpy(),
             values=slot.values.numpy(),
             logits=self._logits[:num_scored],

@@ -22,7 +22,7 @@ def first_draft(tokenizer, before, partial, *, owed, elsewhere=ELSEWHERE, nodes=
     pool.add(tokenizer.encode(elsewhere), Source.OPEN_BUFFER)
     context = tokenizer.encode(before)
     pool.add(context, Source.EDITED_FILE)
-    lookup = TextLookup(pool, tokenizer.vocabulary.bytes_of, tokenizer.encode, in_blocks=in_blocks)
+    lookup = TextLookup(pool, tokenizer.vocabulary, tokenizer.encode, in_blocks=in_blocks)
     draft = lookup.draft(context, partial.encode(), nodes, owed=owed)
     path, here = [], -1
     for node, (token, parent) in enumerate(zip(draft.tokens, draft.parents, strict=True)):

@@ -1,0 +1,20 @@
+"""The tables against the angles of each position alone."""
+
+import numpy as np
+import pytest
+
+from engine.model.cpu.rotary import Rotary
+from engine.model.model_config import ModelConfig
+from tests.support.tiny_models import tiny_model
+
+
+@pytest.mark.parametrize("positions", [[0], [3, 1, 1023, 1024], [5000, 2]])
+def test_a_position_has_its_angles_however_far_the_tables_reach(positions):
+    config = ModelConfig.from_hugging_face(tiny_model("qwen2").config.to_dict())
+    rotary = Rotary(config, np.dtype(np.float64))
+    rotary.at(np.array([7]))
+    cosines, sines = rotary.at(np.array(positions))
+    steps = np.arange(0, config.head_dim, 2) / config.head_dim
+    angles = np.array(positions)[:, None] * config.rope_theta**-steps
+    assert np.allclose(cosines, np.cos(angles), rtol=0, atol=1e-12)
+    assert np.allclose(sines, np.sin(angles), rtol=0, atol=1e-12)
