@@ -1,11 +1,14 @@
 """How much memory this process takes."""
 
 import ctypes
+import mmap
 import resource
 import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+
+import numpy as np
 
 _M_ARENA_MAX = -8  # of glibc's malloc.h
 _ARENAS = 2
@@ -41,6 +44,15 @@ def use_few_arenas() -> None:
     """
     if _malloc_trim() is not None:  # glibc
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, _ARENAS)
+
+
+def sparse_zeros(count: int, dtype: type[np.generic]) -> np.ndarray:
+    """`count` zeros, whose pages take memory only once they are written to.
+
+    `np.zeros` promises no such thing: where arrays of that size were freed before, glibc gives it
+    used memory, which it clears, all of it.
+    """
+    return np.frombuffer(mmap.mmap(-1, count * np.dtype(dtype).itemsize), dtype)
 
 
 @cache

@@ -25,6 +25,7 @@ from engine.drafting.pool.chains import (
 from engine.drafting.pool.expansion import MAX_NODES, NODE, PENDING, expand, read
 from engine.drafting.pool.spelling import Wanted, pick
 from engine.drafting.tree import EMPTY_DRAFT, Draft
+from engine.memory import sparse_zeros
 
 MIN_HEAD_BITS, MAX_HEAD_BITS = 12, 22  # the heads start small
 
@@ -51,11 +52,11 @@ class TokenLog:
         self._most_bits = min(max(capacity.bit_length() - 2, MIN_HEAD_BITS), MAX_HEAD_BITS)
         self.capacity = capacity
         self.length = 0
-        self.tokens = np.zeros(capacity, np.int32)
-        self.sources = np.zeros(capacity, np.uint8)
+        self.tokens = sparse_zeros(capacity, np.int32)
+        self.sources = sparse_zeros(capacity, np.uint8)
         self._links = Links(
-            np.empty(capacity, np.int32),
-            np.empty(capacity, np.int32),
+            sparse_zeros(capacity, np.int32),
+            sparse_zeros(capacity, np.int32),
             np.full(vocab_size, -1, np.int32),
             np.full(1 << MIN_HEAD_BITS, -1, np.int32),
         )
