@@ -12,9 +12,10 @@ from typing import Any
 import uvicorn
 
 from engine.host.auth import Application
+from engine.host.bounded_protocol import CONNECTIONS_LOG
 from engine.host.failures import PacedMessages
 from engine.host.options import HostOptions
-from engine.host.timed_protocol import CONNECTIONS_LOG, HANDSHAKE_S, TimedProtocol
+from engine.host.timed_protocol import HANDSHAKE_S, TimedProtocol
 
 _DRAIN_S = 10
 _RUNS_END_S = 8.0  # of these; then whatever still runs ends at its next step

@@ -5,14 +5,12 @@ not read. Each end concerns one connection alone, and leaves a line in the log.
 """
 
 import asyncio
-import logging
 from typing import Any
 
-import h11
 from uvicorn.config import Config
-from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
+from engine.host.bounded_protocol import BoundedProtocol
 from engine.host.gathered_writes import GatheredWrites
 
 HANDSHAKE_S = 15.0  # for TLS
@@ -20,15 +18,10 @@ HEADERS_S = 15.0  # from the beginning of a connection, or of a further request,
 BODY_S = 120.0  # 32 MiB at 2 Mbit/s
 UNREAD_S = 30.0  # in which a client takes nothing of what is written for it
 _LOOK_S = 1.0
-_MOST_NEEDLESS = 2**18  # bytes of a body, that are read although its request is answered
-_LINGER_S = 1.0  # in which who goes on with such a body may read the answer
 _QUIET_PART = 0.75  # of the connections that there may be; beyond, those go that wait for nothing
 
-CONNECTIONS_LOG = "foregram.host.connections"
-_log = logging.getLogger(CONNECTIONS_LOG)
 
-
-class TimedProtocol(H11Protocol):
+class TimedProtocol(BoundedProtocol):
     """One connection, which is looked at every now and then."""
 
     def __init__(
@@ -41,19 +34,16 @@ class TimedProtocol(H11Protocol):
         """As uvicorn makes it, when a connection is accepted."""
         super().__init__(config, server_state, app_state, _loop)
         self._accepted_at = self.loop.time()
-        self._is_connected = False  # before: the handshake
         self._headers_since: float | None = None  # None: no request is on its way
         self._body_since: float | None = None
         self._unread_since: float | None = None
         self._num_unread = 0  # bytes, at the last look
-        self._num_needless = 0  # bytes of a body that nobody waits for
         self.heard_at = self._accepted_at  # when anything came
         self._looking = self.loop.call_later(_LOOK_S, self._look)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as in uvicorn
         """Wait for the first request."""
         super().connection_made(GatheredWrites(transport, self.loop))
-        self._is_connected = True
         self._headers_since = self.loop.time()
         self._make_room()
 
@@ -65,23 +55,10 @@ class TimedProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Note when a request begins."""
         self.heard_at = self.loop.time()
-        if self._is_needless(data):
-            self.transport.pause_reading()
-            self.loop.call_later(_LINGER_S, self.transport.abort)
-            return
-        if self._is_between and self._headers_since is None:
+        if self.is_between and self._headers_since is None:
             self._headers_since = self.loop.time()
         super().data_received(data)
         self._follow()
-
-    def _is_needless(self, data: bytes) -> bool:
-        """Whether so much came of a body whose request was refused that it is read no further."""
-        is_answered = self._cycle is not None and self._cycle.response_complete
-        if not (is_answered and self.conn.their_state is h11.SEND_BODY):
-            self._num_needless = 0
-            return False
-        self._num_needless += len(data)
-        return self._num_needless > _MOST_NEEDLESS
 
     def _make_room(self) -> None:
         """End the connection that was quiet for longest, where there are nearly too many.
@@ -94,39 +71,24 @@ class TimedProtocol(H11Protocol):
         others = (one for one in self.connections if isinstance(one, TimedProtocol))
         quiet = [one for one in others if one is not self and one.is_quiet]
         if quiet:
-            longest = min(quiet, key=lambda one: one.heard_at)
-            _log.warning("a connection%s was ended: there are many", longest.sender)
-            longest.transport.abort()
+            min(quiet, key=lambda one: one.heard_at).end("there are many")
 
     @property
     def is_quiet(self) -> bool:
         """Whether nothing is under way on it, and it was not ended yet."""
-        return self._is_connected and self._is_between and not self.transport.is_closing()
+        return self.is_connected and self.is_between and not self.transport.is_closing()
 
     def end_unfinished(self) -> None:
         """End it if a request is on its way here that is not all there."""
         self._follow()
         if self._body_since is not None:
-            _log.warning("a connection%s was ended: the host stops", self.sender)
-            self.transport.abort()
-
-    @property
-    def _is_between(self) -> bool:
-        """Whether no request is being answered."""
-        return self._cycle is None or self._cycle.response_complete
-
-    @property
-    def _cycle(self) -> RequestResponseCycle | None:
-        """The latest request; uvicorn's own type of it does not say that there may be none."""
-        return self.cycle
+            self.end("the host stops")
 
     def _follow(self) -> None:
         """Note which part of a request is awaited."""
-        if self._is_between:
-            self._body_since = None
-            return
-        self._headers_since = None
-        if not self.cycle.more_body:
+        if not self.is_between:
+            self._headers_since = None
+        if not self.awaits_body:
             self._body_since = None
         elif self._body_since is None:
             self._body_since = self.loop.time()
@@ -135,20 +97,13 @@ class TimedProtocol(H11Protocol):
         limit = self._exceeded()
         if limit is None:
             self._looking = self.loop.call_later(_LOOK_S, self._look)
-            return
-        _log.warning("a connection%s was ended: %s", self.sender, limit)
-        if self._is_connected:  # else asyncio ends the handshake
-            self.transport.abort()
-
-    @property
-    def sender(self) -> str:
-        """Whose connection it is, for a sentence; empty on a socket."""
-        return f" from {self.client[0]}" if self.client else ""
+        else:
+            self.end(limit)
 
     def _exceeded(self) -> str | None:
         """Which limit is exceeded, in words."""
         now = self.loop.time()
-        if not self._is_connected:
+        if not self.is_connected:
             is_late = now - self._accepted_at > HANDSHAKE_S
             return f"no TLS handshake within {HANDSHAKE_S:g} s" if is_late else None
         self._follow()

@@ -7,15 +7,10 @@ import msgspec
 import pytest
 
 from engine.host import draining_server, timed_protocol
-from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION
+from tests.support.raw_requests import HEAD, connected, ended, is_served
 from tests.support.running_host import HeldEngine, ask, buffer, running_host
 
 pytestmark = pytest.mark.asyncio
-
-HEAD = (
-    "{} /v1/{} HTTP/1.1\r\nhost: host\r\ncontent-type: application/json\r\n"
-    f"{PROTOCOL_HEADER}: {PROTOCOL_VERSION}\r\n"
-)
 
 
 @pytest.fixture
@@ -28,21 +23,6 @@ def limits(monkeypatch):
             monkeypatch.setattr(timed_protocol, name, seconds)
 
     return set_limits
-
-
-async def connected(folder):
-    return await asyncio.open_unix_connection(str(folder / "host.sock"))
-
-
-async def ended(caplog, reason):
-    """Wait until a connection is ended for that reason."""
-    while not any(reason in message for message in caplog.messages):
-        await asyncio.sleep(0.01)
-
-
-async def is_served(host):
-    events = [event async for event in host.complete(ask(buffer("x")))]
-    return events[-1].text == "one two three"
 
 
 @pytest.mark.parametrize("sent", [b"", b"POST /v1/complete HTTP/1.1\r\nhost: h"])
@@ -126,20 +106,6 @@ async def test_whoever_waits_for_an_answer_is_in_no_hurry(tmp_path, caplog, limi
         assert (await first).text == "one "
         assert [event async for event in events][-1].text == "one two three"
     assert "was ended" not in caplog.text
-
-
-async def test_a_body_that_was_refused_is_read_no_further_and_the_answer_reaches_its_client(
-    tmp_path,
-):
-    async with running_host(tmp_path, HeldEngine()) as host:
-        reader, writer = await connected(tmp_path)
-        writer.write(f"{HEAD.format('POST', 'nothing')}content-length: 30000000\r\n\r\n".encode())
-        assert (await reader.readline()).startswith(b"HTTP/1.1 404")
-        writer.write(b"x" * 20_000_000)
-        with pytest.raises(OSError):  # noqa: PT011 - which one is the system's choice
-            await writer.drain()
-        assert await is_served(host)
-        writer.close()
 
 
 async def test_connections_without_a_request_make_room_for_those_with_one(

@@ -1,0 +1,136 @@
+"""What a connection sends has limits of size; several requests at once are answered in order."""
+
+import asyncio
+
+import msgspec
+import pytest
+
+from engine import FinishReason
+from tests.support.raw_requests import HEAD, connected, ended, is_served
+from tests.support.running_host import HeldEngine, ask, buffer, running_host
+
+pytestmark = pytest.mark.asyncio
+
+STATUS = f"{HEAD.format('GET', 'status')}\r\n".encode()
+TOO_LONG = "a request had more than 65536 bytes of headers"
+CHUNKED = (
+    f"{HEAD.format('POST', 'complete')}transfer-encoding: chunked\r\n\r\n2\r\n{{}}\r\n".encode()
+)
+
+
+def completion():
+    body = msgspec.json.encode(ask(buffer("x")))
+    head = f"{HEAD.format('POST', 'complete')}content-length: {len(body)}\r\n\r\n"
+    return head.encode() + body
+
+
+async def test_a_body_that_was_refused_is_read_no_further_and_the_answer_reaches_its_client(
+    tmp_path,
+):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        reader, writer = await connected(tmp_path)
+        writer.write(f"{HEAD.format('POST', 'nothing')}content-length: 30000000\r\n\r\n".encode())
+        assert (await reader.readline()).startswith(b"HTTP/1.1 404")
+        writer.write(b"x" * 20_000_000)
+        with pytest.raises(OSError):  # noqa: PT011 - which one is the system's choice
+            await writer.drain()
+        assert await is_served(host)
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    "line", [b"x-name: value\r\n", b"x" * 1000, b"x: " + b"y" * 1000], ids=["many", "name", "value"]
+)
+async def test_headers_without_an_end_are_refused_with_a_sentence(tmp_path, caplog, line):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        reader, writer = await connected(tmp_path)
+        writer.write(b"GET /v1/status HTTP/1.1\r\nhost: host\r\n")
+        for _ in range(1 + 2**16 // len(line)):
+            writer.write(line)
+        answer = await reader.read()
+        assert answer.startswith(b"HTTP/1.1 400")
+        assert TOO_LONG.encode() in answer
+        await ended(caplog, f"a connection was ended: {TOO_LONG}")
+        assert await is_served(host)
+        writer.close()
+
+
+async def test_what_stands_behind_a_body_is_no_longer_than_headers(tmp_path, caplog):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        reader, writer = await connected(tmp_path)
+        writer.write(CHUNKED + b"0\r\n")
+        for _ in range(2**16 // 10):
+            writer.write(b"x-name: value\r\n")
+        assert await reader.read() == b""
+        await ended(caplog, f"a connection was ended: {TOO_LONG}")
+        assert await is_served(host)
+        writer.close()
+
+
+async def test_a_long_body_is_no_head(tmp_path):
+    async with running_host(tmp_path, HeldEngine()):
+        reader, writer = await connected(tmp_path)
+        body = b'{"unknown": "' + b"x" * 300_000 + b'"}'
+        head = f"{HEAD.format('POST', 'complete')}content-length: {len(body)}\r\n\r\n"
+        writer.write(head.encode() + body)
+        answer = await reader.readuntil(b"}")
+        assert b"content-type: application/json" in answer  # it was read, and is no completion's
+        writer.close()
+
+
+async def test_requests_that_come_at_once_are_answered_in_their_order(tmp_path):
+    async with running_host(tmp_path, HeldEngine()):
+        reader, writer = await connected(tmp_path)
+        last = STATUS.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n")
+        writer.write(completion() + STATUS.replace(b"status", b"nothing") + last)
+        answers = await reader.read()
+        assert [one[:3] for one in answers.split(b"HTTP/1.1 ")[1:]] == [b"200", b"404", b"200"]
+        assert answers.index(b"one two three") < answers.index(b"404 Not Found")
+        writer.close()
+
+
+async def test_of_requests_that_came_at_once_the_one_that_runs_ends_with_its_client(tmp_path):
+    engine = HeldEngine(is_held=True)
+    async with running_host(tmp_path, engine):
+        _, writer = await connected(tmp_path)
+        writer.write(completion() + STATUS)
+        await asyncio.to_thread(engine.began.acquire)
+        writer.transport.abort()
+        while FinishReason.CANCELLED not in engine.ended:
+            await asyncio.sleep(0.01)
+
+
+async def test_a_protocol_that_is_not_spoken_here_is_not_changed_to(tmp_path):
+    """Java's clients ask for HTTP/2 so."""
+    wish = b"\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n"
+    async with running_host(tmp_path, HeldEngine()):
+        reader, writer = await connected(tmp_path)
+        for _ in range(2):
+            writer.write(STATUS.replace(b"\r\n\r\n", wish))
+            assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
+            await reader.readuntil(b"}")
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        CHUNKED.replace(b"transfer", b"content-length: 7\r\ntransfer"),
+        completion().replace(b"content-length", b"content-length: 7\r\ncontent-length"),
+        b"GET\r\n\r\n",
+        b"CONNECT host:80 HTTP/1.1\r\nhost: host\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    ],
+    ids=["two_ends", "two_lengths", "no_path", "proxy", "http2", "tls"],
+)
+async def test_what_is_no_request_is_refused_with_a_sentence(tmp_path, caplog, sent):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        reader, writer = await connected(tmp_path)
+        writer.write(sent)
+        answer = await reader.read()
+        assert answer.startswith(b"HTTP/1.1 400")
+        assert answer.endswith(b"Invalid HTTP request received.")
+        assert "Traceback" not in caplog.text
+        assert await is_served(host)
+        writer.close()
