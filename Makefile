@@ -10,6 +10,7 @@
 #   make lock    pin what the extension installs: the newest versions that pyproject.toml allows
 #   make fuzz    20,000 odd messages to the language server, as many requests to the host
 #   make soak    a host that is killed 50 times, probed, attacked, typed at for half an hour
+#   make replicas    two replicas on Ray Serve, killed every 20 seconds under people who type
 #   make kernels     compile every GPU kernel for every architecture, without a GPU: hours
 #   make fix     mend what ruff can mend
 #
@@ -32,7 +33,7 @@ DEMO := tests/data/demo
 VSCODE := editor_plugins/vscode
 VSIX := $(VSCODE)/foregram.vsix
 
-.PHONY: setup demo kernels test test-editors latency pictures check check-vscode vsix lock fuzz soak fix clean
+.PHONY: setup demo kernels test test-editors latency pictures check check-vscode vsix lock fuzz soak replicas fix clean
 
 setup: $(READY)
 
@@ -106,6 +107,11 @@ SOAK := KILLS=50 CLIENTS=8 PROBE_GUESSES=200 PROBE_TIMINGS=50 HOSTILE_SECONDS=12
 soak: $(READY)
 	$(SOAK) $(BIN)/python -m pytest -s tests/e2e/test_killed_host.py tests/e2e/test_timing_probe.py \
 	    tests/e2e/test_hostile_principal.py tests/e2e/test_memory_over_time.py
+
+# Ten minutes: two replicas on this machine, killed, replaced, and joined by further ones.
+REPLICAS := KILLS=15 KILL_S=20 PEOPLE=8 TYPING_S=0.25 ROLLING=1 SCALING=1 REPLICA_MODEL=tiny
+replicas: $(READY)
+	$(REPLICAS) $(BIN)/python -m pytest -s tests/e2e/test_replicas.py
 
 kernels: $(READY)
 	$(say) "thousands of kernels, hours on two cores; python -m tests.kernels.compile_all --help takes fewer"

@@ -51,7 +51,7 @@ class Drafters:
         )
 
     def compile(self) -> None:
-        """Compile all that drafts, or load what was compiled before: seconds, or less than a tenth.
+        """Compile all that drafts: many seconds once, then less than 0.1 s from numba's cache.
 
         The first completion would do it otherwise.
         """

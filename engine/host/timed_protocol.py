@@ -55,10 +55,19 @@ class TimedProtocol(BoundedProtocol):
     def data_received(self, data: bytes) -> None:
         """Note when a request begins."""
         self.heard_at = self.loop.time()
-        if self.is_between and self._headers_since is None:
+        if self.is_between and not self.parser.is_in_body and self._headers_since is None:
             self._headers_since = self.loop.time()
         super().data_received(data)
         self._follow()
+
+    def on_message_complete(self) -> None:
+        """A request is all there: one that is answered already is followed by another, or none."""
+        super().on_message_complete()
+        if self.is_between:
+            self._unset_keepalive_if_required()
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
 
     def _make_room(self) -> None:
         """End the connection that was quiet for longest, where there are nearly too many.
@@ -88,7 +97,7 @@ class TimedProtocol(BoundedProtocol):
         """Note which part of a request is awaited."""
         if not self.is_between:
             self._headers_since = None
-        if not self.awaits_body:
+        if not self.parser.is_in_body:
             self._body_since = None
         elif self._body_since is None:
             self._body_since = self.loop.time()

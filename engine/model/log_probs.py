@@ -1,7 +1,6 @@
 """How probable a model finds what it chose: the logarithm, in natural units, row by row."""
 
 import math
-from collections.abc import Iterable
 
 import numba
 import numpy as np
@@ -21,34 +20,23 @@ def log_probs(
     `rows` and `chosen` int64 [len(rows)]. Where a constraint leaves few ids, the probability is
     among these. Each row is summed by itself in one order, so the bits are those of plain decoding.
     """
+    values, places = _on_host(logits, rows)
     found = np.empty(len(rows), np.float32)
-    if allowed is None and _is_on_host(logits):
-        _log_probs(logits.contiguous().numpy(), rows, chosen, found)
+    if allowed is None:
+        _among_all(values, places, chosen, found)
         return found
-    picked = zip(_on_host(logits, rows), rows.tolist(), chosen.tolist(), strict=True)
-    for place, (values, row, token_id) in enumerate(picked):
-        ids = None if allowed is None else allowed[row]
-        among = values if ids is None else values[ids]
-        found[place] = values[token_id] - log_sum_exp(among)
+    for i, (place, row) in enumerate(zip(places.tolist(), rows.tolist(), strict=True)):
+        ids = allowed[row]
+        among = values[place] if ids is None else values[place, ids]
+        found[i] = values[place, chosen[i]] - np.float32(log_sum_exp(among))
     return found
 
 
-def _on_host(logits: torch.Tensor, rows: np.ndarray) -> Iterable[np.ndarray]:
-    """Rows of `logits`, float32 [vocab] each; of those that are there already no copy is made."""
-    if _is_on_host(logits):
-        return map(logits.contiguous().numpy().__getitem__, rows.tolist())
-    picked: np.ndarray = logits[torch.from_numpy(rows)].float().cpu().numpy()
-    return picked
-
-
-def _is_on_host(logits: torch.Tensor) -> bool:
-    return logits.device.type == "cpu" and logits.dtype == torch.float32
-
-
-def log_sum_exp(values: np.ndarray) -> float:
-    """log(sum(exp(values))) of float32 [any number but 0]."""
-    largest = values.max()
-    return float(largest) + math.log(_sum_exp(values, largest))
+def _on_host(logits: torch.Tensor, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """float32 [any rows, vocab], and which are `rows`; of what is there already no copy is made."""
+    if logits.device.type == "cpu" and logits.dtype == torch.float32:
+        return logits.contiguous().numpy(), rows
+    return logits[torch.from_numpy(rows)].float().cpu().numpy(), np.arange(len(rows))
 
 
 @numba.njit(
@@ -69,11 +57,17 @@ def _sum_exp(values: np.ndarray, largest: np.float32) -> float:
     return total
 
 
+@numba.njit("float64(float32[::1])", cache=True)
+def log_sum_exp(values: np.ndarray) -> float:
+    """log(sum(exp(values))) of float32 [any number but 0]."""
+    largest = values.max()
+    found: float = largest + math.log(_sum_exp(values, largest))
+    return found
+
+
 @numba.njit("void(float32[:, ::1], int64[::1], int64[::1], float32[::1])", cache=True)
-def _log_probs(logits: np.ndarray, rows: np.ndarray, chosen: np.ndarray, found: np.ndarray) -> None:
-    """Write the logarithms for rows that stand one behind the other."""
+def _among_all(values: np.ndarray, rows: np.ndarray, chosen: np.ndarray, found: np.ndarray) -> None:
+    """Write the logarithms among all ids of a row."""
     for place in range(len(rows)):
-        values = logits[rows[place]]
-        largest = values.max()
-        total = np.float32(largest + math.log(_sum_exp(values, largest)))
-        found[place] = values[chosen[place]] - total
+        row = values[rows[place]]
+        found[place] = row[chosen[place]] - np.float32(log_sum_exp(row))

@@ -1,7 +1,8 @@
 """One who means no good beside one who types: what it is given stays within its quotas.
 
 New names with 32 MiB of text each, completions without an end, streams that nobody reads, requests
-that do not end: tests/support/hostile_client.py. `make soak` goes on for minutes, and times.
+that do not end, thousands of requests at once: tests/support/hostile_client.py. `make soak` goes on
+for minutes, and times.
 """
 
 import os

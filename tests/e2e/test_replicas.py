@@ -1,8 +1,7 @@
 """Two replicas on Ray Serve, under people who type, while one after the other is killed.
 
-`KILLS=15 KILL_S=20 PEOPLE=8 TYPING_S=0.25 REPLICA_MODEL=DIR` is the long form: five minutes with a
-real engine. `ROLLING=1` replaces all replicas once in the end, as an upgrade does; `SCALING=1` has
-a second one added by load.
+`make replicas` is the long form: five minutes with the engine on a tiny model. `ROLLING=1` replaces
+all replicas once in the end, as an upgrade does; `SCALING=1` has a second one added by load.
 """
 
 import asyncio
@@ -30,12 +29,13 @@ from lsp_server.host.client import HostClient, HostGoneError, HostRefusedError
 from lsp_server.host.link import HostLink
 from tests.support.echo_host import digest
 from tests.support.ports import free_port
+from tests.support.tiny_models import save_model, tiny_model
 
 NUM_KILLS = int(os.environ.get("KILLS", "1"))
 KILL_S = float(os.environ.get("KILL_S", "0"))
 NUM_PEOPLE = int(os.environ.get("PEOPLE", "6"))
 TYPING_S = float(os.environ.get("TYPING_S", "0"))
-MODEL = os.environ.get("REPLICA_MODEL", "")
+MODEL = os.environ.get("REPLICA_MODEL", "")  # a folder, or `tiny`; without one, hosts that echo
 IS_ROLLING = bool(os.environ.get("ROLLING"))
 A_LINE = Bounds(max_tokens=16)  # a random model ends none by itself
 TOKEN = "a-token-for-all-of-these-people"
@@ -197,7 +197,15 @@ async def replicas(
     tokens.write_text(TOKEN)
     program = ["tests.support.echo_replicas"]
     if MODEL:
-        program = ["lsp_server", "serve", "--model", MODEL, "--cache-folder", str(folder / "cache")]
+        model = MODEL if MODEL != "tiny" else save_model(tiny_model("qwen2"), folder / "tiny")
+        program = [
+            "lsp_server",
+            "serve",
+            "--model",
+            str(model),
+            "--cache-folder",
+            str(folder / "cache"),
+        ]
         program += ["--prompt-tokens", "1024", "--threads", "1", "--device", "cpu"]
     command = [sys.executable, "-m", *program, "--replicas", count]
     command += ["--port", str(port), "--token-file", str(tokens)]

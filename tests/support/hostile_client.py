@@ -3,7 +3,7 @@
     python -m tests.support.hostile_client SOCKET NAME SECONDS [WAY ...]
 
 New names with 32 MiB of text each, completions without an end, streams that nobody reads, requests
-that do not end. In the end it prints how often each came to what, as JSON.
+that do not end, thousands of requests at once. In the end it prints how often each came to what, as JSON.
 """
 
 import asyncio
@@ -57,6 +57,8 @@ class HostileClient:
             "endless": (self._endless_completions, 10),
             "unread": (self._unread_streams, 20),
             "half_sent": (self._half_sent_bodies, 20),
+            "at_once": (self._requests_at_once, 10),
+            "long_heads": (self._long_heads, 10),
         }
 
     async def attack(self, seconds: float, ways: list[str]) -> None:
@@ -112,6 +114,25 @@ class HostileClient:
         async with self._opened(MAX_BODY_BYTES) as writer:
             writer.write(name.encode())
             await asyncio.sleep(_UNREAD_S)
+        return "left"
+
+    async def _requests_at_once(self, name: str) -> str:
+        head = f"GET /v1/status?{name.replace(' ', '-')} HTTP/1.1\r\nhost: x\r\n\r\n".encode()
+        async with self._opened(0) as writer:
+            with suppress(OSError):
+                for _ in range(100):
+                    writer.write(head * 1000)
+                    await writer.drain()
+        return "left"
+
+    async def _long_heads(self, name: str) -> str:
+        _, writer = await asyncio.open_unix_connection(self._socket)
+        writer.write(f"GET /v1/status HTTP/1.1\r\nhost: x\r\nx: {name}".encode())
+        with suppress(OSError):
+            for _ in range(1000):
+                writer.write(b"x" * 10_000)
+                await writer.drain()
+        writer.transport.abort()
         return "left"
 
     @asynccontextmanager

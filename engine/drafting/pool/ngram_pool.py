@@ -130,7 +130,7 @@ class NgramPool:
     ) -> list[Continuation]:
         """What follows the context elsewhere, `num_tokens` of each occurrence.
 
-        `wanted`: only of the occurrences that go on so.
+        `wanted`: only of the occurrences that go on as it says.
         """
         return self._log.continuations(self._find(context_ids), num_tokens, wanted)
 

@@ -9,32 +9,32 @@ SKIPPED = 2  # the kind of occurrence that passes over tokens, as in expansion.p
 
 
 class Wanted(NamedTuple):
-    """What an occurrence has to go on with, and what it must not."""
+    """The text that must follow an occurrence, and tokens that must not."""
 
-    text: bytes  # its tokens begin with it
+    text: bytes  # the tokens that follow begin with it
     spellings: tuple[np.ndarray, np.ndarray]  # of a vocabulary: bytes, and where each token begins
-    but: tuple[int, ...] = ()  # tokens, where there are any
+    excluded: tuple[int, ...] = ()  # the first tokens that follow; empty excludes nothing
 
 
 def pick(
     tokens: np.ndarray, length: int, found: np.ndarray, count: int, wanted: Wanted
 ) -> np.ndarray:
-    """Places int64 in `found` of those that go on as `wanted`, without those that skip tokens."""
-    text, but = np.frombuffer(wanted.text, np.uint8), np.array(wanted.but, np.int32)
+    """Places int64 in `found` of what goes on as `wanted`, without what skips tokens."""
+    text, excluded = np.frombuffer(wanted.text, np.uint8), np.array(wanted.excluded, np.int32)
     picked = np.empty(count, np.int64)
-    kept: int = _pick(tokens, length, found, text, wanted.spellings, but, picked)
+    kept: int = _pick(tokens, length, found, text, wanted.spellings, excluded, picked)
     return picked[:kept]
 
 
 @njit(cache=True)
-def _pick(tokens, length, found, text, spellings, but, picked):
+def _pick(tokens, length, found, text, spellings, excluded, picked):
     kept = 0
     for place in range(len(picked)):
         slot = found[place].slot
         if (
             found[place].kind != SKIPPED
             and _begins(tokens, length, slot, text, spellings)
-            and not _goes_on_with(tokens, length, slot, but)
+            and not _goes_on_with(tokens, length, slot, excluded)
         ):
             picked[kept] = place
             kept += 1
@@ -60,9 +60,9 @@ def _begins(tokens, length, slot, text, spellings):
 
 
 @njit(cache=True)
-def _goes_on_with(tokens, length, slot, but):
-    """Whether the tokens from `slot` on are those of `but`, where that has any."""
-    for place in range(but.size):
-        if slot < 0 or slot + place >= length or tokens[slot + place] != but[place]:
+def _goes_on_with(tokens, length, slot, excluded):
+    """Whether the tokens from `slot` on are the excluded ones, where there are any."""
+    for place in range(excluded.size):
+        if slot < 0 or slot + place >= length or tokens[slot + place] != excluded[place]:
             return False
-    return but.size > 0
+    return excluded.size > 0

@@ -138,7 +138,7 @@ class TokenLog:
     ) -> list[Continuation]:
         """Return what stands at the places found last, without those that skip tokens.
 
-        `wanted`: only of those that go on so.
+        `wanted`: only of those that go on as it says.
         """
         if wanted is None:
             kept = self._found[:found][self._found["kind"][:found] != SKIPPED]

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from engine import FinishReason
+from engine.host import draining_server, timed_protocol
 from tests.support.raw_requests import HEAD, connected, ended, is_served
 from tests.support.running_host import HeldEngine, ask, buffer, running_host
 
@@ -41,7 +42,7 @@ async def test_a_body_that_was_refused_is_read_no_further_and_the_answer_reaches
 @pytest.mark.parametrize(
     "line", [b"x-name: value\r\n", b"x" * 1000, b"x: " + b"y" * 1000], ids=["many", "name", "value"]
 )
-async def test_headers_without_an_end_are_refused_with_a_sentence(tmp_path, caplog, line):
+async def test_headers_without_an_end_are_refused_with_a_sentence(tmp_path, line):
     async with running_host(tmp_path, HeldEngine()) as host:
         reader, writer = await connected(tmp_path)
         writer.write(b"GET /v1/status HTTP/1.1\r\nhost: host\r\n")
@@ -50,7 +51,6 @@ async def test_headers_without_an_end_are_refused_with_a_sentence(tmp_path, capl
         answer = await reader.read()
         assert answer.startswith(b"HTTP/1.1 400")
         assert TOO_LONG.encode() in answer
-        await ended(caplog, f"a connection was ended: {TOO_LONG}")
         assert await is_served(host)
         writer.close()
 
@@ -98,17 +98,72 @@ async def test_of_requests_that_came_at_once_the_one_that_runs_ends_with_its_cli
         writer.transport.abort()
         while FinishReason.CANCELLED not in engine.ended:
             await asyncio.sleep(0.01)
+        writer.close()
+
+
+async def test_only_so_many_requests_wait_on_a_connection(tmp_path, caplog):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        reader, writer = await connected(tmp_path)
+        writer.write(STATUS * 2000)
+        answers = await reader.read()
+        assert answers.count(b"HTTP/1.1 ") <= 9
+        await ended(caplog, "a connection was ended: more than 8 requests waited for an answer")
+        assert await is_served(host)
+        writer.close()
+
+
+async def test_what_is_no_request_is_not_answered_in_the_middle_of_another_answer(tmp_path, caplog):
+    engine = HeldEngine(is_held=True)
+    async with running_host(tmp_path, engine):
+        reader, writer = await connected(tmp_path)
+        writer.write(completion())
+        await asyncio.to_thread(engine.began.acquire)
+        engine.permits.release()
+        answer = await reader.readuntil(b"one ")
+        writer.write(b"\0 is no request")
+        answer += await reader.read()
+        assert b"400" not in answer
+        await ended(caplog, "a connection was ended: Invalid HTTP request received.")
+        writer.close()
+
+
+async def test_a_body_that_comes_after_its_refusal_leaves_nothing_to_wait_for(
+    tmp_path, monkeypatch, caplog
+):
+    monkeypatch.setattr(timed_protocol, "_LOOK_S", 0.02)
+    monkeypatch.setattr(timed_protocol, "HEADERS_S", 0.1)
+    config = draining_server._config
+
+    def quick(*given):
+        made = config(*given)
+        made.timeout_keep_alive = 1
+        return made
+
+    monkeypatch.setattr(draining_server, "_config", quick)
+    async with running_host(tmp_path, HeldEngine()):
+        reader, writer = await connected(tmp_path)
+        writer.write(f"{HEAD.format('POST', 'nothing')}content-length: 2\r\n\r\n".encode())
+        assert (await reader.readline()).startswith(b"HTTP/1.1 404")
+        writer.write(b"{}")
+        await reader.read()
+        writer.close()
+    assert "was ended" not in caplog.text
 
 
 async def test_a_protocol_that_is_not_spoken_here_is_not_changed_to(tmp_path):
-    """Java's clients ask for HTTP/2 so."""
-    wish = b"\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n"
+    """Java's own client wishes for HTTP/2 so, with its first request."""
+    wish = b"connection: upgrade, http2-settings\r\nupgrade: h2c\r\nhttp2-settings: AAA\r\n\r\n"
     async with running_host(tmp_path, HeldEngine()):
         reader, writer = await connected(tmp_path)
-        for _ in range(2):
-            writer.write(STATUS.replace(b"\r\n\r\n", wish))
+        head, _, body = completion().partition(b"\r\n\r\n")
+        for parts in ((head + b"\r\n" + wish + body,), (head + b"\r\n" + wish, body)):
+            for part in parts:
+                writer.write(part)
+                await writer.drain()
             assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
-            await reader.readuntil(b"}")
+            await reader.readuntil(b"0\r\n\r\n")
+        writer.write(STATUS.replace(b"\r\n\r\n", b"\r\n" + wish))
+        assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
         writer.close()
 
 
@@ -117,12 +172,29 @@ async def test_a_protocol_that_is_not_spoken_here_is_not_changed_to(tmp_path):
     [
         CHUNKED.replace(b"transfer", b"content-length: 7\r\ntransfer"),
         completion().replace(b"content-length", b"content-length: 7\r\ncontent-length"),
+        CHUNKED.replace(b": chunked", b": gzip, chunked"),
+        STATUS.replace(b"host: host\r\n", b""),
+        STATUS.replace(b"host: host", b"host: host\r\nhost: other"),
+        STATUS.replace(b" /v1", b" http://other/v1"),
+        STATUS.replace(b"host", b"host "),
         b"GET\r\n\r\n",
         b"CONNECT host:80 HTTP/1.1\r\nhost: host\r\n\r\n",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
     ],
-    ids=["two_ends", "two_lengths", "no_path", "proxy", "http2", "tls"],
+    ids=[
+        "two_ends",
+        "two_lengths",
+        "gzip",
+        "no_host",
+        "two_hosts",
+        "other_place",
+        "space",
+        "no_path",
+        "proxy",
+        "http2",
+        "tls",
+    ],
 )
 async def test_what_is_no_request_is_refused_with_a_sentence(tmp_path, caplog, sent):
     async with running_host(tmp_path, HeldEngine()) as host:
@@ -130,7 +202,7 @@ async def test_what_is_no_request_is_refused_with_a_sentence(tmp_path, caplog, s
         writer.write(sent)
         answer = await reader.read()
         assert answer.startswith(b"HTTP/1.1 400")
-        assert answer.endswith(b"Invalid HTTP request received.")
+        assert answer.partition(b"\r\n\r\n")[2]
         assert "Traceback" not in caplog.text
         assert await is_served(host)
         writer.close()

@@ -11,11 +11,13 @@ VOCABULARY = Vocabulary({"a": 0, "b": 1, "ab": 2, "bé": 3, "": 4}, [], [], byte
 START = 5  # beyond the vocabulary, as padded embeddings have ids: it has no text
 
 
-def continued(text, *documents, but=()):
+def continued(text, *documents, excluded=()):
     pool = NgramPool(100, 8)
     for document in documents:
         pool.add([START, *document], Source.OPEN_BUFFER)
-    wanted = Wanted(text.encode() if isinstance(text, str) else text, VOCABULARY.spellings, but)
+    wanted = Wanted(
+        text.encode() if isinstance(text, str) else text, VOCABULARY.spellings, excluded
+    )
     found = pool.continuations([START], 10, wanted)
     return sorted(tuple(one.tokens.tolist()) for one in found)
 
@@ -49,4 +51,4 @@ def test_nothing_goes_on_behind_the_end_of_a_document():
 
 
 def test_what_goes_on_with_some_tokens_is_left_out():
-    assert continued("a", [0, 1], [0, 0], [0], but=(0, 1)) == [(0,), (0, 0)]
+    assert continued("a", [0, 1], [0, 0], [0], excluded=(0, 1)) == [(0,), (0, 0)]
