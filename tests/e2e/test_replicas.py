@@ -7,6 +7,7 @@ all replicas once in the end, as an upgrade does; `SCALING=1` has a second one a
 import asyncio
 import os
 import random
+import re
 import signal
 import sys
 import tempfile
@@ -14,7 +15,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -313,6 +314,33 @@ async def tell_and_check(people: list[Person]) -> None:
     if KILL_S:
         assert stay.share > 0.95
         assert stay.warm > 0.95 or not MODEL
+
+
+async def test_figures_are_of_all_replicas_and_a_new_token_reaches_them():
+    with tempfile.TemporaryDirectory(prefix="fg-", dir="/tmp") as name:
+        port = free_port()
+        address = HostAddress(TOKEN, url=f"http://127.0.0.1:{port}")
+        another = replace(address, token=f"another{TOKEN}")
+        async with replicas(Path(name), port) as process:
+            before = await serving(address, process)
+            async with address.client() as http:
+                page = (await http.get("/metrics")).text
+            assert len(set(re.findall(r'replica="([^"]+)"', page))) == 2
+            Path(name, "tokens").write_text(another.token)
+            process.send_signal(signal.SIGHUP)
+            assert await serving(another, process) == before  # they go on
+            while await is_let_in(address):
+                await asyncio.sleep(0.05)
+
+
+async def is_let_in(address: HostAddress) -> bool:
+    """Whether any replica still takes its token: each has its own sessions."""
+    for number in range(20):
+        async with address.client(session=address.session_of(str(number))) as http:
+            with suppress(HostRefusedError):
+                await HostClient(http).status()
+                return True
+    return False
 
 
 @pytest.mark.skipif("SCALING" not in os.environ, reason="it takes a minute: SCALING=1 runs it")

@@ -9,8 +9,7 @@ import asyncio
 import logging
 import signal
 import sys
-import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,36 +17,19 @@ from typing import Any
 
 import ray
 from ray import serve
-from ray.serve.config import AutoscalingConfig, HTTPOptions, RequestRouterConfig
+from ray.serve.config import HTTPOptions
 
-from engine.errors import ConfigurationError, ForegramError
+from engine.errors import ConfigurationError
 from engine.host.listener import port_listener
 from engine.host.options import HostOptions
-from engine.host.principals import Principals
+from engine.host.scale.deployment import APP, LOGGING, ClusterError, Deployment
 from engine.host.scale.options import ScaleOptions
-from engine.host.scale.plan import ReplicaPlan, written
-from engine.host.scale.replica import Replica
+from engine.host.scale.plan import ReplicaPlan
 
-APP = "foregram"
-_REPLICAS = "Host"
-_ROUTER = "engine.host.scale.router.WorkspaceRouter"
 _LOCAL = "127.0.0.2" if sys.platform == "linux" else "127.0.0.1"  # Ray takes .1 for all addresses
 _STORE_BYTES = 100 * 1024 * 1024  # of Ray's object store, through which no completion goes
 _REQUEST_S = 600.0  # of any
-_DRAIN_S = 20.0
-_HEALTH_PERIOD_S, _HEALTH_TIMEOUT_S = 2.0, 15.0
-_TRIES = 3  # to load a model, before the reason is told
-# A replica takes all: its quotas say what each principal may have there. Before Ray's proxies one
-# who asks too much would have everybody wait.
-_ONGOING, _QUEUED = 10_000, 10_000
-_LOGGING = {"log_level": "WARNING", "enable_access_log": False}
 _log = logging.getLogger("foregram.host")
-
-
-class ClusterError(ForegramError):
-    """Ray cannot be started or found, or cannot start the replicas."""
-
-    code = "cluster_failed"
 
 
 def serve_replicas(plan: ReplicaPlan, host: HostOptions, scale: ScaleOptions) -> None:
@@ -56,7 +38,7 @@ def serve_replicas(plan: ReplicaPlan, host: HostOptions, scale: ScaleOptions) ->
         raise ConfigurationError("replicas need a port that is known beforehand")
     if scale.cluster is not None and host.token_file is None:
         raise ConfigurationError("replicas that go on without this process need a --token-file")
-    with _ray(scale) as is_own:
+    with _kept_signals(signal.SIGHUP, signal.SIGUSR1) as early, _ray(scale) as is_own:
         if is_own:
             port_listener(host).close()  # its message is better than Ray's
         _start(host, is_own=is_own)
@@ -64,107 +46,9 @@ def serve_replicas(plan: ReplicaPlan, host: HostOptions, scale: ScaleOptions) ->
         deployment.run()
         with _kept_token(host):
             _log.info("listening on %s:%s", host.address, host.port)
-            asyncio.run(_until_ended(deployment))
+            asyncio.run(_until_ended(deployment, early))
         if not is_own:
             _log.info("the replicas go on; `serve.shutdown()` of Ray ends them")
-
-
-class Deployment:
-    """The application as this process wants it; to run it again changes what is different."""
-
-    def __init__(self, plan: ReplicaPlan, host: HostOptions, scale: ScaleOptions) -> None:
-        """The application of this process: each has a version of its own, which replaces others."""
-        self._plan, self._scale = plan, scale
-        file = host.token_file
-        self._principals = Principals.read(file) if file else Principals.of(host.token)
-        self._version = uuid.uuid4().hex
-
-    def run(self) -> None:
-        """Deploy, and wait until it serves. Raises ClusterError."""
-        try:
-            serve.run(self._application(), name=APP, route_prefix="/")
-        except (RuntimeError, ray.exceptions.RayError) as error:
-            raise ClusterError(f"the replicas cannot be started: {error}") from error
-
-    def replace(self) -> None:
-        """Have Ray put new replicas in the place of the present ones, one after the other."""
-        _log.info("the replicas are replaced")
-        self._version = uuid.uuid4().hex
-        self._change()
-
-    def reload(self) -> None:
-        """Read the token file again, and tell the replicas, which go on."""
-        try:
-            self._principals.reload()
-            self._change()
-        except ForegramError as error:
-            _log.error("the tokens stay as they were: %s", error)
-        else:
-            _log.info("the token file was read again")
-
-    def _change(self) -> None:
-        """Deploy what is different; Ray goes on with that by itself."""
-        target = serve.RunTarget(self._application(), name=APP, route_prefix="/")
-        serve.run_many([target], wait_for_applications_running=False)
-
-    def _application(self) -> Any:  # noqa: ANN401 - Ray's
-        scale = self._scale
-        amount: dict[str, Any] = {"num_replicas": scale.count.least}
-        if not scale.count.is_fixed:
-            amount = {"autoscaling_config": _autoscaling(scale)}
-        return (
-            serve.deployment(serve.ingress()(Replica))
-            .options(
-                name=_REPLICAS,
-                version=self._version,
-                _internal=True,  # else each run is a new version, and a new token a new replica
-                user_config=written(self._principals.tokens),
-                max_constructor_retry_count=_TRIES,
-                max_ongoing_requests=_ONGOING,
-                max_queued_requests=_QUEUED,
-                backpressure_config={"status_code": 429, "retry_after_s": 1},
-                health_check_period_s=_HEALTH_PERIOD_S,
-                health_check_timeout_s=_HEALTH_TIMEOUT_S,
-                graceful_shutdown_wait_loop_s=0.5,
-                graceful_shutdown_timeout_s=_DRAIN_S,
-                logging_config=_LOGGING,
-                request_router_config=RequestRouterConfig(
-                    request_router_class=_ROUTER, request_router_kwargs={"load": scale.load}
-                ),
-                ray_actor_options=_resources(scale),
-                **amount,
-            )
-            .bind(self._plan)
-        )
-
-
-def _autoscaling(scale: ScaleOptions) -> AutoscalingConfig:
-    """By requests at a replica, running and waiting; quickly up, slowly down: a move costs prompts."""
-    return AutoscalingConfig(
-        min_replicas=scale.count.least,
-        max_replicas=scale.count.most,
-        target_ongoing_requests=scale.load,
-        look_back_period_s=15.0,
-        upscale_delay_s=5.0,
-        downscale_delay_s=600.0,
-    )
-
-
-def processors(scale: ScaleOptions) -> int:
-    """Of each replica: as told, or an even share of the cluster's, as far as one machine has them."""
-    if scale.threads is not None:
-        return scale.threads
-    nodes = [node["Resources"].get("CPU", 0) for node in ray.nodes() if node["Alive"]]
-    return max(1, int(min(sum(nodes) // scale.count.most, max(nodes, default=1))))
-
-
-def _resources(scale: ScaleOptions) -> dict[str, Any]:
-    wants_gpu = scale.device != "cpu" and ray.cluster_resources().get("GPU", 0) > 0
-    return {
-        "num_cpus": processors(scale),
-        "num_gpus": 1 if wants_gpu else 0,
-        "runtime_env": {"env_vars": {"GOMP_SPINCOUNT": "20000", "RAY_USAGE_STATS_ENABLED": "0"}},
-    }
 
 
 @contextmanager
@@ -204,7 +88,7 @@ def _start(host: HostOptions, *, is_own: bool) -> None:
             ssl_certfile=None if host.tls_cert is None else str(host.tls_cert.absolute()),
             ssl_keyfile=None if host.tls_key is None else str(host.tls_key.absolute()),
         ),
-        logging_config=_LOGGING,
+        logging_config=LOGGING,
     )
 
 
@@ -215,10 +99,24 @@ def _kept_token(host: HostOptions) -> AbstractContextManager[Path | None]:
     return nullcontext()
 
 
-async def _until_ended(deployment: Deployment) -> None:
+@contextmanager
+def _kept_signals(*numbers: signal.Signals) -> Iterator[list[int]]:
+    """Notes those that come while there is no event loop to act on them: they would end this."""
+    came: list[int] = []
+    former = {one: signal.signal(one, lambda number, _: came.append(number)) for one in numbers}
+    try:
+        yield came
+    finally:
+        for one, handler in former.items():
+            signal.signal(one, handler)
+
+
+async def _until_ended(deployment: Deployment, early: Sequence[int]) -> None:
     ended, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ended.set)
     loop.add_signal_handler(signal.SIGHUP, deployment.reload)
     loop.add_signal_handler(signal.SIGUSR1, deployment.replace)
+    for one in set(early):
+        signal.raise_signal(one)
     await ended.wait()
