@@ -66,6 +66,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._unanswered.clear()
         self.parser.close()
         super().connection_lost(exc)
+        self.pipeline.clear()
+        self.cycle = None  # type: ignore[assignment] # as before the first one; it holds a body
 
     def data_received(self, data: bytes) -> None:
         """Read on, within the limits."""

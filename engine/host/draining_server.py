@@ -15,7 +15,7 @@ from engine.host.auth import Application
 from engine.host.bounded_protocol import CONNECTIONS_LOG
 from engine.host.failures import PacedMessages
 from engine.host.options import HostOptions
-from engine.host.timed_protocol import HANDSHAKE_S, TimedProtocol
+from engine.host.timed_protocol import GOODBYE_S, HANDSHAKE_S, TimedProtocol
 
 _DRAIN_S = 10
 _RUNS_END_S = 8.0  # of these; then whatever still runs ends at its next step
@@ -48,12 +48,13 @@ class DrainingServer(uvicorn.Server):
         self.should_exit = True
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, with a limit to the time of TLS handshakes, which uvicorn has no option for."""
+        """Listen, with limits to the time of TLS handshakes and goodbyes: uvicorn has none."""
         loop: Any = asyncio.get_running_loop()
         for name in _PACED_LOGS:
             logging.getLogger(name).addFilter(self._pace)
         if self.config.is_ssl:
-            loop.create_server = partial(loop.create_server, ssl_handshake_timeout=HANDSHAKE_S)
+            limits = {"ssl_handshake_timeout": HANDSHAKE_S, "ssl_shutdown_timeout": GOODBYE_S}
+            loop.create_server = partial(loop.create_server, **limits)
         try:
             await super().startup(sockets)
         finally:

@@ -27,9 +27,10 @@ class GatheredWrites(asyncio.Transport):
             self._flush()
 
     def close(self) -> None:
-        """Close once all is written."""
-        self._flush()
-        self._transport.close()
+        """Close once all is written. A second time, TLS would lose its end of the connection."""
+        if not self.is_closing():
+            self._flush()
+            self._transport.close()
 
     def abort(self) -> None:
         """Close at once; what was not written is lost."""

@@ -10,6 +10,8 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _MOST_HEAD = 2**16  # bytes of headers, and of whatever else of a request is no body
+_MOST_HEADERS = 256
+_TOO_LONG = f"a request had more than {_MOST_HEAD} bytes of headers, or {_MOST_HEADERS} of them"
 _OF_UPGRADES = (b"upgrade", b"connection", b"http2-settings")
 
 
@@ -36,7 +38,7 @@ class RequestParser:
             except HttpParserUpgrade as upgrade:
                 data = self._without_upgrade() + data[upgrade.args[0] :]
         if self._num_head > _MOST_HEAD:
-            self.refuse(f"a request had more than {_MOST_HEAD} bytes of headers")
+            self.refuse(_TOO_LONG)
 
     def close(self) -> None:
         """Nothing comes any more. httptools and this are a circle, which would hold bodies."""
@@ -78,9 +80,9 @@ class RequestParser:
 
     def on_headers_complete(self) -> None:
         """Its head is there."""
+        self._check()
         if self._parser.should_upgrade():
             return
-        self._check()
         self.is_in_body = True
         self._events.on_message_begin()
         self._events.on_url(self._url)
@@ -107,14 +109,17 @@ class RequestParser:
         return parser
 
     def _check(self) -> None:
-        """Refuse what proxies and hosts are known to understand in different ways."""
-        headers = dict(self._headers)
+        """Refuse what is too long, or what proxies and hosts understand in different ways."""
+        size = len(self._url) + sum(len(name) + len(value) for name, value in self._headers)
+        if size > _MOST_HEAD or len(self._headers) > _MOST_HEADERS:
+            self.refuse(_TOO_LONG)
         num_hosts = sum(name == b"host" for name, _ in self._headers)
         if num_hosts > 1 or (num_hosts == 0 and self.get_http_version() != "1.0"):
             self.refuse("a request has to have one Host header")
         if not self._url.startswith(b"/"):
             self.refuse("a request has to name a path")
-        if headers.get(b"transfer-encoding", b"chunked").lower() != b"chunked":
+        encodings = [value for name, value in self._headers if name == b"transfer-encoding"]
+        if encodings and b",".join(encodings).lower() != b"chunked":
             self.refuse("the only transfer encoding here is chunked")
 
     def _without_upgrade(self) -> bytes:
@@ -123,8 +128,6 @@ class RequestParser:
         Java's own client wishes for HTTP/2 whenever it connects, and httptools passes over the
         body of such a request.
         """
-        if self.get_method() == b"CONNECT":
-            self.refuse("this host is no proxy")
         first = b"%s %s HTTP/%s" % (self.get_method(), self._url, self.get_http_version().encode())
         kept = [one for one in self._headers if one[0] not in _OF_UPGRADES]
         if not self.should_keep_alive():

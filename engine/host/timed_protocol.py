@@ -16,6 +16,7 @@ from engine.host.gathered_writes import GatheredWrites
 HANDSHAKE_S = 15.0  # for TLS
 HEADERS_S = 15.0  # from the beginning of a connection, or of a further request, to the last header
 BODY_S = 120.0  # 32 MiB at 2 Mbit/s
+GOODBYE_S = 2.0  # of TLS, which a client may leave unanswered
 UNREAD_S = 30.0  # in which a client takes nothing of what is written for it
 _LOOK_S = 1.0
 _QUIET_PART = 0.75  # of the connections that there may be; beyond, those go that wait for nothing
@@ -126,9 +127,10 @@ class TimedProtocol(BoundedProtocol):
         return None
 
     def _measure_unread(self, now: float) -> None:
-        """What is not read neither shrinks nor is gone in between."""
+        """What is not read neither shrinks nor is gone in between, and does not come to its close."""
         num_unread = self.transport.get_write_buffer_size()
-        if num_unread == 0 or num_unread < self._num_unread:
+        is_idle = num_unread == 0 and not self.transport.is_closing()
+        if is_idle or num_unread < self._num_unread:
             self._unread_since = None
         elif self._unread_since is None:
             self._unread_since = now

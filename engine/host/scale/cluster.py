@@ -47,6 +47,8 @@ def serve_replicas(plan: ReplicaPlan, host: HostOptions, scale: ScaleOptions) ->
         with _kept_token(host):
             _log.info("listening on %s:%s", host.address, host.port)
             asyncio.run(_until_ended(deployment, early))
+            for one in (signal.SIGHUP, signal.SIGUSR1):  # asyncio has set them back
+                signal.signal(one, signal.SIG_IGN)  # while Ray ends
         if not is_own:
             _log.info("the replicas go on; `serve.shutdown()` of Ray ends them")
 

@@ -1,8 +1,10 @@
 """Clients of npm as their users run them, against a host with a tiny model."""
 
 import asyncio
+import functools
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 import httpx2
@@ -13,7 +15,6 @@ from tests.support.editor_parts import part
 
 pytestmark = [
     pytest.mark.editors,
-    pytest.mark.asyncio,
     pytest.mark.usefixtures("one_thread"),
     pytest.mark.timeout(120),
 ]
@@ -21,11 +22,23 @@ pytestmark = [
 TEXT = "def add(a, b):\r\n    return \r\n\r\nprint(add(1, 2))\r\n"
 
 
+def in_its_own_thread(test):
+    """The test on an event loop there: Playwright keeps one in the main thread, for other tests."""
+
+    @functools.wraps(test)
+    def run(**fixtures):
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(asyncio.run, test(**fixtures)).result()
+
+    return run
+
+
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory):
     return tiny_engine(tmp_path_factory.mktemp("engine"))
 
 
+@in_its_own_thread
 async def test_the_openai_package_lists_completes_streams_and_tells_failures(engine):
     package = part("openai")
     async with compat_host(lambda: engine) as host:
@@ -80,6 +93,7 @@ async def tabby_agent(folder):
         await process.wait()
 
 
+@in_its_own_thread
 async def test_tabby_agent_connects_completes_and_reports(engine, tmp_path):
     asked = {
         "filepath": "/shop/a.py",

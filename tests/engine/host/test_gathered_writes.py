@@ -79,3 +79,10 @@ async def test_a_connection_that_is_aborted_says_nothing_more(wire, writes):
 async def test_what_waits_here_counts_as_unread(writes):
     writes.write(b"123")
     assert writes.get_write_buffer_size() == 10
+
+
+async def test_it_is_closed_once(wire, writes):
+    writes.close()
+    wire.ended = "closed before"
+    writes.close()
+    assert wire.ended == "closed before"

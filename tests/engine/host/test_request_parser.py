@@ -46,6 +46,7 @@ UPGRADE = (
     b"HTTP2-Settings: AAA\r\nContent-Length: 5\r\n\r\nhello"
 )
 CLOSING = b"GET /d HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+TOO_LONG = "a request had more than 65536 bytes of headers, or 256 of them"
 ALL = (
     ("/a?b=c", [("host", "x"), ("empty", ""), ("padded", "one two"), ("content-length", "5")], "hello"),
     ("/b", [("host", "x"), ("transfer-encoding", "Chunked")], "hello"),
@@ -94,8 +95,11 @@ def test_a_body_is_awaited_to_its_end():
         (CLOSING.replace(b"Host", b"Host: y\r\nHost"), "a request has to have one Host header"),
         (CLOSING.replace(b"/d", b"http://x/d"), "a request has to name a path"),
         (CHUNKED.replace(b"Chunked", b"gzip"), "the only transfer encoding here is chunked"),
-        (b"CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n", "this host is no proxy"),
-        (b"GET / HTTP/1.1\r\nX: " + 70_000 * b"x", "a request had more than 65536 bytes of headers"),
+        (CHUNKED.replace(b"Host", b"Transfer-Encoding: gzip\r\nHost"), "the only transfer encoding here is chunked"),
+        (b"CONNECT x:80 HTTP/1.1\r\nHost: x\r\n\r\n", "a request has to name a path"),
+        (CLOSING.replace(b"Host", b"X: " + 70_000 * b"x" + b"\r\nHost"), TOO_LONG),
+        (UPGRADE.replace(b"Host", 300 * b"X: x\r\n" + b"Host"), TOO_LONG),
+        (b"GET / HTTP/1.1\r\nX: " + 70_000 * b"x", TOO_LONG),
     ],
 )  # fmt: skip
 def test_what_is_refused_has_a_reason_and_is_not_told(sent, reason):
