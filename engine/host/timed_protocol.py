@@ -7,9 +7,6 @@ not read. Each end concerns one connection alone, and leaves a line in the log.
 import asyncio
 from typing import Any
 
-from uvicorn.config import Config
-from uvicorn.server import ServerState
-
 from engine.host.bounded_protocol import BoundedProtocol
 from engine.host.gathered_writes import GatheredWrites
 
@@ -25,15 +22,9 @@ _QUIET_PART = 0.75  # of the connections that there may be; beyond, those go tha
 class TimedProtocol(BoundedProtocol):
     """One connection, which is looked at every now and then."""
 
-    def __init__(
-        self,
-        config: Config,
-        server_state: ServerState,
-        app_state: dict[str, Any],
-        _loop: asyncio.AbstractEventLoop | None = None,
-    ) -> None:
+    def __init__(self, **given: Any) -> None:  # noqa: ANN401 - uvicorn's
         """As uvicorn makes it, when a connection is accepted."""
-        super().__init__(config, server_state, app_state, _loop)
+        super().__init__(**given)
         self._accepted_at = self.loop.time()
         self._headers_since: float | None = None  # None: no request is on its way
         self._body_since: float | None = None

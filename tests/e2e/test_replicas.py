@@ -199,14 +199,8 @@ async def replicas(
     program = ["tests.support.echo_replicas"]
     if MODEL:
         model = MODEL if MODEL != "tiny" else save_model(tiny_model("qwen2"), folder / "tiny")
-        program = [
-            "lsp_server",
-            "serve",
-            "--model",
-            str(model),
-            "--cache-folder",
-            str(folder / "cache"),
-        ]
+        program = ["lsp_server", "serve", "--model", str(model)]
+        program += ["--cache-folder", str(folder / "cache")]
         program += ["--prompt-tokens", "1024", "--threads", "1", "--device", "cpu"]
     command = [sys.executable, "-m", *program, "--replicas", count]
     command += ["--port", str(port), "--token-file", str(tokens)]

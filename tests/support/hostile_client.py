@@ -3,7 +3,8 @@
     python -m tests.support.hostile_client SOCKET NAME SECONDS [WAY ...]
 
 New names with 32 MiB of text each, completions without an end, streams that nobody reads, requests
-that do not end, thousands of requests at once. In the end it prints how often each came to what, as JSON.
+that do not end, thousands of requests at once. In the end it prints how often each came to what, as
+JSON.
 """
 
 import asyncio
@@ -126,22 +127,26 @@ class HostileClient:
         return "left"
 
     async def _long_heads(self, name: str) -> str:
-        _, writer = await asyncio.open_unix_connection(self._socket)
-        writer.write(f"GET /v1/status HTTP/1.1\r\nhost: x\r\nx: {name}".encode())
-        with suppress(OSError):
-            for _ in range(1000):
-                writer.write(b"x" * 10_000)
-                await writer.drain()
-        writer.transport.abort()
+        async with self._connected() as writer:
+            writer.write(f"GET /v1/status HTTP/1.1\r\nhost: x\r\nx: {name}".encode())
+            with suppress(OSError):
+                for _ in range(1000):
+                    writer.write(b"x" * 10_000)
+                    await writer.drain()
         return "left"
 
     @asynccontextmanager
     async def _opened(self, length: int) -> AsyncIterator[asyncio.StreamWriter]:
+        own = "".join(f"{name}: {value}\r\n" for name, value in self._headers.items())
+        head = f"POST /v1/complete HTTP/1.1\r\nhost: x\r\n{own}content-length: {length}\r\n\r\n"
+        async with self._connected() as writer:
+            writer.write(head.encode())
+            yield writer
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[asyncio.StreamWriter]:
         _, writer = await asyncio.open_unix_connection(self._socket)
         try:
-            own = "".join(f"{name}: {value}\r\n" for name, value in self._headers.items())
-            head = f"POST /v1/complete HTTP/1.1\r\nhost: x\r\n{own}content-length: {length}\r\n\r\n"
-            writer.write(head.encode())
             yield writer
         finally:
             writer.transport.abort()

@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from engine import FinishReason
-from engine.host import draining_server, timed_protocol
 from tests.support.raw_requests import HEAD, connected, ended, is_served
 from tests.support.running_host import HeldEngine, ask, buffer, running_host
 
@@ -125,29 +124,6 @@ async def test_what_is_no_request_is_not_answered_in_the_middle_of_another_answe
         assert b"400" not in answer
         await ended(caplog, "a connection was ended: Invalid HTTP request received.")
         writer.close()
-
-
-async def test_a_body_that_comes_after_its_refusal_leaves_nothing_to_wait_for(
-    tmp_path, monkeypatch, caplog
-):
-    monkeypatch.setattr(timed_protocol, "_LOOK_S", 0.02)
-    monkeypatch.setattr(timed_protocol, "HEADERS_S", 0.1)
-    config = draining_server._config
-
-    def quick(*given):
-        made = config(*given)
-        made.timeout_keep_alive = 1
-        return made
-
-    monkeypatch.setattr(draining_server, "_config", quick)
-    async with running_host(tmp_path, HeldEngine()):
-        reader, writer = await connected(tmp_path)
-        writer.write(f"{HEAD.format('POST', 'nothing')}content-length: 2\r\n\r\n".encode())
-        assert (await reader.readline()).startswith(b"HTTP/1.1 404")
-        writer.write(b"{}")
-        await reader.read()
-        writer.close()
-    assert "was ended" not in caplog.text
 
 
 async def test_a_protocol_that_is_not_spoken_here_is_not_changed_to(tmp_path):

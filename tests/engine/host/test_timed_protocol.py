@@ -108,6 +108,28 @@ async def test_whoever_waits_for_an_answer_is_in_no_hurry(tmp_path, caplog, limi
     assert "was ended" not in caplog.text
 
 
+async def test_a_body_that_comes_after_its_refusal_leaves_nothing_to_wait_for(
+    tmp_path, monkeypatch, caplog, limits
+):
+    limits(HEADERS_S=0.1)
+    config = draining_server._config
+
+    def quick(*given):
+        made = config(*given)
+        made.timeout_keep_alive = 1
+        return made
+
+    monkeypatch.setattr(draining_server, "_config", quick)
+    async with running_host(tmp_path, HeldEngine()):
+        reader, writer = await connected(tmp_path)
+        writer.write(f"{HEAD.format('POST', 'nothing')}content-length: 2\r\n\r\n".encode())
+        assert (await reader.readline()).startswith(b"HTTP/1.1 404")
+        writer.write(b"{}")
+        await reader.read()
+        writer.close()
+    assert "was ended" not in caplog.text
+
+
 async def test_connections_without_a_request_make_room_for_those_with_one(
     tmp_path, caplog, monkeypatch
 ):
