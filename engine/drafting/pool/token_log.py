@@ -23,9 +23,9 @@ from engine.drafting.pool.chains import (
     pop,
 )
 from engine.drafting.pool.expansion import MAX_NODES, NODE, PENDING, expand, read
+from engine.drafting.pool.sparse_array import sparse_zeros
 from engine.drafting.pool.spelling import Wanted, pick
 from engine.drafting.tree import EMPTY_DRAFT, Draft
-from engine.memory import sparse_zeros
 
 MIN_HEAD_BITS, MAX_HEAD_BITS = 12, 22  # the heads start small
 
