@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from engine.common_start import common_start
 from engine.errors import NoSpaceError
-from engine.model.causal_lm import CacheSlot, CausalModel
-from engine.model.token_tree import MAX_ROWS
+from engine.model.causal_lm import CacheSlot, CausalModel, piece_rows
 
 _PRESENT_S = 600.0  # whose last prompt is older has no share of the memory any more
 _CAPACITY_STEP = 512  # slots grow in these steps, lest each longer prompt ask for a new one
@@ -53,6 +52,7 @@ class CacheLease:
 
     token_ids: Sequence[int]
     reused: int
+    most_read_rows: int  # of a step
     _entry: _Entry
 
     @property
@@ -63,7 +63,9 @@ class CacheLease:
     @property
     def unread(self) -> Sequence[int]:
         """The next piece of the prompt that is to be read; empty at its end."""
-        return self.token_ids[self.slot.length : self.slot.length + MAX_ROWS]
+        start = self.slot.length
+        rows = piece_rows(len(self.token_ids) - start, self.most_read_rows)
+        return self.token_ids[start : start + rows]
 
     def commit_read(self, num_tokens: int) -> None:
         """So many tokens of the prompt were read: the last step's rows."""
@@ -159,7 +161,7 @@ class PromptCache:
                 raise
             return None
         entry.is_leased, entry.neighbours = True, frozenset(neighbours)
-        return CacheLease(token_ids, kept, entry)
+        return CacheLease(token_ids, kept, self._model.most_read_rows, entry)
 
     def _of(self, principal: str) -> list[tuple[CacheKey, _Entry]]:
         return [one for one in self._entries.items() if one[0].principal == principal]

@@ -37,7 +37,7 @@ class Operations:
     and none can be captured.
     """
 
-    embed_rows: Callable[[BatchMetadata, Weight, Tensor, ResidualStream], None]
+    embed_rows: Callable[[Tensor, Weight, Tensor, ResidualStream], None]
     project_qkv: Callable[
         [ResidualStream, Weight, Tensor, Tensor, BatchMetadata, Tensor, Tensor, Tensor, Scratch],
         None,

@@ -19,6 +19,7 @@ from engine.bench.task_sets import ReplayItem
 from engine.errors import ConfigurationError
 from engine.model.causal_lm import CausalModel, StepInput, run_step
 from engine.model.device import GPU_QUANTIZATIONS, require_kernels
+from engine.model.gpu.embedding import Embedding
 from engine.model.gpu.loading import assemble, place_qwen2, require_widths
 from engine.model.gpu.memory_plan import weight_bytes
 from engine.model.gpu.qwen2 import GpuQwen2
@@ -197,13 +198,12 @@ def unpacked(model: GpuQwen2) -> GpuQwen2:
         )
         for layer in forward.weights.layers
     )
-    head, embedding = forward.weights.head, forward.weights.embedding
-    whole_head = whole(head)
+    head, embedding = whole(forward.weights.head), forward.weights.embedding
     weights = replace(
         forward.weights,
         layers=layers,
-        head=whole_head,
-        embedding=whole_head if embedding is head else whole(embedding),
+        head=head,
+        embedding=embedding.hosted or Embedding(head, is_on_host=False),
     )
     whole_model = assemble(
         forward.config, weights, forward.arena, model.graphs.dtype, operations=PORTABLE

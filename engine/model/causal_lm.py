@@ -109,6 +109,11 @@ class CausalModel(Protocol):
     max_sequences: int  # that go on side by side, sharing each forward
     reserved_bytes: int  # memory that is reserved for slots ahead; 0 where each takes its own
 
+    @property
+    def most_read_rows(self) -> int:
+        """Rows that a step without a head may have: 128, or more where that reads faster."""
+        ...
+
     def new_slot(self, capacity: int) -> CacheSlot:
         """An empty slot for `capacity` tokens. Raises NoSpaceError where memory is reserved ahead."""
         ...
@@ -124,10 +129,22 @@ class CausalModel(Protocol):
 
 def prefill(model: CausalModel, slot: CacheSlot, token_ids: Sequence[int]) -> None:
     """Commit `token_ids` behind what the slot holds, while nothing else goes on."""
-    for start in range(0, len(token_ids), MAX_ROWS):
-        tree = TokenTree.chain(token_ids[start : start + MAX_ROWS])
+    start = 0
+    while rows := piece_rows(len(token_ids) - start, model.most_read_rows):
+        tree = TokenTree.chain(token_ids[start : start + rows])
         model.begin([StepInput(slot, tree, has_head=False)]).finish()
-        slot.commit(range(tree.num_rows))
+        slot.commit(range(rows))
+        start += rows
+
+
+def piece_rows(unread: int, most: int) -> int:
+    """Tokens of the next piece of a prompt: 128, or as many times two of it as `most` allows.
+
+    The last piece has fewer than 128, so that hardly any step is padded.
+    """
+    while most > MAX_ROWS and most > unread:
+        most //= 2
+    return min(most, unread)
 
 
 def run_step(model: CausalModel, step: StepInput) -> StepOutput:
@@ -138,9 +155,12 @@ def run_step(model: CausalModel, step: StepInput) -> StepOutput:
     return output
 
 
-def check_room(steps: Sequence[StepInput]) -> None:
-    """Raise ValueError where the rows of a step do not fit behind what its slot holds."""
+def check_room(steps: Sequence[StepInput], most_read_rows: int) -> None:
+    """Raise ValueError where a step has too many rows, for the model or for what its slot holds."""
     for step in steps:
         length, capacity, rows = step.slot.length, step.slot.capacity, step.tree.num_rows
+        most = MAX_ROWS if step.has_head else most_read_rows
+        if rows > most:
+            raise ValueError(f"a step takes {most} rows, not {rows}")
         if length + rows > capacity:
             raise ValueError(f"{length} + {rows} tokens exceed the slot's {capacity}")

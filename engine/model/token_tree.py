@@ -7,6 +7,7 @@ import numba
 import numpy as np
 
 MAX_ROWS = 128
+MAX_READ_ROWS = 512  # of a chain that is only read, by models that take so many
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +22,8 @@ class TokenTree:
 
     def __post_init__(self) -> None:
         rows = self.token_ids.shape[0]
-        if not 1 <= rows <= MAX_ROWS or self.parents.shape != (rows,):
-            raise ValueError(f"a token tree has 1 to {MAX_ROWS} rows and a parent each, got {rows}")
+        if not 1 <= rows <= MAX_READ_ROWS or self.parents.shape != (rows,):
+            raise ValueError(f"a tree has 1 to {MAX_READ_ROWS} rows and a parent each, got {rows}")
         if not _are_parents(self.parents):
             raise ValueError("row 0 is the root, and every other row's parent comes before it")
 

@@ -120,8 +120,9 @@ def _attend_tails(
     """Take the tiles that the rows of every TAILS-th run stand in: of each row only its own."""
     n = tl.arange(0, KEY_TILE)
     own_tile = (length + depth) // KEY_TILE
+    first_tile = tl.min(tl.where(depth >= 0, own_tile, 2147483647))
     for run in tl.range(first_run, end_run, TAILS):
-        for tile in tl.range(length // KEY_TILE, tl.max(own_tile) + 1):
+        for tile in tl.range(first_tile, tl.max(own_tile) + 1):
             ahead = tile * KEY_TILE + n - length
             mine = (run_of_row == run) & (tile == own_tile)
             there = ahead <= tl.max(tl.where(mine, depth, -1))

@@ -2,16 +2,15 @@
 
 import torch
 
-from kernels.batch import BatchMetadata
 from kernels.residual import ResidualStream
 from kernels.weight import Weight
 
 
 def embed_rows(
-    batch: BatchMetadata,
+    tokens: torch.Tensor,
     table: Weight,
     norm_weight: torch.Tensor,
     stream: ResidualStream,
 ) -> None:
     """x = table[tokens], x norm_weight, and the sums of x^2 over blocks of 64 columns."""
-    stream.write(table.rows(batch.tokens.long()), norm_weight)
+    stream.write(table.rows(tokens.long()), norm_weight)

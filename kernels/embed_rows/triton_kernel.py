@@ -8,7 +8,6 @@ import torch
 import triton
 import triton.language as tl
 
-from kernels.batch import BatchMetadata
 from kernels.blocks.triton_kernel import block_row
 from kernels.early_launch import early_launch
 from kernels.residual import ResidualStream
@@ -58,7 +57,7 @@ def embed_rows_kernel(
 
 
 def embed_rows(
-    batch: BatchMetadata,
+    tokens: torch.Tensor,
     table: Weight,
     norm_weight: torch.Tensor,
     stream: ResidualStream,
@@ -67,10 +66,12 @@ def embed_rows(
 ) -> None:
     """One launch; `programmatic` lets the next kernel start while this one ends."""
     rows, width = stream.residual.shape
+    # Of whole numbers none asks for it, and a step's own rows are as many as the step has.
+    num_outputs = 0 if table.quantization == "float" else table.num_outputs
     embed_rows_kernel[(rows, triton.cdiv(width, _BLOCKS * 64))](
-        batch.tokens, table.values, table.scales, norm_weight,
+        tokens, table.values, table.scales, norm_weight,
         stream.residual, stream.normed, stream.squares, rows,
-        N=table.num_outputs, H=width, QUANTIZATION=table.quantization, BLOCKS=_BLOCKS,
+        N=num_outputs, H=width, QUANTIZATION=table.quantization, BLOCKS=_BLOCKS,
         PDL=programmatic,
         num_warps=4, enable_fp_fusion=False, **early_launch(programmatic=programmatic),
     )  # fmt: skip

@@ -7,9 +7,11 @@ import triton.language as tl
 from kernels.product.triton_kernel import (
     is_last,
     launch,
+    place_of,
     product,
     readable_values,
     row_factors,
+    rows_of,
     scaled,
     split_pairs,
     sum_splits,
@@ -23,6 +25,7 @@ from kernels.weight import Weight
 def gate_up_tile(
     tile,
     split,
+    row_block,
     INPUTS,
     VALUES,
     SCALES,
@@ -54,6 +57,7 @@ def gate_up_tile(
         num_rows,
         tile,
         split,
+        row_block,
         N,
         K,
         QUANTIZATION,
@@ -65,14 +69,15 @@ def gate_up_tile(
         STAGES,
         PDL,
     )
-    if is_last(acc, PARTIALS, ARRIVED, tile, split, SPLITS, OUTPUTS, ROWS):
-        acc = sum_splits(acc, PARTIALS, ARRIVED, tile, SPLITS, OUTPUTS, ROWS)
-        factors = row_factors(SQUARES, eps, num_rows, K, ROWS)
+    place = place_of(tile, row_block, N, OUTPUTS)
+    if is_last(acc, PARTIALS, ARRIVED, place, split, SPLITS, OUTPUTS, ROWS):
+        acc = sum_splits(acc, PARTIALS, ARRIVED, place, SPLITS, OUTPUTS, ROWS)
+        factors = row_factors(SQUARES, eps, num_rows, row_block, K, ROWS)
         y = scaled(acc, SCALES, tile, N, QUANTIZATION, OUTPUTS) * factors[None, :]
         gate, up = split_pairs(y, OUTPUTS, ROWS)
         out = gate / (1.0 + tl.exp(-gate)) * up
         n = tile * (OUTPUTS // 2) + tl.arange(0, OUTPUTS // 2)
-        row = tl.arange(0, ROWS)
+        row = rows_of(row_block, ROWS)
         inside = (n < N // 2)[:, None] & (row < num_rows)[None, :]
         at = row[None, :].to(tl.int64) * (N // 2) + n[:, None]
         tl.store(OUT + at, out.to(OUT.dtype.element_ty), mask=inside)
@@ -101,10 +106,11 @@ def gate_up_kernel(
     STAGES: tl.constexpr,
     PDL: tl.constexpr,
 ):
-    """One tile and split of `gate_up_tile` a program."""
+    """One tile, split and block of rows of `gate_up_tile` a program."""
     gate_up_tile(
-        tl.program_id(0),
         tl.program_id(1),
+        tl.program_id(2),
+        tl.program_id(0),
         INPUTS,
         VALUES,
         SCALES,

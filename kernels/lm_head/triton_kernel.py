@@ -5,7 +5,14 @@ import triton
 import triton.language as tl
 
 from kernels.lm_head import SUM_UNIT, Best, SamplingNoise
-from kernels.product.triton_kernel import launch, product, readable_values, row_factors, scaled
+from kernels.product.triton_kernel import (
+    launch,
+    product,
+    readable_values,
+    row_factors,
+    rows_of,
+    scaled,
+)
 from kernels.residual import ResidualStream
 from kernels.weight import Weight
 
@@ -49,14 +56,15 @@ def lm_head_kernel(
     [R, N]; BEST_SCORES, BEST_IDS, BEST_LOGITS, MAXIMA and SUMS [N / 64, R]. No order of sums is left
     to the layout: the best are found by maxima and minima, and the sums are of whole numbers.
     """
-    tile = tl.program_id(0)
+    tile, row_block = tl.program_id(1), tl.program_id(0)
     acc = product(
         INPUTS,
         VALUES,
         SCALES,
         num_rows,
         tile,
-        tl.program_id(1),
+        tl.program_id(2),
+        row_block,
         N,
         K,
         QUANTIZATION,
@@ -69,9 +77,9 @@ def lm_head_kernel(
         PDL,
     )
     n = tile * OUTPUTS + tl.arange(0, OUTPUTS)
-    row = tl.arange(0, ROWS)
+    row = rows_of(row_block, ROWS)
     there = row < num_rows
-    factors = row_factors(SQUARES, eps, num_rows, K, ROWS)
+    factors = row_factors(SQUARES, eps, num_rows, row_block, K, ROWS)
     logit = scaled(acc, SCALES, tile, N, QUANTIZATION, OUTPUTS) * factors[None, :]
     if STORE_LOGITS:
         inside = (n < N)[:, None] & there[None, :]

@@ -117,7 +117,7 @@ def _qkv_phase(
     ):
         item = program + start
         project_qkv_tile(
-            item % CUT.tiles, item // CUT.tiles,
+            item % CUT.tiles, item // CUT.tiles, 0,
             NORMED, VALUES, SCALES, SQUARES, BIAS, COS_SIN, SEQUENCES, DEPTHS, BASES, LENGTHS,
             FIRST_ROWS, QUERIES, KEYS, CACHED_VALUES, PARTIALS, ARRIVED,
             key_head_stride, value_head_stride, eps, num_rows,
@@ -180,7 +180,7 @@ def _residual_phase(
     ):
         item = program + start
         skinny_matmul_tile(
-            item % CUT.tiles, item // CUT.tiles,
+            item % CUT.tiles, item // CUT.tiles, 0,
             INPUTS, VALUES, SCALES, RESIDUAL, NORM_WEIGHT, NORMED, SQUARES, PARTIALS, ARRIVED,
             num_rows, CUT.outputs, CUT.inputs, CUT.quantization, CUT.depth, CUT.groups, CUT.splits,
             CUT.tile_outputs, CUT.rows, CUT.stages, PDL=False,
@@ -198,7 +198,7 @@ def _gate_up_phase(
     ):
         item = program + start
         gate_up_tile(
-            item % CUT.tiles, item // CUT.tiles,
+            item % CUT.tiles, item // CUT.tiles, 0,
             NORMED, VALUES, SCALES, SQUARES, HIDDEN, PARTIALS, ARRIVED, eps, num_rows,
             CUT.outputs, CUT.inputs, CUT.quantization, CUT.depth, CUT.groups, CUT.splits,
             CUT.tile_outputs, CUT.rows, CUT.stages, PDL=False,

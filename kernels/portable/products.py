@@ -12,10 +12,10 @@ _BLOCK = 64  # columns that one sum of squares stands for
 
 
 def embed_rows(
-    batch: BatchMetadata, table: Weight, norm_weight: torch.Tensor, stream: ResidualStream
+    tokens: torch.Tensor, table: Weight, norm_weight: torch.Tensor, stream: ResidualStream
 ) -> None:
     """x = table[tokens], and what `write` makes of it."""
-    write(stream, table.rows(batch.tokens.long()), norm_weight)
+    write(stream, table.rows(tokens.long()), norm_weight)
 
 
 def project_qkv(

@@ -32,7 +32,7 @@ class Tile:
 
     depth: int  # inputs that are added up in one chain
     splits: int  # programs that share the same outputs
-    rows: int  # the row capacity, R, rounded up
+    rows: int  # the row capacity, R, rounded up, but no more than 128
     num_stages: int  # iterations whose loads are under way
     num_warps: int
     outputs: int = BLOCK_OUTPUTS
@@ -105,8 +105,13 @@ def iteration_inputs(depth: int, groups: int, quantization: Quantization) -> int
 
 
 def row_tile(rows: int) -> int:
-    """Rows of the tile that takes so many: row counts of one tile share a binary."""
-    return next(tile for tile in ROW_TILES if rows <= tile)
+    """Rows of the tile that takes so many, or 128 of them: row counts of one tile share a binary."""
+    return next((tile for tile in ROW_TILES if rows <= tile), ROW_TILES[-1])
+
+
+def num_row_blocks(rows: int) -> int:
+    """Programs that share a tile's outputs, each with rows of its own."""
+    return num_blocks(rows, row_tile(rows))
 
 
 def scratch_size(weight: Weight, rows: int) -> ScratchSize:
@@ -115,7 +120,10 @@ def scratch_size(weight: Weight, rows: int) -> ScratchSize:
     if tile.splits == 1:
         return ScratchSize(0, 0)
     outputs = num_blocks(weight.num_outputs, _WIDE_OUTPUTS) * _WIDE_OUTPUTS
-    return ScratchSize(outputs * tile.splits * tile.rows, num_blocks(weight.num_outputs))
+    row_blocks = num_row_blocks(rows)
+    return ScratchSize(
+        outputs * tile.splits * tile.rows * row_blocks, num_blocks(weight.num_outputs) * row_blocks
+    )
 
 
 def require_scratch(scratch: Scratch, weight: Weight, rows: int) -> None:

@@ -9,7 +9,13 @@ import triton.language as tl
 from kernels.blocks.triton_kernel import block_product
 from kernels.device_limits import limits_of
 from kernels.early_launch import early_launch
-from kernels.product.tiles import PREFETCHED_BYTES, num_blocks, require_scratch, tile_for
+from kernels.product.tiles import (
+    PREFETCHED_BYTES,
+    num_blocks,
+    num_row_blocks,
+    require_scratch,
+    tile_for,
+)
 from kernels.product.triton_decoding import decoded_fp8, decoded_int4
 from kernels.scratch import Scratch
 from kernels.weight import Weight
@@ -20,8 +26,11 @@ _LINES: tl.constexpr = tl.constexpr(PREFETCHED_BYTES // 128)
 
 def launch(
     weight: Weight, rows: int, scratch: Scratch | None, *, programmatic: bool
-) -> tuple[tuple[int, int], dict[str, Any]]:
+) -> tuple[tuple[int, int, int], dict[str, Any]]:
     """Return the grid of a product, and the constants and options of its kernel.
+
+    The programs of a tile that take different rows come one after the other, so that its weights are
+    in the cache for all but the first.
 
     Without a scratch nothing is split. Raises ValueError where the sums of the splits would not fit.
 
@@ -51,7 +60,7 @@ def launch(
         "enable_fp_fusion": False,
         **early_launch(programmatic=programmatic),
     }
-    return (num_blocks(outputs, tile.outputs), tile.splits), constants
+    return (num_row_blocks(rows), num_blocks(outputs, tile.outputs), tile.splits), constants
 
 
 def readable_values(weight: Weight) -> torch.Tensor:
@@ -69,6 +78,7 @@ def product(
     num_rows,
     tile,
     split,
+    row_block,
     N: tl.constexpr,
     K: tl.constexpr,
     QUANTIZATION: tl.constexpr,
@@ -82,14 +92,14 @@ def product(
 ):
     """acc = W x^T over the inputs of a split, float32 [OUTPUTS, ROWS], of a tile's outputs.
 
-    INPUTS [num_rows, K]; VALUES and SCALES of a `Weight`. Outputs beyond N are those of N - 1, rows
-    beyond num_rows zeros. The scales of fp8 are left to `scaled`. STAGES iterations are under way.
+    The rows are those of a block of ROWS. INPUTS [num_rows, K]; VALUES and SCALES of a `Weight`.
+    Outputs beyond N are those of N - 1, rows beyond num_rows zeros. The scales of fp8 are left to `scaled`. STAGES iterations are under way.
     """
     BLOCKS: tl.constexpr = (K + DEPTH - 1) // DEPTH
     IS_WHOLE: tl.constexpr = QUANTIZATION == "float" or QUANTIZATION == "fp8"
     first, end = split * BLOCKS // SPLITS, (split + 1) * BLOCKS // SPLITS
     output = tl.minimum(tile * OUTPUTS + tl.arange(0, OUTPUTS), N - 1).to(tl.int64)
-    row = tl.arange(0, ROWS)
+    row = rows_of(row_block, ROWS)
     there = (row < num_rows)[None, :]
     weight_rows = VALUES + output[:, None] * row_length(K, QUANTIZATION)
     x = INPUTS + row[None, :].to(tl.int64) * K
@@ -266,66 +276,78 @@ def scaled(acc, SCALES, tile, N: tl.constexpr, QUANTIZATION: tl.constexpr, OUTPU
 
 
 @triton.jit
+def rows_of(row_block, ROWS: tl.constexpr):
+    """The rows of a block [ROWS]."""
+    return row_block * ROWS + tl.arange(0, ROWS)
+
+
+@triton.jit
+def place_of(tile, row_block, N: tl.constexpr, OUTPUTS: tl.constexpr):
+    """Where the splits of a tile and a block of rows meet: one place for each pair."""
+    return row_block * ((N + OUTPUTS - 1) // OUTPUTS) + tile
+
+
+@triton.jit
 def is_last(
     acc,
     PARTIALS,
     ARRIVED,
-    tile,
+    place,
     split,
     SPLITS: tl.constexpr,
     OUTPUTS: tl.constexpr,
     ROWS: tl.constexpr,
 ):
-    """Leave a split's sums, and tell whether all splits of the tile have done so."""
+    """Leave a split's sums at its place, and tell whether all splits there have done so."""
     last = True
     if SPLITS > 1:
-        tl.store(PARTIALS + _partials_at(tile, split, SPLITS, OUTPUTS, ROWS), acc)
+        tl.store(PARTIALS + _partials_at(place, split, SPLITS, OUTPUTS, ROWS), acc)
         tl.debug_barrier()  # the sums of every thread come before the counter
-        last = tl.atomic_add(ARRIVED + tile, 1, sem="acq_rel", scope="gpu") == SPLITS - 1
+        last = tl.atomic_add(ARRIVED + place, 1, sem="acq_rel", scope="gpu") == SPLITS - 1
     return last
 
 
 @triton.jit
 def sum_splits(
-    acc, PARTIALS, ARRIVED, tile, SPLITS: tl.constexpr, OUTPUTS: tl.constexpr, ROWS: tl.constexpr
+    acc, PARTIALS, ARRIVED, place, SPLITS: tl.constexpr, OUTPUTS: tl.constexpr, ROWS: tl.constexpr
 ):
-    """Add what the splits of the tile left, in their order, and set its counter back."""
+    """Add what the splits left at a place, in their order, and set its counter back."""
     if SPLITS > 1:
         acc = tl.zeros([OUTPUTS, ROWS], tl.float32)
         if OUTPUTS * ROWS < 128 * 128:
             for split in tl.static_range(SPLITS):
-                acc += _split_sums(PARTIALS, tile, split, SPLITS, OUTPUTS, ROWS)
+                acc += _split_sums(PARTIALS, place, split, SPLITS, OUTPUTS, ROWS)
         else:  # registers hold the sums of two splits, not of all
             for split in tl.range(0, SPLITS, loop_unroll_factor=2):
-                acc += _split_sums(PARTIALS, tile, split, SPLITS, OUTPUTS, ROWS)
-        tl.store(ARRIVED + tile, 0)
+                acc += _split_sums(PARTIALS, place, split, SPLITS, OUTPUTS, ROWS)
+        tl.store(ARRIVED + place, 0)
     return acc
 
 
 @triton.jit
 def _split_sums(
-    PARTIALS, tile, split, SPLITS: tl.constexpr, OUTPUTS: tl.constexpr, ROWS: tl.constexpr
+    PARTIALS, place, split, SPLITS: tl.constexpr, OUTPUTS: tl.constexpr, ROWS: tl.constexpr
 ):
     return tl.load(
-        PARTIALS + _partials_at(tile, split, SPLITS, OUTPUTS, ROWS), cache_modifier=".cg"
+        PARTIALS + _partials_at(place, split, SPLITS, OUTPUTS, ROWS), cache_modifier=".cg"
     )
 
 
 @triton.jit
-def _partials_at(tile, split, SPLITS: tl.constexpr, OUTPUTS: tl.constexpr, ROWS: tl.constexpr):
+def _partials_at(place, split, SPLITS: tl.constexpr, OUTPUTS: tl.constexpr, ROWS: tl.constexpr):
     n, row = tl.arange(0, OUTPUTS)[:, None], tl.arange(0, ROWS)[None, :]
-    first = (tile.to(tl.int64) * SPLITS + split) * OUTPUTS
+    first = (place.to(tl.int64) * SPLITS + split) * OUTPUTS
     return (first + n) * ROWS + row
 
 
 @triton.jit
-def row_factors(SQUARES, eps, num_rows, K: tl.constexpr, ROWS: tl.constexpr):
+def row_factors(SQUARES, eps, num_rows, row_block, K: tl.constexpr, ROWS: tl.constexpr):
     """1 / sqrt(sum_b squares_b / K + eps) [ROWS]: every sixteenth block in its order, then those.
 
     Tiles of 16 blocks, since Triton has every thread load a vector of rows again and again.
     """
     BLOCKS: tl.constexpr = (K + 63) // 64
-    row = tl.arange(0, ROWS)
+    row = rows_of(row_block, ROWS)
     total = tl.zeros([16, ROWS], tl.float32)
     for first in tl.static_range(0, BLOCKS, 16):  # unrolled, so that the loads run together
         block = first + tl.arange(0, 16)

@@ -8,9 +8,11 @@ from kernels.batch import BatchMetadata
 from kernels.product.triton_kernel import (
     is_last,
     launch,
+    place_of,
     product,
     readable_values,
     row_factors,
+    rows_of,
     scaled,
     split_pairs,
     sum_splits,
@@ -24,6 +26,7 @@ from kernels.weight import Weight
 def project_qkv_tile(
     tile,
     split,
+    row_block,
     INPUTS,
     VALUES,
     SCALES,
@@ -70,6 +73,7 @@ def project_qkv_tile(
         num_rows,
         tile,
         split,
+        row_block,
         N,
         K,
         QUANTIZATION,
@@ -81,12 +85,13 @@ def project_qkv_tile(
         STAGES,
         PDL,
     )
-    if is_last(acc, PARTIALS, ARRIVED, tile, split, SPLITS, OUTPUTS, ROWS):
-        acc = sum_splits(acc, PARTIALS, ARRIVED, tile, SPLITS, OUTPUTS, ROWS)
+    meeting = place_of(tile, row_block, N, OUTPUTS)
+    if is_last(acc, PARTIALS, ARRIVED, meeting, split, SPLITS, OUTPUTS, ROWS):
+        acc = sum_splits(acc, PARTIALS, ARRIVED, meeting, SPLITS, OUTPUTS, ROWS)
         n = tile * OUTPUTS + tl.arange(0, OUTPUTS)
-        row = tl.arange(0, ROWS)
+        row = rows_of(row_block, ROWS)
         there = row < num_rows
-        factors = row_factors(SQUARES, eps, num_rows, K, ROWS)
+        factors = row_factors(SQUARES, eps, num_rows, row_block, K, ROWS)
         bias = tl.load(BIAS + n, mask=n < N, other=0.0)
         y = scaled(acc, SCALES, tile, N, QUANTIZATION, OUTPUTS) * factors[None, :] + bias[:, None]
 
@@ -157,10 +162,11 @@ def project_qkv_kernel(
     STAGES: tl.constexpr,
     PDL: tl.constexpr,
 ):
-    """One tile and split of `project_qkv_tile` a program."""
+    """One tile, split and block of rows of `project_qkv_tile` a program."""
     project_qkv_tile(
-        tl.program_id(0),
         tl.program_id(1),
+        tl.program_id(2),
+        tl.program_id(0),
         INPUTS,
         VALUES,
         SCALES,

@@ -7,8 +7,10 @@ import triton.language as tl
 from kernels.product.triton_kernel import (
     is_last,
     launch,
+    place_of,
     product,
     readable_values,
+    rows_of,
     scaled,
     sum_adjacent,
     sum_splits,
@@ -22,6 +24,7 @@ from kernels.weight import Weight
 def skinny_matmul_tile(
     tile,
     split,
+    row_block,
     INPUTS,
     VALUES,
     SCALES,
@@ -54,6 +57,7 @@ def skinny_matmul_tile(
         num_rows,
         tile,
         split,
+        row_block,
         N,
         K,
         QUANTIZATION,
@@ -65,10 +69,11 @@ def skinny_matmul_tile(
         STAGES,
         PDL,
     )
-    if is_last(acc, PARTIALS, ARRIVED, tile, split, SPLITS, OUTPUTS, ROWS):
-        acc = sum_splits(acc, PARTIALS, ARRIVED, tile, SPLITS, OUTPUTS, ROWS)
+    place = place_of(tile, row_block, N, OUTPUTS)
+    if is_last(acc, PARTIALS, ARRIVED, place, split, SPLITS, OUTPUTS, ROWS):
+        acc = sum_splits(acc, PARTIALS, ARRIVED, place, SPLITS, OUTPUTS, ROWS)
         n = tile * OUTPUTS + tl.arange(0, OUTPUTS)
-        row = tl.arange(0, ROWS)
+        row = rows_of(row_block, ROWS)
         inside = (n < N)[:, None] & (row < num_rows)[None, :]
         at = row[None, :].to(tl.int64) * N + n[:, None]
         x = tl.load(RESIDUAL + at, mask=inside, other=0.0)
@@ -107,10 +112,11 @@ def skinny_matmul_kernel(
     STAGES: tl.constexpr,
     PDL: tl.constexpr,
 ):
-    """One tile and split of `skinny_matmul_tile` a program."""
+    """One tile, split and block of rows of `skinny_matmul_tile` a program."""
     skinny_matmul_tile(
-        tl.program_id(0),
         tl.program_id(1),
+        tl.program_id(2),
+        tl.program_id(0),
         INPUTS,
         VALUES,
         SCALES,

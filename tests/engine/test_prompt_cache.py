@@ -63,6 +63,8 @@ class FailingSlot(CountingSlot):
 class CountingModel:
     """Hands out slots and keeps them."""
 
+    most_read_rows = 128
+
     def __init__(self) -> None:
         self.slots: list[FailingSlot] = []
 
@@ -73,6 +75,8 @@ class CountingModel:
 
 class ReservingModel:
     """Has memory for so many slots at a time."""
+
+    most_read_rows = 128
 
     def __init__(self, num_slots) -> None:
         self.num_slots = num_slots

@@ -17,6 +17,7 @@ from kernels.skinny_matmul.triton_kernel import skinny_matmul
 from kernels.weight import QUANTIZATIONS
 from tests.support.fixed_order import products_in_one_order
 from tests.support.products import (
+    LONG_ROWS,
     MOST_ROWS,
     random_noise,
     random_rows,
@@ -26,6 +27,8 @@ from tests.support.products import (
     run_project_qkv,
     run_skinny_matmul,
     scratch_for,
+    stream_of,
+    unwritten,
 )
 
 BUCKETS = (1, 4, 8, 16, 32, 64)
@@ -67,6 +70,44 @@ def test_in_any_place_among_the_rows(quantization, device):
         return torch.cat([residual, squares.T], dim=1)
 
     assert torch.equal(written(inputs.flip(0)).flip(0), written(inputs))
+
+
+def assert_pieces_have_their_bits(written, inputs):
+    """`written` tells what rows give: a long piece what those of 128 rows give one by one."""
+    pieces = [written(piece.contiguous()) for piece in inputs.split(MOST_ROWS)]
+    assert len(pieces) == 3
+    assert torch.equal(written(inputs), torch.cat(pieces))
+
+
+@pytest.mark.parametrize("quantization", QUANTIZATIONS)
+def test_of_the_skinny_product_in_a_long_piece(quantization, device):
+    weight = random_weight(128, 512, quantization, torch.bfloat16, device)
+    norm_weight = torch.ones(128, device=device)
+
+    def written(rows):
+        residual = torch.zeros(len(rows), 128, device=device)
+        squares = unwritten(2, len(rows), like=residual)
+        stream = ResidualStream(residual, unwritten(*residual.shape, like=rows), squares, 0.0)
+        scratch = scratch_for(weight, len(rows))
+        skinny_matmul(rows, weight, norm_weight, stream, scratch)
+        assert not scratch.arrived.any()
+        return torch.cat([stream.residual, stream.normed, stream.squares.T], dim=1)
+
+    inputs = random_rows(LONG_ROWS, 512, torch.bfloat16, device)
+    assert_pieces_have_their_bits(written, inputs)
+
+
+@pytest.mark.parametrize("quantization", QUANTIZATIONS)
+def test_of_gate_and_up_in_a_long_piece(quantization, device):
+    weight = random_weight(128, 256, quantization, torch.bfloat16, device)
+
+    def written(rows):
+        out = unwritten(len(rows), 64, like=rows)
+        gate_up(stream_of(rows), weight, out, scratch_for(weight, len(rows)))
+        return out
+
+    inputs = random_rows(LONG_ROWS, 256, torch.bfloat16, device)
+    assert_pieces_have_their_bits(written, inputs)
 
 
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)

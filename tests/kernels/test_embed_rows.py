@@ -7,23 +7,22 @@ from kernels.embed_rows.reference import embed_rows as reference
 from kernels.embed_rows.triton_kernel import embed_rows
 from kernels.residual import ResidualStream
 from kernels.weight import pack
-from tests.support.batches import Tree, build_batch, chain
 
 TYPES = (torch.float32, torch.bfloat16)
 
 
 def look_up(function, tokens, table, norm_weight, capacity):
     """residual, normed and squares of the tokens, then padding rows."""
-    tree = Tree(chain(len(tokens)), tokens=tokens)
     device, width = table.values.device, table.num_inputs
-    batch = build_batch([tree], capacity=capacity, device=device)
+    padded = [*tokens, *[0] * (capacity - len(tokens))]
+    ids = torch.tensor(padded, dtype=torch.int32, device=device)
     dtype = table.values.dtype if table.quantization == "float" else torch.bfloat16
     residual = torch.empty(capacity, width, device=device)
     normed = torch.empty(capacity, width, dtype=dtype, device=device)
     squares = torch.empty(-(-width // 64), capacity, device=device)
     for array in (residual, normed, squares):
         array.fill_(torch.nan)
-    function(batch, table, norm_weight, ResidualStream(residual, normed, squares, 0.0))
+    function(ids, table, norm_weight, ResidualStream(residual, normed, squares, 0.0))
     return residual, normed, squares
 
 

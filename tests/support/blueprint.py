@@ -10,6 +10,7 @@ import torch
 from engine.model.gpu.activations import Activations
 from engine.model.gpu.arena import KVArena
 from engine.model.gpu.buffers import Inputs, Outputs, StepShape
+from engine.model.gpu.embedding import Embedding
 from engine.model.gpu.forward import Forward, StepMemory
 from engine.model.gpu.weights import GpuLayer, GpuWeights, head_quantization
 from engine.model.model_config import ModelConfig
@@ -93,7 +94,7 @@ def _weights(config: ModelConfig, quantization: Quantization) -> GpuWeights:
         down=empty_weight(hidden, inter, quantization),
     )
     return GpuWeights(
-        embedding=empty_weight(config.vocab_size, hidden, "float"),
+        embedding=Embedding(empty_weight(config.vocab_size, hidden, "float"), is_on_host=False),
         layers=(layer,),
         head_norm_weight=nothing(hidden),
         head=empty_weight(config.vocab_size, hidden, head_quantization(quantization)),

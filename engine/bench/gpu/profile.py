@@ -15,7 +15,6 @@ from engine.bench.gpu.products import ProductTime, measure_products
 from engine.bench.gpu.run import GpuBench, Measure, Section
 from engine.bench.gpu.shapes import Shape
 from engine.bench.gpu.steps import StepPlan, measure_programmatic, measure_steps
-from engine.model.gpu.buffers import Inputs, StepShape
 from kernels.operations import operations_for
 from kernels.residual import ResidualStream
 from kernels.weight import QUANTIZATIONS, Weight
@@ -99,7 +98,7 @@ def _products_alone(lab: Lab, shape: Shape, rows: Sequence[int]) -> Cases[Produc
 def measure_gaps(machine: Machine) -> tuple[Gap, ...]:
     """Look one token up over and over, each kernel started behind the one before or while it ends."""
     width, device = 64, machine.device
-    batch = Inputs(StepShape(1, 1), 1, device).batch
+    tokens = torch.zeros(1, dtype=torch.int32, device=device)
     table, norm_weight = machine.random(1, width), torch.ones(width, device=device)
     embedding = Weight("float", table, None)
     residual, squares = torch.zeros(1, width, device=device), torch.zeros(1, 1, device=device)
@@ -110,7 +109,7 @@ def measure_gaps(machine: Machine) -> tuple[Gap, ...]:
 
         def work() -> None:
             for _ in range(_TINY_KERNELS):
-                embed_rows(batch, embedding, norm_weight, stream)
+                embed_rows(tokens, embedding, norm_weight, stream)
 
         return Gap(is_programmatic, machine.us_per_launch(work, _TINY_KERNELS))
 

@@ -41,6 +41,7 @@ class RecipeStep:
             config.num_layers, 2, *heads, self._mask.shape[-1], config.head_dim
         )
         self._is_shared = repeats * config.num_kv_heads != config.num_heads
+        self._table = weights.embedding.table.values.to(machine.device)
         self._norm_weights = [
             (layer.qkv_norm_weight.to(machine.dtype), layer.gate_up_norm_weight.to(machine.dtype))
             for layer in weights.layers
@@ -54,7 +55,7 @@ class RecipeStep:
 
     def logits(self) -> torch.Tensor:
         """Run all layers and the head. [rows, vocab]."""
-        residual = embedding(self._ids, self._weights.embedding.values)
+        residual = embedding(self._ids, self._table)
         for index, layer in enumerate(self._weights.layers):
             attention_norm_weight, gate_norm_weight = self._norm_weights[index]
             attended = self._attend(index, layer, self._normed(residual, attention_norm_weight))

@@ -30,7 +30,7 @@ class FloatQwen2:
 
     device = "cpu"
     row_buckets: tuple[int, ...] = ()
-    most_rows = MAX_ROWS
+    most_rows = most_read_rows = MAX_ROWS
     max_sequences = 1
     reserved_bytes = 0
 
@@ -53,7 +53,7 @@ class FloatQwen2:
 
     def begin(self, steps: Sequence[StepInput]) -> EagerFlight:
         """Check that the steps' rows have room; the work is done when their outputs are wanted."""
-        check_room(steps)
+        check_room(steps, self.most_read_rows)
         return EagerFlight(steps, self._forward)
 
     @torch.inference_mode()

@@ -23,7 +23,7 @@ class Int8Qwen2:
     device = "cpu"
     dtype_name = "int8"
     row_buckets: tuple[int, ...] = ()
-    most_rows = MAX_ROWS
+    most_rows = most_read_rows = MAX_ROWS
     max_sequences = 1
     reserved_bytes = 0
 
@@ -57,7 +57,7 @@ class Int8Qwen2:
 
     def begin(self, steps: Sequence[StepInput]) -> EagerFlight:
         """Check that the steps' rows have room; the work is done when their outputs are wanted."""
-        check_room(steps)
+        check_room(steps, self.most_read_rows)
         return EagerFlight(steps, self._forward)
 
     def _forward(self, step: StepInput) -> Logits:

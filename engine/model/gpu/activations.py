@@ -3,6 +3,7 @@
 import torch
 
 from engine.model.model_config import ModelConfig
+from engine.model.token_tree import MAX_ROWS
 from kernels.lm_head import Best
 from kernels.persistent_layers import Flow
 from kernels.product.tiles import num_blocks
@@ -24,7 +25,7 @@ class Activations:
             return torch.zeros(shape, dtype=kind, device=device)
 
         hidden, heads = config.hidden_size, (rows, config.num_heads, config.head_dim)
-        blocks = num_blocks(config.vocab_size)
+        blocks, answered = num_blocks(config.vocab_size), min(rows, MAX_ROWS)  # none when longer
         self.stream = ResidualStream(
             residual=numbers(rows, hidden, kind=torch.float32),
             normed=numbers(rows, hidden),
@@ -34,11 +35,11 @@ class Activations:
         self.queries, self.attended = numbers(*heads), numbers(*heads)
         self.mlp_hidden = numbers(rows, config.intermediate_size)
         self.best = Best(
-            scores=numbers(blocks, rows, kind=torch.float32),
-            ids=numbers(blocks, rows, kind=torch.int32),
-            logits=numbers(blocks, rows, kind=torch.float32),
-            maxima=numbers(blocks, rows, kind=torch.float32),
-            sums=numbers(blocks, rows, kind=torch.float32),
+            scores=numbers(blocks, answered, kind=torch.float32),
+            ids=numbers(blocks, answered, kind=torch.int32),
+            logits=numbers(blocks, answered, kind=torch.float32),
+            maxima=numbers(blocks, answered, kind=torch.float32),
+            sums=numbers(blocks, answered, kind=torch.float32),
         )
 
     @property

@@ -26,18 +26,23 @@ class KVArena:
         self._taken: list[tuple[int, int]] = []  # ranges, ascending
 
     @property
+    def positions(self) -> int:
+        """Tokens that it has room for."""
+        return self.keys.shape[2]
+
+    @property
     def bytes_per_position(self) -> int:
         """Memory of one token's keys and values."""
-        return 2 * self.keys.nbytes // self.keys.shape[2]
+        return 2 * self.keys.nbytes // self.positions
 
     @property
     def free_positions(self) -> int:
         """Positions that no slot has."""
-        return self.keys.shape[2] - sum(end - start for start, end in self._taken)
+        return self.positions - sum(end - start for start, end in self._taken)
 
     def take(self, count: int) -> int:
         """Reserve `count` positions side by side, and return the first. Raises NoSpaceError."""
-        count, end = rounded(count), self.keys.shape[2]
+        count, end = rounded(count), self.positions
         start = 0
         for taken, behind in [*self._taken, (end, end)]:
             if taken - start >= count:
@@ -46,7 +51,7 @@ class KVArena:
             start = behind
         raise NoSpaceError(
             f"no room for the keys and values of {count:,} tokens: {self.free_positions:,} of "
-            f"{self.keys.shape[2]:,} are free"
+            f"{self.positions:,} are free"
         )
 
     def give_back(self, start: int, count: int) -> None:

@@ -47,7 +47,8 @@ class BatchLayout:
         blocks = max_blocks(rows, sequences, group)
         shapes: dict[str, tuple[int, ...]]
         shapes = dict.fromkeys(("tokens", "parents", "sequences", "depths", "runs"), (rows,))
-        shapes["paths"] = (rows, rows)
+        # Beyond a tree's rows there are chains alone, a run each.
+        shapes["paths"] = (rows if rows <= MAX_ROWS else sequences, rows)
         for name in ("bases", "lengths", "first_rows", "num_rows"):
             shapes[name] = (sequences,)
         for name in ("sequences", "starts", "first_runs", "end_runs"):

@@ -11,14 +11,16 @@ import torch
 
 from engine.model.causal_lm import NUM_TOP, StepInput
 from engine.model.gpu.batch_layout import BatchLayout, PackedRows
+from engine.model.gpu.embedding import Embedding, Lookup
 from engine.model.sampling import noise_keys
 from kernels.acceptance_walk import AcceptanceOutput
 from kernels.batch import BatchMetadata
 from kernels.lm_head import SamplingNoise
 from kernels.step_rows import StepRows
+from kernels.weight import Weight
 
 _ALIGNED = 4  # numbers: kernels load 16 bytes at a time where an array starts so
-_FLOATS = {"logit_scales", "noise_scales", "log_probs"}
+_FLOATS = {"logit_scales", "noise_scales", "embedded", "log_probs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +68,25 @@ class SharedBuffer:
 
 
 class Inputs(SharedBuffer):
-    """What the host writes: the batch and the noise of its rows."""
+    """What the host writes: the batch, the noise of its rows, and perhaps their embeddings."""
 
     def __init__(
-        self, shape: StepShape, group: int, device: torch.device, *, is_captured: bool = True
+        self,
+        shape: StepShape,
+        group: int,
+        device: torch.device,
+        hosted: Embedding | None = None,
+        *,
+        is_captured: bool = True,
     ) -> None:
+        """`hosted` is an embedding on the host, whose rows go up with the rest."""
         self._layout = BatchLayout(shape.rows, shape.sequences, group)
         scales, keys = (shape.rows,), (shape.rows, 2)
         noise = {"logit_scales": scales, "noise_scales": scales, "keys": keys}
-        super().__init__(self._layout.shapes | noise, device, is_captured=is_captured)
+        sent = {} if hosted is None else {"embedded": (shape.rows, hosted.table.num_inputs)}
+        super().__init__(self._layout.shapes | noise | sent, device, is_captured=is_captured)
+        self._hosted = hosted
+        self._places = torch.arange(shape.rows, dtype=torch.int32, device=device)
         batch: dict[str, Any] = {name: self.tensors[name] for name in self._layout.shapes}
         self.batch = BatchMetadata(**batch)
         self.noise = SamplingNoise(**{name: self.tensors[name] for name in noise})
@@ -85,11 +97,20 @@ class Inputs(SharedBuffer):
         """Write the trees of a forward and how their rows draw. Raises ValueError beyond its shape."""
         packed = self._layout.pack(self.arrays, steps)
         for step, (first_row, order) in zip(steps, packed, strict=True):
-            self._set_noise(step, slice(first_row, first_row + len(order)), order)
+            rows = slice(first_row, first_row + len(order))
+            self._set_noise(step, rows, order)
+            if self._hosted is not None:
+                self.arrays["embedded"][rows] = self._hosted.rows(self.arrays["tokens"][rows])
         if self._plans_rows:
             step_rows = StepRows.plan(self.arrays, self._device.device)
             self.batch = replace(self.batch, step_rows=step_rows)
         return packed
+
+    def lookup(self, embedding: Embedding) -> Lookup:
+        """Where the embeddings of its rows are."""
+        if self._hosted is None:
+            return Lookup(self.batch.tokens, embedding.table)
+        return Lookup(self._places, Weight("float", self.tensors["embedded"], None))
 
     def _set_noise(self, step: StepInput, rows: slice, order: np.ndarray) -> None:
         """A forward without noise does not look at it."""

@@ -47,7 +47,9 @@ class Forward:
         layers = self.weights.layers
         self.operations.kv_commit(self.arena.keys, self.arena.values, batch)
         self.operations.embed_rows(
-            batch, self.weights.embedding, layers[0].qkv_norm_weight, activations.stream
+            *memory.inputs.lookup(self.weights.embedding),
+            layers[0].qkv_norm_weight,
+            activations.stream,
         )
         self.run_layers(batch, activations)
         if memory.shape.has_head:

@@ -20,7 +20,6 @@ _Q4_K_M: dict[str, tuple[Quantization, Quantization]] = {
     "gate_up": ("q4_k", "q4_k"),
     "down": ("q4_k", "q6_k"),
     "head": ("q6_k", "q6_k"),
-    "embedding": ("q4_k", "q4_k"),
 }
 
 
@@ -58,11 +57,8 @@ def products_of(config: ModelConfig, form: HeldForm) -> Iterator[PlannedProduct]
 
 
 def file_bytes(config: ModelConfig, form: HeldForm) -> int:
-    """What the weights of a file take, an embedding of its own among them."""
-    held = list(products_of(config, form))
-    if not config.tie_word_embeddings:
-        held += _held("embedding", config.vocab_size, config.hidden_size, 1, form)
-    return int(sum(one.count * one.num_bytes for one in held))
+    """What the weights of a file take on a GPU: an embedding beside the head stays on the host."""
+    return int(sum(one.count * one.num_bytes for one in products_of(config, form)))
 
 
 def _held(

@@ -14,18 +14,22 @@ from engine.model.device import DeviceUnfitError, free_bytes, made_current, trit
 from engine.model.gpu.arena import KVArena
 from engine.model.gpu.buffers import StepShape
 from engine.model.gpu.forward import Forward
-from engine.model.gpu.memory_plan import MemoryPlan
+from engine.model.gpu.memory_plan import MemoryPlan, most_blocks
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.row_check import check_rows
 from engine.model.gpu.selfcheck.first_load import settle
-from engine.model.gpu.step_graphs import ROW_BUCKETS, SEQUENCE_BUCKETS, StepGraphs
+from engine.model.gpu.step_graphs import (
+    LONG_READS,
+    ROW_BUCKETS,
+    SEQUENCE_BUCKETS,
+    StepGraphs,
+)
 from engine.model.gpu.weights import GpuWeights
 from engine.model.loading.converted_model import ConvertedModel
 from engine.model.loading.packing import FILE_FORMS
 from engine.model.model_config import ModelConfig
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from engine.progress import Progress, shown
-from kernels.batch import max_blocks
 from kernels.batch_attention import scratch_size as attention_scratch
 from kernels.operations import PORTABLE, Operations, operations_for
 from kernels.product.tiles import scratch_size as product_scratch
@@ -73,7 +77,9 @@ def _file_bytes(model: ConvertedModel) -> int | None:
     """What weights take that stay as their file has them; None where their form tells."""
     if model.quantization != FILE_FORMS:
         return None
-    return sum(tensor.nbytes for tensor in model.tensors().values())
+    stays = () if model.config.tie_word_embeddings else ("embedding",)
+    held = (one for name, one in model.tensors().items() if not name.startswith(stays))
+    return sum(tensor.nbytes for tensor in held)
 
 
 def load_portable(
@@ -181,7 +187,7 @@ def warm_up(model: GpuQwen2, progress: Progress) -> None:
     too, since everybody waits while completions meet in a new shape; others are when they do.
     """
     kinds = [(False, False), (False, True), (True, False), (True, True)]
-    shapes = [StepShape(rows, 1, has_head=False) for rows in ROW_BUCKETS]
+    shapes = [StepShape(rows, 1, has_head=False) for rows in model.graphs.sizes.read_rows]
     shapes += [
         StepShape(rows, 1, is_sampled=sampled, has_logits=logits)
         for sampled, logits in kinds
@@ -212,12 +218,10 @@ def _within(plan: MemoryPlan) -> Iterator[None]:
 
 def _scratch(config: ModelConfig, weights: GpuWeights, device: torch.device) -> Scratch:
     """Take what the greediest kernel of any shape needs; one runs at a time."""
-    rows, sequences = ROW_BUCKETS[-1], SEQUENCE_BUCKETS[-1]
-    blocks = max_blocks(rows, sequences, config.num_heads // config.num_kv_heads)
-    sizes = [attention_scratch(blocks, config.num_kv_heads, config.head_dim)]
+    sizes = [attention_scratch(most_blocks(config), config.num_kv_heads, config.head_dim)]
     matrices = [matrix for layer in weights.layers for matrix in layer.matrices]
     for weight in (*matrices, weights.head):  # a file may hold layers in several forms
-        sizes += [product_scratch(weight, rows) for rows in ROW_BUCKETS]
+        sizes += [product_scratch(weight, rows) for rows in (*ROW_BUCKETS, *LONG_READS)]
     return Scratch.allocate(
         max(size.num_partials for size in sizes),
         max(size.num_counters for size in sizes),

@@ -4,9 +4,11 @@ from dataclasses import dataclass
 from typing import Self
 
 from engine.errors import NoSpaceError
-from engine.model.gpu.step_graphs import ROW_BUCKETS
+from engine.model.gpu.step_graphs import LONG_READS, ROW_BUCKETS, SEQUENCE_BUCKETS
 from engine.model.gpu.weights import head_quantization
 from engine.model.model_config import ModelConfig
+from kernels.batch import max_blocks
+from kernels.batch_attention import scratch_size as attention_scratch
 from kernels.weight import BYTES_OF_WEIGHT, Quantization
 
 _GIGABYTE = 1e9
@@ -36,7 +38,8 @@ class MemoryPlan:
     ) -> Self:
         """Plan for `free` bytes; `kv_bytes` None takes a share of what the weights leave.
 
-        `file_bytes` are the weights where they stay in the form of the model's file.
+        `file_bytes` are the weights where they stay in the form of the model's file, as far as the
+        GPU holds them.
         Raises NoSpaceError, with the plan, where it does not fit.
         """
         weights = weight_bytes(config, quantization) if file_bytes is None else file_bytes
@@ -71,23 +74,31 @@ class MemoryPlan:
 
 
 def weight_bytes(config: ModelConfig, quantization: Quantization) -> int:
-    """Weights in `quantization`; the embedding stays in 16 bits, beside a head of its own."""
-    embedding = config.vocab_size * config.hidden_size
-    matrices = config.num_parameters - embedding * (1 if config.tie_word_embeddings else 2)
-    head = 0 if quantization == "float" and config.tie_word_embeddings else embedding
+    """Weights in `quantization`; an embedding that is not the head, too, stays on the host."""
+    head = config.vocab_size * config.hidden_size
+    matrices = config.num_parameters - head * (1 if config.tie_word_embeddings else 2)
     return int(
-        2 * embedding
-        + matrices * BYTES_OF_WEIGHT[quantization]
+        matrices * BYTES_OF_WEIGHT[quantization]
         + head * BYTES_OF_WEIGHT[head_quantization(quantization)]
     )
 
 
 def working_bytes(config: ModelConfig) -> int:
     """What flows through steps of all shapes, their logits, and what CUDA takes."""
-    widest = 8 * config.hidden_size + 4 * config.intermediate_size + config.vocab_size // 4
+    width = 11 * config.hidden_size + 2 * config.intermediate_size
+    flowing = sum((*ROW_BUCKETS, *LONG_READS)) * width
+    best = sum(ROW_BUCKETS) * (config.vocab_size // 3)
     logits = 4 * ROW_BUCKETS[-1] * config.vocab_size
     cos_sin = 4 * config.max_position * config.head_dim
-    return 2 * sum(ROW_BUCKETS) * widest + logits + cos_sin + _CONTEXT_BYTES
+    shares = attention_scratch(most_blocks(config), config.num_kv_heads, config.head_dim)
+    return flowing + best + logits + cos_sin + 4 * shares.num_partials + _CONTEXT_BYTES
+
+
+def most_blocks(config: ModelConfig) -> int:
+    """Row blocks of the attention of any step: of a long piece of a prompt, or of many sequences."""
+    group = config.num_heads // config.num_kv_heads
+    largest = ((LONG_READS[-1], 1), (ROW_BUCKETS[-1], SEQUENCE_BUCKETS[-1]))
+    return max(max_blocks(rows, sequences, group) for rows, sequences in largest)
 
 
 def _advice(quantization: Quantization, *, is_file: bool) -> str:

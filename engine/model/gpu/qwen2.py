@@ -24,13 +24,18 @@ class GpuQwen2:
         self.reserved_bytes = self.arena.keys.nbytes + self.arena.values.nbytes
         self._flight = GpuFlight(graphs, ())
 
+    @property
+    def most_read_rows(self) -> int:
+        """What pieces of a prompt have at most."""
+        return self.graphs.sizes.read_rows[-1]
+
     def new_slot(self, capacity: int) -> GpuSlot:
         """Reserve room for `capacity` tokens. Raises NoSpaceError."""
         return GpuSlot(self.arena, self.graphs, capacity)
 
     def begin(self, steps: Sequence[StepInput]) -> GpuFlight:
         """Launch the steps. Where a launch fails, the slots of its steps have not changed."""
-        check_room(steps)
+        check_room(steps, self.most_read_rows)
         self._flight.wait()  # of a flight that was dropped nobody did
         self._flight = GpuFlight(self.graphs, steps)
         self._flight.start()

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -12,6 +12,7 @@ from engine.model.gpu.buffers import Inputs, Outputs, StepShape
 from engine.model.gpu.forward import Forward, StepMemory
 
 ROW_BUCKETS = (1, 4, 8, 16, 32, 64, 128)
+LONG_READS = (256, 512)  # rows of longer pieces of a prompt
 SEQUENCE_BUCKETS = (1, 4, 16)
 
 
@@ -115,13 +116,15 @@ class StepGraphs:
     """The launches of a model, one for each shape that was asked for.
 
     Where the operations ask the host, they run one by one, and copies are waited for. `is_captured`:
-    else, on a GPU, each is one graph; not where one of them looks at values.
+    else, on a GPU, each is one graph; not where one of them looks at values. `most_read_rows` is what
+    our kernels take of a prompt at a time.
     """
 
     forward: Forward
     dtype: torch.dtype
     device: torch.device
     is_captured: bool = True
+    most_read_rows: int = ROW_BUCKETS[-1]
     _launches: dict[StepShape, Launch] = field(default_factory=dict)
     # By rows: steps follow each other.
     _activations: dict[int, Activations] = field(default_factory=dict)
@@ -135,7 +138,10 @@ class StepGraphs:
     @property
     def sizes(self) -> StepSizes:
         """What steps are padded to."""
-        return OF_PYTORCH if self.forward.operations.asks_host else OF_KERNELS
+        if self.forward.operations.asks_host:
+            return OF_PYTORCH
+        longer = tuple(rows for rows in LONG_READS if rows <= self.most_read_rows)
+        return replace(OF_KERNELS, read_rows=OF_KERNELS.read_rows + longer)
 
     def launch(self, shape: StepShape) -> Launch:
         """Return the launch of `shape`, made now if it is the first."""
@@ -194,7 +200,13 @@ class StepGraphs:
         is_captured = not self.forward.operations.asks_host
         return StepMemory(
             shape=shape,
-            inputs=Inputs(shape, group, self.device, is_captured=is_captured),
+            inputs=Inputs(
+                shape,
+                group,
+                self.device,
+                self.forward.weights.embedding.hosted,
+                is_captured=is_captured,
+            ),
             activations=self._activations[shape.rows],
             outputs=Outputs(shape, self.device, is_captured=is_captured),
             logits=self._logits_of(shape.rows) if shape.has_logits else None,

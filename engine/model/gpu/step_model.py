@@ -9,6 +9,7 @@ unlucky. Instructions were counted in the machine code. `foregram bench gpu` mea
 computes.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -111,6 +112,15 @@ def one_launch_step(work: StepWork, card: Card) -> ExpectedStep:
     return ExpectedStep(_floor_ms(work, card), least / _MS, most / _MS, is_persistent=True)
 
 
+def reading_step(work: StepWork, card: Card) -> ExpectedStep:
+    """Of a piece of a prompt, by our kernels: without the head, nor what it reads."""
+    least, most = (
+        _layers_us(work, card, overheads) + overheads.other for overheads in (_lucky(card), UNLUCKY)
+    )
+    read = step_bytes(work) - sum(_heads_bytes(work))
+    return ExpectedStep(_MS * read / card.bandwidth, least / _MS, most / _MS)
+
+
 def portable_step(work: StepWork, card: Card) -> ExpectedStep:
     """By PyTorch."""
     least, most = (
@@ -145,6 +155,10 @@ def _outside_us(work: StepWork, card: Card, overheads: Overheads) -> float:
         if one.is_head
     )
     return head + overheads.choose + overheads.other
+
+
+def _heads_bytes(work: StepWork) -> Iterator[float]:
+    return (one.num_bytes for one in products_of(work.config, work.form) if one.is_head)
 
 
 def _product_us(product: PlannedProduct, rows: int, card: Card, overheads: Overheads) -> float:

@@ -9,7 +9,7 @@ from engine.model.model_config import ModelConfig
 from kernels.batch import KEY_TILE, ROW_TILE
 from kernels.batch_attention import num_splits
 from kernels.device_limits import limits_for
-from kernels.product.tiles import ROW_TILES, Tile, num_blocks, tile_for
+from kernels.product.tiles import ROW_TILES, Tile, num_blocks, num_row_blocks, tile_for
 from kernels.weight import Quantization
 
 US = 1e6  # of a second
@@ -58,7 +58,9 @@ class StepWork:
 
 @dataclass(frozen=True, slots=True)
 class ProductWork:
-    """One product of a step: `programs` tiles, those of splits apart, read `weights` bytes.
+    """One product of a step: `programs` tiles, those of splits and blocks of rows apart.
+
+    `weights` bytes are read from memory, the first time that a block of rows asks for them.
 
     `through_cache` are bytes too; `operations` are the tensor cores'.
     """
@@ -77,17 +79,18 @@ class ProductWork:
         limits = limits_for(card.architecture)
         tile = tile_for(outputs, inputs, rows, form, whole=product.is_head, limits=limits)
         tiles = num_blocks(outputs, tile.outputs)
-        through_cache = product.num_bytes + tiles * rows * inputs * 2
+        row_blocks = num_row_blocks(rows)
+        through_cache = row_blocks * product.num_bytes + tiles * rows * inputs * 2
         if tile.splits > 1:
             through_cache += 2 * outputs * tile.splits * max(_FEW_ROWS, rows) * 4
         counted = INSTRUCTIONS[form][limits.has_warp_groups][ROW_TILES.index(tile.rows)]
         return cls(
             tile=tile,
-            programs=tiles * tile.splits,
+            programs=row_blocks * tiles * tile.splits,
             weights=product.num_bytes,
             through_cache=through_cache,
-            instructions=outputs * inputs / 1024 * counted,
-            operations=2 * tile.rows * outputs * inputs,
+            instructions=row_blocks * outputs * inputs / 1024 * counted,
+            operations=2 * row_blocks * tile.rows * outputs * inputs,
         )
 
     def memory_us(self, card: Card, busy: Busy) -> float:

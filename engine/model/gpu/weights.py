@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import torch
 
+from engine.model.gpu.embedding import Embedding
 from engine.model.model_config import ModelConfig
 from kernels.weight import STORED_FORMS, Quantization, Weight, pack
 
@@ -41,7 +42,7 @@ class GpuLayer:
 class GpuWeights:
     """All of a model. `cos_sin` float32 [places, d] are the rotary embedding's cosines and sines."""
 
-    embedding: Weight
+    embedding: Embedding
     layers: tuple[GpuLayer, ...]
     head_norm_weight: torch.Tensor
     head: Weight
@@ -60,21 +61,15 @@ class GpuWeights:
         """Bring tensors that `packing` made for GPUs to `device`, a layer at a time.
 
         What is in the form of the model's file stays so, the embedding of whole weights in `dtype`,
-        and with it a tied head in the quantization `float`; all else is held in `quantization`.
+        and with it a tied head in the quantization `float`; all else is held in `quantization`. An
+        embedding that is not the head, too, stays where it is: see `Embedding`.
         """
         source = _Source(tensors, dtype, device)
         layers = []
         for index in range(config.num_layers):
             layers.append(_place_layer(config, f"layers.{index}", source, quantization))
             on_layer()
-        embedding = source.weight("embedding", "float")
-        head_form = head_quantization(quantization)
-        if not config.tie_word_embeddings:
-            head = source.weight("head", head_form)
-        elif embedding.quantization == "float":
-            head = pack(embedding.values, head_form)
-        else:
-            head = embedding
+        embedding, head = _place_ends(config, source, head_quantization(quantization))
         return cls(
             embedding=embedding,
             layers=tuple(layers),
@@ -104,6 +99,20 @@ class GpuWeights:
         """What one step has to read of them: all but the embedding, of which it reads rows."""
         matrices = [matrix for layer in self.layers for matrix in layer.matrices]
         return sum(matrix.num_bytes for matrix in [*matrices, self.head])
+
+
+def _place_ends(
+    config: ModelConfig, source: "_Source", head_form: Quantization
+) -> tuple[Embedding, Weight]:
+    """The embedding and the head, which may be one matrix."""
+    on_host = replace(source, device=torch.device("cpu")).weight("embedding", "float")
+    if not config.tie_word_embeddings:
+        return Embedding(on_host, is_on_host=True), source.weight("head", head_form)
+    if on_host.quantization == "float" and head_form != "float":
+        head = pack(on_host.values.to(source.device), head_form)
+        return Embedding(on_host, is_on_host=True), head
+    shared = source.weight("embedding", "float")
+    return Embedding(shared, is_on_host=False), shared
 
 
 def head_quantization(quantization: Quantization) -> Quantization:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from engine.model.causal_lm import CausalModel, prefill
+from engine.model.causal_lm import CausalModel, StepInput, piece_rows, prefill
 from engine.model.token_tree import TokenTree
 from engine.model.transformers.adapter import TransformersModel
 from tests.support.greedy import reference_logits
@@ -102,3 +102,26 @@ def test_a_copied_beginning_reads_like_text_from_scratch(pair, held):
     assert slot.num_bytes >= source.num_bytes > 0
     with pytest.raises(ValueError, match="cannot copy"):
         slot.copy_from(source, len(PROMPT) + 1)
+
+
+@pytest.mark.parametrize(
+    ("unread", "most", "pieces"),
+    [
+        (0, 128, []),
+        (300, 128, [128, 128, 44]),
+        (1000, 512, [512, 256, 128, 104]),
+        (600, 256, [256, 256, 88]),
+    ],
+)
+def test_a_prompt_is_read_in_the_longest_pieces_that_it_fills(unread, most, pieces):
+    read = list[int]()
+    while rows := piece_rows(unread - sum(read), most):
+        read.append(rows)
+    assert read == pieces
+
+
+def test_a_piece_longer_than_a_model_takes_is_refused(pair):
+    model, _ = pair
+    step = StepInput(model.new_slot(400), TokenTree.chain([9] * 129), has_head=False)
+    with pytest.raises(ValueError, match="a step takes 128 rows, not 129"):
+        model.begin([step])

@@ -78,7 +78,7 @@ def _embed_rows(subject: Subject, operations: Operations, company: PackedCompany
     weights, memory = subject.forward.weights, Memory(subject.device)
     stream = subject.blank_stream(memory, company)
     norm_weight = weights.layers[0].qkv_norm_weight
-    operations.embed_rows(company.batch, weights.embedding, norm_weight, stream)
+    operations.embed_rows(*company.lookup, norm_weight, stream)
     return _written(subject, memory, _of_stream(stream, company))
 
 

@@ -14,6 +14,7 @@ import torch
 from engine.model.causal_lm import StepInput
 from engine.model.gpu.batch_layout import Kept, SlotRange
 from engine.model.gpu.buffers import Inputs, StepShape
+from engine.model.gpu.embedding import Embedding, Lookup
 from engine.model.gpu.step_graphs import SEQUENCE_BUCKETS, bucket
 from engine.model.token_tree import MAX_ROWS, TokenTree, depths_of
 from kernels.batch import KEY_TILE, BatchMetadata
@@ -113,6 +114,7 @@ class PackedCompany:
     name: str
     seats: tuple[TreePart, ...]
     batch: BatchMetadata
+    lookup: Lookup
     rows: torch.Tensor
     nodes: torch.Tensor
     positions: torch.Tensor
@@ -120,12 +122,18 @@ class PackedCompany:
     num_positions: int
 
 
-def packed(company: Company, tree: CheckedTree, group: int, device: torch.device) -> PackedCompany:
+def packed(
+    company: Company,
+    tree: CheckedTree,
+    group: int,
+    embedding: Embedding,
+    device: torch.device,
+) -> PackedCompany:
     """Lay a company out as a step does, each sequence behind a text of its own."""
     sequences = bucket(SEQUENCE_BUCKETS, len(company.seats))
     span = -(-(tree.text_len + _ROOM) // KEY_TILE) * KEY_TILE
     steps = [_step(tree, seat, span * place) for place, seat in enumerate(company.seats)]
-    inputs = Inputs(StepShape(company.rows, sequences), group, device)
+    inputs = Inputs(StepShape(company.rows, sequences), group, device, embedding.hosted)
     rows, nodes, positions = [], [], []
     for step, seat, (first_row, order) in zip(
         steps, company.seats, inputs.pack(steps), strict=True
@@ -143,6 +151,7 @@ def packed(company: Company, tree: CheckedTree, group: int, device: torch.device
         name=company.name,
         seats=company.seats,
         batch=inputs.batch,
+        lookup=inputs.lookup(embedding),
         rows=placed(rows),
         nodes=placed(nodes),
         positions=placed(positions),

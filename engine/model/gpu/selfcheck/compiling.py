@@ -151,7 +151,9 @@ def _memory(task: CompileTask, shape: StepShape) -> StepMemory:
     logits = torch.empty(shape.rows, config.vocab_size, device=_META) if shape.has_logits else None
     return StepMemory(
         shape=shape,
-        inputs=Inputs(shape, config.num_heads // config.num_kv_heads, _CPU),
+        inputs=Inputs(
+            shape, config.num_heads // config.num_kv_heads, _CPU, task.weights.embedding.hosted
+        ),
         activations=Activations(config, shape.rows, task.dtype, _CPU),
         outputs=Outputs(shape, _CPU),
         logits=logits,

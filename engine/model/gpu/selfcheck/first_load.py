@@ -16,6 +16,7 @@ from engine.model.gpu.selfcheck.check import OPERATIONS, Extent, OperationCheck,
 from engine.model.gpu.selfcheck.compiling import compile_ahead
 from engine.model.gpu.selfcheck.key import key_of
 from engine.model.gpu.selfcheck.layers_check import PERSISTENT_OPERATIONS, launch_finding
+from engine.model.gpu.selfcheck.reads_check import read_finding
 from engine.model.gpu.selfcheck.replays import can_start_early, replays_agree
 from engine.model.gpu.selfcheck.subject import Subject
 from engine.model.gpu.selfcheck.verdict import Finding, Verdict, VerdictFile
@@ -45,7 +46,7 @@ def settle(
     file.mark()
     progress.tell(verdict.sentence)
     graphs.forward = _settled(graphs, verdict)
-    graphs.is_captured = verdict.is_capturable
+    graphs.is_captured, graphs.most_read_rows = verdict.is_capturable, verdict.reads.rows
     model.checked = verdict.sentence
     return verdict
 
@@ -73,6 +74,10 @@ def _found(
     if verdict.is_capturable and PERSISTENT_OPERATIONS.isdisjoint(verdict.replaced):
         usual = StepGraphs(_settled(graphs, verdict), graphs.dtype, graphs.device)
         verdict = structs.replace(verdict, launch=launch_finding(usual, extent))
+        file.write(verdict)
+    if _has_kernels(graphs) and verdict.is_capturable:
+        settled = StepGraphs(_settled(graphs, verdict), graphs.dtype, graphs.device)
+        verdict = structs.replace(verdict, reads=read_finding(settled))
         file.write(verdict)
     return verdict
 

@@ -21,7 +21,9 @@ def key_of(forward: Forward) -> dict[str, str]:
     """All that a verdict depends on, in words that name nothing of the user's."""
     device, weights = forward.arena.keys.device, forward.weights
     held = {f"layer {' '.join(layer.forms)}" for layer in weights.layers}
-    held |= {f"embedding {weights.embedding.quantization}", f"head {weights.head.quantization}"}
+    place = "host" if weights.embedding.is_on_host else "device"
+    held.add(f"embedding {weights.embedding.table.quantization} on the {place}")
+    held.add(f"head {weights.head.quantization}")
     shape = asdict(forward.config) | {"deviations": "", "max_position": 0}
     return {
         "device": _device_name(device),

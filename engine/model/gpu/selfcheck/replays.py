@@ -26,7 +26,7 @@ _REPLAYED = (
     StepShape(MAX_ROWS, 1, has_head=False),
 )
 _TIMINGS = 50
-_CONTEXT = 200  # tokens ahead of the replayed tree
+CONTEXT = 200  # tokens ahead of what is read or replayed
 _LEAST_CAPABILITY = (9, 0)  # of a GPU that can start a kernel early
 
 
@@ -39,28 +39,41 @@ def can_start_early(device: torch.device) -> bool:
 
 def replays_agree(plain: StepGraphs, early: StepGraphs, replays: int = REPLAYS) -> bool:
     """Whether steps of `early` always have the bits of `plain`, on the same weights and cache."""
-    with _some_text(plain.forward.arena):
+    with some_text(plain, MAX_ROWS):
         return all(_agree(plain, early, shape, replays) for shape in _REPLAYED)
 
 
 def _agree(plain: StepGraphs, early: StepGraphs, shape: StepShape, replays: int) -> bool:
-    expected, left = said(_launch(plain, shape)), _left(plain.forward.arena, shape)
+    expected = _told(plain, _launch(plain, shape))
     launch = _launch(early, shape)
-    for _ in range(replays):
-        if said(launch) != expected or not torch.equal(_left(early.forward.arena, shape), left):
-            return False
-    return True
+    return all(_told(early, launch) == expected for _ in range(replays))
 
 
-def _left(arena: KVArena, shape: StepShape) -> torch.Tensor:
-    """The keys and values that a step wrote."""
-    written = slice(_CONTEXT, _CONTEXT + shape.rows)
-    return torch.stack([arena.keys[:, :, written], arena.values[:, :, written]])
+def _told(graphs: StepGraphs, launch: Launch) -> bytes:
+    """All bytes of a step's answer, and of the keys and values that it leaves."""
+    rows = launch.memory.shape.rows
+    spoil(graphs, rows)
+    answer = said(launch)
+    return answer + left(graphs.forward.arena, rows).cpu().numpy().tobytes()
+
+
+def spoil(graphs: StepGraphs, rows: int) -> None:
+    """Of what so many rows are to write, leave nothing of a run before."""
+    with graphs.on_stream():
+        for part in (graphs.forward.arena.keys, graphs.forward.arena.values):
+            part[:, :, CONTEXT : CONTEXT + rows] = torch.nan
+
+
+def left(arena: KVArena, rows: int) -> torch.Tensor:
+    """The keys and values that so many rows wrote, as whole numbers of the same bits."""
+    written = slice(CONTEXT, CONTEXT + rows)
+    both = torch.stack([arena.keys[:, :, written], arena.values[:, :, written]])
+    return both.view(torch.int16 if both.element_size() == 2 else torch.int32)
 
 
 def answer_ms(graphs: StepGraphs) -> float:
     """How long a step of one row takes by the host's clock, from its start to its answer."""
-    with _some_text(graphs.forward.arena):
+    with some_text(graphs, MAX_ROWS):
         launch, took = _launch(graphs, StepShape(1, 1)), list[float]()
         for _ in range(1 + _TIMINGS):
             began = time.perf_counter()
@@ -71,10 +84,10 @@ def answer_ms(graphs: StepGraphs) -> float:
 
 
 def _launch(graphs: StepGraphs, shape: StepShape) -> Launch:
-    checked = CheckedTree(graphs.forward.config.vocab_size, _CONTEXT)
+    checked = CheckedTree(graphs.forward.config.vocab_size, CONTEXT)
     tree = TokenTree(checked.tokens[: shape.rows], checked.parents[: shape.rows])
     step = StepInput(
-        SlotRange(0, _CONTEXT),
+        SlotRange(0, CONTEXT),
         tree if shape.has_head else TokenTree.chain(checked.tokens[: shape.rows].tolist()),
         Sampling(temperature=1.0) if shape.is_sampled else Sampling(),
         has_head=shape.has_head,
@@ -93,14 +106,19 @@ def said(launch: Launch) -> bytes:
 
 
 @contextmanager
-def _some_text(arena: KVArena) -> Iterator[None]:
-    """Keys and values of a text; of zeros, attention would say the same in any order."""
-    end = _CONTEXT + MAX_ROWS
+def some_text(graphs: StepGraphs, room: int) -> Iterator[None]:
+    """Keys and values of a text, with room behind it.
+
+    Of zeros, attention would say the same in any order.
+    """
+    arena, end = graphs.forward.arena, CONTEXT + room
     held = [part[:, :, :end] for part in (arena.keys, arena.values)]
-    for part in held:
-        part.normal_()
+    with graphs.on_stream():
+        for part in held:
+            part.normal_()
     try:
         yield
     finally:
-        for part in held:
-            part.zero_()
+        with graphs.on_stream():
+            for part in held:
+                part.zero_()

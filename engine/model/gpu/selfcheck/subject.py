@@ -47,7 +47,7 @@ class Subject:
         """All companies of steps of these numbers of rows, the largest first."""
         group = self.forward.config.num_heads // self.forward.config.num_kv_heads
         return [
-            packed(company, self.tree, group, self.device)
+            packed(company, self.tree, group, self.forward.weights.embedding, self.device)
             for company in self.tree.companies(buckets)
         ]
 

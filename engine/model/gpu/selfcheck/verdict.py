@@ -61,18 +61,26 @@ class LaunchFinding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     note: str = ""
 
 
+class ReadFinding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How many rows a piece of a prompt has at most, and why, in a phrase; empty where it is usual."""
+
+    rows: int = 128
+    note: str = ""
+
+
 class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of all operations of a model on a device; `key` says which.
 
     `is_programmatic`: a kernel may start before the one ahead of it has ended. `launch`: whether the
-    layers of a step of few rows are one. `is_whole` is False
-    while the check goes on: then the last finding is of the operation that was being tried.
+    layers of a step of few rows are one. `reads`: how long pieces of a prompt are. `is_whole` is
+    False while the check goes on: then the last finding is of the operation that was being tried.
     """
 
     key: dict[str, str]
     findings: tuple[Finding, ...] = ()
     is_programmatic: bool = False
     launch: LaunchFinding = LaunchFinding()
+    reads: ReadFinding = ReadFinding()
     is_whole: bool = True
     seconds: float = 0.0
 
@@ -104,8 +112,7 @@ class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             told.insert(0, self._passed)
         elif not self.is_capturable:
             told.append("steps are launched kernel by kernel, as PyTorch's part cannot be captured")
-        if self.launch.note:
-            told.append(self.launch.note)
+        told += [note for note in (self.launch.note, self.reads.note) if note]
         text = "is the same" if self.is_text_equal else "may differ in places"
         known = "" if self.is_lasting else ", as far as was checked: the next load checks again"
         return "; ".join([*told, f"the text {text} with lookahead and without{known}"])

@@ -29,7 +29,7 @@ def card_like(free, bandwidth, **others):
         ("RTX 4060", "1.5b", "bfloat16"),
         ("RTX 4070", "7b", "fp8"),
         ("RTX 4060 Ti", "1.5b", "bfloat16"),  # 7b as fp8 fits, and takes 31 ms a step
-        ("RTX 4090", "7b", "bfloat16"),
+        ("RTX 4090", "14b", "fp8"),
         ("RTX A6000", "14b", "fp8"),
         ("A100", "32b", "fp8"),
         ("H200", "32b", "bfloat16"),

@@ -85,8 +85,8 @@ def test_each_matrix_has_the_form_of_the_file(file_of):
     first, second = weights.layers
     assert [one.quantization for one in first.matrices] == ["q6_k_min", "q4_k", "q4_k", "q6_k"]
     assert {one.quantization for one in second.matrices} == {"q4_k"}
-    assert weights.embedding.quantization == "q6_k"
-    assert weights.head is weights.embedding
+    assert weights.embedding.table.quantization == "q6_k"
+    assert weights.head is weights.embedding.table
     assert weights.dtype_name == "q4_k+q6_k"
 
 

@@ -13,6 +13,7 @@ from triton import knobs
 from engine.config import Sampling
 from engine.drafting.drafter import NoDrafts
 from engine.model.causal_lm import StepInput, prefill, run_step
+from engine.model.gpu.buffers import StepShape
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from tests.support.adversary import Adversary
 from tests.support.fixed_order import products_in_one_order
@@ -139,3 +140,20 @@ def test_a_prompt_has_the_same_bits_however_it_was_read(model):
     outputs = [output_of(model, slot, tail) for slot in (whole, halves, singly)]
     assert len({float(output.log_probs[0]) for output in outputs}) == 1
     assert len({int(output.chosen[0]) for output in outputs}) == 1
+
+
+def test_a_long_piece_of_a_prompt_leaves_the_bits_of_short_ones(model):
+    """Behind a text that fills no tile, and longer than the programs of one tile take rows."""
+    prompt = [int(token) for token in np.random.default_rng(2).integers(7, 290, 13 + 256 + 40)]
+    left = []
+    with pytest.MonkeyPatch.context() as patch:
+        for most in (128, 512):
+            patch.setattr(model.graphs, "most_read_rows", most)
+            slot = model.new_slot(len(prompt) + MAX_ROWS)
+            prefill(model, slot, prompt[:13])
+            prefill(model, slot, prompt[13:])
+            there = slice(slot.base, slot.base + len(prompt))
+            left += [torch.stack([model.arena.keys[:, :, there], model.arena.values[:, :, there]])]
+        assert StepShape(256, 1, has_head=False) in model.graphs._launches
+    assert left[0].count_nonzero() == left[0].numel()
+    assert torch.equal(*left)

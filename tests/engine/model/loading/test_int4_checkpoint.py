@@ -44,7 +44,7 @@ def test_a_gpu_holds_them_as_they_are(tmp_path, method, more, form):
     weights = GpuWeights.place(model.config, model.tensors(), "float", torch.bfloat16, device)
     assert {one.quantization for layer in weights.layers for one in layer.matrices} == {form}
     assert weights.dtype_name == "int4"
-    assert weights.embedding.quantization == "float"
+    assert weights.embedding.table.quantization == "float"
 
 
 def test_inputs_in_another_order_become_whole_weights(tmp_path):

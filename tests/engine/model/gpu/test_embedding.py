@@ -1,0 +1,87 @@
+"""An embedding that is not the head, too, stays on the host, and a step's rows go up with it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from engine.model.causal_lm import StepInput, prefill, run_step
+from engine.model.gpu.arena import KVArena
+from engine.model.gpu.batch_layout import SlotRange
+from engine.model.gpu.buffers import Inputs, StepShape
+from engine.model.gpu.embedding import Embedding
+from engine.model.gpu.loading import assemble
+from engine.model.gpu.weights import GpuWeights
+from engine.model.loading.packing import pack_floats
+from engine.model.model_config import ModelConfig
+from engine.model.token_tree import TokenTree
+from kernels.operations import PORTABLE, REFERENCE
+from kernels.weight import pack
+from tests.support.gpu_models import gpu_qwen2
+from tests.support.tiny_models import tiny_model
+from tests.support.trees import random_tree
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+CPU = torch.device("cpu")
+PROMPT = list(range(20, 57))
+
+
+def untied():
+    return tiny_model("qwen2", 1, tie_word_embeddings=False)
+
+
+def logits_of(model, tree):
+    slot = model.new_slot(300)
+    prefill(model, slot, PROMPT)
+    return run_step(model, StepInput(slot, tree, wants_logits=True)).logits
+
+
+@pytest.mark.parametrize(
+    ("tied", "quantization", "is_on_host"),
+    [(False, "float", True), (True, "float", False), (True, "fp8", True)],
+)
+def test_only_what_no_step_reads_as_a_whole_stays_on_the_host(tied, quantization, is_on_host):
+    model = gpu_qwen2(tiny_model("qwen2", 1, tie_word_embeddings=tied), quantization=quantization)
+    weights = model.graphs.forward.weights
+    assert weights.embedding.is_on_host == is_on_host
+    assert (weights.head is weights.embedding.table) != is_on_host
+
+
+def test_it_stays_where_the_file_is_mapped():
+    reference = untied()
+    config = ModelConfig.from_hugging_face(reference.config.to_dict())
+    tensors = dict(pack_floats(config, reference.state_dict().__getitem__, torch.float32))
+    weights = GpuWeights.place(config, tensors, "float", torch.float32, CPU)
+    assert weights.embedding.table.values.data_ptr() == tensors["embedding"].data_ptr()
+
+
+@pytest.mark.parametrize("operations", [REFERENCE, PORTABLE], ids=["formulas", "portable"])
+def test_a_step_says_what_it_says_with_the_table_beside_it(operations):
+    """To the bit: the rows are sent as they are, whatever the order of a tree."""
+    hosted = gpu_qwen2(untied(), operations=operations)
+    forward = hosted.graphs.forward
+    table = replace(forward.weights.embedding, is_on_host=False)
+    beside = assemble(
+        forward.config,
+        replace(forward.weights, embedding=table),
+        KVArena(forward.config, 1024, torch.float32, CPU),
+        torch.float32,
+        operations,
+    )
+    tree = random_tree(np.random.default_rng(3), 11, hosted.vocab_size)
+    assert torch.equal(logits_of(hosted, tree), logits_of(beside, tree))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_rows_of_several_sequences_have_the_embeddings_of_their_tokens(dtype):
+    embedding = Embedding(pack(torch.randn(50, 24).to(dtype), "float"), is_on_host=True)
+    inputs = Inputs(StepShape(16, 4), 2, CPU, embedding.hosted)
+    star = TokenTree(np.array([5, 6, 7, 8]), np.array([-1, 0, 0, 1], np.int32))
+    inputs.pack([StepInput(SlotRange(0, 3), star), StepInput(SlotRange(64, 9), star)])
+    inputs.upload()
+    tokens, table = inputs.lookup(embedding)
+    assert inputs.batch.tokens[:8].tolist() == [5, 6, 8, 7] * 2
+    expected = embedding.table.values[inputs.batch.tokens[:8].long()].float()
+    assert torch.equal(table.rows(tokens.long())[:8], expected)
+    assert table.rows(tokens.long()).isfinite().all()
