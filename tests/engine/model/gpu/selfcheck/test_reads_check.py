@@ -23,7 +23,7 @@ def reference():
         num_attention_heads=2,
         num_key_value_heads=1,
         hidden_size=32,
-        num_hidden_layers=1,
+        num_hidden_layers=2,
         max_position_embeddings=1024,
     )
 
