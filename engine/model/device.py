@@ -25,9 +25,21 @@ from kernels.weight import Quantization
 LEAST_CAPABILITY = (8, 0)
 LEAST_SHARED_BYTES = 101_376
 _LEAST_MEMORY = 3.5e9  # of a GPU that `auto` takes: the smallest model, CUDA itself, a cache
-# Bytes a second: of Apple's first chip of each kind, and of memory that Intel's GPU shares.
+# Bytes a second, by words of a name: of Apple's first chip of each kind, and of Intel's cards as their
+# data sheets say; its other GPUs share the processor's memory.
 _APPLE_BANDWIDTHS = {"": 68e9, "Pro": 150e9, "Max": 300e9, "Ultra": 800e9}
-_INTEL_BANDWIDTH = 80e9
+_INTEL_BANDWIDTHS = {
+    "A310": 124e9,
+    "A380": 186e9,
+    "A580": 512e9,
+    "A750": 512e9,
+    "A770": 560e9,
+    "B570": 380e9,
+    "B580": 456e9,
+    "B50": 224e9,
+    "B60": 456e9,
+    "": 80e9,
+}
 _INTEL_PART = 0.6  # of a GPU's memory, that is free where its driver does not say how much is
 _FIRST = {"cuda": "cuda:0", "xpu": "xpu:0"}
 GPU_QUANTIZATIONS: dict[str, Quantization] = {"bfloat16": "float", "fp8": "fp8", "int4": "int4"}
@@ -164,7 +176,8 @@ def memory_bandwidth(device: torch.device) -> float:
         kind = torch.backends.mps.get_name().rpartition(" ")[2]
         return _APPLE_BANDWIDTHS.get(kind, _APPLE_BANDWIDTHS[""])
     if device.type == "xpu":
-        return _INTEL_BANDWIDTH
+        words = torch.xpu.get_device_name(device).split()
+        return next(speed for name, speed in _INTEL_BANDWIDTHS.items() if not name or name in words)
     if torch.version.hip:  # it tells the clock of the memory's controller
         return 0.0
     gpu = _properties(device)

@@ -1,5 +1,6 @@
 """Steps of fixed shapes: captured once and replayed on a GPU, run kernel by kernel elsewhere."""
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -10,6 +11,8 @@ from engine.errors import DeviceLostError
 from engine.model.gpu.activations import Activations
 from engine.model.gpu.buffers import Inputs, Outputs, StepShape
 from engine.model.gpu.forward import Forward, StepMemory
+
+_LOG = logging.getLogger("foregram.steps")
 
 ROW_BUCKETS = (1, 4, 8, 16, 32, 64, 128)
 LONG_READS = (256, 512)  # rows of longer pieces of a prompt
@@ -48,11 +51,15 @@ class Launch:
         """Return when its outputs are there."""
 
 
+class CaptureError(RuntimeError):
+    """A step runs, and cannot be captured."""
+
+
 class GraphLaunch(Launch):
     """A CUDA graph: one launch for all kernels and both copies."""
 
     def __init__(self, memory: StepMemory, forward: Forward, graphs: "GraphMemory") -> None:
-        """Run once, which compiles what is not compiled, then capture."""
+        """Run once, which compiles what is not compiled, then capture. Raises CaptureError."""
         super().__init__(memory, forward)
         self._stream = graphs.stream
         self._done = torch.cuda.Event()
@@ -69,8 +76,12 @@ class GraphLaunch(Launch):
             capture_error_mode="thread_local",  # what other threads do there is their own affair
         )
         # A capture that fails leaves its own stream behind as the current one.
-        with torch.cuda.stream(torch.cuda.current_stream(graphs.stream.device)), capture:
-            forward.run(memory)
+        with torch.cuda.stream(torch.cuda.current_stream(graphs.stream.device)):
+            try:
+                with capture:
+                    forward.run(memory)
+            except RuntimeError as error:
+                raise CaptureError(str(error)) from error
 
     def start(self) -> None:
         """Replay behind what was started before."""
@@ -187,9 +198,15 @@ class StepGraphs:
     def _make(self, memory: StepMemory) -> Launch:
         if self._graphs is None:
             return Launch(memory, self.forward)
-        if not self.is_captured:
-            return StreamLaunch(memory, self.forward, self._graphs.stream)
-        return GraphLaunch(memory, self.forward, self._graphs)
+        if self.is_captured:
+            try:
+                return GraphLaunch(memory, self.forward, self._graphs)
+            except CaptureError as error:
+                self.synchronize()  # a device that is lost says so here
+                # torch may keep on allocating as in a capture: of what is captured later none is tried.
+                self.is_captured = False
+                _LOG.warning("new steps run kernel by kernel: %s", error)
+        return StreamLaunch(memory, self.forward, self._graphs.stream)
 
     def _memory(self, shape: StepShape) -> StepMemory:
         config = self.forward.config

@@ -236,6 +236,21 @@ def test_of_an_amd_gpu_the_speed_of_memory_is_not_known(gpus, monkeypatch):
     assert memory_bandwidth(torch.device("cuda:0")) == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "gigabytes"),
+    [
+        ("Intel(R) Arc(TM) A770 Graphics", 560),
+        ("Intel(R) Arc(TM) Pro B60 Graphics", 456),
+        ("Intel(R) Iris(R) Xe Graphics", 80),
+        ("Intel(R) Arc(TM) 140V GPU (16GB)", 80),
+    ],
+)
+def test_an_intel_card_has_memory_of_its_own(monkeypatch, name, gigabytes):
+    """Its data sheet says how fast; the processor's graphics share the processor's."""
+    monkeypatch.setattr(torch.xpu, "get_device_name", lambda _: name)
+    assert memory_bandwidth(torch.device("xpu:0")) == gigabytes * 1e9
+
+
 def test_a_gpu_is_made_the_threads_current_one(monkeypatch):
     current = []
 

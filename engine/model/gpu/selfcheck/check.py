@@ -91,6 +91,17 @@ class OperationCheck:
 
         One that `is_fatal` takes the device down: it is not run again, not even to be timed.
         """
+        finding = Finding(operation, problem, is_twin=True, is_capturable=operation in VALUE_FREE)
+        try:
+            variance = self._variance(operation)
+            lost = self._lost_ms(operation, is_fatal=is_fatal) if problem else 0.0
+        except torch.OutOfMemoryError:
+            note = "there was no memory to check what runs instead"
+            return structs.replace(finding, note=note, is_tried=False)
+        return structs.replace(finding, variance=variance, lost_ms=lost)
+
+    def _variance(self, operation: str) -> str:
+        """Where the twin gives a row other bits in other company, in a phrase."""
         variance = ""
         self.subject.forward.scratch.clear()
         for case in self._of(operation):
@@ -98,15 +109,7 @@ class OperationCheck:
                 self._compare_companies(case, self.twins)
             except _ProblemError as found:
                 variance = str(found)
-        lost = self._lost_ms(operation, is_fatal=is_fatal) if problem else 0.0
-        return Finding(
-            operation,
-            problem,
-            variance,
-            lost_ms=lost,
-            is_twin=True,
-            is_capturable=operation in VALUE_FREE,
-        )
+        return variance
 
     def _of(self, operation: str) -> list[OperationCase]:
         return [case for case in self._cases if case.operation == operation]

@@ -6,6 +6,7 @@ once for each shape, and never the Python around them.
 
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,16 @@ import pytest
 from engine.config import Sampling
 from engine.drafting.drafter import NoDrafts
 from engine.model.causal_lm import StepInput, prefill, run_step
+from engine.model.gpu import step_graphs
 from engine.model.gpu.buffers import Inputs, Outputs, StepShape
-from engine.model.gpu.step_graphs import ROW_BUCKETS, SEQUENCE_BUCKETS, StepGraphs, bucket
+from engine.model.gpu.step_graphs import (
+    ROW_BUCKETS,
+    SEQUENCE_BUCKETS,
+    CaptureError,
+    Launch,
+    StepGraphs,
+    bucket,
+)
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from tests.support.adversary import Adversary
 from tests.support.gpu_models import gpu_qwen2
@@ -140,3 +149,52 @@ def test_an_empty_step_as_it_is_captured_writes_no_keys(recorded):
 def test_rows_are_rounded_up_to_a_bucket(count, size):
     assert bucket(ROW_BUCKETS, count) == size
     assert SEQUENCE_BUCKETS == (1, 4, 16)
+
+
+class Streamed(Launch):
+    """Kernel by kernel, as of what is not captured."""
+
+    def __init__(self, memory, forward, stream):
+        super().__init__(memory, forward)
+
+
+@pytest.fixture
+def capturing(eager, monkeypatch):
+    """The graphs of a device whose third capture fails, and the shapes that were tried."""
+    tried = []
+
+    def capture(memory, forward, graphs):
+        tried.append(memory.shape)
+        if len(tried) == 3:
+            raise CaptureError("operation failed due to a previous error during capture")
+        return Launch(memory, forward)
+
+    monkeypatch.setattr(step_graphs, "GraphLaunch", capture)
+    monkeypatch.setattr(step_graphs, "StreamLaunch", Streamed)
+    eager.graphs._graphs = SimpleNamespace(stream=None)
+    return eager.graphs, tried
+
+
+def test_a_step_that_cannot_be_captured_runs_kernel_by_kernel_as_do_all_new_ones(capturing, caplog):
+    graphs, tried = capturing
+    shapes = [StepShape(rows, 1) for rows in (1, 4, 8, 16)]
+    launches = [graphs.launch(shape) for shape in shapes]
+    assert [type(one) for one in launches] == [Launch, Launch, Streamed, Streamed]
+    assert tried == shapes[:3]
+    assert graphs.launch(shapes[0]) is launches[0], "what was captured stays"
+    assert caplog.messages == [
+        "new steps run kernel by kernel: operation failed due to a previous error during capture"
+    ]
+
+
+def test_a_capture_that_a_lost_device_ends_is_its_loss(capturing, monkeypatch):
+    graphs, _ = capturing
+
+    def lost(_):
+        raise RuntimeError("CUDA error: device-side assert")
+
+    monkeypatch.setattr(StepGraphs, "synchronize", lost)
+    graphs.launch(StepShape(1, 1))
+    graphs.launch(StepShape(4, 1))
+    with pytest.raises(RuntimeError, match="device-side assert"):
+        graphs.launch(StepShape(8, 1))

@@ -130,6 +130,20 @@ def test_without_memory_for_the_twin_bits_alone_are_compared(reference, monkeypa
     assert "bits alone were compared" in finding.sentence
 
 
+def test_without_memory_for_what_runs_instead_the_next_load_checks_again(reference):
+    def broken(*_):
+        raise RuntimeError("out of registers")
+
+    def greedy(*_):
+        raise torch.OutOfMemoryError("2 GiB")
+
+    check = check_of(reference, replace(STAND_INS, gate_up=broken))
+    check.twins = replace(REFERENCE, gate_up=greedy)
+    finding = check.finding("gate_up")
+    assert (finding.is_replaced, finding.is_tried) == (True, False)
+    assert finding.note == "there was no memory to check what runs instead"
+
+
 def test_without_memory_for_the_check_the_kernel_stays(reference):
     def greedy(*_):
         raise torch.OutOfMemoryError("2 GiB")
