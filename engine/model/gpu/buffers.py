@@ -19,8 +19,9 @@ from kernels.lm_head import SamplingNoise
 from kernels.step_rows import StepRows
 from kernels.weight import Weight
 
-_ALIGNED = 4  # numbers: kernels load 16 bytes at a time where an array starts so
-_FLOATS = {"logit_scales", "noise_scales", "embedded", "log_probs"}
+_ALIGNED_BYTES = 16  # kernels load so many at a time where an array starts so
+_WORD = 4  # bytes of a number in the shared memory
+_FLOATS = {"logit_scales", "noise_scales", "log_probs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +38,23 @@ class StepShape:
 class SharedBuffer:
     """Arrays on the host and tensors on the device, by name, all of which one copy brings over.
 
-    Each begins where kernels load 16 bytes at a time. They are int32, those of `_FLOATS` float32.
+    Each begins where kernels load 16 bytes at a time. They are int32, those of `_FLOATS` float32, and
+    others as the `types` say. `host_tensors` are the arrays as tensors; NumPy has no bfloat16.
     """
 
     def __init__(
-        self, shapes: Mapping[str, tuple[int, ...]], device: torch.device, *, is_captured: bool
+        self,
+        shapes: Mapping[str, tuple[int, ...]],
+        device: torch.device,
+        types: Mapping[str, torch.dtype] | None = None,
+        *,
+        is_captured: bool,
     ) -> None:
         """Of what is captured, copies start by themselves; other devices copy as they are asked."""
-        lengths = [-(-math.prod(shape) // _ALIGNED) * _ALIGNED for shape in shapes.values()]
+        types = dict.fromkeys(_FLOATS, torch.float32) | dict(types or {})
+        kinds = {name: types.get(name, torch.int32) for name in shapes}
+        sizes = {name: math.prod(shape) * kinds[name].itemsize for name, shape in shapes.items()}
+        lengths = [-(-size // _ALIGNED_BYTES) * _ALIGNED_BYTES // _WORD for size in sizes.values()]
         size = sum(lengths)
         self._is_pinned = is_captured and device.type == "cuda"
         self._host = torch.zeros(size, dtype=torch.int32, pin_memory=self._is_pinned)
@@ -52,10 +62,15 @@ class SharedBuffer:
         starts = dict(zip(shapes, accumulate(lengths, initial=0), strict=False))
 
         def part(buffer: torch.Tensor, name: str) -> torch.Tensor:
-            values = buffer[starts[name] :][: math.prod(shapes[name])].view(shapes[name])
-            return values.view(torch.float32) if name in _FLOATS else values
+            words = buffer[starts[name] :][: -(-sizes[name] // _WORD)]
+            return words.view(kinds[name])[: math.prod(shapes[name])].view(shapes[name])
 
-        self.arrays = {name: part(self._host, name).numpy() for name in shapes}
+        self.host_tensors = {name: part(self._host, name) for name in shapes}
+        self.arrays = {
+            name: values.numpy()
+            for name, values in self.host_tensors.items()
+            if values.dtype != torch.bfloat16
+        }
         self.tensors = {name: part(self._device, name) for name in shapes}
 
     def upload(self) -> None:
@@ -84,7 +99,9 @@ class Inputs(SharedBuffer):
         scales, keys = (shape.rows,), (shape.rows, 2)
         noise = {"logit_scales": scales, "noise_scales": scales, "keys": keys}
         sent = {} if hosted is None else {"embedded": (shape.rows, hosted.table.num_inputs)}
-        super().__init__(self._layout.shapes | noise | sent, device, is_captured=is_captured)
+        types = {} if hosted is None else {"embedded": hosted.sent_type}
+        shapes = self._layout.shapes | noise | sent
+        super().__init__(shapes, device, types, is_captured=is_captured)
         self._hosted = hosted
         self._places = torch.arange(shape.rows, dtype=torch.int32, device=device)
         batch: dict[str, Any] = {name: self.tensors[name] for name in self._layout.shapes}
@@ -100,7 +117,7 @@ class Inputs(SharedBuffer):
             rows = slice(first_row, first_row + len(order))
             self._set_noise(step, rows, order)
             if self._hosted is not None:
-                self.arrays["embedded"][rows] = self._hosted.rows(self.arrays["tokens"][rows])
+                self._hosted.send(self.arrays["tokens"][rows], self.host_tensors["embedded"][rows])
         if self._plans_rows:
             step_rows = StepRows.plan(self.arrays, self._device.device)
             self.batch = replace(self.batch, step_rows=step_rows)

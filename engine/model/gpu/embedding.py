@@ -33,7 +33,15 @@ class Embedding:
         """Itself, where its rows have to go up with a step."""
         return self if self.is_on_host else None
 
-    def rows(self, token_ids: np.ndarray) -> np.ndarray:
-        """Of a table on the host those of some tokens, float32 [tokens, H]: no number is rounded."""
-        rows: np.ndarray = self.table.rows(torch.from_numpy(token_ids).long()).numpy()
-        return rows
+    @property
+    def sent_type(self) -> torch.dtype:
+        """What its rows are sent in, so that no number is rounded."""
+        return self.table.values.dtype if self.table.quantization == "float" else torch.float32
+
+    def send(self, token_ids: np.ndarray, out: torch.Tensor) -> None:
+        """Write the rows of some tokens to `out` [tokens, H] of that type; the table is on the host."""
+        ids = torch.from_numpy(token_ids)
+        if self.table.quantization == "float":
+            torch.index_select(self.table.values, 0, ids, out=out)
+        else:
+            out.copy_(self.table.rows(ids.long()))
