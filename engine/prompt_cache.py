@@ -52,7 +52,7 @@ class CacheLease:
 
     token_ids: Sequence[int]
     reused: int
-    most_read_rows: int  # of a step
+    _model: CausalModel
     _entry: _Entry
 
     @property
@@ -64,7 +64,7 @@ class CacheLease:
     def unread(self) -> Sequence[int]:
         """The next piece of the prompt that is to be read; empty at its end."""
         start = self.slot.length
-        rows = piece_rows(len(self.token_ids) - start, self.most_read_rows)
+        rows = piece_rows(len(self.token_ids) - start, self._model.most_read_rows)
         return self.token_ids[start : start + rows]
 
     def commit_read(self, num_tokens: int) -> None:
@@ -161,7 +161,7 @@ class PromptCache:
                 raise
             return None
         entry.is_leased, entry.neighbours = True, frozenset(neighbours)
-        return CacheLease(token_ids, kept, self._model.most_read_rows, entry)
+        return CacheLease(token_ids, kept, self._model, entry)
 
     def _of(self, principal: str) -> list[tuple[CacheKey, _Entry]]:
         return [one for one in self._entries.items() if one[0].principal == principal]

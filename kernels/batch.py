@@ -26,8 +26,9 @@ class BatchMetadata:
     Rows [R]: `tokens`; `parents`, rows of this step, -1 at a root; `sequences`, -1 where the row
     holds nothing (its other entries are then 0, its parent -1); `depths`, 0 at a root; `runs`,
     which never fall from row to row.
-    Runs [R, R], of a step of chains one for each sequence [S, R]: `paths[run, i]` is the offset behind the sequence's first row of the run's
-    ancestor (or own row) of depth i, as far as the run's last row is deep.
+    Runs [R, R], beyond 128 rows [S, R] as there are chains alone: `paths[run, i]` is the offset behind
+    the sequence's first row of the run's ancestor (or own row) of depth i, as far as the run's last row
+    is deep.
     Sequences [S]: `bases`, `lengths` in committed tokens, `first_rows`, `num_rows`; 0 rows where
     the place is free.
     Blocks [B]: `block_sequences`, -1 where there is none; `block_starts`, the first packed row of

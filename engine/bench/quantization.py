@@ -20,7 +20,7 @@ from engine.errors import ConfigurationError
 from engine.model.causal_lm import CausalModel, StepInput, run_step
 from engine.model.device import GPU_QUANTIZATIONS, require_kernels
 from engine.model.gpu.embedding import Embedding
-from engine.model.gpu.loading import assemble, place_qwen2, require_widths
+from engine.model.gpu.loading import assemble, held_file_bytes, place_qwen2, require_widths
 from engine.model.gpu.memory_plan import weight_bytes
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.loading.converted_model import ConvertedModel
@@ -132,7 +132,7 @@ def _on_gpu(
 
 
 def _in_own_form(own: ConvertedModel, device: torch.device, progress: Progress) -> _QuantizedModel:
-    num_bytes = sum(tensor.nbytes for tensor in own.tensors().values())
+    num_bytes = held_file_bytes(own)
     model = _placed(own, "float", device, progress)
     return _QuantizedModel(model.dtype_name, num_bytes, model)
 

@@ -140,7 +140,7 @@ def prefill(model: CausalModel, slot: CacheSlot, token_ids: Sequence[int]) -> No
 def piece_rows(unread: int, most: int) -> int:
     """Tokens of the next piece of a prompt: 128, or as many times two of it as `most` allows.
 
-    The last piece has fewer than 128, so that hardly any step is padded.
+    What is left at the end has fewer than 128, so that hardly any step is padded.
     """
     while most > MAX_ROWS and most > unread:
         most //= 2

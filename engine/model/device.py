@@ -25,8 +25,8 @@ from kernels.weight import Quantization
 LEAST_CAPABILITY = (8, 0)
 LEAST_SHARED_BYTES = 101_376
 _LEAST_MEMORY = 3.5e9  # of a GPU that `auto` takes: the smallest model, CUDA itself, a cache
-# Bytes a second, by words of a name: of Apple's first chip of each kind, and of Intel's cards as their
-# data sheets say; its other GPUs share the processor's memory.
+# Bytes a second, by words of a name: of Apple's first chip of each kind, and of Intel's cards for desks
+# as their data sheets say; of others what GPUs have that share the processor's memory, or more.
 _APPLE_BANDWIDTHS = {"": 68e9, "Pro": 150e9, "Max": 300e9, "Ultra": 800e9}
 _INTEL_BANDWIDTHS = {
     "A310": 124e9,

@@ -26,6 +26,8 @@ class TokenTree:
             raise ValueError(f"a tree has 1 to {MAX_READ_ROWS} rows and a parent each, got {rows}")
         if not _are_parents(self.parents):
             raise ValueError("row 0 is the root, and every other row's parent comes before it")
+        if rows > MAX_ROWS and not np.array_equal(self.parents, np.arange(-1, rows - 1)):
+            raise ValueError(f"of more than {MAX_ROWS} rows each follows the one before it")
 
     @property
     def num_rows(self) -> int:

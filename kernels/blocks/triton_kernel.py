@@ -154,9 +154,7 @@ def _int4_zeros(
 
 
 @triton.jit
-def block_row(
-    VALUES, SCALES, output, k, N: tl.constexpr, K: tl.constexpr, QUANTIZATION: tl.constexpr
-):
+def block_row(VALUES, SCALES, output, k, N, K: tl.constexpr, QUANTIZATION: tl.constexpr):
     """The weights of one output for inputs k < K, in q8_0, q4_k, q6_k or q6_k_min: `reference`'s bits."""
     if QUANTIZATION == "q8_0":
         code = tl.load(VALUES + output * K + k).to(tl.float32)
@@ -196,7 +194,7 @@ def _six_bits(first, second, third, is_first):
 
 
 @triton.jit
-def _four_words(SCALES, block, N: tl.constexpr):
+def _four_words(SCALES, block, N):
     at = SCALES + block * 4 * N
     return tl.load(at), tl.load(at + N), tl.load(at + 2 * N), tl.load(at + 3 * N)
 

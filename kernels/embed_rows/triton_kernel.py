@@ -24,15 +24,15 @@ def _neighbour_sums(x, BLOCKS: tl.constexpr):
     return x
 
 
-@triton.jit(do_not_specialize=["capacity"])
+@triton.jit(do_not_specialize=["capacity", "num_tokens"])
 def embed_rows_kernel(
-    TOKENS, TABLE, SCALES, NORM_WEIGHT, RESIDUAL, NORMED, SQUARES, capacity, N: tl.constexpr,
+    TOKENS, TABLE, SCALES, NORM_WEIGHT, RESIDUAL, NORMED, SQUARES, capacity, num_tokens,
     H: tl.constexpr, QUANTIZATION: tl.constexpr, BLOCKS: tl.constexpr, PDL: tl.constexpr,
 ):  # fmt: skip
     """x = TABLE[token];  RESIDUAL = x;  NORMED = x NORM_WEIGHT;  SQUARES_b = sum of x^2 over block b.
 
-    One row and BLOCKS blocks of 64 columns. TABLE and SCALES of a `Weight` [N, H], NORM_WEIGHT [H], RESIDUAL and NORMED
-    [capacity, H], SQUARES [ceil(H / 64), capacity].
+    One row and BLOCKS blocks of 64 columns. TABLE and SCALES of a `Weight` [num_tokens, H], NORM_WEIGHT
+    [H], RESIDUAL and NORMED [capacity, H], SQUARES [ceil(H / 64), capacity].
     """
     row, chunk = tl.program_id(0), tl.program_id(1)
     column = chunk * (BLOCKS * 64) + tl.arange(0, BLOCKS * 64)
@@ -44,7 +44,7 @@ def embed_rows_kernel(
     if QUANTIZATION == "float":
         x = tl.load(TABLE + token * H + column, mask=there, other=0.0).to(tl.float32)
     else:
-        x = block_row(TABLE, SCALES, token, tl.minimum(column, H - 1), N, H, QUANTIZATION)
+        x = block_row(TABLE, SCALES, token, tl.minimum(column, H - 1), num_tokens, H, QUANTIZATION)
         x = tl.where(there, x, 0.0)
     at = row.to(tl.int64) * H + column
     tl.store(RESIDUAL + at, x, mask=there)
@@ -66,12 +66,10 @@ def embed_rows(
 ) -> None:
     """One launch; `programmatic` lets the next kernel start while this one ends."""
     rows, width = stream.residual.shape
-    # Of whole numbers none asks for it, and a step's own rows are as many as the step has.
-    num_outputs = 0 if table.quantization == "float" else table.num_outputs
     embed_rows_kernel[(rows, triton.cdiv(width, _BLOCKS * 64))](
         tokens, table.values, table.scales, norm_weight,
-        stream.residual, stream.normed, stream.squares, rows,
-        N=num_outputs, H=width, QUANTIZATION=table.quantization, BLOCKS=_BLOCKS,
+        stream.residual, stream.normed, stream.squares, rows, table.num_outputs,
+        H=width, QUANTIZATION=table.quantization, BLOCKS=_BLOCKS,
         PDL=programmatic,
         num_warps=4, enable_fp_fusion=False, **early_launch(programmatic=programmatic),
     )  # fmt: skip

@@ -109,18 +109,13 @@ def row_tile(rows: int) -> int:
     return next((tile for tile in ROW_TILES if rows <= tile), ROW_TILES[-1])
 
 
-def num_row_blocks(rows: int) -> int:
-    """Programs that share a tile's outputs, each with rows of its own."""
-    return num_blocks(rows, row_tile(rows))
-
-
 def scratch_size(weight: Weight, rows: int) -> ScratchSize:
     """Return what a product of up to `rows` rows needs on any device: nothing where it is not split."""
     tile = tile_for(weight.num_outputs, weight.num_inputs, rows, weight.quantization)
     if tile.splits == 1:
         return ScratchSize(0, 0)
     outputs = num_blocks(weight.num_outputs, _WIDE_OUTPUTS) * _WIDE_OUTPUTS
-    row_blocks = num_row_blocks(rows)
+    row_blocks = num_blocks(rows, tile.rows)
     return ScratchSize(
         outputs * tile.splits * tile.rows * row_blocks, num_blocks(weight.num_outputs) * row_blocks
     )
@@ -134,9 +129,9 @@ def require_scratch(scratch: Scratch, weight: Weight, rows: int) -> None:
         raise ValueError(f"a product wants {wanted}, got {there}")
 
 
-def num_blocks(num_outputs: int, outputs: int = BLOCK_OUTPUTS) -> int:
-    """Blocks of 64 outputs, or as many as said, the last perhaps partly filled."""
-    return -(-num_outputs // outputs)
+def num_blocks(count: int, size: int = BLOCK_OUTPUTS) -> int:
+    """Blocks of 64 outputs, or of as many outputs or rows as said, the last perhaps partly filled."""
+    return -(-count // size)
 
 
 def _splits(num_outputs: int, num_inputs: int) -> int:

@@ -12,7 +12,6 @@ from kernels.early_launch import early_launch
 from kernels.product.tiles import (
     PREFETCHED_BYTES,
     num_blocks,
-    num_row_blocks,
     require_scratch,
     tile_for,
 )
@@ -60,7 +59,8 @@ def launch(
         "enable_fp_fusion": False,
         **early_launch(programmatic=programmatic),
     }
-    return (num_row_blocks(rows), num_blocks(outputs, tile.outputs), tile.splits), constants
+    grid = (num_blocks(rows, tile.rows), num_blocks(outputs, tile.outputs), tile.splits)
+    return grid, constants
 
 
 def readable_values(weight: Weight) -> torch.Tensor:
@@ -93,7 +93,8 @@ def product(
     """acc = W x^T over the inputs of a split, float32 [OUTPUTS, ROWS], of a tile's outputs.
 
     The rows are those of a block of ROWS. INPUTS [num_rows, K]; VALUES and SCALES of a `Weight`.
-    Outputs beyond N are those of N - 1, rows beyond num_rows zeros. The scales of fp8 are left to `scaled`. STAGES iterations are under way.
+    Outputs beyond N are those of N - 1, rows beyond num_rows zeros. The scales of fp8 are left to
+    `scaled`. STAGES iterations are under way.
     """
     BLOCKS: tl.constexpr = (K + DEPTH - 1) // DEPTH
     IS_WHOLE: tl.constexpr = QUANTIZATION == "float" or QUANTIZATION == "fp8"

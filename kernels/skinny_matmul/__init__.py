@@ -1,4 +1,4 @@
-"""A matrix product for 1 to 128 rows, added to the residual stream, with what the next norm needs.
+"""A matrix product for few rows, added to the residual stream, with what the next norm needs.
 
 Contract, in every implementation of `skinny_matmul(inputs, weight, norm_weight, stream, scratch)`:
 
@@ -7,7 +7,7 @@ Contract, in every implementation of `skinny_matmul(inputs, weight, norm_weight,
 - `inputs` [R, K] bfloat16; `weight` a `Weight` of N outputs, K inputs; `norm_weight` float32 [N].
 - Writes x and what follows from it to `stream`, a `ResidualStream`: `residual` in place.
 - `scratch` as `tiles.scratch_size` says, here and in the other products that take one.
-- All tensors are contiguous, and 1 <= R <= 128, in all four products.
+- All tensors are contiguous, in all four products, and R >= 1. A program takes up to 128 rows.
 
 A row's bits depend on nothing but that row: tile depth, number of splits and the order of their sum
 come from N and K alone.

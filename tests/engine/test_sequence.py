@@ -35,7 +35,7 @@ class Slot:
 
 @pytest.fixture
 def cache():
-    model: Any = SimpleNamespace(new_slot=Slot)  # all that it asks for
+    model: Any = SimpleNamespace(new_slot=Slot, most_read_rows=128)  # all that it asks for
     return PromptCache(model, 1000)
 
 

@@ -24,6 +24,7 @@ from tests.support.products import (
     random_weight,
     run_gate_up,
     run_lm_head,
+    run_pieces_of_projection,
     run_project_qkv,
     run_skinny_matmul,
     scratch_for,
@@ -99,15 +100,30 @@ def test_of_the_skinny_product_in_a_long_piece(quantization, device):
 
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)
 def test_of_gate_and_up_in_a_long_piece(quantization, device):
-    weight = random_weight(128, 256, quantization, torch.bfloat16, device)
+    weight = random_weight(128, 512, quantization, torch.bfloat16, device)
 
     def written(rows):
-        out = unwritten(len(rows), 64, like=rows)
-        gate_up(stream_of(rows), weight, out, scratch_for(weight, len(rows)))
+        out, scratch = unwritten(len(rows), 64, like=rows), scratch_for(weight, len(rows))
+        gate_up(stream_of(rows), weight, out, scratch)
+        assert not scratch.arrived.any()
         return out
 
-    inputs = random_rows(LONG_ROWS, 256, torch.bfloat16, device)
+    inputs = random_rows(LONG_ROWS, 512, torch.bfloat16, device)
     assert_pieces_have_their_bits(written, inputs)
+
+
+@pytest.mark.parametrize("quantization", QUANTIZATIONS)
+def test_of_the_projection_in_a_long_piece(quantization, device):
+    weight = random_weight(128, 512, quantization, torch.bfloat16, device)
+    inputs = random_rows(LONG_ROWS, 512, torch.bfloat16, device)
+
+    def written(pieces):
+        return run_pieces_of_projection(project_qkv, weight, pieces, shape=(2, 1, 32))
+
+    whole, pieces = written([inputs]), written(inputs.split(MOST_ROWS))
+    for name, tensor in whole.items():
+        assert tensor.isfinite().all()
+        assert torch.equal(tensor, pieces[name]), name
 
 
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)

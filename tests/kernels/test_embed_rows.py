@@ -66,10 +66,10 @@ def test_compiles_for_hopper(hopper):
             **dict.fromkeys(("TABLE", "NORMED"), "*bf16"),
             **dict.fromkeys(("NORM_WEIGHT", "RESIDUAL", "SQUARES"), "*fp32"),
             "capacity": "i32",
+            "num_tokens": "i32",
         },
         {
             "SCALES": None,
-            "N": 50,
             "H": 896,
             "QUANTIZATION": "float",
             "BLOCKS": 16,

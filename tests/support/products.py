@@ -1,6 +1,6 @@
 """The four skinny products on random numbers: their arguments amid NaN, and what they write."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -176,6 +176,41 @@ def run_project_qkv(
     assert values[:, ~kept].isnan().all(), "only the rows' own positions are written"
     at_rows = {"keys": keys[:, positions], "values": values[:, positions]}
     return {"queries": queries} | {name: held.transpose(0, 1) for name, held in at_rows.items()}
+
+
+def run_pieces_of_projection(
+    operation: Callable[..., None],
+    weight: Weight,
+    pieces: Sequence[torch.Tensor],
+    shape: tuple[int, int, int],
+) -> Written:
+    """A text, read in pieces of these rows [R, K] one after the other: see `run_project_qkv`."""
+    heads, kv_heads, dim = shape
+    total, device = sum(map(len, pieces)), weight.values.device
+    angles = torch.rand(total, dim // 2, generator=torch.Generator().manual_seed(3)) * 6
+    cos_sin = torch.cat([angles.cos(), angles.sin()], dim=1).to(device)
+    bias = random_rows(1, weight.num_outputs, torch.float32, device)[0]
+    keys, values = (unwritten(kv_heads, total, dim, like=pieces[0]) for _ in range(2))
+    queries, length = list[torch.Tensor](), 0
+    for rows in pieces:
+        queries.append(unwritten(len(rows), heads, dim, like=rows))
+        scratch = scratch_for(weight, len(rows))
+        given = (stream_of(rows.contiguous()), weight, bias, cos_sin)
+        batch = one_sequence(len(rows), length, device)
+        operation(*given, batch, queries[-1], keys, values, scratch)
+        assert not scratch.arrived.any()
+        length += len(rows)
+    return {"queries": torch.cat(queries), "keys": keys, "values": values}
+
+
+def one_sequence(rows: int, length: int, device: torch.device) -> BatchMetadata:
+    """A chain behind so many tokens, as the projection reads it."""
+    nothing = torch.zeros(1, dtype=torch.int32, device=device)
+    arrays: dict[str, Any] = dict.fromkeys(BatchMetadata.__dataclass_fields__, nothing)
+    arrays["sequences"] = torch.zeros(rows, dtype=torch.int32, device=device)
+    arrays["depths"] = torch.arange(rows, dtype=torch.int32, device=device)
+    arrays["lengths"] = torch.tensor([length], dtype=torch.int32, device=device)
+    return BatchMetadata(**arrays)
 
 
 def two_sequences(rows: int, device: torch.device) -> tuple[BatchMetadata, torch.Tensor]:

@@ -25,7 +25,8 @@ class Activations:
             return torch.zeros(shape, dtype=kind, device=device)
 
         hidden, heads = config.hidden_size, (rows, config.num_heads, config.head_dim)
-        blocks, answered = num_blocks(config.vocab_size), min(rows, MAX_ROWS)  # none when longer
+        blocks = num_blocks(config.vocab_size)
+        answered = rows if rows <= MAX_ROWS else 0  # longer steps are only read
         self.stream = ResidualStream(
             residual=numbers(rows, hidden, kind=torch.float32),
             normed=numbers(rows, hidden),

@@ -17,7 +17,6 @@ from kernels.acceptance_walk import AcceptanceOutput
 from kernels.batch import BatchMetadata
 from kernels.lm_head import SamplingNoise
 from kernels.step_rows import StepRows
-from kernels.weight import Weight
 
 _ALIGNED_BYTES = 16  # kernels load so many at a time where an array starts so
 _WORD = 4  # bytes of a number in the shared memory
@@ -39,7 +38,7 @@ class SharedBuffer:
     """Arrays on the host and tensors on the device, by name, all of which one copy brings over.
 
     Each begins where kernels load 16 bytes at a time. They are int32, those of `_FLOATS` float32, and
-    others as the `types` say. `host_tensors` are the arrays as tensors; NumPy has no bfloat16.
+    others as the `types` say. `host_tensors` are the arrays, and those that NumPy has no type for.
     """
 
     def __init__(
@@ -98,12 +97,14 @@ class Inputs(SharedBuffer):
         self._layout = BatchLayout(shape.rows, shape.sequences, group)
         scales, keys = (shape.rows,), (shape.rows, 2)
         noise = {"logit_scales": scales, "noise_scales": scales, "keys": keys}
-        sent = {} if hosted is None else {"embedded": (shape.rows, hosted.table.num_inputs)}
-        types = {} if hosted is None else {"embedded": hosted.sent_type}
+        sent = {} if hosted is None else hosted.sent(shape.rows)
+        types = {} if hosted is None else hosted.sent_types
         shapes = self._layout.shapes | noise | sent
         super().__init__(shapes, device, types, is_captured=is_captured)
         self._hosted = hosted
-        self._places = torch.arange(shape.rows, dtype=torch.int32, device=device)
+        if hosted is not None:
+            places = torch.arange(shape.rows, dtype=torch.int32, device=device)
+            self._arrived = Lookup(places, hosted.arrived(self.tensors))
         batch: dict[str, Any] = {name: self.tensors[name] for name in self._layout.shapes}
         self.batch = BatchMetadata(**batch)
         self.noise = SamplingNoise(**{name: self.tensors[name] for name in noise})
@@ -117,7 +118,7 @@ class Inputs(SharedBuffer):
             rows = slice(first_row, first_row + len(order))
             self._set_noise(step, rows, order)
             if self._hosted is not None:
-                self._hosted.send(self.arrays["tokens"][rows], self.host_tensors["embedded"][rows])
+                self._hosted.send(self.arrays["tokens"][rows], self.host_tensors, rows)
         if self._plans_rows:
             step_rows = StepRows.plan(self.arrays, self._device.device)
             self.batch = replace(self.batch, step_rows=step_rows)
@@ -127,7 +128,7 @@ class Inputs(SharedBuffer):
         """Where the embeddings of its rows are."""
         if self._hosted is None:
             return Lookup(self.batch.tokens, embedding.table)
-        return Lookup(self._places, Weight("float", self.tensors["embedded"], None))
+        return self._arrived
 
     def _set_noise(self, step: StepInput, rows: slice, order: np.ndarray) -> None:
         """A forward without noise does not look at it."""

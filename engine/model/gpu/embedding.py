@@ -5,13 +5,17 @@ A step reads a few rows of the embedding, which is a large part of what a small 
 rest of its inputs; not where the head is the same matrix, which each step reads as a whole.
 """
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
 
 from kernels.weight import Weight
+
+_PAGE = 4096  # bytes that a system maps at a time, at least
+_VALUES, _SCALES = "embedded", "embedded_scales"
 
 
 class Lookup(NamedTuple):
@@ -27,21 +31,47 @@ class Embedding:
 
     table: Weight
     is_on_host: bool
+    # On the host, of each token in a row what the table has in columns: [V, numbers].
+    _scale_rows: torch.Tensor | None = field(default=None, repr=False)
+
+    @classmethod
+    def on_host(cls, table: Weight) -> Self:
+        """Read it once, so that no step waits for a disk."""
+        table.values.flatten().view(torch.uint8)[::_PAGE].sum()
+        scales = table.scales
+        return cls(
+            table,
+            is_on_host=True,
+            _scale_rows=None if scales is None else scales.flatten(0, -2).T.contiguous(),
+        )
 
     @property
     def hosted(self) -> "Embedding | None":
         """Itself, where its rows have to go up with a step."""
         return self if self.is_on_host else None
 
-    @property
-    def sent_type(self) -> torch.dtype:
-        """What its rows are sent in, so that no number is rounded."""
-        return self.table.values.dtype if self.table.quantization == "float" else torch.float32
+    def sent(self, rows: int) -> dict[str, torch.Size]:
+        """The arrays that go up for so many rows: a table of the same form, with as many tokens."""
+        shapes = {_VALUES: torch.Size((rows, self.table.values.shape[1]))}
+        if self.table.scales is not None:
+            shapes[_SCALES] = torch.Size((*self.table.scales.shape[:-1], rows))
+        return shapes
 
-    def send(self, token_ids: np.ndarray, out: torch.Tensor) -> None:
-        """Write the rows of some tokens to `out` [tokens, H] of that type; the table is on the host."""
+    @property
+    def sent_types(self) -> dict[str, torch.dtype]:
+        """Of these arrays: no number is rounded on the way."""
+        scales = self.table.scales
+        types = {_VALUES: self.table.values.dtype}
+        return types if scales is None else types | {_SCALES: scales.dtype}
+
+    def send(self, token_ids: np.ndarray, arrays: Mapping[str, torch.Tensor], rows: slice) -> None:
+        """Write the rows of some tokens into those of the arrays, on the host."""
         ids = torch.from_numpy(token_ids)
-        if self.table.quantization == "float":
-            torch.index_select(self.table.values, 0, ids, out=out)
-        else:
-            out.copy_(self.table.rows(ids.long()))
+        torch.index_select(self.table.values, 0, ids, out=arrays[_VALUES][rows])
+        if self._scale_rows is not None:
+            target = arrays[_SCALES][..., rows]
+            target.copy_(self._scale_rows.index_select(0, ids).T.reshape(target.shape))
+
+    def arrived(self, arrays: Mapping[str, torch.Tensor]) -> Weight:
+        """What was sent, as a table: row r is of the step's row r."""
+        return Weight(self.table.quantization, arrays[_VALUES], arrays.get(_SCALES))

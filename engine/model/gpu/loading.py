@@ -55,9 +55,8 @@ def load_qwen2(
     """
     require_triton()
     require_widths(model.config, quantization)
-    plan = MemoryPlan.make(
-        model.config, quantization, free_bytes(device), kv_bytes, _file_bytes(model)
-    )
+    file_bytes = held_file_bytes(model) if model.quantization == FILE_FORMS else None
+    plan = MemoryPlan.make(model.config, quantization, free_bytes(device), kv_bytes, file_bytes)
     progress.tell(f"GPU memory: {plan}")
     with _within(plan), made_current(device):
         loaded = place_qwen2(
@@ -73,10 +72,8 @@ def load_qwen2(
     return loaded
 
 
-def _file_bytes(model: ConvertedModel) -> int | None:
-    """What weights take that stay as their file has them; None where their form tells."""
-    if model.quantization != FILE_FORMS:
-        return None
+def held_file_bytes(model: ConvertedModel) -> int:
+    """What a GPU holds of weights in the form of their file: an embedding of its own stays behind."""
     stays = () if model.config.tie_word_embeddings else ("embedding",)
     held = (one for name, one in model.tensors().items() if not name.startswith(stays))
     return sum(tensor.nbytes for tensor in held)
@@ -103,7 +100,7 @@ def load_portable(
                 operations=PORTABLE,
             )
             try_out(loaded)
-            loaded.checked = check_rows(loaded, plan.positions)
+            loaded.found = check_rows(loaded, plan.positions)
     except (RuntimeError, TypeError) as error:  # what a device lacks has many names
         reason = str(error).partition("\n")[0]
         raise DeviceUnfitError(f"torch cannot run the model on {device}: {reason}") from error

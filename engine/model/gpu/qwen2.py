@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from engine.model.causal_lm import StepInput, check_room
 from engine.model.gpu.flight import GpuFlight
 from engine.model.gpu.slot import GpuSlot
-from engine.model.gpu.step_graphs import StepGraphs
+from engine.model.gpu.step_graphs import ROW_BUCKETS, StepGraphs
 
 
 class GpuQwen2:
     """The model. Make one with `engine.model.gpu.loading`."""
 
-    checked = ""  # what the check of its operations found, in a sentence
+    found = ""  # by the check of its operations, in a sentence
 
     def __init__(self, graphs: StepGraphs, dtype_name: str) -> None:
         sizes = graphs.sizes
@@ -23,11 +23,17 @@ class GpuQwen2:
         self.graphs, self.arena = graphs, graphs.forward.arena
         self.reserved_bytes = self.arena.keys.nbytes + self.arena.values.nbytes
         self._flight = GpuFlight(graphs, ())
+        self._num_beside = 0  # sequences beside the first one, in the latest flight
+
+    @property
+    def checked(self) -> str:
+        """What the check found, and what became worse since."""
+        return "; ".join(filter(None, (self.found, self.graphs.note)))
 
     @property
     def most_read_rows(self) -> int:
-        """What pieces of a prompt have at most."""
-        return self.graphs.sizes.read_rows[-1]
+        """What a piece of a prompt has: 128 beside other sequences, which wait for its end."""
+        return ROW_BUCKETS[-1] if self._num_beside else self.graphs.sizes.read_rows[-1]
 
     def new_slot(self, capacity: int) -> GpuSlot:
         """Reserve room for `capacity` tokens. Raises NoSpaceError."""
@@ -35,7 +41,8 @@ class GpuQwen2:
 
     def begin(self, steps: Sequence[StepInput]) -> GpuFlight:
         """Launch the steps. Where a launch fails, the slots of its steps have not changed."""
-        check_room(steps, self.most_read_rows)
+        check_room(steps, self.graphs.sizes.read_rows[-1])
+        self._num_beside = len(steps) - 1
         self._flight.wait()  # of a flight that was dropped nobody did
         self._flight = GpuFlight(self.graphs, steps)
         self._flight.start()

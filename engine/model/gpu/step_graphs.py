@@ -55,6 +55,15 @@ class CaptureError(RuntimeError):
     """A step runs, and cannot be captured."""
 
 
+# Graphs whose capture failed: torch's allocator may go on asking them where memory is to come from.
+_failed = list[torch.cuda.CUDAGraph]()
+
+
+def is_of_memory(error: BaseException) -> bool:
+    """Whether memory was short: drivers, and Triton of a driver's error, tell that in words alone."""
+    return isinstance(error, torch.OutOfMemoryError) or "out of memory" in str(error).lower()
+
+
 class GraphLaunch(Launch):
     """A CUDA graph: one launch for all kernels and both copies."""
 
@@ -81,6 +90,7 @@ class GraphLaunch(Launch):
                 with capture:
                     forward.run(memory)
             except RuntimeError as error:
+                _failed.append(self._graph)
                 raise CaptureError(str(error)) from error
 
     def start(self) -> None:
@@ -128,7 +138,7 @@ class StepGraphs:
 
     Where the operations ask the host, they run one by one, and copies are waited for. `is_captured`:
     else, on a GPU, each is one graph; not where one of them looks at values. `most_read_rows` is what
-    our kernels take of a prompt at a time.
+    our kernels take of a prompt at a time. `note`: what became worse since, in a sentence.
     """
 
     forward: Forward
@@ -136,6 +146,7 @@ class StepGraphs:
     device: torch.device
     is_captured: bool = True
     most_read_rows: int = ROW_BUCKETS[-1]
+    note: str = ""
     _launches: dict[StepShape, Launch] = field(default_factory=dict)
     # By rows: steps follow each other.
     _activations: dict[int, Activations] = field(default_factory=dict)
@@ -198,14 +209,15 @@ class StepGraphs:
     def _make(self, memory: StepMemory) -> Launch:
         if self._graphs is None:
             return Launch(memory, self.forward)
-        if self.is_captured:
+        if self.is_captured and not _failed:
             try:
                 return GraphLaunch(memory, self.forward, self._graphs)
             except CaptureError as error:
                 self.synchronize()  # a device that is lost says so here
-                # torch may keep on allocating as in a capture: of what is captured later none is tried.
-                self.is_captured = False
-                _LOG.warning("new steps run kernel by kernel: %s", error)
+                self.note = f"new steps run kernel by kernel: {error}"
+                _LOG.warning(self.note)
+                if is_of_memory(error):
+                    raise
         return StreamLaunch(memory, self.forward, self._graphs.stream)
 
     def _memory(self, shape: StepShape) -> StepMemory:

@@ -9,7 +9,7 @@ from engine.model.model_config import ModelConfig
 from kernels.batch import KEY_TILE, ROW_TILE
 from kernels.batch_attention import num_splits
 from kernels.device_limits import limits_for
-from kernels.product.tiles import ROW_TILES, Tile, num_blocks, num_row_blocks, tile_for
+from kernels.product.tiles import ROW_TILES, Tile, num_blocks, tile_for
 from kernels.weight import Quantization
 
 US = 1e6  # of a second
@@ -79,7 +79,7 @@ class ProductWork:
         limits = limits_for(card.architecture)
         tile = tile_for(outputs, inputs, rows, form, whole=product.is_head, limits=limits)
         tiles = num_blocks(outputs, tile.outputs)
-        row_blocks = num_row_blocks(rows)
+        row_blocks = num_blocks(rows, tile.rows)
         through_cache = row_blocks * product.num_bytes + tiles * rows * inputs * 2
         if tile.splits > 1:
             through_cache += 2 * outputs * tile.splits * max(_FEW_ROWS, rows) * 4

@@ -107,10 +107,10 @@ def _place_ends(
     """The embedding and the head, which may be one matrix."""
     on_host = replace(source, device=torch.device("cpu")).weight("embedding", "float")
     if not config.tie_word_embeddings:
-        return Embedding(on_host, is_on_host=True), source.weight("head", head_form)
+        return Embedding.on_host(on_host), source.weight("head", head_form)
     if on_host.quantization == "float" and head_form != "float":
         head = pack(on_host.values.to(source.device), head_form)
-        return Embedding(on_host, is_on_host=True), head
+        return Embedding.on_host(on_host), head
     shared = source.weight("embedding", "float")
     return Embedding(shared, is_on_host=False), shared
 

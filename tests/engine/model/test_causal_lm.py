@@ -125,3 +125,11 @@ def test_a_piece_longer_than_a_model_takes_is_refused(pair):
     step = StepInput(model.new_slot(400), TokenTree.chain([9] * 129), has_head=False)
     with pytest.raises(ValueError, match="a step takes 128 rows, not 129"):
         model.begin([step])
+
+
+def test_beyond_what_a_tree_has_rows_follow_each_other():
+    parents = np.arange(-1, 199, dtype=np.int32)
+    assert TokenTree(np.zeros(200, np.int64), parents).num_rows == 200
+    parents[150] = 7
+    with pytest.raises(ValueError, match="of more than 128 rows each follows the one before it"):
+        TokenTree(np.zeros(200, np.int64), parents)

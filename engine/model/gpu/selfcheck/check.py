@@ -17,7 +17,7 @@ from engine.model.gpu.selfcheck.companies import PackedCompany
 from engine.model.gpu.selfcheck.comparing import changed, wrongness
 from engine.model.gpu.selfcheck.subject import Subject
 from engine.model.gpu.selfcheck.verdict import Finding
-from engine.model.gpu.step_graphs import ROW_BUCKETS, StepGraphs
+from engine.model.gpu.step_graphs import ROW_BUCKETS, StepGraphs, is_of_memory
 from engine.model.token_tree import MAX_ROWS
 from kernels.operations import REFERENCE, VALUE_FREE, Operations
 
@@ -81,7 +81,7 @@ class OperationCheck:
         except _MACHINES_ERRORS as error:
             return structs.replace(self.of_twin(operation, phrase(error)), is_tried=False)
         except Exception as error:  # noqa: BLE001 - kernels and compilers fail in all ways
-            if _is_of_memory(error):
+            if is_of_memory(error):
                 return Finding(operation, note="there was no memory to check it", is_tried=False)
             return self.of_twin(operation, phrase(error))
         return Finding(operation, note=note)
@@ -97,7 +97,8 @@ class OperationCheck:
             lost = self._lost_ms(operation, is_fatal=is_fatal) if problem else 0.0
         except torch.OutOfMemoryError:
             note = "there was no memory to check what runs instead"
-            return structs.replace(finding, note=note, is_tried=False)
+            # Checked again would be the kernel first.
+            return structs.replace(finding, note=note, is_tried=is_fatal)
         return structs.replace(finding, variance=variance, lost_ms=lost)
 
     def _variance(self, operation: str) -> str:
@@ -218,11 +219,6 @@ class _Clock:
         self.operation(*arguments)
         self.graphs.synchronize()
         self.took_ms.append(1000 * (time.perf_counter() - began))
-
-
-def _is_of_memory(error: Exception) -> bool:
-    """Whether memory was short: Triton tells that of a driver's error in words alone."""
-    return isinstance(error, torch.OutOfMemoryError) or "out of memory" in str(error).lower()
 
 
 def phrase(error: Exception) -> str:

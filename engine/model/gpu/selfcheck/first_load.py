@@ -19,7 +19,13 @@ from engine.model.gpu.selfcheck.layers_check import PERSISTENT_OPERATIONS, launc
 from engine.model.gpu.selfcheck.reads_check import read_finding
 from engine.model.gpu.selfcheck.replays import can_start_early, replays_agree
 from engine.model.gpu.selfcheck.subject import Subject
-from engine.model.gpu.selfcheck.verdict import Finding, Verdict, VerdictFile
+from engine.model.gpu.selfcheck.verdict import (
+    Finding,
+    LaunchFinding,
+    ReadFinding,
+    Verdict,
+    VerdictFile,
+)
 from engine.model.gpu.step_graphs import StepGraphs
 from engine.progress import Progress, shown
 from kernels.operations import REFERENCE, Operations, operations_for
@@ -47,7 +53,7 @@ def settle(
     progress.tell(verdict.sentence)
     graphs.forward = _settled(graphs, verdict)
     graphs.is_captured, graphs.most_read_rows = verdict.is_capturable, verdict.reads.rows
-    model.checked = verdict.sentence
+    model.found = verdict.sentence
     return verdict
 
 
@@ -65,17 +71,33 @@ def _found(
     verdict = Verdict(began.key, findings, seconds=round(time.monotonic() - start, 3))
     if began.is_whole and verdict.replaced == began.replaced:
         verdict = structs.replace(began, findings=findings)
-        file.write(verdict)
-        return verdict
+        return _with_forms(graphs, file, verdict, extent)
     file.write(verdict)  # now: where early starts take the device down, the next load does without
     if can_be_early and verdict.is_capturable and _agree_early(graphs, verdict):
         verdict = structs.replace(verdict, is_programmatic=True)
         file.write(verdict)  # now, likewise: the next load does without one launch for all layers
-    if verdict.is_capturable and PERSISTENT_OPERATIONS.isdisjoint(verdict.replaced):
+    untried = structs.replace(
+        verdict, launch=LaunchFinding(is_tried=False), reads=ReadFinding(is_tried=False)
+    )
+    return _with_forms(graphs, file, untried, extent)
+
+
+def _with_forms(graphs: StepGraphs, file: VerdictFile, verdict: Verdict, extent: Extent) -> Verdict:
+    """Look for faster forms of steps, as far as nobody has, and keep each as it is found."""
+    can_be_one = PERSISTENT_OPERATIONS.isdisjoint(verdict.replaced)
+    wants_launch = not verdict.launch.is_tried and can_be_one and verdict.is_capturable
+    wants_reads = not verdict.reads.is_tried and _has_kernels(graphs) and verdict.is_capturable
+    verdict = structs.replace(
+        verdict,
+        launch=verdict.launch if verdict.launch.is_tried else LaunchFinding(),
+        reads=verdict.reads if verdict.reads.is_tried else ReadFinding(),
+    )
+    file.write(verdict)  # now: the next load does without what takes the device down
+    if wants_launch:
         usual = StepGraphs(_settled(graphs, verdict), graphs.dtype, graphs.device)
         verdict = structs.replace(verdict, launch=launch_finding(usual, extent))
         file.write(verdict)
-    if _has_kernels(graphs) and verdict.is_capturable:
+    if wants_reads:
         settled = StepGraphs(_settled(graphs, verdict), graphs.dtype, graphs.device)
         verdict = structs.replace(verdict, reads=read_finding(settled))
         file.write(verdict)

@@ -18,7 +18,7 @@ from engine.model.gpu.selfcheck.numbers import Memory
 from engine.model.gpu.selfcheck.replays import REPLAYS, answer_ms, replays_agree
 from engine.model.gpu.selfcheck.subject import Subject
 from engine.model.gpu.selfcheck.verdict import LaunchFinding
-from engine.model.gpu.step_graphs import StepGraphs
+from engine.model.gpu.step_graphs import StepGraphs, is_of_memory
 from kernels.persistent_layers import PHASES
 
 _SUBJECT = "all layers in one launch"
@@ -38,10 +38,11 @@ def launch_finding(graphs: StepGraphs, extent: Extent, replays: int = REPLAYS) -
             finding = _finding(graphs, extent, replays)
     except DeviceLostError:
         raise
-    except torch.OutOfMemoryError:
-        finding = LaunchFinding(note=f"there was no memory to check {_SUBJECT}")
     except Exception as error:  # noqa: BLE001 - kernels and compilers fail in all ways
         finding = LaunchFinding(note=f"{_SUBJECT}: {phrase(error)}")
+        if is_of_memory(error):
+            note = f"there was no memory to check {_SUBJECT}"
+            finding = LaunchFinding(note=note, is_tried=False)
     graphs.forward.scratch.clear()
     return finding
 

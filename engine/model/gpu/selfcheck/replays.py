@@ -54,7 +54,8 @@ def _told(graphs: StepGraphs, launch: Launch) -> bytes:
     rows = launch.memory.shape.rows
     spoil(graphs, rows)
     answer = said(launch)
-    return answer + left(graphs.forward.arena, rows).cpu().numpy().tobytes()
+    with graphs.on_stream():
+        return answer + left(graphs.forward.arena, rows).cpu().numpy().tobytes()
 
 
 def spoil(graphs: StepGraphs, rows: int) -> None:

@@ -59,6 +59,7 @@ class LaunchFinding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     is_used: bool = False
     note: str = ""
+    is_tried: bool = True  # else memory was missing
 
 
 class ReadFinding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,6 +67,7 @@ class ReadFinding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     rows: int = 128
     note: str = ""
+    is_tried: bool = True  # else memory was missing
 
 
 class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -92,7 +94,8 @@ class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def is_lasting(self) -> bool:
         """Whether the next load need not check again."""
-        return all(one.is_tried for one in self.findings)
+        are_forms_tried = self.launch.is_tried and self.reads.is_tried
+        return are_forms_tried and all(one.is_tried for one in self.findings)
 
     @property
     def is_text_equal(self) -> bool:
@@ -121,7 +124,8 @@ class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def _passed(self) -> str:
         if all(one.is_twin for one in self.findings):
             return "PyTorch runs all of it"
-        kernels = "the kernels" if self.is_lasting else "those kernels that could be checked"
+        are_all = all(one.is_tried for one in self.findings)
+        kernels = "the kernels" if are_all else "those kernels that could be checked"
         return f"{kernels} passed their check"
 
 

@@ -1,6 +1,7 @@
 """An embedding that is not the head, too, stays on the host, and a step's rows go up with it."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -17,13 +18,15 @@ from engine.model.loading.packing import pack_floats
 from engine.model.model_config import ModelConfig
 from engine.model.token_tree import TokenTree
 from kernels.operations import PORTABLE, REFERENCE
-from kernels.weight import pack
+from kernels.weight import Quantization, pack
+from tests.support.block_weights import random_blocks
 from tests.support.gpu_models import gpu_qwen2
 from tests.support.tiny_models import tiny_model
 from tests.support.trees import random_tree
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 CPU = torch.device("cpu")
+FORMS: tuple[Quantization, ...] = ("q8_0", "q4_k", "q6_k", "q6_k_min")
 PROMPT = list(range(20, 57))
 
 
@@ -73,15 +76,22 @@ def test_a_step_says_what_it_says_with_the_table_beside_it(operations):
     assert torch.equal(logits_of(hosted, tree), logits_of(beside, tree))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
-def test_rows_of_several_sequences_have_the_embeddings_of_their_tokens(dtype):
-    embedding = Embedding(pack(torch.randn(50, 24).to(dtype), "float"), is_on_host=True)
+TABLES = {
+    "float32": lambda: pack(torch.randn(50, 24), "float"),
+    "bfloat16": lambda: pack(torch.randn(50, 24).bfloat16(), "float"),
+} | {form: partial(random_blocks, 50, 512, form) for form in FORMS}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_rows_of_several_sequences_have_the_embeddings_of_their_tokens(table):
+    """In the form of the file, so that the device unpacks them as it would in the whole table."""
+    embedding = Embedding.on_host(TABLES[table]())
     inputs = Inputs(StepShape(16, 4), 2, CPU, embedding.hosted)
     star = TokenTree(np.array([5, 6, 7, 8]), np.array([-1, 0, 0, 1], np.int32))
     inputs.pack([StepInput(SlotRange(0, 3), star), StepInput(SlotRange(64, 9), star)])
     inputs.upload()
     tokens, table = inputs.lookup(embedding)
     assert inputs.batch.tokens[:8].tolist() == [5, 6, 8, 7] * 2
-    expected = embedding.table.values[inputs.batch.tokens[:8].long()].float()
+    expected = embedding.table.rows(inputs.batch.tokens[:8].long())
     assert torch.equal(table.rows(tokens.long())[:8], expected)
     assert table.rows(tokens.long()).isfinite().all()

@@ -356,3 +356,16 @@ def test_a_slot_that_nobody_knows_gives_its_memory_back(model):
     for _ in range(10):
         model.new_slot(1500)
     assert model.arena.free_positions >= 2048 - 1536
+
+
+def test_pieces_of_a_prompt_are_short_beside_other_sequences(reference):
+    """They wait for its end: so long as there are others, and from the step behind them no more."""
+    model = gpu_qwen2(reference)
+    model.graphs.most_read_rows = 512
+    slots = [model.new_slot(200), model.new_slot(200)]
+    steps = [StepInput(slot, TokenTree.chain([5])) for slot in slots]
+    assert model.most_read_rows == 512
+    model.begin(steps).finish()
+    assert model.most_read_rows == 128
+    model.begin(steps[:1]).finish()
+    assert model.most_read_rows == 512

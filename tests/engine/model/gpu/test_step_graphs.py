@@ -158,17 +158,22 @@ class Streamed(Launch):
         super().__init__(memory, forward)
 
 
-@pytest.fixture
-def capturing(eager, monkeypatch):
+INVALIDATED = "operation failed due to a previous error during capture"
+
+
+@pytest.fixture(params=[INVALIDATED])
+def capturing(request, eager, monkeypatch):
     """The graphs of a device whose third capture fails, and the shapes that were tried."""
-    tried = []
+    tried, failed = [], []
 
     def capture(memory, forward, graphs):
         tried.append(memory.shape)
         if len(tried) == 3:
-            raise CaptureError("operation failed due to a previous error during capture")
+            failed.append(graphs)
+            raise CaptureError(request.param)
         return Launch(memory, forward)
 
+    monkeypatch.setattr(step_graphs, "_failed", failed)
     monkeypatch.setattr(step_graphs, "GraphLaunch", capture)
     monkeypatch.setattr(step_graphs, "StreamLaunch", Streamed)
     eager.graphs._graphs = SimpleNamespace(stream=None)
@@ -182,9 +187,17 @@ def test_a_step_that_cannot_be_captured_runs_kernel_by_kernel_as_do_all_new_ones
     assert [type(one) for one in launches] == [Launch, Launch, Streamed, Streamed]
     assert tried == shapes[:3]
     assert graphs.launch(shapes[0]) is launches[0], "what was captured stays"
-    assert caplog.messages == [
-        "new steps run kernel by kernel: operation failed due to a previous error during capture"
-    ]
+    assert caplog.messages == [f"new steps run kernel by kernel: {INVALIDATED}"]
+    assert graphs.note == caplog.messages[0]
+
+
+@pytest.mark.parametrize("capturing", ["CUDA error: out of memory"], indirect=True)
+def test_a_graph_that_finds_no_memory_says_so(capturing):
+    graphs, _ = capturing
+    graphs.launch(StepShape(1, 1))
+    graphs.launch(StepShape(4, 1))
+    with pytest.raises(CaptureError, match="out of memory"):
+        graphs.launch(StepShape(8, 1))
 
 
 def test_a_capture_that_a_lost_device_ends_is_its_loss(capturing, monkeypatch):

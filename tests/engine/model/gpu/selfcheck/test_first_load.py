@@ -16,7 +16,7 @@ from engine.model.gpu.selfcheck.check import OPERATIONS, OperationCheck
 from engine.model.gpu.selfcheck.first_load import settle
 from engine.model.gpu.selfcheck.key import key_of
 from engine.model.gpu.selfcheck.replays import replays_agree
-from engine.model.gpu.selfcheck.verdict import kept_verdicts
+from engine.model.gpu.selfcheck.verdict import ReadFinding, kept_verdicts
 from engine.model.gpu.step_graphs import StepGraphs
 from engine.progress import NoProgress
 from kernels.operations import REFERENCE
@@ -192,6 +192,32 @@ def test_what_takes_the_device_down_is_not_tried_again(reference, tmp_path, monk
     assert model.graphs.forward.operations.gate_up is REFERENCE.gate_up
 
 
+def test_what_takes_the_device_down_is_not_run_though_its_twin_found_no_memory(
+    reference, tmp_path, monkeypatch
+):
+    """Else each third load would lose the device."""
+    usual = OperationCheck.finding
+
+    def lost(check, operation):
+        if operation == "gate_up":
+            raise DeviceLostError("illegal address")
+        return usual(check, operation)
+
+    def greedy(*_):
+        raise torch.OutOfMemoryError("2 GiB")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(OperationCheck, "finding", lost)
+        with pytest.raises(DeviceLostError):
+            settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
+    fatal = replace(STAND_INS, gate_up=lambda *_, **__: pytest.fail("it was run again"))
+    with monkeypatch.context() as patch:
+        patch.setattr(OperationCheck, "_variance", greedy)
+        verdict = settle(model_of(reference, fatal), tmp_path, NoProgress())
+    assert "no memory to check what runs instead" in verdict.sentence
+    assert settle(model_of(reference, fatal), tmp_path, NoProgress()).replaced == ("gate_up",)
+
+
 def graphs_of(reference, operations):
     return model_of(reference, operations).graphs
 
@@ -242,3 +268,68 @@ def test_kernels_start_early_where_their_replays_agree(reference, tmp_path, monk
     [(plain, early)] = asked
     assert isinstance(plain, StepGraphs)
     assert plain.forward.arena is early.forward.arena
+
+
+@pytest.fixture
+def reading(_early, monkeypatch):
+    """What is found of long pieces of a prompt, one finding after the other; how often, is counted."""
+    monkeypatch.setattr(first_load, "replays_agree", lambda *_: False)
+
+    def find(*findings):
+        left, asked = list(findings), list[StepGraphs]()
+
+        def found(graphs):
+            asked.append(graphs)
+            return left.pop(0)
+
+        monkeypatch.setattr(first_load, "read_finding", found)
+        return asked
+
+    return find
+
+
+LONG = ReadFinding(512, "prompts are read 512 tokens at a time: 512 take 20 ms")
+
+
+def test_how_long_pieces_of_a_prompt_are_is_found_once(reference, tmp_path, reading):
+    asked = reading(LONG)
+    for _ in range(2):
+        model = model_of(reference, STAND_INS)
+        settle(model, tmp_path, NoProgress())
+        assert model.most_read_rows == 512
+        assert LONG.note in model.checked
+    assert len(asked) == 1
+
+
+def test_without_memory_for_long_pieces_the_next_load_looks_again(reference, tmp_path, reading):
+    asked = reading(ReadFinding(note="there was no memory", is_tried=False), LONG)
+    rows = []
+    for _ in range(3):
+        model = model_of(reference, STAND_INS)
+        settle(model, tmp_path, NoProgress())
+        rows.append(model.most_read_rows)
+    assert rows == [128, 512, 512]
+    assert len(asked) == 2
+
+
+def test_pieces_that_take_the_device_down_are_not_tried_again(
+    reference, tmp_path, reading, monkeypatch
+):
+    reading()
+
+    def lost(graphs):
+        raise DeviceLostError("illegal address")
+
+    monkeypatch.setattr(first_load, "read_finding", lost)
+    with pytest.raises(DeviceLostError):
+        settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
+    model = model_of(reference, STAND_INS)
+    settle(model, tmp_path, NoProgress())
+    assert model.most_read_rows == 128
+
+
+def test_steps_that_go_kernel_by_kernel_read_as_ever(reference, tmp_path, reading):
+    asked = reading(LONG)
+    model = model_of(reference, planted("batch_attention", wrong_row))
+    assert not settle(model, tmp_path, NoProgress()).is_capturable
+    assert (model.most_read_rows, asked) == (128, [])
