@@ -5,8 +5,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from engine.bench.gpu.found_forms import FoundForms
 from engine.bench.gpu.machine import Bandwidth, Machine
+from engine.bench.gpu.shapes import Shape
 from engine.errors import ForegramError
+from engine.model.gpu.qwen2 import GpuQwen2
 from engine.progress import Progress, shown
 
 _MOST_CHARS = 300
@@ -45,9 +48,15 @@ class Lab:
     """What one section measures with: a machine, who is told how far it is, and its notes."""
 
     def __init__(
-        self, machine: Machine, progress: Progress, bandwidth: Bandwidth | None = None
+        self,
+        machine: Machine,
+        progress: Progress,
+        bandwidth: Bandwidth | None = None,
+        forms: FoundForms | None = None,
     ) -> None:
+        """`forms` are those that sections before this one have found."""
         self.machine, self.progress, self._bandwidth = machine, progress, bandwidth
+        self.forms = forms or FoundForms(machine, progress)
         self._notes: dict[str, None] = {}
 
     @property
@@ -68,6 +77,13 @@ class Lab:
     def note(self, text: str) -> None:
         """Say something of what is measured."""
         self._notes[text] = None
+
+    def model(self, shape: Shape, positions: int) -> GpuQwen2:
+        """A random model as a load would leave it, and a note on what was found."""
+        model = self.forms.model(shape, positions)
+        if self.machine.is_gpu:
+            self.note(f"{shape.full_name}: {self.forms.of(shape).sentence}")
+        return model
 
     @contextmanager
     def catching(self, what: str) -> Iterator[None]:

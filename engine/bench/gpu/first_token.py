@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from engine.bench.gpu.machine import Machine
-from engine.bench.gpu.shapes import Shape, random_model
+from engine.bench.gpu.cases import Lab
+from engine.bench.gpu.shapes import Shape
 from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.gpu.arena import rounded
 from engine.model.gpu.qwen2 import GpuQwen2
@@ -25,16 +25,15 @@ class FirstToken:
 
     shape: str
     prompt_tokens: int
+    rows_of_a_piece: int
     nothing_cached_ms: float
     all_but_64_cached_ms: float
 
 
-def measure_first_token(
-    machine: Machine, shape: Shape, lengths: Sequence[int]
-) -> tuple[FirstToken, ...]:
+def measure_first_token(lab: Lab, shape: Shape, lengths: Sequence[int]) -> tuple[FirstToken, ...]:
     """Time prompts of random tokens."""
     room = max(lengths) + MAX_ROWS
-    model = random_model(shape, rounded(room), machine)
+    model = lab.model(shape, rounded(room))
     slot = model.new_slot(room)
     return tuple(_time(shape.name, model, slot, length) for length in lengths)
 
@@ -45,6 +44,7 @@ def _time(shape: str, model: GpuQwen2, slot: GpuSlot, length: int) -> FirstToken
     return FirstToken(
         shape=shape,
         prompt_tokens=length,
+        rows_of_a_piece=model.most_read_rows,
         nothing_cached_ms=_median_ms(model, slot, ids, 0),
         all_but_64_cached_ms=_median_ms(model, slot, ids, kept),
     )

@@ -7,8 +7,7 @@ import numpy as np
 import torch
 
 from engine.bench.gpu.cases import Cases, Lab
-from engine.bench.gpu.machine import Machine
-from engine.bench.gpu.shapes import Shape, random_model
+from engine.bench.gpu.shapes import Shape
 from engine.config import Sampling
 from engine.model.causal_lm import StepInput, StepOutput, prefill, run_step
 from engine.model.gpu.qwen2 import GpuQwen2
@@ -56,15 +55,13 @@ def measure_invariance(
     lab: Lab, shapes: Sequence[Shape], rounds: int, buckets: Sequence[int] = ROW_BUCKETS
 ) -> Cases[Invariance]:
     """Check random trees of every bucket, greedy and sampled in turn, `rounds` times."""
-    checked = ((shape.full_name, _check(lab.machine, shape, rounds, buckets)) for shape in shapes)
+    checked = ((shape.full_name, _check(lab, shape, rounds, buckets)) for shape in shapes)
     return lab.cases("comparing rows with rows alone", len(shapes), checked)
 
 
-def _check(
-    machine: Machine, shape: Shape, rounds: int, buckets: Sequence[int]
-) -> Iterator[Invariance]:
+def _check(lab: Lab, shape: Shape, rounds: int, buckets: Sequence[int]) -> Iterator[Invariance]:
     positions = (_NEIGHBOURS + 2) * (_CONTEXTS[1] + _ROOM + 64)
-    company = _Company(random_model(shape, positions, machine))
+    company = _Company(lab.model(shape, positions))
     rows: list[_Compared] = []
     for number in range(rounds):
         for bucket in buckets:

@@ -1,28 +1,24 @@
 """Only the check of the kernels, over models of real shapes: a report for whoever wrote them."""
 
-import tempfile
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 
 from msgspec import structs
 
 from engine.bench.gpu.cases import Cases, Lab
+from engine.bench.gpu.found_forms import CHECKED_LAYERS, found
 from engine.bench.gpu.run import GpuBench, Section
-from engine.bench.gpu.shapes import Shape, random_model
+from engine.bench.gpu.shapes import Shape
 from engine.model.device import gpu_quantization
 from engine.model.gpu.selfcheck.check import Extent
-from engine.model.gpu.selfcheck.first_load import settle
-from engine.model.gpu.selfcheck.verdict import Finding
+from engine.model.gpu.selfcheck.verdict import Finding, ReadFinding
 
-_LAYERS = 2  # all are alike
 _ONCE = {
     "kv_commit",
     "embed_rows",
     "lm_head",
     "acceptance_walk",
 }  # in a step; the others in a layer
-_POSITIONS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +61,12 @@ class GpuCheck(GpuBench):
 
 def check_kernels(lab: Lab, shape: Shape, rows: tuple[int, ...]) -> KernelCheck:
     """Check what a model of this shape would run here, in steps of these numbers of rows."""
-    small = replace(shape, config=replace(shape.config, num_layers=_LAYERS))
-    model = random_model(small, _POSITIONS, lab.machine)
     extent = Extent.of(lab.machine.device)._replace(buckets=rows)
-    with tempfile.TemporaryDirectory(prefix="foregram-") as folder:
-        found = settle(model, Path(folder), lab.progress, extent)
-    layers = shape.config.num_layers / _LAYERS
-    verdict = structs.replace(found, findings=tuple(_of_all(one, layers) for one in found.findings))
+    of_two = found(shape, lab.machine, lab.progress, extent)
+    layers = shape.config.num_layers / CHECKED_LAYERS
+    findings = tuple(_of_all(one, layers) for one in of_two.findings)
+    # How long pieces of a prompt may be is a matter of all layers.
+    verdict = structs.replace(of_two, findings=findings, reads=ReadFinding())
     return KernelCheck(
         cases=tuple(map(_checked, verdict.findings)),
         notes=(verdict.sentence,),

@@ -10,7 +10,7 @@ from engine.bench.figures import speed_of
 from engine.bench.forced import ForcedReplay, forced_replay
 from engine.bench.gpu.cases import Lab
 from engine.bench.gpu.recipes import RECIPES
-from engine.bench.gpu.shapes import Shape, random_model
+from engine.bench.gpu.shapes import Shape
 from engine.bench.measured import WARM_UP
 from engine.bench.task_sets import ReplayItem, grouped
 from engine.config import Lookahead
@@ -98,7 +98,7 @@ def measure_replays(
     lab: Lab, plan: ReplayPlan, items: Sequence[ReplayItem], tokenizer: Tokenizer
 ) -> tuple[ForcedSet, ...]:
     """Replay on one model, in an engine of its own for each lookahead: each learns for itself."""
-    causal_lm = random_model(plan.shape, _POSITIONS, lab.machine)
+    causal_lm = lab.model(plan.shape, _POSITIONS)
     warm_up(causal_lm, lab.progress)  # as a host does: no completion may wait for a capture
     model = loaded(causal_lm, tokenizer, plan.shape.name)
     kinds = by_kind(items, plan.items)

@@ -13,6 +13,7 @@ from engine.bench.gpu.chat import ChatSpeed, chat_prompts, measure_chat
 from engine.bench.gpu.compiling import CompileJob, compile_all
 from engine.bench.gpu.findings import Findings
 from engine.bench.gpu.first_token import measure_first_token
+from engine.bench.gpu.found_forms import FoundForms
 from engine.bench.gpu.inputs import BenchInputs, Sizes
 from engine.bench.gpu.invariance import measure_invariance
 from engine.bench.gpu.launch_forms import measure_launch_forms
@@ -60,6 +61,7 @@ class GpuBench:
         self.findings = Findings(machine.facts())
         self._machine, self._inputs, self._progress = machine, inputs, progress
         self._sizes = sizes or Sizes()
+        self._forms = FoundForms(machine, progress)
         self._model: LoadedModel | None = None
 
     def run(self) -> Iterator[str]:
@@ -75,7 +77,8 @@ class GpuBench:
             yield section.name
 
     def _measure(self, section: Section) -> None:
-        lab = Lab(self._machine, self._progress, self.findings.results.get("bandwidth"))
+        bandwidth = self.findings.results.get("bandwidth")
+        lab = Lab(self._machine, self._progress, bandwidth, self._forms)
         try:
             self.findings.results[section.name] = section.measure(lab)
         except Exception as error:  # noqa: BLE001 - what fails in one section is that section's
@@ -150,7 +153,7 @@ class GpuBench:
         measures: dict[str, Measure] = {}
         if inputs.items:
             measures["recipe_speeds"] = lambda _: recipe_speeds(self.findings.results)
-        measures["first_token"] = lambda lab: measure_first_token(lab.machine, shape, sizes.prompts)
+        measures["first_token"] = lambda lab: measure_first_token(lab, shape, sizes.prompts)
         if inputs.model is not None:
             measures |= {"own_text": self._own_text} if inputs.items else {}
             measures |= {"chat": self._chat} if inputs.tasks else {}

@@ -9,7 +9,6 @@ from engine.bench.gpu.shapes import (
     Shape,
     drafted_tree,
     random_arena,
-    random_model,
     random_weights,
 )
 from engine.model.causal_lm import StepInput
@@ -89,16 +88,16 @@ def full_shape(shapes: Sequence[Shape]) -> Shape:
 def measure_steps(lab: Lab, plans: Sequence[StepPlan]) -> Cases[StepTime]:
     """Time every plan's steps, one model in memory at a time."""
     total, bandwidth = sum(len(plan.cases) for plan in plans), lab.bandwidth
-    timed = ((plan.shape.full_name, _time(lab.machine, bandwidth, plan)) for plan in plans)
+    timed = ((plan.shape.full_name, _time(lab, bandwidth, plan)) for plan in plans)
     lab.note(_CACHE_NOTE)
     return lab.cases("timing steps", total, timed)
 
 
-def _time(machine: Machine, bandwidth: Bandwidth, plan: StepPlan) -> Iterator[StepTime]:
-    model = random_model(plan.shape, plan.positions, machine)
+def _time(lab: Lab, bandwidth: Bandwidth, plan: StepPlan) -> Iterator[StepTime]:
+    model = lab.model(plan.shape, plan.positions)
     for rows, context in plan.cases:
         num_bytes = step_bytes(model, context)
-        floor, took = bandwidth.floor_ms(num_bytes), step_ms(machine, model, rows, context)
+        floor, took = bandwidth.floor_ms(num_bytes), step_ms(lab.machine, model, rows, context)
         yield StepTime(
             shape=plan.shape.name,
             quantization=plan.shape.quantization_name,

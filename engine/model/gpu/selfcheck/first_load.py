@@ -51,10 +51,15 @@ def settle(
         verdict = _found(graphs, file, began, progress, extent or Extent.of(graphs.device))
     file.mark()
     progress.tell(verdict.sentence)
-    graphs.forward = _settled(graphs, verdict)
-    graphs.is_captured, graphs.most_read_rows = verdict.is_capturable, verdict.reads.rows
+    apply(graphs, verdict)
     model.found = verdict.sentence
     return verdict
+
+
+def apply(graphs: StepGraphs, verdict: Verdict) -> None:
+    """Let steps run as a verdict says; before the first one."""
+    graphs.forward = _settled(graphs, verdict)
+    graphs.is_captured, graphs.most_read_rows = verdict.is_capturable, verdict.reads.rows
 
 
 def _found(

@@ -34,7 +34,7 @@ def test_what_a_layer_costs_counts_for_all_layers(lab, shape, monkeypatch):
     from engine.model.gpu.selfcheck.verdict import Finding, Verdict
 
     findings = tuple(Finding(name, "slow", lost_ms=1.0) for name in ("gate_up", "lm_head"))
-    monkeypatch.setattr(kernel_check, "settle", lambda *_: Verdict({}, findings))
+    monkeypatch.setattr(kernel_check, "found", lambda *_: Verdict({}, findings))
     deep = replace(shape, config=replace(shape.config, num_layers=28))
     found = check_kernels(lab, deep, (1,))
     assert [case.lost_ms_a_step for case in found.cases] == [14.0, 1.0]
