@@ -33,7 +33,7 @@ DEMO := tests/data/demo
 VSCODE := editor_plugins/vscode
 VSIX := $(VSCODE)/foregram.vsix
 
-.PHONY: setup demo kernels test test-editors latency pictures check check-vscode vsix lock fuzz soak replicas fix clean
+.PHONY: setup demo kernels test test-gpu test-editors latency pictures check check-vscode vsix lock fuzz soak replicas fix clean
 
 setup: $(READY)
 
@@ -112,6 +112,10 @@ soak: $(READY)
 REPLICAS := KILLS=15 KILL_S=20 PEOPLE=8 TYPING_S=0.25 ROLLING=1 SCALING=1 REPLICA_MODEL=tiny
 replicas: $(READY)
 	$(REPLICAS) $(BIN)/python -m pytest -s tests/e2e/test_replicas.py
+
+# A test compiles what it runs, so single ones take longer than elsewhere; foreign packages warn.
+test-gpu: $(READY)
+	$(BIN)/python -m pytest -n auto -W default -o timeout=600 tests/kernels tests/engine/model/gpu
 
 kernels: $(READY)
 	$(say) "thousands of kernels, hours on two cores; python -m tests.kernels.compile_all --help takes fewer"

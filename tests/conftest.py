@@ -19,13 +19,22 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # the workers share the cores
 # On a GPU deterministic work asks cuBLAS for it, and torch may warn where it is not set.
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-if not Path("/dev/nvidiactl").exists():
+# What NVIDIA's driver leaves: on Linux, and in Windows' Linux.
+_HAS_GPU = any(map(os.path.exists, ("/dev/nvidiactl", "/usr/lib/wsl/lib/libcuda.so.1")))
+if not _HAS_GPU:
     # Without a GPU kernels are interpreted. Triton must know before anybody imports it, and
     # transformers does.
     os.environ["TRITON_INTERPRET"] = "1"
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A run in the background is deaf to Ctrl-C, and so is all that it starts; tests press it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_report_header() -> str:
+    """Say how kernels are run, as nothing else tells a GPU that was not found."""
+    return (
+        f"kernels: {'compiled for the GPU' if _HAS_GPU else 'interpreted, there is no NVIDIA GPU'}"
+    )
 
 
 @pytest.fixture(autouse=True)

@@ -18,12 +18,9 @@ import torch
 
 from engine.config import check_device_name
 from engine.errors import ConfigurationError
+from kernels.device_limits import LEAST_CAPABILITY, LEAST_SHARED_BYTES
 from kernels.weight import Quantization
 
-# Of our kernels: tensor cores that multiply bfloat16, and a block's shared memory, which every GPU
-# of that capability has.
-LEAST_CAPABILITY = (8, 0)
-LEAST_SHARED_BYTES = 101_376
 _LEAST_MEMORY = 3.5e9  # of a GPU that `auto` takes: the smallest model, CUDA itself, a cache
 # Bytes a second, by words of a name: of Apple's first chip of each kind, and of Intel's cards for desks
 # as their data sheets say; of others what GPUs have that share the processor's memory, or more.

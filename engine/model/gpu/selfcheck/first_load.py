@@ -2,6 +2,9 @@
 
 import logging
 import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,6 +34,8 @@ from engine.progress import Progress, shown
 from kernels.operations import REFERENCE, Operations, operations_for
 
 _LOG = logging.getLogger("foregram.selfcheck")
+_ENDED = "the process ended while it was tried"
+_MOST_ENDS = 2
 
 
 def settle(
@@ -114,31 +119,58 @@ def _findings(
 ) -> tuple[Finding, ...]:
     """Check the operations.
 
-    Those of a `began` that is not whole are known to take the device down; of a whole one the
-    findings stay, but where the machine let nobody check.
+    Those of a `began` that is not whole are known to take the device or the process down; of a
+    whole one the findings stay, but where the machine let nobody check.
     """
     findings = list[Finding]()
     known = {one.operation: one for one in began.findings if began.is_whole and one.is_tried}
-    lost_before = () if began.is_whole else began.findings
-    broken = {one.operation: one.problem for one in lost_before}
+    broken = {} if began.is_whole else _broken(began.findings)
     check = OperationCheck(graphs, Subject(graphs.forward, extent.text_len), extent=extent)
     with shown(progress, "checking the kernels", len(OPERATIONS)):
         for operation in OPERATIONS:
-            try:
-                if operation in known:
-                    findings.append(known[operation])
-                elif operation in broken:
-                    problem = broken[operation]
-                    findings.append(check.of_twin(operation, problem, is_fatal=True))
-                else:
-                    findings.append(check.finding(operation))
-            except DeviceLostError as error:
-                lost = Finding(operation, f"it takes the device down: {error}")
-                file.write(Verdict(began.key, (*lost_before, lost), is_whole=False))
-                raise
+            if operation in known:
+                findings.append(known[operation])
+            else:
+                with _watched(file, began, operation):
+                    problem = broken.get(operation, "")
+                    findings.append(
+                        check.of_twin(operation, problem, is_fatal=True)
+                        if problem
+                        else check.finding(operation)
+                    )
             progress.advance(1)
     check.subject.forward.scratch.clear()
     return tuple(findings)
+
+
+def _broken(lost: Sequence[Finding]) -> dict[str, str]:
+    """Operations that are not run again, and why: somebody may have ended the process, but not twice."""
+    times = Counter(one.operation for one in lost if one.problem == _ENDED)
+    return {
+        one.operation: one.problem
+        for one in lost
+        if one.problem != _ENDED or times[one.operation] >= _MOST_ENDS
+    }
+
+
+@contextmanager
+def _watched(file: VerdictFile, began: Verdict, operation: str) -> Iterator[None]:
+    """Keep in mind what is tried: a driver or a compiler may take the device or the process down."""
+    lost_before = () if began.is_whole else began.findings
+
+    def note(problem: str) -> None:
+        lost = Finding(operation, problem)
+        file.write(Verdict(began.key, (*lost_before, lost), is_whole=False))
+
+    note(_ENDED)
+    try:
+        yield
+    except DeviceLostError as error:
+        note(f"it takes the device down: {error}")
+        raise
+    except BaseException:
+        file.write(began)  # it is not to blame: somebody pressed Ctrl-C, or we are wrong
+        raise
 
 
 def _has_kernels(graphs: StepGraphs) -> bool:

@@ -333,3 +333,61 @@ def test_steps_that_go_kernel_by_kernel_read_as_ever(reference, tmp_path, readin
     model = model_of(reference, planted("batch_attention", wrong_row))
     assert not settle(model, tmp_path, NoProgress()).is_capturable
     assert (model.most_read_rows, asked) == (128, [])
+
+
+def ends_at(operation, check_it):
+    """The check of one operation ends the process, as a compiler may."""
+
+    def finding(check, tried):
+        if tried == operation:
+            os._exit(3)
+        return check_it(check, tried)
+
+    return finding
+
+
+@pytest.fixture
+def ended_loads(reference, tmp_path, monkeypatch):
+    """Load so many times in processes that end while gate_up is checked."""
+
+    def load(times):
+        for _ in range(times):
+            child = os.fork()
+            if child == 0:
+                monkeypatch.setattr(
+                    OperationCheck, "finding", ends_at("gate_up", OperationCheck.finding)
+                )
+                settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
+                os._exit(0)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+
+    return load
+
+
+def test_what_ends_the_process_twice_is_not_tried_again(reference, tmp_path, ended_loads):
+    ended_loads(2)
+    fatal = replace(STAND_INS, gate_up=lambda *_, **__: pytest.fail("it was run again"))
+    verdict = settle(model_of(reference, fatal), tmp_path, NoProgress())
+    assert verdict.replaced == ("gate_up",)
+    assert "the process ended while it was tried" in verdict.sentence
+
+
+def test_what_was_tried_when_somebody_ended_the_process_is_tried_again(
+    reference, tmp_path, ended_loads
+):
+    ended_loads(1)
+    verdict = settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
+    assert verdict.is_whole
+    assert not verdict.replaced
+
+
+def test_ctrl_c_while_a_kernel_is_checked_is_not_its_fault(reference, tmp_path, monkeypatch):
+    def pressed(check, operation):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(OperationCheck, "finding", pressed)
+        for _ in range(3):
+            with pytest.raises(KeyboardInterrupt):
+                settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
+    assert not settle(model_of(reference, STAND_INS), tmp_path, NoProgress()).replaced
