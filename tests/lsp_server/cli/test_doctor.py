@@ -253,6 +253,7 @@ def test_what_fits_which_card_is_a_table_with_what_auto_takes(stub, monkeypatch,
     assert shown_doctor(stub.environ, json=False, start=False, cards=True) == 0
     shown = capsys.readouterr().out
     assert shown.startswith(
+        "    model held as            room for            a step   of it reading\n"
         "24 GB\n"
         "  * 7b    bfloat16      16,384 tokens   17.5 to 18.3 ms   0.86 to 0.90\n"
         "    1.5b  Q8_0          99,999 tokens     1.2 to 2.0 ms   0.50 to 0.80   one launch\n"
