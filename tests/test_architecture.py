@@ -63,15 +63,6 @@ def test_importing_the_kernels_needs_no_triton():
     assert fresh_interpreter(blocked) == "imported"
 
 
-def test_the_benchmark_of_a_gpu_needs_no_editor_and_no_host():
-    """It runs on machines that have little but torch."""
-    absent = ("lsprotocol", "prometheus_client", "pygls", "starlette", "tree_sitter", "uvicorn")
-    code = (
-        f"import sys; sys.modules.update(dict.fromkeys({absent})); import lsp_server.cli.gpu_bench"
-    )
-    assert fresh_interpreter(f"{code}; print('imported')") == "imported"
-
-
 @pytest.mark.parametrize(
     "module", ["engine.drafting.tree", "engine.drafting.pool", "engine.stopping"]
 )
