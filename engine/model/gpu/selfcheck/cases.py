@@ -8,7 +8,7 @@ from itertools import product
 import torch
 
 from engine.model.gpu.selfcheck.companies import PackedCompany
-from engine.model.gpu.selfcheck.numbers import Memory
+from engine.model.gpu.selfcheck.numbers import Memory, is_unwritten
 from engine.model.gpu.selfcheck.subject import BEST, Subject
 from kernels.acceptance_walk import TOP, AcceptanceOutput
 from kernels.operations import Operations
@@ -111,7 +111,7 @@ def _project_qkv(
     written |= {"keys": keys[:, at].transpose(0, 1), "values": values[:, at].transpose(0, 1)}
     beside = torch.ones(company.num_positions, dtype=torch.bool, device=subject.device)
     beside[at] = False
-    is_blank = all(bool(held[:, beside].isnan().all()) for held in (keys, values))
+    is_blank = all(is_unwritten(held[:, beside]) for held in (keys, values))
     return _written(subject, memory, written, is_tidy=is_blank)
 
 

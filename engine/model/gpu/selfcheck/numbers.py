@@ -9,7 +9,9 @@ from engine.model.gpu.selfcheck.companies import PackedCompany
 from engine.model.token_tree import MAX_ROWS
 
 _GUARD = 1024  # numbers of NaN before and behind a tensor
-_NOTHING = -(2**30)  # stands for NaN in whole numbers
+# Bits where nothing was written, by their bytes: a NaN that no arithmetic gives, in every format of
+# two and of four bytes; so what writes NaN there is seen, too.
+_MARKS = {2: (torch.int16, 0x7FDE), 4: (torch.int32, 0x7FDEADAD)}
 _BLOCK = 64  # columns that one sum of squares stands for
 
 
@@ -46,16 +48,19 @@ class Memory:
     def unwritten(self, *shape: int, dtype: torch.dtype) -> torch.Tensor:
         """Memory that an operation is to fill."""
         count = torch.Size(shape).numel()
-        value = torch.nan if dtype.is_floating_point else _NOTHING
-        held = torch.full((_GUARD + count + _GUARD,), value, dtype=dtype, device=self.device)
+        bits, mark = _MARKS[dtype.itemsize]
+        size = (_GUARD + count + _GUARD,)
+        held = torch.full(size, mark, dtype=bits, device=self.device).view(dtype)
         self._guarded.append(held)
         return held[_GUARD : _GUARD + count].view(shape)
 
     def rows(
         self, numbers: torch.Tensor, company: PackedCompany, dtype: torch.dtype
     ) -> torch.Tensor:
-        """The nodes' numbers in their rows [R, ...]; rows that hold nothing stay NaN."""
+        """The nodes' numbers in their rows [R, ...]; rows that hold nothing are NaN."""
         held = self.unwritten(company.batch.capacity, *numbers.shape[1:], dtype=dtype)
+        if dtype.is_floating_point:
+            held.fill_(torch.nan)  # other bits: some processors hand on those of what they multiply
         held[company.rows] = numbers[company.nodes].to(dtype)
         return held
 
@@ -63,11 +68,13 @@ class Memory:
     def is_intact(self) -> bool:
         """Whether nothing was written beside the tensors."""
         edges = [end for held in self._guarded for end in (held[:_GUARD], held[-_GUARD:])]
-        return all(bool(_is_nothing(edge).all()) for edge in edges)
+        return all(map(is_unwritten, edges))
 
 
-def _is_nothing(values: torch.Tensor) -> torch.Tensor:
-    return values.isnan() if values.dtype.is_floating_point else values == _NOTHING
+def is_unwritten(values: torch.Tensor) -> bool:
+    """Whether all of it is as `unwritten` left it."""
+    bits, mark = _MARKS[values.dtype.itemsize]
+    return bool((values.view(bits) == mark).all())
 
 
 def squares_of(rows: torch.Tensor) -> torch.Tensor:

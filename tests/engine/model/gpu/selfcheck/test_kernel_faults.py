@@ -160,3 +160,19 @@ def test_nan_that_leaks_into_attention_is_found(monkeypatch, finding, leak):
     found = finding("batch_attention")
     assert found.is_replaced
     assert "attended" in found.problem
+
+
+def test_keys_of_rows_that_hold_nothing_are_missed_nowhere(narrow):
+    """They are NaN, as is what stands where they would be written: their bits tell them apart."""
+    kernels = operations_for(torch.device("cuda"))
+
+    def writing_all(stream, weight, bias, cos_sin, batch, *others):
+        everywhere = replace(batch, sequences=batch.sequences.clamp_min(0))
+        kernels.project_qkv(stream, weight, bias, cos_sin, everywhere, *others)
+
+    model = gpu_qwen2(narrow, operations=replace(kernels, project_qkv=writing_all))
+    subject = Subject(model.graphs.forward, USUAL.text_len)
+    with products_in_one_order():
+        found = OperationCheck(model.graphs, subject, extent=USUAL).finding("project_qkv")
+    assert found.is_replaced
+    assert "something was written beside the outputs" in found.problem
