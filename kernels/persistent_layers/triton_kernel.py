@@ -34,7 +34,11 @@ PLACES: tl.constexpr = tl.constexpr(13)  # of a layer's row, see `_addresses`
 
 
 class ProductCut(NamedTuple):
-    """What a product is compiled for, see `Tile`. A program takes `tiles` times `splits` in turn."""
+    """What a product is compiled for, see `Tile`. A program takes `tiles` times `splits` in turn.
+
+    Functions of kernels get the quantization as a constant of their caller's: out of a tuple it is a
+    plain string in Triton 3.6, which no call takes.
+    """
 
     outputs: int
     inputs: int
@@ -95,11 +99,12 @@ def _meet_before_product(WORD, VALUES, CUT: tl.constexpr, IS_WHOLE: tl.constexpr
 @triton.jit
 def _ask_ahead(VALUES, CUT: tl.constexpr, IS_WHOLE: tl.constexpr):
     """Ask the cache for the weights that this program's first tile of a product begins with."""
+    QUANTIZATION: tl.constexpr = CUT.quantization
     program = tl.program_id(0)
     if IS_WHOLE and program < CUT.tiles * CUT.splits:
         prefetch(
             VALUES, program % CUT.tiles, program // CUT.tiles,
-            CUT.outputs, CUT.inputs, CUT.quantization, CUT.depth, CUT.splits, CUT.tile_outputs,
+            CUT.outputs, CUT.inputs, QUANTIZATION, CUT.depth, CUT.splits, CUT.tile_outputs,
         )  # fmt: skip
 
 
@@ -110,6 +115,7 @@ def _qkv_phase(
     num_rows, ATTENTION: tl.constexpr, CUT: tl.constexpr,
 ):  # fmt: skip
     """This program's tiles of queries, keys and values."""
+    QUANTIZATION: tl.constexpr = CUT.quantization
     HEADS: tl.constexpr = ATTENTION.group * ATTENTION.kv_heads
     program = tl.program_id(0)
     for start in tl.range(
@@ -122,7 +128,7 @@ def _qkv_phase(
             FIRST_ROWS, QUERIES, KEYS, CACHED_VALUES, PARTIALS, ARRIVED,
             key_head_stride, value_head_stride, eps, num_rows,
             HEADS, ATTENTION.kv_heads, ATTENTION.dim,
-            CUT.outputs, CUT.inputs, CUT.quantization, CUT.depth, CUT.groups, CUT.splits,
+            CUT.outputs, CUT.inputs, QUANTIZATION, CUT.depth, CUT.groups, CUT.splits,
             CUT.tile_outputs, CUT.rows, CUT.stages, PDL=False,
         )  # fmt: skip
 
@@ -174,6 +180,7 @@ def _residual_phase(
     CUT: tl.constexpr,
 ):  # fmt: skip
     """This program's tiles of a product that is added to the residual stream."""
+    QUANTIZATION: tl.constexpr = CUT.quantization
     program = tl.program_id(0)
     for start in tl.range(
         0, CUT.tiles * CUT.splits - program, tl.num_programs(0), disable_licm=True
@@ -182,7 +189,7 @@ def _residual_phase(
         skinny_matmul_tile(
             item % CUT.tiles, item // CUT.tiles, 0,
             INPUTS, VALUES, SCALES, RESIDUAL, NORM_WEIGHT, NORMED, SQUARES, PARTIALS, ARRIVED,
-            num_rows, CUT.outputs, CUT.inputs, CUT.quantization, CUT.depth, CUT.groups, CUT.splits,
+            num_rows, CUT.outputs, CUT.inputs, QUANTIZATION, CUT.depth, CUT.groups, CUT.splits,
             CUT.tile_outputs, CUT.rows, CUT.stages, PDL=False,
         )  # fmt: skip
 
@@ -192,6 +199,7 @@ def _gate_up_phase(
     NORMED, VALUES, SCALES, SQUARES, HIDDEN, PARTIALS, ARRIVED, eps, num_rows, CUT: tl.constexpr
 ):
     """This program's tiles of gate and up."""
+    QUANTIZATION: tl.constexpr = CUT.quantization
     program = tl.program_id(0)
     for start in tl.range(
         0, CUT.tiles * CUT.splits - program, tl.num_programs(0), disable_licm=True
@@ -200,7 +208,7 @@ def _gate_up_phase(
         gate_up_tile(
             item % CUT.tiles, item // CUT.tiles, 0,
             NORMED, VALUES, SCALES, SQUARES, HIDDEN, PARTIALS, ARRIVED, eps, num_rows,
-            CUT.outputs, CUT.inputs, CUT.quantization, CUT.depth, CUT.groups, CUT.splits,
+            CUT.outputs, CUT.inputs, QUANTIZATION, CUT.depth, CUT.groups, CUT.splits,
             CUT.tile_outputs, CUT.rows, CUT.stages, PDL=False,
         )  # fmt: skip
 
