@@ -6,7 +6,8 @@
 No GPU is needed. Of each kernel: it compiles, and its shared memory is within the device's limit.
 Of the products also: no loop spills anything, all take the architecture's matrix instruction, and each
 chain of it adds up the inputs of a tile in ascending order (`mma.sync` and `wgmma`). Of the kernel of
-all layers: likewise, and every sum in the layout that the kernels of one layer have.
+all layers: likewise, and every sum in the layout that the kernels of one layer have. Kernels that start
+early also wait for the one ahead of them and let the next one start.
 """
 
 import argparse
@@ -43,9 +44,13 @@ MATRIX_INSTRUCTIONS = {90: "wgmma", 100: "tcgen05"}  # of the others mma.sync
 FORMS = tuple(dict.fromkeys((*QUANTIZATIONS, *STORED_FORMS)))
 ROWS = (16, 32, 64, 128)  # one for each row tile
 KINDS = ((False, False), (True, False), (False, True))  # sampled, with logits
+EARLY_ARCHITECTURES = (90, 100, 120)  # whose kernels may start before the one ahead has ended
+EARLY_FORMS: tuple[Quantization, ...] = ("float", "fp8")
 PERSISTENT_MODELS = ("0.5b", "1.5b")
 _PERSISTENT = "persistent_layers_kernel"
 _BARRIER = ("atom.global.gpu.release.add.u32", "ld.acquire.gpu.global.b32", "prefetch.global.L2")
+_NEVER_EARLY = "kv_commit_kernel"  # it starts when all before it has ended
+_EARLY = ("griddepcontrol.wait", "griddepcontrol.launch_dependents")
 # Bytes that ptxas keeps in memory from the front of a loop to behind it: a number or two of a product,
 # where one more program then fits a multiprocessor; of all layers what goes from phase to phase.
 _SET_ASIDE = {False: 16, True: 128}
@@ -63,6 +68,11 @@ class Job:
     models: Sequence[str]
     quantizations: Sequence[Quantization]
     is_persistent: bool = False  # all layers in one launch, and nothing else
+    is_programmatic: bool = False  # with early launch
+
+    def __str__(self) -> str:
+        kind = " in one launch" * self.is_persistent + " early" * self.is_programmatic
+        return f"{self.architecture}{kind}"
 
     @property
     def limits(self) -> DeviceLimits:
@@ -82,7 +92,7 @@ class Report:
 
     def __str__(self) -> str:
         return (
-            f"{self.job.architecture}: {self.kernels} kernels, {len(self.problems)} failures, at most "
+            f"{self.job}: {self.kernels} kernels, {len(self.problems)} failures, at most "
             f"{self.most_shared:,} bytes of shared memory, {self.seconds:.0f} s"
         )
 
@@ -94,13 +104,14 @@ def run_job(job: Job) -> Report:
     began, problems, num_seen, most_shared = time.monotonic(), list[str](), 0, 0
     torch.set_num_threads(1)
     compiled = compile_launches_for(job.architecture)
+    steps = partial(_launch, programmatic=job.is_programmatic)
+    launch = _launch_persistent if job.is_persistent else steps
     with tempfile.TemporaryDirectory() as folder, assumed(job.limits):
         os.environ["TRITON_CACHE_DIR"] = folder
         for model in job.models:
             for quantization in job.quantizations:
-                name = f"{job.architecture} {model} {quantization}"
+                name = f"{job} {model} {quantization}"
                 fail = partial(_note, problems, name)
-                launch = _launch_persistent if job.is_persistent else _launch
                 launch(QWEN_SHAPES[model], quantization, fail)
                 if job.is_persistent and (problem := _other_sums(compiled, num_seen)):
                     fail(problem)
@@ -116,9 +127,15 @@ def _note(problems: list[str], name: str, problem: str) -> None:
     problems.append(f"{name}: {problem}")
 
 
-def _launch(config: ModelConfig, quantization: Quantization, fail: Callable[[str], None]) -> None:
+def _launch(
+    config: ModelConfig,
+    quantization: Quantization,
+    fail: Callable[[str], None],
+    *,
+    programmatic: bool,
+) -> None:
     """Launch all kernels of a model's steps."""
-    forward = empty_forward(config, quantization)
+    forward = empty_forward(config, quantization, programmatic=programmatic)
     guarded: dict[str, Any] = {
         one.name: partial(_guarded, getattr(forward.operations, one.name), fail)
         for one in fields(Operations)
@@ -157,6 +174,8 @@ def _problem(job: Job, one: Any, folder: Path) -> str:
     """What is wrong with a kernel, empty where nothing is."""
     if one.kernel.metadata.shared > job.limits.shared_bytes:
         return f"{one.kernel.metadata.shared:,} bytes of shared memory"
+    if job.is_programmatic and one.name != _NEVER_EARLY and (missing := _missing(one, _EARLY)):
+        return missing
     if one.name not in (*_PRODUCTS, _PERSISTENT):
         return ""
     if isinstance(job.architecture, str):
@@ -169,11 +188,15 @@ def _problem(job: Job, one: Any, folder: Path) -> str:
     if compiled.matrix_instruction != wanted:
         return f"{compiled.matrix_instruction}, not {wanted}"
     if one.name == _PERSISTENT:
-        missing = [name for name in _BARRIER if name not in one.kernel.asm["ptx"]]
-        return f"no {missing[0]}" if missing else ""
+        return _missing(one, _BARRIER)
     if wanted == "tcgen05":  # whose order cannot be read so
         return ""
     return wrong_order(compiled, one.constants["QUANTIZATION"], one.constants["DEPTH"])
+
+
+def _missing(one: Any, instructions: Sequence[str]) -> str:
+    """The first of the instructions that a kernel does not have."""
+    return next((f"no {name}" for name in instructions if name not in one.kernel.asm["ptx"]), "")
 
 
 def wrong_order(compiled: Compiled, form: Quantization, depth: int) -> str:
@@ -207,6 +230,9 @@ def _jobs(arguments: argparse.Namespace) -> Iterator[Job]:
             yield Job(int(name), models, forms)
             if small := [model for model in models if model in PERSISTENT_MODELS]:
                 yield Job(int(name), small, forms, is_persistent=True)
+            early = [form for form in EARLY_FORMS if form in forms]
+            if early and int(name) in EARLY_ARCHITECTURES:
+                yield Job(int(name), models, early, is_programmatic=True)
         else:
             yield Job(name, models, ("float",))
 

@@ -23,19 +23,22 @@ SHAPES = [(896, 896), (4608, 3584), (3584, 18944), (37888, 3584), (152064, 5120)
 
 
 @pytest.mark.parametrize(
-    ("architecture", "quantization", "rows"),
+    ("architecture", "quantization", "rows", "programmatic"),
     [
-        *((architecture, "float", 128) for architecture in (80, 86, 89, 100, 120)),
-        *((architecture, "fp8", 32) for architecture in (86, 120)),
-        (100, "fp8", 128),
-        *((architecture, "q4_k", 128) for architecture in (86, 120)),
-        *((architecture, "int4", 16) for architecture in (80, 86, 90, 100)),
+        *((architecture, "float", 128, False) for architecture in (80, 86, 89, 100, 120)),
+        *((architecture, "fp8", 32, False) for architecture in (86, 120)),
+        (100, "fp8", 128, False),
+        *((architecture, "q4_k", 128, False) for architecture in (86, 120)),
+        *((architecture, "int4", 16, False) for architecture in (80, 86, 90, 100)),
+        *((architecture, "float", 128, True) for architecture in (100, 120)),
     ],
 )
-def test_a_product_fits_spills_nothing_and_adds_in_order(hopper, architecture, quantization, rows):
+def test_a_product_fits_spills_nothing_and_adds_in_order(
+    hopper, architecture, quantization, rows, programmatic
+):
     compiled = compile_product(
         hopper, KERNEL, (3584, 18944), rows, TYPES, {},
-        quantization=quantization, architecture=architecture,
+        quantization=quantization, programmatic=programmatic, architecture=architecture,
     )  # fmt: skip
     assert compiled.shared <= LIMITS[architecture].shared_bytes
     assert compiled.stack == 0
@@ -63,8 +66,9 @@ def test_a_loop_has_about_the_instructions_that_the_step_model_counts(
     assert of_1024_weights == pytest.approx(counted, rel=0.1)
 
 
-def test_attention_fits_the_smallest_gpu(hopper):
-    limits = LIMITS[86]
+@pytest.mark.parametrize(("architecture", "programmatic"), [(86, False), (120, True)])
+def test_attention_fits_a_gpu_of_little_shared_memory(hopper, architecture, programmatic):
+    limits = LIMITS[architecture]
     types = {
         **dict.fromkeys(("Q", "K", "V"), "*bf16"),
         **dict.fromkeys(BATCH_ARRAYS, "*i32"),
@@ -75,11 +79,13 @@ def test_attention_fits_the_smallest_gpu(hopper):
     }
     constants = {
         "GROUP": 7, "KV_HEADS": 4, "D": 128, "SPLITS": batch_attention.num_splits(4),
-        "TAILS": batch_attention.TAILS, "ROW_TILE": ROW_TILE, "KEY_TILE": KEY_TILE, "PDL": False,
+        "TAILS": batch_attention.TAILS, "ROW_TILE": ROW_TILE, "KEY_TILE": KEY_TILE,
+        "PDL": programmatic,
     }  # fmt: skip
     compiled = hopper.compile(
         "kernels.batch_attention.triton_kernel:attend_kernel", types, constants,
-        aligned=["head_stride"], architecture=86, options={"enable_fp_fusion": False},
+        aligned=["head_stride"], architecture=architecture,
+        options={"enable_fp_fusion": False, "launch_pdl": programmatic},
         **batch_attention.attention_cut(limits, 128)._asdict(),
     )  # fmt: skip
     assert compiled.shared <= limits.shared_bytes
