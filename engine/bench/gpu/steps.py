@@ -14,10 +14,10 @@ from engine.bench.gpu.shapes import (
 from engine.model.causal_lm import StepInput
 from engine.model.gpu.batch_layout import SlotRange
 from engine.model.gpu.buffers import StepShape
+from engine.model.gpu.launches import Launch
 from engine.model.gpu.loading import assemble
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.selfcheck.replays import REPLAYS, said
-from engine.model.gpu.step_graphs import Launch
 from kernels.operations import operations_for
 
 SPARE = 256  # arena positions behind the longest context

@@ -11,7 +11,8 @@ import torch
 from engine.model.causal_lm import StepInput, StepOutput
 from engine.model.gpu.batch_layout import PackedRows
 from engine.model.gpu.buffers import StepShape
-from engine.model.gpu.step_graphs import Launch, StepGraphs, StepSizes, bucket
+from engine.model.gpu.launches import Launch
+from engine.model.gpu.step_graphs import StepGraphs, StepSizes, bucket
 from engine.model.log_probs import log_probs
 from engine.model.sampling import choose
 from engine.model.verify import verify

@@ -33,7 +33,7 @@ class GpuQwen2:
     @property
     def most_read_rows(self) -> int:
         """What a piece of a prompt has: 128 beside other sequences, which wait for its end."""
-        return ROW_BUCKETS[-1] if self._num_beside else self.graphs.sizes.read_rows[-1]
+        return ROW_BUCKETS[-1] if self._num_beside > 0 else self.graphs.sizes.read_rows[-1]
 
     def new_slot(self, capacity: int) -> GpuSlot:
         """Reserve room for `capacity` tokens. Raises NoSpaceError."""

@@ -3,7 +3,8 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from functools import cache
 
 import torch
 
@@ -11,6 +12,15 @@ from engine.errors import DeviceLostError
 from engine.model.gpu.activations import Activations
 from engine.model.gpu.buffers import Inputs, Outputs, StepShape
 from engine.model.gpu.forward import Forward, StepMemory
+from engine.model.gpu.launches import (
+    CaptureError,
+    GraphLaunch,
+    GraphMemory,
+    Launch,
+    StreamLaunch,
+    failed_captures,
+    is_of_memory,
+)
 
 _LOG = logging.getLogger("foregram.steps")
 
@@ -32,104 +42,14 @@ class StepSizes:
     most_rows: int
 
 
-OF_KERNELS = StepSizes(ROW_BUCKETS, ROW_BUCKETS, SEQUENCE_BUCKETS, ROW_BUCKETS[-1])
 # Of PyTorch's products, whose bits depend on the number of rows: one number for all that is drafted.
 OF_PYTORCH = StepSizes((16, 128), (128,), (1, 4), 16)
 
 
-class Launch:
-    """A step of one shape, ready to run on what its memory holds: kernel by kernel."""
-
-    def __init__(self, memory: StepMemory, forward: Forward) -> None:
-        self.memory, self._forward = memory, forward
-
-    def start(self) -> None:
-        """Run it; on a GPU this returns at once."""
-        self._forward.run(self.memory)
-
-    def wait(self) -> None:
-        """Return when its outputs are there."""
-
-
-class CaptureError(RuntimeError):
-    """A step runs, and cannot be captured."""
-
-
-# Graphs whose capture failed: torch's allocator may go on asking them where memory is to come from.
-_failed = list[torch.cuda.CUDAGraph]()
-
-
-def is_of_memory(error: BaseException) -> bool:
-    """Whether memory was short: drivers, and Triton of a driver's error, tell that in words alone."""
-    return isinstance(error, torch.OutOfMemoryError) or "out of memory" in str(error).lower()
-
-
-class GraphLaunch(Launch):
-    """A CUDA graph: one launch for all kernels and both copies."""
-
-    def __init__(self, memory: StepMemory, forward: Forward, graphs: "GraphMemory") -> None:
-        """Run once, which compiles what is not compiled, then capture. Raises CaptureError."""
-        super().__init__(memory, forward)
-        self._stream = graphs.stream
-        self._done = torch.cuda.Event()
-        self._graph = torch.cuda.CUDAGraph()
-        # Its memory was filled, and the weights were placed, on the stream of who asks.
-        graphs.stream.wait_stream(torch.cuda.current_stream(graphs.stream.device))
-        with torch.cuda.stream(graphs.stream):
-            forward.run(memory)  # its rows hold nothing yet, so it writes no keys
-        graphs.stream.synchronize()
-        capture = torch.cuda.graph(
-            self._graph,
-            pool=graphs.pool,
-            stream=graphs.stream,
-            capture_error_mode="thread_local",  # what other threads do there is their own affair
-        )
-        # A capture that fails leaves its own stream behind as the current one.
-        with torch.cuda.stream(torch.cuda.current_stream(graphs.stream.device)):
-            try:
-                with capture:
-                    forward.run(memory)
-            except RuntimeError as error:
-                _failed.append(self._graph)
-                raise CaptureError(str(error)) from error
-
-    def start(self) -> None:
-        """Replay behind what was started before."""
-        with torch.cuda.stream(self._stream):
-            self._graph.replay()
-            self._done.record(self._stream)
-
-    def wait(self) -> None:
-        """Wait for the copy to the host."""
-        self._done.synchronize()
-
-
-class StreamLaunch(Launch):
-    """Kernel by kernel behind what was started before: of what no graph can capture."""
-
-    def __init__(self, memory: StepMemory, forward: Forward, stream: torch.cuda.Stream) -> None:
-        """Its memory was filled, and the weights were placed, on the stream of who asks."""
-        super().__init__(memory, forward)
-        self._stream, self._done = stream, torch.cuda.Event()
-        stream.wait_stream(torch.cuda.current_stream(stream.device))
-
-    def start(self) -> None:
-        """Run it; this returns when its twins have seen what they look at."""
-        with torch.cuda.stream(self._stream):
-            super().start()
-            self._done.record(self._stream)
-
-    def wait(self) -> None:
-        """Wait for the copy to the host."""
-        self._done.synchronize()
-
-
-class GraphMemory:
-    """The stream and the memory pool that all graphs of a model share."""
-
-    def __init__(self, device: torch.device) -> None:
-        self.stream = torch.cuda.Stream(device)
-        self.pool = torch.cuda.graph_pool_handle()
+@cache  # it is asked for several times a step
+def _of_kernels(most_read_rows: int) -> StepSizes:
+    longer = tuple(rows for rows in LONG_READS if rows <= most_read_rows)
+    return StepSizes(ROW_BUCKETS, (*ROW_BUCKETS, *longer), SEQUENCE_BUCKETS, ROW_BUCKETS[-1])
 
 
 @dataclass(slots=True)
@@ -162,8 +82,7 @@ class StepGraphs:
         """What steps are padded to."""
         if self.forward.operations.asks_host:
             return OF_PYTORCH
-        longer = tuple(rows for rows in LONG_READS if rows <= self.most_read_rows)
-        return replace(OF_KERNELS, read_rows=OF_KERNELS.read_rows + longer)
+        return _of_kernels(self.most_read_rows)
 
     def launch(self, shape: StepShape) -> Launch:
         """Return the launch of `shape`, made now if it is the first."""
@@ -209,7 +128,7 @@ class StepGraphs:
     def _make(self, memory: StepMemory) -> Launch:
         if self._graphs is None:
             return Launch(memory, self.forward)
-        if self.is_captured and not _failed:
+        if self.is_captured and not failed_captures:
             try:
                 return GraphLaunch(memory, self.forward, self._graphs)
             except CaptureError as error:

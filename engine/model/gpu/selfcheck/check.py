@@ -12,12 +12,13 @@ import torch
 from msgspec import structs
 
 from engine.errors import DeviceLostError
+from engine.model.gpu.launches import is_of_memory
 from engine.model.gpu.selfcheck.cases import Effects, OperationCase, cases_of
 from engine.model.gpu.selfcheck.companies import PackedCompany
 from engine.model.gpu.selfcheck.comparing import changed, wrongness
 from engine.model.gpu.selfcheck.subject import Subject
 from engine.model.gpu.selfcheck.verdict import Finding
-from engine.model.gpu.step_graphs import ROW_BUCKETS, StepGraphs, is_of_memory
+from engine.model.gpu.step_graphs import ROW_BUCKETS, StepGraphs
 from engine.model.token_tree import MAX_ROWS
 from kernels.operations import REFERENCE, VALUE_FREE, Operations
 

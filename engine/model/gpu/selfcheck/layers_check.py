@@ -9,6 +9,7 @@ from engine.errors import DeviceLostError
 from engine.model.gpu.activations import Activations
 from engine.model.gpu.arena import KVArena
 from engine.model.gpu.forward import Forward
+from engine.model.gpu.launches import is_of_memory
 from engine.model.gpu.persistent import WORTHWHILE, persistent_for
 from engine.model.gpu.selfcheck.cases import Tensors
 from engine.model.gpu.selfcheck.check import Extent, phrase
@@ -18,7 +19,7 @@ from engine.model.gpu.selfcheck.numbers import Memory
 from engine.model.gpu.selfcheck.replays import REPLAYS, answer_ms, replays_agree
 from engine.model.gpu.selfcheck.subject import Subject
 from engine.model.gpu.selfcheck.verdict import LaunchFinding
-from engine.model.gpu.step_graphs import StepGraphs, is_of_memory
+from engine.model.gpu.step_graphs import StepGraphs
 from kernels.persistent_layers import PHASES
 
 _SUBJECT = "all layers in one launch"

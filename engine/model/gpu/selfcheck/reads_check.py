@@ -10,10 +10,11 @@ from engine.errors import DeviceLostError
 from engine.model.causal_lm import StepInput
 from engine.model.gpu.batch_layout import SlotRange
 from engine.model.gpu.buffers import StepShape
+from engine.model.gpu.launches import is_of_memory
 from engine.model.gpu.selfcheck.check import phrase
 from engine.model.gpu.selfcheck.replays import CONTEXT, left, some_text, spoil
 from engine.model.gpu.selfcheck.verdict import ReadFinding
-from engine.model.gpu.step_graphs import LONG_READS, ROW_BUCKETS, StepGraphs, is_of_memory
+from engine.model.gpu.step_graphs import LONG_READS, ROW_BUCKETS, StepGraphs
 from engine.model.token_tree import TokenTree
 
 _SUBJECT = "long pieces of a prompt"

@@ -12,8 +12,9 @@ from engine.model.causal_lm import StepInput
 from engine.model.gpu.arena import KVArena
 from engine.model.gpu.batch_layout import SlotRange
 from engine.model.gpu.buffers import StepShape
+from engine.model.gpu.launches import Launch
 from engine.model.gpu.selfcheck.companies import CheckedTree
-from engine.model.gpu.step_graphs import Launch, StepGraphs
+from engine.model.gpu.step_graphs import StepGraphs
 from engine.model.token_tree import MAX_ROWS, TokenTree
 
 REPLAYS = 200

@@ -5,7 +5,8 @@ import torch
 
 from engine.errors import DeviceLostError
 from engine.model.causal_lm import StepInput, prefill, run_step
-from engine.model.gpu.step_graphs import Launch, StepGraphs
+from engine.model.gpu.launches import Launch
+from engine.model.gpu.step_graphs import StepGraphs
 from engine.model.token_tree import TokenTree
 
 pytestmark = pytest.mark.usefixtures("one_thread")

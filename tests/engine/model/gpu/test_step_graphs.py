@@ -17,11 +17,10 @@ from engine.drafting.drafter import NoDrafts
 from engine.model.causal_lm import StepInput, prefill, run_step
 from engine.model.gpu import step_graphs
 from engine.model.gpu.buffers import Inputs, Outputs, StepShape
+from engine.model.gpu.launches import CaptureError, Launch
 from engine.model.gpu.step_graphs import (
     ROW_BUCKETS,
     SEQUENCE_BUCKETS,
-    CaptureError,
-    Launch,
     StepGraphs,
     bucket,
 )
@@ -173,7 +172,7 @@ def capturing(request, eager, monkeypatch):
             raise CaptureError(request.param)
         return Launch(memory, forward)
 
-    monkeypatch.setattr(step_graphs, "_failed", failed)
+    monkeypatch.setattr(step_graphs, "failed_captures", failed)
     monkeypatch.setattr(step_graphs, "GraphLaunch", capture)
     monkeypatch.setattr(step_graphs, "StreamLaunch", Streamed)
     eager.graphs._graphs = SimpleNamespace(stream=None)
