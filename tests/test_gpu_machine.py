@@ -57,7 +57,7 @@ def test_the_benchmark_of_a_gpu_needs_no_editor_and_no_host(python, arguments):
 def test_the_doctor_says_in_a_sentence_what_is_missing_there(python):
     said = python("-m", "lsp_server", "doctor")
     assert said.returncode in {0, 1}
-    assert said.stderr == ""
+    assert "Traceback" not in said.stderr
     states = {line.split()[0] for line in said.stdout.splitlines()}
     assert "ok" in states
     assert states <= {"ok", "warning", "failed"}

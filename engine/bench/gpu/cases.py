@@ -80,9 +80,9 @@ class Lab:
 
     def model(self, shape: Shape, positions: int) -> GpuQwen2:
         """A random model as a load would leave it, and a note on what was found."""
-        model = self.forms.model(shape, positions)
-        if self.machine.is_gpu:
-            self.note(f"{shape.full_name}: {self.forms.of(shape).sentence}")
+        model, sentence = self.forms.model(shape, positions)
+        if sentence:
+            self.note(f"{shape.full_name}: {sentence}")
         return model
 
     @contextmanager

@@ -10,8 +10,9 @@ from engine.bench.gpu.found_forms import CHECKED_LAYERS, found
 from engine.bench.gpu.run import GpuBench, Section
 from engine.bench.gpu.shapes import Shape
 from engine.model.device import gpu_quantization
+from engine.model.gpu.persistent import is_small
 from engine.model.gpu.selfcheck.check import Extent
-from engine.model.gpu.selfcheck.verdict import Finding, ReadFinding
+from engine.model.gpu.selfcheck.verdict import Finding, LaunchFinding, ReadFinding
 
 _ONCE = {
     "kv_commit",
@@ -65,8 +66,9 @@ def check_kernels(lab: Lab, shape: Shape, rows: tuple[int, ...]) -> KernelCheck:
     of_two = found(shape, lab.machine, lab.progress, extent)
     layers = shape.config.num_layers / CHECKED_LAYERS
     findings = tuple(_of_all(one, layers) for one in of_two.findings)
-    # How long pieces of a prompt may be is a matter of all layers.
     verdict = structs.replace(of_two, findings=findings, reads=ReadFinding())
+    if not is_small(shape.config):
+        verdict = structs.replace(verdict, launch=LaunchFinding())
     return KernelCheck(
         cases=tuple(map(_checked, verdict.findings)),
         notes=(verdict.sentence,),

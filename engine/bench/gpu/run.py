@@ -40,7 +40,6 @@ from engine.model.loading.loaded_model import LoadedModel
 from engine.progress import Progress
 
 _LAUNCHES_OVER_ATTENTIONS = 10  # attention has no race within a kernel, and takes longer
-_OPTIONAL = {"first_token"}  # which holds nothing against a bar
 Measure = Callable[[Lab], Any]
 
 
@@ -51,10 +50,6 @@ class Section:
     name: str
     measure: Measure
     is_optional: bool = False
-
-
-def _section(name: str, measure: Measure) -> Section:
-    return Section(name, measure, is_optional=name in _OPTIONAL)
 
 
 class GpuBench:
@@ -99,9 +94,9 @@ class GpuBench:
         starts_early = self._machine.starts_early
         return [
             *self._compilation(compile_jobs(shapes, starts_early=starts_early)),
-            *starmap(_section, self._kernel_measures().items()),
+            *starmap(Section, self._kernel_measures().items()),
             *self._replay_sections(replay_plans(shapes, sizes)),
-            *starmap(_section, self._text_measures().items()),
+            *starmap(Section, self._text_measures().items()),
             *self._replay_sections([optional_replay(shapes, sizes)]),
             *([Section("programmatic", programmatic)] if starts_early else ()),
             Section("launch_forms", partial(measure_launch_forms, shapes=shapes, cases=few)),

@@ -1,5 +1,7 @@
 """One step of a shape, ready to run again and again: as a CUDA graph, or kernel by kernel."""
 
+from typing import NamedTuple
+
 import torch
 
 from engine.model.gpu.forward import Forward, StepMemory
@@ -23,12 +25,18 @@ class CaptureError(RuntimeError):
     """A step runs, and cannot be captured."""
 
 
-# Graphs whose capture failed: torch's allocator may go on asking them where memory is to come from,
-# and so no other step of this process is captured.
-failed_captures = list[torch.cuda.CUDAGraph]()
+class FailedCapture(NamedTuple):
+    """Its graph is kept: torch's allocator may go on asking it where memory is to come from."""
+
+    graph: torch.cuda.CUDAGraph
+    reason: str
 
 
-def is_of_memory(error: BaseException) -> bool:
+# Of this process, in which no other step is captured from then on.
+failed_captures = list[FailedCapture]()
+
+
+def is_of_memory(error: BaseException | str) -> bool:
     """Whether memory was short: drivers, and Triton of a driver's error, tell that in words alone."""
     return isinstance(error, torch.OutOfMemoryError) or "out of memory" in str(error).lower()
 
@@ -59,7 +67,7 @@ class GraphLaunch(Launch):
                 with capture:
                     forward.run(memory)
             except RuntimeError as error:
-                failed_captures.append(self._graph)
+                failed_captures.append(FailedCapture(self._graph, str(error)))
                 raise CaptureError(str(error)) from error
 
     def start(self) -> None:

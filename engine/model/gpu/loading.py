@@ -14,6 +14,7 @@ from engine.model.device import DeviceUnfitError, free_bytes, made_current, trit
 from engine.model.gpu.arena import KVArena
 from engine.model.gpu.buffers import StepShape
 from engine.model.gpu.forward import Forward
+from engine.model.gpu.launches import is_of_memory
 from engine.model.gpu.memory_plan import MemoryPlan, most_blocks
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.row_check import check_rows
@@ -69,6 +70,8 @@ def load_qwen2(
         )
         settle(loaded, cache_folder, progress)
         warm_up(loaded, progress)
+        if is_of_memory(loaded.graphs.note):  # a host beside it may have taken the room
+            raise RuntimeError(loaded.graphs.note)
     return loaded
 
 

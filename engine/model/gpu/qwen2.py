@@ -27,12 +27,12 @@ class GpuQwen2:
 
     @property
     def checked(self) -> str:
-        """What the check found, and what became worse since."""
+        """What the check found, and what became worse while steps were captured."""
         return "; ".join(filter(None, (self.found, self.graphs.note)))
 
     @property
     def most_read_rows(self) -> int:
-        """What a piece of a prompt has: 128 beside other sequences, which wait for its end."""
+        """What a piece of a prompt has: 128 behind a step of several sequences, which wait for its end."""
         return ROW_BUCKETS[-1] if self._num_beside > 0 else self.graphs.sizes.read_rows[-1]
 
     def new_slot(self, capacity: int) -> GpuSlot:

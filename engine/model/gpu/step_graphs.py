@@ -19,7 +19,6 @@ from engine.model.gpu.launches import (
     Launch,
     StreamLaunch,
     failed_captures,
-    is_of_memory,
 )
 
 _LOG = logging.getLogger("foregram.steps")
@@ -133,10 +132,9 @@ class StepGraphs:
                 return GraphLaunch(memory, self.forward, self._graphs)
             except CaptureError as error:
                 self.synchronize()  # a device that is lost says so here
-                self.note = f"new steps run kernel by kernel: {error}"
-                _LOG.warning(self.note)
-                if is_of_memory(error):
-                    raise
+                _LOG.warning("a step cannot be captured: %s", error)
+        if self.is_captured:
+            self.note = f"new steps run kernel by kernel: {failed_captures[-1].reason}"
         return StreamLaunch(memory, self.forward, self._graphs.stream)
 
     def _memory(self, shape: StepShape) -> StepMemory:

@@ -2,9 +2,7 @@
 
 import logging
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from msgspec import structs
 
 from engine.errors import DeviceLostError
 from engine.model.gpu.forward import Forward
+from engine.model.gpu.launches import failed_captures, is_of_memory
 from engine.model.gpu.persistent import persistent_for
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.selfcheck.check import OPERATIONS, Extent, OperationCheck, phrase
@@ -34,8 +33,7 @@ from engine.progress import Progress, shown
 from kernels.operations import REFERENCE, Operations, operations_for
 
 _LOG = logging.getLogger("foregram.selfcheck")
-_ENDED = "the process ended while it was tried"
-_MOST_ENDS = 2
+_LOST = "it takes the device down"
 
 
 def settle(
@@ -70,7 +68,18 @@ def apply(graphs: StepGraphs, verdict: Verdict) -> None:
 def _found(
     graphs: StepGraphs, file: VerdictFile, began: Verdict, progress: Progress, extent: Extent
 ) -> Verdict:
-    """Check everything and keep what is found; of a whole verdict, what could not be checked."""
+    """Check what nobody has checked, and look for faster forms of steps."""
+    verdict = began
+    if not (began.is_whole and all(one.is_tried for one in began.findings)):
+        verdict = _checked(graphs, file, began, progress, extent)
+        file.write(verdict)
+    return _with_forms(graphs, file, verdict, extent)
+
+
+def _checked(
+    graphs: StepGraphs, file: VerdictFile, began: Verdict, progress: Progress, extent: Extent
+) -> Verdict:
+    """Check the operations. Forms that were found before stay while the same operations run."""
     start = time.monotonic()
     can_be_early = _has_kernels(graphs) and can_start_early(graphs.device)
     if _has_kernels(graphs):
@@ -78,40 +87,63 @@ def _found(
     findings = _findings(graphs, file, began, progress, extent)
     if graphs.device.type == "cuda":
         torch.cuda.empty_cache()  # graphs have memory of their own
-    verdict = Verdict(began.key, findings, seconds=round(time.monotonic() - start, 3))
-    if began.is_whole and verdict.replaced == began.replaced:
-        verdict = structs.replace(began, findings=findings)
-        return _with_forms(graphs, file, verdict, extent)
-    file.write(verdict)  # now: where early starts take the device down, the next load does without
-    if can_be_early and verdict.is_capturable and _agree_early(graphs, verdict):
-        verdict = structs.replace(verdict, is_programmatic=True)
-        file.write(verdict)  # now, likewise: the next load does without one launch for all layers
-    untried = structs.replace(
-        verdict, launch=LaunchFinding(is_tried=False), reads=ReadFinding(is_tried=False)
+    verdict = Verdict(
+        began.key,
+        findings,
+        is_early_tried=not can_be_early,
+        launch=LaunchFinding(is_tried=False),
+        reads=ReadFinding(is_tried=not _has_kernels(graphs)),
+        seconds=round(time.monotonic() - start, 3),
     )
-    return _with_forms(graphs, file, untried, extent)
+    if began.is_whole and verdict.replaced == began.replaced:
+        return structs.replace(began, findings=findings)
+    return verdict
 
 
 def _with_forms(graphs: StepGraphs, file: VerdictFile, verdict: Verdict, extent: Extent) -> Verdict:
     """Look for faster forms of steps, as far as nobody has, and keep each as it is found."""
-    can_be_one = PERSISTENT_OPERATIONS.isdisjoint(verdict.replaced)
-    wants_launch = not verdict.launch.is_tried and can_be_one and verdict.is_capturable
-    wants_reads = not verdict.reads.is_tried and _has_kernels(graphs) and verdict.is_capturable
-    verdict = structs.replace(
-        verdict,
-        launch=verdict.launch if verdict.launch.is_tried else LaunchFinding(),
-        reads=verdict.reads if verdict.reads.is_tried else ReadFinding(),
-    )
-    file.write(verdict)  # now: the next load does without what takes the device down
-    if wants_launch:
-        usual = StepGraphs(_settled(graphs, verdict), graphs.dtype, graphs.device)
-        verdict = structs.replace(verdict, launch=launch_finding(usual, extent))
-        file.write(verdict)
-    if wants_reads:
-        settled = StepGraphs(_settled(graphs, verdict), graphs.dtype, graphs.device)
-        verdict = structs.replace(verdict, reads=read_finding(settled))
-        file.write(verdict)
+
+    def settled() -> StepGraphs:
+        return StepGraphs(_settled(graphs, verdict), graphs.dtype, graphs.device)
+
+    if not verdict.is_early_tried:
+        usual = structs.replace(verdict, is_early_tried=True)
+        verdict = _kept(file, usual, lambda: _with_early_starts(graphs, usual))
+    if not verdict.launch.is_tried:
+        usual = structs.replace(verdict, launch=LaunchFinding())
+        can_be_one = PERSISTENT_OPERATIONS.isdisjoint(verdict.replaced)
+        verdict = _kept(
+            file,
+            usual,
+            lambda: structs.replace(usual, launch=launch_finding(settled(), extent)),
+            is_possible=can_be_one and verdict.is_capturable,
+        )
+    if not verdict.reads.is_tried:
+        usual = structs.replace(verdict, reads=ReadFinding())
+        verdict = _kept(
+            file,
+            usual,
+            lambda: structs.replace(usual, reads=read_finding(settled())),
+            is_possible=verdict.is_capturable,
+        )
     return verdict
+
+
+def _kept(
+    file: VerdictFile, usual: Verdict, look: Callable[[], Verdict], *, is_possible: bool = True
+) -> Verdict:
+    """What a look for a form finds, kept at once; what takes the device down is not tried again.
+
+    Nor is it kept after a capture that failed, as all is slower then.
+    """
+    try:
+        found = look() if is_possible else usual
+    except DeviceLostError:
+        file.write(usual)
+        raise
+    if not failed_captures:
+        file.write(found)
+    return found
 
 
 def _findings(
@@ -119,58 +151,31 @@ def _findings(
 ) -> tuple[Finding, ...]:
     """Check the operations.
 
-    Those of a `began` that is not whole are known to take the device or the process down; of a
-    whole one the findings stay, but where the machine let nobody check.
+    Those of a `began` that is not whole are known to take the device down; of a whole one the
+    findings stay, but where the machine let nobody check.
     """
     findings = list[Finding]()
     known = {one.operation: one for one in began.findings if began.is_whole and one.is_tried}
-    broken = {} if began.is_whole else _broken(began.findings)
+    lost_before = tuple(one for one in began.findings if one.problem.startswith(_LOST))
+    broken = {} if began.is_whole else {one.operation: one.problem for one in lost_before}
     check = OperationCheck(graphs, Subject(graphs.forward, extent.text_len), extent=extent)
     with shown(progress, "checking the kernels", len(OPERATIONS)):
         for operation in OPERATIONS:
-            if operation in known:
-                findings.append(known[operation])
-            else:
-                with _watched(file, began, operation):
-                    problem = broken.get(operation, "")
-                    findings.append(
-                        check.of_twin(operation, problem, is_fatal=True)
-                        if problem
-                        else check.finding(operation)
-                    )
+            try:
+                if operation in known:
+                    findings.append(known[operation])
+                elif operation in broken:
+                    problem = broken[operation]
+                    findings.append(check.of_twin(operation, problem, is_fatal=True))
+                else:
+                    findings.append(check.finding(operation))
+            except DeviceLostError as error:
+                lost = Finding(operation, f"{_LOST}: {error}")
+                file.write(Verdict(began.key, (*lost_before, lost), is_whole=False))
+                raise
             progress.advance(1)
     check.subject.forward.scratch.clear()
     return tuple(findings)
-
-
-def _broken(lost: Sequence[Finding]) -> dict[str, str]:
-    """Operations that are not run again, and why: somebody may have ended the process, but not twice."""
-    times = Counter(one.operation for one in lost if one.problem == _ENDED)
-    return {
-        one.operation: one.problem
-        for one in lost
-        if one.problem != _ENDED or times[one.operation] >= _MOST_ENDS
-    }
-
-
-@contextmanager
-def _watched(file: VerdictFile, began: Verdict, operation: str) -> Iterator[None]:
-    """Keep in mind what is tried: a driver or a compiler may take the device or the process down."""
-    lost_before = () if began.is_whole else began.findings
-
-    def note(problem: str) -> None:
-        lost = Finding(operation, problem)
-        file.write(Verdict(began.key, (*lost_before, lost), is_whole=False))
-
-    note(_ENDED)
-    try:
-        yield
-    except DeviceLostError as error:
-        note(f"it takes the device down: {error}")
-        raise
-    except BaseException:
-        file.write(began)  # it is not to blame: somebody pressed Ctrl-C, or we are wrong
-        raise
 
 
 def _has_kernels(graphs: StepGraphs) -> bool:
@@ -179,21 +184,22 @@ def _has_kernels(graphs: StepGraphs) -> bool:
     return graphs.device.type == "cuda" and own.lm_head is not REFERENCE.lm_head
 
 
-def _agree_early(graphs: StepGraphs, verdict: Verdict) -> bool:
-    """Whether steps say the same when their kernels start early; not where they do not run so."""
-    early = structs.replace(verdict, is_programmatic=True)
-    one, other = (_settled(graphs, tried) for tried in (verdict, early))
+def _with_early_starts(graphs: StepGraphs, usual: Verdict) -> Verdict:
+    """Let kernels start early where steps then say the same; not where they do not run so."""
+    if not usual.is_capturable:
+        return usual
+    early = structs.replace(usual, is_programmatic=True)
+    plain, other = (
+        StepGraphs(_settled(graphs, one), graphs.dtype, graphs.device) for one in (usual, early)
+    )
     try:
         with graphs.watched():
-            return replays_agree(
-                StepGraphs(one, graphs.dtype, graphs.device),
-                StepGraphs(other, graphs.dtype, graphs.device),
-            )
+            return early if replays_agree(plain, other) else usual
     except DeviceLostError:
         raise
     except Exception as error:  # noqa: BLE001 - kernels and compilers fail in all ways
         _LOG.warning("kernels do not start early here: %s", phrase(error))
-        return False
+        return structs.replace(usual, is_early_tried=not is_of_memory(error))
 
 
 def _settled(graphs: StepGraphs, verdict: Verdict) -> Forward:

@@ -76,6 +76,7 @@ class Subject:
         squares = self.numbers.kept(
             "squares", lambda: squares_of(self.numbers.of_nodes(f"normed {width}", width))
         )
+        blank.squares.fill_(torch.nan)
         blank.squares[:, company.rows] = squares[:, company.nodes]
         normed = self.rows(memory, company, "normed", width)
         return ResidualStream(blank.residual, normed, blank.squares, blank.eps)

@@ -73,14 +73,15 @@ class ReadFinding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of all operations of a model on a device; `key` says which.
 
-    `is_programmatic`: a kernel may start before the one ahead of it has ended. `launch`: whether the
-    layers of a step of few rows are one. `reads`: how long pieces of a prompt are. `is_whole` is
+    `is_programmatic`: a kernel may start before the one ahead of it has ended; not `is_early_tried`:
+    nobody has looked whether it may. `launch`: whether the layers of a step of few rows are one. `reads`: how long pieces of a prompt are. `is_whole` is
     False while the check goes on: then the last finding is of the operation that was being tried.
     """
 
     key: dict[str, str]
     findings: tuple[Finding, ...] = ()
     is_programmatic: bool = False
+    is_early_tried: bool = True
     launch: LaunchFinding = LaunchFinding()
     reads: ReadFinding = ReadFinding()
     is_whole: bool = True
@@ -94,7 +95,7 @@ class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def is_lasting(self) -> bool:
         """Whether the next load need not check again."""
-        are_forms_tried = self.launch.is_tried and self.reads.is_tried
+        are_forms_tried = self.is_early_tried and self.launch.is_tried and self.reads.is_tried
         return are_forms_tried and all(one.is_tried for one in self.findings)
 
     @property

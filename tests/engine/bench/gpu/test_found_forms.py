@@ -8,12 +8,17 @@ from engine.bench.gpu import found_forms
 from engine.bench.gpu.cases import Lab
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.shapes import random_model
-from engine.model.gpu.selfcheck.verdict import Finding, ReadFinding, Verdict
+from engine.model.gpu.selfcheck.verdict import Finding, LaunchFinding, ReadFinding, Verdict
 from engine.progress import NoProgress
 from kernels.operations import REFERENCE
 from tests.support.faults import STAND_INS
 
-REPLACED = Verdict({}, (Finding("gate_up", problem="it is wrong", is_twin=True),))
+# On two layers one launch was faster, which tells nothing of all of them.
+REPLACED = Verdict(
+    {},
+    (Finding("lm_head", problem="it is wrong", is_twin=True),),
+    launch=LaunchFinding(is_used=True, note="faster"),
+)
 
 
 @pytest.fixture
@@ -27,7 +32,8 @@ def on_gpu(monkeypatch, machine, bandwidth):
 
     monkeypatch.setattr(Machine, "is_gpu", True)
     monkeypatch.setattr(found_forms, "found", found)
-    monkeypatch.setattr(found_forms, "read_finding", lambda _: ReadFinding(512))
+    monkeypatch.setattr(found_forms, "launch_finding", lambda *_: LaunchFinding(note="slower"))
+    monkeypatch.setattr(found_forms, "read_finding", lambda _: ReadFinding(512, "longer"))
     monkeypatch.setattr(found_forms, "random_model", partial(random_model, operations=STAND_INS))
     return Lab(machine, NoProgress(), bandwidth), asked
 
@@ -37,7 +43,7 @@ def test_a_model_runs_as_a_load_would_leave_it(shape, on_gpu):
     models = [lab.model(shape, 256) for _ in range(2)]
     for model in models:
         operations = model.graphs.forward.operations
-        assert operations.gate_up is REFERENCE.gate_up
+        assert operations.lm_head is REFERENCE.lm_head
         assert operations.skinny_matmul is STAND_INS.skinny_matmul
         assert model.most_read_rows == 512
     assert asked == [shape], "what was found holds for all sections of a run"
@@ -48,7 +54,8 @@ def test_what_was_found_is_a_note_of_the_section(shape, on_gpu):
     for _ in range(2):
         lab.model(shape, 256)
     [note] = lab.notes
-    assert note.startswith(f"{shape.full_name}: gate_up runs by its formula in PyTorch")
+    assert note.startswith(f"{shape.full_name}: lm_head runs by its formula in PyTorch")
+    assert "slower; longer; the text is the same" in note
 
 
 def test_where_a_cpu_stands_for_a_gpu_nothing_is_looked_for(shape, lab, monkeypatch):

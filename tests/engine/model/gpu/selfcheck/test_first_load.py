@@ -16,7 +16,7 @@ from engine.model.gpu.selfcheck.check import OPERATIONS, OperationCheck
 from engine.model.gpu.selfcheck.first_load import settle
 from engine.model.gpu.selfcheck.key import key_of
 from engine.model.gpu.selfcheck.replays import replays_agree
-from engine.model.gpu.selfcheck.verdict import ReadFinding, kept_verdicts
+from engine.model.gpu.selfcheck.verdict import Finding, ReadFinding, kept_verdicts
 from engine.model.gpu.step_graphs import StepGraphs
 from engine.progress import NoProgress
 from kernels.operations import REFERENCE
@@ -335,59 +335,79 @@ def test_steps_that_go_kernel_by_kernel_read_as_ever(reference, tmp_path, readin
     assert (model.most_read_rows, asked) == (128, [])
 
 
-def ends_at(operation, check_it):
-    """The check of one operation ends the process, as a compiler may."""
-
-    def finding(check, tried):
-        if tried == operation:
-            os._exit(3)
-        return check_it(check, tried)
-
-    return finding
-
-
-@pytest.fixture
-def ended_loads(reference, tmp_path, monkeypatch):
-    """Load so many times in processes that end while gate_up is checked."""
-
-    def load(times):
-        for _ in range(times):
-            child = os.fork()
-            if child == 0:
-                monkeypatch.setattr(
-                    OperationCheck, "finding", ends_at("gate_up", OperationCheck.finding)
-                )
-                settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
-                os._exit(0)
-            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
-
-    return load
-
-
-def test_what_ends_the_process_twice_is_not_tried_again(reference, tmp_path, ended_loads):
-    ended_loads(2)
-    fatal = replace(STAND_INS, gate_up=lambda *_, **__: pytest.fail("it was run again"))
-    verdict = settle(model_of(reference, fatal), tmp_path, NoProgress())
-    assert verdict.replaced == ("gate_up",)
-    assert "the process ended while it was tried" in verdict.sentence
-
-
-def test_what_was_tried_when_somebody_ended_the_process_is_tried_again(
-    reference, tmp_path, ended_loads
+def test_a_load_that_is_stopped_while_it_looks_for_forms_looks_again(
+    reference, tmp_path, reading, monkeypatch
 ):
-    ended_loads(1)
-    verdict = settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
-    assert verdict.is_whole
-    assert not verdict.replaced
+    asked = reading(LONG)
 
-
-def test_ctrl_c_while_a_kernel_is_checked_is_not_its_fault(reference, tmp_path, monkeypatch):
-    def pressed(check, operation):
+    def stopped(graphs, extent):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(OperationCheck, "finding", pressed)
-        for _ in range(3):
-            with pytest.raises(KeyboardInterrupt):
-                settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
-    assert not settle(model_of(reference, STAND_INS), tmp_path, NoProgress()).replaced
+        patch.setattr(first_load, "launch_finding", stopped)
+        with pytest.raises(KeyboardInterrupt):
+            settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
+    monkeypatch.setattr(OperationCheck, "finding", lambda *_: pytest.fail("it was checked again"))
+    assert settle(model_of(reference, STAND_INS), tmp_path, NoProgress()).reads == LONG
+    assert len(asked) == 1
+
+
+def test_forms_that_were_timed_after_a_failed_capture_are_not_kept(
+    reference, tmp_path, reading, monkeypatch
+):
+    asked = reading(LONG, LONG)
+    with monkeypatch.context() as patch:
+        patch.setattr(first_load, "failed_captures", ["a graph"])
+        settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
+    settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
+    assert len(asked) == 2
+
+
+@pytest.mark.usefixtures("_early")
+def test_without_memory_early_starts_are_looked_at_again(reference, tmp_path, monkeypatch):
+    answers = [torch.OutOfMemoryError("2 GiB"), None]
+
+    def agree(plain, early):
+        if (error := answers.pop(0)) is not None:
+            raise error
+        return True
+
+    monkeypatch.setattr(first_load, "replays_agree", agree)
+    monkeypatch.setattr(first_load, "read_finding", lambda _: ReadFinding())
+    early = [
+        settle(model_of(reference, STAND_INS), tmp_path, NoProgress()).is_programmatic
+        for _ in range(3)
+    ]
+    assert early == [False, True, True]
+
+
+def test_what_is_known_to_take_the_device_down_stays_so_while_others_are_checked_again(
+    reference, tmp_path, monkeypatch
+):
+    """Else a second loss, of another operation, would have it run once more."""
+    usual = OperationCheck.finding
+
+    def losing(operation):
+        def finding(check, tried):
+            if tried == operation:
+                raise DeviceLostError("illegal address")
+            return usual(check, tried)
+
+        return finding
+
+    def memoryless(check, tried):
+        if tried == "lm_head":
+            return Finding(tried, note="there was no memory to check it", is_tried=False)
+        return usual(check, tried)
+
+    def load(finding):
+        with monkeypatch.context() as patch:
+            patch.setattr(OperationCheck, "finding", finding)
+            return settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
+
+    with pytest.raises(DeviceLostError):
+        load(losing("gate_up"))
+    assert load(memoryless).replaced == ("gate_up",)
+    with pytest.raises(DeviceLostError):
+        load(losing("lm_head"))
+    assert load(usual).replaced == ("gate_up", "lm_head")
