@@ -160,7 +160,7 @@ def _groups(tile_rows: int, quantization: Quantization, limits: DeviceLimits) ->
     keep addresses of the whole in memory.
     """
     if quantization == "q4_k":
-        is_tight = limits.architecture == 80 or limits.architecture >= 120
+        is_tight = not limits.has_warp_groups and limits.architecture > 0
         return 1 if is_tight and tile_rows == ROW_TILES[-1] else _HALVES
     if quantization != "int4":
         return 1
