@@ -10,10 +10,13 @@ from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.shapes import Shape, random_model
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.selfcheck.check import Extent
-from engine.model.gpu.selfcheck.first_load import apply, settle
-from engine.model.gpu.selfcheck.layers_check import PERSISTENT_OPERATIONS, launch_finding
-from engine.model.gpu.selfcheck.reads_check import read_finding
-from engine.model.gpu.selfcheck.verdict import LaunchFinding, ReadFinding, Verdict
+from engine.model.gpu.selfcheck.first_load import apply, settle, with_forms
+from engine.model.gpu.selfcheck.verdict import (
+    LaunchFinding,
+    ReadFinding,
+    Verdict,
+    VerdictFile,
+)
 from engine.progress import Progress
 
 CHECKED_LAYERS = 2  # all are alike
@@ -38,28 +41,19 @@ class FoundForms:
         if shape not in self._verdicts:
             self._verdicts[shape] = found(shape, self._machine, self._progress, extent)
         model = random_model(shape, positions, self._machine)
-        verdict = _of_all_layers(model, self._verdicts[shape], extent)
+        # What two layers tell of one launch and of long pieces is none of all of them.
+        untried = structs.replace(
+            self._verdicts[shape],
+            launch=LaunchFinding(is_tried=False),
+            reads=ReadFinding(is_tried=False),
+        )
+        with tempfile.TemporaryDirectory(prefix="foregram-") as folder:
+            file = VerdictFile(Path(folder) / "verdict.json")
+            verdict = with_forms(model.graphs, file, untried, extent)
+        apply(model.graphs, verdict)
         for held in (model.arena.keys, model.arena.values):
             held.normal_()  # which the look for forms has cleared
         return model, verdict.sentence
-
-
-def _of_all_layers(model: GpuQwen2, of_two: Verdict, extent: Extent) -> Verdict:
-    """Let a model run as a verdict on two of its layers says, with the forms that suit all of them."""
-    verdict = without_forms(of_two)
-    apply(model.graphs, verdict)
-    if verdict.is_capturable and PERSISTENT_OPERATIONS.isdisjoint(verdict.replaced):
-        verdict = structs.replace(verdict, launch=launch_finding(model.graphs, extent))
-        apply(model.graphs, verdict)
-    if verdict.is_capturable:
-        verdict = structs.replace(verdict, reads=read_finding(model.graphs))
-        apply(model.graphs, verdict)
-    return verdict
-
-
-def without_forms(of_two: Verdict) -> Verdict:
-    """Without what two layers tell of one launch and of long pieces: these are matters of all layers."""
-    return structs.replace(of_two, launch=LaunchFinding(), reads=ReadFinding())
 
 
 def found(shape: Shape, machine: Machine, progress: Progress, extent: Extent) -> Verdict:

@@ -20,11 +20,12 @@ from engine.model.gpu.launches import (
     StreamLaunch,
     failed_captures,
 )
+from engine.model.token_tree import MAX_READ_ROWS
 
 _LOG = logging.getLogger("foregram.steps")
 
 ROW_BUCKETS = (1, 4, 8, 16, 32, 64, 128)
-LONG_READS = (256, 512)  # rows of longer pieces of a prompt
+LONG_READS = (256, MAX_READ_ROWS)  # rows of longer pieces of a prompt
 SEQUENCE_BUCKETS = (1, 4, 16)
 
 

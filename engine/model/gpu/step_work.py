@@ -60,8 +60,7 @@ class StepWork:
 class ProductWork:
     """One product of a step: `programs` tiles, those of splits and blocks of rows apart.
 
-    `weights` bytes are read from memory, the first time that a block of rows asks for them.
-
+    `weights` bytes are read from memory, the first time that a block of rows asks for them;
     `through_cache` are bytes too; `operations` are the tensor cores'.
     """
 

@@ -73,7 +73,7 @@ def _found(
     if not (began.is_whole and all(one.is_tried for one in began.findings)):
         verdict = _checked(graphs, file, began, progress, extent)
         file.write(verdict)
-    return _with_forms(graphs, file, verdict, extent)
+    return with_forms(graphs, file, verdict, extent)
 
 
 def _checked(
@@ -100,7 +100,7 @@ def _checked(
     return verdict
 
 
-def _with_forms(graphs: StepGraphs, file: VerdictFile, verdict: Verdict, extent: Extent) -> Verdict:
+def with_forms(graphs: StepGraphs, file: VerdictFile, verdict: Verdict, extent: Extent) -> Verdict:
     """Look for faster forms of steps, as far as nobody has, and keep each as it is found."""
 
     def settled() -> StepGraphs:

@@ -11,6 +11,7 @@ from engine.model.causal_lm import StepInput
 from engine.model.gpu.batch_layout import SlotRange
 from engine.model.gpu.buffers import StepShape
 from engine.model.gpu.launches import is_of_memory
+from engine.model.gpu.persistent import WORTHWHILE
 from engine.model.gpu.selfcheck.check import phrase
 from engine.model.gpu.selfcheck.replays import CONTEXT, left, some_text, spoil
 from engine.model.gpu.selfcheck.verdict import ReadFinding
@@ -19,7 +20,6 @@ from engine.model.token_tree import TokenTree
 
 _SUBJECT = "long pieces of a prompt"
 _SHORT, _TOKENS = ROW_BUCKETS[-1], LONG_READS[-1]  # of a piece as it is, and of what is read
-_WORTHWHILE = 0.97  # of the time in shorter pieces
 _MOST_MS = 100.0  # of a piece: so long a key that cancels it has to wait
 _REPEATS, _TIMINGS = 4, 9
 
@@ -52,7 +52,7 @@ def _finding(graphs: StepGraphs, most_ms: float) -> ReadFinding:
     took, rows = _read_ms(graphs), _SHORT
     for longer in LONG_READS:
         is_quick = took[longer] * longer / _TOKENS <= most_ms
-        if is_quick and took[longer] < _WORTHWHILE * took[rows]:
+        if is_quick and took[longer] < WORTHWHILE * took[rows]:
             rows = longer
     if rows == _SHORT:
         return ReadFinding()

@@ -45,18 +45,22 @@ def replays_agree(plain: StepGraphs, early: StepGraphs, replays: int = REPLAYS) 
 
 
 def _agree(plain: StepGraphs, early: StepGraphs, shape: StepShape, replays: int) -> bool:
-    expected = _told(plain, _launch(plain, shape))
+    answer, kept = _run(plain, _launch(plain, shape))
     launch = _launch(early, shape)
-    return all(_told(early, launch) == expected for _ in range(replays))
+    for _ in range(replays):
+        told, wrote = _run(early, launch)
+        if told != answer or not torch.equal(wrote, kept):
+            return False
+    return True
 
 
-def _told(graphs: StepGraphs, launch: Launch) -> bytes:
-    """All bytes of a step's answer, and of the keys and values that it leaves."""
+def _run(graphs: StepGraphs, launch: Launch) -> tuple[bytes, torch.Tensor]:
+    """All bytes of a step's answer; and, where they are, the keys and values that it leaves."""
     rows = launch.memory.shape.rows
     spoil(graphs, rows)
     answer = said(launch)
     with graphs.on_stream():
-        return answer + left(graphs.forward.arena, rows).cpu().numpy().tobytes()
+        return answer, left(graphs.forward.arena, rows)
 
 
 def spoil(graphs: StepGraphs, rows: int) -> None:

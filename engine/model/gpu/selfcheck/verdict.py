@@ -74,8 +74,9 @@ class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of all operations of a model on a device; `key` says which.
 
     `is_programmatic`: a kernel may start before the one ahead of it has ended; not `is_early_tried`:
-    nobody has looked whether it may. `launch`: whether the layers of a step of few rows are one. `reads`: how long pieces of a prompt are. `is_whole` is
-    False while the check goes on: then the last finding is of the operation that was being tried.
+    nobody has looked whether it may. `launch`: whether the layers of a step of few rows are one.
+    `reads`: how long pieces of a prompt are. `is_whole` is False while the check goes on: then the
+    findings are of operations that took the device down.
     """
 
     key: dict[str, str]

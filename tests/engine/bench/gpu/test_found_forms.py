@@ -8,6 +8,7 @@ from engine.bench.gpu import found_forms
 from engine.bench.gpu.cases import Lab
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.shapes import random_model
+from engine.model.gpu.selfcheck import first_load
 from engine.model.gpu.selfcheck.verdict import Finding, LaunchFinding, ReadFinding, Verdict
 from engine.progress import NoProgress
 from kernels.operations import REFERENCE
@@ -32,8 +33,8 @@ def on_gpu(monkeypatch, machine, bandwidth):
 
     monkeypatch.setattr(Machine, "is_gpu", True)
     monkeypatch.setattr(found_forms, "found", found)
-    monkeypatch.setattr(found_forms, "launch_finding", lambda *_: LaunchFinding(note="slower"))
-    monkeypatch.setattr(found_forms, "read_finding", lambda _: ReadFinding(512, "longer"))
+    monkeypatch.setattr(first_load, "launch_finding", lambda *_: LaunchFinding(note="slower"))
+    monkeypatch.setattr(first_load, "read_finding", lambda _: ReadFinding(512, "longer"))
     monkeypatch.setattr(found_forms, "random_model", partial(random_model, operations=STAND_INS))
     return Lab(machine, NoProgress(), bandwidth), asked
 
