@@ -5,8 +5,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from tests.support.polling import until
 
 COMMAND = Path(sys.executable).with_name("foregram")
 
@@ -24,7 +26,10 @@ def own_home(cache_folder: Path | None = None) -> Iterator[dict[str, str]]:
         folders = {"FOREGRAM_CACHE": cache, "FOREGRAM_RUNTIME": f"{home}/run"}
         # The tests are of editors: whatever the model says is shown, however unsure it is.
         shown = {"FOREGRAM_MIN_CONFIDENCE": "0"}
-        yield kept | {"HOME": home, "LANG": "C.UTF-8"} | folders | shown
+        try:
+            yield kept | {"HOME": home, "LANG": "C.UTF-8"} | folders | shown
+        finally:  # a server writes a last time when its editor has gone
+            until(lambda: not _servers(home), lambda: f"the end of {_servers(home)}")
 
 
 @contextmanager
@@ -40,6 +45,17 @@ def ready_host(environ: Mapping[str, str]) -> Iterator[None]:
 def user_cache() -> Path:
     """Where the user's converted models are."""
     return Path(os.environ.get("FOREGRAM_CACHE", Path.home() / ".cache/foregram"))
+
+
+def _servers(home: str) -> list[str]:
+    """The language servers that run with this home; none where the system does not tell."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended, or is another user's
+            words = (process / "cmdline").read_bytes().decode(errors="replace").split("\0")
+            if "lsp" in words and f"HOME={home}\0".encode() in (process / "environ").read_bytes():
+                found.append(f"process {process.name}: {' '.join(words)}")
+    return found
 
 
 def _run(*words: str, environ: Mapping[str, str]) -> subprocess.CompletedProcess[bytes]:
