@@ -18,6 +18,8 @@ _PROGRAMS = 264  # two on each of the 132 multiprocessors of an H100 or H200
 _MOST_SPLITS = 8  # the last program reads the sums of all of them
 _SPLIT_INPUTS = 256  # fewer in a split cost more in sums than they win
 ROW_TILES = (16, 32, 64, 128)
+# Each of the 8 or 16 sums of an iteration has a place of its own in tensor memory, which holds no more.
+_MOST_TENSOR_MEMORY_ROWS: dict[Quantization, int] = {"q6_k": 64, "q6_k_min": 32}
 _MOST_STAGES = 8
 PREFETCHED_BYTES = 1024  # of each output of a program's first tile, ahead of what it waits for
 _HALVES = 2  # of a depth of q4_k: 64 inputs each
@@ -69,7 +71,7 @@ def tile_for(
         return tile
     splits = 1 if whole else _splits(num_outputs, num_inputs)
     depth = _depth(num_inputs, splits, quantization)
-    tile_rows = row_tile(rows)
+    tile_rows = _row_tile(rows, quantization, limits)
     outputs = _outputs(num_outputs, splits, tile_rows, quantization, limits, whole=whole)
     groups = _groups(tile_rows, quantization, limits)
     inputs = iteration_inputs(depth, groups, quantization)
@@ -104,21 +106,14 @@ def iteration_inputs(depth: int, groups: int, quantization: Quantization) -> int
     return groups * depth
 
 
-def row_tile(rows: int) -> int:
-    """Rows of the tile that takes so many, or 128 of them: row counts of one tile share a binary."""
-    return next((tile for tile in ROW_TILES if rows <= tile), ROW_TILES[-1])
-
-
 def scratch_size(weight: Weight, rows: int) -> ScratchSize:
     """Return what a product of up to `rows` rows needs on any device: nothing where it is not split."""
     tile = tile_for(weight.num_outputs, weight.num_inputs, rows, weight.quantization)
     if tile.splits == 1:
         return ScratchSize(0, 0)
     outputs = num_blocks(weight.num_outputs, _WIDE_OUTPUTS) * _WIDE_OUTPUTS
-    row_blocks = num_blocks(rows, tile.rows)
-    return ScratchSize(
-        outputs * tile.splits * tile.rows * row_blocks, num_blocks(weight.num_outputs) * row_blocks
-    )
+    counters = num_blocks(weight.num_outputs) * num_blocks(rows, ROW_TILES[0])
+    return ScratchSize(outputs * tile.splits * tile.rows * num_blocks(rows, tile.rows), counters)
 
 
 def require_scratch(scratch: Scratch, weight: Weight, rows: int) -> None:
@@ -153,14 +148,23 @@ def _depth(num_inputs: int, splits: int, quantization: Quantization) -> int:
     return depth
 
 
+def _row_tile(rows: int, quantization: Quantization, limits: DeviceLimits) -> int:
+    """Rows of the tile that takes so many, or the most: row counts of one tile share a binary."""
+    most = ROW_TILES[-1]
+    if limits.has_tensor_memory:
+        most = _MOST_TENSOR_MEMORY_ROWS.get(quantization, most)
+    return next(tile for tile in ROW_TILES if tile >= min(rows, most))
+
+
 def _groups(tile_rows: int, quantization: Quantization, limits: DeviceLimits) -> int:
     """What an iteration takes: as much as registers hold.
 
     Of int4 groups whose scales are loaded together. Of q4_k a depth; half of it where ptxas would
-    keep addresses of the whole in memory.
+    keep addresses of the whole in memory, or its sums do not fit tensor memory.
     """
     if quantization == "q4_k":
-        is_tight = not limits.has_warp_groups and limits.architecture > 0
+        has_few_registers = not limits.has_warp_groups and limits.architecture > 0
+        is_tight = has_few_registers or limits.has_tensor_memory
         return 1 if is_tight and tile_rows == ROW_TILES[-1] else _HALVES
     if quantization != "int4":
         return 1

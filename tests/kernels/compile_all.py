@@ -3,7 +3,7 @@
     python -m tests.kernels.compile_all                      # all of it: hours on two cores
     python -m tests.kernels.compile_all --architectures 86 --models 7b --workers 4
 
-No GPU is needed. Of each kernel: it compiles, and its shared memory is within the device's limit.
+No GPU is needed. Of each kernel: it compiles, and its memory on a multiprocessor is within the limit.
 Of the products also: no loop spills anything, all take the architecture's matrix instruction, and each
 chain of it adds up the inputs of a tile in ascending order (`mma.sync` and `wgmma`). Of the kernel of
 all layers: likewise, and every sum in the layout that the kernels of one layer have. Kernels that start
@@ -54,6 +54,7 @@ _EARLY = ("griddepcontrol.wait", "griddepcontrol.launch_dependents")
 # Bytes that ptxas keeps in memory from the front of a loop to behind it: a number or two of a product,
 # where one more program then fits a multiprocessor; of all layers what goes from phase to phase.
 _SET_ASIDE = {False: 16, True: 128}
+_TENSOR_MEMORY = 512  # columns of a multiprocessor, where it has such a memory
 _MULTIPROCESSORS = 132  # any number compiles alike
 # Inputs of a chain of its own, in forms that scale each.
 _GROUPS: dict[Quantization, int] = {"q8_0": 32, "q4_k": 32, "q6_k": 16, "q6_k_min": 16}
@@ -174,6 +175,8 @@ def _problem(job: Job, one: Any, folder: Path) -> str:
     """What is wrong with a kernel, empty where nothing is."""
     if one.kernel.metadata.shared > job.limits.shared_bytes:
         return f"{one.kernel.metadata.shared:,} bytes of shared memory"
+    if getattr(one.kernel.metadata, "tmem_size", 0) > _TENSOR_MEMORY:
+        return f"{one.kernel.metadata.tmem_size} columns of tensor memory"
     if job.is_programmatic and one.name != _NEVER_EARLY and (missing := _missing(one, _EARLY)):
         return missing
     if one.name not in (*_PRODUCTS, _PERSISTENT):

@@ -79,6 +79,20 @@ def test_a_device_that_takes_half_as_much_at_a_time_has_the_same_bits(inputs, de
         assert torch.equal(tensor, others[name]), name
 
 
+@pytest.mark.parametrize(("form", "most"), [("q4_k", 128), ("q6_k", 64), ("q6_k_min", 32)])
+def test_a_device_with_tensor_memory_takes_rows_that_fit_there_with_the_same_bits(
+    form, most, device
+):
+    weight = random_blocks(64, 1280, form, device)
+    with products_in_one_order():
+        others = run_skinny_matmul(skinny_matmul, weight, 100, torch.bfloat16)
+        with assumed(LIMITS[100]):
+            own = run_skinny_matmul(skinny_matmul, weight, 100, torch.bfloat16)
+    assert tile_for(64, 1280, 100, form, limits=LIMITS[100]).rows == most
+    for name, tensor in own.items():
+        assert torch.equal(tensor, others[name]), name
+
+
 @pytest.mark.parametrize("form", ["q8_0", "q4_k", "q6_k", "q6_k_min"])
 def test_a_look_up_gives_the_file_s_numbers_to_the_bit(form, device):
     table = random_blocks(50, 1280, form, device)
