@@ -34,7 +34,10 @@ class EngineUsage:
 class LoadedEngine(Protocol):
     """A loaded engine, whatever is asked of it; for one thread."""
 
-    info: EngineInfo
+    @property
+    def info(self) -> EngineInfo:
+        """The model, and where it runs, as it is now."""
+        ...
 
     def close(self) -> None:
         """Keep what was learned."""

@@ -106,13 +106,6 @@ class Engine:
 
     def __init__(self, model: LoadedModel, learning: Learning, options: EngineOptions) -> None:
         causal_lm = model.causal_lm
-        self.info = EngineInfo(
-            model.name,
-            causal_lm.device,
-            causal_lm.dtype_name,
-            context_len=causal_lm.max_context,
-            place=model.place,
-        )
         self.max_sequences = causal_lm.max_sequences
         self.model = model
         self._learning = learning
@@ -140,6 +133,18 @@ class Engine:
         task = "compiling what drafts text, once on this machine"
         shown_if_long(progress, task, engine._drafters.compile)
         return engine
+
+    @property
+    def info(self) -> EngineInfo:
+        """The model and its place, as they are now."""
+        causal_lm = self.model.causal_lm
+        return EngineInfo(
+            self.model.name,
+            causal_lm.device,
+            causal_lm.dtype_name,
+            context_len=causal_lm.max_context,
+            place=self.model.place,
+        )
 
     @property
     def pool_tokens(self) -> int:

@@ -81,11 +81,12 @@ def tile_for(
     is_wide = outputs == _WIDE_OUTPUTS
     is_tight = is_wide and quantization == "fp8" and limits.has_tensor_memory
     is_large = tile_rows == ROW_TILES[-1] or (is_wide and tile_rows == 64) or is_tight
+    is_alone = is_wide and tile_rows == ROW_TILES[-1]  # its sums take all registers
     return Tile(
         depth=depth,
         splits=splits,
         rows=tile_rows,
-        num_stages=_stages(stage_bytes, limits, most_programs=4 if is_short else 2),
+        num_stages=_stages(stage_bytes, limits, 1 if is_alone else (4 if is_short else 2)),
         num_warps=8 if is_large else 4,
         outputs=outputs,
         groups=groups,
@@ -96,7 +97,7 @@ def stages_alone(tile: Tile, quantization: Quantization, limits: DeviceLimits) -
     """Iterations under way where a program has a multiprocessor to itself."""
     inputs = iteration_inputs(tile.depth, tile.groups, quantization)
     stage_bytes = _stage_bytes(inputs, tile.outputs, tile.rows, quantization)
-    return _stages(stage_bytes, limits, most_programs=1)
+    return _stages(stage_bytes, limits, 1)
 
 
 def iteration_inputs(depth: int, groups: int, quantization: Quantization) -> int:
@@ -200,7 +201,7 @@ def _stage_bytes(inputs: int, outputs: int, rows: int, quantization: Quantizatio
     return int(inputs * (outputs * code_bytes(quantization) + rows * 2))
 
 
-def _stages(stage_bytes: int, limits: DeviceLimits, *, most_programs: int) -> int:
+def _stages(stage_bytes: int, limits: DeviceLimits, most_programs: int) -> int:
     """As many as fit, with as many programs on a multiprocessor as leave each what it needs."""
     ahead = 0 if limits.has_warp_groups else 1
     for programs in (one for one in (4, 2, 1) if one <= most_programs):

@@ -44,12 +44,16 @@ from lsp_server.settings import LoadedSettings, Settings, load_settings
 SICK = 1
 POLL_S = 0.2
 LOAD_LIMIT_S = 300.0  # of a model that `--start` loads; the first time it is converted
-_CARDS_HEAD = f"    {'model':<5} {'held as':<9} {'room for':>17} {'a step':>17}   of it reading\n"
+_CARDS_HEAD = (
+    f"    {'model':<5} {'held as':<9} {'room for':>17} {'a step':>17}   {'of it reading':<13}"
+    f" {'a new prompt':>18}\n"
+)
 _CARDS_LEGEND = """\
 * model = auto
 Q8_0 and Q4_K_M are forms of a model's file, the others values of dtype.
-A step's time behind 2,048 tokens, and what of it reading the bytes takes at best: computed, not
-measured. `foregram bench gpu` measures.
+A step's time behind 2,048 tokens, what of it reading the bytes takes at best, and the time that a
+prompt of 2,048 tokens takes if none of it was read before: computed, not measured.
+`foregram bench gpu` measures.
 one launch: with all layers of a step in one launch, where that should be faster. The first load on a
 GPU measures it, and takes it only if it is.
 """
@@ -91,9 +95,11 @@ def _card_lines(card: CardFits) -> str:
 def _fit_line(fit: CardFit) -> str:
     mark = "*" if fit.is_picked else " "
     context, ms = f"{fit.positions:,} tokens", f"{fit.least_ms:.1f} to {fit.most_ms:.1f} ms"
+    prompt = f"{fit.prompt_least_ms:,.0f} to {fit.prompt_most_ms:,.0f} ms"
     share = f"{fit.floor_ms / fit.most_ms:.2f} to {fit.floor_ms / fit.least_ms:.2f}"
     launch = "   one launch" if fit.is_one_launch else ""
-    return f"  {mark} {fit.model:<5} {fit.form:<9} {context:>17} {ms:>17}   {share}{launch}"
+    held = f"{fit.model:<5} {fit.form:<9} {context:>17}"
+    return f"  {mark} {held} {ms:>17}   {share:<13} {prompt:>18}{launch}"
 
 
 def examine(loaded: LoadedSettings, *, start: bool) -> list[Check]:

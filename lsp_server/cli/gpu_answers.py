@@ -22,7 +22,8 @@ class GpuAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
 class CardFit(msgspec.Struct, frozen=True):
     """A model that fits a card, how it is held, and the computed milliseconds of a step.
 
-    `floor_ms` is what reading its bytes takes, `least_ms` and `most_ms` what a step may take.
+    `floor_ms` is what reading its bytes takes, `least_ms` and `most_ms` what a step behind 2,048
+    tokens may take, `prompt_least_ms` and `prompt_most_ms` what reading so many anew may take.
     `is_picked`: `auto` takes it. `is_one_launch`: with all layers of a step in one launch.
     """
 
@@ -32,6 +33,8 @@ class CardFit(msgspec.Struct, frozen=True):
     floor_ms: float
     least_ms: float
     most_ms: float
+    prompt_least_ms: float
+    prompt_most_ms: float
     is_picked: bool
     is_one_launch: bool = False
 

@@ -9,6 +9,7 @@ from engine.errors import ConfigurationError
 from engine.model.device import DeviceChoice, accelerators, hardware_lack, triton_lack
 from engine.model.gpu.card_plan import PLANNED_CARDS, fits, pick
 from engine.model.gpu.cards import Card
+from engine.model.gpu.step_model import expected_prompt
 from lsp_server.cli.gpu_answers import CARDS_OPTION, CardFit, CardFits, GpuAnswer
 
 _MOSTLY = 0.8  # of a card's memory is free where nothing of weight runs
@@ -43,7 +44,7 @@ def cards() -> list[CardFits]:
 def _fits(card: Card) -> Iterator[CardFit]:
     best = pick(card)
     for fit in fits(card):
-        step = fit.step
+        step, prompt = fit.step, expected_prompt(fit.work, card)
         yield CardFit(
             model=fit.model,
             form=fit.form,
@@ -51,6 +52,8 @@ def _fits(card: Card) -> Iterator[CardFit]:
             floor_ms=step.floor,
             least_ms=step.least,
             most_ms=step.most,
+            prompt_least_ms=prompt.least,
+            prompt_most_ms=prompt.most,
             is_picked=fit == best,
             is_one_launch=step.is_persistent,
         )

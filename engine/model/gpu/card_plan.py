@@ -39,6 +39,11 @@ class Fit:
     positions: int
     step: ExpectedStep
 
+    @property
+    def work(self) -> StepWork:
+        """Of a step of one row, as `step` is."""
+        return StepWork(QWEN_SHAPES[self.model], self.form)
+
     def __str__(self) -> str:
         return (
             f"{self.model} in {self.form}, {self.positions:,} tokens of context, "

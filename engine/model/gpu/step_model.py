@@ -10,7 +10,7 @@ computes.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from engine.model.gpu import persistent_step
@@ -18,10 +18,12 @@ from engine.model.gpu.cards import Card
 from engine.model.gpu.held_forms import PlannedProduct, products_of
 from engine.model.gpu.persistent import WORTHWHILE
 from engine.model.gpu.persistent_step import PhaseOverheads
+from engine.model.gpu.step_graphs import LONG_READS, ROW_BUCKETS
 from engine.model.gpu.step_work import US, AttentionWork, Busy, ProductWork, StepWork, step_bytes
 from kernels.batch_attention import TAILS
 
 _MS = 1e3
+_PIECES = (ROW_BUCKETS[-1], *LONG_READS)  # rows that a prompt is read in
 _EARLY_ARCHITECTURE = 90  # from which on kernels may start before the one ahead has ended
 
 
@@ -119,6 +121,21 @@ def reading_step(work: StepWork, card: Card) -> ExpectedStep:
     )
     read = step_bytes(work) - sum(_heads_bytes(work))
     return ExpectedStep(_MS * read / card.bandwidth, least / _MS, most / _MS)
+
+
+def expected_prompt(work: StepWork, card: Card) -> ExpectedStep:
+    """Of reading a new prompt of `work.context` tokens, by our kernels, in the pieces that suit the card."""
+    return min((_prompt_in(work, rows, card) for rows in _PIECES), key=lambda one: one.middle)
+
+
+def _prompt_in(work: StepWork, rows: int, card: Card) -> ExpectedStep:
+    ends = range(rows, work.context + 1, rows)
+    pieces = [reading_step(replace(work, rows=rows, context=end), card) for end in ends]
+    return ExpectedStep(
+        sum(one.floor for one in pieces),
+        sum(one.least for one in pieces),
+        sum(one.most for one in pieces),
+    )
 
 
 def portable_step(work: StepWork, card: Card) -> ExpectedStep:

@@ -36,7 +36,7 @@ _STORED_FOR_GPU = "bfloat16"  # fp8 and int4 are made of it on the GPU, in secon
 class LoadedModel:
     """Ready to run. `fingerprint` changes whenever the model's files do.
 
-    `place` says in a sentence where it runs, and why nothing better was taken.
+    `where` says in a sentence where it runs, and why nothing better was taken.
     """
 
     name: str
@@ -45,7 +45,13 @@ class LoadedModel:
     tokenizer: Tokenizer
     fim: FimFormat
     trie: ByteTrie
-    place: str = ""
+    where: str = ""
+
+    @property
+    def place(self) -> str:
+        """Where it runs, what was found there, and what has become worse since."""
+        checked = self.causal_lm.checked if isinstance(self.causal_lm, GpuQwen2) else ""
+        return "; ".join(filter(None, (self.where, checked)))
 
 
 def load_model(
@@ -112,22 +118,13 @@ def _loaded(wanted: _Wanted, choice: DeviceChoice, progress: Progress) -> Loaded
         )
     return LoadedModel(
         name=model.name,
-        place=_place(choice, wanted, loaded),
+        where=choice.sentence if wanted.is_own else choice.of_transformers,
         fingerprint=model.fingerprint,
         fim=find_fim_format(tokenizer.vocabulary, model.name),
         causal_lm=loaded,
         tokenizer=tokenizer,
         trie=trie,
     )
-
-
-def _place(choice: DeviceChoice, wanted: _Wanted, causal_lm: CausalModel) -> str:
-    """Where it runs, by what, why nothing better was taken, and what was found there."""
-    if not wanted.is_own:
-        return choice.of_transformers
-    if isinstance(causal_lm, GpuQwen2) and causal_lm.checked:
-        return f"{choice.sentence}; {causal_lm.checked}"
-    return choice.sentence
 
 
 def prepare(

@@ -2,12 +2,14 @@
 
 They need no GPU and no weights: kernels are compiled for the shapes of tensors without values, and
 are found in Triton's cache afterwards. One process compiles one kernel at a time, at about a second
-each. What fails here fails again where it is run, and is told there.
+each. What fails here fails again where it is run, and is told there; what ends the compiler's whole
+process, as LLVM does with code that it cannot translate, must never be run, and is found here.
 """
 
 import multiprocessing
 import os
-from collections.abc import Iterator, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
@@ -22,11 +24,12 @@ from engine.model.gpu.arena import KVArena
 from engine.model.gpu.buffers import Inputs, Outputs, StepShape
 from engine.model.gpu.forward import Forward, StepMemory
 from engine.model.gpu.persistent import layers_of, persistent_for
+from engine.model.gpu.selfcheck.check import OPERATIONS
 from engine.model.gpu.weights import GpuWeights
 from engine.model.model_config import ModelConfig
-from engine.progress import Progress, shown
+from engine.progress import Progress, counted, shown
 from kernels.device_limits import assumed, limits_for
-from kernels.operations import operations_for, persistent_layers
+from kernels.operations import Operations, operations_for, persistent_layers
 from kernels.scratch import Scratch
 
 _SHARING = (
@@ -35,6 +38,8 @@ _SHARING = (
     (64,),
     (128,),
 )  # rows of steps most of whose kernels are one binary
+# Whose hand a signal is: of who stops a process, as a system without memory does.
+_STOPPED = {-getattr(signal, name, 0) for name in ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")}
 _META, _CPU = torch.device("meta"), torch.device("cpu")
 
 
@@ -42,7 +47,7 @@ _META, _CPU = torch.device("meta"), torch.device("cpu")
 class CompileTask:
     """The steps of some row counts. `weights` have no values, and one layer of each kind.
 
-    `is_persistent`: only their layers, in one launch.
+    `is_persistent`: only their layers, in one launch; `only`: of the operations this one, if any.
     """
 
     config: ModelConfig
@@ -54,10 +59,26 @@ class CompileTask:
     rows: tuple[int, ...]
     is_programmatic: bool
     is_persistent: bool = False
+    only: str = ""
+
+    @property
+    def is_form(self) -> bool:
+        """Whether it is of a faster form of steps, which others stand in for."""
+        return self.is_persistent or self.is_programmatic
+
+    @property
+    def parts(self) -> Sequence["CompileTask"]:
+        """What can be done without: one operation each, or one launch of all layers."""
+        return [self] if self.is_persistent else [replace(self, only=name) for name in OPERATIONS]
 
 
-def compile_ahead(forward: Forward, progress: Progress, *, with_programmatic: bool) -> None:
-    """Compile what the steps of a model on a GPU launch."""
+_Work = Callable[[CompileTask], None]
+
+
+def compile_ahead(
+    forward: Forward, progress: Progress, *, with_programmatic: bool
+) -> list[CompileTask]:
+    """Compile what the steps of a model on a GPU launch; return those parts that end the compiler."""
     device = forward.arena.keys.device
     major, minor = torch.cuda.get_device_capability(device)
     kinds = (False, True) if with_programmatic else (False,)
@@ -68,21 +89,59 @@ def compile_ahead(forward: Forward, progress: Progress, *, with_programmatic: bo
     ]
     if persistent_for(forward) is not None:
         tasks.append(replace(tasks[0], rows=(1,), is_programmatic=False, is_persistent=True))
-    run_beside(tasks, progress)
+    return compile_all(tasks, progress)
 
 
-def run_beside(tasks: Sequence[CompileTask], progress: Progress) -> None:
-    """Run the tasks in processes of their own; they are new ones, as CUDA does not survive a fork."""
+def compile_all(
+    tasks: Sequence[CompileTask], progress: Progress, work: _Work | None = None
+) -> list[CompileTask]:
+    """Run the tasks in processes of their own; return those parts that `work` does not survive.
+
+    Where a process ends, each part is tried once more, alone: a system may also be out of memory.
+    """
+    work = work or compile_task
+    if not run_beside(tasks, progress, work):
+        return []
+    ended = [
+        task
+        for task in counted(progress, "finding what ends the compiler", tasks)
+        if ends_process(task, work)
+    ]
+    return [part for task in ended for part in task.parts if ends_process(part, work)]
+
+
+def run_beside(tasks: Sequence[CompileTask], progress: Progress, work: _Work) -> bool:
+    """Run the tasks in processes, new ones, as CUDA survives no fork; return whether one of them ended."""
     context = multiprocessing.get_context("spawn")
     workers = min(len(tasks), max(1, (os.cpu_count() or 1) // 2))  # each has a torch of its own
-    with (
-        shown(progress, "compiling the kernels", len(tasks)),
-        # No processes, or too few: they are compiled all the same, where they are run.
-        suppress(BrokenProcessPool, OSError),
-        ProcessPoolExecutor(workers, mp_context=context) as pool,
-    ):
-        for _ in as_completed([pool.submit(compile_task, task) for task in tasks]):
-            progress.advance(1)
+    try:
+        with (
+            shown(progress, "compiling the kernels", len(tasks)),
+            ProcessPoolExecutor(workers, mp_context=context) as pool,
+        ):
+            running = [pool.submit(work, task) for task in tasks]
+            for _ in as_completed(running):
+                progress.advance(1)
+    except BrokenProcessPool:
+        return True
+    except OSError:  # no processes: they are compiled all the same, where they are run
+        return False
+    return any(isinstance(one.exception(), BrokenProcessPool) for one in running)
+
+
+def ends_process(task: CompileTask, work: _Work) -> bool:
+    """Whether a process does not survive a task. One that is stopped from outside says nothing."""
+    process = multiprocessing.get_context("spawn").Process(target=_surviving, args=(work, task))
+    with suppress(OSError):
+        process.start()
+        process.join()
+    return process.exitcode not in {0, None, *_STOPPED}
+
+
+def _surviving(work: _Work, task: CompileTask) -> None:
+    """Run a task; what can be caught is told where the kernel is run."""
+    with suppress(Exception):
+        work(task)
 
 
 def compile_task(task: CompileTask) -> None:
@@ -90,7 +149,7 @@ def compile_task(task: CompileTask) -> None:
     from kernels.compile_only import only_compile  # noqa: PLC0415 - Triton, with a GPU only
 
     only_compile(task.architecture)
-    operations = operations_for(torch.device("cuda"), programmatic=task.is_programmatic)
+    operations = _operations(task)
     arena = KVArena(task.config, task.positions, task.dtype, _META)
     scratch = Scratch.allocate(*task.scratch, _META)
     forward = Forward(task.config, task.weights, arena, operations, scratch)
@@ -102,6 +161,17 @@ def compile_task(task: CompileTask) -> None:
         # A kernel that does not compile fails where it is run, too.
         with assumed(limits_for(task.architecture)), suppress(Exception):
             forward.run(_memory(task, shape))
+
+
+def _operations(task: CompileTask) -> Operations:
+    operations = operations_for(torch.device("cuda"), programmatic=task.is_programmatic)
+    others = [name for name in OPERATIONS if task.only and name != task.only]
+    left_out: dict[str, Any] = dict.fromkeys(others, _nothing)
+    return replace(operations, **left_out)
+
+
+def _nothing(*_: object) -> None:
+    """Stands for an operation that is not to be compiled."""
 
 
 def _compile_persistent(task: CompileTask, forward: Forward) -> None:

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,9 +15,13 @@ from engine.model.gpu.launches import failed_captures, is_of_memory
 from engine.model.gpu.persistent import persistent_for
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.selfcheck.check import OPERATIONS, Extent, OperationCheck, phrase
-from engine.model.gpu.selfcheck.compiling import compile_ahead
+from engine.model.gpu.selfcheck.compiling import CompileTask, compile_ahead
 from engine.model.gpu.selfcheck.key import key_of
-from engine.model.gpu.selfcheck.layers_check import PERSISTENT_OPERATIONS, launch_finding
+from engine.model.gpu.selfcheck.layers_check import (
+    LAYERS_LAUNCH,
+    PERSISTENT_OPERATIONS,
+    launch_finding,
+)
 from engine.model.gpu.selfcheck.reads_check import read_finding
 from engine.model.gpu.selfcheck.replays import can_start_early, replays_agree
 from engine.model.gpu.selfcheck.subject import Subject
@@ -34,6 +38,7 @@ from kernels.operations import REFERENCE, Operations, operations_for
 
 _LOG = logging.getLogger("foregram.selfcheck")
 _LOST = "it takes the device down"
+_ENDED = "its compiler ends the whole process"
 
 
 def settle(
@@ -82,22 +87,31 @@ def _checked(
     """Check the operations. Forms that were found before stay while the same operations run."""
     start = time.monotonic()
     can_be_early = _has_kernels(graphs) and can_start_early(graphs.device)
+    ended = list[CompileTask]()
     if _has_kernels(graphs):
-        compile_ahead(graphs.forward, progress, with_programmatic=can_be_early)
-    findings = _findings(graphs, file, began, progress, extent)
+        ended = compile_ahead(graphs.forward, progress, with_programmatic=can_be_early)
+    never_run = {one.only: _ENDED for one in ended if not one.is_form}
+    findings = _findings(graphs, file, began, progress, extent, never_run)
     if graphs.device.type == "cuda":
         torch.cuda.empty_cache()  # graphs have memory of their own
     verdict = Verdict(
         began.key,
         findings,
-        is_early_tried=not can_be_early,
-        launch=LaunchFinding(is_tried=False),
+        is_early_tried=not can_be_early or any(one.is_programmatic for one in ended),
+        launch=_launch_to_try(ended),
         reads=ReadFinding(is_tried=not _has_kernels(graphs)),
         seconds=round(time.monotonic() - start, 3),
     )
     if began.is_whole and verdict.replaced == began.replaced:
         return structs.replace(began, findings=findings)
     return verdict
+
+
+def _launch_to_try(ended: Sequence[CompileTask]) -> LaunchFinding:
+    """All layers as one launch, to be looked at unless that ends the compiler."""
+    if any(one.is_persistent for one in ended):
+        return LaunchFinding(note=f"{LAYERS_LAUNCH}: {_ENDED}")
+    return LaunchFinding(is_tried=False)
 
 
 def with_forms(graphs: StepGraphs, file: VerdictFile, verdict: Verdict, extent: Extent) -> Verdict:
@@ -147,9 +161,14 @@ def _kept(
 
 
 def _findings(
-    graphs: StepGraphs, file: VerdictFile, began: Verdict, progress: Progress, extent: Extent
+    graphs: StepGraphs,
+    file: VerdictFile,
+    began: Verdict,
+    progress: Progress,
+    extent: Extent,
+    never_run: Mapping[str, str],
 ) -> tuple[Finding, ...]:
-    """Check the operations.
+    """Check the operations, but those to be `never_run`, for a problem each.
 
     Those of a `began` that is not whole are known to take the device down; of a whole one the
     findings stay, but where the machine let nobody check.
@@ -158,6 +177,7 @@ def _findings(
     known = {one.operation: one for one in began.findings if began.is_whole and one.is_tried}
     lost_before = tuple(one for one in began.findings if one.problem.startswith(_LOST))
     broken = {} if began.is_whole else {one.operation: one.problem for one in lost_before}
+    broken |= never_run
     check = OperationCheck(graphs, Subject(graphs.forward, extent.text_len), extent=extent)
     with shown(progress, "checking the kernels", len(OPERATIONS)):
         for operation in OPERATIONS:

@@ -22,7 +22,7 @@ from engine.model.gpu.selfcheck.verdict import LaunchFinding
 from engine.model.gpu.step_graphs import StepGraphs
 from kernels.persistent_layers import PHASES
 
-_SUBJECT = "all layers in one launch"
+LAYERS_LAUNCH = "all layers in one launch"
 _LAYERS = 2  # the second one reads what the first wrote; all others are as these
 # What the phases run, by the names of the operations that are checked one by one.
 PERSISTENT_OPERATIONS = frozenset({"project_qkv", "batch_attention", "skinny_matmul", "gate_up"})
@@ -40,9 +40,9 @@ def launch_finding(graphs: StepGraphs, extent: Extent, replays: int = REPLAYS) -
     except DeviceLostError:
         raise
     except Exception as error:  # noqa: BLE001 - kernels and compilers fail in all ways
-        finding = LaunchFinding(note=f"{_SUBJECT}: {phrase(error)}")
+        finding = LaunchFinding(note=f"{LAYERS_LAUNCH}: {phrase(error)}")
         if is_of_memory(error):
-            note = f"there was no memory to check {_SUBJECT}"
+            note = f"there was no memory to check {LAYERS_LAUNCH}"
             finding = LaunchFinding(note=note, is_tried=False)
     graphs.forward.scratch.clear()
     return finding
@@ -54,20 +54,20 @@ def _finding(graphs: StepGraphs, extent: Extent, replays: int) -> LaunchFinding:
     if persistent is None:
         return LaunchFinding()
     if problem := bits_problem(usual, extent):
-        return LaunchFinding(note=f"{_SUBJECT}: {problem}")
+        return LaunchFinding(note=f"{LAYERS_LAUNCH}: {problem}")
     six, one = (
         StepGraphs(forward, graphs.dtype, graphs.device)
         for forward in (usual, replace(usual, persistent=persistent))
     )
     if not replays_agree(six, one, replays):
-        return LaunchFinding(note=f"{_SUBJECT}: steps differ now and then")
+        return LaunchFinding(note=f"{LAYERS_LAUNCH}: steps differ now and then")
     return _faster(six, one)
 
 
 def _faster(usual: StepGraphs, persistent: StepGraphs) -> LaunchFinding:
     usual_ms, persistent_ms = answer_ms(usual), answer_ms(persistent)
     note = (
-        f"a step of one row takes {persistent_ms:.3g} ms with {_SUBJECT} and "
+        f"a step of one row takes {persistent_ms:.3g} ms with {LAYERS_LAUNCH} and "
         f"{usual_ms:.3g} ms with {len(PHASES)} launches a layer"
     )
     return LaunchFinding(is_used=persistent_ms < WORTHWHILE * usual_ms, note=note)

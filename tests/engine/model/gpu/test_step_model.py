@@ -8,6 +8,7 @@ import pytest
 from engine.model.gpu.cards import CARDS, card_named, find_card
 from engine.model.gpu.held_forms import HELD_FORMS, file_bytes
 from engine.model.gpu.step_model import (
+    expected_prompt,
     expected_step,
     one_launch_step,
     reading_step,
@@ -99,6 +100,17 @@ def test_long_pieces_of_a_prompt_take_less_than_as_many_short_ones(model, card):
     assert long.floor == short.floor < expected_step(StepWork(config), card_named(card)).floor
     assert long.least < 4 * short.least
     assert short.most < long.most < 4 * short.most
+
+
+@pytest.mark.parametrize("form", HELD_FORMS)
+def test_a_prompt_is_read_in_the_pieces_that_suit_the_card(form):
+    for card in (card_named("RTX 4090"), card_named("H200")):
+        work = StepWork(QWEN_SHAPES["0.5b"], form)
+        short = reading_step(replace(work, rows=128), card)  # behind the whole prompt
+        prompt = expected_prompt(work, card)
+        assert prompt.floor < prompt.least < prompt.most
+        assert prompt.middle < work.context / 128 * short.middle
+        assert prompt.middle < expected_prompt(replace(work, context=4096), card).middle
 
 
 @pytest.mark.parametrize(("model", "gigabytes"), [("0.5b", 0.49), ("7b", 4.68), ("32b", 19.85)])

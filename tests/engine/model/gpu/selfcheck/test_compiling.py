@@ -1,5 +1,8 @@
 """Kernels that were compiled beside each other are there when they are launched. No GPU is needed."""
 
+import os
+import signal
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,7 +10,13 @@ from typing import Any
 import pytest
 import torch
 
-from engine.model.gpu.selfcheck.compiling import CompileTask, run_beside, without_values
+from engine.model.gpu.selfcheck import compiling
+from engine.model.gpu.selfcheck.compiling import (
+    CompileTask,
+    compile_all,
+    ends_process,
+    without_values,
+)
 from engine.progress import NoProgress
 from tests.support.gpu_models import gpu_qwen2
 from tests.support.tiny_models import tiny_model
@@ -50,15 +59,55 @@ KERNELS = {
 def test_all_layers_are_compiled_as_one_launch(task, tmp_path, monkeypatch):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
-    run_beside([replace(task, is_persistent=True)], NoProgress())
+    assert compile_all([replace(task, is_persistent=True)], NoProgress()) == []
     assert {Path(name).stem for name in compiled(tmp_path)} == {"persistent_layers_kernel"}
 
 
 def test_every_kernel_of_a_step_is_compiled_once(task, tmp_path, monkeypatch):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
-    run_beside([task], NoProgress())
+    assert compile_all([task], NoProgress()) == []
     first = compiled(tmp_path)
     assert {Path(name).stem for name in first} == KERNELS
-    run_beside([task], NoProgress())
+    assert compile_all([task], NoProgress()) == []
     assert compiled(tmp_path) == first
+
+
+def test_one_operation_s_kernels_are_compiled_alone(task, tmp_path, monkeypatch):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
+    assert compile_all([replace(task, only="batch_attention")], NoProgress()) == []
+    assert {Path(name).stem for name in compiled(tmp_path)} == {"attend_kernel", "combine_kernel"}
+
+
+def aborting(task: CompileTask) -> None:
+    """As LLVM does, of a `gate_up` of 128 rows and of all layers in one launch."""
+    if task.is_persistent or (task.rows == (128,) and task.only in ("", "gate_up")):
+        os.abort()
+
+
+def test_what_ends_the_compiler_is_found(task, monkeypatch):
+    monkeypatch.setattr(compiling, "OPERATIONS", ("gate_up", "lm_head"))
+    many, layers = replace(task, rows=(128,)), replace(task, is_persistent=True)
+    found = compile_all([many, layers], NoProgress(), aborting)
+    assert found == [replace(many, only="gate_up"), layers]
+
+
+def killed(task: CompileTask) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def raising(task: CompileTask) -> None:
+    raise RuntimeError("no such instruction")
+
+
+def exiting(task: CompileTask) -> None:
+    sys.exit(1)
+
+
+ENDS = [(killed, False), (raising, False), (exiting, True)]
+
+
+@pytest.mark.parametrize(("work", "says"), ENDS)
+def test_only_a_process_that_ends_by_itself_says_that_its_compiler_does(task, work, says):
+    assert ends_process(task, work) is says

@@ -3,6 +3,7 @@
 import os
 import subprocess
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -239,7 +240,7 @@ def test_a_replay_that_differs_is_found(reference):
 def _early(monkeypatch):
     """A CPU stands for the device: there both ways to launch are one."""
     monkeypatch.setattr(first_load, "_has_kernels", lambda graphs: True)
-    monkeypatch.setattr(first_load, "compile_ahead", lambda *_, **__: None)
+    monkeypatch.setattr(first_load, "compile_ahead", lambda *_, **__: [])
     monkeypatch.setattr(first_load, "can_start_early", lambda device: True)
 
 
@@ -268,6 +269,30 @@ def test_kernels_start_early_where_their_replays_agree(reference, tmp_path, monk
     [(plain, early)] = asked
     assert isinstance(plain, StepGraphs)
     assert plain.forward.arena is early.forward.arena
+
+
+@pytest.mark.usefixtures("_early")
+def test_what_ends_the_compiler_is_never_run(reference, tmp_path, monkeypatch):
+    def never(*_):
+        raise AssertionError("it would end the process")
+
+    gate_up = SimpleNamespace(only="gate_up", is_form=False, is_programmatic=False)
+    gate_up.is_persistent = False
+    early = SimpleNamespace(only="lm_head", is_form=True, is_programmatic=True, is_persistent=False)
+    layers = SimpleNamespace(only="", is_form=True, is_programmatic=False, is_persistent=True)
+    monkeypatch.setattr(first_load, "compile_ahead", lambda *_, **__: [gate_up, early, layers])
+    for name in ("replays_agree", "launch_finding"):
+        monkeypatch.setattr(first_load, name, never)
+    for _ in range(2):
+        model = model_of(reference, replace(STAND_INS, gate_up=never))
+        verdict = settle(model, tmp_path, NoProgress())
+        assert verdict.replaced == ("gate_up",)
+        assert not verdict.is_programmatic
+        assert not verdict.launch.is_used
+        assert verdict.is_lasting
+        assert "gate_up runs by its formula in PyTorch" in model.checked
+        assert model.checked.count("its compiler ends the whole process") == 2
+        monkeypatch.setattr(first_load, "compile_ahead", never)
 
 
 @pytest.fixture
