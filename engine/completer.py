@@ -12,7 +12,8 @@ class EngineInfo:
     """The model, where it runs, and how its weights are held, each as reports name it.
 
     `lost` says in phrases what its users go without, as another program generates. `place` says in a
-    sentence on which device the model runs, by what, and why not by something better.
+    sentence on which device the model runs, by what, why not by something better, and what was found
+    there.
     """
 
     model: str

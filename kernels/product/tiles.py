@@ -34,7 +34,7 @@ class Tile:
 
     depth: int  # inputs that are added up in one chain
     splits: int  # programs that share the same outputs
-    rows: int  # the row capacity, R, rounded up, but no more than 128
+    rows: int  # the row capacity, R, rounded up, but no more than fit: 128 most often
     num_stages: int  # iterations whose loads are under way
     num_warps: int
     outputs: int = BLOCK_OUTPUTS
@@ -81,7 +81,7 @@ def tile_for(
     is_wide = outputs == _WIDE_OUTPUTS
     is_tight = is_wide and quantization == "fp8" and limits.has_tensor_memory
     is_large = tile_rows == ROW_TILES[-1] or (is_wide and tile_rows == 64) or is_tight
-    is_alone = is_wide and tile_rows == ROW_TILES[-1]  # its sums take all registers
+    is_alone = is_wide and tile_rows == ROW_TILES[-1]  # it takes all registers of a multiprocessor
     return Tile(
         depth=depth,
         splits=splits,

@@ -42,14 +42,12 @@ class FoundForms:
             self._verdicts[shape] = found(shape, self._machine, self._progress, extent)
         model = random_model(shape, positions, self._machine)
         # What two layers tell of one launch and of long pieces is none of all of them.
-        untried = structs.replace(
-            self._verdicts[shape],
-            launch=LaunchFinding(is_tried=False),
-            reads=ReadFinding(is_tried=False),
-        )
+        verdict = structs.replace(self._verdicts[shape], reads=ReadFinding(is_tried=False))
+        if not verdict.launch.is_fatal:
+            verdict = structs.replace(verdict, launch=LaunchFinding(is_tried=False))
         with tempfile.TemporaryDirectory(prefix="foregram-") as folder:
             file = VerdictFile(Path(folder) / "verdict.json")
-            verdict = with_forms(model.graphs, file, untried, extent)
+            verdict = with_forms(model.graphs, file, verdict, extent)
         apply(model.graphs, verdict)
         for held in (model.arena.keys, model.arena.values):
             held.normal_()  # which the look for forms has cleared

@@ -26,6 +26,7 @@ _LOG = logging.getLogger("foregram.steps")
 
 ROW_BUCKETS = (1, 4, 8, 16, 32, 64, 128)
 LONG_READS = (256, MAX_READ_ROWS)  # rows of longer pieces of a prompt
+MOST_READ_MS = 100.0  # of a longer piece: so long a key that cancels it has to wait
 SEQUENCE_BUCKETS = (1, 4, 16)
 
 

@@ -18,12 +18,11 @@ from engine.model.gpu.cards import Card
 from engine.model.gpu.held_forms import PlannedProduct, products_of
 from engine.model.gpu.persistent import WORTHWHILE
 from engine.model.gpu.persistent_step import PhaseOverheads
-from engine.model.gpu.step_graphs import LONG_READS, ROW_BUCKETS
+from engine.model.gpu.step_graphs import LONG_READS, MOST_READ_MS, ROW_BUCKETS
 from engine.model.gpu.step_work import US, AttentionWork, Busy, ProductWork, StepWork, step_bytes
 from kernels.batch_attention import TAILS
 
 _MS = 1e3
-_PIECES = (ROW_BUCKETS[-1], *LONG_READS)  # rows that a prompt is read in
 _EARLY_ARCHITECTURE = 90  # from which on kernels may start before the one ahead has ended
 
 
@@ -124,12 +123,21 @@ def reading_step(work: StepWork, card: Card) -> ExpectedStep:
 
 
 def expected_prompt(work: StepWork, card: Card) -> ExpectedStep:
-    """Of reading a new prompt of `work.context` tokens, by our kernels, in the pieces that suit the card."""
-    return min((_prompt_in(work, rows, card) for rows in _PIECES), key=lambda one: one.middle)
+    """Of reading a new prompt of `work.context` tokens, by our kernels.
+
+    In pieces as long as a load takes them, if it measures what is computed here.
+    """
+    expected = _prompt_in(work, ROW_BUCKETS[-1], card)
+    for rows in LONG_READS:
+        longer = _prompt_in(work, rows, card)
+        is_quick = longer.middle * rows / work.context <= MOST_READ_MS
+        if is_quick and longer.middle < WORTHWHILE * expected.middle:
+            expected = longer
+    return expected
 
 
 def _prompt_in(work: StepWork, rows: int, card: Card) -> ExpectedStep:
-    ends = range(rows, work.context + 1, rows)
+    ends = [*range(rows, work.context, rows), work.context]
     pieces = [reading_step(replace(work, rows=rows, context=end), card) for end in ends]
     return ExpectedStep(
         sum(one.floor for one in pieces),

@@ -90,7 +90,7 @@ class OperationCheck:
     def of_twin(self, operation: str, problem: str, *, is_fatal: bool = False) -> Finding:
         """Say how the twin does, in the place of an operation that has a problem or as what runs.
 
-        One that `is_fatal` takes the device down: it is not run again, not even to be timed.
+        One that `is_fatal` takes the device or its compiler down: it is not run again, nor timed.
         """
         finding = Finding(operation, problem, is_twin=True, is_capturable=operation in VALUE_FREE)
         try:

@@ -14,6 +14,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -38,8 +39,9 @@ _SHARING = (
     (64,),
     (128,),
 )  # rows of steps most of whose kernels are one binary
-# Whose hand a signal is: of who stops a process, as a system without memory does.
-_STOPPED = {-getattr(signal, name, 0) for name in ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP")}
+# Of who stops a process, as a system without memory does, and of a full disk.
+_OUTSIDE = ("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGBUS")
+_STOPPED = {-getattr(signal, name, 0) for name in _OUTSIDE}
 _META, _CPU = torch.device("meta"), torch.device("cpu")
 
 
@@ -97,17 +99,18 @@ def compile_all(
 ) -> list[CompileTask]:
     """Run the tasks in processes of their own; return those parts that `work` does not survive.
 
-    Where a process ends, each part is tried once more, alone: a system may also be out of memory.
+    Where a process ends, each part is tried again, alone and twice: a machine may lack memory now and
+    then, or end any process at all.
     """
     work = work or compile_task
-    if not run_beside(tasks, progress, work):
+    if not run_beside(tasks, progress, work) or ends_process(tasks[0], _nothing):
         return []
-    ended = [
-        task
-        for task in counted(progress, "finding what ends the compiler", tasks)
-        if ends_process(task, work)
-    ]
-    return [part for task in ended for part in task.parts if ends_process(part, work)]
+
+    def ended(tried: Sequence[CompileTask]) -> list[CompileTask]:
+        counting = counted(progress, "finding what ends the compiler", tried)
+        return [task for task in counting if ends_process(task, work)]
+
+    return ended(ended([part for task in ended(tasks) for part in task.parts]))
 
 
 def run_beside(tasks: Sequence[CompileTask], progress: Progress, work: _Work) -> bool:
@@ -130,8 +133,9 @@ def run_beside(tasks: Sequence[CompileTask], progress: Progress, work: _Work) ->
 
 
 def ends_process(task: CompileTask, work: _Work) -> bool:
-    """Whether a process does not survive a task. One that is stopped from outside says nothing."""
-    process = multiprocessing.get_context("spawn").Process(target=_surviving, args=(work, task))
+    """Whether a process does not survive a task. A signal from outside says nothing of it."""
+    context = multiprocessing.get_context("spawn")
+    process = context.Process(target=_surviving, args=(work, task), daemon=True)
     with suppress(OSError):
         process.start()
         process.join()
@@ -158,20 +162,28 @@ def compile_task(task: CompileTask) -> None:
         return
     for rows, is_sampled, has_logits in product(task.rows, (False, True), (False, True)):
         shape = StepShape(rows, 1, is_sampled=is_sampled, has_logits=has_logits)
-        # A kernel that does not compile fails where it is run, too.
-        with assumed(limits_for(task.architecture)), suppress(Exception):
+        with assumed(limits_for(task.architecture)):
             forward.run(_memory(task, shape))
 
 
 def _operations(task: CompileTask) -> Operations:
-    operations = operations_for(torch.device("cuda"), programmatic=task.is_programmatic)
-    others = [name for name in OPERATIONS if task.only and name != task.only]
-    left_out: dict[str, Any] = dict.fromkeys(others, _nothing)
-    return replace(operations, **left_out)
+    own = operations_for(torch.device("cuda"), programmatic=task.is_programmatic)
+    is_left_out = {name: task.only not in ("", name) for name in OPERATIONS}
+    tried: dict[str, Any] = {
+        name: _nothing if is_left_out[name] else partial(_tried, getattr(own, name))
+        for name in OPERATIONS
+    }
+    return replace(own, **tried)
+
+
+def _tried(operation: Callable[..., None], *arguments: object) -> None:
+    """Go on behind a kernel that does not compile: it fails where it is run, too."""
+    with suppress(Exception):
+        operation(*arguments)
 
 
 def _nothing(*_: object) -> None:
-    """Stands for an operation that is not to be compiled."""
+    """Stands for what is not to be compiled."""
 
 
 def _compile_persistent(task: CompileTask, forward: Forward) -> None:

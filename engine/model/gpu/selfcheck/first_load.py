@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -97,20 +97,29 @@ def _checked(
     verdict = Verdict(
         began.key,
         findings,
-        is_early_tried=not can_be_early or any(one.is_programmatic for one in ended),
+        is_early_tried=not (can_be_early and _can_be_early(ended, never_run)),
         launch=_launch_to_try(ended),
         reads=ReadFinding(is_tried=not _has_kernels(graphs)),
         seconds=round(time.monotonic() - start, 3),
     )
-    if began.is_whole and verdict.replaced == began.replaced:
+    is_as_before = began.is_whole and verdict.replaced == began.replaced
+    if is_as_before and not any(one.is_form for one in ended):
         return structs.replace(began, findings=findings)
     return verdict
+
+
+def _can_be_early(ended: Sequence[CompileTask], never_run: Container[str]) -> bool:
+    """Whether kernels that start early can be looked at: those that run are translated."""
+    early = [one.only for one in ended if one.is_programmatic and one.only not in never_run]
+    if early:
+        _LOG.warning("kernels do not start early here: of %s, %s", ", ".join(early), _ENDED)
+    return not early
 
 
 def _launch_to_try(ended: Sequence[CompileTask]) -> LaunchFinding:
     """All layers as one launch, to be looked at unless that ends the compiler."""
     if any(one.is_persistent for one in ended):
-        return LaunchFinding(note=f"{LAYERS_LAUNCH}: {_ENDED}")
+        return LaunchFinding(note=f"{LAYERS_LAUNCH}: {_ENDED}", is_fatal=True)
     return LaunchFinding(is_tried=False)
 
 

@@ -15,16 +15,15 @@ from engine.model.gpu.persistent import WORTHWHILE
 from engine.model.gpu.selfcheck.check import phrase
 from engine.model.gpu.selfcheck.replays import CONTEXT, left, some_text, spoil
 from engine.model.gpu.selfcheck.verdict import ReadFinding
-from engine.model.gpu.step_graphs import LONG_READS, ROW_BUCKETS, StepGraphs
+from engine.model.gpu.step_graphs import LONG_READS, MOST_READ_MS, ROW_BUCKETS, StepGraphs
 from engine.model.token_tree import TokenTree
 
 _SUBJECT = "long pieces of a prompt"
 _SHORT, _TOKENS = ROW_BUCKETS[-1], LONG_READS[-1]  # of a piece as it is, and of what is read
-_MOST_MS = 100.0  # of a piece: so long a key that cancels it has to wait
 _REPEATS, _TIMINGS = 4, 9
 
 
-def read_finding(graphs: StepGraphs, most_ms: float = _MOST_MS) -> ReadFinding:
+def read_finding(graphs: StepGraphs, most_ms: float = MOST_READ_MS) -> ReadFinding:
     """Read a text in pieces of each length, compare what that leaves, and time it.
 
     Longer pieces are not used where they have other bits, fail, are no faster or take too long.

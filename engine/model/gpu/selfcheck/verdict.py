@@ -54,12 +54,14 @@ class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class LaunchFinding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All layers of a step as one launch: whether it is used, and why or why not, in a phrase.
 
-    The phrase is empty where the model and the device have no such launch.
+    The phrase is empty where the model and the device have no such launch. One that `is_fatal` ends
+    the process that compiles it.
     """
 
     is_used: bool = False
     note: str = ""
     is_tried: bool = True  # else memory was missing
+    is_fatal: bool = False
 
 
 class ReadFinding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

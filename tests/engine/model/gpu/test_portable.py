@@ -15,6 +15,7 @@ from engine.model.gpu import loading
 from engine.model.gpu.buffers import Outputs, StepShape
 from engine.model.gpu.flight import GpuFlight
 from engine.model.gpu.loading import load_portable
+from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.row_check import EQUAL, UNEQUAL, check_rows
 from engine.model.loading import loaded_model
 from engine.model.loading.converted_model import ConvertedModel
@@ -151,7 +152,11 @@ def gpu(monkeypatch):
 
 def test_a_device_without_kernels_runs_the_model_by_pytorch(folder, tmp_path, gpu):
     loaded = load_model(folder, tmp_path, NoProgress(), device_name="mps")
-    assert loaded.place == f"A GPU, by PyTorch: our kernels are for NVIDIA GPUs; {EQUAL}"
+    place = f"A GPU, by PyTorch: our kernels are for NVIDIA GPUs; {EQUAL}"
+    assert loaded.place == place
+    assert isinstance(loaded.causal_lm, GpuQwen2)
+    loaded.causal_lm.graphs.note = "new steps run kernel by kernel: no memory"
+    assert loaded.place == f"{place}; new steps run kernel by kernel: no memory"
     assert loaded.causal_lm.dtype_name == "bfloat16"
     assert loaded.causal_lm.most_rows == 16
     slot = loaded.causal_lm.new_slot(300)

@@ -1,8 +1,5 @@
 """Kernels that were compiled beside each other are there when they are launched. No GPU is needed."""
 
-import os
-import signal
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +15,7 @@ from engine.model.gpu.selfcheck.compiling import (
     without_values,
 )
 from engine.progress import NoProgress
+from tests.support.ending_work import aborting, killed, raising
 from tests.support.gpu_models import gpu_qwen2
 from tests.support.tiny_models import tiny_model
 
@@ -80,34 +78,16 @@ def test_one_operation_s_kernels_are_compiled_alone(task, tmp_path, monkeypatch)
     assert {Path(name).stem for name in compiled(tmp_path)} == {"attend_kernel", "combine_kernel"}
 
 
-def aborting(task: CompileTask) -> None:
-    """As LLVM does, of a `gate_up` of 128 rows and of all layers in one launch."""
-    if task.is_persistent or (task.rows == (128,) and task.only in ("", "gate_up")):
-        os.abort()
-
-
 def test_what_ends_the_compiler_is_found(task, monkeypatch):
     monkeypatch.setattr(compiling, "OPERATIONS", ("gate_up", "lm_head"))
-    many, layers = replace(task, rows=(128,)), replace(task, is_persistent=True)
-    found = compile_all([many, layers], NoProgress(), aborting)
-    assert found == [replace(many, only="gate_up"), layers]
+    assert compile_all([task], NoProgress(), aborting) == [replace(task, only="gate_up")]
 
 
-def killed(task: CompileTask) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
+def test_all_layers_in_one_launch_are_left_out_as_one(task):
+    layers = replace(task, is_persistent=True)
+    assert layers.parts == [layers]
 
 
-def raising(task: CompileTask) -> None:
-    raise RuntimeError("no such instruction")
-
-
-def exiting(task: CompileTask) -> None:
-    sys.exit(1)
-
-
-ENDS = [(killed, False), (raising, False), (exiting, True)]
-
-
-@pytest.mark.parametrize(("work", "says"), ENDS)
-def test_only_a_process_that_ends_by_itself_says_that_its_compiler_does(task, work, says):
-    assert ends_process(task, work) is says
+@pytest.mark.parametrize("work", [killed, raising])
+def test_what_is_killed_or_raises_does_not_end_the_compiler(task, work):
+    assert not ends_process(task, work)
