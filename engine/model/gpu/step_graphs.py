@@ -1,7 +1,7 @@
 """Steps of fixed shapes: captured once and replayed on a GPU, run kernel by kernel elsewhere."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -20,6 +20,7 @@ from engine.model.gpu.launches import (
     StreamLaunch,
     failed_captures,
 )
+from engine.model.gpu.persistent import WORTHWHILE
 from engine.model.token_tree import MAX_READ_ROWS
 
 _LOG = logging.getLogger("foregram.steps")
@@ -167,6 +168,19 @@ class StepGraphs:
                 ROW_BUCKETS[-1], vocab, dtype=torch.float32, device=self.device
             )
         return self._logits[:rows]
+
+
+def suitable_read(took_ms: Mapping[int, float], tokens: int, most_ms: float = MOST_READ_MS) -> int:
+    """Rows of the pieces to read prompts in, of those in which `tokens` took so long.
+
+    Longer ones are worth it where they are faster, and none takes too long.
+    """
+    rows = ROW_BUCKETS[-1]
+    for longer in LONG_READS:
+        is_quick = took_ms[longer] * longer / tokens <= most_ms
+        if is_quick and took_ms[longer] < WORTHWHILE * took_ms[rows]:
+            rows = longer
+    return rows
 
 
 def bucket(buckets: tuple[int, ...], count: int) -> int:

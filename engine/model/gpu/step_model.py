@@ -18,7 +18,7 @@ from engine.model.gpu.cards import Card
 from engine.model.gpu.held_forms import PlannedProduct, products_of
 from engine.model.gpu.persistent import WORTHWHILE
 from engine.model.gpu.persistent_step import PhaseOverheads
-from engine.model.gpu.step_graphs import LONG_READS, MOST_READ_MS, ROW_BUCKETS
+from engine.model.gpu.step_graphs import LONG_READS, ROW_BUCKETS, suitable_read
 from engine.model.gpu.step_work import US, AttentionWork, Busy, ProductWork, StepWork, step_bytes
 from kernels.batch_attention import TAILS
 
@@ -127,13 +127,9 @@ def expected_prompt(work: StepWork, card: Card) -> ExpectedStep:
 
     In pieces as long as a load takes them, if it measures what is computed here.
     """
-    expected = _prompt_in(work, ROW_BUCKETS[-1], card)
-    for rows in LONG_READS:
-        longer = _prompt_in(work, rows, card)
-        is_quick = longer.middle * rows / work.context <= MOST_READ_MS
-        if is_quick and longer.middle < WORTHWHILE * expected.middle:
-            expected = longer
-    return expected
+    prompts = {rows: _prompt_in(work, rows, card) for rows in (ROW_BUCKETS[-1], *LONG_READS)}
+    took_ms = {rows: prompt.middle for rows, prompt in prompts.items()}
+    return prompts[suitable_read(took_ms, work.context)]
 
 
 def _prompt_in(work: StepWork, rows: int, card: Card) -> ExpectedStep:

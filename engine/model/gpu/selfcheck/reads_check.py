@@ -11,11 +11,16 @@ from engine.model.causal_lm import StepInput
 from engine.model.gpu.batch_layout import SlotRange
 from engine.model.gpu.buffers import StepShape
 from engine.model.gpu.launches import is_of_memory
-from engine.model.gpu.persistent import WORTHWHILE
 from engine.model.gpu.selfcheck.check import phrase
 from engine.model.gpu.selfcheck.replays import CONTEXT, left, some_text, spoil
 from engine.model.gpu.selfcheck.verdict import ReadFinding
-from engine.model.gpu.step_graphs import LONG_READS, MOST_READ_MS, ROW_BUCKETS, StepGraphs
+from engine.model.gpu.step_graphs import (
+    LONG_READS,
+    MOST_READ_MS,
+    ROW_BUCKETS,
+    StepGraphs,
+    suitable_read,
+)
 from engine.model.token_tree import TokenTree
 
 _SUBJECT = "long pieces of a prompt"
@@ -48,11 +53,8 @@ def _finding(graphs: StepGraphs, most_ms: float) -> ReadFinding:
     for longer in LONG_READS:
         if not all(_left_by(graphs, longer).equal(expected) for _ in range(_REPEATS)):
             return ReadFinding(note=f"{_SUBJECT}, {longer} tokens, leave other keys")
-    took, rows = _read_ms(graphs), _SHORT
-    for longer in LONG_READS:
-        is_quick = took[longer] * longer / _TOKENS <= most_ms
-        if is_quick and took[longer] < WORTHWHILE * took[rows]:
-            rows = longer
+    took = _read_ms(graphs)
+    rows = suitable_read(took, _TOKENS, most_ms)
     if rows == _SHORT:
         return ReadFinding()
     note = (
