@@ -39,15 +39,11 @@ class Reason(StrEnum):
         member.remedy = remedy
         return member
 
-    DISABLED = "disabled", "completion is switched off", ENABLE
-    DISABLED_LANGUAGE = (
-        "disabled_language",
-        "completion is switched off for this language",
-        ENABLE_LANGUAGE,
-    )
+    DISABLED = "disabled", "Suggestions are off", ENABLE
+    DISABLED_LANGUAGE = "disabled_language", "Off for this language", ENABLE_LANGUAGE
     DISABLED_FILE = "disabled_file", "`disabled_globs` matches the file", OPEN_SETTINGS
-    PROSE = "prose", "prose gets suggestions only on request", ENABLE_LANGUAGE
-    EMPTY_FILE = "empty_file", "an empty file gets suggestions only on request", TRIGGER
+    PROSE = "prose", "Off for text files. Use Suggest Now", ENABLE_LANGUAGE
+    EMPTY_FILE = "empty_file", "Off for empty files. Use Suggest Now", TRIGGER
     SECRET_FILE = (
         "secret_file",
         "the file may hold secrets, so it is neither completed nor sent",
@@ -67,11 +63,11 @@ class Reason(StrEnum):
     STALE_CHANGE = "stale_change", "the change is not newer than the text it was made for"
     UNKNOWN_DOCUMENT = "unknown_document", "the editor has not opened the document", REOPEN_FILE
     BAD_POSITION = "bad_position", "the position lies outside the document"
-    HOST_UNREACHABLE = "host_unreachable", "the completion host cannot be reached", DOCTOR
+    HOST_UNREACHABLE = "host_unreachable", "the model cannot be reached", DOCTOR
     HOST_LOADING = "host_loading", "the model is still loading", WAIT
-    HOST_FAILED = "host_failed", "the completion host reported a failure", DOCTOR
-    DEVICE_LOST = "device_lost", "the completion host lost its GPU", SHOW_LOGS
-    QUOTA = "quota", "the completion host does no more for you at the moment", WAIT
+    HOST_FAILED = "host_failed", "the model reported a failure", DOCTOR
+    DEVICE_LOST = "device_lost", "the model lost its GPU", SHOW_LOGS
+    QUOTA = "quota", "the host does no more for you at the moment", WAIT
     SUPERSEDED = "superseded", "a newer request took its place"
     CANCELLED = "cancelled", "the editor cancelled the request"
     MODEL_SAID_NOTHING = "model_said_nothing", "the model had nothing to add", TRIGGER

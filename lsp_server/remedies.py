@@ -15,18 +15,18 @@ class Remedy(msgspec.Struct, frozen=True):
         return _IN_TERMINAL.get(self.action, "")
 
 
-CHOOSE_MODEL = Remedy("chooseModel", "Choose another model")
-RESTART = Remedy("restart", "Restart the host")
-DOCTOR = Remedy("doctor", "Check everything")
-SHOW_LOGS = Remedy("showLogs", "Show the host's log")
-OPEN_SETTINGS = Remedy("openSettings", "Open the settings")
-ENABLE = Remedy("enable", "Enable")
-ENABLE_LANGUAGE = Remedy("enableLanguage", "Enable for this language")
-CHOOSE_HOST = Remedy("chooseHost", "Choose a host")
-SET_TOKEN = Remedy("setToken", "Set the token")
-ALLOW_FILE = Remedy("allowFile", "Allow this file")
-REOPEN_FILE = Remedy("reopenFile", "Reopen the file")
-TRIGGER = Remedy("trigger", "Ask for a suggestion")
+CHOOSE_MODEL = Remedy("chooseModel", "Choose Another Model")
+RESTART = Remedy("restart", "Restart foregram")
+DOCTOR = Remedy("doctor", "Check Installation")
+SHOW_LOGS = Remedy("showLogs", "Show Logs")
+OPEN_SETTINGS = Remedy("openSettings", "Open Settings")
+ENABLE = Remedy("enable", "Turn On")
+ENABLE_LANGUAGE = Remedy("enableLanguage", "Turn On for This Language")
+CHOOSE_HOST = Remedy("chooseHost", "Choose Where the Model Runs")
+SET_TOKEN = Remedy("setToken", "Set the Token")
+ALLOW_FILE = Remedy("allowFile", "Allow This File")
+REOPEN_FILE = Remedy("reopenFile", "Reopen the File")
+TRIGGER = Remedy("trigger", "Suggest Now")
 WAIT = Remedy("wait", "Wait")
 
 _IN_TERMINAL = {
@@ -35,10 +35,10 @@ _IN_TERMINAL = {
     "chooseModel": "set `model`, then run `foregram stop`",
     "doctor": "run `foregram doctor`",
     "enable": "set `enable = true`",
-    "enableLanguage": "enable the language in `languages`",
+    "enableLanguage": "turn the language on in `languages`",
     "openSettings": "see `disabled_globs` in the settings",
     "reopenFile": "reopen the file",
-    "restart": "run `foregram stop`; the next request starts the host",
+    "restart": "run `foregram stop`; the next request starts the model",
     "setToken": "set `token_file`",
     "showLogs": "run `foregram logs`",
 }

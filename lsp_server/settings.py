@@ -92,9 +92,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         _own("how weights are held; unset: `int8`, on a GPU as the file has them, or `bfloat16`"),
     ] = None
     threads: Annotated[_Threads | None, _own("threads that torch uses")] = None
-    kv_budget_mb: Annotated[_Megabytes | None, _own("memory for keys and values of prompts")] = None
+    kv_budget_mb: Annotated[_Megabytes | None, _own("memory for the prompt cache")] = None
     idle_exit_s: Annotated[
-        _Seconds, _own("the local host ends after so long without a client; 0: never")
+        _Seconds, _own("the local host ends after this many idle seconds; 0: never")
     ] = 1800
     host_url: Annotated[_Url | None, _own("a remote host instead of a local one")] = None
     token_file: Annotated[Path | None, _own("holds the remote host's token")] = None
@@ -109,20 +109,22 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
             "read code and token"
         ),
     ] = False
-    ca_file: Annotated[Path | None, _own("certificates to trust beside the system's own")] = None
-    enable: Annotated[bool, _about("complete at all")] = True
+    ca_file: Annotated[Path | None, _own("certificates to trust in addition to the system's")] = (
+        None
+    )
+    enable: Annotated[bool, _about("suggest at all")] = True
     languages: Annotated[
         dict[str, bool],
         _about(
-            "languages switched on or off, by LSP identifier; `markdown` and "
-            "`plaintext` are quiet until switched on"
+            "languages turned on or off, by LSP identifier; `markdown` and "
+            "`plaintext` are quiet until turned on"
         ),
     ] = {}
-    disabled_globs: Annotated[tuple[str, ...], _about("files in which nothing is completed")] = ()
+    disabled_globs: Annotated[tuple[str, ...], _about("files in which nothing is suggested")] = ()
     repository: Annotated[
         tuple[str, ...],
         _about(
-            "`on`: completions know the files of the workspace that are not open; `off`: they do "
+            "`on`: suggestions know the files of the workspace that are not open; `off`: they do "
             "not; or patterns of the files that they know"
         ),
     ] = ("on",)
@@ -137,12 +139,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         0.0
     )
     seed: Annotated[int, Meta(ge=0, le=2**63 - 1), _about("of sampling")] = 0
-    max_tokens: Annotated[_Written, _about("the longest completion")] = 128
+    max_tokens: Annotated[_Written, _about("the longest suggestion")] = 128
     prompt_tokens: Annotated[
         _Read | None, _about("the longest prompt; unset: what the machine reads in time")
     ] = None
     time_limit_ms: Annotated[
-        _Milliseconds | None, _about("a completion ends at the first line end after this")
+        _Milliseconds | None,
+        _about("a suggestion ends at the first line end after this many milliseconds"),
     ] = None
     min_confidence: Annotated[
         float,
@@ -162,10 +165,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     parts: Annotated[
         bool, _about("show the beginning of a suggestion while the rest of it is being written")
     ] = False
-    debounce_ms: Annotated[int, Meta(ge=0, le=10_000), _about("wait for so long after a key")] = 0
-    speculate: Annotated[bool, _about("compute ahead what follows the completion shown")] = True
+    debounce_ms: Annotated[
+        int, Meta(ge=0, le=10_000), _about("wait for this many milliseconds after a key")
+    ] = 0
+    speculate: Annotated[bool, _about("compute ahead what follows the suggestion shown")] = True
     num_candidates: Annotated[
-        int, Meta(ge=1, le=10), _about("completions of an explicit request")
+        int, Meta(ge=1, le=10), _about("suggestions of an explicit request")
     ] = 3
     completion_fallback: Annotated[
         bool, _about("answer `textDocument/completion` too, for clients without ghost text")

@@ -27,7 +27,7 @@ _INACTIVE = HIDING | {
     Reason.PROSE,
     Reason.TOO_LARGE,
 }
-_SEARCHING = "searching for the completion host"
+_SEARCHING = "Looking for the running model…"
 _LEVELS = {"Error": types.MessageType.Error, "Warning": types.MessageType.Warning}
 
 
@@ -133,9 +133,9 @@ class StatusLine:
         state = "starting" if report.state == "searching" else report.state
         problem = report.problem.message if report.problem else ""
         if report.state in ("failed", "unreachable"):
-            return self._trouble(state, problem or "the completion host cannot be reached")
+            return self._trouble(state, problem or "the model cannot be reached")
         if report.status is None or report.state == "searching":
-            again = f"{problem}; searching for another one"
+            again = f"{problem}; looking for another one"
             return _State("Normal", again if problem else _SEARCHING, state)
         if report.state == "loading":
             name = report.status.requested_model
@@ -157,7 +157,7 @@ class StatusLine:
         wanted = title_of(self._wanted)
         return _State(
             "Warning",
-            f"{status.model} runs, and not {wanted}, which the settings name",
+            f'{status.model} is running, but the settings ask for "{wanted}"',
             "ready",
             model=status.model,
             configured_model=wanted,

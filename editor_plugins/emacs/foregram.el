@@ -49,7 +49,7 @@ A name taken out of the list keeps its value until the server starts again."
   :set #'foregram--set-settings)
 
 (defcustom foregram-modes '(prog-mode text-mode conf-mode)
-  "Major modes to complete in, with all the modes derived from them."
+  "Major modes to suggest in, with all the modes derived from them."
   :type '(repeat symbol))
 
 (defcustom foregram-idle-delay 0.2
@@ -66,7 +66,7 @@ It never comes sooner than `lsp-idle-delay', which lsp-mode waits first."
 
 ;;;###autoload
 (defun foregram-complete ()
-  "Ask for completions at point now."
+  "Ask for suggestions at point now."
   (interactive)
   ;; An automatic request that begins meanwhile would cancel this one, and
   ;; lsp-mode would wait for its answer until `lsp-response-timeout'.

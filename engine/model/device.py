@@ -73,7 +73,7 @@ class DeviceChoice:
     def sentence(self) -> str:
         """What runs a model of ours there, and why nothing better does."""
         if self.is_cpu:
-            return f"CPU: {self.why}"
+            return f"CPU ({self.why})"
         if self.has_kernels:
             return f"{self.name}, by our kernels"
         return f"{self.name}, by PyTorch: {self.kernel_lack}"
@@ -113,7 +113,7 @@ class DeviceChoice:
         fit = [cls(one, name_of(one), kernel_lack(one)) for one in there if not unfit[one]]
         if fit:
             return min(fit, key=lambda choice: not choice.has_kernels)  # of equals the first
-        return cls.cpu(next(iter(unfit.values()), "torch sees no GPU"))
+        return cls.cpu(next(iter(unfit.values()), "no GPU found"))
 
 
 def choose_device(name: str) -> torch.device:

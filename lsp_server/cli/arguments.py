@@ -19,7 +19,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = CommandParser(
         prog="foregram",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Code completion from your own model, several tokens per step.",
+        description="Code completion from your own model.",
         epilog="example:\n  foregram complete src/shop.py:41 --open src/orders.py\n\n"
         "Settings come from foregram.toml, FOREGRAM_* variables and options; see the README.",
     )
@@ -171,7 +171,7 @@ def _add_upstream(parser: argparse.ArgumentParser) -> None:
         "--upstream-ca-file",
         metavar="FILE",
         type=Path,
-        help="certificates to trust for it beside the system's own",
+        help="certificates to trust for it in addition to the system's",
     )
     group.add_argument(
         "--upstream-context",
@@ -264,7 +264,7 @@ _COMMANDS = (
     Command(
         "logs", "show the local host's log", "-n 200 --follow", _add_logs, "host_commands:show_logs"
     ),
-    Command("why", "show why the last empty answers were empty", "a.py", _add_why, "why:show_why"),
+    Command("why", "explain why no suggestion appeared", "a.py", _add_why, "why:show_why"),
     Command(
         "doctor",
         "check everything, and say what to do",

@@ -75,8 +75,8 @@ def add_decoding(parser: argparse.ArgumentParser, max_tokens: int) -> None:
         metavar="P",
         type=float,
         default=0.0,
-        help="the text ends before the word with which it would be less probable than P; 0 by "
-        "default: however improbable",
+        help="the text stops where the model's confidence falls below P; 0, "
+        "the default, never stops it",
     )
 
 

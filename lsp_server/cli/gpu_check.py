@@ -27,19 +27,19 @@ _OUR_FOLDER = Path(__file__).parents[2]  # the user's may hold an `engine`, and 
 def check_gpu(device: str) -> Check:
     """Which GPU the engine uses, or why none; `device` is what the settings say."""
     if device == "cpu":
-        return Check("gpu", "ok", "CPU, as device says")
+        return Check("device", "ok", "CPU, as device says")
     node = next((node for node in GPU_NODES if Path(node).exists()), "")
     sign = "nvidia-smi" if shutil.which("nvidia-smi") else node
     choice = _choice(device) if sign or _may_be_another() else GpuAnswer()
     if choice.gpu:
         return _chosen_gpu(choice)
     if choice.problem and device != "auto":
-        return failure("gpu", ConfigurationError(choice.problem))
+        return failure("device", ConfigurationError(choice.problem))
     if choice.problem:
         return _no_gpu(device, choice.problem, "set device to auto or cpu")
     if not sign:
         advice = "set device to auto, or install the driver of the GPU"
-        return _no_gpu(device, "torch sees no GPU, and there is no NVIDIA driver", advice)
+        return _no_gpu(device, "no GPU found", advice)
     return _unseen_gpu(device, sign)
 
 
@@ -85,18 +85,18 @@ def _output(*command: str) -> str:
 def _chosen_gpu(choice: GpuAnswer) -> Check:
     room = f"; {choice.memory}" if choice.memory else ""
     if choice.lack:
-        return Check("gpu", "ok", f"{choice.gpu}, by PyTorch: {choice.lack}{room}")
+        return Check("device", "ok", f"{choice.gpu}, by PyTorch: {choice.lack}{room}")
     if choice.triton_lack:
         slower = f"{choice.gpu}, by PyTorch and several times slower than by our kernels"
         why, _, advice = choice.triton_lack.rpartition(": ")
-        return Check("gpu", "warning", f"{slower}: {why}", advice)
-    return Check("gpu", "ok", f"{choice.gpu}, by our kernels{room}")
+        return Check("device", "warning", f"{slower}: {why}", advice)
+    return Check("device", "ok", f"{choice.gpu}, by our kernels{room}")
 
 
 def _no_gpu(device: str, why: str, advice: str) -> Check:
     if device == "auto":
-        return Check("gpu", "ok", f"CPU: {why}")
-    return Check("gpu", "failed", f"device is {device}, but {why}", advice)
+        return Check("device", "ok", f"CPU ({why})")
+    return Check("device", "failed", f"device is {device}, but {why}", advice)
 
 
 def _unseen_gpu(device: str, sign: str) -> Check:
@@ -104,11 +104,11 @@ def _unseen_gpu(device: str, sign: str) -> Check:
     state: Literal["ok", "warning", "failed"] = "warning" if device == "auto" else "failed"
     if sign == "nvidia-smi":
         advice = "install a build of torch for CUDA, or a newer driver; device cpu needs neither"
-        return Check("gpu", state, "CPU: there is a GPU, but torch cannot use it", advice)
+        return Check("device", state, "CPU (there is a GPU, but torch cannot use it)", advice)
     if device == "auto" and sign == WSL_NODE:
         state = "ok"
     what = f"torch sees no GPU; {sign} may be one that it could use, which only nvidia-smi can tell"
     advice = (
         "put nvidia-smi on the PATH (in WSL it is in /usr/lib/wsl/lib); device cpu needs no GPU"
     )
-    return Check("gpu", state, f"CPU: {what}", advice)
+    return Check("device", state, f"CPU ({what})", advice)

@@ -48,7 +48,7 @@ def stop(arguments: argparse.Namespace, settings: Settings) -> int:
     if settings.host_url is None and not arguments.force and not _may_stop(settings):
         return STILL_THERE
     was_there = asyncio.run(stop_host(settings, note))
-    sys.stdout.write("stopped\n" if was_there else "there was no host to stop\n")
+    sys.stdout.write("stopped\n" if was_there else "No host is running\n")
     return 0
 
 

@@ -167,7 +167,7 @@ class LocalHost:
                 return False
             if time.monotonic() > deadline:
                 raise HostError(
-                    f"the completion host has not answered for {START_LIMIT_S:.0f} s; `foregram "
+                    f"the model's process has not answered for {START_LIMIT_S:.0f} s; `foregram "
                     "logs` may say why, `foregram stop` ends it"
                 )
             await asyncio.sleep(POLL_S)
@@ -191,7 +191,7 @@ class LocalHost:
                 )
             except OSError as error:
                 reason = f"{self._command[0]}: {error.strerror}"
-                raise HostError(f"the completion host cannot be started: {reason}") from error
+                raise HostError(f"the model's process cannot be started: {reason}") from error
             self._folder.write_record(self._record(process.pid, former))
         # Reaps the process when it ends, if this one lives that long.
         self._reaper = threading.Thread(target=self._reap, args=(process,), daemon=True)

@@ -63,7 +63,7 @@ def failure_sentence(folder: RuntimeFolder, record: HostRecord) -> str:
     pause_s = _pause_s(record)
     again = f"it is restarted after {_IN_WORDS[pause_s]}; " if pause_s else ""
     return (
-        f"the completion host {crashed}: {words} (log: {folder.log.path}; {again}after "
+        f"the model's process {crashed}: {words} (log: {folder.log.path}; {again}after "
         "`foregram stop` it may restart at once)"
     )
 

@@ -21,7 +21,7 @@ _REQUEST_S = 60.0
 _DEATHS = 3  # of local hosts that were found and are gone, before nobody waits for the next
 _SUCCESSION_S = 60.0  # before a host of an older version is looked at again
 _PASSING = ("searching", "loading")  # states that become others by themselves
-_STOPPED = Problem("", "the completion host stopped answering")
+_STOPPED = Problem("", "the model stopped answering")
 
 FindHost = Callable[[], Awaitable[HostAddress]]
 LinkState = Literal["searching", "loading", "ready", "failed", "unreachable"]

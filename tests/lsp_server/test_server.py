@@ -324,7 +324,7 @@ async def test_the_state_is_never_that_of_another_document(tmp_path):
         await shown.run("foregram.why")
         secret = shown.states[-1]
         assert (secret["kind"], secret["reason"]) == ("Inactive", "secret_file")
-        assert secret["remedy"] == {"action": "allowFile", "title": "Allow this file"}
+        assert secret["remedy"] == {"action": "allowFile", "title": "Allow This File"}
         shown.uri = "file:///shop/a.py"
         shown.open(SOURCE)
         asked = shown.ask()
@@ -549,7 +549,7 @@ async def test_a_model_that_is_not_the_one_wanted_is_said_once(tmp_path):
     assert told["kind"] == "Warning"
     assert (told["model"], told["configuredModel"]) == ("fake-1b", "Qwen2.5-Coder-7B")
     assert told["remedy"]["action"] == "restart"
-    assert sum("which the settings name" in message for message in shown.messages) == 1
+    assert sum("but the settings ask for" in message for message in shown.messages) == 1
 
 
 async def test_a_repository_that_cannot_be_indexed_is_said_beside_the_model(tmp_path):

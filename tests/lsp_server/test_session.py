@@ -102,7 +102,7 @@ async def test_a_failure_of_the_host_is_told_in_its_own_words(asked):
     session, _ = asked
     session.link.failure = "the upstream http://there is busy; it can be asked again in 7 s"
     told = session.explained("file:///work/a.py", Reason.HOST_FAILED, 3).sentence
-    assert told == f"the completion host reported a failure ({session.link.failure})"
+    assert told == f"the model reported a failure ({session.link.failure})"
 
 
 @pytest.mark.asyncio

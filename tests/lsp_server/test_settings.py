@@ -87,7 +87,7 @@ def test_the_table_has_a_full_row_for_each_setting():
     assert len(rows) == 2 + len(msgspec.structs.fields(Settings))
     assert (
         "| `num_candidates` | `FOREGRAM_NUM_CANDIDATES` | a whole number from 1 to 10 | `3` "
-        "| completions of an explicit request |"
+        "| suggestions of an explicit request |"
     ) in rows
     assert "| `cache_folder` | `FOREGRAM_CACHE` | a path | `~/.cache/foregram` |" in "".join(rows)
     assert all(row.count("|") == 6 for row in rows)

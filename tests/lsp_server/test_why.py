@@ -76,7 +76,7 @@ def test_the_answers_of_all_servers_stand_in_the_order_of_time(folder, shown):
     text = shown(lines=2).splitlines()
     assert [line.partition("  ")[2] for line in text] == [
         "b.bin:3: the file is binary (binary)",
-        "a.py:3: completion is switched off (disabled); set `enable = true`",
+        "a.py:3: Suggestions are off (disabled); set `enable = true`",
     ]
 
 

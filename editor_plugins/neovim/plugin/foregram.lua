@@ -4,7 +4,7 @@ vim.api.nvim_create_user_command("Foregram", function(command)
   require("foregram.commands").run(command.fargs)
 end, {
   nargs = "*",
-  desc = "foregram: code completion from your own model",
+  desc = "foregram: suggestions from your own model",
   complete = function(lead, line)
     return require("foregram.commands").complete(lead, line)
   end,

@@ -38,8 +38,8 @@ export interface Told {
 }
 
 /**
- * What stands against a suggestion now, be it known to the server or here alone (`status`), or else
- * what stood against the last one, at this line if possible.
+ * What prevents a suggestion now, be it known to the server or here alone (`status`), or else
+ * what prevented the last one, at this line if possible.
  */
 export function told(why: Why | undefined, { name, line }: Place, status: Status): Told {
   if (why?.now) {
@@ -51,8 +51,8 @@ export function told(why: Why | undefined, { name, line }: Place, status: Status
   const isHere = (one: EmptyAnswer): boolean => (one.line ?? line) === line;
   const last = why.answers.find(isHere) ?? why.answers[0];
   if (last === undefined) {
-    const nothing = `nothing is known that stands against it in ${name}`;
-    return { sentence: `${nothing}; ${status.message}`, remedy: status.remedy };
+    const nothing = `Nothing prevents suggestions in ${name}`;
+    return { sentence: `${nothing}. ${status.message}`, remedy: status.remedy };
   }
   const elsewhere = `${name}, elsewhere in this file (line ${last.line ?? line})`;
   const where = isHere(last) ? placeOf(last, name) : elsewhere;

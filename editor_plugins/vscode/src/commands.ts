@@ -67,9 +67,9 @@ export class Commands {
 
   async offerToInstall(): Promise<void> {
     const answer = await vscode.window.showWarningMessage(
-      "foregram: the completion server is not installed on this machine.",
+      "foregram needs its server, which is not installed yet.",
       "Install…",
-      "Choose an Installed One",
+      "Use an Existing Installation…",
     );
     if (answer === "Install…") {
       await this.install();
@@ -123,7 +123,7 @@ export class Commands {
   }
 
   private async restartHost(): Promise<void> {
-    if (await this.mayEndHost("Restart the host")) {
+    if (await this.mayEndHost("Restart foregram")) {
       await this.restartAll();
     }
   }
@@ -177,7 +177,7 @@ export class Commands {
   }
 
   private async showLogs(): Promise<void> {
-    const own = ["This window", ...this.log.lines, "", "The completion host"];
+    const own = ["This window", ...this.log.lines, "", "The model's process"];
     await this.print("foregram logs", ["logs", "--lines", "200"], own);
   }
 
@@ -187,7 +187,7 @@ export class Commands {
     const command = this.locator.findOrNothing();
     if (command === undefined) {
       onLine(
-        "The foregram command is not there: install the server from the menu, or name one in the settings.",
+        "`foregram` was not found: install the server from the menu, or name one in the settings.",
       );
       return;
     }

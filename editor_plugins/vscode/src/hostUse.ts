@@ -7,7 +7,7 @@ interface HostUse {
 }
 
 const ENDS =
-  "Its host ends for all of them, and starts again with the model of whoever asks first.";
+  "It ends for all of them, and the next request starts the model that its settings name.";
 
 /** What a person has to know before the host ends; undefined where it ends for nobody else. */
 export function warningOf(use: unknown): string | undefined {

@@ -6,9 +6,9 @@ import type { Preferences } from "./preferences";
 
 /** Asks where; whether something was chosen. */
 export async function chooseHost(preferences: Preferences): Promise<boolean> {
-  const local = { label: "$(vm) This machine", description: "one host for all windows" };
+  const local = { label: "$(vm) This machine", description: "shared by all windows" };
   const remote = { label: "$(remote) A remote host", description: preferences.hostUrl };
-  const placeHolder = "Where does the model run?";
+  const placeHolder = "Choose Where the Model Runs";
   const chosen = await vscode.window.showQuickPick([local, remote], { placeHolder });
   if (chosen === local) {
     await preferences.setHostUrl("");
@@ -20,7 +20,7 @@ export async function chooseHost(preferences: Preferences): Promise<boolean> {
 
 async function chooseRemote(preferences: Preferences): Promise<boolean> {
   const url = await vscode.window.showInputBox({
-    title: "Address of the completion host",
+    title: "Address of the Remote Host",
     value: preferences.hostUrl,
     placeHolder: "https://gpu.example:8012",
     ignoreFocusOut: true,
@@ -41,7 +41,7 @@ async function chooseRemote(preferences: Preferences): Promise<boolean> {
 export async function setToken(preferences: Preferences): Promise<void> {
   if (preferences.hostUrl === "") {
     await vscode.window.showInformationMessage(
-      "The host on this machine needs no token. Choose a remote host first.",
+      "The model on this machine needs no token. Choose a remote host first.",
     );
     return;
   }
@@ -51,7 +51,8 @@ export async function setToken(preferences: Preferences): Promise<void> {
 async function askForToken(preferences: Preferences, url: string): Promise<void> {
   const token = await vscode.window.showInputBox({
     title: `Token for ${url}`,
-    prompt: "It is kept in VS Code's secret storage and sent to this address alone. Empty: none.",
+    prompt:
+      "It is kept in VS Code's secret storage and sent to this address alone. Leave empty if the host needs none.",
     password: true,
     ignoreFocusOut: true,
   });

@@ -87,7 +87,7 @@ export class Installer {
           const ended = await run(step.program, step.args, options);
           if (ended.status !== 0 || token.isCancellationRequested) {
             await rm(this.environment, { recursive: true, force: true });
-            return token.isCancellationRequested ? "it was cancelled" : ended.lastLine;
+            return token.isCancellationRequested ? "Installation cancelled" : ended.lastLine;
           }
         }
         return undefined;
@@ -98,8 +98,8 @@ export class Installer {
 
 async function consents(steps: readonly Step[]): Promise<boolean> {
   const detail = [
-    "These commands will run. They download the engine and a small model, 2 GB or more, into a",
-    "folder of the extension's own, and change nothing else:\n\n",
+    "These commands will run. They download the engine and a small model, 2 GB or more, into",
+    "the extension's own folder, and change nothing else:\n\n",
     steps.map(asTyped).join("\n\n"),
   ].join(" ");
   const answer = await vscode.window.showInformationMessage(

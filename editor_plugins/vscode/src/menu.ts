@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 
+import { activeLanguage } from "./languages";
 import { menuEntries, type MenuEntry } from "./menuEntries";
 import type { Preferences } from "./preferences";
 import type { Remedies } from "./remedies";
@@ -15,7 +16,7 @@ export async function showMenu(
   const here = {
     switches: preferences.switches,
     isEnabledEverywhere: preferences.isEnabledEverywhere,
-    language: vscode.window.activeTextEditor?.document.languageId,
+    language: activeLanguage(),
   };
   const entries = menuEntries(status, here, (remedy) => remedies.has(remedy));
   const placeHolder = `foregram: ${status.message}`;

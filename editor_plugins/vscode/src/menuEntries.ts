@@ -1,6 +1,6 @@
 /** What the menu of the status item offers, what helps in this state first. No editor. */
 
-import type { Remedy, Status, Switches } from "./status";
+import type { Language, Remedy, Status, Switches } from "./status";
 
 export interface MenuEntry {
   readonly label: string;
@@ -10,11 +10,11 @@ export interface MenuEntry {
   readonly command?: string; // without `foregram.`; an entry that does nothing parts two groups
 }
 
-/** Where completion is on: here, where no workspace says otherwise, and in this language. */
+/** Where suggestions are on: here, where no workspace says otherwise, and in this language. */
 export interface Here {
   readonly switches: Switches;
   readonly isEnabledEverywhere: boolean;
-  readonly language: string | undefined;
+  readonly language: Language | undefined;
 }
 
 /** `canRun`: whether the remedy is one of ours. */
@@ -47,18 +47,18 @@ function firstEntries(status: Status, canRun: (remedy: Remedy) => boolean): Menu
 function switchEntries({ switches, isEnabledEverywhere, language }: Here): MenuEntry[] {
   const { enable, languages } = switches;
   const entries: MenuEntry[] = [
-    { label: `${verb(enable)} here`, description: "this workspace", command: "toggle" },
-    { label: `${verb(isEnabledEverywhere)} everywhere`, command: "toggleEverywhere" },
+    { label: `${verb(enable)} Here`, description: "this workspace", command: "toggle" },
+    { label: `${verb(isEnabledEverywhere)} Everywhere`, command: "toggleEverywhere" },
   ];
   if (language !== undefined) {
-    const label = `${verb(languages[language] !== false)} for ${language}`;
+    const label = `${verb(languages[language.id] !== false)} for ${language.title}`;
     entries.push({ label, command: "toggleLanguage" });
   }
   return entries;
 }
 
 function verb(isEnabled: boolean): string {
-  return isEnabled ? "$(circle-slash) Disable" : "$(check) Enable";
+  return isEnabled ? "$(circle-slash) Turn Off" : "$(check) Turn On";
 }
 
 /** The entry that does the same as a remedy. */
@@ -78,23 +78,23 @@ const SAME: Readonly<Record<string, string>> = {
 };
 
 const PARTING: MenuEntry = { label: "" };
-const DOCTOR: MenuEntry = { label: "$(pulse) Doctor", command: "doctor" };
-const LOGS: MenuEntry = { label: "$(output) Show logs", command: "showLogs" };
-const RESTART: MenuEntry = { label: "$(debug-restart) Restart the server", command: "restart" };
+const DOCTOR: MenuEntry = { label: "$(pulse) Check Installation", command: "doctor" };
+const LOGS: MenuEntry = { label: "$(output) Show Logs", command: "showLogs" };
+const RESTART: MenuEntry = { label: "$(debug-restart) Restart foregram", command: "restart" };
 const TROUBLE: MenuEntry[] = [DOCTOR, RESTART, LOGS];
 const USE: MenuEntry[] = [
-  { label: "$(sparkle) Suggest now", command: "trigger" },
-  { label: "$(question) Why no suggestion?", command: "showWhy" },
+  { label: "$(sparkle) Suggest Now", command: "trigger" },
+  { label: "$(question) Why No Suggestion?", command: "showWhy" },
 ];
 const MODEL: MenuEntry[] = [
-  { label: "$(chip) Choose model", command: "chooseModel" },
-  { label: "$(remote) Use a local or a remote host", command: "chooseHost" },
-  { label: "$(key) Set the remote host's token", command: "setToken" },
+  { label: "$(chip) Choose Model…", command: "chooseModel" },
+  { label: "$(remote) Choose Where the Model Runs…", command: "chooseHost" },
+  { label: "$(key) Set the Remote Host's Token…", command: "setToken" },
 ];
 const CARE: MenuEntry[] = [
-  { label: "$(gear) Open settings", command: "openSettings" },
+  { label: "$(gear) Open Settings", command: "openSettings" },
   RESTART,
   LOGS,
   DOCTOR,
-  { label: "$(cloud-download) Install or update the server", command: "install" },
+  { label: "$(cloud-download) Install or Update the Server…", command: "install" },
 ];

@@ -24,7 +24,7 @@ export async function askForModel(
 ): Promise<string | undefined> {
   if (preferences.hostUrl !== "") {
     await vscode.window.showInformationMessage(
-      `${preferences.hostUrl} decides which model it runs. Use this machine to choose one.`,
+      `The model is set on the remote host ${preferences.hostUrl}.`,
     );
     return undefined;
   }
@@ -35,7 +35,7 @@ export async function askForModel(
 
 /** What to do with a model that is set already; whether its host starts again. */
 export async function wantsRestart(model: string): Promise<boolean> {
-  const sentence = `Already set: ${titleOf(model)}. Restart its host?`;
+  const sentence = `Already set: ${titleOf(model)}. Restart it?`;
   return (await vscode.window.showInformationMessage(sentence, RESTART)) === RESTART;
 }
 

@@ -102,7 +102,11 @@ export class Server implements vscode.Disposable {
     try {
       const command = this.around.find();
       if (command === undefined) {
-        this.show({ kind: "Warning", message: "not installed; click to install", remedy: INSTALL });
+        this.show({
+          kind: "Warning",
+          message: "Server not installed. Click to install it",
+          remedy: INSTALL,
+        });
       }
       return command;
     } catch (error) {
@@ -133,7 +137,7 @@ export class Server implements vscode.Disposable {
     try {
       await client.start();
       if (this.shown === STARTING) {
-        this.show({ kind: "Normal", message: "the language server runs" });
+        this.show({ kind: "Normal", message: "The server is running" });
       }
       return client;
     } catch {
@@ -153,7 +157,7 @@ export class Server implements vscode.Disposable {
     const pause = this.crashes.add(Date.now());
     this.around.output.error(`the language server has ended: ${why}`);
     if (pause === undefined) {
-      this.fail(`the language server has ended ${CRASH_LIMIT} times: ${why}`, RESTART);
+      this.fail(`the server has ended ${CRASH_LIMIT} times: ${why}`, RESTART);
       return;
     }
     this.show({
@@ -182,7 +186,7 @@ export class Server implements vscode.Disposable {
 
 const INSTALL: Remedy = { action: "install", title: "Install the Server" };
 const UPDATE: Remedy = { action: "install", title: "Update" };
-const RESTART: Remedy = { action: "restartServer", title: "Restart" };
+const RESTART: Remedy = { action: "restartServer", title: "Restart foregram" };
 const SHOW_SETTING: Remedy = { action: "showCommandSetting", title: "Open Settings" };
 
 async function setRunning(isRunning: boolean): Promise<void> {

@@ -21,12 +21,18 @@ export interface Status {
 
 export const STARTING: Status = {
   kind: "Normal",
-  message: "the language server starts",
+  message: "Starting…",
   busy: true,
   state: "starting",
 };
 
-/** What a person has switched on: completion, everywhere and for languages, and ghost text. */
+/** A language by its identifier, and as people call it. */
+export interface Language {
+  readonly id: string;
+  readonly title: string;
+}
+
+/** What a person has turned on: suggestions, everywhere and for languages, and ghost text. */
 export interface Switches {
   readonly ghostText: boolean; // VS Code's own, of all extensions
   readonly enable: boolean;
@@ -56,28 +62,28 @@ export function labelOf(status: Status): string {
 }
 
 /**
- * What a person should see: trouble first, then what they have switched off themselves (which the
+ * What a person should see: trouble first, then what they have turned off themselves (which the
  * server says only when it is asked the next time), then the server's own state.
  */
-export function statusToShow(server: Status, switches: Switches, language?: string): Status {
+export function statusToShow(server: Status, switches: Switches, language?: Language): Status {
   if (server.kind === "Error" || server.kind === "Warning") {
     return server;
   }
   if (!switches.ghostText) {
-    return off("editor.inlineSuggest.enabled is off: no ghost text", GHOST_TEXT);
+    return off("editor.inlineSuggest.enabled is off, so no suggestion is shown", GHOST_TEXT);
   }
   if (!switches.enable) {
-    return off("completion is switched off in the settings", ENABLE);
+    return off("Suggestions are off", ENABLE);
   }
-  if (language !== undefined && switches.languages[language] === false) {
-    const remedy = { action: "enableLanguage", title: `Enable for ${language}` };
-    return off(`completion is switched off for ${language}`, remedy);
+  if (language !== undefined && switches.languages[language.id] === false) {
+    const remedy = { action: "enableLanguage", title: `Turn On for ${language.title}` };
+    return off(`Off for ${language.title}`, remedy);
   }
   return server;
 }
 
-const ENABLE = { action: "enable", title: "Enable here" };
-const GHOST_TEXT = { action: "showGhostTextSetting", title: "Open the setting of ghost text" };
+const ENABLE = { action: "enable", title: "Turn On Here" };
+const GHOST_TEXT = { action: "showGhostTextSetting", title: "Open the Setting" };
 
 function off(message: string, remedy: Remedy): Status {
   return { kind: "Inactive", message, remedy };

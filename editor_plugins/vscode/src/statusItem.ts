@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 
+import { activeLanguage } from "./languages";
 import type { Preferences } from "./preferences";
 import { iconOf, labelOf, STARTING, statusToShow, type Status } from "./status";
 
@@ -35,8 +36,7 @@ export class StatusItem implements vscode.Disposable {
 
   /** What is on the screen. */
   get shown(): Status {
-    const language = vscode.window.activeTextEditor?.document.languageId;
-    return statusToShow(this.status, this.preferences.switches, language);
+    return statusToShow(this.status, this.preferences.switches, activeLanguage());
   }
 
   /** The model that runs, where the server has named one. */
@@ -63,7 +63,7 @@ export class StatusItem implements vscode.Disposable {
   }
 }
 
-const LINKS = { "foregram.showWhy": "Why no suggestion?", "foregram.openSettings": "Settings" };
+const LINKS = { "foregram.showWhy": "Why No Suggestion?", "foregram.openSettings": "Settings" };
 
 function tooltipOf(status: Status): vscode.MarkdownString {
   const tooltip = new vscode.MarkdownString();

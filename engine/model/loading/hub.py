@@ -45,17 +45,16 @@ def hub_folder(repository: str, progress: Progress | None = None) -> Path:
         with told(repository, lambda name: any(fnmatch(name, one) for one in _FILES), progress):
             downloaded = _snapshot(repository, local_only=False)
     except Exception as error:  # the errors of its HTTP library come through as they are
-        raise not_downloaded(repository, error) from error
+        raise not_downloaded(repository) from error
     check_sums(downloaded, progress=progress)
     return downloaded
 
 
-def not_downloaded(repository: str, error: Exception) -> ModelNotFoundError:
+def not_downloaded(repository: str) -> ModelNotFoundError:
     """Say that a repository is neither here nor can be had."""
     return ModelNotFoundError(
-        f"{repository} is not in the local Hugging Face cache, and downloading it failed "
-        f"({type(error).__name__}); check the name and the network, or use the embedded model "
-        "`offline`, a folder, or a .gguf file"
+        f"{repository} is not in the local Hugging Face cache and could not be downloaded; check the "
+        "name and the network, or use the embedded model `offline`, a folder, or a .gguf file"
     )
 
 

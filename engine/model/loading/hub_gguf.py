@@ -31,7 +31,7 @@ def hub_gguf(name: str, progress: Progress | None = None) -> Path:
     except Exception as error:  # the errors of its HTTP library come through as they are
         if cached is not None:
             return cached  # all that can be had without a network
-        raise not_downloaded(name, error) from error
+        raise not_downloaded(name) from error
     chosen = chosen_gguf(files, tag)
     if chosen is None:
         there = ", ".join(sorted(file for file in files if file.endswith(".gguf"))) or "none"
@@ -47,6 +47,6 @@ def hub_gguf(name: str, progress: Progress | None = None) -> Path:
         with told(place, lambda file: file == chosen, progress):
             path = Path(hf_hub_download(repository, chosen, revision=revision))
     except Exception as error:  # as above
-        raise not_downloaded(name, error) from error
+        raise not_downloaded(name) from error
     check_sums(path.parent, path.name, progress)
     return path

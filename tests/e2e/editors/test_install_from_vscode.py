@@ -76,7 +76,7 @@ def shop(tmp_path):
 def test_foregram_is_installed_with_consent_into_a_folder_of_the_extensions_own(code, shop):
     with code.window(shop) as window:
         window.wait_for_status("warning", saying="not installed")
-        window.wait_for_message("not installed on this machine")
+        window.wait_for_message("is not installed yet")
         window.page.click(".notification-list-item .monaco-button:has-text('Install…')")
         dialog = window.page.locator(".monaco-dialog-box")
         dialog.wait_for()
@@ -96,8 +96,8 @@ def test_foregram_is_installed_with_consent_into_a_folder_of_the_extensions_own(
 
 def test_without_consent_nothing_is_installed(code, shop):
     with code.window(shop) as window:
-        window.wait_for_message("not installed on this machine")
-        window.command("foregram: Install or Update the Server")
+        window.wait_for_message("is not installed yet")
+        window.command("foregram: Install or Update the Server…")
         dialog = window.page.locator(".monaco-dialog-box")
         dialog.locator(".monaco-button:has-text('Cancel')").click()
         window.wait_for_status("warning", saying="not installed")
@@ -108,7 +108,7 @@ def test_a_failed_installation_says_why_and_leaves_nothing_behind(code, shop):
     settings = {"foregram.server.package": "foregram-of-nobody"}
     with code.window(shop, settings) as window:
         window.wait_for_status("warning", saying="not installed")
-        window.command("foregram: Install or Update the Server")
+        window.command("foregram: Install or Update the Server…")
         window.page.locator(".monaco-dialog-box .monaco-button:has-text('Install')").click()
         reason = "No matching distribution found for foregram-of-nobody"
         told = window.wait_for_message("could not be installed")

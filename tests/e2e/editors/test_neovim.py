@@ -209,11 +209,11 @@ def test_a_language_is_switched_off_and_on(start):
     editor = start()
     editor.type(":Foregram disable python<CR>" + LOOP)
     editor.until(lambda: editor.state()["kind"] == "Inactive", "the state")
-    assert "switched off" in editor.state()["message"]
+    assert "Off for" in editor.state()["message"]
     assert editor.lua("return require('foregram').status()") == "foregram: off"
     assert not editor.ghost()
     editor.type("<Esc>:Foregram why<CR>")
-    editor.until(lambda: "switched off" in editor.text(), "the reason")
+    editor.until(lambda: "Off for" in editor.text(), "the reason")
     editor.type("q:Foregram toggle python<CR>ae")
     editor.until_ghost()
     assert editor.said() == [

@@ -86,8 +86,8 @@ def until_answered(editor):
 
 def test_a_command_that_is_not_there(start, file):
     editor = start(file, cmd=["nowhere/foregram", "lsp"])
-    fails_with(editor, "the command `nowhere/foregram` is not there", "the option `cmd`")
-    shows_why(editor, "`nowhere/foregram` is not there")
+    fails_with(editor, "`nowhere/foregram` was not found", "the option `cmd`")
+    shows_why(editor, "`nowhere/foregram` was not found")
     editor.type(":Foregram doctor<CR>")
     editor.until(lambda: "cannot be run" in editor.said()[-1], "the sentence")
 
@@ -222,7 +222,7 @@ def test_a_setting_of_the_wrong_type_is_named_by_the_server_and_the_others_hold(
     assert "modle" in said
     editor.type("ototal")
     editor.until(lambda: editor.state()["kind"] == "Inactive", "the state")
-    shows_why(editor, "switched off")
+    shows_why(editor, "Suggestions are off")
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_a_host_that_cannot_be_reached_is_told_in_the_state(start, file, setting
     assert words in editor.state()["message"]
     editor.type("ototal")
     until_answered(editor)
-    shows_why(editor, words, "the completion host cannot be reached")
+    shows_why(editor, words, "the model cannot be reached")
 
 
 def test_a_wrong_url_is_named(start, file):

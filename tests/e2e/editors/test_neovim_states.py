@@ -167,7 +167,7 @@ def test_the_status_says_what_helps(start):
 
 
 def test_another_model_than_the_one_that_is_set_is_a_warning(start):
-    sentence = "Tiny runs, and not Big, which the settings name"
+    sentence = 'Tiny is running, but the settings ask for "Big"'
     status = {
         "kind": "Warning",
         "message": sentence,
@@ -243,8 +243,8 @@ def test_a_wrong_model_name_is_refused_with_near_names(start, tmp_path):
 
 
 KNOWN = {"running": True, "model": "Tiny", "numOtherClients": 2}
-ASKED = "2 other windows or editors use Tiny, whose host ends. Go on?"
-UNSURE = "Other windows or editors may use the host, which ends. Go on?"
+ASKED = "2 other windows or editors use Tiny. It ends for all of them. Go on?"
+UNSURE = "Other windows or editors may use the model that runs now. It ends for all of them. Go on?"
 
 
 @pytest.mark.parametrize(

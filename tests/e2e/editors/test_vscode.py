@@ -206,13 +206,13 @@ def test_signs_beyond_the_basic_plane_before_the_caret_move_nothing(at):
 
 def test_a_language_is_switched_off_and_on(at):
     with at(LOOP) as window:
-        window.command("foregram: Enable or Disable for This Language")
-        window.wait_for_status("circle-slash", saying="python")
+        window.command("foregram: Turn On or Off for This Language")
+        window.wait_for_status("circle-slash", saying="Python")
         window.type("t")
         window.command("foregram: Why No Suggestion")
-        window.wait_for_message("switched off")
+        window.wait_for_message("Off for")
         assert window.ghost() == ""
-        window.command("foregram: Enable or Disable for This Language")
+        window.command("foregram: Turn On or Off for This Language")
         window.wait_until_ready()
         window.type("otal")
         assert window.wait_for_ghost().ghost
@@ -221,12 +221,12 @@ def test_a_language_is_switched_off_and_on(at):
 def test_the_menu_switches_completion_off_for_this_workspace_alone(at):
     with at(LOOP) as window:
         window.click_status()
-        window.pick("Disable here")
+        window.pick("Turn Off Here")
         window.wait_for_status("circle-slash")
         written = json.loads((window.folder / ".vscode/settings.json").read_text())
         assert written == {"foregram.enable": False}
         window.click_status()
-        window.pick("Enable here")
+        window.pick("Turn On Here")
         window.wait_until_ready()
         window.go_to(LOOP.line, LOOP.column)
         window.type("total")
@@ -238,17 +238,23 @@ def test_the_menu_offers_all_that_can_be_done(at):
         window.click_status()
         choices = "; ".join(window.choices())
     for entry in (
-        *("Disable here", "Disable everywhere", "Disable for python", "Suggest now"),
-        *("Why no suggestion", "Choose model", "remote host", "token"),
-        *("Open settings", "Restart the server", "Show logs", "Doctor", "Install or update"),
+        *("Turn Off Here", "Turn Off Everywhere", "Turn Off for Python", "Suggest Now"),
+        *("Why No Suggestion", "Choose Model", "Choose Where", "Token"),
+        *(
+            "Open Settings",
+            "Restart foregram",
+            "Show Logs",
+            "Check Installation",
+            "Install or Update",
+        ),
     ):
         assert entry in choices
 
 
 def test_a_restarted_server_completes_again(at):
     with at(LOOP) as window:
-        window.command("foregram: Restart Server")
-        window.wait_for_status("loading", saying="the language server starts")
+        window.command("foregram: Restart foregram")
+        window.wait_for_status("loading", saying="Starting")
         window.wait_until_ready()
         window.go_to(LOOP.line, LOOP.column)
         window.type("total")
@@ -257,7 +263,7 @@ def test_a_restarted_server_completes_again(at):
 
 def test_the_doctor_works_in_the_background_and_its_findings_can_be_read(at):
     with at(LOOP) as window:
-        window.command("foregram: Doctor")
+        window.command("foregram: Check Installation")
         window.until(lambda: "foregram doctor" in window.status_bar(), "its progress")
         window.until(lambda: "foregram doctor" not in window.status_bar(), "its end", limit_s=60)
         report = window.wait_for_report("foregram doctor", "offline")

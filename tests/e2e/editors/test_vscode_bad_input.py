@@ -86,7 +86,7 @@ def test_a_server_that_ends_again_and_again_is_stopped_after_three_times(code, t
         message = window.wait_for_message("it was the heat")
         assert "3 times" in message
         assert vscode_servers.num_starts(tmp_path) == 3
-        window.command("foregram: Restart Server")
+        window.command("foregram: Restart foregram")
         window.until(lambda: vscode_servers.num_starts(tmp_path) > 3, "a person may try again")
 
 
@@ -96,7 +96,7 @@ def test_a_server_that_never_answers_is_ended_and_a_good_one_takes_its_place(cod
         window.until(lambda: vscode_servers.num_starts(tmp_path) == 1, "its start")
         window.wait_for_status("warning", "error", saying="did not answer", limit_s=START_LIMIT_S)
         code.server.configure(code.settings)
-        window.command("foregram: Restart Server")
+        window.command("foregram: Restart foregram")
         window.wait_until_ready()
         type_total(window)
         assert window.wait_for_ghost().ghost

@@ -27,13 +27,13 @@ def window_at_loop(code):
 
 def test_completion_is_switched_off_and_on_everywhere(code):
     with window_at_loop(code) as window:
-        window.command("foregram: Enable or Disable Everywhere")
-        window.wait_for_status("circle-slash", saying="switched off")
+        window.command("foregram: Turn On or Off Everywhere")
+        window.wait_for_status("circle-slash", saying="Suggestions are off")
         watched = window.type_watched("tot")
         assert watched.gaps == watched.polls
         assert code.server.settings()["foregram.enable"] is False
         assert not (window.folder / ".vscode").exists()
-        window.command("foregram: Enable or Disable Everywhere")
+        window.command("foregram: Turn On or Off Everywhere")
         window.wait_until_ready()
         window.type("al")
         assert window.wait_for_ghost().ghost
@@ -45,7 +45,7 @@ def test_the_model_that_is_chosen_is_loaded_by_a_new_host(code, environ):
         # Editors of other tests count for ten minutes: it is asked in any case, and not by chance.
         join(environ)
         before = host_status(environ)["pid"]
-        window.command("foregram: Choose Model")
+        window.command("foregram: Choose Model…")
         choices = "; ".join(window.choices())
         for model in ("offline", "0.5b", "1.5b", "7b", "Another one"):
             assert model in choices

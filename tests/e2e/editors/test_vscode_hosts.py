@@ -67,7 +67,7 @@ def test_the_palette_leads_to_a_remote_host_and_back(code, remote, environ, tmp_
     settings = {"foregram.caFile": str(remote.ca_file)}
     with code.window(tmp_path, settings) as window:
         window.wait_until_ready()
-        window.command("foregram: Use a Local or a Remote Host")
+        window.command("foregram: Choose Where the Model Runs…")
         window.pick("A remote host")
         window.answer(remote.url)
         window.answer(remote.token)
@@ -76,7 +76,7 @@ def test_the_palette_leads_to_a_remote_host_and_back(code, remote, environ, tmp_
         assert remote.num_requests() > before
         before = remote.num_requests()
         window.press("Escape")
-        window.command("foregram: Use a Local or a Remote Host")
+        window.command("foregram: Choose Where the Model Runs…")
         window.pick("This machine")
         assert shows_ghost_text(window, "other.py").ghost
         assert remote.num_requests() == before
@@ -87,10 +87,10 @@ def test_a_wrong_token_is_told_and_the_right_one_mends_it(code, remote, tmp_path
     settings = {"foregram.hostUrl": url, "foregram.caFile": str(remote.ca_file)}
     with code.window(tmp_path, settings) as window:
         window.wait_for_status("error", saying="token")
-        window.command("foregram: Set the Remote Host's Token")
+        window.command("foregram: Set the Remote Host's Token…")
         window.answer("a guess")
         window.wait_for_status("error", saying="token")
-        window.command("foregram: Set the Remote Host's Token")
+        window.command("foregram: Set the Remote Host's Token…")
         window.answer(remote.token)
         window.wait_until_ready()
         assert shows_ghost_text(window).ghost

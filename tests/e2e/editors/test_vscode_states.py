@@ -58,7 +58,7 @@ def test_the_first_document_is_told_to_each_server_that_has_started(script, wind
         return [one["uri"].rpartition("/")[2] for one in focused if one]
 
     window.until(lambda: told() == ["shop.py"], lambda: f"one document; there are {told()}")
-    window.command("foregram: Restart Server")
+    window.command("foregram: Restart foregram")
     window.until(lambda: told() == 2 * ["shop.py"], lambda: f"it, again; there are {told()}")
 
 
@@ -122,8 +122,8 @@ def test_what_is_said_of_a_document_ends_with_it(script, window):
 
 
 def test_in_the_ready_state_the_menu_begins_with_a_suggestion_and_leads_to_the_settings(window):
-    assert "Suggest now" in first_choice(window)
-    window.pick("Open settings")
+    assert "Suggest Now" in first_choice(window)
+    window.pick("Open Settings")
     window.wait_for_settings("@ext:foregram.foregram")
     window.until(window.settings, "the settings are found")
     assert "Suggest code as you type." in window.settings()[0]
@@ -148,7 +148,7 @@ def test_where_no_server_is_installed_the_menu_begins_with_installing_it(opened)
 def test_a_wrong_model_is_refused_where_it_is_typed_and_a_right_one_is_set(code, script, window):
     wrong = {"ok": False, "sentence": "no model is called qwen9b", "near": ["7b", "14b"]}
     script.answers("foregram.checkModel", wrong)
-    window.command("foregram: Choose Model")
+    window.command("foregram: Choose Model…")
     assert any("downloads 15.2 GB" in one for one in window.choices())
     window.pick("Another one")
     window.fill("qwen9b")
@@ -162,7 +162,7 @@ def test_a_wrong_model_is_refused_where_it_is_typed_and_a_right_one_is_set(code,
 
 def test_ending_a_host_that_others_use_is_asked_first(code, script, window):
     script.answers("foregram.hostUse", {"running": True, "model": "Tiny", "numOtherClients": 2})
-    window.command("foregram: Choose Model")
+    window.command("foregram: Choose Model…")
     window.pick("1.5b")
     dialog = window.dialog()
     assert "2 others use Tiny" in dialog.text_content()
@@ -170,7 +170,7 @@ def test_ending_a_host_that_others_use_is_asked_first(code, script, window):
     dialog.wait_for(state="hidden")
     assert "stop --force" not in script.ran
     assert "foregram.model" not in code.server.settings()
-    window.command("foregram: Choose Model")
+    window.command("foregram: Choose Model…")
     window.pick("1.5b")
     window.dialog().locator(".monaco-button:has-text('Load 1.5b')").click()
     window.until(lambda: "stop --force" in script.ran, "the host ends")
@@ -179,7 +179,7 @@ def test_ending_a_host_that_others_use_is_asked_first(code, script, window):
 
 def test_another_model_than_the_configured_one_is_said_and_mended(script, window):
     remedy = {"action": "restart", "title": "Restart with Huge"}
-    said = "Tiny runs, and not Huge, which the settings name"
+    said = 'Tiny is running, but the settings ask for "Huge"'
     script.status(said, "Warning", configuredModel="Huge", remedy=remedy)
     window.wait_for_status("warning", saying=said)
     assert "Restart with Huge" in first_choice(window)
@@ -189,7 +189,7 @@ def test_another_model_than_the_configured_one_is_said_and_mended(script, window
 
 def test_the_doctors_words_can_be_read_in_a_document_as_they_come(script, window):
     script.prints("doctor", "runtime folder: good\nmodel: no model is called qwen9b\n")
-    window.command("foregram: Doctor")
+    window.command("foregram: Check Installation")
     report = window.wait_for_report("foregram doctor", "qwen9b")
     assert report.splitlines()[:2] == [
         "runtime folder: good",
@@ -203,14 +203,14 @@ def test_the_logs_of_the_window_and_of_the_host_can_be_read_in_a_document(script
     script.says("window/logMessage", type=1, message="the host has lost its GPU")
     window.command("foregram: Show Logs")
     report = window.wait_for_report("foregram logs", "Tiny is loaded")
-    assert "the host has lost its GPU" in report.partition("The completion host")[0]
+    assert "the host has lost its GPU" in report.partition("The model's process")[0]
     assert "logs --lines 200" in script.ran
 
 
 def test_where_a_language_is_off_the_menu_begins_with_switching_it_on(code, opened):
     with opened({"foregram.languages": {"python": False}}) as window:
-        window.wait_for_status("circle-slash", saying="python")
-        assert "Enable for python" in first_choice(window)
+        window.wait_for_status("circle-slash", saying="Python")
+        assert "Turn On for Python" in first_choice(window)
         window.press("Enter")
         window.wait_for_status("sparkle")
         assert code.server.settings()["foregram.languages"] == {"python": True}

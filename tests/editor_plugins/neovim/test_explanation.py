@@ -28,7 +28,7 @@ def test_what_stands_against_a_completion_now_comes_first_with_its_remedy():
 def test_the_empty_answers_of_the_line_come_before_newer_ones_elsewhere():
     old = answer(line=41, age_s=754.2)
     assert lines(None, answer(line=7), old) == [
-        "Nothing stands against a completion in shop.py now.",
+        "Nothing prevents suggestions in shop.py.",
         "",
         "The last empty answers in this line, the newest first:",
         "12 min ago, line 41: the model had nothing to add",

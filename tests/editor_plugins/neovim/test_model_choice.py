@@ -15,9 +15,12 @@ choice = load("model_choice")
         ({"running": True, "model": "Tiny", "numOtherClients": 0}, None),
         (
             {"running": True, "model": "Tiny", "numOtherClients": 1},
-            "1 other window or editor uses Tiny, whose host ends. Go on?",
+            "1 other window or editor uses Tiny. It ends for all of them. Go on?",
         ),
-        ({}, "Other windows or editors may use the host, which ends. Go on?"),
+        (
+            {},
+            "Other windows or editors may use the model that runs now. It ends for all of them. Go on?",
+        ),
     ],
 )
 def test_the_host_ends_unasked_only_where_nobody_else_is_known_to_use_it(use, question):

@@ -152,14 +152,17 @@ test("settings become the variables that foregram's commands read", () => {
   });
 });
 
+const PYTHON = { id: "python", title: "Python" };
+
 test("trouble is shown before what is switched off, and that before the server's state", () => {
   const ready: Status = { kind: "Normal", message: "offline on cpu" };
   const on = { ghostText: true, enable: true, languages: { markdown: false } };
-  assert.equal(statusToShow(ready, on, "python"), ready);
-  assert.match(statusToShow(ready, on, "markdown").message, /off for markdown/);
+  assert.equal(statusToShow(ready, on, PYTHON), ready);
+  const markdown = { id: "markdown", title: "Markdown" };
+  assert.equal(statusToShow(ready, on, markdown).message, "Off for Markdown");
   assert.match(
     statusToShow(ready, { ...on, enable: false }).message,
-    /off in the settings/,
+    /Suggestions are off/,
   );
   assert.match(
     statusToShow(ready, { ...on, ghostText: false }).message,

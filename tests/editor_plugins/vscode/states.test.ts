@@ -28,7 +28,11 @@ import {
 } from "../../../editor_plugins/vscode/src/status";
 
 const ON = { ghostText: true, enable: true, languages: {} };
-const HERE = { switches: ON, isEnabledEverywhere: true, language: "python" };
+const HERE = {
+  switches: ON,
+  isEnabledEverywhere: true,
+  language: { id: "python", title: "Python" },
+};
 const PLACE = { name: "a.py", line: 7 };
 const READY: Status = {
   kind: "Normal",
@@ -48,8 +52,11 @@ test("the remedy stands on top of the menu, once", () => {
     remedy,
   });
   assert.match(offered[0] ?? "", /Install the Server$/);
-  assert.equal(offered.filter((label) => /Install/.test(label)).length, 1);
-  assert.match(labels(READY)[0] ?? "", /Suggest now$/);
+  assert.equal(
+    offered.filter((label) => /Install (the|or)/.test(label)).length,
+    1,
+  );
+  assert.match(labels(READY)[0] ?? "", /Suggest Now$/);
   const restart = { action: "restartServer", title: "Restart" };
   const ended = labels({ kind: "Error", message: "ended", remedy: restart });
   assert.equal(ended.filter((label) => /Restart/.test(label)).length, 1);
@@ -57,17 +64,24 @@ test("the remedy stands on top of the menu, once", () => {
 
 test("trouble without a remedy that we can run offers to look into it", () => {
   const failed: Status = { kind: "Error", message: "no host" };
-  assert.match(labels(failed)[0] ?? "", /Doctor$/);
+  assert.match(labels(failed)[0] ?? "", /Check Installation$/);
   const remedy = { action: "wait", title: "Wait" };
-  assert.match(labels({ ...failed, remedy }, false)[0] ?? "", /Doctor$/);
+  assert.match(
+    labels({ ...failed, remedy }, false)[0] ?? "",
+    /Check Installation$/,
+  );
 });
 
 test("what is switched off by a setting is mended by it, language, workspace or ghost text", () => {
-  const remedyOf = (switches: object, language?: string): Remedy | undefined =>
-    statusToShow(READY, { ...ON, ...switches }, language).remedy;
+  const remedyOf = (switches: object, id?: string): Remedy | undefined =>
+    statusToShow(
+      READY,
+      { ...ON, ...switches },
+      id ? { id, title: "Go" } : undefined,
+    ).remedy;
   assert.deepEqual(remedyOf({ languages: { go: false } }, "go"), {
     action: "enableLanguage",
-    title: "Enable for go",
+    title: "Turn On for Go",
   });
   assert.equal(remedyOf({ enable: false })?.action, "enable");
   assert.equal(remedyOf({ ghostText: false })?.action, "showGhostTextSetting");
@@ -136,11 +150,8 @@ test("what only the extension knows is the reason where the server knows none", 
     const { sentence, remedy: offered } = told(why, PLACE, missing);
     assert.deepEqual([sentence, offered], ["a.py: not installed", remedy]);
   }
-  assert.equal(
-    told(undefined, PLACE, STARTING).sentence,
-    "a.py: the language server starts",
-  );
-  assert.match(told(nothing, PLACE, READY).sentence, /^nothing is known/);
+  assert.equal(told(undefined, PLACE, STARTING).sentence, "a.py: Starting…");
+  assert.match(told(nothing, PLACE, READY).sentence, /^Nothing prevents suggestions/);
 });
 
 test("ending a host is asked where others use it, and where nobody knows", () => {

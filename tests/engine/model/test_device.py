@@ -143,11 +143,11 @@ def test_auto_takes_the_first_gpu_that_our_kernels_fit_or_else_the_first(gpus, t
         ),
         (
             [PASCAL],
-            "CPU: NVIDIA GeForce GTX 1080 has compute capability 6.1, which this build of torch has "
-            "no code for",
+            "CPU (NVIDIA GeForce GTX 1080 has compute capability 6.1, which this build of torch has "
+            "no code for)",
         ),
-        ([SMALL], "CPU: NVIDIA GeForce MX570 has 2.0 GB of memory, too little for a model"),
-        ([], "CPU: torch sees no GPU"),
+        ([SMALL], "CPU (NVIDIA GeForce MX570 has 2.0 GB of memory, too little for a model)"),
+        ([], "CPU (no GPU found)"),
     ],
 )
 def test_what_auto_takes_and_why_nothing_better_is_a_sentence(gpus, there, said):
@@ -157,7 +157,7 @@ def test_what_auto_takes_and_why_nothing_better_is_a_sentence(gpus, there, said)
 
 def test_the_cpu_that_is_asked_for_needs_no_other_reason(gpus):
     gpus(1)
-    assert DeviceChoice.of("cpu").sentence == "CPU: device says so"
+    assert DeviceChoice.of("cpu").sentence == "CPU (device says so)"
 
 
 def test_a_gpu_with_less_shared_memory_than_any_known_one_runs_pytorch(gpus):
@@ -284,7 +284,7 @@ def test_a_mac_has_a_gpu(gpus, mac):
 def test_a_mac_that_lends_its_gpu_too_little_runs_the_cpu(gpus, mac):
     gpus(0)
     mac(2_000_000_000)
-    assert DeviceChoice.of("auto").sentence.startswith("CPU: Apple M2's GPU has 2.0 GB")
+    assert DeviceChoice.of("auto").sentence.startswith("CPU (Apple M2's GPU has 2.0 GB")
 
 
 def test_intel_has_gpus(gpus, intel):

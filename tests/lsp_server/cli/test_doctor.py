@@ -36,7 +36,7 @@ LOCAL = (
     "settings",
     "torch",
     "processor",
-    "gpu",
+    "device",
     "model",
     "cache",
     "repository",

@@ -60,7 +60,7 @@ def test_the_engines_answer_names_the_gpu_and_what_our_kernels_lack(monkeypatch)
 
     assert gpu_probe.answer("auto") == GpuAnswer()
     monkeypatch.setattr(gpu_probe, "accelerators", lambda: ["one"])
-    assert gpu_probe.answer("auto").problem == "torch sees no GPU"
+    assert gpu_probe.answer("auto").problem == "no GPU found"
     assert gpu_probe.answer("mps").problem.startswith("device mps: torch sees no GPU")
     mac = DeviceChoice(torch.device("mps"), "Apple M2's GPU", "lack")
     monkeypatch.setattr(DeviceChoice, "of", lambda name: mac)
@@ -110,7 +110,7 @@ def test_no_gpu_matters_where_the_cpu_is_asked_for(gpu):
 
 def test_an_unfit_gpu_is_fine_unless_it_is_asked_for(gpu):
     gpu(saying(problem=NO_CODE))
-    assert (check_gpu("auto").state, check_gpu("auto").what) == ("ok", f"CPU: {NO_CODE}")
+    assert (check_gpu("auto").state, check_gpu("auto").what) == ("ok", f"CPU ({NO_CODE})")
     gpu(saying(problem=f"device cuda: {NO_CODE}; device = cpu works"))
     check = check_gpu("cuda")
     assert (check.state, check.what) == ("failed", f"device cuda: {NO_CODE}")
@@ -181,7 +181,7 @@ def test_a_gpu_that_torch_cannot_use_matters_where_it_is_asked_for(gpu, answer, 
 def test_torch_has_a_time_limit(gpu, monkeypatch):
     gpu("import time; time.sleep(60)")
     monkeypatch.setattr(gpu_check, "GPU_LIMIT_S", 0.1)
-    assert check_gpu("auto").what == "CPU: there is a GPU, but torch cannot use it"
+    assert check_gpu("auto").what == "CPU (there is a GPU, but torch cannot use it)"
 
 
 @pytest.mark.parametrize(("device", "state"), [("auto", "ok"), ("cuda", "failed")])

@@ -155,7 +155,7 @@ def test_stop_ends_the_host_and_says_whether_there_was_one(running, capsys):
     assert stop(words(), running.settings) == 0
     assert not running.folder.host_is_alive()
     assert stop(words(), running.settings) == 0
-    assert capsys.readouterr().out == "stopped\nthere was no host to stop\n"
+    assert capsys.readouterr().out == "stopped\nNo host is running\n"
 
 
 def test_logs_prints_the_last_lines(stub, capsys):

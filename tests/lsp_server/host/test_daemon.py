@@ -218,9 +218,9 @@ def test_a_host_that_was_killed_cannot_say_so_and_its_log_does(stub):
 def test_status_says_why_there_is_no_host(stub, capsys):
     killed(stub)
     assert show_status(Namespace(json=False), stub.settings) == 1
-    assert "the completion host crashed" in capsys.readouterr().err
+    assert "the model's process crashed" in capsys.readouterr().err
     [found] = asyncio.run(_examine_host(stub.settings, start=False))[1:]
-    assert "the completion host crashed" in found.what
+    assert "the model's process crashed" in found.what
 
 
 def test_stopping_forgets_the_crashes(stub):

@@ -65,7 +65,7 @@ local function show_other(step)
         return Suggestion.remaining(one) ~= text
       end, suggestions)
       if #others == 0 then
-        report.say("there is no other completion here")
+        report.say("there is no other suggestion here")
         return
       end
       table.insert(others, 1, suggestion)

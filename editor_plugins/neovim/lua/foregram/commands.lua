@@ -13,18 +13,18 @@ local function client()
 end
 
 local function describe(language)
-  return language and ("completion in " .. language) or "completion"
+  return language and ("Suggestions in " .. language) or "Suggestions"
 end
 
 local function switch(is_on)
   return function(language)
     foregram().enable(is_on, language)
-    report.say(describe(language) .. " is " .. (is_on and "on" or "off"))
+    report.say(describe(language) .. " are " .. (is_on and "on" or "off"))
   end
 end
 
 local function toggle(language)
-  report.say(describe(language) .. " is " .. (foregram().toggle(language) and "on" or "off"))
+  report.say(describe(language) .. " are " .. (foregram().toggle(language) and "on" or "off"))
 end
 
 --- What reports of the window that the user looks at need to know.
@@ -63,7 +63,7 @@ local function why()
   local win = report.subject()
   local is_on = require("foregram.server_settings").is_enabled()
   local reason = client().reason_not(vim.api.nvim_win_get_buf(win))
-    or not is_on and "completion is switched off: `:Foregram enable`"
+    or not is_on and "Suggestions are off: `:Foregram enable`"
   if reason then
     report.show("why", { "In this buffer: " .. reason .. "." })
     return

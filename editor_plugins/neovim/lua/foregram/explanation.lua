@@ -35,7 +35,7 @@ local function add_now(lines, now, place)
     lines[1] = ("Nothing is shown in %s now: %s."):format(place.file, now.sentence)
     add_remedy(lines, now, place)
   else
-    lines[1] = ("Nothing stands against a completion in %s now."):format(place.file)
+    lines[1] = ("Nothing prevents suggestions in %s."):format(place.file)
   end
 end
 
@@ -55,7 +55,7 @@ local function by_line(answers, line)
   return here, elsewhere
 end
 
---- What stands against a completion of `place.file` now, its last empty answers, those of
+--- What prevents a suggestion in `place.file` now, its last empty answers, those of
 --- `place.line` before the others, and its last prompt.
 function M.lines(told, place)
   if type(told.answers) ~= "table" then

@@ -16,7 +16,7 @@ local function check_command(cmd)
   local health = vim.health
   local program = vim.fn.exepath(cmd[1])
   if program == "" then
-    health.error(("the command `%s` is not there"):format(cmd[1]), {
+    health.error(require("foregram.server_check").not_found(cmd[1]), {
       "Install foregram: `python -m pip install .` in its folder.",
       "Or name its place: `require('foregram').setup{ cmd = { '/path/to/foregram', 'lsp' } }`.",
     })

@@ -1,4 +1,4 @@
---- Code completion from your own model: `require("foregram").setup{}`, and what keys may call.
+--- Suggestions from your own model: `require("foregram").setup{}`, and what keys may call.
 
 local M = {}
 
@@ -79,12 +79,12 @@ M.next = act("next")
 M.previous = act("previous")
 M.dismiss = act("dismiss")
 
---- Ask for completions at the cursor, several of them; false where nothing can be asked.
+--- Ask for suggestions at the cursor, several of them; false where nothing can be asked.
 function M.trigger()
   return is_set_up and require("foregram.questions").trigger()
 end
 
---- Switch completion on or off, for a language by its LSP name or at all.
+--- Turn suggestions on or off, for a language by its LSP name or at all.
 function M.enable(is_on, language)
   local settings = require("foregram.server_settings")
   settings.enable(is_on, language)
@@ -94,7 +94,7 @@ function M.enable(is_on, language)
   end
 end
 
---- Switch the other way; whether completion is on now.
+--- Switch the other way; whether suggestions are on now.
 function M.toggle(language)
   local is_on = not require("foregram.server_settings").is_enabled(language)
   M.enable(is_on, language)

@@ -28,11 +28,11 @@ function M.question(use)
   if use.running == false or use.numOtherClients == 0 then
     return nil
   elseif not use.numOtherClients then
-    return "Other windows or editors may use the host, which ends. Go on?"
+    return "Other windows or editors may use the model that runs now. It ends for all of them. Go on?"
   end
   local who = use.numOtherClients == 1 and "window or editor uses" or "windows or editors use"
-  local model = use.model and use.model ~= "" and use.model or "the model that runs"
-  return ("%d other %s %s, whose host ends. Go on?"):format(use.numOtherClients, who, model)
+  local model = use.model and use.model ~= "" and use.model or "the model that runs now"
+  return ("%d other %s %s. It ends for all of them. Go on?"):format(use.numOtherClients, who, model)
 end
 
 --- How long the choice holds.

@@ -25,7 +25,7 @@ end
 function M.choose(name)
   local host_url = server_settings.host_url()
   if host_url then
-    report.warn(("%s decides which model it runs"):format(host_url))
+    report.warn(("The model is set on the remote host %s"):format(host_url))
     return
   end
   local is_asked = questions.execute("foregram.checkModel", { name }, function(told)

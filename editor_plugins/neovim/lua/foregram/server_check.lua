@@ -4,14 +4,18 @@ local parts = require("foregram.parts")
 
 local M = {}
 
---- What to do where the command is not there.
+--- Says that a command was not found.
+function M.not_found(program)
+  return ("`%s` was not found%s"):format(program, program:find("/", 1, true) and "" or " on your PATH")
+end
+
+--- What to do where the command was not found.
 function M.missing(cmd)
   if vim.fn.executable(cmd[1]) == 1 then
     return nil
   end
-  local text = "the command `%s` is not there: install foregram, or name its place"
-    .. " in the option `cmd`; then `:Foregram restart`"
-  return text:format(cmd[1])
+  local text = "%s: install foregram, or name its place in the option `cmd`; then `:Foregram start`"
+  return text:format(M.not_found(cmd[1]))
 end
 
 --- What is wrong with a server by its answer to `initialize`.

@@ -4,7 +4,7 @@ local server_settings = require("foregram.server_settings")
 
 local M = {}
 
-local OFF = { kind = "Inactive", message = "completion is switched off", busy = false }
+local OFF = { kind = "Inactive", message = "Suggestions are off", busy = false }
 
 local function stopped()
   return { kind = "Inactive", message = "not started", busy = false }
@@ -51,7 +51,7 @@ function M.reset()
   enter(stopped())
 end
 
---- The state as a person sees it: the server is not asked where completion is switched off.
+--- The state as a person sees it: the server is not asked where suggestions are off.
 function M.seen()
   local is_off = M.now.kind ~= "Error" and not server_settings.is_enabled()
   return is_off and OFF or M.now

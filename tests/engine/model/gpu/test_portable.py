@@ -178,7 +178,7 @@ def test_a_device_that_torch_cannot_run_it_on_is_passed_over_or_named(
             load_model(folder, tmp_path, NoProgress(), device_name=name)
         return
     loaded = load_model(folder, tmp_path, NoProgress(), device_name=name)
-    assert loaded.place == f"CPU: {said}"
+    assert loaded.place == f"CPU ({said})"
     assert loaded.causal_lm.dtype_name == "int8"
 
 

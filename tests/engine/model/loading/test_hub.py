@@ -76,7 +76,7 @@ def test_a_download_is_checked_against_its_sum(tmp_path: Path) -> None:
 def test_an_interrupted_download_is_not_taken(tmp_path: Path, missing: str) -> None:
     files = dict.fromkeys({"config", "tokenizer", "weights"} - {missing}, "{}")
     cache_model(tmp_path / "hub", "owner/model", _model(tmp_path / "files", **files))
-    with pytest.raises(ModelNotFoundError, match=r"owner/model .* downloading it failed"):
+    with pytest.raises(ModelNotFoundError, match=r"owner/model .* could not be downloaded"):
         hub.hub_folder("owner/model")
 
 
