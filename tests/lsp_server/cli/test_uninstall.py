@@ -1,0 +1,108 @@
+"""`foregram uninstall`: what is ours is listed and removed, and nothing beside it."""
+
+import argparse
+import asyncio
+import io
+import sys
+
+import msgspec
+import pytest
+
+from engine.errors import InputError
+from lsp_server.cli import uninstall as command
+from lsp_server.cli.uninstall import uninstall
+from lsp_server.host.daemon import ensure_host
+from tests.support.local_host import stub_host
+
+
+@pytest.fixture
+def stub():
+    with stub_host() as stub:
+        yield stub
+
+
+@pytest.fixture
+def environment(tmp_path, monkeypatch):
+    """A virtual environment that was made for foregram, in which this seems to run."""
+    folder = tmp_path / "foregram.foregram/server"
+    (folder / "lib").mkdir(parents=True)
+    monkeypatch.setattr(sys, "prefix", str(folder))
+    monkeypatch.setattr(sys, "base_prefix", "/usr")
+    return folder
+
+
+@pytest.fixture
+def settings(stub, tmp_path):
+    cache = tmp_path / "cache"
+    for name in ("models/one", "learned", "outcomes", "repository", "gpu-checks", "numba/x"):
+        (cache / name).mkdir(parents=True)
+        (cache / name / "file").write_bytes(b"x" * 2**20)
+    return msgspec.structs.replace(stub.settings, cache_folder=cache)
+
+
+def words(*, yes):
+    return argparse.Namespace(yes=yes)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_all_that_is_ours_goes_and_the_host_ends_first(stub, settings, environment, capsys):
+    asyncio.run(ensure_host(stub.settings, stub.command()))
+    assert uninstall(words(yes=True), settings) == 0
+    assert not stub.folder.host_is_alive()
+    assert not settings.cache_folder.exists()
+    assert not environment.exists()
+    assert [path.name for path in settings.runtime_folder.iterdir()] == ["starts"]  # the stub's own
+    assert environment.parent.exists()
+    shown = capsys.readouterr().out
+    assert f"1 MB  converted models, in {settings.cache_folder}/models" in shown
+    assert f"5 MB  caches and what was learned, in {settings.cache_folder}" in shown
+
+
+def test_what_others_keep_in_these_folders_stays(settings, environment):
+    for folder in (settings.cache_folder, settings.runtime_folder):
+        (folder / "of others").write_text("x")
+    linked = settings.cache_folder.with_name("linked")
+    (settings.cache_folder / "models").rename(linked)
+    (settings.cache_folder / "models").symlink_to(linked)
+    uninstall(words(yes=True), settings)
+    for folder in (settings.cache_folder, settings.runtime_folder):
+        assert [path.name for path in folder.iterdir()] == ["of others"]
+    assert (linked / "one/file").exists()
+
+
+@pytest.mark.parametrize(
+    ("receipt", "advice"),
+    [
+        ("pipx_metadata.json", "`pipx uninstall foregram`"),
+        ("uv-receipt.toml", "`uv tool uninstall foregram`"),
+        ("pyvenv.cfg", "`python -m pip uninstall foregram`"),
+    ],
+)
+def test_an_environment_of_others_stays_with_the_command_that_removes_us(
+    settings, tmp_path, monkeypatch, capsys, receipt, advice
+):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / receipt).touch()
+    monkeypatch.setattr(sys, "prefix", str(tmp_path / "mine"))
+    monkeypatch.setattr(command, "installed_bytes", lambda model: 0)
+    uninstall(words(yes=True), settings)
+    assert (tmp_path / "mine").exists()
+    assert advice in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("answer", "status"), [("y", 0), ("n", 1), ("", 1)])
+def test_at_a_terminal_it_is_asked(settings, environment, monkeypatch, answer, status):
+    monkeypatch.setattr(sys, "stdin", Terminal(f"{answer}\n"))
+    assert uninstall(words(yes=False), settings) == status
+    assert environment.exists() is bool(status)
+
+
+def test_a_script_has_to_say_yes(settings, environment, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
+    with pytest.raises(InputError, match="--yes"):
+        uninstall(words(yes=False), settings)
+    assert environment.exists()
