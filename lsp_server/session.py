@@ -177,7 +177,9 @@ class Session:
     def _paused(self, uri: str) -> None:
         """Nobody has typed for a moment."""
         self._pauses.pop(uri, None)
-        self.completer.host.catch_up(uri)
+        if self.completer.host.catch_up(uri):  # the next stretch behind what others wait for
+            self._pauses[uri] = asyncio.get_running_loop().call_later(0, self._paused, uri)
+            return
         self._begin(self._send_ahead(uri))
         self._begin(self._retract())
 

@@ -12,7 +12,7 @@ from lsp_server.prompt.comments import UNPAIRED, comment_signs
 from lsp_server.prompt.scope import Scope
 
 _WINDOW = 1_000  # lines on either side
-LONGEST_SIDE = 2_000  # characters of the cursor's line on either side that are read
+LONGEST_SIDE = 1_000  # characters of the cursor's line on either side that are read
 _MOST_CHARS = 200_000  # around the cursor that brackets are counted in
 _UNIT_LINES = 100  # on either side that tell the unit of indentation
 _UNITS = (2, 3, 4, 8)

@@ -140,9 +140,9 @@ class HostCompletions:
             if one and one.anchor.document.uri == uri:
                 one.edited()
 
-    def catch_up(self, uri: str) -> None:
-        """Parse what was put off while the user typed."""
-        self._places.catch_up(uri)
+    def catch_up(self, uri: str) -> bool:
+        """Parse some of what was put off while the user typed; whether there is more."""
+        return self._places.catch_up(uri)
 
     def forget(self, uri: str) -> None:
         """A document was closed."""

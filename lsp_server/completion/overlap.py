@@ -128,6 +128,8 @@ def _closers_written(text: str, context: CursorContext) -> int:
         after = balance(head + text + rest[count:], context.comment_signs)
         breaks_string = after.quote is not None and before.quote is None
         faults.append(max(after.surplus - before.surplus, 0) + breaks_string)
+        if not faults[-1]:
+            break
     return least + faults.index(min(faults))
 
 

@@ -10,7 +10,7 @@ from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.judge import LineJudge
 from lsp_server.prompt.parsed_line import EditedText, Fault, ParsedLine
 
-_PATIENCE_S = 0.04  # for all that is tried; what is not judged by then the line decides
+_PATIENCE_S = 0.02  # for all that is tried; what is not judged by then the line decides
 _FILLINGS = ("", "x", "x:")  # at a cursor where something is missing
 # In place of a line that nothing at its cursor makes whole.
 _PYTHON_LINES = ("pass", "if x:", "elif x:", "except:", "case x:")
@@ -116,6 +116,7 @@ class SyntaxJudge:
     @cached_property
     def _baseline(self) -> _Baseline:
         """What no filling mends, and what the best one leaves."""
+        _ = self._is_late  # time runs from here on
         without = self._line.without_block()
         faults = without.faults_around
         num_best, num_here, best_closers = _MANY, 0, ""

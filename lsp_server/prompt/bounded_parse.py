@@ -1,14 +1,38 @@
 """Parsing that ends in time and within memory, whatever the text is."""
 
 import re
-from collections.abc import Callable, Sequence
-from itertools import islice, pairwise
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice, pairwise
 
 from tree_sitter import Parser, Point, Tree
 
 _TOKEN = re.compile(rb"\w+|[^\w\s]")
-_PIECE = 1_500  # tokens
-_PIECE_S = 0.03  # most pieces of code take 3 ms; of the texts meant here, 100 and more
+_PIECE = 600  # tokens
+_PIECE_S = 0.008  # most pieces of code take 1 ms; of the texts meant here, 10 to 30
+_STRETCH_S = 0.02  # of the event loop's thread, which answers for all documents
+_MOST_STRETCHES = 25  # for a whole text: a hostile one takes minutes
+
+
+def parsed_in_stretches(
+    parser: Parser, rows: Sequence[bytes], old: Tree | None
+) -> Iterator[Tree | None]:
+    """None for each stretch that reading `rows` takes, then their tree; a hostile text has none.
+
+    `parser` is used by nothing else meanwhile; `old` is as for `parsed_in_time`.
+    """
+    num_left, clock = _MOST_STRETCHES, time.thread_time
+    began = clock()
+    for fits in _fitting_pieces(parser, b"".join(rows), clock):
+        if not fits or not num_left:
+            return
+        if clock() > began + _STRETCH_S:
+            yield None
+            num_left, began = num_left - 1, clock()
+    while num_left:
+        tree = parsed_in_time(parser, rows, old, _STRETCH_S, clock, goes_on=True)
+        yield tree
+        num_left = 0 if tree else num_left - 1
 
 
 def parsed_in_time(
@@ -17,10 +41,13 @@ def parsed_in_time(
     old: Tree | None,
     limit_s: float,
     clock: Callable[[], float],
+    *,
+    goes_on: bool = False,
 ) -> Tree | None:
     """The tree of `rows`, or None if that takes longer: a hostile text takes minutes.
 
-    `old` is the tree of the text before its last edits, which it knows.
+    `old` is the tree of the text before its last edits, which it knows. With `goes_on` the next
+    call goes on where this one was stopped.
     """
     deadline = clock() + limit_s
 
@@ -39,9 +66,10 @@ def parsed_in_time(
         else:
             tree = parser.parse(read, old, progress_callback=is_late)
     except ValueError:  # it was stopped, and would go on with this text
-        parser.reset()
+        if not goes_on:
+            parser.reset()
         return None
-    return None if is_late() else tree
+    return tree if goes_on or not is_late() else None
 
 
 def edit_rows(
@@ -66,13 +94,16 @@ def is_ordinary(parser: Parser, source: bytes, limit_s: float, clock: Callable[[
     all, which nothing can stop: seconds and gigabytes for 10,000 tokens, and four times as much for
     twice as many. So each piece is tried on its own first.
     """
-    starts = [found.start() for found in islice(_TOKEN.finditer(source), 0, None, _PIECE)]
-    if len(starts) < 2:
-        return True
     deadline = clock() + limit_s
-    for start, end in pairwise([*starts, len(source)]):
-        began = clock()
-        parser.parse(source[start:end])
-        if clock() > min(began + _PIECE_S, deadline):
-            return False
-    return True
+    return all(fits and clock() <= deadline for fits in _fitting_pieces(parser, source, clock))
+
+
+def _fitting_pieces(parser: Parser, source: bytes, clock: Callable[[], float]) -> Iterator[bool]:
+    """Whether each piece is parsed as quickly as code; a text of one piece costs nothing."""
+    starts = (token.start() for token in islice(_TOKEN.finditer(source), 0, None, _PIECE))
+    first = next(starts, 0)
+    for start, end in pairwise(chain([first], starts, [len(source)])):
+        if (start, end) != (first, len(source)):
+            began = clock()
+            parser.parse(source[start:end])
+            yield clock() <= began + _PIECE_S

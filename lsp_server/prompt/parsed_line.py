@@ -15,7 +15,9 @@ from tree_sitter import Node, Parser, Tree
 from lsp_server.prompt.bounded_parse import edit_rows, parsed_in_time
 
 _MOST_FAULTS = 50  # with so many, the text is broken, and more of them say nothing new
-_PATIENCE_S = 0.05  # of this thread, for one parse
+_MOST_NODES = 2_000  # that are looked through for them
+_MOST_CHILDREN = 10_000  # of one node; each becomes an object
+_PATIENCE_S = 0.015  # of this thread, for one parse: the event loop waits for several
 _CLOSING = (b")", b"]", b"}", b"<")
 _MOST_PYTHON = 60_000  # bytes of a statement that Python's own parser is asked about
 
@@ -115,7 +117,7 @@ class EditedText:
 
     def _statements(self, tree: Tree) -> Sequence[bytes]:
         """The outermost statements that the new lines belong to, and the one behind them."""
-        nodes = tree.root_node.children
+        nodes = tree.root_node.children if tree.root_node.child_count <= _MOST_CHILDREN else []
         first = bisect_left(nodes, self.new.start, key=lambda node: node.end_point.row)
         last = bisect_left(nodes, self.new.stop, key=lambda node: node.start_point.row)
         nodes = nodes[first : last + 1]  # the next one shows whether its indentation still fits
@@ -134,10 +136,14 @@ def parses_as_python(source: str | bytes) -> bool:
 
 
 def _faults(root: Node) -> Iterator[Fault]:
-    """The innermost broken nodes; a tree may be thousands deep."""
-    nodes = [root]
+    """The innermost broken nodes; a tree may be thousands deep, and what is left is one fault."""
+    nodes, num_seen = [root], 0
     while nodes:
         node = nodes.pop()
+        num_seen += 1
+        if num_seen > _MOST_NODES or node.child_count > _MOST_CHILDREN:
+            yield Fault(-1, 0, "depth")
+            return
         is_fault = node.is_error or node.is_missing
         children = () if is_fault else node.children
         broken = [child for child in children if child.has_error or child.is_missing]

@@ -37,10 +37,10 @@ class Places:
         with self._following(snapshot) as (syntax, splices):
             return syntax.parsed_line(snapshot.lines, row, splices)
 
-    def catch_up(self, uri: str) -> None:
-        """Parse what was left unparsed while the user typed; for when nobody waits."""
-        if (followed := self._followed.get(uri)) is not None:
-            followed.syntax.catch_up()
+    def catch_up(self, uri: str) -> bool:
+        """Parse some of what was left unparsed while the user typed; whether there is more."""
+        followed = self._followed.get(uri)
+        return followed is not None and followed.syntax.catch_up()
 
     def forget(self, uri: str) -> None:
         """A document was closed."""

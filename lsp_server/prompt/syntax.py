@@ -1,13 +1,14 @@
 """The cursor's place, from a syntax tree that is updated with each edit of the document."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 from tree_sitter import Node, Parser, Point, Tree
 
 from engine.host.protocol import LineSplice, Position
 from engine.stopping.lines import indent_of
-from lsp_server.prompt.bounded_parse import edit_rows, is_ordinary, parsed_in_time
+from lsp_server.prompt.bounded_parse import edit_rows, parsed_in_stretches, parsed_in_time
 from lsp_server.prompt.comments import comment_signs
 from lsp_server.prompt.grammars import parser_for
 from lsp_server.prompt.node_types import (
@@ -26,7 +27,7 @@ MAX_LINES = 8_000  # from here on text rules judge: a broken line may cost a who
 MAX_CHARS = 500_000  # likewise; few of a program's files are larger, few of those are written
 MAX_ROW = 20_000  # characters of a line; longer ones are made by programs
 MAX_BRACKETS = 50_000  # that open; nested hundred thousand deep they end the parser's process
-_WHOLE_S = 0.5  # of this thread, for parsing a whole text: a hostile one takes minutes
+_MOST_DEPTH = 1_000  # nodes around a cursor; nobody nests as deep by hand
 _PATIENCE_S = 0.005  # for parsing after a keystroke: an open quote changes the whole file
 _TRIES = 3  # each with twice the patience; then only a pause helps
 
@@ -43,6 +44,7 @@ class DocumentSyntax:
         self._signs = comment_signs(language_id)
         self._rows: list[bytes] = []  # each with its line end, the last one too
         self._tree: Tree | None = None
+        self._reading: Iterator[Tree | None] | None = None  # of the whole text, if it goes on
         self._num_failed = 0  # parses since the last one in time; edits wait while there are any
         self._is_hopeless = False  # the whole text takes too long
 
@@ -59,8 +61,11 @@ class DocumentSyntax:
         tree = self._follow(lines, splices)
         if tree is None:
             return place_by_text(lines, position, self._language_id)
-        inside = self._inside(tree, lines, position)
-        return inside or place_in_code(lines, position, self._block(tree, lines, position))
+        around = _nodes_around(tree, _point(lines, position))
+        if len(around) > _MOST_DEPTH:
+            return place_by_text(lines, position, self._language_id)
+        inside = self._inside(around, lines, position)
+        return inside or place_in_code(lines, position, self._block(tree, around, lines, position))
 
     def parsed_line(
         self, lines: Sequence[str], row: int, splices: Sequence[LineSplice] | None = None
@@ -74,11 +79,16 @@ class DocumentSyntax:
             return None
         return ParsedLine(parser, tree.copy(), self._language_id, row, tuple(self._rows))
 
-    def catch_up(self) -> None:
-        """Parse what there was no time for between keystrokes; for when nobody types."""
+    def catch_up(self) -> bool:
+        """Parse a stretch of what there was no time for; whether there is more.
+
+        For when nobody types.
+        """
         parser = parser_for(self._language_id)
         if parser is not None and self._tree is not None and self._num_failed:
-            self._parse_whole(parser, self._tree)
+            self._reading = self._reading or self._whole(parser, self._tree)
+        self._read_on()
+        return self._reading is not None
 
     def _is_fit(self, lines: Sequence[str]) -> bool:
         """Whether a parser can cope with these lines."""
@@ -89,33 +99,45 @@ class DocumentSyntax:
         """The tree of `lines`, or None if there is no grammar or it would take too long."""
         parser = parser_for(self._language_id) if self._is_fit(lines) else None
         if parser is None:
-            self._rows, self._tree = [], None
+            self._rows, self._tree, self._reading = [], None, None
             return None
-        if self._tree is None or splices is None:
+        if splices is None or (self._tree is None and self._reading is None):
             return self._parse_anew(parser, lines)
         for splice in splices:
             new = [_encoded(line) for line in splice.lines]
-            edit_rows(self._tree, self._rows, splice.start, splice.end, new)
+            if self._tree is not None:
+                edit_rows(self._tree, self._rows, splice.start, splice.end, new)
             self._rows[splice.start : splice.end] = new
         if len(self._rows) != len(lines):  # the splices were of another text
             return self._parse_anew(parser, lines)
+        if splices:
+            self._reading = None
+        if self._tree is None:
+            self._reading = self._reading or self._whole(parser, None)  # in a pause
+            return None
         return self._parse_again(parser, self._tree) if splices or self._num_failed else self._tree
 
     def _parse_anew(self, parser: Parser, lines: Sequence[str]) -> Tree | None:
         self._rows = [_encoded(line) for line in lines]
-        return self._parse_whole(parser, None)
+        self._tree, self._reading = None, self._whole(parser, None)
+        return self._read_on()
 
-    def _parse_whole(self, parser: Parser, old: Tree | None) -> Tree | None:
-        """The whole text's tree; None, from now on, for a text that nobody would write by hand."""
+    def _whole(self, parser: Parser, old: Tree | None) -> Iterator[Tree | None]:
         source = b"".join(self._rows)
-        tree = None
-        num_brackets = sum(map(source.count, (b"(", b"[", b"{")))
-        limit = _WHOLE_S, time.thread_time
-        if num_brackets <= MAX_BRACKETS and is_ordinary(parser, source, *limit):
-            tree = parsed_in_time(parser, self._rows, old, *limit)
-        self._is_hopeless, self._num_failed = tree is None, 0
-        self._tree = tree
-        return tree
+        if sum(map(source.count, (b"(", b"[", b"{"))) > MAX_BRACKETS:
+            return iter(())
+        return parsed_in_stretches(Parser(parser.language), self._rows, old)
+
+    def _read_on(self) -> Tree | None:
+        """The tree, if one more stretch ends it. No text that nobody would write by hand has one."""
+        if self._reading is None:
+            return None
+        for tree in self._reading:
+            if tree is not None:
+                self._tree, self._reading, self._num_failed = tree, None, 0
+            return tree
+        self._tree, self._reading, self._is_hopeless = None, None, True
+        return None
 
     def _parse_again(self, parser: Parser, old: Tree) -> Tree | None:
         """The tree after edits. If parsing takes too long, the old one is kept to parse from later."""
@@ -129,11 +151,12 @@ class DocumentSyntax:
         self._tree, self._num_failed = tree, 0
         return tree
 
-    def _inside(self, tree: Tree, lines: Sequence[str], position: Position) -> Place | None:
+    def _inside(
+        self, around: Sequence[Node], lines: Sequence[str], position: Position
+    ) -> Place | None:
         """The comment or string that holds the cursor."""
         cursor = _point(lines, position)
-        node = _leaf_before(tree, cursor)
-        while node is not None:
+        for node in around:
             if node.type in CODE_IN_STRINGS and node.start_point < cursor < node.end_point:
                 return None
             if node.type in COMMENTS and self._in_comment(node, cursor):
@@ -143,7 +166,6 @@ class DocumentSyntax:
             if node.has_error and node.start_point.row == cursor.row:
                 # The grammar has failed here: an open quote is not a string to it.
                 return inside_by_text(lines, position, self._language_id)
-            node = node.parent
         return None
 
     def _in_comment(self, node: Node, cursor: Point) -> bool:
@@ -161,12 +183,12 @@ class DocumentSyntax:
         return not self._rows[end.row][: end.column].endswith(STRING_ENDS)
 
     def _block(
-        self, tree: Tree, lines: Sequence[str], position: Position
+        self, tree: Tree, around: Sequence[Node], lines: Sequence[str], position: Position
     ) -> tuple[str, int] | None:
         """The token that opens a block before the cursor, and the indentation of its statement."""
         opener = find_opener(lines, position, self._signs)
         if opener is None:
-            return _docstring_block(_leaf_before(tree, _point(lines, position)), lines)
+            return _docstring_block(around, lines)
         after = Position(opener.row, opener.column + 1)
         leaf = _leaf_before(tree, _point(lines, after))
         parent = None if leaf is None else leaf.parent
@@ -186,15 +208,30 @@ def _opens_block(opener: Opener, leaf: Node, parent: Node) -> bool:
     return parent.type.endswith(BLOCK_HEADS) if leaf.type == ":" else parent.type not in LITERALS
 
 
-def _docstring_block(leaf: Node | None, lines: Sequence[str]) -> tuple[str, int] | None:
+def _docstring_block(around: Sequence[Node], lines: Sequence[str]) -> tuple[str, int] | None:
     """A Python block that holds only the string at the cursor, and so counts as empty."""
-    node = leaf
-    while node is not None and node.type != "block":
-        node = node.parent
-    if node is None or node.parent is None or leaf is None or leaf.type != "string_end":
+    blocks = ((node, above) for node, above in pairwise(around) if node.type == "block")
+    block, statement = next(blocks, (None, None))
+    if block is None or statement is None or around[0].type != "string_end":
         return None
-    is_alone = node.named_child_count == 1 and node.end_point == leaf.end_point
-    return (":", indent_of(lines[node.parent.start_point.row])) if is_alone else None
+    is_alone = block.named_child_count == 1 and block.end_point == around[0].end_point
+    return (":", indent_of(lines[statement.start_point.row])) if is_alone else None
+
+
+def _nodes_around(tree: Tree, cursor: Point) -> list[Node]:
+    """The nodes that hold the character before the cursor, the smallest first.
+
+    Of very many only the outermost. From the root on: `Node.parent` begins there for each step.
+    """
+    leaf, node = _leaf_before(tree, cursor), tree.root_node
+    nodes = [node]
+    while leaf is not None and node != leaf and len(nodes) <= _MOST_DEPTH:
+        below = node.child_with_descendant(leaf)
+        if below is None:
+            break
+        node = below
+        nodes.append(node)
+    return nodes[::-1]
 
 
 def _leaf_before(tree: Tree, cursor: Point) -> Node | None:

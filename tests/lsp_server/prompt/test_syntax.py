@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from engine.host.protocol import LineSplice, Position
 from engine.memory import peak_resident_bytes
+from lsp_server.completion.cursor_context import CursorContext
+from lsp_server.completion.syntax_judge import SyntaxJudge
 from lsp_server.prompt import syntax
 from lsp_server.prompt.place import Place
 from lsp_server.prompt.syntax import DocumentSyntax
@@ -150,6 +152,32 @@ def test_a_text_that_is_made_to_cost_the_parser_much_is_judged_without_it(langua
 
 
 @pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("javascript", f"x = {'!' * 6_000}|1;\n"),
+        ("javascript", f"x = {'!' * 16_000}|1;\n"),
+        ("javascript", f"a{'.then(b)' * 2_000}|;\n"),
+        ("c", "void f() {\nif (a) {}\n" + "else if (b) {}\n" * 2_000 + "else if (|) {}\n}\n"),
+        ("python", f"x = {'[' * 4_000}|\n"),
+        ("python", f"x = {'[' * 4_000}|{']' * 4_000}\n"),
+        ("rust", f"fn f() {{ let x = {'&' * 15_000}|y; }}\n"),
+        ("c", f"int {'*' * 15_000}|x;\n"),
+    ],
+)
+def test_a_text_that_nests_deep_keeps_nobody_waiting(language, text):
+    """Each step up the tree cost its depth: 11 s for 16,000 signs, in which nothing was answered."""
+    lines, position = at_bar(text)
+    follower = DocumentSyntax(language)
+    began = time.thread_time()
+    assert follower.place(lines, position) in Place
+    line = follower.parsed_line(lines, position.line, ())
+    if line is not None:
+        context = CursorContext.of(lines, position, language_id=language)
+        SyntaxJudge(line, context, context.before).accepts("b", 0)
+    assert time.thread_time() - began < 0.5
+
+
+@pytest.mark.parametrize(
     ("language", "piece"),
     [
         ("java", "=>a"),
@@ -178,7 +206,20 @@ def test_a_text_that_is_large_and_ordinary_has_its_tree():
     lines = ("def f(a, b):", "    return [a, {b: (a, b)}]") * 3_900 + ("def f():", "    ")
     follower = DocumentSyntax("python")
     assert follower.place(lines, Position(len(lines) - 1, 4)) is Place.EMPTY_BLOCK
+    while follower.catch_up():
+        assert follower.place(lines, Position(len(lines) - 1, 4), ()) is Place.EMPTY_BLOCK
     assert follower._tree is not None
+
+
+def test_an_edit_while_a_large_text_is_read_is_read_too():
+    lines = [*["x = [a, {b: (a, b)}]"] * 7_000, '"""']
+    follower = DocumentSyntax("python")
+    follower.place(lines, Position(0, 0))
+    lines[0] = '"""'
+    follower.place(lines, Position(0, 0), [LineSplice(0, 1, ('"""',))])
+    while follower.catch_up():
+        pass
+    assert follower.place(lines, Position(6_000, 20), ()) is Place.STRING
 
 
 def test_a_parse_that_takes_too_long_is_answered_by_text_and_made_up_for_later():
