@@ -110,7 +110,7 @@ class Session:
         former, self._host = self._host, _host_of(self.settings)
         if former is None:
             self.link.connect()
-        elif former != self._host:
+        elif former != self._host or self.link.state == "failed":
             await self.link.reconnect()
         elif self.link.state != "ready":
             self.link.connect()  # what was wrong may be right by now

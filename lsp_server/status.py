@@ -138,9 +138,10 @@ class StatusLine:
             again = f"{problem}; looking for another one"
             return _State("Normal", again if problem else _SEARCHING, state)
         if report.state == "loading":
-            name = report.status.requested_model
+            name, now = report.status.requested_model, report.status.progress
             loading = f"loading {title_of(name) if name else 'the model'}"
-            return _State("Normal", loading, state, report.percentage)
+            task = f"{loading}: {now.task}" if now else loading  # a share is of one task alone
+            return _State("Normal", task, state, report.percentage)
         return self._running(report.status)
 
     def _running(self, status: Status) -> _State:

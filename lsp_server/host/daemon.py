@@ -54,7 +54,8 @@ async def ensure_host(
 
     A local host answers, but its model may still be loading. One that crashes is restarted at
     once, then after ever longer pauses, in which HostError holds the end of its log. If a person
-    wanted it since, at `wanted_at` (of `boot_s`), there is no pause.
+    wanted it since, at `wanted_at` (of `boot_s`), there is no pause, and one that could not load its
+    model is replaced: what was wrong may be right by now.
     """
     address = host_address(settings)
     if settings.host_url is None:
@@ -118,10 +119,10 @@ class LocalHost:
     async def ensure(self, wanted_at: float) -> None:
         """Return when the host answers. Raises HostError."""
         answer = await probe(self._address)
-        if await self._outdated(answer) is None and _is_up(answer):
+        if await self._outdated(answer, wanted_at) is None and _is_up(answer):
             return
         async with self._lock():
-            await self._end_outdated()
+            await self._end_outdated(wanted_at)
             if await self._answers():
                 return
             while (record := noted_end(self._folder)) is None or may_start(record, wanted_at):
@@ -144,17 +145,19 @@ class LocalHost:
                 self._folder.forget_host()
         return was_there
 
-    async def _outdated(self, answer: ProbeResult) -> Incumbent | None:
-        """The host that gave this answer, if it is to give way to this version."""
+    async def _outdated(self, answer: ProbeResult, wanted_at: float) -> Incumbent | None:
+        """The host that gave this answer, if it is to give way to another."""
         record = self._folder.read_record()
         found = await incumbent(self._address, answer, record)
-        gives_way = found is not None and found.gives_way_to(successor_version(), record)
-        return found if gives_way else None
+        if found is None:
+            return None
+        is_older = found.gives_way_to(successor_version(), record)
+        return found if is_older or found.has_failed_before(wanted_at, record) else None
 
-    async def _end_outdated(self) -> None:
+    async def _end_outdated(self, wanted_at: float) -> None:
         """End a host that gives way; looked at under the lock, so that nobody ends a new one."""
-        if (found := await self._outdated(await probe(self._address))) is not None:
-            _LOG.info("the host of version %s gives way", found.version)
+        if (found := await self._outdated(await probe(self._address), wanted_at)) is not None:
+            _LOG.info("the host of version %s, %s, gives way", found.version, found.state)
             await self._end(found.pid, _LOG.info, found.protocol)
             self._folder.forget_host()  # it was told to end, so it did not crash
 

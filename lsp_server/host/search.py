@@ -108,7 +108,7 @@ class HostSearch:
     async def restart(self) -> None:
         """Leave the host for the one that is found now; requests keep waiting."""
         await self._end()
-        self._report = LinkReport()
+        self._change(LinkReport())
         self.begin()
 
     async def leave(self) -> None:

@@ -44,6 +44,10 @@ class Incumbent(msgspec.Struct, frozen=True, rename="camel"):
         is_unfit = record is not None and record.unfit == successor
         return is_older(self.version, successor) and self.is_idle and not is_unfit
 
+    def has_failed_before(self, wanted_at: float, record: HostRecord | None) -> bool:
+        """Whether it serves nobody, and a person has wanted a host since it was started."""
+        return self.state == "failed" and record is not None and record.started_at < wanted_at
+
 
 def successor_version() -> str:
     """The version that this process can start and talk to.

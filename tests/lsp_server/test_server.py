@@ -444,7 +444,7 @@ async def test_why_tells_of_this_document_and_of_what_holds_now(tmp_path):
         assert len(await shown.run("foregram.why")) == 2
 
 
-async def test_while_the_model_loads_its_share_is_told_once(tmp_path):
+async def test_while_the_model_loads_the_task_and_its_share_are_told_once(tmp_path):
     """Who draws the state gets no second bar from the protocol."""
     may_load, engine = threading.Event(), HeldEngine(WORDS)
     able = types.ClientCapabilities(window=types.WindowClientCapabilities(work_done_progress=True))
@@ -467,9 +467,9 @@ async def test_while_the_model_loads_its_share_is_told_once(tmp_path):
         assert (await asked).items
     assert shown.states[0]["state"] == "starting"
     assert (loading["state"], loading["busy"]) == ("loading", True)
-    assert loading["message"] == "loading Qwen2.5-Coder-1.5B, 42 %"
+    assert loading["message"] == "loading Qwen2.5-Coder-1.5B: converting, 42 %"
     assert told["now"]["reason"] == "host_loading"
-    assert told["now"]["sentence"] == "loading Qwen2.5-Coder-1.5B, 42 %"
+    assert told["now"]["sentence"] == "loading Qwen2.5-Coder-1.5B: converting, 42 %"
     assert shown.states[-1]["model"] == "fake-1b"
     assert shown.progress == []
     assert shown.num_asked_again == 0  # the request that waited was answered itself

@@ -9,6 +9,7 @@ from lsp_server.calibration import outcome_file, read_outcomes
 from lsp_server.documents.documents import Documents
 from lsp_server.editor_commands import why, why_here
 from lsp_server.feedback import WhyParams, read
+from lsp_server.host.daemon import ensure_host
 from lsp_server.host.failures import boot_s
 from lsp_server.host.search import LinkReport
 from lsp_server.loading_progress import LoadingProgress
@@ -18,6 +19,7 @@ from lsp_server.setting_layers import Layer
 from lsp_server.status import StatusLine
 from lsp_server.transport.protocol import DocumentServer
 from lsp_server.why import read_reasons
+from tests.support.local_host import stub_host
 
 
 @pytest.fixture
@@ -50,6 +52,30 @@ async def test_a_start_and_a_changed_setting_ask_for_a_host_and_an_equal_one_doe
     assert changed > begun
     session.configure({"model": "0.5b"}, "client")
     assert await look() == changed <= boot_s()
+
+
+@pytest.mark.asyncio
+async def test_a_model_that_could_not_be_loaded_is_undone_by_the_setting(monkeypatch):
+    """At once: no editor shows the failure of a model that nobody asks for any more."""
+    with stub_host() as stub:
+        for name, value in stub.environ.items():
+            monkeypatch.setenv(name, value)
+
+        async def of_stubs(settings, *, wanted_at):
+            command = stub.command(*(["--failed"] if settings.model else ["--ready"]))
+            return await ensure_host(settings, command, wanted_at=wanted_at)
+
+        monkeypatch.setattr(module, "ensure_host", of_stubs)
+        told = []
+        session = Session(Documents(), Layer("command line", {}), told.append, lambda: None)
+        session.configure({"model": "nobody/nothing"}, "client")
+        await session.connect()
+        assert await session.link.ready() == "failed"
+        session.configure({}, "client")
+        await session.connect()
+        assert await session.link.ready() == "ready"
+        assert [report.state for report in told] == ["failed", "searching", "ready"]
+        await session.leave()
 
 
 async def ask(session, uri, line):

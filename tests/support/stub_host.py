@@ -92,6 +92,7 @@ def main() -> None:
     parser.add_argument("--version", default="stub")
     parser.add_argument("--protocol", type=int, default=PROTOCOL_VERSION)
     parser.add_argument("--ready", action="store_true")
+    parser.add_argument("--failed", action="store_true")
     parser.add_argument("--busy", type=Path)
     arguments = parser.parse_args()
     with arguments.starts.open("a") as file:
@@ -104,6 +105,8 @@ def main() -> None:
     Handler.state = "stopping" if arguments.stopping else "loading"
     if arguments.ready:
         Handler.state = "ready"
+    if arguments.failed:
+        Handler.state = "failed"
     Handler.version, Handler.protocol = arguments.version, arguments.protocol
     Handler.busy = arguments.busy
     Handler.ignores_stop = arguments.ignore_stop

@@ -112,6 +112,18 @@ def test_a_host_that_runs_is_found(stub):
     )
 
 
+def test_a_host_that_could_not_load_its_model_is_replaced_for_a_person_alone(stub):
+    """A restart, a reload and a changed setting are such wishes; a search that goes on is none."""
+    ensure(stub, "--failed")
+    ensure(stub)
+    assert answer(stub).status.state == "failed"
+    wish = boot_s()
+    for _ in range(2):
+        asyncio.run(ensure_host(stub.settings, stub.command(), wanted_at=wish))
+    assert answer(stub).status.state == "loading"
+    assert (len(stub.starts), stub.folder.read_record().failures) == (2, 0)
+
+
 def test_the_record_says_who_runs(stub):
     ensure(stub)
     record = stub.folder.read_record()
