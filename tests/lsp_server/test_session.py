@@ -66,7 +66,7 @@ async def test_a_model_that_could_not_be_loaded_is_undone_by_the_setting(monkeyp
             return await ensure_host(settings, command, wanted_at=wanted_at)
 
         monkeypatch.setattr(module, "ensure_host", of_stubs)
-        told = []
+        told: list[LinkReport] = []
         session = Session(Documents(), Layer("command line", {}), told.append, lambda: None)
         session.configure({"model": "nobody/nothing"}, "client")
         await session.connect()
