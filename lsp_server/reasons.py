@@ -60,7 +60,6 @@ class Reason(StrEnum):
     LINE_TOO_LONG = "line_too_long", "this line, or another line of the file, is too long"
     BINARY = "binary", "the file is binary"
     OUT_OF_STEP = "out_of_step", "a change to the file could not be applied", REOPEN_FILE
-    STALE_CHANGE = "stale_change", "the change is not newer than the text it was made for"
     UNKNOWN_DOCUMENT = "unknown_document", "the editor has not opened the document", REOPEN_FILE
     BAD_POSITION = "bad_position", "the position lies outside the document"
     HOST_UNREACHABLE = "host_unreachable", "the model cannot be reached", DOCTOR

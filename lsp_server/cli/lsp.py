@@ -7,7 +7,7 @@ import socket
 import sys
 from functools import partial
 
-from pygls.io_ import StdinAsyncReader, StdoutWriter
+from pygls.io_ import StdoutWriter
 
 from engine.errors import ConfigurationError
 from engine.host.runtime import RuntimeFolder
@@ -17,8 +17,8 @@ from lsp_server.server import ForegramServer, create_server
 from lsp_server.setting_layers import Layer
 from lsp_server.settings import Settings
 from lsp_server.transport.authentication import TOKEN_KEY
-from lsp_server.transport.connections import Connections, serve
-from lsp_server.transport.framing import HEADER_BYTES
+from lsp_server.transport.connections import MAX_MESSAGE_BYTES, Connections, serve
+from lsp_server.transport.framing import HEADER_BYTES, MessageReader, stream_of
 
 
 def serve_editor(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -43,7 +43,8 @@ def serve_editor(arguments: argparse.Namespace, settings: Settings) -> int:
 
 async def _serve_stdio(server: ForegramServer) -> int:
     server.protocol.set_writer(StdoutWriter(sys.stdout.buffer))
-    return await serve(server, StdinAsyncReader(sys.stdin.buffer, server.thread_pool))
+    stream = stream_of(sys.stdin.fileno())
+    return await serve(server, MessageReader(stream, MAX_MESSAGE_BYTES))
 
 
 async def _serve_all(listener: socket.socket, connections: Connections, shown: str = "") -> None:

@@ -68,12 +68,13 @@ class Document:
     def change(self, version: int, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
         """Apply `changes` in their order, each upon the one before.
 
-        Raises ValueError if one makes no sense; the text then differs from the editor's.
+        They count in the order of their arrival: where `version` does not grow, ours does. Raises
+        ValueError if one makes no sense; the text then differs from the editor's.
         """
         self._snapshot = None
         splices = tuple(self._apply(change) for change in changes)
-        self.version = version
-        self._log.add(version, splices)
+        self.version = max(version, self.version + 1)
+        self._log.add(self.version, splices)
 
     def snapshot(self) -> Snapshot:
         """The document as it is now."""

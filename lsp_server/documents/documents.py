@@ -75,26 +75,26 @@ class Documents:
         version: int,
         changes: Sequence[types.TextDocumentContentChangeEvent],
     ) -> DocumentRefused | None:
-        """Apply changes in their order.
-
-        Changes of a version that is not greater are rejected, and the text stays as it was.
-        """
+        """Apply changes in their order."""
         held = self._held.get(uri)
         if held is None:
             return DocumentRefused(uri, Reason.UNKNOWN_DOCUMENT)
         if isinstance(held, DocumentRefused):
             return self._restart(held, version, changes)
-        if version <= held.version:
-            return DocumentRefused(uri, Reason.STALE_CHANGE, held.language_id)
         return self._apply(held, version, changes)
 
     def close(self, uri: str) -> None:
         """Forget a document, and why it was refused."""
         self._held.pop(uri, None)
 
-    def lose_step(self, uri: str) -> None:
-        """A change to this document or notebook is lost, so its text differs from the editor's."""
-        for each in (uri, *(cell.document for cell in self._notebooks.cells(uri))):
+    def lose_step(self, uri: str | None) -> None:
+        """A change to this document or notebook is lost, so its text differs from the editor's.
+
+        None: it may have been any of them.
+        """
+        cells = () if uri is None else self._notebooks.cells(uri)
+        lost = self.uris() if uri is None else (uri, *(cell.document for cell in cells))
+        for each in lost:
             held = self._held.get(each)
             if isinstance(held, Document):
                 self._refuse(each, Reason.OUT_OF_STEP, held.language_id)
@@ -174,7 +174,7 @@ class Documents:
         if not starts:
             return refused
         text, later = changes[starts[-1]].text, changes[starts[-1] + 1 :]
-        item = types.TextDocumentItem(refused.uri, refused.language_id, version, text)
+        item = types.TextDocumentItem(refused.uri, refused.language_id, version - 1, text)
         self.open(item)
         held = self._held[refused.uri]
         return self._apply(held, version, later) if isinstance(held, Document) else held

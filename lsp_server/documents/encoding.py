@@ -8,6 +8,11 @@ from lsprotocol import types
 from engine.host.protocol import Position
 
 _CHEAPEST = (types.PositionEncodingKind.Utf32, types.PositionEncodingKind.Utf8)
+_CODECS = {  # and the bytes of a client's character
+    types.PositionEncodingKind.Utf8: ("utf-8", 1),
+    types.PositionEncodingKind.Utf16: ("utf-16-le", 2),
+    types.PositionEncodingKind.Utf32: ("utf-32-le", 4),
+}
 
 
 def choose_encoding(
@@ -31,9 +36,29 @@ def from_code_points(line: str, num_points: int, encoding: types.PositionEncodin
     """The client's character after `num_points` code points of `line`."""
     if encoding == types.PositionEncodingKind.Utf32 or line.isascii():
         return min(num_points, len(line))
-    if encoding == types.PositionEncodingKind.Utf8:
-        return len(line[:num_points].encode("utf-8", "surrogatepass"))
-    return len(line[:num_points].encode("utf-16-le", "surrogatepass")) // 2
+    codec, num_bytes = _CODECS[encoding]
+    return len(line[:num_points].encode(codec, "surrogatepass")) // num_bytes
+
+
+def joined(
+    first: str,
+    start: int,
+    text: str,
+    last: str,
+    end: int,
+    encoding: types.PositionEncodingKind,
+) -> str:
+    """`first` up to a client's character `start`, `text`, and `last` from `end` on.
+
+    A client that counts in UTF-16 may replace half a surrogate pair. Raises UnicodeDecodeError where
+    one that counts in UTF-8 cuts a character in two.
+    """
+    if first.isascii() and last.isascii():
+        return first[:start] + text + last[end:]
+    codec, num_bytes = _CODECS[encoding]
+    head, middle, tail = (part.encode(codec, "surrogatepass") for part in (first, text, last))
+    whole = head[: num_bytes * start] + middle + tail[num_bytes * end :]
+    return whole.decode(codec, "surrogatepass")
 
 
 def to_position(

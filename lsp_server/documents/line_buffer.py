@@ -12,14 +12,15 @@ from typing import Literal, NamedTuple
 from lsprotocol import types
 
 from engine.common_start import common_end, common_start
-from engine.host.protocol import LineSplice, Position
-from lsp_server.documents.encoding import to_position
+from engine.host.protocol import LineSplice
+from lsp_server.documents.encoding import joined
 
 LineEnd = Literal["\n", "\r\n", "\r"]
 
 LINE_END = re.compile("(\r\n|\r|\n)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LINE_ENDS: tuple[LineEnd, ...] = ("\n", "\r\n", "\r")
+_BEYOND = 2**31 - 1  # of a line's characters, the largest number of LSP
 _NUM_JUDGED = 100  # lines: what was written last shows what is wanted next
 
 
@@ -53,29 +54,24 @@ class LineBuffer:
     ) -> LineSplice:
         """Replace a range, or everything, by `new_text`; the splice of `lines` that this is.
 
-        Positions outside the text are clamped as LSP wants it. Raises ValueError, with nothing
-        changed, if the range ends before it starts.
+        Positions outside the text are clamped, and the ends of a range may come in either order.
+        Raises ValueError, with nothing changed, if what is left is no text.
         """
-        start, end = self._bounds(where, encoding)
-        head = self._lines[start.line][: start.character]
-        tail = self._lines[end.line][end.character :] + self._ends[end.line]
-        first, region = start.line, head + new_text + tail
+        start, end = self._bounds(where)
+        lines, first = self._lines, start.line
+        ends = lines[first], start.character, new_text, lines[end.line], end.character
+        region = joined(*ends, encoding) + self._ends[end.line]
         if first > 0 and self._ends[first - 1] == "\r" and region.startswith("\n"):
             first -= 1  # two line ends become one CR LF
-            region = f"{self._lines[first]}\r{region}"
+            region = f"{lines[first]}\r{region}"
         return self._replace(first, end.line + 1, _paired(region))
 
-    def _bounds(
-        self, where: types.Range | None, encoding: types.PositionEncodingKind
-    ) -> tuple[Position, Position]:
+    def _bounds(self, where: types.Range | None) -> tuple[types.Position, types.Position]:
+        beyond = types.Position(self.num_lines - 1, _BEYOND)
         if where is None:
-            return Position(0, 0), Position(self.num_lines - 1, len(self._lines[-1]))
-        if where.end < where.start:
-            raise ValueError(f"the range {where} ends before it starts")
-        return (
-            to_position(self._lines, where.start, encoding),
-            to_position(self._lines, where.end, encoding),
-        )
+            return types.Position(0, 0), beyond
+        start, end = sorted((where.start, where.end))
+        return min(start, beyond), min(end, beyond)
 
     def _replace(self, first: int, last: int, region: str) -> LineSplice:
         """Make lines `first` to `last` (excluded) those of `region`, their ends included."""

@@ -5,14 +5,16 @@ does not initialize in time and with the token, is disconnected.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 
 from lsp_server.transport.authentication import Authentication
-from lsp_server.transport.framing import MessageReader
-from lsp_server.transport.messages import MessageStream, handle_messages
+from lsp_server.transport.framing import MessageReader, NotLspError
+from lsp_server.transport.messages import handle_messages
 from lsp_server.transport.protocol import DocumentServer
 
+_LOG = logging.getLogger(__name__)
 MAX_FIRST_BYTES = 2**20  # of `initialize`, and of what comes before it
 MAX_MESSAGE_BYTES = 2**27  # of the largest document, six bytes for each character
 _MAX_CLIENTS = 64
@@ -75,14 +77,17 @@ class Connections:
             self._clients.discard(timeout)
 
 
-async def serve(server: DocumentServer, reader: MessageStream) -> int:
+async def serve(server: DocumentServer, reader: MessageReader) -> int:
     """Handle messages until the client exits or its stream ends; the exit status as LSP has it."""
     try:
         await handle_messages(reader, server.protocol, server.report_server_error)
     except SystemExit as exit_request:
         return int(exit_request.code or 0)
-    except (ConnectionError, asyncio.IncompleteReadError, ValueError):
-        return 1  # it left in the middle of a message, or did not speak LSP
+    except NotLspError as error:
+        _LOG.error("what came was not LSP: %s", error)
+        return 1
+    except (ConnectionError, asyncio.IncompleteReadError):
+        return 1  # it left in the middle of a message
     finally:
         await server.leave()
         server.thread_pool.shutdown(wait=False, cancel_futures=True)

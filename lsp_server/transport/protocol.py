@@ -6,11 +6,12 @@ every keystroke and splits lines where LSP does not.
 """
 
 import logging
+import math
 import re
 import sys
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import cattrs
@@ -42,6 +43,15 @@ _CODES = types.ErrorCodes
 _EDITS = (types.TEXT_DOCUMENT_DID_CHANGE, types.NOTEBOOK_DOCUMENT_DID_CHANGE)
 _MAX_SENTENCE = 300  # characters
 _MAX_FAULTS = 3  # in one sentence
+_MOST = 2**31 - 1  # the largest number of LSP
+_NUMBERED = (
+    types.NotebookDocument,
+    types.Position,
+    types.TextDocumentItem,
+    types.VersionedNotebookDocumentIdentifier,
+    types.VersionedTextDocumentIdentifier,
+)
+_PART, _WHOLE = types.TextDocumentContentChangePartial, types.TextDocumentContentChangeWholeDocument
 
 MessageId = int | str
 _Handler = Generator[Any, Any, Any]  # a built-in handler, which pygls runs step by step
@@ -108,6 +118,10 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
         }
         for method, keep in keeping.items():
             self.fm.add_builtin_feature(method, partial(self._kept, method, keep))
+
+    def lose_step(self) -> None:
+        """A message could not be read."""
+        self._server.documents.lose_step(None)
 
     def handle_data(self, data: object) -> None:
         """Handle what a message says; a request of another form is rejected."""
@@ -177,7 +191,7 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
             self._refuse(message.message_id, _CODES.InvalidParams, message.problem)
             return
         _LOG.warning("ignored: %s", message.problem)
-        if message.method in _EDITS and message.uri is not None:
+        if message.method in _EDITS:
             self._server.documents.lose_step(message.uri)
 
     def _refuse(self, message_id: MessageId, code: types.ErrorCodes, reason: str) -> None:
@@ -211,7 +225,7 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
             document.uri, document.version, params.content_changes
         )
         if refusal is not None:
-            _LOG.info("change rejected: %s: %s", refusal.uri, refusal.reason.sentence)
+            _LOG.warning("a change was lost: %s", refusal.reason.sentence)
 
     def _kept(self, method: str, keep: Callable[[Any], object], params: object) -> _Handler:
         """A built-in handler; the server's own, if any, finds our documents up to date."""
@@ -220,12 +234,42 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
             yield handler, (params,), None
 
 
+@cache  # what it compiles for a type would stay in memory with each connection
 def tolerant_converter() -> cattrs.Converter:
-    """pygls' converter; the params of a method of our own arrive as the dict that the client sent."""
+    """pygls' converter; the params of a method of our own arrive as the dict that the client sent.
+
+    Numbers are clamped as LSP has them, and a change whose range is null is of the whole text.
+    """
     converter: cattrs.Converter = protocol.default_converter()  # type: ignore[no-untyped-call]
     for message in (protocol.JsonRPCRequestMessage, JsonRPCNotification):
         converter.register_structure_hook(message, lambda value, cls: cls(**value))
+    for kind in _NUMBERED:
+        plain = converter.get_structure_hook(kind)
+        converter.register_structure_hook(
+            kind, lambda value, cls, plain=plain: plain(_clamped(value), cls)
+        )
+
+    def change(value: Any, _: object) -> Any:  # noqa: ANN401 - whatever a client sends
+        kind = _WHOLE if _clamped(value).get("range") is None else _PART
+        kept = {key: value[key] for key in ("range", "text") if key in value}
+        return converter.structure(kept, kind)
+
+    converter.register_structure_hook(_PART | _WHOLE, change)
     return converter
+
+
+def _clamped(value: Any) -> Any:  # noqa: ANN401 - whatever a client sends
+    """A position, or what names a version. Raises TypeError where a text would be made up."""
+    if not isinstance(value, dict) or not all(
+        isinstance(value.get(key, ""), str) for key in ("text", "uri")
+    ):
+        raise TypeError("an object whose text and address are strings")
+    numbers = {
+        key: int(min(max(one, 0), _MOST))
+        for key in ("line", "character", "version")
+        if isinstance(one := value.get(key), int | float) and -math.inf <= one <= math.inf
+    }
+    return {**value, "version": 0, **numbers}
 
 
 def _with_context(params: Any) -> Any:  # noqa: ANN401 - whatever a client sends

@@ -96,3 +96,19 @@ async def test_every_request_is_answered_whatever_comes_before_it(tmp_path):
         process.stdin.write(framed(method="exit"))
         assert await asyncio.wait_for(process.wait(), 30) == 0
         assert "Traceback" not in (tmp_path / "stderr").read_text()
+
+
+async def test_a_header_in_lower_case_is_answered_and_what_is_no_header_is_said_at_the_end(
+    tmp_path,
+):
+    """Both were passed over without a word, and the next message with them."""
+    async with language_server(tmp_path) as process:
+        request = framed(id=1, method="initialize", params={"capabilities": {}})
+        process.stdin.write(request.replace(b"Content-Length: ", b"content-length:"))
+        while (await read_message(process.stdout)).get("id") != 1:
+            pass
+        process.stdin.write(b"Content-Length 2")
+        assert await asyncio.wait_for(process.wait(), 30) == 1
+        told = (tmp_path / "stderr").read_text()
+    assert "was not LSP" in told
+    assert "Traceback" not in told

@@ -118,21 +118,47 @@ def test_changes_to_a_refused_document_are_left_out_until_one_brings_the_whole_t
     assert (documents.snapshot(URI).version, documents.snapshot(URI).language_id) == (3, "python")
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
-def test_a_change_that_is_not_newer_is_refused_and_the_text_stays(version):
-    documents = holding("a", version=3)
-    assert documents.change(URI, version, [part(0, 1, "x")]).reason == Reason.STALE_CHANGE
-    assert documents.snapshot(URI).lines == ("a",)
-    assert documents.change(URI, 4, [part(0, 1, "y")]) is None
-    assert documents.snapshot(URI).lines == ("y",)
+@pytest.mark.parametrize("versions", [(1, 1, 1), (0, 0, 0), (3, 2, 1), (7, 7, 8), (2, 3, 4)])
+def test_changes_count_in_the_order_of_their_arrival_whatever_their_versions(versions):
+    documents = holding("", version=1)
+    seen = [documents.snapshot(URI)]
+    for number, version in enumerate(versions):
+        assert documents.change(URI, version, [part(number, number, "abc"[number])]) is None
+        seen.append(documents.snapshot(URI))
+    assert [one.lines[0] for one in seen] == ["", "a", "ab", "abc"]
+    assert len({one.version for one in seen}) == 4
+    assert documents.splices_since(URI, seen[1].version) == (
+        LineSplice(0, 1, ("ab",)),
+        LineSplice(0, 1, ("abc",)),
+    )
 
 
-def test_a_range_that_makes_no_sense_puts_the_document_out_of_step():
-    documents = holding("abc")
-    assert documents.change(URI, 2, [part(0, 1, "x"), part(2, 1, "y")]).reason == Reason.OUT_OF_STEP
+def test_versions_that_grow_are_the_editors_own():
+    documents = holding("", version=3)
+    documents.change(URI, 9, [part(0, 0, "x")])
+    assert documents.snapshot(URI).version == 9
+
+
+def test_a_range_that_cuts_a_character_puts_the_document_out_of_step():
+    documents = Documents()
+    documents.encoding = types.PositionEncodingKind.Utf8
+    documents.open(item("é"))
+    assert documents.change(URI, 2, [part(0, 0, "x"), part(0, 2, "y")]).reason == Reason.OUT_OF_STEP
     assert documents.snapshot(URI).reason == Reason.OUT_OF_STEP
     documents.open(item("abc", version=3))
     assert documents.snapshot(URI).lines == ("abc",)
+
+
+def test_a_second_open_counts_and_a_second_close_is_no_trouble():
+    documents = holding("a", version=4)
+    documents.open(item("b", version=4))
+    documents.change(URI, 4, [part(1, 1, "c")])
+    assert documents.snapshot(URI).lines == ("bc",)
+    documents.close(URI)
+    documents.close(URI)
+    assert documents.change(URI, 5, [part(0, 0, "x")]).reason == Reason.UNKNOWN_DOCUMENT
+    documents.open(item("d", version=1))
+    assert documents.snapshot(URI).lines == ("d",)
 
 
 def test_a_lost_change_puts_the_document_out_of_step_and_no_other():
@@ -142,6 +168,8 @@ def test_a_lost_change_puts_the_document_out_of_step_and_no_other():
     documents.lose_step("file:///unknown.py")
     assert documents.snapshot(URI).reason == Reason.OUT_OF_STEP
     assert documents.uris() == ("file:///b.py",)
+    documents.lose_step(None)  # it may have been of any
+    assert documents.uris() == ()
 
 
 # --- Notebooks -----------------------------------------------------------------

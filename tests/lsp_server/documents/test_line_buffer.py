@@ -97,7 +97,12 @@ def test_the_size_is_counted_in_utf8_and_follows_edits():
         ("ab\ncd", span(1, 2, 1, 2), "\n", "ab\ncd\n"),
         ("ab\r\ncd", span(0, 2, 1, 0), "\n", "ab\ncd"),
         ("🦉b", span(0, 2, 0, 3), "x", "🦉x"),
-        ("🦉b", span(0, 1, 0, 2), "x", "xb"),  # from inside the owl
+        ("🦉b", span(0, 1, 0, 2), "x", "\ud83exb"),  # half an owl, as the editor has it
+        ("a🦉b", span(0, 2, 0, 3), "\udd8a", "a🦊b"),  # the other half of a fox
+        ("ab\ncd", span(1, 1, 0, 1), "x", "axd"),  # its ends in the other order
+        ("ab\ncd", span(9, 0, 8, 0), "x", "ab\ncdx"),
+        ("ab", span(0, 2**31 - 1, 0, 1), "x", "ax"),
+        ("ab\r\ncd", span(0, 3, 1, 0), "x", "abxcd"),  # from within the line's end
         ("a\fb\nc", span(1, 0, 1, 1), "x", "a\fb\nx"),
         ("", span(0, 0, 0, 0), "a\n", "a\n"),
     ],
@@ -119,12 +124,12 @@ def test_positions_outside_the_text_are_clamped(where, expected):
     assert text_of(edited("ab\ncd", where, "X")[0]) == expected
 
 
-@pytest.mark.parametrize("where", [span(0, 2, 0, 1), span(1, 0, 0, 5), span(9, 0, 8, 0)])
-def test_a_range_that_ends_before_it_starts_is_refused_and_changes_nothing(where):
-    buffer = LineBuffer("ab\ncd")
-    with pytest.raises(ValueError, match="ends before it starts"):
-        buffer.apply(where, "x", UTF16)
-    assert text_of(buffer) == "ab\ncd"
+@pytest.mark.parametrize("where", [span(0, 1, 0, 4), span(0, 0, 0, 3), span(0, 2, 0, 2)])
+def test_who_counts_bytes_and_cuts_a_character_is_refused_and_nothing_changes(where):
+    buffer = LineBuffer("🦉b")
+    with pytest.raises(ValueError, match="utf-8"):
+        buffer.apply(where, "x", UTF8)
+    assert text_of(buffer) == "🦉b"
 
 
 @pytest.mark.parametrize(
@@ -181,11 +186,12 @@ def test_halves_of_a_surrogate_pair_that_meet_are_one_character():
 # --- Random edits against a slow model -----------------------------------------
 
 PIECES = ["a", "bc", "  ", "\n", "\r\n", "\r", "😀", "e\u0301", "é", "日", "\u2028", "\f", "\x85"]
-WIDTHS = {
-    UTF8: lambda char: len(char.encode()),
-    UTF16: lambda char: 2 if ord(char) > 0xFFFF else 1,
-    UTF32: lambda char: 1,
-}
+CODECS = {UTF8: "utf-8", UTF16: "utf-16-le", UTF32: "utf-32-le"}
+WIDTHS = {UTF8: 1, UTF16: 2, UTF32: 4}  # bytes of what a client counts
+
+
+def encoded(text, encoding):
+    return text.encode(CODECS[encoding], "surrogatepass")
 
 
 class NaiveText:
@@ -208,30 +214,30 @@ class NaiveText:
         return [*spans, (start, len(self.text))]
 
     def offset(self, position, encoding):
+        """In bytes of the encoding."""
         spans = self.starts()
         if position.line >= len(spans):
-            return len(self.text)
-        at, end = spans[position.line]
-        left = position.character
-        while at < end and left >= WIDTHS[encoding](self.text[at]):
-            left -= WIDTHS[encoding](self.text[at])
-            at += 1
-        return at
+            return len(encoded(self.text, encoding))
+        start, end = spans[position.line]
+        line = encoded(self.text[start:end], encoding)
+        within = min(position.character * WIDTHS[encoding], len(line))
+        return len(encoded(self.text[:start], encoding)) + within
 
     def apply(self, where, new_text, encoding):
-        start = self.offset(where.start, encoding)
-        end = self.offset(where.end, encoding)
-        self.text = self.text[:start] + new_text + self.text[end:]
+        start, end = sorted(self.offset(at, encoding) for at in (where.start, where.end))
+        text, new = encoded(self.text, encoding), encoded(new_text, encoding)
+        whole = text[:start] + new + text[end:]
+        self.text = whole.decode(CODECS[encoding], "surrogatepass")
 
     def lines(self):
         return tuple(self.text[start:end] for start, end in self.starts())
 
 
 def random_edit(rng, num_lines):
-    """Any positions, some of them outside; inside characters as well."""
-    ends = sorted((rng.randrange(num_lines + 2), rng.randrange(12)) for _ in range(2))
+    """Any positions in any order, some of them outside; inside characters as well."""
+    ends = [(rng.randrange(num_lines + 2), rng.randrange(12)) for _ in range(2)]
     if rng.random() < 0.6:  # most edits stay on one line, as typing does
-        ends = sorted((ends[0][0], rng.randrange(12)) for _ in range(2))
+        ends = [(ends[0][0], rng.randrange(12)) for _ in range(2)]
     num_pieces = rng.choice([0, 0, 1, 1, 2, 5])
     return span(*ends[0], *ends[1]), "".join(rng.choices(PIECES, k=num_pieces))
 
@@ -246,12 +252,17 @@ def test_two_thousand_random_edits_agree_with_a_naive_text(encoding):
         where, new_text = random_edit(rng, buffer.num_lines)
         if len(model.text) < 60:
             new_text += "".join(rng.choices(PIECES, k=60))
-        model.apply(where, new_text, encoding)
+        try:
+            model.apply(where, new_text, encoding)
+        except UnicodeDecodeError:  # bytes of a character are cut apart
+            with pytest.raises(UnicodeDecodeError):
+                buffer.apply(where, new_text, encoding)
+            continue
         splice = buffer.apply(where, new_text, encoding)
         mirror[splice.start : splice.end] = splice.lines
         assert text_of(buffer) == model.text
         assert buffer.lines == model.lines() == tuple(mirror)
-        assert buffer.num_bytes == len(model.text.encode())
+        assert buffer.num_bytes == len(encoded(model.text, UTF8))
 
 
 # --- Speed ---------------------------------------------------------------------

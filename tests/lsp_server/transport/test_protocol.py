@@ -209,9 +209,10 @@ def test_who_has_not_initialized_may_go(client):
 @pytest.mark.parametrize(
     ("params", "complaint"),
     [
-        ({"position": "x"}, "params.position.line: invalid value for type, expected int"),
+        ({"position": "x"}, "params.position: invalid value for type, expected Position"),
+        ({"position": {"line": "x", "character": 0}}, "params.position.line: invalid value"),
+        ({"position": {"line": 0, "character": None}}, "params.position.character: invalid"),
         ({"position": {"line": 1}}, "params.position.character: required field missing"),
-        ({"position": {"line": -1, "character": 0}}, "params.position"),
         ({"textDocument": None}, "params.textDocument"),
         ({"context": {"triggerKind": 7}}, "params.context.triggerKind"),
         ({"context": "now"}, "params.context"),
@@ -311,7 +312,50 @@ def test_a_closed_document_is_forgotten(initialized, server):
 
 
 @pytest.mark.parametrize(
-    "change", [{"range": {}, "text": "x"}, {"range": None, "text": "x"}, {}, 7]
+    ("change", "text"),
+    [
+        (at(0, 1, 4294967295, "x"), "ax"),
+        (at(0, 1, 1.797e308, "x"), "ax"),
+        (at(0, 1, float("inf"), "x"), "ax"),
+        (at(0, 1.0, 2.0, "x"), "axc"),
+        (at(0, -3, 1, "x"), "xbc"),
+        (at(-1, 0, 1, "x"), "xbc"),
+        (at(0, 2, 1, "x"), "axc"),
+        (at(10**30, 0, 0, "x"), "abcx"),
+        ({**at(0, 1, 2, "x"), "rangeLength": 2**40}, "axc"),
+        ({"range": None, "text": "x"}, "x"),
+    ],
+)
+def test_numbers_are_clamped_and_no_range_is_the_whole_text(initialized, change, text):
+    initialized.open("abc")
+    initialized.change(2, change)
+    assert text_of(initialized.ask_inline()) == f"Automatic|{text}"
+
+
+@pytest.mark.parametrize("version", [1, 0, -5, None, 1.5, 2**31, 10**30, "3", "x", []])
+def test_changes_come_in_their_order_whatever_their_version_is(initialized, version):
+    initialized.open("")
+    initialized.change(version, at(0, 0, 0, "a"))
+    initialized.change(version, at(0, 1, 1, "b"))
+    document = {"uri": URI}
+    params = {"textDocument": document, "contentChanges": [at(0, 2, 2, "c")]}
+    initialized.notify("textDocument/didChange", params)
+    assert text_of(initialized.ask_inline()) == "Automatic|abc"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"range": {}, "text": "x"},
+        {"range": 7, "text": "x"},
+        at(0, 0, None, "x"),
+        at(0, 0, float("nan"), "x"),
+        at(0, 0, 0, None),
+        at(0, 0, 0, 7),
+        {"text": None},
+        {},
+        7,
+    ],
 )
 def test_a_change_that_cannot_be_read_puts_the_document_out_of_step(initialized, server, change):
     initialized.open("a")
