@@ -4,6 +4,7 @@ pygls would look for messages within messages: an object in the params that has 
 would be read as one, and the request around it never answered.
 """
 
+import asyncio
 import json
 from collections.abc import Callable
 
@@ -28,6 +29,7 @@ async def handle_messages(
         except Exception as error:  # noqa: BLE001 - whatever one message meets, the next is read
             protocol.lose_step()
             on_error(error, JsonRpcException)
+        await asyncio.sleep(0)  # however many have arrived, what this one began goes first
 
 
 def _message(body: bytes) -> object:
