@@ -6,10 +6,12 @@ from dataclasses import dataclass, fields
 from typing import Any, Self
 
 from engine.errors import ModelCorruptError
+from engine.model_names import printable
 
 QWEN2, LLAMA = "Qwen2ForCausalLM", "LlamaForCausalLM"
 OWN_ARCHITECTURES = frozenset({QWEN2, LLAMA})  # that our own forward passes run
 _LLAMA_TYPE = "llama"
+_LEAST_CONTEXT = 128  # tokens; below, no prompt would be left beside an answer
 _LARGEST = 2**24  # of sizes: far beyond any model, and far below what no memory holds
 
 
@@ -18,7 +20,7 @@ def _is_size(value: object) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and 0 < value < 1e12
+    return isinstance(value, int | float) and type(value) is not bool and 0 < value < 1e12
 
 
 def _is_anything(_: object) -> bool:
@@ -61,6 +63,14 @@ class ModelConfig:
                 f"the model's configuration says {self.num_heads} query heads for "
                 f"{self.num_kv_heads} key-value heads"
             )
+        if self.head_dim % 2:  # the rotary embedding turns pairs
+            raise ModelCorruptError(
+                f"the model's configuration says heads of the odd size {self.head_dim}"
+            )
+        if self.max_position < _LEAST_CONTEXT:
+            raise ModelCorruptError(
+                f"the model's configuration says a context of {self.max_position} tokens"
+            )
 
     @property
     def num_parameters(self) -> int:
@@ -78,7 +88,7 @@ class ModelConfig:
         """Read the content of a config.json. Raises ModelCorruptError when an entry is missing."""
         try:
             return cls._from_hugging_face(config)
-        except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError) as error:
             raise ModelCorruptError(f"config.json lacks or garbles an entry: {error}") from error
 
     @classmethod
@@ -98,7 +108,7 @@ class ModelConfig:
             tie_word_embeddings=bool(config.get("tie_word_embeddings", False)),
             max_position=int(config["max_position_embeddings"]),
             qkv_bias=config.get("model_type") != _LLAMA_TYPE,
-            deviations=tuple(_deviations(config)),
+            deviations=tuple(map(printable, _deviations(config))),
         )
 
     def to_hugging_face(self) -> dict[str, Any]:
@@ -130,8 +140,8 @@ def _deviations(config: Mapping[str, Any]) -> Iterator[str]:
     # transformers 5 writes rope_parameters, older versions rope_theta and rope_scaling.
     rope = (config.get("rope_scaling") or {}) | (config.get("rope_parameters") or {})
     kind = rope.get("rope_type") or rope.get("type")
-    if kind not in (None, "default"):
-        yield f"{kind} rotary embedding"
+    if kind not in (None, "default") or (kind is None and (rope.get("factor") or 1) != 1):
+        yield f"{kind or 'scaled'} rotary embedding"
     if (rope.get("partial_rotary_factor") or config.get("partial_rotary_factor") or 1) != 1:
         yield "rotary embedding of a part of a head"
     if config.get("use_sliding_window"):

@@ -12,7 +12,7 @@ from typing import Self
 
 from tokenizers import Tokenizer as Backend
 
-from engine.errors import UnsupportedModelError
+from engine.errors import ModelCorruptError, UnsupportedModelError
 from engine.model.loading.tokenizer_document import TokenizerDocument
 from engine.model.remembered_encoding import RememberedEncoding, encodes_blocks
 from engine.model.vocabulary import Vocabulary
@@ -36,17 +36,43 @@ class Tokenizer:
             raise UnsupportedModelError(f"tokenizer.json cannot be used: {error}") from error
         plain = self._backend.get_vocab()
         self.text_ids = 1 + max(plain.values(), default=-1)  # no text has a token beyond these
-        ids = plain | document.specials
-        if not all(type(one) is int and 0 <= one < _MOST_IDS for one in ids.values()):
+        ids = [*plain.values(), *document.specials.values()]
+        if not all(
+            type(one) is int and 0 <= one < _MOST_IDS for one in (*ids, *document.start_ids)
+        ):
             raise UnsupportedModelError(
                 f"tokenizer.json has token ids that are not within 0 and {_MOST_IDS:,}"
             )
-        specials = document.specials.values()
-        self.vocabulary = Vocabulary(ids, specials, end_ids, byte_level=document.byte_level)
         self.start_ids = document.start_ids
-        self._specials = _spelled(document.specials)
+        self._end_ids, self._byte_level = tuple(end_ids), document.byte_level
+        self._know(document.specials)
+
+    def _know(self, specials: dict[str, int]) -> None:
+        """Take these for the special tokens."""
+        ids = self._backend.get_vocab() | specials
+        self.vocabulary = Vocabulary(
+            ids, specials.values(), self._end_ids, byte_level=self._byte_level
+        )
+        self._names = specials
+        self._specials = _spelled(specials)
         names = sorted(self._specials, key=len, reverse=True)
         self._special = re.compile("|".join(map(re.escape, names)) or r"(?!)")
+
+    def within(self, num_ids: int) -> Self:
+        """The same for a model of so many tokens: names of special ones beyond them are plain text.
+
+        Raises ModelCorruptError where a text, or what stands before any, has tokens beyond.
+        """
+        if (most := max(self.text_ids, *(1 + one for one in self.start_ids), 0)) > num_ids:
+            raise ModelCorruptError(
+                f"the tokenizer has {most:,} tokens, more than the {num_ids:,} of the model"
+            )
+        if len(self.vocabulary) <= num_ids:
+            return self
+        near = {name: one for name, one in self._names.items() if one < num_ids}
+        other = copy(self)
+        other._know(near)  # noqa: SLF001 - its own
+        return other
 
     @classmethod
     def from_json(cls, text: str, end_ids: Iterable[int] = ()) -> Self:

@@ -39,8 +39,15 @@ def empty(shape: tuple[int, ...], dtype: type) -> np.ndarray:
 
 
 def pack(layers: Sequence[Linear], *, paired: bool = False) -> Matrix:
-    """Lay out the same linear of all layers. With `paired`, panels of the two halves alternate."""
+    """Lay out the same linear of all layers. With `paired`, panels of the two halves alternate.
+
+    Raises ValueError for layers of several shapes.
+    """
     outputs, inputs = layers[0].weight.shape
+    for one in layers:
+        rows = [len(held) for held in (one.scale, one.bias) if held is not None]
+        if one.weight.shape != (outputs, inputs) or set(rows) != {outputs}:
+            raise ValueError(f"a layer of {one.weight.shape} and {rows} beside {outputs, inputs}")
     order, offset = _order(outputs, paired=paired), np.uint8(host_unit().offset)
     codes = empty(
         (len(layers), len(order) // PANEL, padded(inputs, GROUP) // 4, PANEL, 4), np.uint8

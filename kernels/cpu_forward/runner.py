@@ -18,6 +18,8 @@ class Runner:
     """Runs steps of up to `max_rows` rows, one at a time, on `num_threads` threads."""
 
     def __init__(self, model: Model, hidden_size: int, max_rows: int, num_threads: int) -> None:
+        """Raises ValueError for matrices that are not of the model's sizes: none would be noticed."""
+        _check_sizes(model, hidden_size)
         self._model = model
         self._max_rows = max_rows
         self._buffers = _new_buffers(model, hidden_size, max_rows)
@@ -79,6 +81,24 @@ class Runner:
 def slot_width(head_dim: int) -> int:
     """Numbers that a key or value takes in a slot of the cache."""
     return padded(head_dim, QUERIES)
+
+
+def _check_sizes(model: Model, hidden_size: int) -> None:
+    queries = model.num_heads * model.head_dim
+    heads = queries + 2 * model.num_kv_heads * model.head_dim
+    inner = model.down.codes.shape[2] * 4  # filled up
+    for matrix, layers, outputs, inputs in (
+        (model.qkv, model.num_layers, heads, hidden_size),
+        (model.o, model.num_layers, hidden_size, queries),
+        (model.gate_up, model.num_layers, 2 * inner, hidden_size),
+        (model.down, model.num_layers, hidden_size, inner),
+        (model.head, 1, model.head.scale.shape[1], hidden_size),
+    ):
+        panels, quarters = padded(outputs, PANEL) // PANEL, padded(inputs, GROUP) // 4
+        if len(matrix.codes) < layers or matrix.codes.shape[1:3] != (panels, quarters):
+            raise ValueError(
+                f"codes of {matrix.codes.shape} for {outputs} outputs of {inputs} inputs"
+            )
 
 
 def _new_buffers(model: Model, hidden_size: int, rows: int) -> Buffers:

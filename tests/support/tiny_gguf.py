@@ -32,13 +32,15 @@ def write_tiny_gguf(
     mlp: int = MLP,
     layers: int = LAYERS,
     kind_of: Callable[[str], GGMLQuantizationType] | None = None,
+    tensors_of_part: int = 0,
 ) -> Path:
     """Write the model to `path`; the head is left out where it is tied to the embedding.
 
     `more` goes to its metadata. `kind_of` tells a tensor's storage type by its name; of the types
-    that the gguf package cannot write, tensors hold random blocks.
+    that the gguf package cannot write, tensors hold random blocks. With `tensors_of_part` the file
+    is split; its parts lie beside `path`.
     """
-    writer = GGUFWriter(path, architecture)
+    writer = GGUFWriter(path, architecture, split_max_tensors=tensors_of_part)
     writer.add_block_count(layers)
     writer.add_context_length(CONTEXT_LEN)
     writer.add_embedding_length(hidden)

@@ -24,6 +24,7 @@ from engine.model.loading.stored_tokenizer import (
     store_tokenizer,
     stored_tokenizer,
 )
+from engine.model.loading.tensor_shapes import check_kept
 from engine.model.loading.tokenizer_document import TokenizerDocument
 from engine.model.model_config import ModelConfig
 from engine.model.tokenizer import Tokenizer
@@ -52,14 +53,16 @@ class ConvertedModel:
         """Check the files and return the model. Raises ModelCorruptError."""
         manifest = read_json(folder / _MANIFEST)
         try:
-            _check(folder, manifest["files"])
-            return cls(
+            _check(folder, {file: manifest["files"][file] for file in _FILES})
+            model = cls(
                 folder=folder,
                 name=manifest["name"],
                 fingerprint=manifest["fingerprint"],
                 quantization=manifest["variant"],
                 config=ModelConfig.from_hugging_face(read_json(folder / _CONFIG_FILE)),
             )
+            check_kept(model.config, model.quantization, model.tensors())
+            return model
         except (KeyError, TypeError, OSError) as error:
             raise ModelCorruptError(f"{folder} is no whole converted model: {error}") from error
 
@@ -85,6 +88,7 @@ def convert(
     config = source.config
     (folder / _CONFIG_FILE).write_text(json.dumps(config.to_hugging_face(), indent=1), "utf-8")
     write_tokenizer(source, folder)
+    stored_tokenizer(folder)  # raises before the weights are read, which takes longer
 
     def read(tensor_name: str) -> torch.Tensor:
         tensor = source.read(tensor_name)

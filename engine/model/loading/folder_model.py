@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,10 +12,14 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from engine.errors import ModelCorruptError, UnsupportedModelError
-from engine.model.loading.int4_checkpoint import PARTS, Int4Matrix
+from engine.model.loading.int4_checkpoint import PARTS, Int4Matrix, unpacked_shape
 from engine.model.model_config import OWN_ARCHITECTURES, ModelConfig, is_int4
 from engine.model.tokenizer import Tokenizer
+from engine.model_names import printable
 from kernels.weight import Weight
+
+_DTYPES = ("F64", "F32", "F16", "BF16")
+_INT4_DTYPES = ("I32",)
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class FolderModel:
         names = read_json(self.folder / "config.json").get("architectures")
         if not isinstance(names, list) or not names:
             raise ModelCorruptError(f"{self.folder / 'config.json'} names no architecture")
-        return str(names[0])
+        return printable(str(names[0]))
 
     @property
     def is_plain(self) -> bool:
@@ -62,12 +67,12 @@ class FolderModel:
     @property
     def end_ids(self) -> tuple[int, ...]:
         """Token ids that the configuration and the generation settings call ends of text."""
-        ends: list[int] = []
+        ends: list[object] = []
         for name in ("config.json", "generation_config.json"):
             path = self.folder / name
             value = read_json(path).get("eos_token_id") if path.exists() else None
-            ends += value if isinstance(value, list) else [value] if value is not None else []
-        return tuple(dict.fromkeys(ends))
+            ends += value if isinstance(value, list) else [value]
+        return tuple(dict.fromkeys(one for one in ends if type(one) is int))
 
     def tokenizer_json(self) -> str:
         """Return the content of tokenizer.json. Raises UnsupportedModelError without one."""
@@ -99,22 +104,45 @@ class FolderModel:
         matrix = self._int4_matrix(name)
         return None if matrix is None else matrix.own_form()
 
-    def _stored(self, name: str) -> torch.Tensor:
-        if name not in self._file_of:
+    def has(self, name: str) -> bool:
+        """Whether it has this weight."""
+        return name in self._held
+
+    def shape_of(self, name: str) -> tuple[int, ...]:
+        """The shape of one weight, which is not read. Raises ModelCorruptError for no numbers of ours."""
+        packed = self._packed(name)
+        held = self._in_file(packed or name)
+        if held.dtype not in (_INT4_DTYPES if packed else _DTYPES):
+            raise ModelCorruptError(
+                f"the tensor {name} of {self.folder} is of the type {held.dtype}, which is not read"
+            )
+        if packed is None or self._quantization is None:
+            return held.shape
+        return unpacked_shape(self._quantization, held.shape)
+
+    def _packed(self, name: str) -> str | None:
+        """What holds a matrix in four bits; None where it is held whole."""
+        packed = f"{name.removesuffix('.weight')}.{PARTS[0]}"
+        return packed if self._quantization is not None and packed in self._held else None
+
+    def _in_file(self, name: str) -> "_Held":
+        if name not in self._held:
             raise ModelCorruptError(f"{self.folder} lacks the tensor {name}")
-        with opened(self._file_of[name]) as stored:
+        return self._held[name]
+
+    def _stored(self, name: str) -> torch.Tensor:
+        with opened(self._in_file(name).path) as stored:
             tensor: torch.Tensor = stored.get_tensor(name)
             return tensor
 
     def _int4_matrix(self, name: str) -> Int4Matrix | None:
-        module = name.removesuffix(".weight")
-        if self._quantization is None or f"{module}.{PARTS[0]}" not in self._file_of:
+        if self._quantization is None or self._packed(name) is None:
             return None
-        names = {part: f"{module}.{part}" for part in PARTS}
-        parts = {part: self._stored(own) for part, own in names.items() if own in self._file_of}
+        names = {part: f"{name.removesuffix('.weight')}.{part}" for part in PARTS}
+        parts = {part: self._stored(own) for part, own in names.items() if own in self._held}
         try:
             return Int4Matrix.unpack(self._quantization, parts)
-        except (KeyError, RuntimeError, IndexError) as error:
+        except (LookupError, RuntimeError, ValueError) as error:
             raise ModelCorruptError(f"{name} of {self.folder} is garbled: {error}") from error
 
     @cached_property
@@ -124,16 +152,27 @@ class FolderModel:
         return said if isinstance(said, dict) and is_int4(said) else None
 
     @cached_property
-    def _file_of(self) -> dict[str, Path]:
+    def _held(self) -> dict[str, "_Held"]:
         paths = sorted(self.folder.glob("*.safetensors"))
         if not paths:
             raise UnsupportedModelError(f"{self.folder} holds no .safetensors file")
-        return {name: path for path in paths for name in _names(path)}
+        return {name: held for path in paths for name, held in _tensors(path)}
 
 
-def _names(path: Path) -> list[str]:
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A tensor in a file; `dtype` as safetensors calls it."""
+
+    path: Path
+    shape: tuple[int, ...]
+    dtype: str
+
+
+def _tensors(path: Path) -> Iterator[tuple[str, _Held]]:
     with opened(path) as stored:
-        return list(stored.keys())
+        for name in stored.keys():  # noqa: SIM118 - it is no dictionary
+            part = stored.get_slice(name)
+            yield name, _Held(path, tuple(part.get_shape()), part.get_dtype())
 
 
 def opened(path: Path) -> safe_open:
@@ -148,7 +187,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """Return an object that a file holds. Raises ModelCorruptError."""
     try:
         content = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ModelCorruptError(f"{path} cannot be read: {error}") from error
     if not isinstance(content, dict):
         raise ModelCorruptError(f"{path} holds no JSON object")

@@ -5,6 +5,7 @@ vocabulary of 150,000 strings; the quantised blocks are decoded by that package.
 Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 """
 
+import re
 import struct
 from dataclasses import dataclass, replace
 from math import prod
@@ -16,44 +17,46 @@ from gguf.constants import GGML_QUANT_SIZES, GGMLQuantizationType
 from gguf.quants import dequantize
 
 from engine.errors import ModelCorruptError, UnsupportedModelError
+from engine.model_names import printable
 
 _SCALARS = dict(enumerate(["B", "b", "H", "h", "I", "i", "f", "?"])) | {10: "Q", 11: "q", 12: "d"}
 _STRING, _ARRAY = 8, 9
 _MAX_DIMS = 4
+_MOST_ITEMS = 2**24  # of an array, as of a vocabulary
+_FORMER_TYPES = {4: "Q4_2", 5: "Q4_3", 31: "Q4_0_4_4", 32: "Q4_0_4_8", 33: "Q4_0_8_8"}
+_PART = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$")
 _BLOCK_VALUES = 1 << 22  # decoded at a time: bounds what the decoder allocates besides the result
 
 
 @dataclass(frozen=True, slots=True)
 class StoredTensor:
-    """Where a tensor lies: `shape` outermost first, `start` and `num_bytes` in the file."""
+    """Where a tensor lies: `shape` outermost first, `start` and `num_bytes` in its file's bytes."""
 
     name: str
     shape: tuple[int, ...]
     kind: GGMLQuantizationType
     start: int
     num_bytes: int
+    held: np.ndarray
 
 
 class GgufFile:
-    """A mapped GGUF file: `metadata` by key, `tensors` by name."""
+    """A mapped GGUF file: `metadata` by key, `tensors` by name.
+
+    Of a file that was split, `path` is the first part; the others lie beside it.
+    """
 
     def __init__(self, path: Path) -> None:
         """Read the header. Raises ModelCorruptError when the file is no whole GGUF file."""
         self.path = path
-        try:
-            self._bytes = np.memmap(path, np.uint8, "r")
-            header = _Header(self._bytes)
-            self.metadata = header.metadata
-            self.tensors = header.tensors
-        except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
-            raise ModelCorruptError(f"{path} is no whole GGUF file: {error}") from error
-        except OSError as error:
-            raise ModelCorruptError(f"{path} cannot be read: {error}") from error
-        end = max((tensor.start + tensor.num_bytes for tensor in self.tensors.values()), default=0)
-        if end > len(self._bytes):
-            raise ModelCorruptError(
-                f"{path} is truncated: it holds {len(self._bytes):,} bytes of at least {end:,}"
-            )
+        first, *others = (_read(part) for part in parts_of(path))
+        if first.metadata.get("split.no", 0) != 0:
+            raise ModelCorruptError(f"{path} is a part of a split model: name its first part")
+        if first.metadata.get("split.count", 1) not in (0, 1 + len(others)):
+            raise ModelCorruptError(f"{path} is a part of a split model, under another name")
+        self.metadata, self.tensors = first.metadata, first.tensors
+        for one in others:
+            self.tensors |= one.tensors
 
     def tensor(self, name: str) -> StoredTensor:
         """Say where the tensor `name` lies. Raises ModelCorruptError."""
@@ -66,7 +69,17 @@ class GgufFile:
         """Return the bytes of the tensor `name`, a row for each of its rows, which are mapped."""
         tensor = self.tensor(name)
         rows = prod(tensor.shape[:-1])
-        return self._bytes[tensor.start : tensor.start + tensor.num_bytes].reshape(rows, -1)
+        return tensor.held[tensor.start : tensor.start + tensor.num_bytes].reshape(rows, -1)
+
+    def _decode(self, tensor: StoredTensor, stored: np.ndarray) -> np.ndarray:
+        try:
+            with np.errstate(all="ignore"):  # a damaged file may hold any numbers
+                values: np.ndarray = dequantize(stored, tensor.kind)
+        except NotImplementedError as error:
+            raise UnsupportedModelError(
+                f"{self.path} cannot be read: {_no_type(tensor.name, tensor.kind, tensor.kind.name)}"
+            ) from error
+        return values
 
     def read(self, name: str) -> np.ndarray:
         """Return the tensor `name` as float32 in its full shape. Raises ModelCorruptError."""
@@ -75,17 +88,38 @@ class GgufFile:
         values = np.empty((rows, width), np.float32)
         step = max(1, _BLOCK_VALUES // width)
         for row in range(0, rows, step):
-            values[row : row + step] = _decode(stored[row : row + step], tensor.kind)
+            values[row : row + step] = self._decode(tensor, stored[row : row + step])
         return values.reshape(tensor.shape)
 
 
-def _decode(stored: np.ndarray, kind: GGMLQuantizationType) -> np.ndarray:
+def parts_of(path: Path) -> list[Path]:
+    """All files of a model by its first: others than that where it is called `-00001-of-0000N.gguf`."""
+    split = _PART.search(path.name)
+    if split is None or int(split[1]) != 1:
+        return [path]
+    stem = path.name[: split.start()]
+    return [
+        path.with_name(f"{stem}-{number:05}-of-{split[2]}.gguf")
+        for number in range(1, int(split[2]) + 1)
+    ]
+
+
+def _read(path: Path) -> "_Header":
     try:
-        with np.errstate(all="ignore"):  # a damaged file may hold any numbers
-            values: np.ndarray = dequantize(stored, kind)
-    except NotImplementedError as error:
-        raise UnsupportedModelError(f"tensors of type {kind.name} cannot be decoded") from error
-    return values
+        held = np.memmap(path, np.uint8, "r")
+        header = _Header(held)
+    except (ValueError, TypeError, ArithmeticError, RecursionError) as error:
+        raise ModelCorruptError(f"{path} is no whole GGUF file: {error}") from error
+    except UnsupportedModelError as error:
+        raise UnsupportedModelError(f"{path} cannot be read: {error}") from error
+    except OSError as error:
+        raise ModelCorruptError(f"{path} cannot be read: {error}") from error
+    end = max((tensor.start + tensor.num_bytes for tensor in header.tensors.values()), default=0)
+    if end > len(held):
+        raise ModelCorruptError(
+            f"{path} is truncated: it holds {len(held):,} bytes of at least {end:,}"
+        )
+    return header
 
 
 class _Header:
@@ -104,10 +138,12 @@ class _Header:
             key = self._string()
             (kind,) = self._unpack("I")
             self.metadata[key] = self._value(kind)
-        infos = [self._tensor_info() for _ in range(num_tensors)]
+        infos = [self._tensor_info(content) for _ in range(num_tensors)]
         alignment = int(self.metadata.get("general.alignment", 32))
         data_start = -(-self._at // alignment) * alignment
         self.tensors = {info.name: replace(info, start=data_start + info.start) for info in infos}
+        if len(self.tensors) < num_tensors:
+            raise ValueError("several of its tensors have one name")
 
     def _take(self, count: int) -> memoryview:
         piece = self._view[self._at : self._at + count]
@@ -123,8 +159,9 @@ class _Header:
         )
 
     def _string(self) -> str:
+        """What is no UTF-8 comes as lone surrogates: most of metadata nobody needs."""
         (length,) = self._unpack("Q")
-        return str(self._take(length), "utf-8")
+        return str(self._take(length), "utf-8", "surrogateescape")
 
     def _value(self, kind: int) -> Any:  # noqa: ANN401 - metadata is of any type
         if kind == _STRING:
@@ -137,20 +174,33 @@ class _Header:
 
     def _array(self) -> list[Any]:
         kind, length = self._unpack("IQ")
+        if length > _MOST_ITEMS:
+            raise ValueError(f"an array in its metadata has {length:,} items")
         if kind in _SCALARS:
             item = np.dtype("<" + _SCALARS[kind])
             return list(np.frombuffer(self._take(length * item.itemsize), item).tolist())
         return [self._value(kind) for _ in range(length)]
 
-    def _tensor_info(self) -> StoredTensor:
-        name = self._string()
+    def _tensor_info(self, held: np.ndarray) -> StoredTensor:
+        name = printable(self._string())
         (num_dims,) = self._unpack("I")
         if num_dims > _MAX_DIMS:
             raise ValueError(f"tensor {name} has {num_dims} dimensions")
         shape = tuple(reversed(self._unpack("Q" * num_dims)))  # stored innermost first
         kind_id, offset = self._unpack("IQ")
+        if kind_id not in iter(GGMLQuantizationType):
+            raise UnsupportedModelError(_no_type(name, kind_id, _FORMER_TYPES.get(kind_id)))
         kind = GGMLQuantizationType(kind_id)
         block_len, block_bytes = GGML_QUANT_SIZES[kind]
         if not shape or shape[-1] % block_len or min(shape) < 1:
             raise ValueError(f"tensor {name} of type {kind.name} has the shape {shape}")
-        return StoredTensor(name, shape, kind, offset, prod(shape) // block_len * block_bytes)
+        num_bytes = prod(shape) // block_len * block_bytes
+        return StoredTensor(name, shape, kind, offset, num_bytes, held)
+
+
+def _no_type(tensor: str, kind_id: int, kind: str | None) -> str:
+    called = f"{kind_id} ({kind})" if kind else str(kind_id)
+    return (
+        f"its tensor {tensor} is of the quantization type {called}, which is not known here; name a "
+        "file of another quantization"
+    )

@@ -15,7 +15,7 @@ import torch
 from engine.errors import ModelCorruptError, UnsupportedModelError
 from engine.model.loading import gguf_tokenizer
 from engine.model.loading.gguf_blocks import has_own_form, own_form
-from engine.model.loading.gguf_file import GgufFile
+from engine.model.loading.gguf_file import GgufFile, parts_of
 from engine.model.model_config import ModelConfig
 from engine.model_names import printable
 from kernels.weight import Weight
@@ -56,14 +56,16 @@ class GgufModel:
 
     @property
     def fingerprint(self) -> str:
-        """From size, time and the ends of the file: the middle would take seconds to read."""
+        """From size, time and the ends of each file: the middle would take seconds to read."""
+        total = hashlib.blake2b()
         try:
-            with self.path.open("rb") as file:
-                stat = self.path.stat()
-                total = hashlib.blake2b(f"{stat.st_size} {stat.st_mtime_ns}".encode())
-                total.update(file.read(_SAMPLE))
-                file.seek(max(0, stat.st_size - _SAMPLE))
-                total.update(file.read(_SAMPLE))
+            for path in parts_of(self.path):
+                with path.open("rb") as file:
+                    stat = path.stat()
+                    total.update(f"{stat.st_size} {stat.st_mtime_ns}".encode())
+                    total.update(file.read(_SAMPLE))
+                    file.seek(max(0, stat.st_size - _SAMPLE))
+                    total.update(file.read(_SAMPLE))
         except OSError as error:
             raise ModelCorruptError(f"{self.path} cannot be read: {error}") from error
         return total.hexdigest()
@@ -102,6 +104,14 @@ class GgufModel:
         tensor = torch.from_numpy(self._file.read(_gguf_name(name)))
         return self._in_halves(name, tensor) if self._architecture == "llama" else tensor
 
+    def has(self, name: str) -> bool:
+        """Whether it has this weight."""
+        return _gguf_name(name) in self._file.tensors
+
+    def shape_of(self, name: str) -> tuple[int, ...]:
+        """The shape of one weight, which is not read."""
+        return self._file.tensor(_gguf_name(name)).shape
+
     @property
     def has_own_forms(self) -> bool:
         """Whether a GPU can read the blocks of some matrix as they are."""
@@ -126,7 +136,7 @@ class GgufModel:
 
     @property
     def _architecture(self) -> str:
-        return str(self._file.metadata.get("general.architecture"))
+        return printable(str(self._file.metadata.get("general.architecture")))
 
     @cached_property
     def _file(self) -> GgufFile:
@@ -165,14 +175,17 @@ def _read_config(file: GgufFile, architecture: str) -> ModelConfig:
         tie_word_embeddings="output.weight" not in file.tensors,
         max_position=entry("context_length"),
         qkv_bias=architecture == "qwen2",
-        deviations=tuple(_deviations(file, architecture, head_dim)),
+        deviations=tuple(map(printable, _deviations(file, architecture, head_dim))),
     )
 
 
 def _deviations(file: GgufFile, architecture: str, head_dim: int) -> Iterator[str]:
     metadata = file.metadata
-    scaling = metadata.get(f"{architecture}.rope.scaling.type", "none")
-    if scaling != "none":
+    rope = f"{architecture}.rope"
+    factor = metadata.get(f"{rope}.scaling.factor", metadata.get(f"{rope}.scale_linear", 1))
+    # As llama.cpp reads it: a factor alone is linear, and 0 is none.
+    scaling = metadata.get(f"{rope}.scaling.type", "none" if factor in (0, 1) else "linear")
+    if scaling not in ("none", "linear") or (scaling == "linear" and factor not in (0, 1)):
         yield f"{scaling} rotary embedding"
     if "rope_freqs.weight" in file.tensors:  # Llama 3.1 and later
         yield "llama3 rotary embedding"

@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine.errors import ModelCorruptError, UnsupportedModelError
+from engine.model_names import printable
 
 _CONTROL, _USER_DEFINED, _UNUSED = 3, 4, 5  # llama.cpp's llama_token_type
 _AS_WRITTEN = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
 
 # Words are cut before merging, by one expression after the other; llama.cpp names the rule, and
 # llama-vocab.cpp holds the expressions.
+_DEFAULT = "default"  # where a file names none
 _GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 _SPLITS = {
     "qwen2": (
@@ -26,17 +28,24 @@ _SPLITS = {
     ),
     **dict.fromkeys(("gpt-2", "mellum"), (_GPT2,)),
     **dict.fromkeys(("starcoder", "refact"), (r"\p{N}", _GPT2)),
+    _DEFAULT: (
+        r"[\p{P}\$\+<=>\^~\|]+",
+        r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)",
+        r"\p{N}+",
+        r"[0-9][0-9][0-9]",
+    ),
 }
 
 
 def tokenizer_json(metadata: Mapping[str, Any]) -> str:
     """Build the content of tokenizer.json. Raises UnsupportedModelError or ModelCorruptError."""
-    model, split = (str(metadata.get(f"tokenizer.ggml.{part}")) for part in ("model", "pre"))
+    model = str(metadata.get("tokenizer.ggml.model", "none"))
+    split = str(metadata.get("tokenizer.ggml.pre", _DEFAULT))
     if model != "gpt2" or split not in _SPLITS:
         known = ", ".join(sorted(_SPLITS))
         raise UnsupportedModelError(
-            f"the GGUF file has a tokenizer of kind {model}/{split}, and only gpt2 with {known} is "
-            "known; name the model's folder or hub id instead"
+            f"the GGUF file has a tokenizer of kind {printable(f'{model}/{split}')}, and only gpt2 "
+            f"with {known} is known; name the model's folder or hub id instead"
         )
     try:
         tokens, kinds = metadata["tokenizer.ggml.tokens"], metadata["tokenizer.ggml.token_type"]
@@ -46,7 +55,9 @@ def tokenizer_json(metadata: Mapping[str, Any]) -> str:
         start_id = metadata.get("tokenizer.ggml.bos_token_id")
         if start_id is not None and metadata.get("tokenizer.ggml.add_bos_token"):
             document["post_processor"] = _starting_with(tokens[start_id], start_id)
-        return json.dumps(document, ensure_ascii=False)
+        text = json.dumps(document, ensure_ascii=False)
+        text.encode()  # raises for strings that are no UTF-8
+        return text
     except (LookupError, ValueError, TypeError, AttributeError) as error:
         raise ModelCorruptError(f"the GGUF file's tokenizer is not whole: {error}") from error
 

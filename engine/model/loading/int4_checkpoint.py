@@ -36,7 +36,10 @@ class Int4Matrix:
 
     @classmethod
     def unpack(cls, quantization: Mapping[str, Any], parts: Mapping[str, torch.Tensor]) -> Self:
-        """Read the `PARTS` that are there of one matrix; `quantization` as in config.json."""
+        """Read the `PARTS` that are there of one matrix; `quantization` as in config.json.
+
+        Raises ValueError, LookupError or RuntimeError for parts that do not fit each other.
+        """
         packed, zeros, scales = (parts[name] for name in PARTS[:3])
         if quantization["quant_method"] == "awq":
             codes, order = _unpacked(packed), _AWQ_ORDER
@@ -47,9 +50,14 @@ class Int4Matrix:
             is_first_format = quantization.get("checkpoint_format", "gptq") == "gptq"
             zeros = _unpacked(zeros) + int(is_first_format)
         groups = parts.get("g_idx")
+        inputs, num_groups = codes.shape[1], len(scales)
         if groups is None:
-            size = codes.shape[1] // len(scales)
-            groups = torch.arange(codes.shape[1]) // size
+            groups = torch.arange(inputs) // (inputs // num_groups or 1)
+        fits = zeros.shape == scales.shape == (num_groups, len(codes)) and groups.shape == (inputs,)
+        if not (
+            fits and scales.is_floating_point() and 0 <= groups.min() <= groups.max() < num_groups
+        ):
+            raise ValueError("its codes, zeros, scales and groups do not fit each other")
         return cls(codes, zeros, scales.half(), groups.long())
 
     def dense(self) -> torch.Tensor:
@@ -68,6 +76,14 @@ class Int4Matrix:
             return Weight("int4", values, self.scales.float().contiguous())
         words = (self.scales.view(torch.int16).int() & 0xFFFF) | (self.zeros.int() << 16)
         return Weight("int4_zeros", values, words.contiguous())
+
+
+def unpacked_shape(quantization: Mapping[str, Any], packed: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape [N, K] of a matrix whose `qweight` has the shape `packed`."""
+    if len(packed) != 2:
+        return packed
+    rows, columns = packed
+    return (8 * columns, rows) if quantization["quant_method"] == "awq" else (columns, 8 * rows)
 
 
 def _unpacked(numbers: torch.Tensor) -> torch.Tensor:

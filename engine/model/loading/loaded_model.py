@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.errors import ConfigurationError, ModelCorruptError
+from engine.errors import ConfigurationError
 from engine.model.byte_trie import ByteTrie
 from engine.model.causal_lm import CausalModel
 from engine.model.cpu.float_qwen2 import FloatQwen2
@@ -111,11 +111,7 @@ def _loaded(wanted: _Wanted, choice: DeviceChoice, progress: Progress) -> Loaded
         tokenizer = model.tokenizer()
         trie = ByteTrie(tokenizer.vocabulary)
     loaded = causal_lm.result()
-    if tokenizer.text_ids > loaded.vocab_size:  # rows that are not there would be read
-        raise ModelCorruptError(
-            f"the tokenizer of {model.name} has {tokenizer.text_ids:,} tokens, more than the "
-            f"{loaded.vocab_size:,} of the model"
-        )
+    tokenizer = tokenizer.within(loaded.vocab_size)  # rows that are not there would be read
     return LoadedModel(
         name=model.name,
         where=choice.sentence if wanted.is_own else choice.of_transformers,

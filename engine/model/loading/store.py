@@ -17,6 +17,7 @@ from engine.model.loading.catalog import LocatedModel, on_disk
 from engine.model.loading.converted_model import ConvertedModel, convert
 from engine.model.loading.packing import FILE_FORMS, PACKERS
 from engine.model.loading.stored_tokenizer import readable_name
+from engine.model.loading.tensor_shapes import check_source
 from engine.model.model_config import ModelConfig
 from engine.offline_parts import EmbeddedModel
 from engine.progress import Progress, shown
@@ -40,12 +41,12 @@ def obtain(
         known = ", ".join(sorted(PACKERS))
         raise ConfigurationError(f"dtype {quantization!r} is none of {known}")
     entry = folder / _entry_name(located, quantization)
-    if model := _load(entry):
+    if model := _load(entry, progress):
         return model
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _locked(entry, progress):
-            if not _load(entry):  # no other process was faster
+            if not _load(entry, progress):  # no other process was faster
                 _convert(located, quantization, entry, progress)
     except OSError as error:
         raise CacheError(f"the model cannot be converted in {folder}: {error}") from error
@@ -59,6 +60,7 @@ def _convert(located: LocatedModel, quantization: str, entry: Path, progress: Pr
         scratch = draft / "scratch"
         scratch.mkdir()
         source = on_disk(located, scratch, progress)
+        check_source(source)
         _check_space(entry.parent, located.name, _converted_bytes(source.config, quantization))
         convert(located, source, quantization, draft, progress)
         shutil.rmtree(scratch)
@@ -90,11 +92,12 @@ def _entry_name(located: LocatedModel, quantization: str, version: str = _VERSIO
     return f"{readable_name(located.name)}-{located.fingerprint[:16]}-{quantization}-{version}"
 
 
-def _load(entry: Path) -> ConvertedModel | None:
+def _load(entry: Path, progress: Progress) -> ConvertedModel | None:
     """Return the model in `entry` if it is there and whole."""
     try:
         return ConvertedModel.load(entry) if entry.is_dir() else None
-    except ModelCorruptError:
+    except ModelCorruptError as error:
+        progress.tell(f"the model is converted anew: {error}")
         return None
 
 

@@ -26,13 +26,15 @@ class TokenizerDocument:
         try:
             content = json.loads(text)
             added = content["added_tokens"]
+            plain = json.dumps(_plain(content), ensure_ascii=False)
+            plain.encode()  # raises for half characters, which no file holds
             return cls(
-                plain=json.dumps(_plain(content), ensure_ascii=False),
+                plain=plain,
                 specials={token["content"]: token["id"] for token in added if not _is_text(token)},
                 start_ids=_start_ids(content),
                 byte_level=_has_step(content, "ByteLevel"),
             )
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise ModelCorruptError(f"tokenizer.json cannot be read: {error}") from error
 
 

@@ -10,12 +10,14 @@ from transformers.utils import logging
 
 from engine.errors import (
     ConfigurationError,
+    ForegramError,
     ModelCorruptError,
     NoSpaceError,
     UnsupportedModelError,
 )
 from engine.model.device import DeviceUnfitError
 from engine.model.transformers.adapter import TransformersModel
+from engine.model_names import printable
 
 _DTYPES = ("float32", "bfloat16", "float16", "float64")
 
@@ -34,9 +36,11 @@ def load_transformers_model(
     try:
         model = _from_pretrained(folder, getattr(torch, dtype_name))
     except (OSError, SafetensorError) as error:
-        raise ModelCorruptError(f"{folder} holds no whole model: {error}") from error
-    except ValueError as error:
-        raise UnsupportedModelError(f"transformers cannot load {folder}: {error}") from error
+        raise ModelCorruptError(f"{folder} holds no whole model: {_told(error)}") from error
+    except ForegramError:
+        raise
+    except Exception as error:  # a configuration that makes no sense fails anywhere in it
+        raise UnsupportedModelError(f"transformers cannot load {folder}: {_told(error)}") from error
     module: torch.nn.Module = model
     try:
         module.to(device).eval()
@@ -48,6 +52,11 @@ def load_transformers_model(
                 f"the model does not fit the memory of {device}: {reason}"
             ) from error
         raise DeviceUnfitError(f"torch cannot run the model on {device}: {reason}") from error
+
+
+def _told(error: Exception) -> str:
+    """What it says, on one line; it may quote a file."""
+    return printable(" ".join(str(error).split()))
 
 
 def _from_pretrained(folder: Path, dtype: torch.dtype) -> PreTrainedModel:

@@ -1,16 +1,20 @@
 """Reading GGUF files agrees with the gguf package, and refuses what is not whole."""
 
+import os
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-from gguf import GGUFReader
+from gguf import GGMLQuantizationType, GGUFReader
 from gguf.quants import dequantize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import ModelCorruptError, UnsupportedModelError
 from engine.model.loading.gguf_file import GgufFile
+from engine.model.loading.gguf_model import GgufModel
+from tests.support.mutated_models import GgufParts
 from tests.support.tiny_gguf import write_tiny_gguf
 
 
@@ -61,6 +65,78 @@ def test_a_truncated_file_is_refused_with_the_bytes_that_it_has(path: Path, tmp_
     cut.write_bytes(content[:-1000])
     with pytest.raises(ModelCorruptError, match=f"truncated: it holds {len(content) - 1000:,} byt"):
         GgufFile(cut)
+
+
+@pytest.mark.parametrize(
+    ("kind", "called"),
+    [(31, r"31 \(Q4_0_4_4\)"), (99, "99"), (4, r"4 \(Q4_2\)"), (2**31, "2147483648")],
+)
+def test_an_unknown_quantization_type_is_named_with_its_tensor(
+    path: Path, tmp_path: Path, kind: int, called: str
+) -> None:
+    parts = GgufParts.read(path)
+    parts.tensors[3][2] = kind
+    parts.write(tmp_path / "odd.gguf")
+    name = parts.tensors[3][0].decode()
+    words = (
+        rf"odd\.gguf cannot be read: its tensor {name} is of the quantization type {called}, which"
+    )
+    with pytest.raises(UnsupportedModelError, match=words):
+        GgufFile(tmp_path / "odd.gguf")
+
+
+def test_a_type_that_nobody_decodes_is_named_with_its_tensor(path: Path, tmp_path: Path) -> None:
+    parts = GgufParts.read(path)
+    parts.tensors[0][2] = GGMLQuantizationType.I32
+    parts.write(tmp_path / "odd.gguf")
+    name = parts.tensors[0][0].decode()
+    with pytest.raises(UnsupportedModelError, match=rf"its tensor {name} is of .* type 26 \(I32\)"):
+        GgufFile(tmp_path / "odd.gguf").read(name)
+
+
+def test_metadata_that_nobody_needs_may_be_no_utf8(path: Path, tmp_path: Path) -> None:
+    parts = GgufParts.read(path)
+    text = b"\xff\xfe Jos\xe9"
+    parts.entries.append((b"general.author", 8, len(text).to_bytes(8, "little") + text))
+    parts.write(tmp_path / "odd.gguf")
+    model = GgufModel(tmp_path / "odd.gguf")
+    assert model.config == GgufModel(path).config
+    assert model.tokenizer_json() == GgufModel(path).tokenizer_json()
+
+
+def test_a_split_file_is_read_by_its_first_part(path: Path, tmp_path: Path) -> None:
+    write_tiny_gguf(tmp_path / "tiny.gguf", tensors_of_part=10)
+    first, second, *others = sorted(tmp_path.iterdir())
+    assert first.name == f"tiny-00001-of-0000{len(others) + 2}.gguf"
+    split, whole = GgufFile(first), GgufFile(path)
+    assert split.tensors.keys() == whole.tensors.keys()
+    for name in whole.tensors:
+        np.testing.assert_array_equal(split.read(name), whole.read(name))
+    assert GgufModel(first).config == GgufModel(path).config
+    before = GgufModel(first).fingerprint
+    os.utime(second, ns=(1, 1))
+    assert GgufModel(first).fingerprint != before
+
+
+def test_a_part_alone_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    write_tiny_gguf(tmp_path / "tiny.gguf", tensors_of_part=10)
+    first, second, *_ = sorted(tmp_path.iterdir())
+    with pytest.raises(ModelCorruptError, match="part of a split model: name its first part"):
+        GgufFile(second)
+    renamed = Path(shutil.copy(first, tmp_path / "mine.gguf"))
+    with pytest.raises(ModelCorruptError, match="part of a split model, under another name"):
+        GgufFile(renamed)
+    second.unlink()
+    with pytest.raises(ModelCorruptError, match=rf"{second.name} cannot be read: .*No such file"):
+        GgufFile(first)
+
+
+def test_two_tensors_of_one_name_are_refused(path: Path, tmp_path: Path) -> None:
+    parts = GgufParts.read(path)
+    parts.tensors[3][0] = parts.tensors[4][0]
+    parts.write(tmp_path / "odd.gguf")
+    with pytest.raises(ModelCorruptError, match="several of its tensors have one name"):
+        GgufFile(tmp_path / "odd.gguf")
 
 
 @settings(deadline=None, max_examples=150)

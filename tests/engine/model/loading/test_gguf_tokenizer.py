@@ -76,6 +76,34 @@ def test_words_are_cut_as_the_model_cuts_them(file: GgufFile, rule: str, text: s
     assert tokenizer.encode(text) == original.encode(text).ids
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("x += 12345", ["x", " ", "+=", " ", "123", "45"]),  # as llama.cpp's own tokenizer cuts it
+        ("a  b", ["a", " ", " b"]),
+        ("it's(é)", ["it", "'", "s", "(", "é", ")"]),
+    ],
+)
+def test_a_file_that_names_no_rule_is_cut_as_llama_cpp_does(
+    file: GgufFile, text: str, words: list[str]
+) -> None:
+    metadata = {name: one for name, one in file.metadata.items() if not name.endswith(".pre")}
+    document = json.loads(gguf_tokenizer.tokenizer_json(metadata))
+    steps = document["pre_tokenizer"]["pretokenizers"][:-1]  # the last one spells bytes
+    cut = pre_tokenizers.Sequence(
+        [pre_tokenizers.Split(Regex(one["pattern"]["Regex"]), "isolated") for one in steps]
+    )
+    assert [word for word, _ in cut.pre_tokenize_str(text)] == words
+
+
+@pytest.mark.parametrize("text", [b"\xff", b"\xed\xa0\x80"])
+def test_a_token_that_is_no_utf8_is_refused(file: GgufFile, text: bytes) -> None:
+    tokens = [*file.metadata["tokenizer.ggml.tokens"]]
+    tokens[20] = str(text, "utf-8", "surrogateescape")
+    with pytest.raises(ModelCorruptError, match="tokenizer is not whole"):
+        gguf_tokenizer.tokenizer_json(file.metadata | {"tokenizer.ggml.tokens": tokens})
+
+
 @pytest.mark.parametrize(("adds", "starts"), [(True, (2,)), (False, ())])
 def test_a_start_of_text_stands_before_one_where_the_file_says_so(
     file: GgufFile, *, adds: bool, starts: tuple[int, ...]

@@ -1,5 +1,6 @@
 """From a name to a model: converted for our own forward, or left for transformers."""
 
+import json
 from itertools import product
 from pathlib import Path
 
@@ -18,8 +19,9 @@ from engine.model.loading.loaded_model import load_model, prepare
 from engine.model.loading.packing import FILE_FORMS
 from engine.model.prompt import build_prompt
 from engine.progress import NoProgress
-from tests.support.byte_tokenizer import MELLUM_TOKENS, SEED_TOKENS
+from tests.support.byte_tokenizer import MELLUM_TOKENS, SEED_TOKENS, VOCAB_SIZE
 from tests.support.greedy import reference_logits
+from tests.support.mutated_models import GgufParts
 from tests.support.steps import read
 from tests.support.tiny_gguf import (
     HEADS,
@@ -160,7 +162,13 @@ def test_a_gguf_file_of_another_architecture_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "words"),
     [
-        ({"llama.rope.scaling.type": "linear"}, "linear rotary embedding"),
+        (
+            {"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 2},
+            "linear rotary embedding",
+        ),
+        ({"llama.rope.scaling.factor": 4}, "linear rotary embedding"),  # as llama.cpp reads it
+        ({"llama.rope.scale_linear": 4}, "linear rotary embedding"),
+        ({"llama.rope.scaling.type": "yarn"}, "yarn rotary embedding"),
         ({"llama.rope.dimension_count": 8}, "rotary embedding of a part of a head"),
         ({"llama.expert_count": 8}, "experts"),
     ],
@@ -176,7 +184,46 @@ def test_a_gguf_file_with_more_than_we_know_is_refused(
 def test_a_tokenizer_with_more_tokens_than_the_model_is_refused(tmp_path: Path) -> None:
     """Rows of the embedding that are not there would be read."""
     folder = save_model(tiny_model("mistral", vocab_size=100), tmp_path / "short")
-    with pytest.raises(
-        ModelCorruptError, match=r"the tokenizer of short has \d+ tokens, more than"
-    ):
+    with pytest.raises(ModelCorruptError, match=r"the tokenizer has \d+ tokens, more than the 100"):
         load_model(str(folder), tmp_path / "cache", NoProgress(), device_name="cpu")
+
+
+def test_a_scaling_by_nothing_is_none(tmp_path: Path) -> None:
+    entry = {"qwen2.rope.scaling.type": "linear", "qwen2.rope.scaling.factor": 1}
+    path = write_tiny_gguf(tmp_path / "tiny.gguf", more=entry)
+    assert isinstance(prepare(str(path), "int8", tmp_path, NoProgress()), ConvertedModel)
+
+
+@pytest.mark.parametrize("token_id", [VOCAB_SIZE, 10**6])
+@pytest.mark.parametrize("family", ["qwen2", "mistral"])
+def test_a_control_token_beyond_the_rows_of_the_embedding_is_plain_text(
+    tmp_path: Path, family: str, token_id: int
+) -> None:
+    """A row that is not there would fail all requests of a forward."""
+    folder = save_model(tiny_model(family), tmp_path / family)
+    content = json.loads((folder / "tokenizer.json").read_text("utf-8"))
+    token = {"id": token_id, "content": "<|far|>", "special": True}
+    content["added_tokens"].append(content["added_tokens"][0] | token)
+    (folder / "tokenizer.json").write_text(json.dumps(content), "utf-8")
+    model = load_model(str(folder), tmp_path / "cache", NoProgress(), device_name="cpu")
+    ids = model.tokenizer.encode_raw("a<|far|>b")
+    assert ids == model.tokenizer.encode("a<|far|>b")
+    assert max(ids) < model.causal_lm.vocab_size >= len(model.tokenizer.vocabulary)
+    near = content["added_tokens"][0]
+    assert model.tokenizer.encode_raw(near["content"]) == [near["id"]]
+
+
+def test_a_start_token_beyond_the_rows_of_the_embedding_is_refused(tmp_path: Path) -> None:
+    more: dict[str, str | int] = {
+        "tokenizer.ggml.bos_token_id": 2,
+        "tokenizer.ggml.add_bos_token": True,
+    }
+    path = write_tiny_gguf(tmp_path / "tiny.gguf", more=more)
+    parts = GgufParts.read(path)
+    for name in (b"token_embd.weight", b"output.weight"):
+        next(one for one in parts.tensors if one[0] == name)[1][1] = 2
+    parts.write(path)
+    with pytest.raises(
+        ModelCorruptError, match=r"the tokenizer has \d+ tokens, more than the 2 of"
+    ):
+        load_model(str(path), tmp_path, NoProgress(), device_name="cpu")
