@@ -323,3 +323,28 @@ sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", {here!r}]))
         command, check=False, env=os.environ | limited, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout
+
+
+def test_layers_of_several_shapes_are_refused_before_anything_is_written():
+    def linear(outputs: int, inputs: int, scales: int) -> Linear:
+        return Linear(np.ones((outputs, inputs), np.int8), np.ones(scales, np.float32))
+
+    for other in (linear(64, 128, 64), linear(128, 64, 128), linear(64, 64, 60)):
+        with pytest.raises(ValueError, match="beside"):
+            pack([linear(64, 64, 64), other])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"num_heads": HEADS + 2},
+        {"head_dim": 3 * SIZE},
+        {"num_layers": LAYERS + 1},
+        {"num_kv_heads": 4 * HEADS},
+    ],
+)
+def test_matrices_that_do_not_fit_the_sizes_of_a_model_are_refused(change):
+    with pytest.raises(ValueError, match="outputs of"):
+        Runner(random_model()._replace(**change), HIDDEN, max_rows=8, num_threads=1)
+    with pytest.raises(ValueError, match="outputs of"):
+        Runner(random_model(), HIDDEN + GROUP, max_rows=8, num_threads=1)

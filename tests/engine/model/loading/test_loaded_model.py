@@ -189,7 +189,10 @@ def test_a_tokenizer_with_more_tokens_than_the_model_is_refused(tmp_path: Path) 
 
 
 def test_a_scaling_by_nothing_is_none(tmp_path: Path) -> None:
-    entry = {"qwen2.rope.scaling.type": "linear", "qwen2.rope.scaling.factor": 1}
+    entry: dict[str, str | int] = {
+        "qwen2.rope.scaling.type": "linear",
+        "qwen2.rope.scaling.factor": 1,
+    }
     path = write_tiny_gguf(tmp_path / "tiny.gguf", more=entry)
     assert isinstance(prepare(str(path), "int8", tmp_path, NoProgress()), ConvertedModel)
 
