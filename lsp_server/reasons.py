@@ -147,11 +147,11 @@ class EmptyAnswer(msgspec.Struct, frozen=True):
 
 
 def notable(answers: Sequence[EmptyAnswer]) -> list[EmptyAnswer]:
-    """The answers without superseded ones and without repetitions of one reason on one line.
+    """The answers that somebody waited for, without repetitions of one reason on one line.
 
-    The oldest comes first. If there are only superseded ones, those are kept.
+    The oldest comes first.
     """
-    kept = [one for one in answers if one.reason not in WITHDRAWN] or answers
+    kept = [one for one in answers if one.reason not in WITHDRAWN]
     repeats = groupby(kept, key=lambda one: (one.uri, one.line, one.reason))
     return [list(same)[-1] for _, same in repeats]
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 from lsprotocol import types
-from pygls.exceptions import JsonRpcException
 
 from engine.version import VERSION
 from lsp_server import editor_commands
@@ -52,7 +51,7 @@ COST = "foregram.cost"
 CHECK_MODEL = "foregram.checkModel"
 HOST_USE = "foregram.hostUse"
 _COMMANDS = (ACCEPT_COMMAND, WHY, COST, CHECK_MODEL, HOST_USE)  # which every server has
-_SETTINGS_S = 3.0  # to wait for the client's settings
+_SETTINGS_S = 3.0  # to wait for the client's settings before the host is looked for
 _MODEL_KEYS = ("model", "FOREGRAM_MODEL")
 _KINDS = types.InlineCompletionTriggerKind
 _MENU_S = 20.0  # a menu waits for the slowest of its servers
@@ -72,6 +71,7 @@ class ForegramServer(DocumentServer):
         self._can_retry = False  # the client knows `foregram/askAgain`
         self._focused = ""  # the URI of the document that the user works in, as far as is known
         self._reported: set[str] = set()
+        self.pulls: list[asyncio.Task[None]] = []  # of the client's settings, the newest last
         self.indexing = IndexProgress(self)
         self.session = Session(
             self.documents, command_line, self.status.watch, self._ask_again, self._indexed
@@ -84,6 +84,8 @@ class ForegramServer(DocumentServer):
 
     async def leave(self) -> None:
         """End the session."""
+        for pull in self.pulls:
+            pull.cancel()
         await self.session.leave()
 
     def before_initialize(self, params: types.InitializeParams) -> None:
@@ -226,8 +228,9 @@ def create_server(command_line: Layer, authentication: Authentication = OPEN) ->
 
 async def initialized(server: ForegramServer, _params: types.InitializedParams) -> None:
     """The client is ready: look for the host, and for the client's settings."""
-    gc.freeze()  # what was created so far stays, so no collection needs to look through it
-    gc.enable()
+    if not gc.isenabled():  # the first client of this process
+        gc.freeze()  # what was created so far stays, so no collection needs to look through it
+        gc.enable()
     server.begin()
     await _pull_settings(server)
     await server.session.connect()
@@ -420,14 +423,26 @@ async def _pull_settings(server: ForegramServer) -> None:
     workspace = server.client_capabilities.workspace
     if workspace is None or not workspace.configuration:
         return
+    pull = asyncio.create_task(_take_settings(server))
+    server.pulls.append(pull)
+    await asyncio.wait([pull], timeout=_SETTINGS_S)
+
+
+async def _take_settings(server: ForegramServer) -> None:
+    """Take the client's settings whenever they come; if newer ones have, these are out of date."""
     params = types.ConfigurationParams([types.ConfigurationItem(section=SECTION)])
+    pull = asyncio.current_task()
     try:
-        async with asyncio.timeout(_SETTINGS_S):
-            given = await server.workspace_configuration_async(params)
-    except (TimeoutError, JsonRpcException) as error:  # a client may forget to answer, or fail
+        given = msgspec.to_builtins(await server.workspace_configuration_async(params))
+    except Exception as error:  # noqa: BLE001 - a client may fail in any way, or answer anything
         _LOG.warning("the client does not send its settings: %r", error)
         return
-    server.configure(msgspec.to_builtins(given[0]) if given else {}, CONFIGURATION)
+    if pull in server.pulls:
+        del server.pulls[: server.pulls.index(pull)]
+        server.configure(
+            given[0] if isinstance(given, list | tuple) and given else {}, CONFIGURATION
+        )
+        await server.session.connect()
 
 
 def _options(params: types.InitializeParams) -> object:

@@ -110,7 +110,9 @@ class HostCompletions:
         anchor = anchor.accepting(shown.text, shown.replaced_chars_after_cursor)
         if self._cache.remainders(anchor):
             return
-        if self._prefetch is None or self._prefetch.anchor != anchor:
+        ahead = self._prefetch
+        # Who types along what is shown comes to the same text, of another version.
+        if ahead is None or ahead.has_failed or ahead.anchor.typed_until(anchor) != "":
             self._end_ahead()
             self._prefetch = self._start(anchor, is_ahead=True)
 

@@ -64,6 +64,11 @@ class InFlightCompletion:
         """Whether nothing more will come."""
         return self._outcome is not None
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether it ended without an answer, as one that others' requests went before."""
+        return isinstance(self._outcome, Failed)
+
     def may_serve(self, anchor: Anchor) -> bool:
         """Whether what was typed since agrees with the text so far."""
         typed = self.anchor.typed_until(anchor)

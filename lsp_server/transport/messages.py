@@ -24,10 +24,13 @@ async def handle_messages(
     What failed may have been a change of any document.
     """
     while (body := await reader.body()) is not None:
+        message: object = None
         try:
-            protocol.handle_data(_message(body))
+            message = _message(body)
+            protocol.handle_data(message)
         except Exception as error:  # noqa: BLE001 - whatever one message meets, the next is read
-            protocol.lose_step()
+            if not isinstance(message, dict) or "method" in message:
+                protocol.lose_step()
             on_error(error, JsonRpcException)
         await asyncio.sleep(0)  # however many have arrived, what this one began goes first
 

@@ -80,6 +80,30 @@ async def test_an_editor_that_cannot_tell_its_settings_gets_completions_all_the_
         assert await shown.items()
 
 
+PULLS = types.ClientCapabilities(workspace=types.WorkspaceClientCapabilities(configuration=True))
+
+
+async def test_settings_that_come_late_are_taken(tmp_path):
+    """They were dropped after three seconds, so that what is switched off completed."""
+    may_answer = threading.Event()
+    options = {"settings": may_answer, "capabilities": PULLS}
+    async with served(tmp_path, HeldEngine(WORDS), **options) as (shown, _):
+        shown.open(SOURCE)
+        assert await shown.items()  # after three seconds without them
+        may_answer.set()
+        while "disabled" not in await shown.reasons():
+            shown.type("x")
+            await shown.items()
+
+
+@pytest.mark.parametrize("settings", [None, 7, "x", [], {"enable": None}, {"foregram": {}}])
+async def test_settings_of_any_form_keep_nobody_from_completing(tmp_path, settings):
+    options = {"settings": settings, "capabilities": PULLS}
+    async with served(tmp_path, HeldEngine(WORDS), **options) as (shown, _):
+        shown.open(SOURCE)
+        assert await shown.items()
+
+
 async def test_what_was_switched_off_is_not_said_any_more_once_it_is_on(tmp_path):
     options = {"foregram": {"languages": {"python": False}}, "editorInfo": {"name": "a"}}
     async with served(tmp_path, HeldEngine(WORDS), options=options) as (shown, _):

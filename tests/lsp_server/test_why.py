@@ -107,11 +107,11 @@ def test_a_file_is_told_apart_by_its_path(folder, shown):
     assert shown(file=Path("/work/a.py")) == "no empty answers are known\n"
 
 
-def test_what_was_withdrawn_is_left_out_where_anything_else_is_known(folder, shown):
+def test_what_was_withdrawn_is_left_out_as_after_an_accept(folder, shown):
     write_reasons(folder, "one", log(Reason.CANCELLED, Reason.SUPERSEDED, Reason.BLANK))
     assert [answer["reason"] for answer in json.loads(shown(as_json=True))] == ["blank"]
     write_reasons(folder, "one", log(Reason.CANCELLED))
-    assert [answer["reason"] for answer in json.loads(shown(as_json=True))] == ["cancelled"]
+    assert json.loads(shown(as_json=True)) == []
 
 
 def test_what_each_key_repeats_is_told_once(folder, shown):

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -111,7 +112,8 @@ async def editor(
 ) -> AsyncIterator[Editor]:
     """Start a server, and an editor that knows it; `settings` answer what the server pulls.
 
-    An exception for settings is an editor that fails when it is asked.
+    An exception for settings is an editor that fails when it is asked; of an event, one that waits
+    for it to say that it is switched off.
     """
     client = LanguageClient("test editor", "1")
     shown = Editor(client, uri)
@@ -144,9 +146,12 @@ async def editor(
         shown.registered += [one.method for one in params.registrations]
 
     @client.feature(types.WORKSPACE_CONFIGURATION)
-    def configuration(_params: Any) -> list[Any]:
+    async def configuration(_params: Any) -> list[Any]:
         if isinstance(settings, Exception):
             raise settings
+        if isinstance(settings, threading.Event):
+            await asyncio.to_thread(settings.wait)
+            return [{"enable": False}]
         return [settings]
 
     command = [sys.executable, "-m", "lsp_server", "lsp", "--stdio"]

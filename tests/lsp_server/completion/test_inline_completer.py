@@ -99,6 +99,27 @@ async def test_what_follows_an_accept_is_there_before_it_is_asked_for(tmp_path):
         assert engine.requests[1].cache_key != engine.requests[0].cache_key
 
 
+async def test_what_follows_is_asked_for_once_however_many_keys_are_typed_along(tmp_path):
+    """Each key began it anew, so that it never ended."""
+    engine = HeldEngine(("return sum(item for item in items)",))
+    async with connected(tmp_path, engine, speculate=True) as editor:
+        editor.open(SOURCE)
+        (text,) = await editor.texts()
+        await editor.begun()
+        engine.is_held = True
+        for key in text[:20]:
+            editor.type(key)
+            assert await editor.texts()
+            await asyncio.sleep(0)  # when it would be asked for
+        await editor.begun()
+        engine.is_held = False
+        engine.permits.release(9)
+        while len(engine.ended) < 2:
+            await asyncio.sleep(0.005)
+    assert len(engine.requests) == 2
+    assert engine.ended == [FinishReason.END_TOKEN] * 2
+
+
 async def test_an_explicit_request_gets_several_the_greedy_one_first(tmp_path):
     engine = HeldEngine(WORDS)
     complete = engine.completing
