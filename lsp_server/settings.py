@@ -116,8 +116,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     languages: Annotated[
         dict[str, bool],
         _about(
-            "languages turned on or off, by LSP identifier; `markdown` and "
-            "`plaintext` are quiet until turned on"
+            "languages turned on or off, by the name that any editor has for one; "
+            "prose, such as `markdown` and `plaintext`, is quiet until turned on"
         ),
     ] = {}
     disabled_globs: Annotated[tuple[str, ...], _about("files in which nothing is suggested")] = ()

@@ -11,19 +11,8 @@ from tree_sitter import Node
 from engine.host.protocol import Position
 from lsp_server.prompt.grammars import parser_for
 from lsp_server.prompt.parsed_line import parses_as_python
+from lsp_server.repository.languages import language_of
 
-LANGUAGES = {
-    ".py": "python",
-    ".js": "javascript",
-    ".jsx": "javascriptreact",
-    ".ts": "typescript",
-    ".tsx": "typescriptreact",
-    ".java": "java",
-    ".go": "go",
-    ".rs": "rust",
-    ".c": "c",
-    ".cpp": "cpp",
-}
 _CALLS_LISTS_SIGNATURES = frozenset(
     [
         "arguments",
@@ -112,12 +101,12 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
         inside = path.rglob("*") if path.is_dir() else [path]
         for file in inside:
-            if file.suffix in LANGUAGES and not file.name.endswith(".d.ts") and file.is_file():
+            if language_of(file.name) and not file.name.endswith(".d.ts") and file.is_file():
                 yield file
 
 
 def _places_in(file: Path, chance: Random) -> Iterator[CodePlace]:
-    source, language_id = file.read_bytes(), LANGUAGES[file.suffix]
+    source, language_id = file.read_bytes(), language_of(file.name)
     parser = parser_for(language_id)
     is_fit = len(source) <= _MOST_BYTES and source.isascii() and b"\r" not in source
     if parser is None or not is_fit or is_broken(source.decode(), language_id):

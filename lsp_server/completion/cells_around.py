@@ -12,7 +12,7 @@ from typing import NamedTuple
 from engine.host.protocol import MAX_CELL_CHARS, MAX_CELLS, Cell
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents, HeldCell
-from lsp_server.prompt.comments import PROSE, comment_signs
+from lsp_server.language_names import PROSE, comment_signs
 
 _MOST_PROSE_LINES = 12
 _MOST_PROSE_CHARS = 600

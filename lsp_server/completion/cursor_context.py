@@ -7,8 +7,9 @@ from typing import Self
 
 from engine.host.protocol import Position
 from engine.stopping.lines import columns, leading_space
+from lsp_server.language_names import comment_signs
 from lsp_server.prompt.brackets import Balance, balance
-from lsp_server.prompt.comments import UNPAIRED, comment_signs
+from lsp_server.prompt.comments import UNPAIRED
 from lsp_server.prompt.scope import Scope
 
 _WINDOW = 1_000  # lines on either side

@@ -9,6 +9,7 @@ from engine.host.protocol import LineSplice, Position
 from lsp_server.documents.encoding import from_code_points, to_position
 from lsp_server.documents.line_buffer import LineBuffer, LineEnd
 from lsp_server.documents.splice_log import SpliceLog
+from lsp_server.language_names import language_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Snapshot:
     lines: tuple[str, ...]
     line_end: LineEnd  # for answers, where the client wants the document's own
     encoding: types.PositionEncodingKind
+    named_language: str = ""  # as the editor says, by the same table
 
     def line(self, number: int) -> str:
         """Line `number` from 0 without its end; "" outside the text."""
@@ -52,7 +54,8 @@ class Document:
         self, item: types.TextDocumentItem, opening: int, encoding: types.PositionEncodingKind
     ) -> None:
         self.uri = item.uri
-        self.language_id = item.language_id
+        self.language_id = language_of(item.language_id, item.uri)
+        self._named_language = language_of(item.language_id)
         self.version = item.version
         self._opening = opening
         self._encoding = encoding
@@ -87,6 +90,7 @@ class Document:
                 self._buffer.lines,
                 self._buffer.line_end,
                 self._encoding,
+                self._named_language,
             )
         return self._snapshot
 

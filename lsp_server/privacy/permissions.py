@@ -6,10 +6,10 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from lsp_server.documents.document import Snapshot
+from lsp_server.language_names import PROSE, language_of
 from lsp_server.privacy.hidden_files import HiddenFiles, innermost
 from lsp_server.privacy.ignore_files import SettingGlobs
 from lsp_server.privacy.secret_texts import SecretLines, SecretText
-from lsp_server.prompt.comments import PROSE
 from lsp_server.reasons import Reason, base_name
 from lsp_server.settings import Settings
 
@@ -20,6 +20,7 @@ class Permissions:
     def __init__(self, roots: Sequence[Path], settings: Settings) -> None:
         self._roots = roots
         self._settings = settings
+        self._languages = {language_of(name): on for name, on in settings.languages.items()}
         self._files = HiddenFiles(roots, allowed=settings.allow_secret_files)
         self._disabled = SettingGlobs(settings.disabled_globs, unclear=True)
         self._secrets: dict[str, SecretLines] = {}  # by document
@@ -29,7 +30,8 @@ class Permissions:
         settings = self._settings
         if not settings.enable:
             return Reason.DISABLED
-        if not settings.languages.get(snapshot.language_id, True):
+        names = (snapshot.language_id, snapshot.named_language)
+        if not all(self._languages.get(name, True) for name in names):
             return Reason.DISABLED_LANGUAGE
         if self._disabled.match(self.path_of(snapshot.uri)):
             return Reason.DISABLED_FILE
@@ -38,7 +40,7 @@ class Permissions:
     def silence(self, snapshot: Snapshot) -> Reason | None:
         """Why a document is completed only on explicit request; None if it always is."""
         language = snapshot.language_id
-        if language in PROSE and not self._settings.languages.get(language):
+        if language in PROSE and not self._languages.get(language):
             return Reason.PROSE
         is_empty = not any(line and not line.isspace() for line in snapshot.lines)
         return Reason.EMPTY_FILE if is_empty else None

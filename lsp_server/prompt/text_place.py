@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 from engine.host.protocol import Position
 from engine.stopping.lines import indent_of
+from lsp_server.language_names import PROSE, comment_signs
 from lsp_server.prompt.brackets import CLOSING, OPENING
-from lsp_server.prompt.comments import PROSE, comment_signs, scan_line
+from lsp_server.prompt.comments import scan_line
 from lsp_server.prompt.place import Opener, Place, find_opener, place_in_code
 
 _COMMENT_LINES = 200  # above the cursor, in which a block comment may begin

@@ -4,6 +4,7 @@ from functools import cache
 from pathlib import Path
 from zlib import crc32
 
+from lsp_server import language_names
 from lsp_server.privacy import named_secrets, secret_files, secret_texts
 from lsp_server.repository import chunks, definitions, generated, languages, words
 
@@ -14,6 +15,7 @@ _RULES = (
     chunks,
     definitions,
     generated,
+    language_names,
     languages,
     words,
 )

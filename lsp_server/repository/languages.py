@@ -1,29 +1,10 @@
-"""Languages by the endings of file names, and which of them are read together."""
+"""Languages that the index reads, by file names, and which of them are read together."""
 
 from pathlib import PurePosixPath
 
-_BY_ENDING = {
-    ".py": "python",
-    ".pyi": "python",
-    ".js": "javascript",
-    ".jsx": "javascriptreact",
-    ".cjs": "javascript",
-    ".mjs": "javascript",
-    ".ts": "typescript",
-    ".cts": "typescript",
-    ".mts": "typescript",
-    ".tsx": "typescriptreact",
-    ".java": "java",
-    ".go": "go",
-    ".rs": "rust",
-    ".c": "c",
-    ".h": "cpp",
-    ".cc": "cpp",
-    ".cpp": "cpp",
-    ".cxx": "cpp",
-    ".hh": "cpp",
-    ".hpp": "cpp",
-}
+from lsp_server.language_names import language_of_file
+from lsp_server.prompt.grammars import GRAMMARS
+
 _FAMILIES = {
     "javascriptreact": "javascript",
     "typescript": "javascript",
@@ -33,13 +14,9 @@ _FAMILIES = {
 
 
 def language_of(path: str) -> str:
-    """Return the LSP name of a file's language; "" where none with a grammar has this ending."""
-    return _BY_ENDING.get(PurePosixPath(path).suffix.lower(), "")
-
-
-def ending_of(language: str) -> str:
-    """Return how names of files in a language end; "" where none with a grammar is of it."""
-    return next((ending for ending, one in _BY_ENDING.items() if one == language), "")
+    """Return the LSP name of a file's language; "" where none with a grammar has this name."""
+    language = language_of_file(path)
+    return language if language in GRAMMARS else ""
 
 
 def family_of(path: str) -> str:

@@ -9,13 +9,14 @@ from random import Random
 
 from tree_sitter import Node
 
-from lsp_server.cli.code_places import LANGUAGES, CodePlace, tokens
+from lsp_server.cli.code_places import CodePlace, tokens
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.postprocess import Processed, process
 from lsp_server.completion.syntax_judge import SyntaxJudge
 from lsp_server.prompt.brackets import balance
 from lsp_server.prompt.grammars import parser_for
 from lsp_server.prompt.syntax import DocumentSyntax
+from lsp_server.repository.languages import language_of
 
 ROOT = Path(__file__).parents[2]
 _MOST_CHARS = 160  # of what is cut out
@@ -76,7 +77,7 @@ def code_places(count: int, seed: int = 0) -> tuple[AnsweredPlace, ...]:
 
 
 def _places(file: Path, count: int, chance: Random) -> Iterator[AnsweredPlace]:
-    text, language_id = file.read_text("utf-8"), LANGUAGES[file.suffix]
+    text, language_id = file.read_text("utf-8"), language_of(file.name)
     parser = parser_for(language_id)
     assert parser is not None
     leaves = list(tokens(parser.parse(text.encode()).root_node))

@@ -312,6 +312,9 @@ SILENT = [
     pytest.param(" \n\t\n  |\n", "python", {}, Reason.EMPTY_FILE, id="white space"),
     pytest.param("Once upon|", "markdown", {}, Reason.PROSE, id="markdown"),
     pytest.param("Once upon|", "plaintext", {}, Reason.PROSE, id="plain text"),
+    pytest.param("Once upon|", "text", {}, Reason.PROSE, id="Emacs's text"),
+    pytest.param("Once upon|", "gitcommit", {}, Reason.PROSE, id="a commit's message"),
+    pytest.param("Once upon|", "", {}, Reason.PROSE, id="no identifier"),
     pytest.param("|", "markdown", {"languages": {"markdown": True}}, Reason.EMPTY_FILE, id="both"),
 ]
 
@@ -323,16 +326,45 @@ async def test_by_itself_nothing_is_written_there_and_who_asks_gets_it(
     engine = HeldEngine(("some words",))
     settings = {"num_candidates": 1, "speculate": True, **settings}
     async with connected(tmp_path, engine, **settings) as editor:
-        editor.open(text, language=language)
-        assert (await editor.ask()).reason is reason
-        editor.completer.prefill(URI, Position(0, 0))
+        uri = "file:///shop/notes"
+        editor.open(text, uri, language)
+        assert (await editor.ask(uri)).reason is reason
+        editor.completer.prefill(uri, Position(0, 0))
         await editor.link.ready()
         assert engine.requests == []
-        assert await editor.texts(invoked=True)
+        assert await editor.texts(uri=uri, invoked=True)
         assert len(engine.requests) == 1  # nothing is written ahead
-        editor.type("some ")
-        if language in ("markdown", "plaintext"):
-            assert await editor.texts() == ["words"]  # what is on the screen stays there
+        editor.type("some ", uri)
+        if language != "python":
+            assert await editor.texts(uri=uri) == ["words"]  # what is on the screen stays there
+
+
+async def test_a_file_that_is_plain_to_the_editor_is_completed_by_its_name(tmp_path):
+    uri = "file:///shop/Cargo.toml"
+    async with connected(tmp_path, HeldEngine(("1",))) as editor:
+        editor.open("version = |\n", uri, "plaintext")
+        assert await editor.texts(uri=uri) == ["1"]
+    for name in ("toml", "plaintext"):
+        async with connected(tmp_path, HeldEngine(("1",)), languages={name: False}) as editor:
+            editor.open("version = |\n", uri, "plaintext")
+            assert (await editor.ask(uri)).reason is Reason.DISABLED_LANGUAGE
+
+
+@pytest.mark.parametrize("language", ["sh", "bash", "zsh", "shellscript"])
+async def test_a_branch_of_a_shells_case_is_kept(tmp_path, language):
+    async with connected(
+        tmp_path, HeldEngine(("start)\n", "        run\n", "        ;;"))
+    ) as editor:
+        editor.open('case "$1" in\n    |\nesac\n', "file:///shop/run", language)
+        texts = await editor.texts(uri="file:///shop/run", invoked=True)
+    assert texts == ["start)\n        run\n        ;;"]
+
+
+@pytest.mark.parametrize("name", ["sh", "bash", "shellscript", "Shell Script"])
+async def test_a_setting_for_a_language_holds_under_each_of_its_names(tmp_path, name):
+    async with connected(tmp_path, HeldEngine(WORDS), languages={name: False}) as editor:
+        editor.open("run |", "file:///shop/run", "zsh")
+        assert (await editor.ask("file:///shop/run")).reason is Reason.DISABLED_LANGUAGE
 
 
 async def test_prose_is_written_where_the_settings_switch_it_on(tmp_path):

@@ -4,10 +4,11 @@ from itertools import islice
 
 import pytest
 
-from lsp_server.cli.code_places import LANGUAGES, is_broken
+from lsp_server.cli.code_places import is_broken
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.postprocess import process
 from lsp_server.completion.syntax_judge import SyntaxJudge
+from lsp_server.prompt.grammars import GRAMMARS
 from lsp_server.prompt.syntax import DocumentSyntax
 from lsp_server.reasons import Reason
 from tests.support.code_places import at, code_places, shown
@@ -19,7 +20,7 @@ def test_there_are_many_places_in_all_languages():
     assert len(PLACES) >= 150
     assert sum(bool(place.rest.strip()) for place in PLACES) >= 75
     assert sum(not place.rest.strip() for place in PLACES) >= 15
-    assert {place.language_id for place in PLACES} == set(LANGUAGES.values())
+    assert {place.language_id for place in PLACES} == set(GRAMMARS)
 
 
 @pytest.mark.parametrize(

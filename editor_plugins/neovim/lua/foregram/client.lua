@@ -178,7 +178,7 @@ local function client_config(root)
       takesParts = true,
     },
     get_language_id = function(_, filetype)
-      return server_settings.language_of(filetype)
+      return filetype
     end,
     handlers = {
       didChangeStatus = function(_, status)

@@ -34,7 +34,7 @@ local function place_of(win)
   local settings = require("foregram.server_settings")
   return {
     file = name ~= "" and vim.fs.basename(name) or "this buffer",
-    language = settings.language_of(vim.bo[buf].filetype),
+    language = vim.bo[buf].filetype,
     line = vim.api.nvim_win_get_cursor(win)[1],
     model = foregram().state().configured_model and (settings.model() or "NAME"),
     trigger = client().options().keymaps.trigger,
@@ -165,7 +165,7 @@ local function arguments_of(name)
   if name == "model" then
     return require("foregram.model_choice").ALIASES
   end
-  local language = require("foregram.server_settings").language_of(vim.bo.filetype)
+  local language = vim.bo.filetype
   return takes_language[name] and language ~= "" and { language } or {}
 end
 

@@ -6,17 +6,6 @@ local M = {}
 
 local values = {}
 
--- Neovim's filetypes, where the protocol has another name.
-local LANGUAGES = {
-  bash = "shellscript",
-  cs = "csharp",
-  make = "makefile",
-  sh = "shellscript",
-  tex = "latex",
-  text = "plaintext",
-  zsh = "shellscript",
-}
-
 --- Take the user's settings over.
 function M.set(given)
   values = vim.deepcopy(given)
@@ -34,11 +23,6 @@ end
 --- The environment for other commands of foregram, so that they see the same host.
 function M.environment()
   return variables.of(values)
-end
-
---- The protocol's name of a filetype.
-function M.language_of(filetype)
-  return LANGUAGES[filetype] or filetype
 end
 
 --- The host elsewhere that the settings name, or nil.
