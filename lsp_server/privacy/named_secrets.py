@@ -1,72 +1,125 @@
-"""Secrets that their name tells: `DB_PASSWORD = "…"` in code, `password: …` in a list of settings.
+"""Secrets that stand behind their name, in each way in which languages and tools write that.
 
 Names alone tell little (`token = get_token()`, `PASSWORD_FIELD = "password"`). So the value must stand
-there itself, and look drawn: letters and digits that alternate, and no word that stands for a secret.
+there itself, and look drawn: kinds of characters that alternate, and no word that stands for a
+secret. A password may be one that a person chose. No match spans more than two lines.
 """
 
 import re
+from functools import lru_cache
 
-# One character first, as a search for that is fast. What .NET calls publicKeyToken is public.
+# One character first, as a search for that is fast.
 _NAME = (
-    r"[PpSsTtAa](?:(?P<password>ass(?:word|wd|phrase)|ASS(?:WORD|WD|PHRASE))"
-    r"|(?<![a-z]s)ecret(?:[_-]?[Kk]ey)?(?:_base)?|(?<![A-Z]S)ECRET(?:_?KEY)?(?:_BASE)?"
-    r"|(?<![a-z]t)(?<!KeyT)oken|(?<![A-Z]T)OKEN"
-    r"|(?:pi|ccess)[_-]?[Kk]ey|(?:PI|CCESS)_?KEY)"
+    r"[PpSsTtKkCcBbIi](?:(?P<chosen>(?<=[Pp])(?i:ass(?:w(?:or)?[dt]|phrase|code)?|wd?)|(?i:dentified by))"
+    r"|(?<=P)AT|(?i:ecret(?:[_-]?key)?(?:_base)?|oken|ey|redentials?|earer|asic|alt"
+    r"|ecurestring(?:[ \t]+-string)?))(?![A-Za-z])"
 )
-NAME_WORDS = "assword|ASSWORD|asswd|ASSWD|assphrase|ASSPHRASE|ecret|ECRET|oken|OKEN|key|Key|KEY"
-_QUOTED = (
-    r"""(?:["']\]?)?(?:[ \t]*:[ \t]*[\w.\[\]| ]{1,60}?)?[ \t]*(?::=|=>|[=:])[ \t]*[rbuf]?"""
-    r"""(["'`])(?P<quoted>[^\s"'`{}<>\\]{8,500}+)\2"""
+NAME_WORDS = (
+    "ass|ASS|wd|WD|pw|PW|PAT|ecret|ECRET|oken|OKEN|ey|EY|redential|REDENTIAL|earer|EARER|asic"
+)
+NAME_WORDS += "|alt|ALT|tring|dentified|DENTIFIED"
+_LINE_END = r"[ \t]*\n?[ \t]*"
+_QUOTED = r"""\\?(?P<quote>["'`])(?P<quoted>[^\s"'`{}<>\\]{8,500}+)\\?(?P=quote)"""
+_CALL = rf"{_LINE_END}(?:(?:new[ \t]+)?[\w.:]{{0,40}}\({_LINE_END})?[rbufLN@]?"
+_JOINTS = (  # between a name and its value in quotes
+    # An assignment, a mapping.
+    r"""(?:["']\]?|\[\d*\])?(?:[ \t]*:[ \t]*[\w.\[\]|&<>'* ]{1,60}?|[ \t]*\{[^{}\n]{0,40}\})?[ \t]*"""
+    r"(?:=>|[?:]?=(?!=)|:)",
+    r"""["']?[ \t]*[,(]""",  # define("NAME", "..."), setName("...")
+    rf"""["']?,?{_LINE_END}["']?value["']?[ \t]*[:=]""",  # an attribute, or a key, of its own
+    r"""(?P<apart>["']?[ \t](?:[a-z]{1,8}[ \t])?)""",  # an option of a command, a statement
 )
 _BARE = (
-    r"""["']?[ \t]*[:=][ \t]*(?P<bare>[^\s"'`(){}<>\[\],;\\!&*|@#]"""
-    r"""[^\s"'`(){}<>\[\],;\\]{7,500}+)(?=[ \t]*(?:#.*)?$)"""
+    rf"""(?:["']?[ \t]*(?:[?:+]?=(?!=)|:(?:[ \t]*[>|][+-]?\n)?)|[ \t]|{_LINE_END}value:)[ \t]*"""
+    r"""(?P<bare>[^\s"'`(){}<>\[\],;\\!&*|@#$:=-][^\s"'`(){}<>\[\],;\\]{7,500}+)(?![(\[{])"""
 )
-NAMED = f"(?m){_NAME}(?:{_QUOTED}|{_BARE})"
-_BEFORE_BARE = re.compile(r"""[ \t-]*(?:export )?["']?[\w.-]*""")
+_ELEMENT = (
+    rf"(?:</\w{{1,20}}>{_LINE_END}<\w{{1,20}})?[^<>\n]{{0,60}}>[ \t]*"
+    r"(?P<inner>[^<>\s{}$]{8,500}+)[ \t]*</"
+)
+# What stands behind a name is looked at only: the value of one may be the name of another.
+NAMED = f"{_NAME}(?=(?:{'|'.join(_JOINTS)}){_CALL}{_QUOTED}|{_BARE}|{_ELEMENT})"
 _LONGEST_START = 80  # characters of a line in front of a name
+_LONGEST_WORD = 16  # characters, that say what sort of key it is
+_BEFORE_BARE = re.compile(r"""[ \t-]*(?:export )?["']?[\w.-]*""")
+_AFTER_BARE = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\n|\Z)")
+_KEYS = re.compile(
+    r"(?i)(?:access|account|admin|aes|api|app|auth|cipher|client|consumer|cookie|crypt|cryption|deploy"
+    r"|fernet|functions?|hmac|in|integration|jwt|licen[cs]e|master|nonce|private|secure|service|session"
+    r"|shared|signing|ssh|storage|subscription|vault|webhook)[_-]?\Z"
+)
+# What .NET calls publicKeyToken is public; others say where a list goes on.
+_PUBLIC = re.compile(
+    r"(?i)(?:public(?:[_-]?key)?|next|page|continu[a-z]+|sync|cursor|start)[ _-]?\Z"
+)
+_ANYWHERE = re.compile(r"(?i)passw|passp|key")  # also inside of a longer word
 
-_SHORTEST = 12  # characters of what a program draws; people choose shorter passwords
+SHORTEST = 12  # characters of what a program draws; people choose shorter passwords
+_JUDGED = 100  # characters, of a value that may be longer
 _LEAST_KINDS = 6  # of characters
-_LEAST_CHANGES = 3  # from letter to digit and back; a person's password may have one
-_MANY_CHANGES = 6  # where letters between them make a word by chance
-_CHANGE = re.compile(r"[A-Za-z](?=[0-9])|[0-9](?=[A-Za-z])")
-_NEVER = re.compile(r"(?i)0123|1234|abcd|a1b2|xxx|example|\.\.\.|%[(ds]|\A[$%]")
+_PIECE = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
+_LONGEST_PIECES = 3.3  # characters, the mean of what is drawn: words are longer
+_SHORT_PIECES = 2.4  # where letters between them make a word by chance
+_WORD = r"[0-9]{0,4}(?:[A-Z]?[a-z]+2?|[A-Z]+){0,4}+[0-9]{0,4}"
+_WORDS = re.compile(rf"{_WORD}(?:[-_.:/~+=]{_WORD})*+|[0-9:.TZ+-]+|0x[0-9a-fA-F]+")
+_CHOSEN = re.compile(
+    r"(?=.*[A-Za-z])(?=.*[0-9])(?:.*[^\w./:-].*|.*(?:[A-Za-z][0-9]|[0-9][A-Za-z]).*)"
+)
+_NEVER = re.compile(r"(?i)0123|1234|a1b2|x{4}|example|\.\.\.|\A[$%]")
 _STANDS_FOR_ONE = re.compile(
     r"(?i)pass|p[4a][5s$]{2}w|secret|token|change|redacted|your|dummy|fake|mock|test|sample"
-    r"|placeholder|insert|replace|default|abc|123|user|admin|key"
+    r"|placeholder|insert|replace|default|abc|123|user|admin|key|%[(ds]"
 )
 _DOTTED = re.compile(r"[A-Za-z_]\w{0,22}(?:\.[A-Za-z_]\w{0,22})+")  # settings.limit_2
-_BASE64 = re.compile("[A-Za-z0-9+][A-Za-z0-9+/]{39,}={0,2}")  # it may hold slashes and be no path
 
 
 def is_named_secret(found: re.Match[str]) -> bool:
     """Whether what `NAMED` found is one."""
-    value, is_password = found["quoted"], found["password"] is not None
-    if value is not None:
-        return _is_secret(value, is_chosen=is_password)
-    has_sign = re.search(r"[^\w.:]", found["bare"]) is not None  # else it may be a word of code
-    return _begins_line(found) and _is_secret(found["bare"], is_chosen=is_password and has_sign)
-
-
-def is_name_of_another(value: str) -> bool:
-    """Whether a value names a file, a page or a variable, and is none itself."""
-    is_path = "/" in value and not _BASE64.fullmatch(value)
-    return is_path or _DOTTED.fullmatch(value) is not None
-
-
-def _begins_line(found: re.Match[str]) -> bool:
     start = found.string[max(0, found.start() - _LONGEST_START) : found.start()]
-    return _BEFORE_BARE.fullmatch(start.rpartition("\n")[2]) is not None
+    before, name = start.rpartition("\n")[2], found[0][:5]
+    qualified = before[-_LONGEST_WORD:]
+    if _PUBLIC.search(qualified) or (name[:3].lower() == "key" and not _KEYS.search(qualified)):
+        return False
+    is_inside = (
+        before[-1:].isalpha() and before[-1].isupper() == name[1].isupper() == name[0].isupper()
+    )
+    if is_inside and not _ANYWHERE.match(name):
+        return False
+    is_chosen, bare = found["chosen"] is not None, found["bare"]
+    if found["apart"] and not (name.isupper() or before.endswith("-")):
+        is_chosen = False
+    if bare is None:
+        return _is_secret((found["quoted"] or found["inner"])[:_JUDGED], is_chosen=is_chosen)
+    is_line = _BEFORE_BARE.fullmatch(before) and _AFTER_BARE.match(found.string, found.end("bare"))
+    has_sign = re.search(r"[^\w.:]", bare) is not None  # else it may be a word of code
+    is_chosen = is_chosen and has_sign and (before.endswith(";") or is_line is not None)
+    bare = bare[:_JUDGED]
+    return any(_is_secret(one, is_chosen=is_chosen) for one in {bare, bare.partition("&")[0]})
 
 
+def is_name(value: str) -> bool:
+    """Whether it is made of words and numbers, as names, paths, times and addresses are."""
+    return _WORDS.fullmatch(value) is not None
+
+
+def is_drawn(value: str, longest: float = _LONGEST_PIECES) -> bool:
+    """Whether the characters look random; those of names and words do not."""
+    pieces = _PIECE.findall(value)
+    length = sum(map(len, pieces))
+    return len(value) / 2 < length < longest * len(pieces) and not is_name(value)
+
+
+@lru_cache(1_000)
 def _is_secret(value: str, *, is_chosen: bool) -> bool:
     """`is_chosen`: a person may have chosen it."""
-    num_changes = len(_CHANGE.findall(value))
-    if num_changes < (1 if is_chosen else _LEAST_CHANGES) or len(set(value)) < _LEAST_KINDS:
+    is_fitting = len(value) >= SHORTEST and is_drawn(value)
+    is_fitting = is_fitting or (is_chosen and _CHOSEN.fullmatch(value) is not None)
+    if not is_fitting or len(set(value)) < _LEAST_KINDS:
         return False
-    if (len(value) < _SHORTEST and not is_chosen) or is_name_of_another(value):
+    parts = value.split("/")
+    is_path = 1 < len(parts) < 2 * sum(map(is_name, parts))
+    if is_path or _NEVER.search(value) or _DOTTED.fullmatch(value):
         return False
-    if _NEVER.search(value):
-        return False
-    return num_changes >= _MANY_CHANGES or _STANDS_FOR_ONE.search(value) is None
+    # What looks like a word may stand there by chance.
+    is_sure = len(value) > SHORTEST + 2 and is_drawn(value, _SHORT_PIECES)
+    return is_sure or _STANDS_FOR_ONE.search(value) is None

@@ -1,129 +1,92 @@
 """Names of files that hold secrets: the built-in list."""
 
 import re
+from collections.abc import Collection
 from fnmatch import translate
 from pathlib import PurePath
 
-# Matched in lower case, and without what is added to the names of copies.
-_NAMES = (
-    # environments
-    "*.env",
-    ".dev.vars*",
-    ".flaskenv",
-    # keys, certificates, stores of passwords
-    "*.pem",
-    "*.key",
-    "*.crt",
-    "*.cert",
-    "*.cer",
-    "*.der",
-    "*.p8",
-    "*.pk8",
-    "*.p12",
-    "*.pfx",
-    "*.ppk",
-    "*.jks",
-    "*.jceks",
-    "*.keystore",
-    "*.keytab",
-    "*.kdb",
-    "*.kdbx",
-    "*.psafe3",
-    "*.ovpn",
-    "id_rsa*",
-    "id_dsa*",
-    "id_ecdsa*",
-    "id_ed25519*",
-    # infrastructure
-    "*.tfstate",
-    "*.tfstate.*",
-    "*.tfvars",
-    "*.tfvars.json",
-    ".terraformrc",
-    "terraform.rc",
-    ".vault-token",
-    ".vault_pass*",
-    "vault.yml",
-    "vault.yaml",
-    "*.kubeconfig",
-    "service-account*.json",
-    "service_account*.json",
-    "serviceaccount*.json",
-    "*firebase-adminsdk*.json",
-    "client_secret*.json",
-    "client-secret*.json",
-    "msal_token_cache*",
-    "accesstokens.json",
-    "appsettings.*.json",
-    "local.settings.json",
-    "wp-config.php",
-    # what programs keep for their users
-    ".boto",
-    ".curlrc",
-    ".databrickscfg",
-    ".dockercfg",
-    ".erlang.cookie",
-    ".git-credentials",
-    ".htpasswd",
-    ".my.cnf",
-    ".mylogin.cnf",
-    ".netrc",
-    "_netrc",
-    ".authinfo",
-    ".npmrc",
-    ".passwd-s3fs",
-    ".pgpass",
-    "pgpass.conf",
-    "pip.conf",
-    "pip.ini",
-    ".pypirc",
-    ".s3cfg",
-    ".wgetrc",
-    ".yarnrc",
-    ".yarnrc.yml",
-    "kaggle.json",
-    "ngrok.yml",
-    # what was typed
-    ".*_history",
-    "*.history",
-    "fish_history",
-    ".histfile",
-    ".viminfo",
-    "*.shada",
-)
+# All is matched in lower case, and without what is added to the names of copies.
+_ENDINGS = """
+    env env.* pem key crt cert cer der p8 pk8 p12 pfx pkcs8 pkcs12 ppk pvk jwk agekey nk jks jceks bks bcfks
+    keystore keytab kdb kdbx kbx psafe3 ovpn keychain keychain-db agilekeychain opvault 1pif enpassdb wallet
+    tfstate tfstate.* tfvars tfvars.json kubeconfig dockerconfigjson publishsettings pubxml.user cscfg
+    nmconnection htpasswd netrc history shada
+"""
+_NAMES = """
+    .dev.vars* id_rsa* id_dsa* id_ecdsa* id_ed25519* secring.* wallet.dat mnemonic.txt .terraformrc terraform.rc
+    *vault_pass* *vault-pass* vault.yml vault.yaml kubeconfig* kube_config* k3s.yaml .dockerconfigjson .dockercfg
+    service-account*.json service_account*.json serviceaccount*.json *-sa.json *firebase-adminsdk*.json
+    client_secret*.json client-secret*.json msal_token_cache* accesstokens.json azureauth.json
+    appsettings.*.json local.settings.json settings-security.xml connectionstrings.config key.properties
+    keystore.properties signing.properties .boto .curlrc .databrickscfg .erlang.cookie .git-credentials htpasswd
+    .htdigest .my.cnf .mylogin.cnf _netrc .netrc.* .authinfo* .npmrc .passwd-s3fs .pgpass pgpass.conf pip.conf
+    pip.ini .pypirc .s3cfg .wgetrc .yarnrc .yarnrc.yml kaggle.json ngrok.yml .ossutilconfig .b2_account_info
+    *rclone.conf *msmtprc .esmtprc .fetchmailrc .getmailrc .mbsyncrc .offlineimaprc .muttrc .sentryclirc
+    .transifexrc .condarc .modal.toml .comet.config .civo.json .vultr-cli.yaml .upctl.yaml .wakatime.cfg .gist
+    .trc .twurlrc .tugboat .ftpconfig .remote-sync.json .xauthority .lftprc .odbc.ini wpa_supplicant*.conf
+    wg[0-9].conf wg[0-9][0-9].conf wg-*.conf sftp-config.json sitemanager.xml recentservers.xml filezilla.xml
+    robomongo.json dbeaver-data-sources.xml firebase-tools.json logins.json key[34].db cookies.sqlite cookies.txt
+    shadow gshadow tailscaled.state unattend.xml .*_history consolehost_history.txt fish_history .rhistory
+    .histfile .viminfo .flaskenv
+"""
+_OF_CODE = frozenset({"wp-config.php", "localsettings.php", "secret_token.rb", "arduino_secrets.h"})
 # Words that suggest a secret in the name of a data file; in that of code they do not.
 _WORDS = re.compile(
-    r"(?:.*[-_.])?(?:credentials?|secrets?)|(?:credentials?|secrets?)[-_.].*"
-    r"|passw(?:or)?ds?|kubeconfig(?:[-_.].*)?"
+    r"(?:.*[-_.])?(?:credentials?|creds?|secrets?|passphrase|passw(?:or)?ds?"
+    r"|(?:access|account|admin|api|auth|client|db|deploy|encryption|gcp|gcloud|github|gitlab|gpg|host|jwt"
+    r"|license|master|pgp|private|prod|rsa|sa|server|service|session|sign(?:ing)?|ssh|ssl|tls|root|user)"
+    r"[-_]?keys?)(?:[-_.].*)?"
+)
+# The same where no ending follows.
+_WORDS_ALONE = re.compile(r".*[-_](?:key|token|rsa|dsa|ecdsa|ed25519)|[a-z]+(?:passwd|credentials)")
+# With these a name only speaks of secrets, or of what everybody may know.
+_NO_WORDS = re.compile(
+    r"(?:.*[-_.])?(?:external|sealed|public|pub|foreign|primary|schema|scan(?:ner|ning)?|example|sample"
+    r"|template|types?|rules?|policy|policies|reset|forgot|change|strength|fields?|form|lint|detect\w*"
+    r"|rotat\w*|stores?|class|providers?|operator|manage(?:rs?|ment)|drivers?|hash(?:es)?|baseline|spec|docs?)"
+    r"(?:[-_.].*)?"
 )
 _STAGES = frozenset(
     {"ci", "dev", "development", "local", "prod", "production", "stage", "staging", "test"}
 )
-_CODE = frozenset({"js", "py", "ts"})
-_DATA = _STAGES | {"age", "cfg", "cnf", "conf", "config", "csv", "db", "enc", "gpg", "ini"}
-_DATA |= {"json", "json5", "jsonc", "plist", "properties", "sqlite", "sqlite3", "toml", "tsv"}
-_DATA |= {"txt", "xml", "yaml", "yml"}
-_FOLDERS = frozenset({".gnupg", ".password-store", ".ssh"})
-_FILES = (
-    (".aws", "config"),
-    (".dbt", "profiles.yml"),
-    (".docker", "config.json"),
-    (".git", "config"),
-    (".gradle", "gradle.properties"),
-    (".huggingface", "token"),
-    ("huggingface", "token"),
-    (".kube", "config"),
-    (".m2", "settings.xml"),
-    (".snowflake", "connections.toml"),
-    (".snowsql", "config"),
-    ("gh", "hosts.yml"),
-    ("glab-cli", "config.yml"),
+_CODE_ENDINGS = "c cc cpp cs css dart ex exs go h hpp html java js jsx kt lua md mjs php py rb rs rst scala scss"
+_CODE = {*_CODE_ENDINGS.split(), "sh", "sql", "swift", "tf", "ts", "tsx", "vue"}
+_DATA_ENDINGS = "age asc cfg cnf conf config csv db enc gpg ini json json5 jsonc plist properties sqlite sqlite3"
+_DATA = {*_STAGES, *_DATA_ENDINGS.split(), "toml", "tsv", "txt", "xml", "yaml", "yml"}
+_FOLDERS = frozenset(
+    {".cloudflared", ".gnupg", ".password-store", ".secrets", ".ssh", ".subversion"}
 )
-_TRANSLATIONS = frozenset(
-    {"i18n", "lang", "langs", "locale", "locales", "messages", "translations"}
+# Programs keep logins among their settings: the folder, and the file in it.
+_FILES = re.compile(
+    r"\.(?:aws|oci|kube|git|snowsql|cabal|bundle|irssi|talos)/config|op/config|\.hg/hgrc|\.dbt/profiles\.yml"
+    r"|(?:\.docker|\.aliyun|\.bluemix|\.mc|\.continue|netlify)/config\.json|\.config/(?:hub|linode-cli)"
+    r"|(?:doctl|scw|glab-cli|\.fly|tea|\.travis)/config\.ya?ml|(?:hcloud|\.circleci)/cli\.(?:toml|yml)"
+    r"|stripe/config\.toml|exoscale/exoscale\.toml|pypoetry/auth\.toml|\.gradle/gradle\.properties"
+    r"|\.?huggingface/token|\.m2/settings\.xml|\.snowflake/connections\.toml|\.hex/hex\.config"
+    r"|(?:gh|github-copilot)/(?:hosts|apps)\.(?:yml|json)|configstore/.*\.json|gcloud/.*\.db"
+    r"|pgbouncer/userlist\.txt|wireguard/.*\.conf|kubernetes/(?:admin|kubelet|scheduler)\.conf|age/keys\.txt"
+    r"|\.vscode/sftp\.json|\.idea/webservers\.xml|\.purple/accounts\.xml|\.weechat/sec\.conf"
+    r"|\.?nuget/nuget\.config|wandb/settings"
+    r"|secrets/(?!readme|index|package|tsconfig)[^.]*(?:\.(?:txt|json|ya?ml|toml))?"
+)
+_OPEN_FOLDERS = frozenset(  # where these are words of a program
+    {
+        ".github",
+        "docs",
+        "i18n",
+        "lang",
+        "langs",
+        "locale",
+        "locales",
+        "messages",
+        "schemas",
+        "translations",
+    }
 )
 _COPY = re.compile(r"(?:~|\.(?:backup|bak|copy|old|orig|save|sw[a-p]|tmp|[0-9]{1,3}))+$")
-_NAME = re.compile("|".join(map(translate, _NAMES)))
+_NAME = re.compile(
+    "|".join(map(translate, [*_NAMES.split(), *(f"*.{one}" for one in _ENDINGS.split())]))
+)
 
 
 def is_secret_name(path: PurePath) -> bool:
@@ -132,19 +95,25 @@ def is_secret_name(path: PurePath) -> bool:
     if not _FOLDERS.isdisjoint(folders):
         return True
     names = {name, _original(name)}
-    if any((*folders[-1:], one) in _FILES or _is_telling(one) for one in names):
+    if any(_FILES.fullmatch("/".join((*folders[-1:], one))) for one in names):
         return True
-    return "auth.json" in names and _TRANSLATIONS.isdisjoint(folders)
+    return any(_is_telling(one, folders) for one in names)
 
 
-def _is_telling(name: str) -> bool:
-    stem, dot, ending = name.rpartition(".")
-    if name.startswith(".env") and ending not in _CODE:
+def _is_telling(name: str, folders: Collection[str]) -> bool:
+    stem, dot, ending = name.removeprefix(".").rpartition(".")
+    if ending in _CODE:
+        return name in _OF_CODE
+    if name.startswith(".env") or _NAME.match(name) or (stem == "env" and ending in _STAGES):
         return True
-    if _NAME.match(name) or (stem == "env" and ending in _STAGES):
+    if not _OPEN_FOLDERS.isdisjoint(folders):
+        return False
+    if name == "auth.json":
         return True
-    is_data = not dot or ending in _DATA
-    return is_data and _WORDS.fullmatch(stem if dot else name) is not None
+    told = stem if ending in _DATA else ending  # `passwords.txt`, `default.credential`, `passwd`
+    is_alone = not dot and _WORDS_ALONE.fullmatch(ending) is not None
+    is_about = _WORDS.fullmatch(told) is not None or is_alone
+    return is_about and _NO_WORDS.fullmatch(name.removeprefix(".")) is None
 
 
 def _original(name: str) -> str:

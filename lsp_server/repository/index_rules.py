@@ -5,12 +5,13 @@ from pathlib import Path
 from zlib import crc32
 
 from lsp_server import language_names
-from lsp_server.privacy import named_secrets, secret_files, secret_texts
+from lsp_server.privacy import named_secrets, secret_files, secret_kinds, secret_texts
 from lsp_server.repository import chunks, definitions, generated, languages, words
 
 _RULES = (
     named_secrets,
     secret_files,
+    secret_kinds,
     secret_texts,
     chunks,
     definitions,

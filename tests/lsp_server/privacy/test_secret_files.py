@@ -31,6 +31,32 @@ SECRET = [
     *(".m2/settings.xml", ".gradle/gradle.properties", "huggingface/token", ".pgpass"),
     # what was typed
     *(".bash_history", ".zsh_history", ".python_history", "fish_history", ".viminfo"),
+    # of programs that keep a login with their settings
+    *(
+        ".oci/config",
+        ".aliyun/config.json",
+        "doctl/config.yaml",
+        "rclone.conf",
+        "hcloud/cli.toml",
+        ".msmtprc",
+    ),
+    *(
+        "configstore/firebase-tools.json",
+        ".smbcredentials",
+        "wg0.conf",
+        "pgbouncer/userlist.txt",
+        "cookies.txt",
+    ),
+    # keys and tokens by their words
+    *(
+        "deploy_key",
+        "ssh_host_ecdsa_key",
+        "github_rsa",
+        "sa-key.json",
+        "api_key.txt",
+        ".github_token",
+    ),
+    *("ldap.secret", "redis-password.txt", "smbpasswd", "secrets/prod.yaml", "app.env.production"),
     # copies
     *("server.pem.bak", "server.key~", "terraform.tfvars.old", "secrets.yml.orig", ".npmrc.1"),
     *(".server.key.swp", "#server.key#", ".#server.key", "credentials.json.2.bak"),
@@ -43,6 +69,20 @@ OPEN = [
     *("kubeconfig.go", "passwords.py", "password_reset.html", "reset-password.json"),
     *("locales/en/auth.json", "src/i18n/auth.json", "auth.ts", "appsettings.json"),
     *("hosts.yml", "config", ".github/config.yml", "git/config", "history.py", "ssh/a.py"),
+    *(
+        ".github/workflows/secrets-scan.yml",
+        "secrets.schema.json",
+        "external-secrets.yaml",
+        "keys.json",
+    ),
+    *(
+        "id_rsa_test_helper.py",
+        "sealed-secrets.yaml",
+        "password_policy.yml",
+        "docs/secrets.yml",
+        "public_key",
+    ),
+    *("CallCredentials.yaml", "history.txt", "authorized_keys", "foreign_keys.csv", "tokens.json"),
     *("settings.xml", "gradle.properties", "token", "a.py.bak", "notes.txt~", ".gitignore"),
 ]
 

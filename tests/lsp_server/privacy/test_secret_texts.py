@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from lsp_server.privacy.secret_texts import (
+    AT_ONCE,
     LONGEST_LINE,
     UNJUDGED,
     SecretLines,
@@ -33,38 +34,38 @@ FOUND = [
     ),
     ("id = 'AKIA" + "QRSTUVWX2345ABCD'", "an AWS access key"),
     ("ASIA" + "QRSTUVWX2345ABCD", "an AWS access key"),
-    ("aws_secret_access_key = " + DRAWN + "abCD12/+", "an AWS secret key"),
-    ('"SecretAccessKey": "' + DRAWN + 'abCD12/+"', "an AWS secret key"),
+    ("aws_secret_access_key = " + DRAWN + "abCD12/+", "a secret behind its name"),
+    ('"SecretAccessKey": "' + DRAWN + 'abCD12/+"', "a secret behind its name"),
     ("token: ghp_" + DRAWN + "abcd", "a GitHub token"),
     ("gho_" + DRAWN + "abcd", "a GitHub token"),
     ("github_pat_" + DRAWN + "_" + DRAWN, "a GitHub token"),
     ("glpat-" + DRAWN[:20], "a GitLab token"),
     ("xoxb-" + "2314567890-2314567891-" + DRAWN[:24], "a Slack token"),
-    ("https://hooks.slack.com/services/" + "T01234567/B01234567/" + DRAWN[:24], "a Slack webhook"),
+    ("https://hooks.slack.com/services/" + "T01234567/B01234567/" + DRAWN[:24], "a webhook"),
     ("OPENAI = 'sk-proj-" + DRAWN + DRAWN + "'", "an API key"),
     ("sk-ant-api03-" + DRAWN + "-" + DRAWN, "an API key"),
     ("sk-or-v1-" + HEX, "an API key"),
     ("sk_live_" + DRAWN[:24], "a Stripe key"),
-    ("AIza" + "Sy" + DRAWN + "x", "a Google API key"),
+    ("AIza" + "Sy" + DRAWN + "x", "a Google secret"),
     ("npm_" + DRAWN + "abcd", "an npm token"),
     ("pypi-" + "AgEIcHlwaS5vcmc" + DRAWN + DRAWN, "a PyPI token"),
     ("hf_" + DRAWN + "ab", "a Hugging Face token"),
     ("SG." + DRAWN[:22] + "." + DRAWN + DRAWN[:11], "a SendGrid key"),
-    ("AccountKey=" + DRAWN + DRAWN + DRAWN[:22] + "==", "an Azure key"),
+    ("AccountKey=" + DRAWN + DRAWN + DRAWN[:22] + "==", "a secret behind its name"),
     ("Bearer eyJ" + "hbGciOiJIUzI1NiJ9.eyJ" + "zdWIiOiIxMjM0In0." + DRAWN, "a web token"),
     (
         "url = 'postgres://ada:" + "hunter2" + "@db.shop.internal:5432/shop'",
         "a password in an address",
     ),
     ("https://ci:" + DRAWN + "@git.shop.com/a.git", "a password in an address"),
-    ("DB_PASSWORD=" + DRAWN[:14], "a secret of an environment"),
-    ('export STRIPE_API_KEY="' + DRAWN[:20] + '"', "a secret of an environment"),
-    ("TOKEN=" + DRAWN[:14], "a secret of an environment"),
-    ("OPENAI_APIKEY=" + DRAWN[:20], "a secret of an environment"),
-    ("DJANGO_SECRET_KEY='" + DRAWN[:20] + "'", "a secret of an environment"),
-    ("PGPASSWORD=" + DRAWN[:14], "a secret of an environment"),
-    ("SESSION_SECRET=" + DRAWN + "/" + DRAWN[:10] + "=", "a secret of an environment"),
-    ("BOT_TOKEN=" + DRAWN[:24] + ".Gh1jK2." + DRAWN[:27], "a secret of an environment"),
+    ("DB_PASSWORD=" + DRAWN[:14], "a secret behind its name"),
+    ('export STRIPE_API_KEY="' + DRAWN[:20] + '"', "a secret behind its name"),
+    ("TOKEN=" + DRAWN[:14], "a secret behind its name"),
+    ("OPENAI_APIKEY=" + DRAWN[:20], "a secret behind its name"),
+    ("DJANGO_SECRET_KEY='" + DRAWN[:20] + "'", "a secret behind its name"),
+    ("PGPASSWORD=" + DRAWN[:14], "a secret behind its name"),
+    ("SESSION_SECRET=" + DRAWN + "/" + DRAWN[:10] + "=", "a secret behind its name"),
+    ("BOT_TOKEN=" + DRAWN[:24] + ".Gh1jK2." + DRAWN[:27], "a secret behind its name"),
     *(
         (text, "a secret behind its name")
         for text in (
@@ -93,7 +94,6 @@ HARMLESS = [
     "task-" + DRAWN + DRAWN,
     "class='sk-estimator-doc-link-with-a-very-long-name'",
     "disk-image-builder-with-a-very-long-name-of-many-words",
-    "sk_test_" + DRAWN[:24],
     "eyJhbGciOiJIUzI1NiJ9",
     "https://user:password@example.com/",
     "http://user:pass@host:8080/",
@@ -204,7 +204,16 @@ def test_a_text_full_of_secrets_is_read_once():
 
 def test_a_text_that_is_edited_tells_what_reading_it_anew_tells():
     rng = random.Random(3)  # noqa: S311 - a draw, no secret
-    choices = ["x = 1", "", FOUND[0][0], FOUND[5][0], FOUND[26][0], *string.ascii_lowercase]
+    choices = [
+        "token:",
+        f'"{DRAWN}"',
+        "x = 1",
+        "",
+        FOUND[0][0],
+        FOUND[5][0],
+        FOUND[26][0],
+        *string.ascii_lowercase,
+    ]
     lines: tuple[str, ...] = ("x = 1",)
     followed = SecretLines()
     for _ in range(500):
@@ -213,6 +222,34 @@ def test_a_text_that_is_edited_tells_what_reading_it_anew_tells():
         lines = (*lines[:start], *rng.choices(choices, k=rng.randrange(4)), *lines[end:]) or ("",)
         anew = min(secrets_in("\n".join(lines)), default=None)
         assert followed.follow(lines) == anew
+
+
+def test_a_value_is_found_below_its_name_in_whatever_order_they_were_written():
+    name, value, other = '"SecretAccessKey":', f'  "{DRAWN}ab12/+Zz"', "x = 1"
+    found = SecretText(1, "a secret behind its name")
+    followed = SecretLines()
+    for lines, expected in (
+        ((other, name), None),
+        ((other, name, ""), None),
+        ((other, name, value), found),  # typed
+        ((other, name), None),  # deleted
+        ((other, name, value), found),  # undone
+        ((other, value), None),
+        ((other, name, value, other), found),  # the name above it
+        ((name, value), SecretText(0, found.what)),
+        ((name, other, value), None),  # parted
+    ):
+        assert followed.follow(lines) == SecretLines().follow(lines) == expected
+
+
+def test_a_long_text_is_searched_in_parts_and_nothing_is_lost_between_them():
+    lines = [f"value_{number} = {number}" for number in range(20_000)]
+    name = next(
+        row for row in range(len(lines)) if sum(map(len, lines[: row + 1])) + row >= AT_ONCE
+    )
+    for row in range(name - 2, name + 3):
+        text = (*lines[:row], "token:", f'  "{DRAWN}"', *lines[row + 2 :])
+        assert SecretLines().follow(text) == (row, "a secret behind its name")
 
 
 def test_what_stands_beside_a_line_that_is_too_long_is_looked_at():

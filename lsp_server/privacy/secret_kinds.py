@@ -1,0 +1,201 @@
+"""What secrets look like: by what their issuers put into them, and behind addresses and names.
+
+Each kind has words that are searched for first, so that a text without them costs next to nothing,
+and a regular expression that takes linear time in any text.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+from lsp_server.privacy.named_secrets import (
+    NAME_WORDS,
+    NAMED,
+    SHORTEST,
+    is_drawn,
+    is_name,
+    is_named_secret,
+)
+
+_PLACEHOLDERS = re.compile(
+    r"(?i)(?:.*(?:pass|pw|secret|token|changeme|example|redacted|your|dummy|foo|bar).*|(.)\1*)"
+)
+_EXAMPLES = re.compile(r"(?i)example|x{4}|\.{3}|(.)\1{5}")
+_PREFIX = re.compile(r"(?<![\w+/-])[a-z][a-z0-9]{1,9}(?:_[a-z0-9]{1,8}){0,2}\Z")
+_NO_HOSTS = re.compile(r"(?i)(?:localhost|127\.|\[|host\b|hostname|server\b|.*example|.*\.test\b)")
+_Holds = Callable[[re.Match[str]], bool]
+
+
+def _is_no_example(found: re.Match[str]) -> bool:
+    return len(set(found[1])) > 8 and not _EXAMPLES.search(found[1])
+
+
+def _is_drawn(found: re.Match[str]) -> bool:
+    """Whether the characters look random; those of placeholders and names do not."""
+    body = found[1]
+    is_mixed = re.search(r"\d", body) is not None or is_drawn(body)
+    return is_mixed and _is_no_example(found) and not is_name(body)
+
+
+def _is_issued(found: re.Match[str]) -> bool:
+    """Whether a short prefix and much that is drawn follow each other, as most issuers' tokens do."""
+    before = found.string[max(0, found.start() - 40) : found.start()]
+    is_mixed = all(re.search(kind, found[1]) for kind in ("[A-Z]", "[a-z]", r"\d"))
+    return (
+        is_mixed and _PREFIX.search(before) is not None and _is_drawn(found) and is_drawn(found[1])
+    )
+
+
+def _is_login(found: re.Match[str]) -> bool:
+    """Whether it is a real password, not an example."""
+    user, password, host = found.groups()
+    is_word = len(password) < 6 and password.isalpha()
+    is_made_up = is_word or password == user or _PLACEHOLDERS.fullmatch(password) is not None
+    is_certain = len(password) >= SHORTEST and is_drawn(password)
+    return (is_certain or not is_made_up) and _NO_HOSTS.match(host) is None
+
+
+class _Kind:
+    def __init__(self, what: str, words: str, pattern: str, holds: _Holds | None = None) -> None:
+        self.what, self.holds = what, holds  # None: whatever is found is one
+        self.words = tuple(words.split("|"))  # one of which stands in every such secret
+        self.pattern = re.compile(pattern)
+
+    def may_stand_in(self, text: str) -> bool:
+        """Whether it is worth a search."""
+        return any(word in text for word in self.words)
+
+
+class _Token(_Kind):
+    """What is written without a gap: only texts with such a stretch are searched."""
+
+    def may_stand_in(self, text: str) -> bool:
+        return super().may_stand_in(text) and self.pattern.search(text) is not None
+
+
+# What issuers begin a token with, by their own account; what follows is drawn.
+_ISSUED = {
+    "a GitHub token": "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_",
+    "a GitLab token": "glpat- gldt- glrt- glcbt- glptt- glft- glagent- glimt- glsoat- gloas- GR1348941",
+    "a Slack token": "xapp- xoxa- xoxb- xoxc- xoxd- xoxe- xoxe. xoxo- xoxp- xoxr- xoxs-",
+    "a Stripe key": "sk_live_ sk_test_ sk_prod_ rk_live_ rk_test_ rk_prod_ whsec_",
+    "a Google secret": "AIza GOCSPX- ya29.",
+    "an npm token": "npm_",
+    "a PyPI token": "pypi-",
+    "a SendGrid key": "SG.",
+    "a Vault token": "hvs. hvb. hvr.",
+    "an API key": "sk- gsk_ pplx- xai- nvapi- r8_ tvly- pcsk_ jina_ lsv2_pt_ lsv2_sk_ e2b_ apify_api_",
+    "a token of its issuer": """
+        shpat_ shpca_ shppa_ shpss_ shptka_ dop_v1_ doo_v1_ dor_v1_ lin_api_ lin_oauth_ ntn_ sntrys_
+        sntryu_ NRAK- NRJS- NRII- dckr_pat_ dckr_oat_ dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit. dapi
+        pscale_pw_ pscale_tkn_ pscale_oauth_ glsa_ glc_ ATATT3 ATCTT3 ATBB ATTA figd_ figo_ nfp_ nfc_ nfu_
+        EAAA EAAB EAAC EAAG EAAM sq0atp- sq0csp- HRKU- pul- PMAK- rubygems_ rdme_ sbp_ sb_secret_ tskey- squ_ sqp_ sqa_
+        sgp_ sha256~ shippo_live_ shippo_test_ tfp_ waka_ xkeysib- xsmtpsib- xau_ zpka_ pnu_ pnb_ phx_ phs_
+        pdus+ oy2 p8e- pat-na1- pat-eu1- LTAI AKCp cmVmd CLOJARS_ CFPAT- CCIPAT_ CCIPRJ_ bkua_ aio_ dnkey-
+        dt0c01. dt0s01. duffel_live_ duffel_test_ EZAK EZTK FLWSECK- FLWSECK_TEST- fo1_ fm1a_ fm1r_ fm2_
+        fio-u- napi_ ddp_ ddo_ rzp_live_ rzp_test_ access-sandbox- access-production- tk-us- y0_
+        access_token$production$ AQVN ABSK api_org_ ops_ sm_aat_ sm_pat_ sm_sat_ ory_at_ snyk_uat. snyk_pat.
+        vcp_ vck_ v1.0- v2.local. sess- sk.eyJ pat. sat. API- 1//0 AAAAAAAAAAAAAAAAAAAAA""",
+}
+
+
+def _mark(prefix: str) -> str:
+    """A prefix with nothing before it that belongs to the same token."""
+    mark = re.escape(prefix)
+    return rf"{mark}(?:(?<![\w+/.-]{mark})|(?<=//{mark}))"
+
+
+_UUID = r"[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}"
+_LONG = re.compile("[A-Za-z0-9_.=+/~%$-]{19,}+")  # what tokens are written with
+_KINDS = (
+    _Kind("a private key", "PRIVATE KEY", "-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"),
+    _Kind("a PuTTY key", "PuTTY-User-Key-File-", r"PuTTY-User-Key-File-\d+:"),
+    _Kind("an age key", "AGE-SECRET-KEY-", r"AGE-SECRET-KEY-[A-Z0-9-]{50}"),
+    *(
+        _Token(
+            "an AWS access key", mark, rf"{_mark(mark)}([A-Z2-7]{{16}})(?![\w-])", _is_no_example
+        )
+        for mark in ("AKIA", "ASIA", "ABIA", "ACCA")
+    ),
+    _Token(
+        "a Hugging Face token", "hf_", rf"{_mark('hf_')}([A-Za-z0-9]{{34}})(?!\w)", _is_no_example
+    ),
+    *(
+        _Token(what, prefix, rf"{_mark(prefix)}([\w.=+/~%-]{{16,400}}+)", _is_drawn)
+        for what, prefixes in _ISSUED.items()
+        for prefix in prefixes.split()
+    ),
+    *(  # marks that begin other words, too: no sign parts what follows
+        _Token(
+            "a token of its issuer",
+            mark,
+            rf"{_mark(mark)}((?:\w{{8}}_)?[A-Za-z0-9]{{24,400}}+)(?![\w-])",
+            _is_drawn,
+        )
+        for mark in ["fw_", "ico-", "key-", "live_", "re_", "rnd_", "rpa_", "secret_"]
+    ),
+    _Token(
+        "a token of its issuer", "sdk-|api-", rf"(?:sdk|api)-(?<![\w-]....)({_UUID})", _is_drawn
+    ),
+    _Token("a token of its issuer", "_", r"_([A-Za-z0-9]{30,255}+)(?![\w-])", _is_issued),
+    _Token("a Twilio key", "AC|SK", r"(?:AC|SK)(?<![\w-]..)([\da-f]{32})(?!\w)", _is_drawn),
+    _Token("an Airtable token", "pat", r"pat(?<![\w-]pat)\w{14}\.([\da-f]{64})", _is_drawn),
+    _Token(
+        "a Discord token",
+        ".",
+        r"[MNO](?<![\w-].)[\w-]{22,27}\.[\w-]{6}\.([\w-]{27,40})(?![\w-])",
+        _is_drawn,
+    ),
+    _Token("a token of its issuer", "sl.", rf"{_mark('sl.')}([\w-]{{100,255}})", _is_drawn),
+    _Token("a token of its issuer", ".atlasv1.", r"\.atlasv1\.([\w-]{60,80})", _is_drawn),
+    # A mark at the end or in the middle is looked back from, as a search for it is fast.
+    _Token("a Mailchimp key", "-us", r"-us(?<=([\da-f]{32})-us)\d{1,2}(?![\w-])", _is_drawn),
+    _Token("an Azure secret", "Q~", r"Q~(?<=[\w~.-]{3}\dQ~)([\w~.-]{31,34})(?![\w-])", _is_drawn),
+    _Kind("a Telegram token", ":A", r":A(?<=\d{8}:A)([\w-]{33,35})(?![\w-])", _is_drawn),
+    _Kind(
+        "a webhook",
+        "hooks|webhook",
+        r"(?:hooks?\.[\w.-]{4,40}|/webhooks?/\d{10,22}|/IncomingWebhook)/([\w/-]{16,200}+)",
+        _is_drawn,
+    ),
+    _Kind("a signed address", "sig=", r"[?&;]sig=([\w%+/-]{40,100})", _is_drawn),
+    _Token(
+        "a web token",
+        "eyJ",
+        rf"{_mark('eyJ')}[\w-]{{10,4000}}\.eyJ[\w-]{{10,4000}}\.[\w-]{{20,4000}}",
+    ),
+    _Kind(
+        "a password in an address",
+        "://",
+        r"""://((?:[^\s/:@"'`<>{}$%()\[\]*,]|%[\dA-F]{2}){0,80}):"""
+        r"""((?:[^\s/:@"'`<>{}$%()\[\]*,]|%[\dA-F]{2}){1,200})@([\w.\[-]+)""",
+        _is_login,
+    ),
+    _Kind(
+        "a password of a command",
+        " -u| -U| --user| --proxy-user| --creds",
+        r"""-(?:u|U|-(?:proxy-)?user|-creds)[ =]?["']?([\w.@-]{1,40}):([^\s"'`$<>{}()]{8,100})()""",
+        _is_login,
+    ),
+    _Kind(
+        "a password of a call",
+        "auth",
+        r"""auth ?= ?\(["']([\w.@-]{1,40})["'], ?["']([^\s"'`$<>{}()]{8,100})["']()""",
+        _is_login,
+    ),
+    _Kind(
+        "a password of a command",
+        "sshpass|login|mysql|redis-cli|mongo|sqlcmd",
+        r"""(?:sshpass|login|mysql\w*|redis-cli|mongo\w*|sqlcmd)\b[^\n;|]{0,80}?[ \t]-[paP][ =]?["']?"""
+        r"""([^\s"'`$<>{}()/.-][^\s"'`$<>{}()]{9,100})""",
+        _is_drawn,
+    ),
+    _Kind("a secret behind its name", NAME_WORDS, NAMED, is_named_secret),
+)
+
+
+def kinds_in(text: str) -> Iterator[_Kind]:
+    """The kinds that are worth a search of the text."""
+    long = "\n".join(_LONG.findall(text))
+    for kind in _KINDS:
+        if kind.may_stand_in(long if isinstance(kind, _Token) else text):
+            yield kind
