@@ -5,6 +5,7 @@ does not initialize in time and with the token, is disconnected.
 """
 
 import asyncio
+import gc
 import logging
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,6 +21,7 @@ MAX_MESSAGE_BYTES = 2**27  # of the largest document, six bytes for each charact
 _MAX_CLIENTS = 64
 _MAX_UNINITIALIZED = 16  # connections
 _INITIALIZE_S = 10.0  # which each of these has
+_COLLECT_S = 1.0  # after a client has gone
 
 
 class Connections:
@@ -45,6 +47,8 @@ class Connections:
                     await self._serve(timeout, stream, writer)
             finally:
                 writer.close()
+                # What a client had is a circle, which Python would keep for hours.
+                asyncio.get_running_loop().call_later(_COLLECT_S, gc.collect)
 
     def _add(self, timeout: asyncio.Timeout) -> None:
         """Take one more connection; where too many have not initialized, the oldest has to go."""

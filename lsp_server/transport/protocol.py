@@ -119,6 +119,15 @@ class LanguageServerProtocol(protocol.LanguageServerProtocol):
         for method, keep in keeping.items():
             self.fm.add_builtin_feature(method, partial(self._kept, method, keep))
 
+    # pygls has caches in place of these two, which would keep each connection.
+    def get_message_type(self, method: str) -> type[Any] | None:  # type: ignore[override]
+        """The type of a message's params."""
+        return types.METHOD_TO_TYPES.get(method, (None,))[0]
+
+    def get_result_type(self, method: str) -> type[Any] | None:  # type: ignore[override]
+        """The type of a request's result."""
+        return types.METHOD_TO_TYPES.get(method, (None, None))[1]
+
     def lose_step(self) -> None:
         """A message could not be read."""
         self._server.documents.lose_step(None)

@@ -1,6 +1,8 @@
 """Who reaches a port and is no editor, or none of ours."""
 
 import asyncio
+import gc
+import weakref
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 
@@ -173,3 +175,29 @@ async def test_so_many_editors_and_no_more(monkeypatch):
             assert "result" in await read_message(reader)
         third, _ = await connect()
         assert await is_closed(third)
+
+
+async def test_a_client_that_has_gone_leaves_nothing_in_memory():
+    """pygls' caches kept all that 120 clients had."""
+    made = []
+
+    def create(authentication):
+        server = create_server(Layer("command line", {}), authentication)
+        made.append(weakref.ref(server))
+        return server
+
+    path = (await asyncio.start_server(Connections(create).serve, "127.0.0.1", 0)).sockets[0]
+    for _ in range(3):
+        reader, writer = await asyncio.open_connection(*path.getsockname())
+        writer.write(initialize(None))
+        await read_message(reader)
+        writer.write(framed(id=2, method="shutdown"))
+        while (await read_message(reader)).get("id") != 2:
+            pass
+        writer.write(framed(method="exit"))
+        assert await reader.read() == b""
+        writer.close()
+    async with asyncio.timeout(10):
+        while any(one() for one in made):
+            await asyncio.sleep(0.01)
+            gc.collect()
