@@ -186,9 +186,9 @@ async def test_a_client_that_has_gone_leaves_nothing_in_memory():
         made.append(weakref.ref(server))
         return server
 
-    path = (await asyncio.start_server(Connections(create).serve, "127.0.0.1", 0)).sockets[0]
+    listener = await asyncio.start_server(Connections(create).serve, "127.0.0.1", 0)
     for _ in range(3):
-        reader, writer = await asyncio.open_connection(*path.getsockname())
+        reader, writer = await asyncio.open_connection(*listener.sockets[0].getsockname())
         writer.write(initialize(None))
         await read_message(reader)
         writer.write(framed(id=2, method="shutdown"))
@@ -201,3 +201,4 @@ async def test_a_client_that_has_gone_leaves_nothing_in_memory():
         while any(one() for one in made):
             await asyncio.sleep(0.01)
             gc.collect()
+    listener.close()
