@@ -1,10 +1,34 @@
 """The `foregram` command."""
 
-from collections.abc import Sequence
+import os
+import sys
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Run a command; its exit status. Importing this package loads no command."""
-    from lsp_server.cli import command_line  # noqa: PLC0415 - who asks for a part alone needs no other
+    folder = _leave()
+    from lsp_server.cli import command_line  # noqa: PLC0415 - what it loads might lie in that folder
 
-    return command_line.main(argv)
+    return command_line.main(folder=folder)
+
+
+def _leave() -> str:
+    """Stand where no stranger's files are, and name the folder that was left.
+
+    Libraries read and import what lies in the current folder. Neither that folder nor PYTHONPATH
+    takes the place of our packages, here and in what this process starts.
+    """
+    ours = os.path.abspath(f"{__file__}/../../..")  # noqa: PTH100 - pathlib might lie there
+    try:
+        left = os.getcwd()  # noqa: PTH109 - the same
+    except OSError:  # it is gone
+        left = "/"
+    found = [one for one in sys.path if one == ours or os.path.realpath(one or left) != left]
+    if before := os.environ.get("PYTHONPATH"):
+        found.insert(0, ours)
+        kept = [one for one in before.split(os.pathsep) if os.path.realpath(one) != left]
+        os.environ["PYTHONPATH"] = os.pathsep.join([ours, *filter(os.path.isabs, kept)])
+    sys.path[:] = found
+    os.chdir("/")
+    os.umask(0o077)  # what is written is for its user alone
+    return left

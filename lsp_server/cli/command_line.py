@@ -12,6 +12,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 
 from engine import ForegramError
+from engine.model_names import kind_of, path_of
 from lsp_server.cli.arguments import build_parser
 from lsp_server.cli.report import INTERRUPTED, note
 from lsp_server.settings import Settings, load_settings
@@ -21,8 +22,11 @@ INTERNAL_ERROR = 70  # EX_SOFTWARE of sysexits.h
 IO_ERROR = 74  # EX_IOERR
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run a command; its exit status. Failures are one sentence on stderr, never a stack."""
+def main(argv: Sequence[str] | None = None, folder: str = "") -> int:
+    """Run a command; its exit status. Failures are one sentence on stderr, never a stack.
+
+    Paths are given from `folder` on, where the user stands; the process may stand elsewhere.
+    """
     debug = False
     sys.stdout = sys.stdout or Path(os.devnull).open("w")  # noqa: SIM115 - None if it was closed
     sys.stderr = sys.stderr or sys.stdout
@@ -32,6 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         words = sys.argv[1:] if argv is None else list(argv)
         arguments = build_parser().parse_args([*words, "--help"] if words in _GROUPS else words)
+        _place(arguments, Path(folder))
         settings = _settings(arguments.command)
         debug = settings.debug
         _prepare(arguments.command, settings)
@@ -60,6 +65,19 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail("out of memory; a smaller --model needs less", INTERNAL_ERROR)
     except Exception as error:  # noqa: BLE001 - the last line of defence, at the program's edge
         return _fail_internally(error, debug=debug)
+
+
+def _place(arguments: argparse.Namespace, folder: Path) -> None:
+    """Have all paths that were given be paths from `folder` on."""
+    arguments.given_in = folder
+    for name, value in vars(arguments).items():
+        if isinstance(value, Path) or (name == "where" and value):
+            setattr(arguments, name, type(value)(folder / value))
+        elif name == "model" and value is not None and kind_of(value) == "path":
+            arguments.model = str(folder / path_of(value))
+        elif isinstance(value, list):
+            placed = [folder / one if isinstance(one, Path) else one for one in value]
+            setattr(arguments, name, placed)
 
 
 def _settings(command: str) -> Settings:

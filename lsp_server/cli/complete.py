@@ -39,8 +39,11 @@ def show_completion(arguments: argparse.Namespace, settings: Settings) -> int:
         wanted,
         prefix=source.text[:offset],
         suffix=source.text[offset:],
-        path=str(source.path),
-        open_buffers=open_buffers(arguments.open, source.path, settings.allow_secret_files),
+        path=_named(source.path, arguments.given_in),
+        open_buffers=tuple(
+            replace(one, path=_named(Path(one.path), arguments.given_in))
+            for one in open_buffers(arguments.open, source.path, settings.allow_secret_files)
+        ),
         stop=replace(wanted.stop, block=True),
     )
     output: Output = PlainText(sys.stdout, sys.stderr, source)
@@ -51,6 +54,11 @@ def show_completion(arguments: argparse.Namespace, settings: Settings) -> int:
     with closing(_load_engine(arguments, settings)) as engine:
         report = complete(engine, request, source, output)
     return INTERRUPTED if report.result.finish_reason is FinishReason.CANCELLED else 0
+
+
+def _named(path: Path, folder: Path) -> str:
+    """What the model reads of a file's name: no more than the user has written."""
+    return str(path.relative_to(folder) if path.is_relative_to(folder) else path)
 
 
 def _load_engine(arguments: argparse.Namespace, settings: Settings) -> Completer:

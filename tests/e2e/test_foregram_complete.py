@@ -45,7 +45,7 @@ def completed(where, *options):
 @pytest.mark.parametrize(
     ("content", "where", "complaint"),
     [
-        (None, "a.py:1", "there is no file a.py"),
+        (None, "a.py:1", "/a.py"),
         (b"x = 1\n", "a.py:3", "a.py has 2 lines"),
         (b"x = 1\n", "a.py:1:7", "there is no 7"),
         (b"PK\x03\x04\0\0", "a.py:1", "a.py is a binary file"),

@@ -295,12 +295,15 @@ def foregram(*arguments, environ):
             "on 0.0.0.0 without TLS others could read",
         ),
         (["--port", "65536"], "port 65536 is not within"),
-        (["--token-file", "missing"], "the token file missing cannot be read"),
+        (["--token-file", "missing"], "the token file {folder}/missing cannot be read"),
         (["--tls-cert", "cert.pem"], "--tls-cert and --tls-key come together"),
-        (["--tls-cert", "cert.pem", "--tls-key", "key.pem"], "there is no file cert.pem"),
+        (["--tls-cert", "cert.pem", "--tls-key", "key.pem"], "there is no file {folder}/cert.pem"),
         (["--idle-exit", "-1"], "an idle time of -1 s is not above 0"),
         (["--device", "tpu"], "device tpu"),
-        (["--socket", "missing/host.sock"], "cannot listen on missing/host.sock: No such file"),
+        (
+            ["--socket", "missing/host.sock"],
+            "cannot listen on {folder}/missing/host.sock: No such file",
+        ),
     ],
 )
 def test_what_cannot_be_served_is_one_sentence_and_status_2(
@@ -309,7 +312,7 @@ def test_what_cannot_be_served_is_one_sentence_and_status_2(
     secret_file(tmp_path / "token", TOKEN)
     result = run(cache_folder, *arguments, folder=tmp_path)
     assert (result.returncode, result.stdout) == (2, b"")
-    assert_one_sentence(result, complaint)
+    assert_one_sentence(result, complaint.replace("{folder}", str(tmp_path)))
 
 
 @pytest.mark.parametrize("content", [b"", b" \n", b"one\ntwo\n", "sésame".encode(), b"\xff"])

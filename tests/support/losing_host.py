@@ -11,7 +11,7 @@ from typing import Any
 
 from engine.engine import Engine
 from engine.errors import DeviceLostError
-from lsp_server.cli import main
+from lsp_server.cli.command_line import main
 from tests.support.running_host import HeldEngine
 
 FAULT = "the device cuda:0 is lost: CUDA error: unknown error"

@@ -2,7 +2,7 @@
 
 import json
 
-from lsp_server import cli
+from lsp_server.cli import command_line as cli
 
 
 def test_a_folder_is_indexed_and_asked_at_places_drawn_by_chance(capsys, tmp_path):
