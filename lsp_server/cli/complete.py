@@ -73,8 +73,7 @@ def _load_engine(arguments: argparse.Namespace, settings: Settings) -> Completer
 def refuse_hidden(source: SourceFile, allowed: Sequence[str]) -> None:
     """Raise InputError for a file that must be neither completed nor sent."""
     path = source.path.absolute()
-    names = (".git", ".foregramignore")  # in a repository's top folder
-    root = next((up for up in path.parents if any((up / name).exists() for name in names)), None)
+    root = next((up for up in path.parents if (up / ".foregramignore").exists()), None)
     files = HiddenFiles([root] if root else [], allowed=allowed)
     if not files.allows(path) and (why := _why_hidden(files, path, source.text)):
         raise InputError(

@@ -3,7 +3,8 @@
 Most patterns are plain names, which are compared. Any repository can bring others: each becomes a
 regular expression of atomic groups, one for each star and what follows it up to the next. What a
 group has taken it never takes otherwise, and time grows with pattern times path at most. (The
-package `pathspec` makes expressions that go back for ever, and does not know `[[:alpha:]]`.)
+package `pathspec` makes expressions that go back for ever, and does not know `[[:alpha:]]`.) Git
+compares bytes: here each is a character.
 """
 
 import re
@@ -30,9 +31,10 @@ _POSIX = {
     "[:upper:]": "A-Z",
     "[:xdigit:]": "0-9A-Fa-f",
 }
+_LOWER = {ord(letter): letter.lower() for letter in string.ascii_uppercase}
 _SPECIAL = re.compile(r"[*?[\\]")
 _SIGN = r"(?:\\.|[^\\])"
-_MEMBER = rf"(?:\[:[^][]*:\]|{_SIGN}(?:-(?!\]){_SIGN})?)"  # of a class
+_MEMBER = rf"(?:\[:[^]]*:\]|{_SIGN}(?:-(?!\]){_SIGN})?)"  # of a class
 _MEMBERS = re.compile(_MEMBER, re.DOTALL)
 _TOKENS = re.compile(
     rf"""(?P<folders>(?<![^/])\*\*+\\?/)
@@ -82,20 +84,24 @@ class Glob(NamedTuple):
 class GlobList:
     """The patterns of one list; the last one that matches decides."""
 
-    def __init__(self, globs: Iterable[Glob] = ()) -> None:
+    def __init__(self, globs: Iterable[Glob], *, folds: bool) -> None:
         self._globs = tuple(globs)[::-1]
+        self._folds = folds
 
     @classmethod
-    def of(cls, lines: Iterable[str], budget: MatchBudget) -> "GlobList":
-        """Read the lines of a list. Raises MatchBudgetError if they are too many or too long."""
+    def of(cls, lines: Iterable[str], budget: MatchBudget, *, folds: bool = False) -> "GlobList":
+        """Read the lines of a list. Raises MatchBudgetError if they are too many or too long.
+
+        `folds`: case does not matter, as git's `core.ignoreCase` has it.
+        """
         globs = []
         for line in lines:
             budget.spend(len(line))
-            if (glob := _glob(line, budget)) is not None:
+            if (glob := _glob(_octets(line), budget, folds=folds)) is not None:
                 globs.append(glob)
             if len(globs) > MAX_PATTERNS:
                 raise MatchBudgetError
-        return cls(globs)
+        return cls(globs, folds=folds)
 
     @property
     def is_empty(self) -> bool:
@@ -106,16 +112,23 @@ class GlobList:
         self, parts: Sequence[str], budget: MatchBudget, *, is_folder: bool
     ) -> bool | None:
         """True names the path, False takes it back, None says nothing of it."""
-        path = "/".join(parts)
+        path = _octets("/".join(parts))
+        path = path.translate(_LOWER) if self._folds else path
+        name = path.rpartition("/")[2]
         for glob in self._globs:
-            text = parts[-1] if glob.is_of_names else path
+            text = name if glob.is_of_names else path
             budget.spend(1 + glob.cost * len(text) // _STEP)
             if (is_folder or not glob.is_of_folders) and glob.matches(text):
                 return not glob.takes_back
         return None
 
 
-def _glob(line: str, budget: MatchBudget) -> Glob | None:
+def _octets(text: str) -> str:
+    """A character for each byte of the text in UTF-8."""
+    return text if text.isascii() else text.encode("utf-8", "surrogatepass").decode("latin-1")
+
+
+def _glob(line: str, budget: MatchBudget, *, folds: bool) -> Glob | None:
     """The pattern of a line; None for a comment and for what matches nothing."""
     text = _trimmed(line)
     if not text or text.startswith("#"):
@@ -123,10 +136,14 @@ def _glob(line: str, budget: MatchBudget) -> Glob | None:
     body = text.removeprefix("!").removesuffix("/")
     rest = (text.startswith("!"), text.endswith("/"), "/" not in body)
     path = body.removeprefix("/")
-    if not _SPECIAL.search(path):
-        return Glob(path.__eq__, 1, *rest)
+    # Up to the first sign names are compared, and a pattern begins anew behind that.
+    found = _SPECIAL.search(path)
+    start = path[: found.start() if found else None]
+    start = start.translate(_LOWER) if folds else start
+    if found is None:
+        return Glob(start.__eq__, 1, *rest)
     try:
-        regex = "".join(_regex(path))
+        regex = re.escape(start) + "".join(_regex(path[len(start) :], folds=folds))
     except _NonsenseError:
         return None
     budget.spend(len(regex) + _GROUP * (1 + regex.count("(")))
@@ -141,13 +158,14 @@ def _trimmed(line: str) -> str:
     return bare + " " if num_slashes % 2 and len(bare) < len(text) else bare
 
 
-def _regex(body: str) -> Iterator[str]:
+def _regex(body: str, *, folds: bool) -> Iterator[str]:
     """The pieces of what matches as the pattern does. Raises _NonsenseError."""
     after_star = after_folders = ""  # these end the groups that are open
     for token in _TOKENS.finditer(body):
         match token.lastgroup:
             case "folders":
-                yield f"{after_folders}(?>(?:[^/]+/)*?"
+                least = "+?" if "\\" in token["folders"] else "*?"
+                yield f"{after_folders}(?>(?:[^/]*/){least}"
                 after_folders = ")"
             case "star":
                 yield f"{after_star}(?>[^/]*?"
@@ -156,29 +174,36 @@ def _regex(body: str) -> Iterator[str]:
                 yield f"/{after_star}"
                 after_star = ""
             case "rest":
-                yield ".+"
+                yield ".*"
             case "any":
                 yield "[^/]"
             case "members":
-                yield _class(token["negation"], token["members"])
+                yield _class(token["negation"], token["members"], folds=folds)
             case "nonsense":
                 raise _NonsenseError
+            case "plain":
+                yield re.escape(token["plain"].translate(_LOWER) if folds else token["plain"])
             case _:
-                yield re.escape(token["plain"] or token["escaped"])
+                yield re.escape(token["escaped"])
     yield rf"\Z{after_star}{after_folders}"
 
 
-def _class(negation: str, members: str) -> str:
+def _class(negation: str, members: str, *, folds: bool) -> str:
     """What stands between brackets. Raises _NonsenseError."""
-    characters = "".join(map(_member, _MEMBERS.findall(members)))
+    characters = "".join(_member(one, folds=folds) for one in _MEMBERS.findall(members))
     return f"[^/{characters}]" if negation else f"(?!/)[{characters}]"
 
 
-def _member(text: str) -> str:
-    """A character, a range of them, or `[:alpha:]` and its kind. Raises _NonsenseError."""
+def _member(text: str, *, folds: bool) -> str:
+    """A character, a range of them, or `[:alpha:]` and its kind. Raises _NonsenseError.
+
+    Where git folds case, capitals of a path are small, and only ranges are compared with both.
+    """
     if text.startswith("[:"):
         if text not in _POSIX:
             raise _NonsenseError
-        return _POSIX[text]
+        return _POSIX["[:alpha:]" if folds and text == "[:upper:]" else text]
     low, high = text.removeprefix("\\")[0], text[-1]
-    return f"{re.escape(low)}-{re.escape(max(low, high))}"
+    capitals = "".join(one for one in string.ascii_uppercase if low <= one <= high)
+    small = capitals.lower() if folds and low != high else ""
+    return f"{re.escape(low)}-{re.escape(max(low, high))}{small}"

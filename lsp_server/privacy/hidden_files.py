@@ -1,11 +1,13 @@
 """Files that are neither completed nor sent: secret ones, and ignored ones."""
 
 import os
+import stat
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from lsp_server.privacy.ignore_files import IgnoreFiles, SettingGlobs
+from lsp_server.privacy.regular_files import Look
 from lsp_server.privacy.secret_files import is_secret_name
 from lsp_server.privacy.work_trees import work_tree_of
 from lsp_server.reasons import Reason
@@ -33,17 +35,22 @@ class HiddenFiles:
     """
 
     def __init__(self, roots: Sequence[Path], *, allowed: Sequence[str] = ()) -> None:
-        self._named_roots, self._real_roots = [*map(_plain, roots)], [*map(_real, roots)]
+        self._named_roots, self._real_roots = (
+            [*map(_plain, roots)],
+            [Path(os.path.realpath(root)) for root in roots],
+        )
         self._allowed = SettingGlobs(allowed, unclear=False)
         self._ignore_files = IgnoreFiles()
 
-    def reason(self, path: Path) -> Reason | None:
+    def reason(self, path: Path, look: Look | None = None) -> Reason | None:
         """Why the file is hidden, if it is; outside of any repository only its name decides."""
-        return next(filter(None, map(self._judge, self._paths(path))), None)
+        look = look or Look()
+        reasons = (self._judge(one, look) for one in self._paths(path, look))
+        return next(filter(None, reasons), None)
 
-    def allows(self, path: Path) -> bool:
+    def allows(self, path: Path, look: Look | None = None) -> bool:
         """Whether the settings allow the file, whatever its name and text."""
-        return all(self._allowed.match(one.inner) for one in self._paths(path))
+        return all(self._allowed.match(one.inner) for one in self._paths(path, look or Look()))
 
     def hides_folder(self, folder: Path) -> bool:
         """Whether everything below a folder of the workspace is hidden by the lists above it."""
@@ -53,25 +60,27 @@ class HiddenFiles:
         inner = PurePosixPath(one.inner)
         return self._ignore_files.verdict(one.root, inner, is_folder=True) is not None
 
-    def _paths(self, path: Path) -> list[_Path]:
+    def _paths(self, path: Path, look: Look) -> list[_Path]:
         """The file's path as it is named and, where links lead elsewhere, the real one."""
-        named, real = _plain(path), _real(path)
+        named = _plain(path)
+        real = _real(named, look)
         paths = [_Path.of(named, self._named_roots)]
         if real != named:
             paths.append(_Path.of(real, self._real_roots))
         return paths
 
-    def _judge(self, path: _Path) -> Reason | None:
+    def _judge(self, path: _Path, look: Look) -> Reason | None:
         if self._allowed.match(path.inner):
             return None
         if is_secret_name(path.whole):
             return Reason.SECRET_FILE
         if path.root is not None:
-            return self._ignore_files.verdict(path.root, PurePosixPath(path.inner))
-        around = work_tree_of(path.whole.parent)
+            return self._ignore_files.verdict(path.root, PurePosixPath(path.inner), look)
+        around = work_tree_of(path.whole.parent, look)
         if around is None:
             return None
-        return self._ignore_files.verdict(around, PurePosixPath(path.whole.relative_to(around)))
+        inner = PurePosixPath(path.whole.relative_to(around))
+        return self._ignore_files.verdict(around, inner, look)
 
 
 def innermost(path: Path, roots: Iterable[Path]) -> Path | None:
@@ -85,8 +94,8 @@ def _plain(path: Path) -> Path:
     return Path(os.path.abspath(path))  # noqa: PTH100 - Path.absolute() keeps `..`
 
 
-def _real(path: Path) -> Path:
-    try:
-        return path.resolve()
-    except (OSError, RuntimeError, ValueError):  # a circle of links, a name no system can hold
-        return _plain(path)
+def _real(path: Path, look: Look) -> Path:
+    folder = look.real(str(path.parent))
+    stamp = look.stamp(f"{folder}/{path.name}")
+    is_link = stamp is not None and stat.S_ISLNK(stamp.kind)
+    return Path(look.real(str(path))) if is_link else Path(folder, path.name)

@@ -1,13 +1,13 @@
 """What `.gitignore` and `.foregramignore` say about files below a folder, as git reads them.
 
-Those of the whole work tree count, also above a workspace folder in it, and its `info/exclude`. They
-are a repository's, and may ask for anything: what is no file, is too long or takes too long to
-judge makes the verdict unclear, and what is unclear is not sent.
+Those of the whole work tree count, also above a workspace folder in it, its `info/exclude`, and its
+user's own list. They may ask for anything: what is no file, is too long or takes too long to judge
+makes the verdict unclear, and what is unclear is not sent.
 """
 
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from itertools import accumulate
@@ -15,8 +15,8 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from lsp_server.privacy.globs import GlobList, MatchBudget, MatchBudgetError
-from lsp_server.privacy.regular_files import UnusableFileError, read_regular
-from lsp_server.privacy.work_trees import exclude_file, work_tree_of
+from lsp_server.privacy.regular_files import Look, Stamp, UnusableFileError, read_regular
+from lsp_server.privacy.work_trees import git_rules, is_home_tree, work_tree_of
 from lsp_server.reasons import Reason
 
 IGNORE_FILES = (".gitignore", ".foregramignore")  # in one folder the second has the last word
@@ -26,47 +26,51 @@ _MAX_DEPTH = 128  # folders between that of the first list and a file
 _MAX_BYTES = 2**18  # above any list that people write
 
 
-class _Stamp(NamedTuple):
-    """By this a changed list is noticed."""
-
-    kind: int
-    modified_ns: int
-    num_bytes: int
-    inode: int
+_List = tuple[str, Stamp | None]  # its file, and None where that is not there
 
 
-_List = tuple[str, _Stamp | None]  # its file, and None where that is not there
+class _Lists(NamedTuple):
+    """What may list ignored files of a folder; of two that name a file, the later one decides."""
+
+    files: tuple[_List, ...]
+    folds: bool
 
 
 class IgnoreFiles:
     """Reads the lists of each folder when they are needed, and again when they have changed."""
 
     def __init__(self) -> None:
-        self._read: dict[tuple[_List, ...], GlobList] = {}  # the last used is the last
+        self._read: dict[_Lists, GlobList] = {}  # the last used is the last
         self._known = lru_cache(_MAX_VERDICTS)(self._judge)
 
     def verdict(
-        self, root: Path, relative: PurePosixPath, *, is_folder: bool = False
+        self,
+        root: Path,
+        relative: PurePosixPath,
+        look: Look | None = None,
+        *,
+        is_folder: bool = False,
     ) -> Reason | None:
         """Whether lists down to the file's folder name `relative`, a path in the folder `root`.
 
         They begin at the top of the work tree that `root` is in. Where those above name `root`
         itself, its own lists alone count: who works in a folder wants completions there.
         """
-        top = work_tree_of(root) or root
+        look = look or Look()
+        top = work_tree_of(root, look) or root
         parts = (*root.relative_to(top).parts, *relative.parts)
         if len(parts) > _MAX_DEPTH:
             return Reason.UNCLEAR_IGNORE_FILE
         folders = accumulate((str(top), *parts[:-1]), os.path.join)
         return self._known(
-            parts, len(parts) - len(relative.parts), (*map(_lists, folders),), is_folder
+            parts, len(parts) - len(relative.parts), tuple(_lists(folders, look)), is_folder
         )
 
     def _judge(
         self,
         parts: tuple[str, ...],
         num_above: int,
-        lists: tuple[tuple[_List, ...], ...],
+        lists: tuple[_Lists, ...],
         is_folder: bool,  # noqa: FBT001 - a key of the cache
     ) -> Reason | None:
         """`num_above` of the parts lead to the workspace's folder."""
@@ -80,12 +84,13 @@ class IgnoreFiles:
         except (MatchBudgetError, UnusableFileError, OSError):
             return Reason.UNCLEAR_IGNORE_FILE
 
-    def _patterns(self, lists: tuple[_List, ...], budget: MatchBudget) -> GlobList:
+    def _patterns(self, lists: _Lists, budget: MatchBudget) -> GlobList:
         """Those of one folder."""
         known = self._read.pop(lists, None)
         if known is None:
-            texts = [_text(file, stamp) for file, stamp in lists if stamp is not None]
-            known = GlobList.of((line for text in texts for line in text.split("\n")), budget)
+            texts = [_text(file, stamp) for file, stamp in lists.files if stamp is not None]
+            lines = (line for text in texts for line in text.split("\n"))
+            known = GlobList.of(lines, budget, folds=lists.folds)
         self._read[lists] = known
         if len(self._read) > _MAX_FOLDERS:
             del self._read[next(iter(self._read))]
@@ -146,25 +151,19 @@ def _is_named(
     return False
 
 
-def _lists(folder: str) -> tuple[_List, ...]:
-    """What may list ignored files of a folder; of two that name a file, the later one decides."""
-    exclude = exclude_file(folder)
-    own = (f"{folder}/{name}" for name in IGNORE_FILES)
-    files = own if exclude is None else (exclude, *own)
-    return tuple((file, _stamp(file)) for file in files)
+def _lists(folders: Iterable[str], look: Look) -> Iterator[_Lists]:
+    """Those of each folder, from a top one on."""
+    folds = False
+    for folder in folders:
+        rules = git_rules(folder, look)
+        folds = folds if rules is None else rules.folds
+        own = IGNORE_FILES[1:] if is_home_tree(folder, look) else IGNORE_FILES
+        files = (*(rules.lists if rules else ()), *(f"{folder}/{name}" for name in own))
+        yield _Lists(tuple((file, look.stamp(file)) for file in files), folds)
 
 
-def _stamp(file: str) -> _Stamp | None:
-    try:
-        status = os.lstat(file)
-    except (OSError, ValueError):  # ValueError: a name that no system can hold
-        return None
-    kind = stat.S_IFMT(status.st_mode)
-    return _Stamp(kind, status.st_mtime_ns, status.st_size, status.st_ino)
-
-
-def _text(file: str, stamp: _Stamp) -> str:
+def _text(file: str, stamp: Stamp) -> str:
     """Raises UnusableFileError or OSError."""
     if not stat.S_ISREG(stamp.kind):
         raise UnusableFileError
-    return read_regular(Path(file), _MAX_BYTES).decode("utf-8-sig", "replace")
+    return read_regular(Path(file), _MAX_BYTES).decode("utf-8-sig", "surrogateescape")

@@ -2,7 +2,10 @@
 
 import os
 import stat
+from collections.abc import Callable
+from functools import cache, partial
 from pathlib import Path
+from typing import NamedTuple
 
 
 class UnusableFileError(Exception):
@@ -19,3 +22,41 @@ def read_regular(file: Path, most_bytes: int) -> bytes:
     if len(content) > most_bytes:
         raise UnusableFileError
     return content
+
+
+class Stamp(NamedTuple):
+    """By this a file that changed is noticed."""
+
+    kind: int
+    modified_ns: int
+    num_bytes: int
+    inode: int
+
+
+class Look:
+    """What stands on the disk, each place looked at once: to look again, make another.
+
+    `stamp` tells of a place itself, `target` of where a link there leads; None where nothing is.
+    `real` is a path without links.
+    """
+
+    def __init__(self) -> None:
+        self.stamp = cache(partial(_stamp, os.lstat))
+        self.target = cache(partial(_stamp, os.stat))
+        self.real = cache(_real)
+
+
+def _stamp(status_of: Callable[[str], os.stat_result], place: str) -> Stamp | None:
+    try:
+        status = status_of(place)
+    except (OSError, ValueError):  # ValueError: a name that no system can hold
+        return None
+    kind = stat.S_IFMT(status.st_mode)
+    return Stamp(kind, status.st_mtime_ns, status.st_size, status.st_ino)
+
+
+def _real(path: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError):  # a name that no system can hold
+        return path

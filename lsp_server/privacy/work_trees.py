@@ -1,29 +1,44 @@
-"""Where git's work trees begin, and which list of ignored files each has beside those in it.
+"""Where git's work trees begin, and what is ignored there beside the lists in them.
 
 Git itself is not asked: a repository's configuration can have it run programs.
 """
 
 import os
+import re
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
-from lsp_server.privacy.regular_files import UnusableFileError, read_regular
+from lsp_server.privacy.regular_files import Look, Stamp, UnusableFileError, read_regular
 
 _MAX_BYTES = 2**13  # of a file that names a folder
+_MAX_SETTINGS_BYTES = 2**18
 _MAX_KNOWN = 1_000
+_MAX_INCLUDES = 5  # files of settings that include each other
+_SECTION = re.compile(r'\s*\[\s*([\w.-]+)\s*(?:"((?:\\.|[^"\\])*)"\s*)?\](.*)')
+_SETTING = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=(.*)|[#;].*)?")
+_VALUE = re.compile(r'"((?:\\.|[^"\\])*)"|((?:\\.|[^"\\#;])+)|[#;].*')
 
 
-def work_tree_of(folder: Path) -> Path | None:
+class GitRules(NamedTuple):
+    """What a repository and its user say beside the lists in the work tree."""
+
+    lists: tuple[str, ...]  # files; the later one decides
+    folds: bool  # case does not matter
+
+
+def work_tree_of(folder: Path, look: Look | None = None) -> Path | None:
     """The nearest folder, from this one up, that is the top of a work tree; None where none is.
 
     One that a home folder lies in, as of people who keep their settings with git, is none: it often
     ignores all that it does not track.
     """
-    homes, at = _homes(), str(folder)
+    homes, at, look = _homes(), str(folder), look or Look()
     while at not in homes:
-        if _git_folder(at) is not None:
+        if _git_folder(at, look) is not None:
             return Path(at)
         at, below = os.path.dirname(at), at  # noqa: PTH120 - at every key
         if at == below:
@@ -31,32 +46,68 @@ def work_tree_of(folder: Path) -> Path | None:
     return None
 
 
-def exclude_file(folder: str) -> str | None:
-    """The list `info/exclude` of the repository whose work tree a folder is the top of."""
-    git = _git_folder(folder)
-    if git is None or folder in _homes():
+def is_home_tree(folder: str, look: Look) -> bool:
+    """Whether a folder is the top of a work tree that counts as none."""
+    return folder in _homes() and _git_folder(folder, look) is not None
+
+
+def git_rules(top: str, look: Look) -> GitRules | None:
+    """Those of the repository whose work tree a folder is the top of; None where it is none."""
+    git = _git_folder(top, look)
+    if git is None or top in _homes():
         return None
-    exclude = f"{git}/info/exclude"
+    variables = os.environ  # noqa: TID251 - git's own
+    home = variables.get("XDG_CONFIG_HOME") or "~/.config"
+    own = variables.get("GIT_CONFIG_GLOBAL")
+    files = (f"{home}/git/config", "~/.gitconfig") if own is None else (own,)
+    files = (variables.get("GIT_CONFIG_SYSTEM", "/etc/gitconfig"), *files, f"{git}/config")
+    said = dict(one for file in files for one in _settings(file, look))
+    excludes = _expanded(said.get("core.excludesfile", f"{home}/git/ignore"))
     # A link there is its user's own: git puts nothing of a repository there.
-    return os.path.realpath(exclude) if os.path.islink(exclude) else exclude  # noqa: PTH114 - at every key
+    lists = (os.path.join(top, excludes), f"{git}/info/exclude")  # noqa: PTH118 - at every key
+    folds = said.get("core.ignorecase", "").lower() in {"1", "on", "true", "yes"}
+    return GitRules(tuple(map(look.real, lists)), folds)
 
 
-def _git_folder(top: str) -> str | None:
-    """What holds a work tree's repository, by its `.git`: a folder, or a file that names one."""
-    git = f"{top}/.git"
-    try:
-        status = os.stat(git)  # noqa: PTH116 - at every key
-    except (OSError, ValueError):
-        return None
-    if stat.S_ISDIR(status.st_mode):
-        return git
-    if not stat.S_ISREG(status.st_mode):
-        return None
-    return _named_folder(Path(top), status.st_mtime_ns, status.st_ino)
+def _expanded(path: str) -> str:
+    return os.path.expanduser(path)  # noqa: PTH111 - at every key
+
+
+def _settings(file: str, look: Look, depth: int = 0) -> Iterator[tuple[str, str]]:
+    """What a file of git's settings says, in its order, and those that it includes."""
+    path = look.real(_expanded(file))
+    for name, value in _parsed(path, look.stamp(path)):
+        if name == "include.path" and depth < _MAX_INCLUDES:
+            yield from _settings(str(Path(path).parent / _expanded(value)), look, depth + 1)
+        yield name, value
 
 
 @lru_cache(_MAX_KNOWN)
-def _named_folder(top: Path, _modified_ns: int, _inode: int) -> str | None:
+def _parsed(file: str, _stamp: Stamp | None) -> tuple[tuple[str, str], ...]:
+    found, section = list[tuple[str, str]](), ""
+    for line in _read(Path(file), _MAX_SETTINGS_BYTES).replace("\\\n", "").split("\n"):
+        if begun := _SECTION.fullmatch(line):
+            section = ".".join(filter(None, (begun[1].lower(), begun[2])))
+            line = begun[3]  # noqa: PLW2901 - a setting may stand behind its section
+        if told := _SETTING.fullmatch(line):
+            value = "true" if told[2] is None else "".join(map("".join, _VALUE.findall(told[2])))
+            found.append((f"{section}.{told[1].lower()}", re.sub(r"\\(.)", r"\1", value.strip())))
+    return tuple(found)
+
+
+def _git_folder(top: str, look: Look) -> str | None:
+    """What holds a work tree's repository, by its `.git`: a folder, or a file that names one."""
+    git = f"{top}/.git"
+    stamp = look.target(git)
+    if stamp is None:
+        return None
+    if stat.S_ISDIR(stamp.kind):
+        return git
+    return _named_folder(Path(top), stamp) if stat.S_ISREG(stamp.kind) else None
+
+
+@lru_cache(_MAX_KNOWN)
+def _named_folder(top: Path, _stamp: Stamp) -> str | None:
     """As a submodule's `.git` names it, and that of a work tree beside the first one."""
     named = _read(top / ".git")
     if not named.startswith("gitdir:"):
@@ -65,10 +116,10 @@ def _named_folder(top: Path, _modified_ns: int, _inode: int) -> str | None:
     return str(own / _read(own / "commondir"))
 
 
-def _read(file: Path) -> str:
+def _read(file: Path, most_bytes: int = _MAX_BYTES) -> str:
     """The text of a file without blanks at its ends; "" where there is none to be read."""
     with suppress(UnusableFileError, OSError, ValueError):
-        return read_regular(file, _MAX_BYTES).decode("utf-8", "surrogateescape").strip()
+        return read_regular(file, most_bytes).decode("utf-8", "surrogateescape").strip()
     return ""
 
 

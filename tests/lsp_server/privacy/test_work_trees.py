@@ -6,7 +6,8 @@ import pytest
 
 from lsp_server.privacy import work_trees
 from lsp_server.privacy.hidden_files import HiddenFiles
-from lsp_server.privacy.work_trees import exclude_file, work_tree_of
+from lsp_server.privacy.regular_files import Look
+from lsp_server.privacy.work_trees import git_rules, work_tree_of
 from lsp_server.reasons import Reason
 
 
@@ -21,6 +22,7 @@ def top(tmp_path):
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     work_trees._homes.cache_clear()
     yield tmp_path
     work_trees._homes.cache_clear()
@@ -119,7 +121,7 @@ def test_what_is_no_git_folder_begins_no_work_tree(top, make):
     make(top / "backend/.git")
     (top / ".gitignore").write_text("a.py\n")
     assert work_tree_of(top / "backend") == top
-    assert exclude_file(str(top / "backend")) is None
+    assert git_rules(str(top / "backend"), Look()) is None
     assert HiddenFiles([top / "backend"]).reason(top / "backend/a.py") is Reason.IGNORED_FILE
 
 
@@ -141,3 +143,50 @@ def test_a_list_of_megabytes_hides_all_and_one_that_its_user_linked_is_read(top)
     exclude.unlink()
     exclude.symlink_to("/dev/zero")
     assert files.reason(top / "b.py") is Reason.UNCLEAR_IGNORE_FILE
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "excludes"),
+    [
+        (".config/git/ignore", "a.py\n", None),
+        ("xdg/git/ignore", "a.py\n", None),
+        (".gitconfig", "[core]\n\texcludesFile = ~/mine # of all\n", "mine"),
+        (".gitconfig", '[Core] excludesfile = "~/my \\"list\\""\n', 'my "list"'),
+        (".config/git/config", "[core]\n; a\nexcludesFile=~/mine", "mine"),
+        ("xdg/git/config", "[include]\n\tpath = ../more\n", "mine"),
+        ("top/.git/config", "[core]\n\texcludesFile = ../mine\n", "mine"),
+    ],
+)
+def test_what_its_user_ignores_everywhere_is_ignored(home, top, monkeypatch, file, text, excludes):
+    if file.startswith("xdg"):
+        monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "xdg"))
+    (home / file).parent.mkdir(parents=True, exist_ok=True)
+    (home / file).write_text(text)
+    (home / "xdg").mkdir(exist_ok=True)
+    (home / "xdg/more").write_text("[core]\n\texcludesFile = ~/mine\n")
+    if excludes:
+        (home / excludes).write_text("a.py\n")
+    files = HiddenFiles([top / "backend"])
+    assert files.reason(top / "backend/a.py") is Reason.IGNORED_FILE
+    assert files.reason(top / "backend/b.py") is None
+    (top / ".gitignore").write_text("!a.py\n")
+    assert files.reason(top / "backend/a.py") is None
+
+
+def test_case_matters_unless_the_repository_says_otherwise(top):
+    (top / ".gitignore").write_text("Secret.py\nDATA/\n")
+    files = HiddenFiles([top / "backend"])
+    assert files.reason(top / "backend/secret.PY") is None
+    (top / ".git/config").write_text("[core]\n\tignorecase = true\n")
+    assert files.reason(top / "backend/secret.PY") is Reason.IGNORED_FILE
+    assert files.hides_folder(top / "backend/Data")
+
+
+def test_a_home_folder_that_ignores_all_that_it_does_not_track_hides_nothing(home):
+    (home / ".git").mkdir()
+    (home / ".gitignore").write_text("*\n")
+    (home / "notes").mkdir()
+    for roots in ([], [home], [home / "notes"]):
+        assert HiddenFiles(roots).reason(home / "notes/a.py") is None
+    (home / ".foregramignore").write_text("b.py\n")
+    assert HiddenFiles([home]).reason(home / "notes/b.py") is Reason.IGNORED_FILE

@@ -1,0 +1,149 @@
+"""What is ignored is what `git check-ignore` says, for lists and paths drawn at random.
+
+`FOREGRAM_IGNORE_PAIRS=100000` compares so many paths; a few thousand are the default.
+"""
+
+import os
+import random
+import shutil
+import subprocess
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from lsp_server.privacy.ignore_files import IgnoreFiles
+from lsp_server.reasons import Reason
+
+_WANTED = os.environ.get("FOREGRAM_IGNORE_PAIRS", "4000")  # noqa: TID251 - no setting of ours
+PAIRS = int(_WANTED)
+REPOSITORIES = 4  # those of odd numbers fold case
+PATHS = 20  # in each of their folders
+LETTERS = ["a", "b", "c", ".", "-", "x", "A", "B", "1", "é"]
+SIGNS = [
+    *(
+        "*",
+        "**",
+        "***",
+        "?",
+        "\\*",
+        "\\a",
+        "[ab]",
+        "[!a]",
+        "[^b]",
+        "[a-c]",
+        "[]a]",
+        "[a-]",
+        "[!]-a]",
+    ),
+    *("[a-c-e]", "[\\]a]", "[[:alpha:]]", "[[:upper:]]", "[[:digit:]x]"),
+]
+NONSENSE = [
+    *(
+        "[z-a]",
+        "[a",
+        "\\",
+        "[[:foo:]]",
+        "#",
+        "!",
+        " ",
+        "\\ ",
+        "\t",
+        "\r",
+        "[[:alpha:",
+        "[",
+        "]",
+        "[]",
+    ),
+    *("[!]", "[[:alpha:]-z]", "[a/b]", "[\\"),
+]
+STARS = [
+    *(
+        "**",
+        "/**",
+        "**/",
+        "**/a",
+        "a/**",
+        "a/**/b",
+        "a**/b",
+        "a**/*",
+        "**a/b",
+        "a/**b",
+        "ab**/c",
+        "a**",
+    ),
+    *(
+        "a*/**",
+        "**/a/**",
+        "a/*",
+        "*/",
+        "?*/",
+        "a//b",
+        "a//",
+        "//a",
+        "a/b**/c",
+        "[a]**/b",
+        "/**\\/a",
+    ),
+]
+
+
+def pattern(rng: random.Random) -> str:
+    if rng.random() < 0.15:
+        return rng.choice(["", "/", "!"]) + rng.choice(STARS)
+    segments = ["".join(rng.choices(LETTERS + SIGNS, k=rng.randint(1, 3))) for _ in range(3)]
+    if rng.random() < 0.25:
+        segments[rng.randrange(3)] += rng.choice(NONSENSE)
+    inner = "/".join(segments[: rng.randint(1, 3)])
+    ending = rng.choice(["", "", "", "/", " ", "  ", "\\ ", "\r", " \r"])
+    return rng.choice(["", "", "", "/", "!"]) + inner + ending
+
+
+def write_list(folder: Path, rng: random.Random) -> None:
+    lines = rng.choice(["\n", "\r\n"]).join(pattern(rng) for _ in range(rng.randint(1, 4)))
+    (folder / ".gitignore").write_bytes(lines.encode())
+
+
+def path_of(rng: random.Random, most: int) -> str:
+    names = (
+        "".join(rng.choices([*LETTERS, "]", "*", "!", " "], k=rng.randint(1, 3)))
+        for _ in range(most)
+    )
+    return "/".join([name.strip(".") or "a" for name in names][: rng.randint(1, most)])
+
+
+def fill(folder: Path, rng: random.Random) -> list[str]:
+    """Write a list, folders with lists of their own, and name paths."""
+    folder.mkdir()
+    write_list(folder, rng)
+    paths = [path_of(rng, 3) for _ in range(PATHS)]
+    for inner in (path_of(rng, 2) for _ in range(rng.randint(0, 2))):
+        (folder / inner).mkdir(parents=True, exist_ok=True)
+        if rng.random() < 0.5:
+            write_list(folder / inner, rng)
+        paths += [inner, *(f"{inner}/{path_of(rng, 2)}" for _ in range(4))]
+    return [f"{folder.name}/{path}" for path in paths]
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is the judge")
+@pytest.mark.parametrize("number", range(REPOSITORIES))
+def test_git_is_of_one_mind_with_us(tmp_path, number):
+    rng = random.Random(number)  # noqa: S311 - a draw, no secret
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    folds = "true" if number % 2 else "false"
+    subprocess.run(["git", "-C", tmp_path, "config", "core.ignoreCase", folds], check=True)
+    folders = range(PAIRS // REPOSITORIES // PATHS)
+    paths = {path for one in folders for path in fill(tmp_path / f"f{one}", rng)}
+    asked = subprocess.run(
+        ["git", "-C", tmp_path, "check-ignore", "--no-index", "--stdin", "-z"],
+        input="\0".join(paths).encode(),
+        capture_output=True,
+        check=False,
+    )
+    files = IgnoreFiles()
+    ours = {
+        path
+        for path in paths
+        if files.verdict(tmp_path, PurePosixPath(path), is_folder=(tmp_path / path).is_dir())
+        is Reason.IGNORED_FILE
+    }
+    assert ours == set(asked.stdout.decode().split("\0")) - {""}
