@@ -30,7 +30,7 @@ from lsp_server.host.link import READY_S
 from lsp_server.loading_progress import IndexProgress, LoadingProgress
 from lsp_server.model_choice import check_name
 from lsp_server.reasons import SILENCING
-from lsp_server.session import Session
+from lsp_server.session import INITIAL, Session
 from lsp_server.setting_layers import Layer
 from lsp_server.status import StatusLine
 from lsp_server.transport.authentication import OPEN, TOKEN_KEY, Authentication
@@ -97,7 +97,7 @@ class ForegramServer(DocumentServer):
             self._can_retry = self.status.knows_status and given.get(_ASKS_AGAIN) is True
             if given.get(_TAKES_PARTS) is True:
                 self.session.completer.show_parts(self._tell_more)
-            self.configure(given.get(SECTION, given), "initializationOptions")
+            self.configure(given.get(SECTION, given), INITIAL)
         if self.session.settings.completion_fallback:
             options = types.CompletionOptions(trigger_characters=[".", "(", " "])
             self.feature(types.TEXT_DOCUMENT_COMPLETION, options)(complete_in_menu)

@@ -29,6 +29,9 @@ from lsp_server.settings import Settings, load_settings
 from lsp_server.why import write_last_prompt, write_reasons
 from lsp_server.workspace_files import WorkspaceFiles
 
+INITIAL = "initializationOptions"
+OWN_OVER_TCP = "foregram.toml and the environment"
+OWN_IN_EDITORS = f"{OWN_OVER_TCP}, and from {INITIAL} when an editor starts foregram"
 _NOTE_S = 1.0
 _MOST_REASONS = 100
 _PAUSE_S = 0.3  # without a key: time for what was put off
@@ -92,8 +95,18 @@ class Session:
         )
 
     def configure(self, options: Mapping[str, object], source: str) -> None:
-        """Take over options; they replace those of the same source, and no others."""
-        self._options[source] = Layer(source, options, is_public=self.is_public)
+        """Take over options; they replace those of the same source, and no others.
+
+        What an editor sends later may be what a workspace says: of the user's own settings it
+        changes none. Those that it repeats are no news.
+        """
+        elsewhere = OWN_OVER_TCP if self.is_public else ""
+        if source != INITIAL:
+            elsewhere = elsewhere or OWN_IN_EDITORS
+            initial = self._options[INITIAL].values if INITIAL in self._options else {}
+            news = ((key, one) for key, one in options.items() if initial.get(key) != one)
+            options = dict(news)
+        self._options[source] = Layer(source, options, own_elsewhere=elsewhere)
         loaded = load_settings(self._command_line, *self._options.values())
         if loaded.settings != self.settings:
             self._wanted_at = boot_s()

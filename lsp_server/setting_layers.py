@@ -19,8 +19,6 @@ from engine.config import Lookahead
 from engine.errors import ConfigurationError
 from engine.model_names import kind_of, path_of, why_unknown
 
-_INSTEAD = "foregram.toml or the environment sets it"
-
 
 @dataclass(frozen=True, slots=True)
 class Layer:
@@ -34,7 +32,7 @@ class Layer:
     source: str  # for people: a file's path, "command line", "initializationOptions"
     values: Mapping[str, object]
     is_text: bool = False  # of environment variables, by their names
-    is_public: bool = False  # of a client that may be anybody's
+    own_elsewhere: str = ""  # where the user's own settings are taken from, if not from here
     folder: Path | None = None
 
 
@@ -59,8 +57,9 @@ def usable_values(
             if key not in names:
                 raise ConfigurationError(_unknown(key, names))
             field = names[key]
-            if layer.is_public and given is not None and is_own(field):
-                raise ConfigurationError(f"{key} is not taken over TCP: {_INSTEAD}")
+            # Nobody loses anything by an empty list of exceptions.
+            if layer.own_elsewhere and given not in (None, []) and is_own(field):
+                raise ConfigurationError(f"{key} is taken only from {layer.own_elsewhere}")
             if given is not None and (given != "" or field.default is not None):
                 yield field.name, _converted(key, given, field, layer)
         except ConfigurationError as error:

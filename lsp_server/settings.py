@@ -60,7 +60,7 @@ def _about(description: str, **extra: object) -> Meta:
 
 
 def _own(description: str, **extra: object) -> Meta:
-    """The same of a setting that no client over TCP may change."""
+    """The same of a setting that neither a client over TCP nor a workspace may change."""
     return _about(description, own=True, **extra)
 
 
@@ -123,7 +123,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     disabled_globs: Annotated[tuple[str, ...], _about("files in which nothing is suggested")] = ()
     repository: Annotated[
         tuple[str, ...],
-        _about(
+        _own(
             "`on`: suggestions know the files of the workspace that are not open; `off`: they do "
             "not; or patterns of the files that they know"
         ),
@@ -182,7 +182,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         Literal["auto", "lf", "document"],
         _about("of items: by client, line feeds, or the document's"),
     ] = "auto"
-    accept_command: Annotated[str, _about("the command that reports an accept; empty: none")] = (
+    accept_command: Annotated[str, _own("the command that reports an accept; empty: none")] = (
         "foregram.accept"
     )
     debug: Annotated[bool, _own("show the stack of an unexpected failure")] = False
@@ -221,7 +221,10 @@ def load_settings(*layers: Layer, environ: Mapping[str, str] | None = None) -> L
     }
     for layer in (file_layer(variables, problems), environment_layer(variables), *layers):
         names = _BY_VARIABLE if layer.is_text else _BY_KEY
-        chosen.update(usable_values(layer, names, problems))
+        values: dict[str, Any] = dict(usable_values(layer, names, problems))
+        if layer.own_elsewhere and "disabled_globs" in values:  # it may hide more, and show no more
+            values["disabled_globs"] = *chosen.get("disabled_globs", ()), *values["disabled_globs"]
+        chosen.update(values)
     return LoadedSettings(Settings(**chosen), tuple(problems))
 
 

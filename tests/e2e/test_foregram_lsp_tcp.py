@@ -210,8 +210,8 @@ async def test_a_client_may_not_say_where_text_goes_or_what_is_loaded(served):
         shown.open("x = |")
         assert await answered(shown) == ["host_unreachable"]
     refused, unreachable = sorted(shown.messages, key=lambda text: "not taken" not in text)
-    assert "hostUrl is not taken over TCP" in refused
-    assert "token_file is not taken over TCP" in refused
+    assert "hostUrl is taken only from foregram.toml and the environment" in refused
+    assert "token_file is taken only from foregram.toml and the environment" in refused
     assert "maxTokens" not in refused
     assert "http://127.0.0.1:9" in unreachable  # the environment's
 

@@ -1,5 +1,6 @@
 """One editor's connection: when a person has asked for a host, and why answers were empty."""
 
+import msgspec
 import pytest
 from lsprotocol import types
 
@@ -14,7 +15,7 @@ from lsp_server.host.failures import boot_s
 from lsp_server.host.search import LinkReport
 from lsp_server.loading_progress import LoadingProgress
 from lsp_server.reasons import Reason
-from lsp_server.session import Session
+from lsp_server.session import INITIAL, Session
 from lsp_server.setting_layers import Layer
 from lsp_server.status import StatusLine
 from lsp_server.transport.protocol import DocumentServer
@@ -47,11 +48,56 @@ async def test_a_start_and_a_changed_setting_ask_for_a_host_and_an_equal_one_doe
     """So a host that failed again and again is tried once more, and not at each message."""
     session, look = asked
     begun = await look()
-    session.configure({"model": "0.5b"}, "client")
+    session.configure({"model": "0.5b"}, INITIAL)
     changed = await look()
     assert changed > begun
-    session.configure({"model": "0.5b"}, "client")
+    session.configure({"model": "0.5b"}, INITIAL)
     assert await look() == changed <= boot_s()
+
+
+OWN = {
+    "hostUrl": "http://127.0.0.1:9",
+    "tokenFile": "/etc/passwd",
+    "token": "t" * 20,
+    "insecureHttp": True,
+    "caFile": "/ca.pem",
+    "model": "someone/else",
+    "cacheFolder": "/tmp/theirs",
+    "runtimeFolder": "/tmp/theirs",
+    "allowSecretFiles": ["*"],
+    "repository": ["on"],
+    "acceptCommand": "run.something",
+}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("key", OWN)
+async def test_what_a_workspace_may_have_written_changes_no_setting_of_the_users_own(asked, key):
+    session, _ = asked
+    before = session.settings
+    session.configure({key: OWN[key], "maxTokens": 7}, "the editor's settings")
+    assert session.settings == msgspec.structs.replace(before, max_tokens=7)
+    [problem] = session.problems
+    assert f"{key} is taken only from foregram.toml and the environment, and from" in str(problem)
+
+
+@pytest.mark.asyncio
+async def test_a_workspace_hides_more_files_and_shows_no_more(asked):
+    session, _ = asked
+    session.configure({"disabledGlobs": ["*.key"]}, INITIAL)
+    session.configure({"disabledGlobs": ["*.sql"]}, "the editor's settings")
+    assert session.settings.disabled_globs == ("*.key", "*.sql")
+    session.configure({"disabledGlobs": []}, "the editor's settings")
+    assert session.settings.disabled_globs == ("*.key",)
+
+
+@pytest.mark.asyncio
+async def test_what_an_editor_repeats_of_its_initial_settings_is_no_news(asked):
+    session, _ = asked
+    session.configure(OWN, INITIAL)
+    session.configure(OWN | {"maxTokens": 7}, "the editor's settings")
+    assert session.problems == ()
+    assert (session.settings.host_url, session.settings.max_tokens) == (OWN["hostUrl"], 7)
 
 
 @pytest.mark.asyncio
@@ -68,10 +114,10 @@ async def test_a_model_that_could_not_be_loaded_is_undone_by_the_setting(monkeyp
         monkeypatch.setattr(module, "ensure_host", of_stubs)
         told: list[LinkReport] = []
         session = Session(Documents(), Layer("command line", {}), told.append, lambda: None)
-        session.configure({"model": "nobody/nothing"}, "client")
+        session.configure({"model": "nobody/nothing"}, INITIAL)
         await session.connect()
         assert await session.link.ready() == "failed"
-        session.configure({}, "client")
+        session.configure({}, INITIAL)
         await session.connect()
         assert await session.link.ready() == "ready"
         assert [report.state for report in told] == ["failed", "searching", "ready"]

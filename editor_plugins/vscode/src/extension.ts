@@ -56,7 +56,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   for (const [name, action] of Object.entries(commands.table)) {
     context.subscriptions.push(vscode.commands.registerCommand(`foregram.${name}`, action));
   }
-  listen(context, started);
+  listen(context, preferences, started);
   await started.restart();
   if (locator.isMissing) {
     void commands.offerToInstall();
@@ -67,16 +67,19 @@ export async function deactivate(): Promise<void> {
   await server?.stop();
 }
 
-/** Changed settings reach the server, which asks for them; another command starts it anew. */
-function listen(context: vscode.ExtensionContext, started: Server): void {
+/**
+ * Changed settings reach the server, which asks for them. It takes those that no workspace may make
+ * when it starts: they start it anew.
+ */
+function listen(context: vscode.ExtensionContext, preferences: Preferences, started: Server): void {
   const tell = (): void => {
     const params = { settings: null };
     void started.running?.sendNotification("workspace/didChangeConfiguration", params);
   };
   context.subscriptions.push(
-    context.secrets.onDidChange(tell),
+    context.secrets.onDidChange(() => void started.restart()),
     vscode.workspace.onDidChangeConfiguration((change) => {
-      if (change.affectsConfiguration("foregram.server.command")) {
+      if (preferences.own.some((name) => change.affectsConfiguration(name))) {
         void started.restart();
       } else if (change.affectsConfiguration(SECTION)) {
         tell();

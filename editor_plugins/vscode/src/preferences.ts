@@ -14,13 +14,17 @@ interface Manifest {
 
 export class Preferences {
   readonly version: string;
+  /** Settings that a person makes and no workspace: the server takes them when it starts. */
+  readonly own: readonly string[];
   private readonly keys: readonly string[];
 
   constructor(private readonly context: vscode.ExtensionContext) {
     const manifest = context.extension.packageJSON as Manifest;
     this.version = manifest.version;
     const groups = manifest.contributes.configuration.map(({ properties }) => properties);
-    this.keys = serverKeys(Object.assign({}, ...groups) as Settings);
+    const declared = Object.assign({}, ...groups) as Readonly<Record<string, { scope: string }>>;
+    this.keys = serverKeys(declared);
+    this.own = Object.keys(declared).filter((name) => declared[name]?.scope === "machine");
   }
 
   /** What the server is told: the settings that somebody has set, and the remote host's token. */
