@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 
 from engine.atomic_write import atomic_write
 from engine.drafting.tree import Draft, Source
+from kernels.compiled import njit
 
 DECAY = 0.999
 PRIOR_TRIALS = 4.0
@@ -80,9 +80,7 @@ class AcceptanceTable:
         self.probs[:] = (hits + PRIOR_TRIALS * self._prior) / (trials + PRIOR_TRIALS)
 
 
-@numba.njit(
-    "void(float64[:, ::1], float64[::1], float64[::1], int32[::1], boolean[::1])", cache=True
-)
+@njit("void(float64[:, ::1], float64[::1], float64[::1], int32[::1], boolean[::1])", cache=True)
 def _count(
     counts: np.ndarray,
     prior: np.ndarray,
@@ -101,7 +99,7 @@ def _count(
         )
 
 
-@numba.njit("int64[::1](int32[::1], uint8[::1], boolean[::1], int64[::1])", cache=True)
+@njit("int64[::1](int32[::1], uint8[::1], boolean[::1], int64[::1])", cache=True)
 def _tried(
     parents: np.ndarray, sources: np.ndarray, accepted: np.ndarray, drafter_of: np.ndarray
 ) -> np.ndarray:

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-import numba
 import numpy as np
+
+from kernels.compiled import njit
 
 ROW_COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 SWEEP_ROUNDS = 3
@@ -55,7 +56,7 @@ class StepCost:
         _follow(self._ms, self._padded, int(self._padded[rows - 1]) + 1, ms)
 
 
-@numba.njit("void(float64[::1], int64[::1], int64, float64)", cache=True)
+@njit("void(float64[::1], int64[::1], int64, float64)", cache=True)
 def _follow(costs: np.ndarray, padded: np.ndarray, rows: int, ms: float) -> None:
     """Move `costs` float64 [128] towards what a step of `rows` rows took, most of all near it."""
     estimate = costs[rows - 1]
@@ -136,7 +137,7 @@ class Budget:
         self._spent = _RATE_MEMORY * self._spent + cost
 
 
-@numba.njit("int64(float64[::1], float64[::1], float64, int64)", cache=True)
+@njit("int64(float64[::1], float64[::1], float64, int64)", cache=True)
 def _affordable(probs: np.ndarray, costs: np.ndarray, rate: float, num_sequences: int) -> int:
     """Return how many of the nodes to take; `costs` float64 [128] by rows, of all sequences."""
     best, best_gain, won = 0, -np.inf, 0.0

@@ -5,11 +5,11 @@ of the vocabulary. A draft walks this table from the current token, likeliest pa
 (Luo et al. 2024, arXiv 2408.08696).
 """
 
-import numba
 import numpy as np
 
 from engine.drafting.tree import Draft, Source
 from engine.model.causal_lm import NUM_TOP
+from kernels.compiled import njit
 
 RECYCLER_WIDTH = NUM_TOP
 _DEPTHS = 8
@@ -49,7 +49,7 @@ class Recycler:
         return Draft(tokens, parents, probs, sources, cells)
 
 
-@numba.njit(cache=True)
+@njit(cache=True)
 def _walk(
     following: np.ndarray, shares: np.ndarray, root: int, nodes: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -6,8 +6,9 @@ No torch here: a tree is a few small numpy arrays.
 from enum import IntEnum
 from typing import NamedTuple
 
-import numba
 import numpy as np
+
+from kernels.compiled import njit
 
 
 class Source(IntEnum):
@@ -87,7 +88,7 @@ _COLUMNS = "int32[::1], int32[::1], float64[::1], uint8[::1], int32[::1]"
 _DRAFT = f"Tuple(({_COLUMNS}))"
 
 
-@numba.njit(f"int64({_COLUMNS}, {_COLUMNS}, int32[::1], int32[::1], int64)", cache=True)
+@njit(f"int64({_COLUMNS}, {_COLUMNS}, int32[::1], int32[::1], int64)", cache=True)
 def _merge(
     tokens: np.ndarray,
     parents: np.ndarray,
@@ -127,7 +128,7 @@ def _merge(
     return num_nodes
 
 
-@numba.njit(f"{_DRAFT}({_COLUMNS}, int64, int64)", cache=True)
+@njit(f"{_DRAFT}({_COLUMNS}, int64, int64)", cache=True)
 def _likeliest(
     tokens: np.ndarray,
     parents: np.ndarray,
@@ -151,7 +152,7 @@ def _likeliest(
     return tokens[order], below, probs[order], sources[order], cells[order]
 
 
-@numba.njit(f"{_DRAFT}({_COLUMNS}, boolean[::1])", cache=True)
+@njit(f"{_DRAFT}({_COLUMNS}, boolean[::1])", cache=True)
 def _select(
     tokens: np.ndarray,
     parents: np.ndarray,

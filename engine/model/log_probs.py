@@ -2,11 +2,11 @@
 
 import math
 
-import numba
 import numpy as np
 import torch
 
 from engine.model.causal_lm import Allowed
+from kernels.compiled import njit
 from kernels.cpu_forward.rows import exponential
 
 _LANES = 64
@@ -39,9 +39,7 @@ def _on_host(logits: torch.Tensor, rows: np.ndarray) -> tuple[np.ndarray, np.nda
     return logits[torch.from_numpy(rows)].float().cpu().numpy(), np.arange(len(rows))
 
 
-@numba.njit(
-    "float64(float32[::1], float32)", fastmath={"contract"}, error_model="numpy", cache=True
-)
+@njit("float64(float32[::1], float32)", fastmath={"contract"}, error_model="numpy", cache=True)
 def _sum_exp(values: np.ndarray, largest: np.float32) -> float:
     """The sum of exp(values - largest), in lanes: the compiler may not change the order of sums."""
     lanes = np.zeros(_LANES, np.float32)
@@ -57,7 +55,7 @@ def _sum_exp(values: np.ndarray, largest: np.float32) -> float:
     return total
 
 
-@numba.njit("float64(float32[::1])", cache=True)
+@njit("float64(float32[::1])", cache=True)
 def log_sum_exp(values: np.ndarray) -> float:
     """log(sum(exp(values))) of float32 [any number but 0]."""
     largest = values.max()
@@ -65,7 +63,7 @@ def log_sum_exp(values: np.ndarray) -> float:
     return found
 
 
-@numba.njit("void(float32[:, ::1], int64[::1], int64[::1], float32[::1])", cache=True)
+@njit("void(float32[:, ::1], int64[::1], int64[::1], float32[::1])", cache=True)
 def _among_all(values: np.ndarray, rows: np.ndarray, chosen: np.ndarray, found: np.ndarray) -> None:
     """Write the logarithms among all ids of a row."""
     for place in range(len(rows)):

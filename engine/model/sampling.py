@@ -9,12 +9,12 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 
-import numba
 import numpy as np
 import torch
 
 from engine.config import Sampling
 from engine.model.causal_lm import Allowed
+from kernels.compiled import njit
 
 _BLOCK = 128  # ids that are tested together
 _MARGIN = 0.01  # of the test's exponent, for its rounding
@@ -57,7 +57,7 @@ def _all_ids(vocab_size: int) -> np.ndarray:
     return np.arange(vocab_size, dtype=np.uint32)
 
 
-@numba.njit("uint64(uint64)", cache=True, inline="always")
+@njit("uint64(uint64)", cache=True, inline="always")
 def _mix(x: np.uint64) -> np.uint64:
     """The finaliser of splitmix64: every bit of the result depends on every bit of `x`."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -65,7 +65,7 @@ def _mix(x: np.uint64) -> np.uint64:
     return x ^ (x >> np.uint64(31))
 
 
-@numba.njit("uint64(uint64, int64)", cache=True)
+@njit("uint64(uint64, int64)", cache=True)
 def _noise_key(seed: np.uint64, position: int) -> np.uint64:
     """One stream of noise per seed and position."""
     key: np.uint64 = _mix(_mix(seed + np.uint64(0x9E3779B97F4A7C15)) ^ np.uint64(position))
@@ -78,7 +78,7 @@ def noise_keys(seed: int, positions: np.ndarray) -> np.ndarray:
     return keys.view(np.int32).reshape(-1, 2)
 
 
-@numba.njit("uint64[::1](uint64, int64[::1])", cache=True)
+@njit("uint64[::1](uint64, int64[::1])", cache=True)
 def _noise_keys(seed: np.uint64, positions: np.ndarray) -> np.ndarray:
     keys = np.empty(len(positions), np.uint64)
     for row in range(len(positions)):
@@ -86,7 +86,7 @@ def _noise_keys(seed: np.uint64, positions: np.ndarray) -> np.ndarray:
     return keys
 
 
-@numba.njit("int32(uint64, uint32)", cache=True, inline="always")
+@njit("int32(uint64, uint32)", cache=True, inline="always")
 def _head(key: np.uint64, token_id: np.uint32) -> np.int32:
     """31 random bits; arithmetic of 32 bits, so that many ids are hashed at once."""
     x = np.uint32(token_id * np.uint32(0x9E3779B1) + np.uint32(key))
@@ -96,7 +96,7 @@ def _head(key: np.uint64, token_id: np.uint32) -> np.int32:
     return np.int32((x ^ (x >> np.uint32(16))) >> np.uint32(1))
 
 
-@numba.njit("float64(uint64, uint32)", cache=True)
+@njit("float64(uint64, uint32)", cache=True)
 def _noise(key: np.uint64, token_id: np.uint32) -> float:
     """A Gumbel variable, -log(-log(1 - t)): t is uniform, `_head` and 21 more bits behind it."""
     rest = _mix(key ^ (np.uint64(token_id) << np.uint64(32))) >> np.uint64(43)
@@ -104,7 +104,7 @@ def _noise(key: np.uint64, token_id: np.uint32) -> float:
     return -math.log(-math.log1p(-tail))
 
 
-@numba.njit("int64(float32[::1], uint32[::1], int64, float64, uint64)", cache=True)
+@njit("int64(float32[::1], uint32[::1], int64, float64, uint64)", cache=True)
 def _draw(values: np.ndarray, ids: np.ndarray, first: int, scale: float, key: np.uint64) -> int:
     """The id with the largest `scale * value + noise`; `first` is the place of the largest value.
 

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numba
 import numpy as np
+
+from kernels.compiled import njit
 
 MAX_ROWS = 128
 MAX_READ_ROWS = 512  # of a chain that is only read, by models that take so many
@@ -53,7 +54,7 @@ class TokenTree:
         return cls(ids, np.arange(-1, len(ids) - 1, dtype=np.int32))
 
 
-@numba.njit("boolean(int32[::1])", cache=True)
+@njit("boolean(int32[::1])", cache=True)
 def _are_parents(parents: np.ndarray) -> bool:
     num_wrong = int(parents[0] != -1)
     for row in range(1, len(parents)):
@@ -61,7 +62,7 @@ def _are_parents(parents: np.ndarray) -> bool:
     return num_wrong == 0
 
 
-@numba.njit("boolean[:, ::1](int32[::1])", cache=True)
+@njit("boolean[:, ::1](int32[::1])", cache=True)
 def _ancestors_of(parents: np.ndarray) -> np.ndarray:
     mask = np.zeros((len(parents), len(parents)), np.bool_)
     for row in range(len(parents)):
@@ -71,7 +72,7 @@ def _ancestors_of(parents: np.ndarray) -> np.ndarray:
     return mask
 
 
-@numba.njit("int64[::1](int32[::1])", cache=True)
+@njit("int64[::1](int32[::1])", cache=True)
 def depths_of(parents: np.ndarray) -> np.ndarray:
     """int64 [nodes]: 0 for a node whose parent is -1; parents come before their children."""
     depths = np.zeros(len(parents), np.int64)

@@ -2,11 +2,11 @@
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
 import torch
 from torch.nn import functional
 
+from kernels.compiled import njit
 from kernels.cpu_forward import BLOCK
 
 
@@ -38,7 +38,7 @@ def _peaks(values: torch.Tensor) -> np.ndarray:
     return peaks
 
 
-@numba.njit("void(float32[::1], int64, int64, int64[::1], float32[::1])", cache=True)
+@njit("void(float32[::1], int64, int64, int64[::1], float32[::1])", cache=True)
 def _insert(values: np.ndarray, start: int, end: int, top: np.ndarray, best: np.ndarray) -> None:
     """Put the columns from `start` to `end` that beat the last of `best` in their places there."""
     for column in range(start, end):
@@ -52,7 +52,7 @@ def _insert(values: np.ndarray, start: int, end: int, top: np.ndarray, best: np.
             top[place] = column
 
 
-@numba.njit("void(float32[:, ::1], float32[:, ::1], int64[:, ::1], float32[::1])", cache=True)
+@njit("void(float32[:, ::1], float32[:, ::1], int64[:, ::1], float32[::1])", cache=True)
 def _fill(rows: np.ndarray, peaks: np.ndarray, top: np.ndarray, best: np.ndarray) -> None:
     """Look only into blocks whose largest value is among the `width` largest of their kind."""
     for row in range(rows.shape[0]):

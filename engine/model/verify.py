@@ -1,7 +1,8 @@
 """Verification: the longest path of a token tree that the model itself would have written."""
 
-import numba
 import numpy as np
+
+from kernels.compiled import njit
 
 
 def verify(token_ids: np.ndarray, parents: np.ndarray, chosen: np.ndarray) -> np.ndarray:
@@ -16,7 +17,7 @@ def verify(token_ids: np.ndarray, parents: np.ndarray, chosen: np.ndarray) -> np
     return path
 
 
-@numba.njit("int64[::1](int64[::1], int32[::1], int64[::1])", cache=True)
+@njit("int64[::1](int64[::1], int32[::1], int64[::1])", cache=True)
 def _verify(token_ids: np.ndarray, parents: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     path, depth = np.zeros(len(token_ids), np.int64), 0
     # Parents come before children, so one pass meets the path in its order.

@@ -6,8 +6,8 @@ and what a row does not see adds an exact zero. So a row has the bits of plain d
 """
 
 import numpy as np
-from numba import njit
 
+from kernels.compiled import njit
 from kernels.cpu_forward.processor import host_unit
 from kernels.cpu_forward.rows import exponential
 from kernels.cpu_forward.tiles import QUERIES, emit_floats, float_rows, tile

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from kernels.compiled import njit
 from kernels.cpu_forward.attention import attend
 from kernels.cpu_forward.processor import host_unit
 from kernels.cpu_forward.product import multiply_panel

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numba import njit
 
+from kernels.compiled import njit
 from kernels.cpu_forward.packing import Linear, empty, pack
 from kernels.cpu_forward.product import multiply_panel
 from kernels.cpu_forward.state import Codes

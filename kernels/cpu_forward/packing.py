@@ -6,8 +6,8 @@ from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from kernels.compiled import njit
 from kernels.cpu_forward.processor import host_unit
 from kernels.cpu_forward.state import Matrix
 from kernels.cpu_forward.tiles import GROUP, PANEL

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from numba import njit
-
+from kernels.compiled import njit
 from kernels.cpu_forward.processor import host_unit
 from kernels.cpu_forward.tiles import (
     GROUP,

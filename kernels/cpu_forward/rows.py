@@ -3,8 +3,8 @@
 import math
 
 import numpy as np
-from numba import njit
 
+from kernels.compiled import njit
 from kernels.cpu_forward.processor import host_unit
 from kernels.cpu_forward.tiles import GROUP
 

@@ -10,8 +10,10 @@ from functools import partial
 from typing import Any
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from kernels.compiled import njit
 
 COUNTERS = 16  # int64 of a phase, in two lines of a processor's cache: what is taken, what is done
 BEGAN, _DONE, ENDED = 1, 8, 9  # places among them; the first is of the tasks taken

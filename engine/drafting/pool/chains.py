@@ -7,7 +7,8 @@ separator and every document begins with one: walks need no other left edge.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from kernels.compiled import njit
 
 ORDER = 4  # length of the hashed n-gram
 CHAIN = 64  # occurrences kept per chain, newest first

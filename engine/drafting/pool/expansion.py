@@ -7,7 +7,8 @@ weight among its siblings.
 """
 
 import numpy as np
-from numba import njit
+
+from kernels.compiled import njit
 
 LENGTHS = 64  # longest match plus depth
 SHARES = 8  # share of weight among siblings

@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from kernels.compiled import njit
 
 SKIPPED = 2  # the kind of occurrence that passes over tokens, as in expansion.py
 

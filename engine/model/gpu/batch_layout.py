@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numba
 import numpy as np
 
 from engine.model.causal_lm import StepInput
 from engine.model.token_tree import MAX_ROWS, TokenTree
 from kernels.batch import ROW_TILE, max_blocks
+from kernels.compiled import njit
 
 
 class Kept(NamedTuple):
@@ -124,7 +124,7 @@ def _add_blocks(
     return block + len(starts)
 
 
-@numba.njit(
+@njit(
     "int64(int32[::1], int64[::1], int32[::1], int32[::1], int32[::1], int32[:, ::1], int64, int64)",
     cache=True,
 )
