@@ -4,6 +4,7 @@ import argparse
 import errno
 import gc
 import os
+import shutil
 import signal
 import sys
 import traceback
@@ -12,6 +13,7 @@ from pathlib import Path
 from pkgutil import resolve_name
 
 from engine import ForegramError
+from engine.errors import CacheError
 from engine.model_names import kind_of, path_of
 from lsp_server.cli.arguments import build_parser
 from lsp_server.cli.report import INTERRUPTED, note
@@ -39,7 +41,7 @@ def main(argv: Sequence[str] | None = None, folder: str = "") -> int:
         _place(arguments, Path(folder))
         settings = _settings(arguments.command)
         debug = settings.debug
-        _prepare(arguments.command, settings)
+        _prepare(arguments, settings)
         _keep_token_signal(arguments)
         run = resolve_name(f"lsp_server.cli.{arguments.run}")
         status: int = run(arguments, settings) or 0
@@ -90,13 +92,38 @@ def _settings(command: str) -> Settings:
     return loaded.settings
 
 
-def _prepare(command: str, settings: Settings) -> None:
-    """Set what has to be set before a command is imported."""
+def _prepare(arguments: argparse.Namespace, settings: Settings) -> None:
+    """Set what has to be set before a command is imported. Raises CacheError."""
+    cache = getattr(arguments, "cache_folder", None) or settings.cache_folder
+    if arguments.command in _KEEPERS:
+        _make_private(cache)
     # numba keeps compiled code beside its source, and refuses to run where that is read-only.
     if not os.access(Path(__file__).parent, os.W_OK):
-        os.environ.setdefault("NUMBA_CACHE_DIR", str(settings.cache_folder / "numba"))
-    if command == "lsp":  # which enables it
+        os.environ.setdefault("NUMBA_CACHE_DIR", str(cache / "numba"))
+    if arguments.command == "lsp":  # which enables it
         gc.disable()  # it would look through the protocol's new classes again and again
+
+
+def _make_private(cache: Path) -> None:
+    """Have a cache folder that nobody else looks into. Raises CacheError.
+
+    What numba keeps there is code that runs: where others could write, it is compiled anew.
+    """
+    compiled = cache / "numba"
+    try:
+        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = cache.stat()
+        if found.st_uid != os.getuid():
+            raise CacheError(
+                f"{cache} belongs to another user; FOREGRAM_CACHE names another folder"
+            )
+        if found.st_mode & 0o077:
+            cache.chmod(0o700)
+        if found.st_mode & 0o022 and compiled.exists():
+            compiled.rename(compiled.with_name("numba.open"))
+            shutil.rmtree(compiled.with_name("numba.open"))
+    except OSError as error:
+        raise CacheError(f"the cache folder {cache} cannot be used: {error.strerror}") from error
 
 
 def _keep_token_signal(arguments: argparse.Namespace) -> None:
@@ -119,4 +146,5 @@ def _fail_internally(error: Exception, *, debug: bool) -> int:
 
 
 _GROUPS: tuple[list[str], ...] = ([], ["bench"])  # they show their help without a command
+_KEEPERS = ("bench", "complete", "doctor", "lsp", "models", "serve")  # they write into the cache
 _TOLERANT = ("doctor", "lsp", "serve")  # they report wrong settings, and use the rest

@@ -3,6 +3,7 @@
 import errno
 import os
 import signal
+import stat
 import sys
 import types
 
@@ -281,3 +282,31 @@ def test_a_terminal_is_told_of_the_loading_before_it_begins(
     cli.main(["complete", f"{source_path}:1"])
     assert loading.said == said
     assert capsys.readouterr().out == ""
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("FOREGRAM_CACHE", str(folder))
+    return folder
+
+
+@pytest.mark.parametrize("mode", [None, 0o755, 0o777])
+def test_the_cache_folder_is_for_its_user_alone(source_path, engine, cache, mode):
+    if mode is not None:
+        cache.mkdir()
+        cache.chmod(mode)
+        (cache / "numba").mkdir()
+        (cache / "models").mkdir()
+    assert cli.main(["complete", f"{source_path}:1"]) == 0
+    assert stat.S_IMODE(cache.stat().st_mode) == 0o700
+    assert (cache / "models").exists() is (mode is not None)
+    # Others may have put code there.
+    assert (cache / "numba").exists() is (mode == 0o755)
+
+
+def test_a_cache_folder_of_another_user_is_refused(source_path, engine, cache, monkeypatch, capsys):
+    cache.mkdir()
+    monkeypatch.setattr(os, "getuid", lambda: cache.stat().st_uid + 1)
+    assert cli.main(["complete", f"{source_path}:1"]) == 4
+    assert "belongs to another user; FOREGRAM_CACHE names another" in capsys.readouterr().err
