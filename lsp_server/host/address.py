@@ -12,6 +12,7 @@ from engine.errors import ConfigurationError, ForegramError
 from engine.host.loopback import is_loopback, loopback_addresses
 from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, SESSION_HEADER
 from engine.host.runtime import RuntimeFolder
+from engine.host.tls_trust import tls_context
 from lsp_server.host.socket_transport import SocketTransport
 from lsp_server.host.token_file import read_token
 from lsp_server.settings import Settings
@@ -97,21 +98,14 @@ class HostAddress:
             base_url=self._parsed,
             headers=headers,
             timeout=timeout_s,
-            verify=True if self.socket_path else self.tls_context(),
+            verify=self.tls_context(),
             transport=transport,
             trust_env=not self.is_local,  # no proxy is to see what stays on this machine
         )
 
     def tls_context(self) -> ssl.SSLContext:
         """Trusts what the system trusts, and `ca_file`. Raises ConfigurationError."""
-        context = httpx2.create_ssl_context()
-        try:
-            if self.ca_file is not None:
-                context.load_verify_locations(self.ca_file)
-        except OSError as error:  # ssl.SSLError is one
-            reason = f"ca_file {self.ca_file} cannot be used: {error.strerror or error}"
-            raise ConfigurationError(reason) from error
-        return context
+        return tls_context(self.url, self.ca_file, "ca_file")
 
 
 def host_address(settings: Settings) -> HostAddress:

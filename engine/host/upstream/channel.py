@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import msgspec
 
-from engine.errors import ConfigurationError
+from engine.host.tls_trust import tls_context
 from engine.host.upstream.failures import (
     UpstreamBrokenError,
     UpstreamBusyError,
@@ -48,7 +48,7 @@ class UpstreamChannel:
                 max_keepalive_connections=_MOST_KEPT,
                 keepalive_expiry=_KEPT_S,
             ),
-            verify=_tls_context(options),
+            verify=tls_context(options.base_url, options.ca_file, "--upstream-ca-file"),
             trust_env=not options.is_local,  # no proxy is to see what stays on this machine
         )
         self._rests_until = 0.0  # by time.monotonic
@@ -182,18 +182,3 @@ def _wrong_certificate(error: BaseException) -> ssl.SSLCertVerificationError | N
     while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
         cause = cause.__cause__ or cause.__context__
     return cause
-
-
-def _tls_context(options: UpstreamOptions) -> Any:  # noqa: ANN401 - True: no certificate is needed
-    if options.base_url.startswith("http:"):
-        return True
-    context = httpx2.create_ssl_context()
-    try:
-        if options.ca_file is not None:
-            context.load_verify_locations(options.ca_file)
-    except OSError as error:  # ssl.SSLError is one
-        reason = error.strerror or error
-        raise ConfigurationError(
-            f"--upstream-ca-file {options.ca_file} cannot be used: {reason}"
-        ) from error
-    return context

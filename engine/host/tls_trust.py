@@ -1,0 +1,26 @@
+"""Whom a connection to another program trusts."""
+
+import ssl
+from pathlib import Path
+
+import httpx2
+
+from engine.errors import ConfigurationError
+
+
+def tls_context(url: str, ca_file: Path | None, called: str) -> ssl.SSLContext:
+    """Trusts what the system trusts, and `ca_file`, which messages call `called`.
+
+    Where the address is none of TLS it trusts nobody and reads no file. Raises ConfigurationError.
+    """
+    if not url.startswith("https:"):
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    what = "the certificates that SSL_CERT_FILE names"
+    try:
+        context = httpx2.create_ssl_context()
+        if ca_file is not None:
+            what = f"{called} {ca_file}"
+            context.load_verify_locations(ca_file)
+    except OSError as error:  # ssl.SSLError is one
+        raise ConfigurationError(f"{what} cannot be used: {error.strerror or error}") from error
+    return context
