@@ -1,11 +1,16 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and read only if they are whole."""
 
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+_MOST_BYTES = 10_000_000  # of a file of ours; one that is larger is none
 
 
 @contextmanager
@@ -27,3 +32,12 @@ def atomic_write(path: Path) -> Iterator[BinaryIO]:
         raise
     finally:
         Path(draft).unlink(missing_ok=True)
+
+
+def read_kept(path: Path, kind: type[T]) -> T | None:
+    """What a JSON file holds; None where it is missing, damaged, or of another version."""
+    try:
+        with path.open("rb") as file:
+            return msgspec.json.decode(file.read(_MOST_BYTES), type=kind)
+    except (OSError, ValueError, RecursionError):  # ValueError: msgspec's, and what is not UTF-8
+        return None

@@ -20,7 +20,7 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Meta
 
-from engine.atomic_write import atomic_write
+from engine.atomic_write import atomic_write, read_kept
 from engine.host.protocol import Status
 from lsp_server.settings import Settings
 
@@ -28,7 +28,6 @@ _BINS = 50  # of equal width, from 0 to 1
 _MOST = 4_000  # outcomes; from then on old ones count for less and less
 _EXPONENTS = [number / 20 for number in range(10, 41)]  # from 0.5 to 2: a few odd days do no harm
 _PRIOR = 0.71, 142, 58  # a probability, and right and wrong suggestions of it: as often as said
-_LARGEST_FILE = 10_000  # bytes
 
 _Counts = Annotated[
     tuple[Annotated[int, Meta(ge=0, le=_MOST)], ...], Meta(min_length=_BINS, max_length=_BINS)
@@ -161,11 +160,7 @@ def outcome_sentence(settings: Settings, status: Status) -> str:
 
 def read_outcomes(path: Path) -> Outcomes:
     """What is kept; none where the file is missing, damaged, or of another version."""
-    try:
-        with path.open("rb") as file:
-            return msgspec.json.decode(file.read(_LARGEST_FILE), type=Outcomes)
-    except (OSError, msgspec.MsgspecError):
-        return Outcomes()
+    return read_kept(path, Outcomes) or Outcomes()
 
 
 def _sums(one: _Counts, other: _Counts) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from engine.atomic_write import atomic_write
+from engine.atomic_write import atomic_write, read_kept
 from engine.errors import ForegramError
 from engine.host.protocol import Done, PromptUse
 from engine.host.runtime import RuntimeFolder
@@ -71,28 +71,31 @@ def write_last_prompt(
 
 def read_reasons(runtime_folder: Path) -> list[EmptyAnswer]:
     """All that is kept, the oldest first; files that are older than a day are removed."""
+    _remove_old(runtime_folder / _FOLDER)
     answers: list[EmptyAnswer] = []
-    for path in (runtime_folder / _FOLDER).glob("*.*"):
-        with suppress(OSError, msgspec.MsgspecError):  # one that is gone or damaged hides no other
-            if path.stat().st_mtime < time.time() - _KEPT_S:
-                path.unlink()
-            elif path.suffix == ".json":
-                answers += msgspec.json.decode(path.read_bytes(), type=list[EmptyAnswer])
+    for path in (runtime_folder / _FOLDER).glob("*.json"):
+        answers += read_kept(path, list[EmptyAnswer]) or ()  # a damaged file hides no other
     return sorted(answers, key=lambda answer: answer.time_s)
 
 
 def read_last_prompts(runtime_folder: Path) -> list[LastPrompt]:
     """The last prompt of each language server."""
-    prompts = []
-    for path in (runtime_folder / _FOLDER).glob("*.prompt"):
-        with suppress(OSError, msgspec.MsgspecError):
-            prompts.append(msgspec.json.decode(path.read_bytes(), type=LastPrompt))
-    return prompts
+    found = (read_kept(path, LastPrompt) for path in (runtime_folder / _FOLDER).glob("*.prompt"))
+    return [prompt for prompt in found if prompt]
+
+
+def _remove_old(folder: Path) -> None:
+    for path in folder.glob("*.*"):
+        with suppress(OSError):  # it is gone
+            if path.stat().st_mtime < time.time() - _KEPT_S:
+                path.unlink()
 
 
 def _write(runtime_folder: Path, name: str, content: bytes) -> None:
-    """Write a file of the folder; if that fails, go without."""
+    """Write a file of the folder, a server's first after the old ones; if that fails, go without."""
     with suppress(OSError, ForegramError):
         folder = RuntimeFolder.open(runtime_folder).path / _FOLDER  # made private, or checked
+        if not (folder / name).exists():
+            _remove_old(folder)
         with atomic_write(folder / name) as file:
             file.write(content)

@@ -13,7 +13,7 @@ from typing import Self
 
 import msgspec
 
-from engine.atomic_write import atomic_write
+from engine.atomic_write import atomic_write, read_kept
 from engine.errors import ForegramError
 from engine.host.log_file import LogFile
 
@@ -110,8 +110,7 @@ class RuntimeFolder:
         """The token of the user's host on a port of this machine, if there is one."""
         path = self._port_token_path(address, port)
         try:
-            _check_private(path, stat.S_ISREG)
-            return path.read_text().strip()
+            return _token_in(path)
         except FileNotFoundError:
             return None
 
@@ -145,16 +144,22 @@ class RuntimeFolder:
     def _secret(self, path: Path) -> str:
         try:
             if not path.is_symlink() and not path.exists():
-                with NamedTemporaryFile(dir=self.path, buffering=0) as draft:
-                    draft.write(f"{new_secret()}\n".encode())
-                    # A link is whole from its first moment, and fails where another was first.
-                    with suppress(FileExistsError):
-                        path.hardlink_to(draft.name)
-            _check_private(path, stat.S_ISREG)
-            return path.read_text().strip()
+                self._make_secret(path)
+            if not (token := _token_in(path)):
+                path.unlink()
+                self._make_secret(path)
+                token = _token_in(path)
+            return token
         except OSError as error:
             reason = f"the token {path} cannot be written or read: {error.strerror}"
             raise RuntimeFolderError(reason) from error
+
+    def _make_secret(self, path: Path) -> None:
+        with NamedTemporaryFile(dir=self.path, buffering=0) as draft:
+            draft.write(f"{new_secret()}\n".encode())
+            # A link is whole from its first moment, and fails where another was first.
+            with suppress(FileExistsError):
+                path.hardlink_to(draft.name)
 
     @contextmanager
     def claimed_record(self) -> Iterator[int]:
@@ -187,14 +192,19 @@ class RuntimeFolder:
 
     def read_record(self) -> HostRecord | None:
         """The last host; None where none was started or it was stopped."""
-        with suppress(FileNotFoundError, msgspec.MsgspecError):
-            return msgspec.json.decode(self.record_path.read_bytes(), type=HostRecord)
-        return None
+        return read_kept(self.record_path, HostRecord)
 
     def forget_host(self) -> None:
         """Remove the socket and the record of a host that is gone."""
         self.socket_path.unlink(missing_ok=True)
         self.record_path.unlink(missing_ok=True)
+
+
+def _token_in(path: Path) -> str:
+    """The token that a private file holds; "" where that is damaged. Raises OSError."""
+    _check_private(path, stat.S_ISREG)
+    token = path.read_text("ascii", errors="replace").strip()
+    return token if token.isascii() and token.isprintable() else ""
 
 
 def _check_private(path: Path, is_kind: Callable[[int], bool]) -> None:

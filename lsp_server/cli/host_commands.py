@@ -73,6 +73,8 @@ def show_logs(arguments: argparse.Namespace, settings: Settings) -> int:
     path = folder.log.path
     begin = path.stat().st_size if path.exists() else 0
     sys.stdout.writelines(f"{visible(line)}\n" for line in folder.log.read(arguments.lines))
+    if not begin:
+        note("there is no log yet: a host writes it from its start on")
     if arguments.follow:
         for text in _following(path, begin):
             sys.stdout.write(visible(text))

@@ -11,6 +11,7 @@ from typing import NoReturn
 
 import msgspec
 
+from engine.atomic_write import read_kept
 from engine.config import check_device_name
 from engine.errors import ConfigurationError, DeviceLostError
 from engine.host.compat.dialects import DEFAULT, Spoken
@@ -77,9 +78,10 @@ def _empty_record(path: Path | None) -> None:
 def _mark_record(path: Path | None) -> None:
     """Tell whoever finds the host gone that it had served: it is no failure to start it again."""
     if path is not None:
-        with suppress(OSError, msgspec.MsgspecError):
-            record = msgspec.json.decode(path.read_bytes(), type=HostRecord)
-            path.write_bytes(msgspec.json.encode(msgspec.structs.replace(record, has_served=True)))
+        with suppress(OSError):
+            if record := read_kept(path, HostRecord):
+                served = msgspec.structs.replace(record, has_served=True)
+                path.write_bytes(msgspec.json.encode(served))
 
 
 def _upkeep(record: Path | None) -> Callable[[], None]:

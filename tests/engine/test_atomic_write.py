@@ -3,9 +3,10 @@
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from engine.atomic_write import atomic_write
+from engine.atomic_write import atomic_write, read_kept
 
 
 def test_takes_the_place_of_the_old_file_once_it_is_whole(tmp_path):
@@ -38,3 +39,34 @@ def test_an_error_names_the_file_and_not_its_draft(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space") as caught, atomic_write(tmp_path / "f") as file:
         file.write(b"x")
     assert caught.value.filename == str(tmp_path / "f")
+
+
+class Kept(msgspec.Struct):
+    number: int
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        b"",
+        b'{"num',
+        b"\0" * 13,
+        b'{"number": "one"}',
+        b'{"number\xff": 1}',
+        b'"\xff\xfe"',
+        b"[" * 200_000,
+        b"[1]",
+    ],
+)
+def test_a_damaged_file_holds_nothing(tmp_path, content):
+    path = tmp_path / "kept.json"
+    if content is not None:
+        path.write_bytes(content)
+    assert read_kept(path, Kept) is None
+    path.write_bytes(b'{"number": 1}')
+    assert read_kept(path, Kept) == Kept(1)
+
+
+def test_a_folder_in_the_place_of_a_file_holds_nothing(tmp_path):
+    assert read_kept(tmp_path, Kept) is None

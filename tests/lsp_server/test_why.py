@@ -15,7 +15,7 @@ from engine.host.runtime import RuntimeFolder
 from lsp_server.cli.why import show_why
 from lsp_server.reasons import EmptyAnswer, Reason, shown_name
 from lsp_server.settings import Settings
-from lsp_server.why import read_reasons, write_last_prompt, write_reasons
+from lsp_server.why import read_last_prompts, read_reasons, write_last_prompt, write_reasons
 
 
 def log(*reasons: Reason, at: float = 0.0, file: str = "a.py", line: int = 3) -> list[EmptyAnswer]:
@@ -170,3 +170,27 @@ def test_nothing_is_written_where_others_look(folder):
 def test_where_nothing_can_be_written_a_server_goes_on(tmp_path):
     (tmp_path / "file").touch()
     write_reasons(tmp_path / "file" / "run", "one", log(Reason.BLANK))
+
+
+def test_a_month_of_sessions_leaves_no_more_than_a_day(folder):
+    done = Done("1", "x", "end_token", 8, 8, 8, 812, 790, {}, Timings(0.0, 1.0, 1.0))
+    now = time.time()
+    counts = []
+    for day in range(30):
+        for number in range(20):
+            name = f"session-{day}-{number}"
+            write_reasons(folder, name, log(Reason.UNSURE))
+            write_last_prompt(folder, name, "file:///work/cart.py", done)
+        for path in (folder / "why").iterdir():  # as if each day's were as old
+            written = now - 86_500 * (day + 1 - int(path.name.split("-")[1]))
+            os.utime(path, (written, written))
+        counts.append(len(list((folder / "why").iterdir())))
+    assert max(counts) <= 2 * 2 * 20
+
+
+def test_a_file_that_is_not_utf_8_hides_no_other(folder):
+    write_reasons(folder, "one", log(Reason.UNSURE))
+    for name, content in {"two.json": b'[{"uri": "\xff"}]', "two.prompt": b"\xff"}.items():
+        (folder / "why" / name).write_bytes(content)
+    assert [answer.reason for answer in read_reasons(folder)] == [Reason.UNSURE]
+    assert read_last_prompts(folder) == []

@@ -99,6 +99,21 @@ def test_the_token_is_made_once_whoever_asks_first(folder):
     assert [path.name for path in folder.path.iterdir()] == ["token"]
 
 
+@pytest.mark.parametrize("content", [b"", b"\n", b"\xff\xfe", b"\0" * 43, "sésame".encode()])
+def test_a_damaged_token_is_made_anew(folder, content):
+    folder.token()
+    folder.token_path.write_bytes(content)
+    assert len(folder.token()) == 43
+    assert folder.token() == folder.token()
+    assert stat.S_IMODE(folder.token_path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("content", [b"", b'{"pid": ', b'{"pid": "\xff"}', b"[" * 200_000])
+def test_a_damaged_record_is_none(folder, content):
+    folder.record_path.write_bytes(content)
+    assert folder.read_record() is None
+
+
 def test_language_servers_on_ports_have_a_token_of_their_own(folder):
     assert folder.lsp_token() == folder.lsp_token() != folder.token()
     assert stat.S_IMODE(folder.lsp_token_path.stat().st_mode) == 0o600
@@ -132,11 +147,6 @@ def test_a_forgotten_host_leaves_no_trace(folder):
     folder.forget_host()
     assert folder.read_record() is None
     assert not folder.socket_path.exists()
-
-
-def test_a_damaged_record_is_none(folder):
-    folder.record_path.write_text('{"pid": ')
-    assert folder.read_record() is None
 
 
 def test_a_token_for_which_there_is_no_room_is_a_sentence(folder):

@@ -164,6 +164,15 @@ def test_logs_prints_the_last_lines(stub, capsys):
     assert capsys.readouterr().out == "two\nthree\n"
 
 
+def test_logs_says_that_there_is_none(stub, capsys):
+    assert show_logs(words(), stub.settings) == 0
+    told = capsys.readouterr()
+    assert (told.out, told.err) == (
+        "",
+        "foregram: there is no log yet: a host writes it from its start on\n",
+    )
+
+
 def test_logs_can_follow_what_is_printed_next(stub, capsys, monkeypatch):
     path = stub.folder.log.path
     path.write_text("one\n")
