@@ -6,24 +6,62 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
+from typing import NamedTuple, Self
 
+from lsprotocol import types
+from msgspec import structs
 from rich.console import Console
 
 from engine import Buffer, CompletionRequest, FinishReason
 from engine.completer import Completer
 from engine.errors import InputError
+from engine.host.protocol import Bounds, Position
 from engine.memory import peak_resident_bytes
+from engine.stopping.lines import last_line
 from lsp_server.cli.completion_view import CompletionView, PlainText
 from lsp_server.cli.engine_arguments import decoding
 from lsp_server.cli.report import INTERRUPTED, CompletionReport, JsonObject, Output, note
 from lsp_server.cli.source_file import Location, SourceFile
 from lsp_server.cli.terminal import ProgressBars
+from lsp_server.completion.cursor_context import CursorContext
+from lsp_server.completion.postprocess import Processed, process
+from lsp_server.completion.syntax_judge import Judge, judge_of
+from lsp_server.documents.document import Document
 from lsp_server.privacy.hidden_files import HiddenFiles
+from lsp_server.privacy.permissions import Permissions
 from lsp_server.privacy.secret_texts import SecretLines
+from lsp_server.prompt.scope import BOUNDS, scope_at
+from lsp_server.prompt.syntax import DocumentSyntax
 from lsp_server.reasons import Reason
 from lsp_server.settings import Settings
+
+
+class Asked(NamedTuple):
+    """How a text at a cursor ends and what of it is shown, as on an editor's explicit request."""
+
+    bounds: Bounds
+    context: CursorContext
+    judge: Judge
+
+    @classmethod
+    def at(cls, source: SourceFile, offset: int, settings: Settings) -> Self:
+        """Read the text around the cursor."""
+        item = types.TextDocumentItem(source.path.absolute().as_uri(), "", 1, source.text)
+        snapshot = Document(item, 1, types.PositionEncodingKind.Utf32).snapshot()
+        head, lines, language = source.text[:offset], snapshot.lines, snapshot.language_id
+        position = Position(head.count("\n"), len(last_line(head)))
+        is_guess = Permissions([], settings).silence(snapshot) is not None
+        syntax, limit = DocumentSyntax(language), "single" if is_guess else settings.lines
+        scope = scope_at(syntax.place(lines, position), limit, is_invoked=True)
+        context = CursorContext.of(lines, position, scope=scope, language_id=language)
+        line = syntax.parsed_line(lines, position.line, ())
+        bounds = structs.replace(
+            BOUNDS[scope], min_confidence=settings.min_confidence if is_guess else 0.0
+        )
+        return cls(bounds, context, judge_of(line, context, context.before))
 
 
 def show_completion(arguments: argparse.Namespace, settings: Settings) -> int:
@@ -34,6 +72,7 @@ def show_completion(arguments: argparse.Namespace, settings: Settings) -> int:
     refuse_hidden(source, settings.allow_secret_files)
     if source.is_damaged:
         note(f"{source.path} is not all UTF-8; other bytes were replaced")
+    bounds, context, judge = Asked.at(source, offset, settings)
     wanted = decoding(arguments)
     request = replace(
         wanted,
@@ -44,7 +83,12 @@ def show_completion(arguments: argparse.Namespace, settings: Settings) -> int:
             replace(one, path=_named(Path(one.path), arguments.given_in))
             for one in open_buffers(arguments.open, source.path, settings.allow_secret_files)
         ),
-        stop=replace(wanted.stop, block=True),
+        stop=replace(
+            wanted.stop,
+            max_tokens=min(bounds.max_tokens, wanted.stop.max_tokens),
+            single_line=bounds.single_line,
+            min_confidence=max(bounds.min_confidence, wanted.stop.min_confidence),
+        ),
     )
     output: Output = PlainText(sys.stdout, sys.stderr, source)
     if arguments.json:
@@ -52,7 +96,9 @@ def show_completion(arguments: argparse.Namespace, settings: Settings) -> int:
     elif sys.stdout.isatty():
         output = CompletionView(Console(), source, offset)
     with closing(_load_engine(arguments, settings)) as engine:
-        report = complete(engine, request, source, output)
+        report = complete(
+            engine, request, source, output, partial(process, context=context, judge=judge)
+        )
     return INTERRUPTED if report.result.finish_reason is FinishReason.CANCELLED else 0
 
 
@@ -109,16 +155,25 @@ def open_buffers(
 
 
 def complete(
-    engine: Completer, request: CompletionRequest, source: SourceFile, output: Output
+    engine: Completer,
+    request: CompletionRequest,
+    source: SourceFile,
+    output: Output,
+    shown: Callable[[str], Processed] = Processed,
 ) -> CompletionReport:
-    """Run `request` and show it as it grows. Ctrl-C ends it within a step and keeps its text."""
+    """Run `request` and show what `shown` makes of its text.
+
+    Ctrl-C ends it within a step and keeps its text.
+    """
     output.begin()
     with _interrupt_as_flag() as interrupted:
-        result = engine.complete(
-            request, on_chunk=lambda chunk: output.write(chunk.text), cancelled=interrupted
-        )
+        result = engine.complete(request, on_chunk=lambda _: None, cancelled=interrupted)
+    made = shown(result.text) if result.text else Processed()
+    output.write(made.text)
     report = CompletionReport(
-        text=source.with_line_ends(result.text),
+        text=source.with_line_ends(made.text),
+        replaced=made.replaced_chars_after_cursor,
+        reason=made.reason,
         result=result,
         engine=engine.info,
         peak_memory_mb=peak_resident_bytes() / 2**20,

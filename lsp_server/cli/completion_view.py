@@ -29,7 +29,8 @@ class CompletionView(Output):
 
     def end(self, report: CompletionReport) -> None:
         """Show the lines after the cursor, and the summary."""
-        self._show("\n".join(self._after).rstrip("\n") + "\n", style="dim")
+        after = "\n".join(self._after)[report.replaced :]
+        self._show(after.rstrip("\n") + "\n", style="dim")
         self._console.print(visible(report.summary), style="italic", highlight=False, markup=False)
 
     def _show(self, text: str, style: str = "") -> None:

@@ -7,6 +7,7 @@ from typing import Any, TextIO
 
 from engine import CompletionResult, FinishReason
 from engine.completer import EngineInfo
+from lsp_server.reasons import Reason
 
 INTERRUPTED = 130  # as shells report a program that Ctrl-C ended
 _ENDINGS = {
@@ -34,11 +35,13 @@ class CompletionReport:
     result: CompletionResult
     engine: EngineInfo
     peak_memory_mb: float
+    replaced: int = 0  # characters behind the cursor that the text takes the place of
+    reason: Reason | None = None  # why there is nothing worth showing
 
     @property
     def ending(self) -> str:
-        """Why the completion ended, in words."""
-        return _ENDINGS[self.result.finish_reason]
+        """Why the completion ended, or why it is not shown, in words."""
+        return self.reason.sentence if self.reason else _ENDINGS[self.result.finish_reason]
 
     @property
     def summary(self) -> str:
@@ -58,6 +61,7 @@ class CompletionReport:
         stats = self.result.stats
         return {
             "text": self.text,
+            "replaced_chars_after_cursor": self.replaced,
             "tokens": stats.tokens,
             "steps": stats.steps,
             "tokens_per_step": round(stats.tokens_per_step, 3),

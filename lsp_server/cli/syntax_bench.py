@@ -10,7 +10,7 @@ from engine.completer import Completer
 from lsp_server.cli.code_places import CodePlace, is_broken
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.postprocess import Processed, process, trimmed
-from lsp_server.completion.syntax_judge import SyntaxJudge
+from lsp_server.completion.syntax_judge import judge_of
 from lsp_server.prompt.scope import BOUNDS, scope_at
 from lsp_server.prompt.syntax import DocumentSyntax
 
@@ -86,6 +86,6 @@ def _complete(
         cancelled=lambda: False,
     )
     figures.trimmed.count(place, trimmed(result.text, context))
-    judge = None if line is None else SyntaxJudge(line, context, context.before)
+    judge = judge_of(line, context, context.before)
     goes_on = result.finish_reason is FinishReason.UNSURE
     figures.shown.count(place, process(result.text, context, judge, goes_on=goes_on))

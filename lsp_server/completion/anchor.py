@@ -27,6 +27,8 @@ class Anchor:
     selected: LineEdit | None = field(default=None, compare=False)
     is_invoked: bool = field(default=False, compare=False)  # the user asked, not only typed
     cells: CellsAround = ALONE  # of the notebook that the document is a cell of
+    # Asked for where little tells what comes, as in prose: a line that the model is sure of.
+    is_guess: bool = field(default=False, compare=False)
 
     @classmethod
     def at(

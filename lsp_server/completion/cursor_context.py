@@ -17,6 +17,7 @@ LONGEST_SIDE = 1_000  # characters of the cursor's line on either side that are 
 _MOST_CHARS = 200_000  # around the cursor that brackets are counted in
 _UNIT_LINES = 100  # on either side that tell the unit of indentation
 _UNITS = (2, 3, 4, 8)
+_TABBED = ("makefile", "go", "go.mod")  # where a tab is syntax, or what the formatter writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +46,16 @@ class CursorContext:
         """The context of a position in `lines`."""
         row, line = position.line, lines[position.line]
         near = lines[max(row - _UNIT_LINES, 0) : row + _UNIT_LINES]
+        own = next(filter(str.strip, reversed(near[: min(row, _UNIT_LINES)])), "")
         return cls(
             tuple(lines[max(row - _WINDOW, 0) : row]),
             line[: position.character],
             line[position.character :],
             tuple(lines[row + 1 : row + 1 + _WINDOW]),
             scope,
-            _indent_unit(near),
+            "\t"
+            if language_id in _TABBED
+            else _indent_unit(near, line[: position.character] or own),
             comment_signs(language_id),
             row > _WINDOW,
             language_id,
@@ -78,15 +82,20 @@ class CursorContext:
         return balance(head + text + tail, self.comment_signs)
 
 
-def _indent_unit(lines: Iterable[str]) -> str | None:
-    """A tab or the blanks that one step of indentation has; None where no line tells."""
+def _indent_unit(lines: Iterable[str], own: str) -> str | None:
+    """A tab or the blanks that one step of indentation has; None where no line tells.
+
+    `own` is a line of the cursor's block: strings and other blocks may be indented otherwise.
+    """
+    if own.startswith("\t"):
+        return "\t"
     steps: Counter[str] = Counter()
     previous = 0
     for line in filter(str.strip, lines):
         space = leading_space(line)
         if space.startswith("\t"):
-            steps["\t"] += 1
+            steps["\t"] += not own.startswith(" ")
         elif len(space) - previous in _UNITS:
             steps[" " * (len(space) - previous)] += 1
         previous = columns(space)
-    return steps.most_common(1)[0][0] if steps else None
+    return next((unit for unit, count in steps.most_common(1) if count), None)

@@ -20,11 +20,10 @@ from lsp_server.completion.cells_around import cells_around
 from lsp_server.completion.completion_cache import CachedCompletion, CompletionCache
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.in_flight import LOOK_S, InFlightCompletion
-from lsp_server.completion.judge import LineJudge
 from lsp_server.completion.parts import FEWEST_SHOWN, Parts, Reader
 from lsp_server.completion.postprocess import Processed, process
 from lsp_server.completion.settled import beginning
-from lsp_server.completion.syntax_judge import Judge, SyntaxJudge
+from lsp_server.completion.syntax_judge import Judge, judge_of
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
 from lsp_server.host.link import HostLink
@@ -172,7 +171,7 @@ class HostCompletions:
         self, anchor: Anchor, sampling: Sampled | None = None, *, is_ahead: bool = False
     ) -> InFlightCompletion:
         place = self._place(anchor)
-        lines = self._settings().lines
+        lines = "single" if anchor.is_guess else self._settings().lines
         scope = scope_at(place, lines, is_invoked=anchor.is_invoked, after_accept=is_ahead)
         language_id = anchor.document.language_id
         context = CursorContext.of(
@@ -252,10 +251,8 @@ class HostCompletions:
     def _judge(self, anchor: Anchor, context: CursorContext) -> Judge:
         """What decides whether a completion breaks code: the parser where it can, or else the line."""
         line = self._places.parsed_line(anchor.document, anchor.row)
-        if line is None:
-            return LineJudge(context)
         above = anchor.snapshot.lines[anchor.row : anchor.position.line]
-        return SyntaxJudge(line, context, "\n".join((*above, context.before)))
+        return judge_of(line, context, "\n".join((*above, context.before)))
 
     def _keep(
         self,

@@ -1,5 +1,6 @@
 """The indentation that the editor and the document want, in place of the model's own."""
 
+import re
 from itertools import pairwise
 
 from engine.stopping.lines import columns, indent_of, leading_space
@@ -7,6 +8,7 @@ from lsp_server.completion.cursor_context import CursorContext
 
 _OPENERS = (":", "{", "(", "[")
 _TAB_WIDTH = columns("\t")
+_RULE = re.compile(r"[^\s#=][^#=]*:(?!=)")  # of a makefile
 
 
 def indented(text: str, context: CursorContext) -> str:
@@ -18,6 +20,8 @@ def indented(text: str, context: CursorContext) -> str:
     if context.before and not context.before.strip():
         lines[0] = _first_line(lines[0], context)
     unit = context.unit
+    if context.language_id == "makefile":
+        return "\n".join(_recipes(lines, context))
     if unit is None:
         return "\n".join(lines)
     scale = _scale(lines, context, columns(unit))
@@ -34,6 +38,19 @@ def _first_line(line: str, context: CursorContext) -> str:
     space = leading_space(line)
     kept = space if columns(space) <= missing else " " * missing
     return kept + line[len(space) :]
+
+
+def _recipes(lines: list[str], context: CursorContext) -> list[str]:
+    """The lines of a makefile with a tab before each command, and as they are elsewhere."""
+    above = context.before + lines[0]
+    above = above if above.strip() else next(filter(str.strip, reversed(context.above)), "")
+    made = lines[:1]
+    for line in lines[1:]:
+        is_command = line.startswith(" ") and (above.startswith("\t") or _RULE.match(above))
+        is_command = is_command and not above.endswith("\\")
+        above = "\t" + line.lstrip() if is_command else line
+        made.append(above)
+    return made
 
 
 def _scale(lines: list[str], context: CursorContext, unit: int) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from lsprotocol import types
@@ -72,8 +72,10 @@ class InlineCompleter:
         self._last_positions[anchor.document.uri] = anchor.position
         self.offers.look(anchor)
         silence, reason = self._silence(anchor.document), None
+        if silence is not None and anchor.is_invoked:
+            anchor = replace(anchor, is_invoked=False, is_guess=True)
         if anchor.is_invoked or not self._cache.remainders(anchor):
-            if silence is not None and not anchor.is_invoked:
+            if silence is not None and not anchor.is_guess:
                 return Answer(reason=silence)
             reason = await self._complete(anchor)
         found = self._cache.remainders(anchor)

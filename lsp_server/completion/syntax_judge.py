@@ -148,3 +148,8 @@ class SyntaxJudge:
 
 
 Judge = LineJudge | SyntaxJudge
+
+
+def judge_of(line: ParsedLine | None, context: CursorContext, lead: str) -> Judge:
+    """What decides at a cursor: the parser where it can, or else the line alone."""
+    return LineJudge(context) if line is None else SyntaxJudge(line, context, lead)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from engine.stopping.lines import indent_of
 from engine.stopping.repetition import unrepeated
 from lsp_server.completion.cursor_context import CursorContext
+from lsp_server.language_names import PROSE
 from lsp_server.prompt.scope import Scope
 from lsp_server.reasons import Reason
 
@@ -17,6 +18,7 @@ _SENTINEL = re.compile(
     r"|<｜[^｜\n]{1,30}｜>"  # noqa: RUF001 - DeepSeek's own bars
     r"|▁?<(?:PRE|SUF|MID|EOT)>"
 )
+_SENTENCE = re.compile(r"(?<=[.!?])[\"')]*\s+(?=[\"'(]?[A-Z])|(?<=[。！？])")  # noqa: RUF001 - wide ones, too
 _CLOSING_LINE = re.compile(r"\s*[)\]}]+[;,]?\s*")
 _FENCE = re.compile(r"\s*`{3,}[\w+#.-]*\s*")
 
@@ -47,7 +49,9 @@ def in_scope(text: str, context: CursorContext) -> str | Reason:
     if context.scope is Scope.ONE_LINE:
         # A line end alone would only push the rest of the line down.
         first = 0 if context.rest.strip() else first
-        return "\n".join(lines[: first + 1])
+        line = "\n".join(lines[: first + 1])
+        is_prose = context.language_id in PROSE
+        return _SENTENCE.split(line, maxsplit=1)[0] if is_prose else line
     end = _block_end(lines, first, context)
     if context.scope is Scope.DEEPER:
         end = min(end, _deeper_end(lines, first, context))

@@ -11,16 +11,20 @@ import pytest
 
 from engine import CompletionRequest, FinishReason
 from engine.errors import InputError
+from lsp_server.cli import command_line
+from lsp_server.cli import complete as module
 from lsp_server.cli.complete import complete, open_buffers, refuse_hidden
 from lsp_server.cli.completion_view import PlainText
 from lsp_server.cli.report import JsonObject
 from lsp_server.cli.source_file import Location, SourceFile
+from lsp_server.completion.postprocess import Processed
 from lsp_server.privacy.hidden_files import HiddenFiles
 from lsp_server.reasons import HIDING, Reason
 from tests.support.fake_engine import FakeEngine
 
 FIELDS = [
     "text",
+    "replaced_chars_after_cursor",
     "tokens",
     "steps",
     "tokens_per_step",
@@ -137,3 +141,54 @@ def test_each_reason_to_hide_a_file_is_a_sentence(reason, monkeypatch):
     sentence = re.escape(reason.sentence)
     with pytest.raises(InputError, match=rf"a\.py: {sentence}; to allow it"):
         refuse_hidden(source(), [])
+
+
+@pytest.fixture
+def answered(tmp_path, monkeypatch, capsys):
+    """What `foregram complete` answers where the model says `words`, and what it was asked."""
+
+    def run(name, text, words):
+        before, _, after = text.partition("|")
+        path, engine = tmp_path / name, FakeEngine(words)
+        path.write_text(before + after)
+        monkeypatch.setattr(module, "_load_engine", lambda arguments, settings: engine)
+        where = f"{path}:{before.count(chr(10)) + 1}:{len(before.rpartition(chr(10))[2]) + 1}"
+        assert command_line.main(["complete", where, "--json"]) == 0
+        return json.loads(capsys.readouterr().out), engine
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words", "shown", "replaced"),
+    [
+        ("a.py", "x = total(|)\n", ["items)"], "items)", 1),
+        ("a.py", "x = |\n", ["1\n", "```\n", "This sets x."], "1", 0),
+        (
+            "a.py",
+            "def f():\n    |\n    return total\n",
+            ["total = 1\n    return total\n"],
+            "total = 1",
+            0,
+        ),
+        ("Makefile", "all:\n\t|\n", ["cc a.c\n    strip a"], "cc a.c\n\tstrip a", 0),
+        ("notes.md", "Install it: |\n", ["Run pip. It is quick. Enjoy."], "Run pip.", 0),
+    ],
+)
+def test_what_is_shown_is_what_an_editor_shows(answered, name, text, words, shown, replaced):
+    answer, _ = answered(name, text, words)
+    assert (answer["text"], answer["replaced_chars_after_cursor"]) == (shown, replaced)
+
+
+def test_what_an_editor_would_not_show_has_its_reason(tmp_path, answered):
+    errors = io.StringIO()
+    shown = lambda _: Processed(reason=Reason.BREAKS_CODE)  # noqa: E731 - for this test alone
+    complete(
+        FakeEngine([")"]), REQUEST, source(), PlainText(io.StringIO(), errors, source()), shown
+    )
+    assert f"nothing to insert: {Reason.BREAKS_CODE.sentence}" in errors.getvalue()
+
+
+def test_an_empty_file_is_completed_by_what_is_sure(answered):
+    _, engine = answered("a.py", "|", ["import os"])
+    assert engine.requests[0].stop.min_confidence > 0

@@ -339,6 +339,27 @@ async def test_by_itself_nothing_is_written_there_and_who_asks_gets_it(
             assert await editor.texts(uri=uri) == ["words"]  # what is on the screen stays there
 
 
+@pytest.mark.parametrize(
+    ("text", "language", "shown"),
+    [
+        ("# Shop\n\nInstall it: |", "markdown", ["# Made by nobody."]),
+        ("|", "python", ["# Made by nobody. It began in 1998."]),
+    ],
+)
+async def test_who_asks_where_little_tells_what_comes_gets_what_is_sure(
+    tmp_path, text, language, shown
+):
+    """It wrote three paragraphs of fiction into a README."""
+    words = ("# Made by nobody. ", "It began in 1998.", "\n\nMore of it.")
+    engine = HeldEngine(words)
+    async with connected(tmp_path, engine, min_confidence=0.4) as editor:
+        editor.open(text, "file:///shop/README", language)
+        assert await editor.texts(uri="file:///shop/README", invoked=True) == shown
+    (request,) = engine.requests
+    assert request.stop.single_line
+    assert request.stop.min_confidence == 0.4
+
+
 async def test_a_file_that_is_plain_to_the_editor_is_completed_by_its_name(tmp_path):
     uri = "file:///shop/Cargo.toml"
     async with connected(tmp_path, HeldEngine(("1",))) as editor:

@@ -239,3 +239,31 @@ def test_a_line_of_a_minified_file_costs_no_time():
     result = process("x)", around(f"{line}|{line}\n{line}", language="javascript"))
     assert result.text == "x)"
     assert time.perf_counter() - began < 1
+
+
+MAKEFILE = "SRCS = main.c \\\n    util.c \\\n    io.c\n\nprog: $(OBJS)|\n"
+QUERY = "`\n    select *\n    from b\n    where c\n    and d\n`"
+
+
+@pytest.mark.parametrize(
+    ("language", "document", "completion", "text"),
+    [
+        ("makefile", MAKEFILE, "\n\t$(CC) -o $@ $^", "\n\t$(CC) -o $@ $^"),
+        ("makefile", MAKEFILE, "\n    $(CC) -o $@ $^", "\n\t$(CC) -o $@ $^"),
+        ("makefile", MAKEFILE, "\n\tcc \\\n\t  -o $@", "\n\tcc \\\n\t  -o $@"),
+        ("makefile", "A = a.c \\\n    |\n\nall: x\n", "b.c \\\n    c.c", "b.c \\\n    c.c"),
+        ("makefile", "Y = 2|\n", "\nifeq (a,b)\n  X = 1\nendif", "\nifeq (a,b)\n  X = 1\nendif"),
+        ("go", f"func f() int {{\n\tq := {QUERY}|\n}}\n", "\n\treturn 1", "\n\treturn 1"),
+        ("go", f"var q = {QUERY}\n\nfunc f() int {{|\n}}\n", "\n\treturn 1", "\n\treturn 1"),
+        (
+            "c",
+            "void f() {\n    a();\n    b();\n}\nvoid g() {\n\tx();|\n}\n",
+            "\n\ty();",
+            "\n\ty();",
+        ),
+        ("python", 'x = """\n\ta\n\tb\n"""\nif x:\n    y()|\n', "\n    z()", "\n    z()"),
+    ],
+)
+def test_a_line_is_indented_as_its_own_block_is(language, document, completion, text):
+    """A continuation or a string of blanks made blanks of all tabs: "missing separator"."""
+    assert process(completion, around(document, language=language)).text == text
