@@ -295,10 +295,11 @@ class Scheduler:
         last.is_paused = True
         return True
 
-    def _urgency(self, now: float, job: Job) -> tuple[bool, int, bool, bool, int, int]:
+    def _urgency(self, now: float, job: Job) -> tuple[bool, int, bool, int, bool, int]:
         ahead, last_turn, clients_last = self._turns.rank(job.principal, job.client)
         is_stale = not job.is_paused and _STALE_S < now - job.submitted_at < _WANTED_S
-        return job.is_prefetch, ahead, is_stale, not job.is_paused, last_turn, clients_last
+        # A principal's own fresh keys go before its old ones, never before another's.
+        return job.is_prefetch, ahead, not job.is_paused, last_turn, is_stale, clients_last
 
     def _gives_way(self, running: Job, job: Job) -> bool:
         would_wait = len(self._running) >= self.max_sequences and not job.is_prefetch

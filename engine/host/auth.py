@@ -61,24 +61,34 @@ class AuthMiddleware:
 
     async def _limited(self, scope: Event, receive: Receive, send: Send) -> None:
         """Before the body is read, so that who sends too many is refused at no cost."""
+        principal = principal_of(scope)
         with ExitStack() as request:
             try:
-                admitted = self.limits.request_of(principal_of(scope), _body_bytes(scope))
-                request.enter_context(admitted)
+                told = _body_bytes(scope)
+                count = request.enter_context(self.limits.request_of(principal, told or 0))
             except QuotaError as error:
                 await self._refuse(scope, send, 429, error.problem, error.headers)
                 return
-            await self.app(scope, self._while_known(principal_of(scope), receive), send)
+            counted = None if told is not None else count
+            await self.app(scope, self._while_known(principal, receive, counted), send)
 
-    def _while_known(self, principal: Principal, receive: Receive) -> Receive:
-        """Hand out a body as long as its sender is known: the tokens may change meanwhile."""
+    def _while_known(
+        self, principal: Principal, receive: Receive, count: Callable[[int], None] | None
+    ) -> Receive:
+        """Hand out a body as long as its sender is known: the tokens may change meanwhile.
+
+        `count` hears of its bytes, where nobody knew how many there would be.
+        """
         tokens = self.principals.tokens
 
         async def received() -> Event:
             event = await receive()
-            has_changed = self.principals.tokens is not tokens and event["type"] == "http.request"
-            if has_changed and principal not in self.principals.every:
+            if event["type"] != "http.request":
+                return event
+            if self.principals.tokens is not tokens and principal not in self.principals.every:
                 raise WithdrawnError
+            if count is not None:
+                count(len(event.get("body", b"")))
             return event
 
         return received
@@ -128,11 +138,11 @@ class AuthMiddleware:
         return _wrong_body(headers)
 
 
-def _body_bytes(scope: Event) -> int:
-    """How long the body will be; one that does not say may be as long as any."""
+def _body_bytes(scope: Event) -> int | None:
+    """How long the body will be; None for one in chunks."""
     headers = dict(scope["headers"])
     if b"transfer-encoding" in headers:
-        return MAX_BODY_BYTES
+        return None
     length = headers.get(b"content-length", b"0")
     is_known = length.isdigit() and len(length) < _MOST_DIGITS
     return min(int(length), MAX_BODY_BYTES) if is_known else MAX_BODY_BYTES

@@ -18,6 +18,19 @@ CONNECTIONS_LOG = "foregram.host.connections"
 _log = logging.getLogger(CONNECTIONS_LOG)
 
 
+class _WithoutChunks(RequestResponseCycle):
+    """An answer to HTTP/1.0: one of no known length ends with its connection."""
+
+    async def send(self, message: Any) -> None:  # noqa: ANN401 - ASGI's
+        """As uvicorn does, which sends chunks to everyone."""
+        if message["type"] == "http.response.start":
+            self._is_open = all(name.lower() != b"content-length" for name, _ in message["headers"])
+            self.chunked_encoding = False if self._is_open else None
+        elif self._is_open:
+            self.expected_content_length = len(message.get("body", b""))
+        await super().send(message)
+
+
 class BoundedProtocol(HttpToolsProtocol):
     """One connection."""
 
@@ -82,6 +95,8 @@ class BoundedProtocol(HttpToolsProtocol):
         if len(self.pipeline) >= _MOST_WAITING:
             self.parser.refuse(f"more than {_MOST_WAITING} requests waited for an answer")
         super().on_headers_complete()
+        if self.parser.get_http_version() == "1.0":
+            self.cycle.__class__ = _WithoutChunks
         self._unanswered = [one for one in self._unanswered if not one.response_complete]
         self._unanswered.append(self.cycle)
 

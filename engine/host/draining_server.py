@@ -91,6 +91,7 @@ def _config(app: Application, options: HostOptions) -> uvicorn.Config:
         log_level="warning",
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # else anybody on this machine names the address that the log has
         ws="none",
         timeout_graceful_shutdown=_DRAIN_S,
     )

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable
 
 from engine.errors import DeviceLostError, ForegramError
@@ -14,6 +15,7 @@ from engine.scheduler import Scheduler
 
 STOPPING = Problem("stopping", "the host is stopping")
 _JOIN_S = 10.0  # for the thread to end its step and to save what it has learned
+_PAUSES_S = (10.0, 60.0, 300.0)  # before a model that cannot be loaded is tried again
 _log = logging.getLogger("foregram.host")
 
 
@@ -57,7 +59,8 @@ class EngineThread:
         self._scheduler = scheduler
         self._loading = _LoadedSoFar()
         self._end: Callable[[], None] = lambda: None
-        self._thread = threading.Thread(target=self._work, name="engine", daemon=True)
+        self._failed_at: list[float] = []  # when loads failed
+        self._thread = self._new_thread()
 
     @property
     def state(self) -> HostState:
@@ -79,7 +82,8 @@ class EngineThread:
         return self._thread.is_alive()
 
     def ready_engine(self) -> ServedEngine:
-        """The engine. Raises NotReadyError."""
+        """The engine. Raises NotReadyError; where it could not be loaded, that is tried again soon."""
+        self.load_again()
         if self.engine is None or self.state != "ready":
             raise NotReadyError(self._not_ready())
         return self.engine
@@ -88,6 +92,18 @@ class EngineThread:
         """Begin to load. `end` is called, from any thread, where the device was lost."""
         self._end = end
         self._thread.start()
+
+    def load_again(self) -> None:
+        """Load once more, a while after that failed: what was wrong may be right by now."""
+        if self.state != "failed":
+            return
+        pause_s = _PAUSES_S[min(len(self._failed_at), len(_PAUSES_S)) - 1]
+        if time.monotonic() - self._failed_at[-1] >= pause_s:
+            self.problem, self._thread = None, self._new_thread()
+            self._thread.start()
+
+    def _new_thread(self) -> threading.Thread:
+        return threading.Thread(target=self._work, name="engine", daemon=True)
 
     def end_runs(self) -> None:
         """End what runs within a step; who asked for it hears that the host stops."""
@@ -143,12 +159,16 @@ class EngineThread:
         except DeviceLostError as error:
             self.lose(error)
         except ForegramError as error:
-            self.problem = Problem(error.code, error.told)
             _log.error("the model cannot be loaded: %s", error)
+            self._note_failure(Problem(error.code, error.told))
         except BaseException as error:  # noqa: BLE001 - the thread would end in silence
-            self.problem = Problem("internal_error", f"the model cannot be loaded: {error}")
             _log.exception("the model cannot be loaded")
+            self._note_failure(Problem("internal_error", f"the model cannot be loaded: {error}"))
         return None
+
+    def _note_failure(self, problem: Problem) -> None:
+        self._failed_at.append(time.monotonic())
+        self.problem = problem
 
     def _fail(self, problem: Problem) -> None:
         """End the host; the next request starts another."""

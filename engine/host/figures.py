@@ -15,7 +15,9 @@ def host_status(service: CompletionService, uptime_s: float, asking: ClientId) -
     """What the host is doing, as `asking` may know it."""
     principal = asking.principal
     # The engine's thread goes on meanwhile: what is ready has a model, so the state comes first.
-    thread, state = service.engine_thread, service.state
+    thread = service.engine_thread
+    thread.load_again()
+    state = service.state
     info, own = thread.engine and thread.engine.info, gauges_of(service, principal)
     memory_bytes = own["memory_bytes"] if principal.name else resident_bytes()
     return Status(

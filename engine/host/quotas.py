@@ -148,20 +148,36 @@ class QuotaKeeper:
         return self._named if principal.name else self._nameless
 
     @contextmanager
-    def request_of(self, principal: Principal, body_bytes: int = 0) -> Iterator[None]:
-        """Let a request of a principal through, until it is answered. Raises QuotaError."""
+    def request_of(
+        self, principal: Principal, body_bytes: int = 0
+    ) -> Iterator[Callable[[int], None]]:
+        """Let a request of a principal through, until it is answered. Raises QuotaError.
+
+        Yields what counts further bytes of its body as they come, and raises it, too.
+        """
         quotas = self.of(principal)
         if principal not in self._buckets:
             self._buckets[principal] = TokenBucket(quotas.requests, self._clock)
-        self._buckets[principal].take(1 + body_bytes / _COUNTED_BYTES)
+        bucket, held = self._buckets[principal], body_bytes
+        bucket.take(1 + body_bytes / _COUNTED_BYTES)
         quotas.check_open(self._num_open[principal], self._open_bytes[principal])
         self._num_open[principal] += 1
         self._open_bytes[principal] += body_bytes
+
+        def take(num_bytes: int) -> None:
+            nonlocal held
+            quotas.check_open(self._num_open[principal] - 1, self._open_bytes[principal] - held)
+            # Of one request, and one less: sums of many pieces are rounded.
+            most = max(0.0, bucket.most - 2 - held / _COUNTED_BYTES)
+            bucket.take(min(num_bytes / _COUNTED_BYTES, most))
+            held += num_bytes
+            self._open_bytes[principal] += num_bytes
+
         try:
-            yield
+            yield take
         finally:
             self._num_open[principal] -= 1
-            self._open_bytes[principal] -= body_bytes
+            self._open_bytes[principal] -= held
 
 
 def _parsed(given: str) -> tuple[str, int]:

@@ -5,7 +5,7 @@ import logging
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from engine.errors import ConfigurationError
@@ -43,6 +43,8 @@ class HostServer:
         self._options = options
         self._on_served: Callable[[], None] | None = on_served
         self._place: tuple[int, int] | None = None  # the socket's file
+        self._token_written_ns: int | None = None  # by the file system's clock
+        self._follow_token()
         # Who reaches a port may be one of many; a private socket is its user's alone.
         stop = self.stop if options.socket is not None else None
         # Its own types are narrower than ASGI's.
@@ -109,11 +111,21 @@ class HostServer:
             self._service.presence.keep_only(self._principals.every)
             _log.info("the token file was read again")
 
+    def _follow_token(self) -> None:
+        """A private host takes the token that lies where its own was."""
+        former, file = self._token_written_ns, self._options.token_file
+        if self._options.socket is None or file is None:
+            return
+        with suppress(OSError):
+            self._token_written_ns = file.stat().st_mtime_ns
+            if former not in (None, self._token_written_ns):
+                self._reload()
+
     async def _watch(self) -> None:
         """Forget silent clients; end once nobody has asked for anything for the idle time.
 
         A host whose socket is gone ends as well: cleaners of /tmp remove what is old, and the next
-        client starts another host beside it.
+        client starts another host beside it. Where they remove its token, the next client makes one.
         """
         limit = self._options.idle_exit_s
         # Often, so that the idle time begins soon after the model is loaded.
@@ -126,6 +138,7 @@ class HostServer:
             if identity(self._options.socket) != self._place and not self._service.is_busy:
                 _log.warning("the host ends: its socket was removed, so nobody finds it any more")
                 self.stop()
+            self._follow_token()
             if self._on_served is not None and self._service.served_s >= _SERVED_S:
                 self._on_served()
                 self._on_served = None

@@ -16,6 +16,7 @@ from engine.errors import ModelCorruptError, UnsupportedModelError
 from engine.model.loading.tokenizer_document import TokenizerDocument
 from engine.model.remembered_encoding import RememberedEncoding, encodes_blocks
 from engine.model.vocabulary import Vocabulary
+from engine.model_names import printable
 
 _LONG_CHARS = 10_000  # about 10 ms
 _MOST_IDS = 2**24  # far beyond any vocabulary; a list is kept of them all
@@ -33,7 +34,8 @@ class Tokenizer:
         try:
             self._backend = Backend.from_str(document.plain)
         except Exception as error:  # tokenizers raises it bare
-            raise UnsupportedModelError(f"tokenizer.json cannot be used: {error}") from error
+            reason = printable(str(error))
+            raise UnsupportedModelError(f"tokenizer.json cannot be used: {reason}") from error
         plain = self._backend.get_vocab()
         self.text_ids = 1 + max(plain.values(), default=-1)  # no text has a token beyond these
         ids = [*plain.values(), *document.specials.values()]

@@ -86,10 +86,24 @@ def test_clients_take_turns(recorder):
 def test_a_young_job_comes_before_one_that_is_about_to_be_superseded(waited_s, first):
     clock = StoppedClock()
     recorder = Recorder(clock)
-    recorder.submit("before", principal="ada")
+    recorder.submit("before", client="one")
     clock.now += waited_s
-    recorder.submit("behind", principal="eve")
+    recorder.submit("behind", client="two")
     assert recorder.work()[0] == (first, "ran")
+
+
+def test_who_asks_without_end_does_not_pass_by_another_whose_job_has_waited():
+    """Of two who used as much, each has a turn, however fresh the jobs of one are."""
+    clock = StoppedClock()
+    recorder = Recorder(clock)
+
+    def ask_again():
+        clock.now += 0.1
+        recorder.submit("fresh", principal="eve")
+
+    recorder.submit("eve's", principal="eve", during=ask_again)
+    recorder.submit("waits", principal="ada")
+    assert [name for name, _ in recorder.work()] == ["eve's", "waits", "fresh"]
 
 
 def test_who_had_the_engine_for_long_does_not_come_first_by_asking_anew():

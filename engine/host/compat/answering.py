@@ -74,7 +74,7 @@ async def answered(
     if first.done() and isinstance(event := first.result(), Failed):
         raise FailedError(event)
     frames = _frames(events, first, dialect, exchange)
-    return Stream(frames, media_type="text/event-stream; charset=utf-8", headers=_HEADERS)
+    return Stream(frames, media_type="text/event-stream", headers=_HEADERS)
 
 
 async def _whole(events: AsyncGenerator[CompleteEvent], exchange: Exchange) -> object:

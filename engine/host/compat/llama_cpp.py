@@ -31,6 +31,7 @@ from engine.version import VERSION
 
 _INFILL = "/infill"
 _MAX_COMPLETIONS = 4
+_NO_NAME = "tmp"  # llama.cpp's own
 _MAX_EXTRA_CHARS = 1_000_000  # more than a prompt or a pool is the better for
 _DRAWS = ("temperature", "t")  # the sampler without which a temperature says nothing
 
@@ -181,10 +182,11 @@ def _files(extra: Sequence[wire.ExtraFile]) -> tuple[Buffer, ...]:
     texts: dict[str, list[str]] = {}
     room = _MAX_EXTRA_CHARS
     for one in reversed(extra):
-        room -= len(one.text)
+        text = one.text or ""
+        room -= len(text)
         if room < 0:
             break
-        texts.setdefault(one.filename, []).append(one.text)
+        texts.setdefault(one.filename or _NO_NAME, []).append(text)
     return tuple(Buffer(path, "\n".join(reversed(pieces))) for path, pieces in texts.items())
 
 

@@ -14,8 +14,8 @@ Number = Annotated[float, Meta(ge=-1e6, le=1e6)]
 class ExtraFile(msgspec.Struct, frozen=True):
     """A piece of another file; llama.vim and llama.vscode also say when they took it."""
 
-    text: str = ""
-    filename: str = "tmp"
+    text: str | None = None
+    filename: str | None = None
 
 
 class LlamaBody(msgspec.Struct, frozen=True, kw_only=True):

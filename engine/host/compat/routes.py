@@ -17,6 +17,8 @@ from engine.host.compat.refusals import AnyRequest, ErrorHandlers, note_dialect,
 from engine.host.compat.served import served_by
 from engine.host.service import CompletionService
 
+_LARGEST = 2**53  # up to which a number with a fraction tells whole ones apart
+
 
 def drop_in_routes(
     service: CompletionService, dialects: Sequence[Dialect], handlers: ErrorHandlers
@@ -50,7 +52,7 @@ def _completing(
     async def complete(request: AnyRequest) -> Response[Any]:
         """Complete as one of the dialects has it."""
         service.used_at = time.monotonic()
-        body = decoded(await request.body(), dict[str, Any])
+        body = _plain(decoded(await request.body(), dict[str, Any]))
         spoken.check(path, body)
         dialect = meant(dialects, body)
         note_dialect(request, dialect)
@@ -61,6 +63,17 @@ def _completing(
         return await answered(request, service, dialect, exchange)
 
     return complete
+
+
+def _plain(body: Body) -> Body:
+    """What is null is as if it were not there; a number without a fraction is a whole one."""
+    given = {name: value for name, value in body.items() if value is not None}
+    whole = {
+        name: int(value)
+        for name, value in given.items()
+        if isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST
+    }
+    return given | whole
 
 
 def meant(dialects: Sequence[Dialect], body: Body) -> Dialect:

@@ -140,7 +140,7 @@ def _request(asked: wire.TabbyBody) -> TextRequest:
         prefix=segments.prefix,
         suffix=segments.suffix or "\n",
         path=_path(segments.filepath or ""),
-        snippets=tuple(Snippet(_path(one.filepath), one.body) for one in shown),
+        snippets=tuple(Snippet(_path(one.filepath or ""), one.body) for one in shown),
         max_tokens=_MAX_TOKENS,
         temperature=temperature,
         seed=asked.seed,

@@ -14,7 +14,7 @@ class TabbySnippet(msgspec.Struct, frozen=True):
     """A piece of another file: a declaration, or one that was found."""
 
     body: str
-    filepath: str = ""
+    filepath: str | None = None
 
 
 class TabbySegments(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ class TabbyDebugOptions(msgspec.Struct, frozen=True):
     """For who tries a prompt of their own."""
 
     raw_prompt: str | None = None
-    disable_retrieval_augmented_code_completion: bool = False
+    disable_retrieval_augmented_code_completion: bool | None = None
 
 
 class TabbyBody(msgspec.Struct, frozen=True):

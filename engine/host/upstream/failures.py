@@ -3,7 +3,7 @@
 The log has the address and what to set; whom the host serves is told in fewer words.
 """
 
-from engine.errors import ForegramError
+from engine.errors import ConfigurationError, ForegramError
 
 _MOST_SAID = 300  # characters of the upstream's own words
 
@@ -32,6 +32,15 @@ class UpstreamError(ForegramError):
     def logged(self) -> str:
         """Without the upstream's words about a prompt."""
         return self._logged or str(self)
+
+
+class UpstreamOptionsError(ConfigurationError):
+    """The host's options do not fit it."""
+
+    @property
+    def told(self) -> str:
+        """Neither an address nor an option."""
+        return "the host's options do not fit its upstream; the host's log says more"
 
 
 class UpstreamUnreachableError(UpstreamError):

@@ -6,15 +6,20 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
-from engine.errors import ConfigurationError
 from engine.host.upstream.body import TITLES, ServerKind
 from engine.host.upstream.channel import UpstreamChannel
-from engine.host.upstream.failures import UpstreamError, UpstreamModelError, UpstreamRequestError
+from engine.host.upstream.failures import (
+    UpstreamError,
+    UpstreamModelError,
+    UpstreamOptionsError,
+    UpstreamRequestError,
+)
 from engine.host.upstream.options import UpstreamOptions
 
 _CONTEXT = 4096  # where an upstream does not say: what each of today's models has
 _MOST_SEQUENCES = 64  # where it does not say: what one GPU serves well
-_LEAST_CONTEXT = 512
+_LEAST_CONTEXT, _LARGEST_CONTEXT = 512, 2**24
+_LARGEST_SEQUENCES = 1024  # each is listed where clients of llama.cpp ask
 _AT_ONCE = 8  # questions
 _KINDS: dict[str, ServerKind] = {
     "llamacpp": "llamacpp",
@@ -52,14 +57,14 @@ async def identify(channel: UpstreamChannel, options: UpstreamOptions) -> Upstre
     kind: ServerKind = next((_KINDS[one] for one in map(_owner, models) if one in _KINDS), "other")
     chosen = _chosen(models, options, kind)
     found = UpstreamIdentity(kind, str(chosen["id"]), other_names=_names(chosen, "root"))
-    if (context := _positive(chosen.get("max_model_len"))) is not None:
+    if (context := _positive(chosen.get("max_model_len"), _LARGEST_CONTEXT)) is not None:
         found = replace(found, context=context)
     if kind == "llamacpp":
         found = _with_properties(found, await _told(channel, "/props"))
     if options.context is not None:
         found = replace(found, context=options.context)
     if found.context < _LEAST_CONTEXT:
-        raise ConfigurationError(
+        raise UpstreamOptionsError(
             f"the upstream {channel.where} has room for {found.context} tokens only; start it with "
             "a longer context"
         )
@@ -117,7 +122,7 @@ def _chosen(
         if len(models) == 1:
             return models[0]
         has = f"has the models {names}" if models else "does not say which model it has"
-        raise ConfigurationError(
+        raise UpstreamOptionsError(
             f"the upstream {options.base_url} {has}; name one with --upstream-model"
         )
     for one in models:
@@ -127,7 +132,7 @@ def _chosen(
         return {"id": options.model_name}
     if kind == "llamacpp" and len(models) == 1:  # it has one, whatever it is called
         return models[0] | {"id": options.model_name}
-    raise ConfigurationError(
+    raise UpstreamOptionsError(
         f"the upstream {options.base_url} has no model {options.model_name}, but {names}"
     )
 
@@ -150,11 +155,13 @@ async def _told(
 def _with_properties(found: UpstreamIdentity, told: dict[str, Any]) -> UpstreamIdentity:
     """What llama.cpp says of itself beside its list of models."""
     settings = told.get("default_generation_settings")
-    context = _positive(settings.get("n_ctx")) if isinstance(settings, dict) else None
+    context = (
+        _positive(settings.get("n_ctx"), _LARGEST_CONTEXT) if isinstance(settings, dict) else None
+    )
     return replace(
         found,
         context=context or found.context,
-        max_sequences=_positive(told.get("total_slots")) or found.max_sequences,
+        max_sequences=_positive(told.get("total_slots"), _LARGEST_SEQUENCES) or found.max_sequences,
         other_names=(*found.other_names, *_names(told, "model_path", "model_alias")),
     )
 
@@ -167,5 +174,5 @@ def _names(told: dict[str, Any], *keys: str) -> tuple[str, ...]:
     return tuple(value for key in keys if isinstance(value := told.get(key), str) and value)
 
 
-def _positive(value: object) -> int | None:
-    return value if isinstance(value, int) and value > 0 else None
+def _positive(value: object, most: int) -> int | None:
+    return min(value, most) if isinstance(value, int) and value > 0 else None

@@ -38,8 +38,9 @@ class UpstreamEngine:
         self._runner = runner
         self._is_healed = is_healed
         identity = model.identity
-        where = f"{identity.title} at {model.channel.where}"
-        self.info = EngineInfo(identity.shown_name, where, "", model.lost, identity.context)
+        self.info = EngineInfo(
+            identity.shown_name, identity.title, "", model.lost, identity.context
+        )
         self.max_sequences = identity.max_sequences
 
     @classmethod
@@ -113,7 +114,7 @@ class UpstreamEngine:
 
 
 async def _connected(options: UpstreamOptions, progress: Progress) -> UpstreamModel:
-    channel, waits = UpstreamChannel(options), ""
+    channel, logged, waits = UpstreamChannel(options), "", ""
     try:
         while True:
             try:
@@ -124,9 +125,9 @@ async def _connected(options: UpstreamOptions, progress: Progress) -> UpstreamMo
                     return await UpstreamModel.connect(channel, options)
             except (UpstreamUnreachableError, UpstreamSlowError) as error:
                 reason = f"waiting, as {error}"
-                if reason != waits:
+                if reason != logged:
                     progress.tell(reason)
-                waits = reason
+                logged, waits = reason, f"waiting, as {error.told}"
     except BaseException:
         await channel.close()
         raise

@@ -15,7 +15,8 @@ import torch
 
 from engine.errors import ModelCorruptError
 from engine.model.loading.catalog import LocatedModel, ModelFiles
-from engine.model.loading.folder_model import opened, read_json
+from engine.model.loading.folder_model import FolderModel, opened, read_json
+from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.packing import FILE_FORMS, PACKERS, pack_own_forms
 from engine.model.loading.safetensors_writer import PADDING, SafetensorsWriter
 from engine.model.loading.stored_tokenizer import (
@@ -33,7 +34,7 @@ from kernels.weight import Weight
 
 _WEIGHTS_FILE = "model.safetensors"
 _CONFIG_FILE = "config.json"
-_MANIFEST = "manifest.json"
+MANIFEST = "manifest.json"
 _FILES = (_WEIGHTS_FILE, _CONFIG_FILE, TOKENIZER_FILE, SPECIALS_FILE)
 _FLOAT_BYTES = 4
 
@@ -51,7 +52,7 @@ class ConvertedModel:
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Check the files and return the model. Raises ModelCorruptError."""
-        manifest = read_json(folder / _MANIFEST)
+        manifest = read_json(folder / MANIFEST)
         try:
             _check(folder, {file: manifest["files"][file] for file in _FILES})
             model = cls(
@@ -119,13 +120,21 @@ def convert(
         writer.close()
     manifest = {
         "name": located.name,
+        "source": source_of(located),
         "fingerprint": located.fingerprint,
         "variant": quantization,
         "files": {
             file: _stamp(folder / file) | {"blake2b": _sum(folder / file)} for file in _FILES
         },
     }
-    (folder / _MANIFEST).write_text(json.dumps(manifest, indent=1), "utf-8")
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), "utf-8")
+
+
+def source_of(located: LocatedModel) -> str:
+    """Where its files lie, so that what was made of them before they changed is known."""
+    if isinstance(located, FolderModel):
+        return str(located.folder.absolute())
+    return str(located.path.absolute()) if isinstance(located, GgufModel) else located.name
 
 
 def write_tokenizer(source: ModelFiles, folder: Path) -> None:

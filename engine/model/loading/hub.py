@@ -32,21 +32,23 @@ def hub_folder(repository: str, progress: Progress | None = None) -> Path:
         LocalEntryNotFoundError,
     )
 
+    progress = progress or NoProgress()
     try:
         local = _snapshot(repository, local_only=True)
         if _is_whole(local):
+            check_unchecked(repository, local, "*.safetensors", progress)
             return local
     except LocalEntryNotFoundError:
         pass
     except HFValidationError as error:
         raise ModelNotFoundError(f"{repository} is no name of the hub: {error}") from error
-    progress = progress or NoProgress()
     try:
+        note_unchecked(repository)
         with told(repository, lambda name: any(fnmatch(name, one) for one in _FILES), progress):
             downloaded = _snapshot(repository, local_only=False)
     except Exception as error:  # the errors of its HTTP library come through as they are
         raise not_downloaded(repository) from error
-    check_sums(downloaded, progress=progress)
+    check_unchecked(repository, downloaded, "*.safetensors", progress)
     return downloaded
 
 
@@ -56,6 +58,25 @@ def not_downloaded(repository: str) -> ModelNotFoundError:
         f"{repository} is not in the local Hugging Face cache and could not be downloaded; check the "
         "name and the network, or use the embedded model `offline`, a folder, or a .gguf file"
     )
+
+
+def note_unchecked(name: str) -> None:
+    """Leave a mark before a download, which stays until its bytes are checked."""
+    _mark(name).parent.mkdir(parents=True, exist_ok=True)
+    _mark(name).touch()
+
+
+def check_unchecked(name: str, folder: Path, pattern: str, progress: Progress) -> None:
+    """Check what has the mark of `note_unchecked`, perhaps of a process that was killed meanwhile."""
+    if _mark(name).exists():
+        check_sums(folder, pattern, progress)
+        _mark(name).unlink(missing_ok=True)
+
+
+def _mark(name: str) -> Path:
+    from huggingface_hub import constants  # noqa: PLC0415 - as above
+
+    return Path(constants.HF_HUB_CACHE) / ".locks" / f"{name.replace('/', '--')}.unchecked"
 
 
 def check_sums(

@@ -14,7 +14,8 @@ from filelock import FileLock, Timeout
 
 from engine.errors import CacheError, ConfigurationError, ModelCorruptError
 from engine.model.loading.catalog import LocatedModel, on_disk
-from engine.model.loading.converted_model import ConvertedModel, convert
+from engine.model.loading.converted_model import MANIFEST, ConvertedModel, convert, source_of
+from engine.model.loading.folder_model import read_json
 from engine.model.loading.packing import FILE_FORMS, PACKERS
 from engine.model.loading.stored_tokenizer import readable_name
 from engine.model.loading.tensor_shapes import check_source
@@ -24,6 +25,7 @@ from engine.progress import Progress, shown
 
 # Changes with what a conversion writes, so that older folders are not taken for today's.
 _VERSION = "v2"
+_FINGERPRINT_LEN = 16
 _GIGABYTE = 1e9
 _BYTES_PER_WEIGHT = {"int8": 1, "bfloat16": 2, "float32": 4, FILE_FORMS: 1.1}
 _SLACK_BYTES = 64 << 20  # tokenizer, scales, header
@@ -65,9 +67,25 @@ def _convert(located: LocatedModel, quantization: str, entry: Path, progress: Pr
         convert(located, source, quantization, draft, progress)
         shutil.rmtree(scratch)
         _flush(draft)
-        for outdated in entry.parent.glob(_entry_name(located, quantization, "*")):
+        for outdated in _outdated(located, quantization, entry):
             shutil.rmtree(outdated, ignore_errors=True)
+            outdated.with_name(f".{outdated.name}.lock").unlink(missing_ok=True)
         draft.rename(entry)
+
+
+def _outdated(located: LocatedModel, quantization: str, entry: Path) -> Iterator[Path]:
+    """What is there of the same model by another version, and of the same files as they were before.
+
+    Conversions that do not tell where they are from are of earlier versions.
+    """
+    whence, anything = source_of(located), "?" * _FINGERPRINT_LEN
+    for other in entry.parent.glob(_entry_name(located, quantization, "*", anything)):
+        try:
+            manifest = read_json(other / MANIFEST)
+        except ModelCorruptError:
+            manifest = {}
+        if manifest.get("source", whence) == whence:
+            yield other
 
 
 def _check_space(folder: Path, name: str, needed: int) -> None:
@@ -88,8 +106,11 @@ def _converted_bytes(config: ModelConfig, quantization: str) -> int:
     return int(_BYTES_PER_WEIGHT[quantization] * config.num_parameters) + embedding + _SLACK_BYTES
 
 
-def _entry_name(located: LocatedModel, quantization: str, version: str = _VERSION) -> str:
-    return f"{readable_name(located.name)}-{located.fingerprint[:16]}-{quantization}-{version}"
+def _entry_name(
+    located: LocatedModel, quantization: str, version: str = _VERSION, fingerprint: str = ""
+) -> str:
+    known = fingerprint or located.fingerprint[:_FINGERPRINT_LEN]
+    return f"{readable_name(located.name)}-{known}-{quantization}-{version}"
 
 
 def _load(entry: Path, progress: Progress) -> ConvertedModel | None:

@@ -11,6 +11,7 @@ from tests.support.running_host import HeldEngine, ask, buffer, running_host
 
 pytestmark = pytest.mark.asyncio
 
+SECRET = "a-secret-that-is-long-enough-to-be-a-token"
 STATUS = f"{HEAD.format('GET', 'status')}\r\n".encode()
 TOO_LONG = "a request had more than 65536 bytes of headers, or 256 of them"
 CHUNKED = (
@@ -51,6 +52,47 @@ async def test_headers_without_an_end_are_refused_with_a_sentence(tmp_path, line
         assert answer.startswith(b"HTTP/1.1 400")
         assert TOO_LONG.encode() in answer
         assert await is_served(host)
+        writer.close()
+
+
+@pytest.mark.parametrize("is_streamed", [True, False])
+async def test_an_answer_to_http_1_0_has_no_chunks_and_ends_with_its_connection(
+    tmp_path, is_streamed
+):
+    body = msgspec.json.encode({"prompt": "x", "stream": is_streamed})
+    head = "POST /v1/completions HTTP/1.0\r\ncontent-type: application/json\r\n"
+    async with running_host(tmp_path, HeldEngine()):
+        reader, writer = await connected(tmp_path)
+        writer.write(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
+        answer = (await reader.read()).decode()
+        writer.close()
+    head, _, content = answer.partition("\r\n\r\n")
+    assert head.startswith("HTTP/1.1 200")
+    assert "connection: close" in head
+    assert "transfer-encoding" not in head
+    if is_streamed:
+        assert all(line.startswith("data: ") for line in content.split("\n\n")[:-1])
+        assert content.endswith("data: [DONE]\n\n")
+    else:
+        assert msgspec.json.decode(content)["choices"][0]["text"] == "one two three"
+
+
+async def test_small_bodies_in_chunks_pass_beside_plain_requests(tmp_path):
+    """Each once counted as the largest that there may be, so that the second was refused."""
+    body = b"%x\r\n%s\r\n0\r\n\r\n" % (1024, b'{"prompt": "%s"}' % (b"x" * 1010))
+    head = "POST /v1/completions HTTP/1.1\r\nhost: host\r\ncontent-type: application/json\r\n"
+    tokens = tmp_path / "tokens"
+    tokens.write_text(f"ada:{SECRET}\n")
+    tokens.chmod(0o600)
+    async with running_host(tmp_path, HeldEngine(), token=SECRET, token_file=tokens):
+        reader, writer = await connected(tmp_path)
+        for _ in range(30):
+            writer.write(f"{head}authorization: Bearer {SECRET}\r\n".encode())
+            writer.write(b"transfer-encoding: chunked\r\n\r\n" + body)
+            assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+            headers = await reader.readuntil(b"\r\n\r\n")
+            length = int(headers.partition(b"content-length: ")[2].partition(b"\r\n")[0])
+            await reader.readexactly(length)
         writer.close()
 
 

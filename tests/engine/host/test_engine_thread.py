@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from engine.errors import DeviceLostError, NoSpaceError
-from engine.host.engine_thread import EngineThread
+from engine.host.engine_thread import EngineThread, NotReadyError
 from engine.host.service import CompletionService
 from engine.scheduler import Scheduler
 from tests.support.running_host import HeldEngine
@@ -57,3 +57,29 @@ async def test_an_engine_that_never_ends_holds_up_no_stop(monkeypatch, caplog):
     may_end.set()
     engine_thread._thread.join(10)
     assert not engine_thread.is_working
+
+
+def test_a_model_that_could_not_be_loaded_is_tried_again_when_asked_for(monkeypatch):
+    """What was wrong may be right by now; not at each request, since a load takes its time."""
+    tried = []
+
+    def load(progress):
+        tried.append(progress)
+        if len(tried) == 1:
+            raise NoSpaceError("too little")
+        return HeldEngine()
+
+    engine_thread = EngineThread(load, Scheduler())
+    engine_thread.start()
+    engine_thread._thread.join(10)
+    with pytest.raises(NotReadyError, match="too little"):
+        engine_thread.ready_engine()
+    assert len(tried) == 1
+    monkeypatch.setattr("engine.host.engine_thread._PAUSES_S", (0.0,))
+    engine_thread.load_again()
+    while engine_thread.state == "loading":
+        pass
+    assert engine_thread.ready_engine() is engine_thread.engine
+    assert len(tried) == 2
+    engine_thread.end_runs()
+    engine_thread._thread.join(10)

@@ -142,3 +142,32 @@ def test_a_refusal_says_in_whole_seconds_when_to_ask_again(seconds, header):
     error = QuotaError("too many", seconds)
     assert error.headers == {"Retry-After": header}
     assert (error.problem.code, error.problem.message) == ("quota", "too many")
+
+
+def test_a_body_of_no_told_length_counts_by_what_comes(clock):
+    """Thirty short ones beside a plain request each second, as a named token sends them."""
+    limits = QuotaKeeper(clock=clock)
+    for _ in range(30):
+        clock.now += 1.0
+        with limits.request_of(EVE):
+            pass
+        with limits.request_of(EVE) as count:
+            count(1024)
+    clock.now += 3.0
+    with limits.request_of(EVE) as count:
+        for _ in range(32):
+            count(1024 * 1024)  # the largest is let through, as one whose length is told
+    with pytest.raises(QuotaError, match="large ones count as several"), limits.request_of(EVE):
+        pass
+
+
+def test_bodies_of_no_told_length_are_bounded_together(clock):
+    limits = QuotaKeeper(["megabytes=200", "requests=1000"], clock)
+    with ExitStack() as requests:
+        counts = [requests.enter_context(limits.request_of(EVE)) for _ in range(3)]
+        counts[0](30_000_000)
+        counts[1](30_000_000)
+        with pytest.raises(QuotaError, match="60 MB of your requests wait here for an answer"):
+            counts[2](1)
+    with limits.request_of(EVE, 30_000_000):
+        pass

@@ -386,6 +386,36 @@ async def test_a_host_that_loads_its_model_is_not_idle(tmp_path):
 
 
 @pytest.mark.asyncio
+async def test_a_private_host_takes_the_token_that_lies_where_its_own_was_removed(
+    tmp_path, monkeypatch
+):
+    """Cleaners of /tmp remove old files, and the next client makes another token."""
+    monkeypatch.setattr("engine.host.server._WATCH_S", 0.01)
+    folder = RuntimeFolder.open(tmp_path / "run")
+    former = folder.token()
+    async with running_host(
+        folder.path, HeldEngine(), token=former, token_file=folder.token_path
+    ) as host:
+        folder.token_path.unlink()
+        headers = {"authorization": f"Bearer {folder.token()}"}
+        while (await host.client.get("/v1/status", headers=headers)).status_code == 401:
+            await asyncio.sleep(0.005)
+        assert (await host.client.get("/v1/status")).status_code == 401
+    assert folder.token() != former
+
+
+@pytest.mark.asyncio
+async def test_nobody_names_the_address_that_the_log_has(caplog):
+    options = HostOptions(port=free_port(), token=TOKEN)
+    forged = {"x-forwarded-for": "a name\x9b31m 6.6.6.6", "authorization": "Bearer wrong"}
+    async with serving(options) as client:
+        raw = [(name.encode(), value.encode("latin-1")) for name, value in forged.items()]
+        assert (await client.get("/v1/status", headers=raw)).status_code == 401
+    (line,) = [one for one in caplog.messages if "was refused" in one]
+    assert line.startswith("a request from 127.0.0.1 was refused")
+
+
+@pytest.mark.asyncio
 async def test_silent_clients_and_their_jobs_are_forgotten(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.host.server._WATCH_S", 0.01)
     async with running_host(tmp_path, HeldEngine()) as host:

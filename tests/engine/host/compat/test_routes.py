@@ -120,6 +120,86 @@ async def test_a_malformed_body_is_400_in_the_form_of_the_api(tmp_path, content,
     assert named in response.json()["error"]["message"]
 
 
+_EVERY_API: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
+    "openai": (COMPLETIONS, {"prompt": "x"}, ("max_tokens", "n", "best_of", "logprobs", "seed")),
+    "mistral": (
+        "/v1/fim/completions",
+        {"prompt": "x"},
+        ("max_tokens", "min_tokens", "random_seed"),
+    ),
+    "llama-cpp": (
+        "/infill",
+        {"input_prefix": "x", "input_suffix": "y"},
+        ("n_predict", "n_indent", "n_cmpl", "t_max_predict_ms", "id_slot", "seed", "n_probs"),
+    ),
+    "tabby": (COMPLETIONS, {"segments": {"prefix": "x"}}, ("seed",)),
+}
+_NEUTRAL = {"max_tokens": 64.0, "n_predict": 64.0, "n": 1.0, "best_of": 1.0, "n_cmpl": 1.0}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("api", _EVERY_API)
+async def test_a_whole_number_may_be_written_with_a_point(tmp_path, api):
+    path, body, names = _EVERY_API[api]
+    engine = HeldEngine()
+    async with running_host(tmp_path, engine, apis=Spoken.named(",".join(NAMES))) as host:
+        for name in names:
+            given = {name: _NEUTRAL.get(name, 0.0)}
+            response = await host.client.post(path, json=body | given)
+            assert response.status_code == 200, (given, response.text)
+    if api != "tabby":
+        assert 64 in {one.stop.max_tokens for one in engine.requests}
+
+
+_NULLS = {
+    "openai": (
+        *("suffix", "max_tokens", "temperature", "top_p", "n", "best_of", "stream", "segments"),
+        *("stream_options", "logprobs", "echo", "stop", "presence_penalty", "logit_bias", "user"),
+    ),
+    "mistral": ("suffix", "max_tokens", "min_tokens", "temperature", "top_p", "stop", "stream"),
+    "llama-cpp": (
+        *("input_extra", "prompt", "n_predict", "samplers", "seed", "stop", "stream", "grammar"),
+        *("json_schema", "logit_bias", "lora", "ignore_eos", "response_fields", "n_cmpl"),
+    ),
+    "tabby": ("prompt", "mode", "debug_options", "temperature", "seed", "user", "language"),
+}
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("api", _EVERY_API)
+async def test_a_field_that_is_null_is_as_if_it_were_not_there(tmp_path, api):
+    path, body, _ = _EVERY_API[api]
+    async with running_host(tmp_path, HeldEngine(), apis=Spoken.named(",".join(NAMES))) as host:
+        without = await host.client.post(path, json=body)
+        for name in _NULLS[api]:
+            response = await host.client.post(path, json=body | {name: None})
+            assert response.status_code == 200, (name, response.text)
+            assert response.json().keys() == without.json().keys()
+
+
+@pytest.mark.asyncio
+async def test_null_in_what_is_nested_is_as_if_it_were_not_there(tmp_path):
+    snippet = {"filepath": None, "body": "b"}
+    tabby = {"prefix": "x", "suffix": None, "filepath": None, "declarations": [snippet]}
+    options = {"raw_prompt": None, "disable_retrieval_augmented_code_completion": None}
+    llama = {"input_prefix": "x", "input_suffix": "y"}
+    async with running_host(tmp_path, HeldEngine(), apis=Spoken.named(",".join(NAMES))) as host:
+        for path, body in (
+            (COMPLETIONS, {"segments": tabby, "debug_options": options}),
+            ("/infill", llama | {"input_extra": [{"filename": None, "text": "t"}, {"text": None}]}),
+            (COMPLETIONS, {"prompt": "x", "stream_options": {"include_usage": None}}),
+        ):
+            response = await host.client.post(path, json=body)
+            assert response.status_code == 200, response.text
+
+
+@pytest.mark.asyncio
+async def test_a_stream_says_its_character_set_once(tmp_path):
+    async with running_host(tmp_path, HeldEngine()) as host:
+        response = await host.client.post(COMPLETIONS, json={"prompt": "x", "stream": True})
+    assert response.headers["content-type"] == "text/event-stream; charset=utf-8"
+
+
 @pytest.mark.asyncio
 async def test_a_body_over_the_limit_is_413_in_the_form_of_the_api(tmp_path, monkeypatch):
     monkeypatch.setattr("engine.host.app.MAX_BODY_BYTES", 1000)

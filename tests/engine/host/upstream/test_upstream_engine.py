@@ -70,7 +70,8 @@ def completed(engine, request=REQUEST, *, is_cancelled=lambda: False, is_prefill
 def test_text_streams_and_is_counted(tmp_path):
     with serving(tmp_path, answer=lambda _: said(" item", ".price")) as (upstream, engine):
         result, chunks = completed(engine)
-        assert engine.info.device == f"vLLM at {upstream.url}"
+        assert engine.info.device == "vLLM"  # status tells no address
+        assert upstream.url not in str(engine.info)
     assert (result.text, result.finish_reason) == (" item.price".lstrip(), FinishReason.END_TOKEN)
     assert "".join(chunks) == result.text
     assert (result.stats.prompt_tokens, result.stats.reused_tokens) == (77, 70)
@@ -385,8 +386,22 @@ def test_an_upstream_that_still_starts_is_waited_for(tmp_path, monkeypatch):
         options = UpstreamOptions(upstream.url, tmp_path)
         with closing(UpstreamEngine.load(options, Told())) as engine:
             assert completed(engine)[0].text == "x"
-    assert told[2] == f"waiting, as the upstream {upstream.url} is not ready (503: Loading model)"
-    assert sentences == [told[2]]  # once, however often it is asked
+    assert told[2].startswith("waiting, as the upstream cannot be reached, or is not ready")
+    reason = f"waiting, as the upstream {upstream.url} is not ready (503: Loading model)"
+    assert sentences == [reason]  # in the log, once, however often it is asked
+
+
+def test_what_an_upstream_claims_of_its_size_is_bounded(tmp_path):
+    """Each slot is a line of `/slots`."""
+    claims = {"total_slots": 2_000_000, "default_generation_settings": {"n_ctx": 10**12}}
+    with (
+        fake_upstream(owner="llamacpp", routes={"/props": claims}) as upstream,
+        closing(
+            UpstreamEngine.load(UpstreamOptions(upstream.url, tmp_path), NoProgress())
+        ) as engine,
+    ):
+        assert engine.max_sequences == 1024
+        assert engine.info.context_len == 2**24
 
 
 def test_several_models_are_named_and_one_has_to_be_chosen(tmp_path):
@@ -395,8 +410,9 @@ def test_several_models_are_named_and_one_has_to_be_chosen(tmp_path):
     with fake_upstream(names=names) as upstream:
         with pytest.raises(ConfigurationError, match="7B, starcoder2-3b; name one with --upstream"):
             load(UpstreamOptions(upstream.url, tmp_path))
-        with pytest.raises(ConfigurationError, match="has no model gpt, but Qwen"):
+        with pytest.raises(ConfigurationError, match="has no model gpt, but Qwen") as refused:
             load(UpstreamOptions(upstream.url, tmp_path, "gpt"))
+        assert upstream.url not in refused.value.told
         with closing(load(UpstreamOptions(upstream.url, tmp_path, names[1]))) as engine:
             completed(engine)
     assert upstream.asked["prompt"].startswith("<fim_prefix>")

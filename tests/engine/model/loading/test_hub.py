@@ -72,6 +72,24 @@ def test_a_download_is_checked_against_its_sum(tmp_path: Path) -> None:
     assert not (tmp_path / "damaged" / "blobs" / whole).exists()
 
 
+def test_a_download_whose_check_was_killed_is_checked_at_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    folder = _model(tmp_path / "files", config="{}", tokenizer="{}", weights="weighty")
+    snapshot = cache_model(tmp_path / "hub", "owner/model", folder)
+    stored = snapshot / hashlib.sha256(b"weights").hexdigest()
+    (snapshot / "model.safetensors").rename(stored)
+    (snapshot / "model.safetensors").symlink_to(stored)
+    hub.note_unchecked("owner/model")
+    with pytest.raises(ModelCorruptError, match=r"model\.safetensors .* other bytes"):
+        hub.hub_folder("owner/model")
+    stored.write_text("weights")
+    for _ in range(2):
+        assert hub.hub_folder("owner/model") == snapshot
+        stored.write_text("not read again")
+
+
 @pytest.mark.parametrize("missing", ["config", "tokenizer", "weights"])
 def test_an_interrupted_download_is_not_taken(tmp_path: Path, missing: str) -> None:
     files = dict.fromkeys({"config", "tokenizer", "weights"} - {missing}, "{}")

@@ -135,6 +135,29 @@ def test_a_conversion_removes_what_an_older_version_wrote(cache: Path, gguf: Ggu
     assert _entries(cache) == sorted([folder.name, other.name])
 
 
+def test_of_a_file_that_changed_four_times_the_newest_conversion_stays(
+    cache: Path, gguf: GgufModel, tmp_path: Path
+) -> None:
+    path = Path(shutil.copy(gguf.path, tmp_path / "tiny.gguf"))
+    beside = _obtain(cache, gguf, "int8").folder  # of another file with the same name
+    other = _obtain(cache, GgufModel(path), "float32").folder
+    folders = []
+    for time_ns in range(1, 5):
+        os.utime(path, ns=(time_ns, time_ns))
+        folders.append(_obtain(cache, GgufModel(path), "int8").folder)
+    assert _entries(cache) == sorted(one.name for one in (beside, other, folders[-1]))
+    locks = {one.name for one in cache.iterdir() if one.suffix == ".lock"}
+    assert locks == {f".{one.name}.lock" for one in (beside, other, folders[-1])}
+
+
+def test_of_a_folder_that_changed_the_newest_conversion_stays(cache: Path, tmp_path: Path) -> None:
+    folder = save_model(tiny_model("qwen2"), tmp_path / "tiny")
+    _obtain(cache, FolderModel(folder, "tiny"), "float32")
+    os.utime(folder / "model.safetensors", ns=(1, 1))
+    newest = _obtain(cache, FolderModel(folder, "tiny"), "float32").folder
+    assert _entries(cache) == [newest.name]
+
+
 def test_an_unknown_form_is_refused_before_anything_is_written(
     cache: Path, gguf: GgufModel
 ) -> None:
