@@ -159,7 +159,7 @@ def notable(answers: Sequence[EmptyAnswer]) -> list[EmptyAnswer]:
 def base_name(uri: str) -> str:
     """The last part of a URI's path, as people know the file."""
     try:
-        path = urlsplit(uri).path
+        path = uri if uri.startswith("file:") else urlsplit(uri).path
     except ValueError:
         path = uri
     return unquote(path.rstrip("/").rpartition("/")[2])

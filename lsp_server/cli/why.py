@@ -5,10 +5,10 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from lsp_server.documents.file_path import possible_paths
 from lsp_server.reasons import EmptyAnswer, harmless, notable
 from lsp_server.settings import Settings
 from lsp_server.why import read_last_prompts, read_reasons
@@ -60,7 +60,6 @@ def _is_about(uri: str, file: Path | None) -> bool:
     """Whether a URI is of this file; where no file is asked for, all are."""
     if file is None:
         return True
-    with suppress(ValueError, OSError, RuntimeError):  # no address; links in a circle
-        address = urlsplit(uri)
-        return bool(address.path) and Path(unquote(address.path)).resolve() == file.resolve()
+    with suppress(ValueError, OSError, RuntimeError):  # no file's name; links in a circle
+        return any(path.resolve() == file.resolve() for path in possible_paths(uri))
     return False

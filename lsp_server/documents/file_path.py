@@ -1,18 +1,57 @@
-"""The file that a URI names."""
+"""The file that a URI names.
 
+In a `file` address all behind the host is its path: editors that do not encode write `#` and `?` as
+they stand in a name.
+"""
+
+import os
+import posixpath
+import re
 from functools import lru_cache
 from pathlib import Path
-
-from pygls import uris
+from urllib.parse import unquote
 
 _MOST_KEPT = 2_048
+_DRIVE = re.compile("/[A-Za-z]:")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 @lru_cache(maxsize=_MOST_KEPT)
 def file_path(uri: str) -> Path | None:
     """Where an editor's file is on this machine; None where the URI names none."""
-    try:
-        name = uris.to_fs_path(uri)
-    except ValueError:  # brackets that hold no address
+    scheme, _, rest = uri.partition(":")
+    if scheme.lower() != "file":
         return None
-    return Path(name) if name else None
+    host, name = _split(rest)
+    name = unquote(name, errors="surrogateescape")
+    if host not in {"", "localhost"}:
+        name = f"//{host}{name}"
+    elif _DRIVE.match(name):
+        name = name[1].lower() + name[2:]
+    return Path(os.path.normpath(name)) if name.strip("/") else None
+
+
+@lru_cache(maxsize=_MOST_KEPT)
+def possible_paths(uri: str) -> tuple[Path, ...]:
+    """Each file that a URI may mean, whatever its scheme, the likeliest first.
+
+    Some clients encode and some do not; a part behind `#`, `?` or a zero byte may belong to the name
+    or not. A notebook's cells are in its file; a version from git, or one that is not saved yet, is
+    as secret as the file.
+    """
+    scheme = _SCHEME.match(uri)
+    name = _split(uri[scheme.end() :] if scheme else uri)[1]
+    parts = (re.split("[#?]", name, maxsplit=1)[0], name, name.partition("%00")[0])
+    spelled = (form for one in parts for form in (unquote(one, errors="surrogateescape"), one))
+    named = (form.replace("\\", "/") if os.name == "posix" else form for form in spelled)
+    paths = (Path(posixpath.normpath("/" + form.lstrip("/"))) for form in named if form.strip("/"))
+    own = file_path(uri)
+    return tuple(dict.fromkeys((*(() if own is None else (own,)), *paths)))
+
+
+def _split(rest: str) -> tuple[str, str]:
+    """The host of an address without its scheme, and the path in there."""
+    if not rest.startswith("//"):
+        return "", rest
+    host, slash, name = rest[2:].partition("/")
+    return host, slash + name

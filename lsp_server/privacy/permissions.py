@@ -1,11 +1,10 @@
 """What may be completed, and what may leave the editor."""
 
-import posixpath
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 from lsp_server.documents.document import Snapshot
+from lsp_server.documents.file_path import possible_paths
 from lsp_server.language_names import PROSE, language_of
 from lsp_server.privacy.hidden_files import HiddenFiles, innermost
 from lsp_server.privacy.ignore_files import SettingGlobs
@@ -51,7 +50,7 @@ class Permissions:
 
     def path_of(self, uri: str) -> str:
         """A document's path for people and prompts: within its workspace folder if it is in one."""
-        path = _path(uri)
+        path = next(iter(possible_paths(uri)), None)
         if path is None:
             return base_name(uri) or uri
         return path.relative_to(innermost(path, self._roots) or path.parent).as_posix()
@@ -61,30 +60,20 @@ class Permissions:
         self._secrets.pop(uri, None)
 
     def _hidden(self, snapshot: Snapshot) -> Reason | None:
-        path = _path(snapshot.uri)
-        if path is not None and (reason := self._files.reason(path)):
-            return reason
+        for path in possible_paths(snapshot.uri):  # where it is not clear, each must be open
+            if reason := self._files.reason(path):
+                return reason
         secret = self.secret(snapshot)
         return None if secret is None else secret.reason
 
     def secret(self, snapshot: Snapshot) -> SecretText | None:
         """The first secret in a text, unless its file is allowed."""
-        path = _path(snapshot.uri)
         known = self._secrets.setdefault(snapshot.uri, SecretLines())
         found = known.follow(snapshot.lines)
-        is_allowed = found is not None and path is not None and self._files.allows(path)
-        return None if is_allowed else found
+        if found is None or self._is_allowed(snapshot.uri):
+            return None
+        return found
 
-
-def _path(uri: str) -> Path | None:
-    """The file that a URI names, if any, whatever the scheme.
-
-    A notebook's cells are in its file; a version from git, or one that is not saved yet, is as
-    secret as the file. A document without a folder or repository is subject to no ignore
-    file.
-    """
-    try:
-        name = unquote(urlsplit(uri).path)
-    except ValueError:  # brackets that hold no address
-        name = unquote(uri.partition(":")[2])
-    return Path(posixpath.normpath("/" + name.lstrip("/"))) if name.strip("/") else None
+    def _is_allowed(self, uri: str) -> bool:
+        paths = possible_paths(uri)
+        return bool(paths) and all(map(self._files.allows, paths))

@@ -120,4 +120,4 @@ def _original(name: str) -> str:
     """The name of the file that this is a copy of, made by an editor or a person."""
     if name.startswith(("#", ".#")) or name.endswith((".swp", ".swo")):
         name = name.removeprefix(".").removeprefix("#").removesuffix("#")
-    return _COPY.sub("", name)
+    return _COPY.sub("", name.partition(":")[0].rstrip(". "))  # Windows leaves out the rest

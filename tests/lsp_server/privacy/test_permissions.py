@@ -49,6 +49,43 @@ def test_signs_that_mean_something_in_other_uris_hide_no_secret(root, name):
     assert permissions(root).refusal(document(f"file://{root}/{name}")) is Reason.SECRET_FILE
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("C#/.env", "what?/.env", "C#/.ssh/a.py", "a?b#c/server.pem", "100%/.env", "%ZZ/.env"),
+        *("%2Eenv#a", ".env#L1", ".env?a=b", "x/..%2F.env", "a\\.env", ".env%00.py", "server.pem."),
+    ],
+)
+@pytest.mark.parametrize(
+    "scheme", ["file://", "fugitive://", "untitled:", "file://localhost", "FILE:"]
+)
+def test_an_address_that_is_not_clear_opens_no_secret_file(root, scheme, name):
+    assert permissions(root).refusal(document(f"{scheme}{root}/{name}")) is Reason.SECRET_FILE
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "file:///c%3A/Users/ada/.env",
+        "file:///C:/ada/.env",
+        "file://server/share/.env",
+        "file:///C:%5Cada%5C.env",
+    ],
+)
+def test_a_secret_file_of_windows_is_one(root, uri):
+    assert permissions(root).refusal(document(uri)) is Reason.SECRET_FILE
+
+
+@pytest.mark.parametrize("name", ["C#/a.py", "what?/a.py", "100%/a.py", "C%23/a.py", "a#b?c.py"])
+def test_a_name_with_signs_of_addresses_works_and_is_subject_to_its_lists(root, name):
+    judge = permissions(root)
+    assert judge.refusal(document(f"file://{root}/{name}")) is None
+    assert judge.path_of(f"file://{root}/{name}") == name.replace("%23", "#")
+    (root / ".gitignore").write_text(f"{name.replace('%23', '#').replace('?', '[?]')}\n")
+    ignored = permissions(root).refusal(document(f"file://{root}/{name}"))
+    assert ignored is Reason.IGNORED_FILE
+
+
 def test_ignore_files_are_obeyed(root):
     (root / ".gitignore").write_text("build/\n")
     (root / ".foregramignore").write_text("draft.py\n")
