@@ -3,7 +3,8 @@
 #   make demo    set everything up and complete a hole in a real file, lookahead on and off
 #   make test    set everything up and run the tests
 #   make check   style, types, layers; check-vscode: those of the extension, with npm
-#   make vsix    build the VS Code extension, the server inside: editor_plugins/vscode/foregram.vsix
+#   make vsix    build the VS Code extension, the server inside: editor_plugins/vscode/foregram.vsix;
+#                with pip and npm alone
 #   make test-editors    fetch real editors into .editors and run the tests that drive them
 #   make latency     the time from a key to ghost text, as a person sees it
 #   make pictures        have those tests renew the pictures of the READMEs
@@ -89,14 +90,17 @@ fix: $(READY)
 $(VSCODE)/node_modules/.package-lock.json: $(VSCODE)/package-lock.json
 	cd $(VSCODE) && npm ci --loglevel=error
 
-vsix: $(READY) $(VSCODE)/node_modules/.package-lock.json
+# VS Code takes pictures out of an extension's page unless they are on a server; the walkthrough has them.
+vsix: $(VSCODE)/node_modules/.package-lock.json | $(BIN)/python
 	rm -rf $(VSCODE)/server
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $(VSCODE)/server .
 	cp LICENSE $(VSCODE)/LICENSE
-	cd $(VSCODE) && npm exec --loglevel=error -- vsce package --no-dependencies \
+	mkdir -p $(VSCODE)/dist && sed '/^!\[/d' $(VSCODE)/README.md > $(VSCODE)/dist/README.md
+	cd $(VSCODE) && npm exec --loglevel=error -- vsce package --no-dependencies --readme-path dist/README.md \
 	    --allow-missing-repository --no-rewrite-relative-links --out foregram.vsix
 
-# For every platform at once. LOCK_WHEELS names further builds to accept: those of torch for CPUs.
+# For every platform at once. LOCK_WHEELS names further builds to accept: those of torch for CPUs, which
+# another torch than before needs anew.
 lock: $(READY)
 	@$(PIP) 'uv>=0.9,<1'
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --only-binary :all: --generate-hashes \

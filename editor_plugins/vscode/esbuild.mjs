@@ -15,7 +15,12 @@ if (process.argv.includes("--tests")) {
   });
 } else {
   const minify = true;
-  await esbuild.build({ ...node, minify, entryPoints: ["src/extension.ts"], outdir: "dist" });
+  await esbuild.build({
+    ...node,
+    minify,
+    entryPoints: ["src/extension.ts", "src/uninstall.ts"],
+    outdir: "dist",
+  });
   const web = { ...shared, minify, platform: "browser" };
   await esbuild.build({ ...web, entryPoints: ["src/extension.web.ts"], outdir: "dist" });
 }

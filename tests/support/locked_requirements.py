@@ -1,27 +1,32 @@
 """The locked requirements that the VS Code extension installs from; `make lock` writes them anew.
 
 uv resolves for every platform and Python at once and names the hashes of all files of a version.
-What only CUDA builds of torch need stands in a file of its own: others are spared gigabytes.
+torch stands apart. On Linux its builds for CPUs are on an index of their own, which uv is not asked
+for; the others are of CUDA, and cannot be imported without the libraries that they link. What only
+a run on a GPU loads is in a file of its own.
 
     uv pip compile ... | python -m tests.support.locked_requirements FOLDER [WHEEL ...]
 
-A WHEEL is a further build of a locked version, such as a CPU build of torch, that is to be accepted.
+A WHEEL is a further build of a locked version, such as one of torch for CPUs. Those of the version
+that is locked already stay.
 """
 
 import hashlib
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
+from packaging.markers import Marker
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 FOLDER = Path("editor_plugins/vscode/requirements")
-ALL, CUDA = "locked.txt", "locked-cuda.txt"
-_OF_CUDA = re.compile(r"(cuda|nvidia|triton)\b")
+ALL, CPU, TORCH, CUDA = (f"locked{part}.txt" for part in ("", "-cpu", "-torch", "-cuda"))
+_LINKED = re.compile(r"torch$|nvidia-(?!cusolver|nvtx)")  # what `import torch` loads of CUDA builds
+_OF_GPUS = re.compile(r"(cuda|nvidia|triton)\b")
 _HASH = re.compile(r"--hash=(sha256:[0-9a-f]{64})")
 _HEAD = "# Written by `make lock` from pyproject.toml.\n"
 
@@ -50,15 +55,18 @@ class Locked:
         return pinned.version
 
     @property
-    def is_of_cuda(self) -> bool:
-        return _OF_CUDA.match(self.name) is not None
+    def file(self) -> str:
+        """The file that it stands in."""
+        if _LINKED.match(self.name):
+            return TORCH
+        return CUDA if _OF_GPUS.match(self.name) else ALL
 
     def with_wheels(self, wheels: Iterable[Path]) -> Self:
         """It, with the hashes of those wheels that are builds of it."""
         hashes = set(self.hashes)
         for wheel in wheels:
             name, version, *_ = parse_wheel_filename(wheel.name)
-            if name == self.name and version.public == self.version:
+            if name == self.name and version.public == self.version.partition("+")[0]:
                 with wheel.open("rb") as file:
                     hashes.add(f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}")
         return replace(self, hashes=tuple(sorted(hashes)))
@@ -73,16 +81,28 @@ def read_locked(text: str) -> list[Locked]:
     return [Locked.read(entry) for entry in re.split(r"(?<!\\)\n", lines) if entry.strip()]
 
 
-def write_locked(folder: Path, entries: Iterable[Locked]) -> None:
-    """Both files."""
+def for_cpus(torch: Locked, former: Sequence[Locked], wheels: Iterable[Path]) -> list[Locked]:
+    """torch without CUDA: its builds for CPUs on Linux, and on a Mac those that every index has."""
+    build = Requirement(f"torch=={torch.version}+cpu")
+    build.marker = Marker("sys_platform == 'linux'")
+    kept = [one for one in former if one.version == f"{torch.version}+cpu"]
+    on_mac = Requirement(str(torch.requirement))
+    on_mac.marker = Marker("sys_platform != 'linux'")
+    on_linux = Locked(build, kept[0].hashes if kept else ()).with_wheels(wheels)
+    return [one for one in (on_linux, Locked(on_mac, torch.hashes)) if one.hashes]
+
+
+def write_locked(folder: Path, entries: Sequence[Locked], wheels: Iterable[Path] = ()) -> None:
+    """All files."""
     folder.mkdir(exist_ok=True)
-    for name, is_of_cuda in ((ALL, False), (CUDA, True)):
-        chosen = [one.written() for one in entries if one.is_of_cuda is is_of_cuda]
-        (folder / name).write_text(_HEAD + "".join(f"{one}\n" for one in chosen))
+    cpu = folder / CPU
+    former = read_locked(cpu.read_text()) if cpu.exists() else []
+    torch = [one for one in entries if one.name == "torch"]
+    chosen = {name: [one for one in entries if one.file == name] for name in (ALL, TORCH, CUDA)}
+    chosen[CPU] = [built for one in torch for built in for_cpus(one, former, wheels)]
+    for name, listed in chosen.items():
+        (folder / name).write_text(_HEAD + "".join(f"{one.written()}\n" for one in listed))
 
 
 if __name__ == "__main__":
-    wheels = [Path(name) for name in sys.argv[2:]]
-    write_locked(
-        Path(sys.argv[1]), [one.with_wheels(wheels) for one in read_locked(sys.stdin.read())]
-    )
+    write_locked(Path(sys.argv[1]), read_locked(sys.stdin.read()), [*map(Path, sys.argv[2:])])

@@ -5,13 +5,14 @@ import * as vscode from "vscode";
 import type { ServerCommand } from "./command";
 import type { Feedback } from "./feedback";
 import { chooseHost, setToken } from "./hosts";
+import { whyNotHere } from "./installation";
 import type { Installer } from "./installer";
 import type { Locator } from "./locator";
 import type { Log } from "./log";
 import { showMenu } from "./menu";
 import { titleOf } from "./modelNames";
 import { askForModel, mayEndHost, wantsRestart, type Execute } from "./models";
-import type { Preferences } from "./preferences";
+import { showSettings, type Preferences } from "./preferences";
 import { run } from "./process";
 import { Remedies } from "./remedies";
 import type { ReportDocuments } from "./reportDocuments";
@@ -28,6 +29,9 @@ export class Commands {
     enable: () => this.preferences.enableHere(true),
     enableLanguage: () => this.setLanguage(true),
     restart: () => this.restartHost(),
+    wake: () => {
+      this.preferences.snoozeFor(0);
+    },
   });
 
   constructor(
@@ -60,12 +64,17 @@ export class Commands {
       chooseModel: () => this.chooseModel(),
       chooseHost: () => chooseHost(preferences),
       setToken: () => setToken(preferences),
-      openSettings: () => executeCommand("workbench.action.openSettings", "@ext:foregram.foregram"),
+      openSettings: () => showSettings("@ext:foregram.foregram"),
       install: () => this.install(),
+      remove: () => this.remove(),
+      snooze: () => this.snooze(),
     };
   }
 
   async offerToInstall(): Promise<void> {
+    if (whyNotHere(process.platform, process.arch) !== undefined || this.followInstallation()) {
+      return;
+    }
     const answer = await vscode.window.showWarningMessage(
       "foregram needs its server, which is not installed yet.",
       "Install…",
@@ -74,14 +83,24 @@ export class Commands {
     if (answer === "Install…") {
       await this.install();
     } else if (answer !== undefined) {
-      await executeCommand("workbench.action.openSettings", "foregram.server.command");
+      await showSettings("foregram.server.command");
     }
   }
 
-  /** Tells of trouble, with a button for what mends it. */
-  async alarm(message: string, remedy: Remedy): Promise<void> {
+  private async snooze(): Promise<void> {
+    const times = [5, 15, 30, 60].map((minutes) => ({ label: `${minutes} minutes`, minutes }));
+    const placeHolder = "No suggestions for";
+    const chosen = await vscode.window.showQuickPick(times, { placeHolder });
+    if (chosen !== undefined) {
+      this.preferences.snoozeFor(chosen.minutes);
+    }
+  }
+
+  /** Tells of trouble, with buttons for what mends it. */
+  async alarm(message: string, remedies: readonly Remedy[]): Promise<void> {
     const logs: Remedy = { action: "showLogs", title: "Show Logs" };
-    const buttons = [remedy, logs];
+    const runnable = remedies.filter((one) => this.remedies.has(one) && one.action !== logs.action);
+    const buttons = [...runnable, logs];
     const told = `foregram: ${message}`;
     const chosen = await vscode.window.showErrorMessage(told, ...buttons.map(({ title }) => title));
     const button = buttons.find(({ title }) => title === chosen);
@@ -143,7 +162,20 @@ export class Commands {
     await this.server.restart();
   }
 
+  /** Whether another window installs the server, which then starts here, too. */
+  private followInstallation(): boolean {
+    return this.installer.follow(() => this.server.restart());
+  }
+
   private async install(): Promise<void> {
+    const isMissing = this.status.shown.state === "missing";
+    if (this.followInstallation()) {
+      return;
+    }
+    if (isMissing && this.locator.findOrNothing() !== undefined) {
+      await this.server.restart(); // another window has installed it
+      return;
+    }
     const wanted = this.preferences.serverPackage;
     if (!(await this.installer.install(wanted, () => this.leaveEnvironment()))) {
       return;
@@ -154,6 +186,33 @@ export class Commands {
         "foregram.server.command names another server, which stays in use until it is cleared.",
       );
     }
+  }
+
+  /** Removes what foregram keeps on this machine, after saying what that is. */
+  private async remove(): Promise<void> {
+    const command = this.locator.findOrNothing();
+    if (command === undefined) {
+      await vscode.window.showInformationMessage("No server is installed.");
+      return;
+    }
+    const environment = environmentOf(await this.preferences.forServer());
+    const uninstall = [...command.args, "uninstall"];
+    const listed: string[] = [];
+    const onLine = (line: string): number => listed.push(line);
+    await run(command.program, uninstall, { environment, onLine }); // nothing, without --yes
+    const detail = listed.filter((line) => !line.startsWith("foregram: ")).join("\n");
+    const question = "Remove the server, its models and its caches from this machine?";
+    const options = { modal: true, detail };
+    const answer = await vscode.window.showWarningMessage(question, options, "Remove");
+    if (answer === undefined || !(await this.mayEndHost("Remove the server"))) {
+      return;
+    }
+    await this.server.stop();
+    const ended = await run(command.program, [...uninstall, "--yes"], { environment });
+    if (ended.status !== 0) {
+      void vscode.window.showErrorMessage(`foregram could not be removed: ${ended.lastLine}`);
+    }
+    await this.server.restart();
   }
 
   /** The server and the host run from the folder that an installation makes anew. */

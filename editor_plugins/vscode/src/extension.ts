@@ -5,6 +5,7 @@ import * as vscode from "vscode";
 
 import { AskAgain } from "./askAgain";
 import type { ClientChoices } from "./client";
+import { commandIn } from "./command";
 import { Commands } from "./commands";
 import { Feedback, type Provide } from "./feedback";
 import { Installer } from "./installer";
@@ -14,8 +15,11 @@ import { Preferences } from "./preferences";
 import { ReportDocuments } from "./reportDocuments";
 import { RestingCursor } from "./restingCursor";
 import { Server } from "./server";
-import { SECTION } from "./settings";
+import { environmentOf, SECTION } from "./settings";
 import { StatusItem } from "./statusItem";
+import { writeNote } from "./uninstallNote";
+
+const WALKTHROUGH = "foregram.foregram#start";
 
 let server: Server | undefined;
 
@@ -28,7 +32,9 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const askAgain = new AskAgain(preferences);
   const environment = join(context.globalStorageUri.fsPath, "server");
   const locator = new Locator(preferences, environment);
-  const installer = new Installer(environment, context.extensionPath, output);
+  const installer = new Installer(environment, context.extensionPath, output, (work) => {
+    status.showWork(work);
+  });
   const started = new Server({
     output,
     middleware: middleware(preferences, (document, position, context, token, next) =>
@@ -45,7 +51,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       feedback.tellFocus();
     },
     askAgain: () => void askAgain.ask(),
-    alarm: (message, remedy) => void commands.alarm(message, remedy),
+    alarm: (message, remedies) => void commands.alarm(message, remedies),
   });
   const documents = new ReportDocuments();
   const around = [locator, preferences, status, feedback, installer, documents, log] as const;
@@ -53,10 +59,16 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   server = started;
   const resting = new RestingCursor(() => server?.running);
   context.subscriptions.push(output, documents, status, feedback, askAgain, resting, started);
+  context.subscriptions.push(installer);
   for (const [name, action] of Object.entries(commands.table)) {
     context.subscriptions.push(vscode.commands.registerCommand(`foregram.${name}`, action));
   }
   listen(context, preferences, started);
+  await noteFolders(environment, preferences);
+  if (locator.isMissing && context.globalState.get("isWelcomed") !== true) {
+    await context.globalState.update("isWelcomed", true);
+    await vscode.commands.executeCommand("workbench.action.openWalkthrough", WALKTHROUGH, false);
+  }
   await started.restart();
   if (locator.isMissing) {
     void commands.offerToInstall();
@@ -78,6 +90,7 @@ function listen(context: vscode.ExtensionContext, preferences: Preferences, star
   };
   context.subscriptions.push(
     context.secrets.onDidChange(() => void started.restart()),
+    preferences.onDidChange(tell),
     vscode.workspace.onDidChangeConfiguration((change) => {
       if (preferences.own.some((name) => change.affectsConfiguration(name))) {
         void started.restart();
@@ -86,6 +99,14 @@ function listen(context: vscode.ExtensionContext, preferences: Preferences, star
       }
     }),
   );
+}
+
+/** For the time when the extension is uninstalled. */
+async function noteFolders(environment: string, preferences: Preferences): Promise<void> {
+  const { cacheFolder, runtimeFolder } = await preferences.forServer();
+  const chosen = Object.entries({ cacheFolder, runtimeFolder }).filter(([, value]) => value);
+  const folders = environmentOf(Object.fromEntries(chosen));
+  writeNote({ program: commandIn(environment), environment: folders });
 }
 
 async function initializationOptions(preferences: Preferences): Promise<object> {

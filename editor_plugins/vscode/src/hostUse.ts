@@ -1,4 +1,18 @@
-/** Who else works with this machine's model. No editor. */
+/** Which addresses a remote host may have, and who else works with this machine's model. No editor. */
+
+const OWN_NAMES = /^(localhost|127(\.\d+){3}|\[::1\])$/;
+
+/** What is wrong with the address of a remote host, as the server would say; or undefined. */
+export function objectionToAddress(text: string, allowsPlainHttp: boolean): string | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || !/^https?:\/\/[^/]/.test(text)) {
+    return "an http:// or https:// address";
+  }
+  const isSafe = url.protocol === "https:" || OWN_NAMES.test(url.hostname) || allowsPlainHttp;
+  return isSafe
+    ? undefined
+    : "Others on the way could read your code and the token: use https://, or turn on insecureHttp";
+}
 
 interface HostUse {
   readonly running: boolean;

@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 
+import { objectionToAddress } from "./hostUse";
 import type { Preferences } from "./preferences";
 
 /** Asks where; whether something was chosen. */
@@ -24,14 +25,13 @@ async function chooseRemote(preferences: Preferences): Promise<boolean> {
     value: preferences.hostUrl,
     placeHolder: "https://gpu.example:8012",
     ignoreFocusOut: true,
-    validateInput: (text) =>
-      /^https?:\/\/[^/]/.test(text) ? undefined : "an http:// or https:// address",
+    validateInput: (text) => objectionToAddress(text, preferences.allowsPlainHttp),
   });
   if (url === undefined) {
     return false;
   }
-  if ((await preferences.token(url)) === undefined) {
-    await askForToken(preferences, url); // first: the host is asked as soon as it is named
+  if ((await preferences.token(url)) === undefined && !(await askForToken(preferences, url))) {
+    return false; // asked first: the host is used as soon as it is named
   }
   await preferences.setHostUrl(url);
   return true;
@@ -48,7 +48,8 @@ export async function setToken(preferences: Preferences): Promise<void> {
   await askForToken(preferences, preferences.hostUrl);
 }
 
-async function askForToken(preferences: Preferences, url: string): Promise<void> {
+/** Whether it was answered. */
+async function askForToken(preferences: Preferences, url: string): Promise<boolean> {
   const token = await vscode.window.showInputBox({
     title: `Token for ${url}`,
     prompt:
@@ -59,4 +60,5 @@ async function askForToken(preferences: Preferences, url: string): Promise<void>
   if (token !== undefined) {
     await preferences.setToken(url, token.trim());
   }
+  return token !== undefined;
 }

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { run } from "./process";
 
 export interface Step {
+  readonly title: string; // what it installs
   readonly program: string;
   readonly args: readonly string[];
   /** What makes the step needless where it succeeds: arguments of the same program. */
@@ -15,12 +16,20 @@ export interface Step {
 /** What comes with the extension: the server, and what it needs, by version and hash. */
 export interface Bundle {
   readonly wheel: string;
-  readonly locked: string;
-  readonly lockedForCuda: string;
+  readonly requirements: string; // a folder
 }
 
 const PYTHONS = ["python3.13", "python3.12", "python3.11", "python3", "python"];
 const IS_FIT = "import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))";
+
+/** Why nothing can be installed on a machine of this kind; undefined where it can. */
+export function whyNotHere(platform: string, processor: string): string | undefined {
+  if (platform === "win32") {
+    return "foregram runs on Linux and macOS. Open this folder in WSL or through Remote-SSH";
+  }
+  const isIntelMac = platform === "darwin" && processor === "x64";
+  return isIntelMac ? "foregram needs a Mac with Apple silicon, or a remote machine" : undefined;
+}
 
 /** The first Python that is new enough and can make an environment with pip. */
 export async function findPython(): Promise<string | undefined> {
@@ -38,31 +47,42 @@ export function bundle(extension: string): Bundle | undefined {
   const folder = join(extension, "server");
   const wheel = readdirSync(folder).find((name) => name.endsWith(".whl"));
   const requirements = join(extension, "requirements");
-  return wheel === undefined
-    ? undefined
-    : {
-        wheel: join(folder, wheel),
-        locked: join(requirements, "locked.txt"),
-        lockedForCuda: join(requirements, "locked-cuda.txt"),
-      };
+  return wheel === undefined ? undefined : { wheel: join(folder, wheel), requirements };
 }
 
 /**
  * The commands for what came with the extension. Every file that is fetched has a hash that we know,
- * and none is a source archive, whose setup would run. Where torch is a build for GPUs, which needs
- * more packages, `pip check` fails without them.
+ * and none is a source archive, whose setup would run. Without an NVIDIA GPU, torch is its build for
+ * CPUs. An index may not have that one; then it is the one that links CUDA.
  */
-export function bundleSteps(python: string, environment: string, brought: Bundle): Step[] {
+export function bundleSteps(
+  python: string,
+  environment: string,
+  brought: Bundle,
+  hasGpu: boolean,
+): Step[] {
   const program = join(environment, "bin", "python");
-  const pip = ["-I", "-m", "pip"];
-  const install = [...pip, "install", "--no-input", "--progress-bar=off", "--no-deps"];
-  const locked = [...install, "--require-hashes", "--only-binary", ":all:", "-r"];
+  const install = ["-I", "-m", "pip", "install", "--no-input", "--progress-bar=off", "--no-deps"];
+  const locked = (name: string): string[] => {
+    const file = join(brought.requirements, `${name}.txt`);
+    return [...install, "--require-hashes", "--only-binary", ":all:", "-r", file];
+  };
+  const torch = { title: "torch", program, args: locked("locked-torch") };
+  const cuda = { title: "what runs on the GPU", program, args: locked("locked-cuda") };
   return [
     makeEnvironment(python, environment),
-    { program, args: [...locked, brought.locked] },
-    { program, args: [...locked, brought.lockedForCuda], unless: [...pip, "check"] },
-    { program, args: [...install, "--no-index", brought.wheel] },
+    { title: "libraries and a small model", program, args: locked("locked") },
+    ...(hasGpu ? [torch, cuda] : [{ ...torch, unless: locked("locked-cpu") }]),
+    { title: "foregram", program, args: [...install, "--no-index", brought.wheel] },
   ];
+}
+
+/** What `bundleSteps` download and keep, measured on Linux with x86-64, for a person to read. */
+export function sizeOf(hasGpu: boolean): string {
+  return hasGpu
+    ? "download 3.2 GB and take 5.7 GB"
+    : "download 0.7 GB and take 1.9 GB, or 2.8 and 4.8 GB where pip's index has no build of torch " +
+        "for CPUs,";
 }
 
 /**
@@ -77,12 +97,11 @@ export function installSteps(
   hasGpu: boolean,
 ): Step[] {
   const torch = hasGpu ? [] : ["torch==2.13.0"];
+  const pip = ["-I", "-m", "pip", "install", "--no-input", "--progress-bar=off"];
+  const program = join(environment, "bin", "python");
   return [
     makeEnvironment(python, environment),
-    {
-      program: join(environment, "bin", "python"),
-      args: ["-I", "-m", "pip", "install", "--no-input", "--progress-bar=off", ...torch, what],
-    },
+    { title: what, program, args: [...pip, ...torch, what] },
   ];
 }
 
@@ -97,6 +116,21 @@ export function asTyped(step: Step): string {
     : `${typed(step.unless)} || ${typed(step.args)}`;
 }
 
+/** What pip fetches just now, as in "torch, 527 MB"; undefined where a line does not say. */
+export function fetched(line: string): string | undefined {
+  const [, name, size, unit] =
+    /(?:Downloading|Using cached) (?:\S*\/)?([\w.]+?)-\d\S*\.whl \(([\d.]+) ([kMG]?B)\)/.exec(
+      line,
+    ) ?? [];
+  return name === undefined ? undefined : `${name}, ${Math.round(Number(size))} ${unit ?? ""}`;
+}
+
+/** What pip says is wrong; undefined where a line is not of that kind. */
+export function complaint(line: string): string | undefined {
+  return /^\s*ERROR: (.*\S)/i.exec(line)?.[1];
+}
+
 function makeEnvironment(python: string, environment: string): Step {
-  return { program: python, args: ["-I", "-m", "venv", "--clear", environment] };
+  const args = ["-I", "-m", "venv", "--clear", environment];
+  return { title: "a Python environment", program: python, args };
 }

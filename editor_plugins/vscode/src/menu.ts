@@ -16,6 +16,7 @@ export async function showMenu(
   const here = {
     switches: preferences.switches,
     isEnabledEverywhere: preferences.isEnabledEverywhere,
+    isRemote: preferences.hostUrl !== "",
     language: activeLanguage(),
   };
   const entries = menuEntries(status, here, (remedy) => remedies.has(remedy));

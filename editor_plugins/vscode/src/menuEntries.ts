@@ -14,6 +14,7 @@ export interface MenuEntry {
 export interface Here {
   readonly switches: Switches;
   readonly isEnabledEverywhere: boolean;
+  readonly isRemote: boolean; // the model runs on a remote host
   readonly language: Language | undefined;
 }
 
@@ -25,10 +26,13 @@ export function menuEntries(
 ): MenuEntry[] {
   const first = firstEntries(status, canRun);
   const isFirst = (entry: MenuEntry): boolean =>
+    entry.command !== undefined &&
     first.some(
       (one) => one.command === entry.command || SAME[one.remedy?.action ?? ""] === entry.command,
     );
-  const groups = [first, USE, switchEntries(here), MODEL, CARE];
+  const isInstalled = status.state !== "missing" && status.state !== "installing";
+  const all = [USE, switchEntries(here), here.isRemote ? REMOTE : LOCAL, CARE];
+  const groups = [first, ...(isInstalled ? all : [SETUP])];
   const rest = groups.slice(1).map((group) => group.filter((entry) => !isFirst(entry)));
   return [first, ...rest]
     .filter((group) => group.length > 0)
@@ -39,7 +43,8 @@ function firstEntries(status: Status, canRun: (remedy: Remedy) => boolean): Menu
   const { remedy } = status;
   if (remedy !== undefined && canRun(remedy)) {
     const label = `$(${status.kind === "Inactive" ? "check" : "tools"}) ${remedy.title}`;
-    return [{ label, detail: status.message, remedy }];
+    const entry = { label, detail: status.message, remedy };
+    return status.state === "failed" ? [RETRY, entry] : [entry];
   }
   return status.kind === "Error" || status.kind === "Warning" ? TROUBLE : [];
 }
@@ -47,6 +52,7 @@ function firstEntries(status: Status, canRun: (remedy: Remedy) => boolean): Menu
 function switchEntries({ switches, isEnabledEverywhere, language }: Here): MenuEntry[] {
   const { enable, languages } = switches;
   const entries: MenuEntry[] = [
+    { label: "$(bell-slash) Snooze…", command: "snooze" },
     { label: `${verb(enable)} Here`, description: "this workspace", command: "toggle" },
     { label: `${verb(isEnabledEverywhere)} Everywhere`, command: "toggleEverywhere" },
   ];
@@ -77,6 +83,7 @@ const SAME: Readonly<Record<string, string>> = {
   trigger: "trigger",
 };
 
+const RETRY: MenuEntry = { label: "$(debug-restart) Try Again", command: "restart" };
 const PARTING: MenuEntry = { label: "" };
 const DOCTOR: MenuEntry = { label: "$(pulse) Check Installation", command: "doctor" };
 const LOGS: MenuEntry = { label: "$(output) Show Logs", command: "showLogs" };
@@ -86,15 +93,29 @@ const USE: MenuEntry[] = [
   { label: "$(sparkle) Suggest Now", command: "trigger" },
   { label: "$(question) Why No Suggestion?", command: "showWhy" },
 ];
-const MODEL: MenuEntry[] = [
-  { label: "$(chip) Choose Model…", command: "chooseModel" },
-  { label: "$(remote) Choose Where the Model Runs…", command: "chooseHost" },
+const WHERE: MenuEntry = {
+  label: "$(remote) Choose Where the Model Runs…",
+  command: "chooseHost",
+};
+const LOCAL: MenuEntry[] = [{ label: "$(chip) Choose Model…", command: "chooseModel" }, WHERE];
+const REMOTE: MenuEntry[] = [
+  WHERE,
   { label: "$(key) Set the Remote Host's Token…", command: "setToken" },
 ];
+const SETTINGS: MenuEntry = { label: "$(gear) Open Settings", command: "openSettings" };
+const SETUP: MenuEntry[] = [
+  {
+    label: "$(folder-opened) Use an Existing Installation…",
+    remedy: { action: "showCommandSetting", title: "" },
+  },
+  SETTINGS,
+  LOGS,
+];
 const CARE: MenuEntry[] = [
-  { label: "$(gear) Open Settings", command: "openSettings" },
+  SETTINGS,
   RESTART,
   LOGS,
   DOCTOR,
   { label: "$(cloud-download) Install or Update the Server…", command: "install" },
+  { label: "$(trash) Remove the Server…", command: "remove" },
 ];

@@ -6,6 +6,12 @@ import { chosenSettings, SECTION, serverKeys, type Settings } from "./settings";
 import type { Switches } from "./status";
 
 const ACCEPT_COMMAND = "foregram.accept";
+const HERE = "here";
+
+interface Here {
+  readonly enable?: boolean | undefined;
+  readonly languages?: Readonly<Record<string, boolean>>;
+}
 
 interface Manifest {
   readonly version: string;
@@ -17,6 +23,11 @@ export class Preferences {
   /** Settings that a person makes and no workspace: the server takes them when it starts. */
   readonly own: readonly string[];
   private readonly keys: readonly string[];
+  private readonly changed = new vscode.EventEmitter<void>();
+  private snooze: { readonly until: Date; readonly timer: NodeJS.Timeout } | undefined;
+
+  /** What a person has turned on or off has changed, and no setting. */
+  readonly onDidChange = this.changed.event;
 
   constructor(private readonly context: vscode.ExtensionContext) {
     const manifest = context.extension.packageJSON as Manifest;
@@ -30,8 +41,12 @@ export class Preferences {
   /** What the server is told: the settings that somebody has set, and the remote host's token. */
   async forServer(): Promise<Settings> {
     const token = await this.token(this.hostUrl);
+    const { enable, languages } = this.switches;
     const chosen = {
       ...chosenSettings(this.configuration, this.keys),
+      ...(this.here.enable === undefined ? {} : { enable }),
+      ...(this.here.languages === undefined ? {} : { languages }),
+      ...(this.snooze === undefined ? {} : { enable: false }),
       acceptCommand: ACCEPT_COMMAND, // VS Code runs it, so nobody else may name one
     };
     return token === undefined ? chosen : { ...chosen, token };
@@ -51,17 +66,22 @@ export class Preferences {
     const editor = vscode.workspace.getConfiguration("editor.inlineSuggest");
     return {
       ghostText: editor.get("enabled") !== false,
-      enable: this.configuration.get<unknown>("enable") !== false,
-      languages: typeof languages === "object" && languages !== null ? { ...languages } : {},
+      enable: this.here.enable ?? this.configuration.get<unknown>("enable") !== false,
+      languages: {
+        ...(typeof languages === "object" ? languages : {}),
+        ...this.here.languages,
+      },
+      snoozedUntil: this.snooze?.until,
     };
   }
 
   /** Whether ghost text may appear in a document by itself. */
   isCompleted(document: vscode.TextDocument): boolean {
-    const { enable, languages } = this.switches;
+    const { enable, languages, snoozedUntil } = this.switches;
     const editor = vscode.workspace.getConfiguration("editor.inlineSuggest", document);
     const ghostText = editor.get("enabled") !== false;
-    return ghostText && enable && languages[document.languageId] !== false;
+    const isOn = ghostText && enable && snoozedUntil === undefined;
+    return isOn && languages[document.languageId] !== false;
   }
 
   get hostUrl(): string {
@@ -72,11 +92,25 @@ export class Preferences {
     return this.text("model");
   }
 
-  /** For the workspace where there is one: what a person does "here" should not follow them. */
+  /** For this person in this workspace, where there is one. */
   async enableHere(enable: boolean): Promise<void> {
-    const { Global, Workspace } = vscode.ConfigurationTarget;
-    const hasWorkspace = vscode.workspace.workspaceFolders !== undefined;
-    await this.configuration.update("enable", enable, hasWorkspace ? Workspace : Global);
+    if (vscode.workspace.workspaceFolders === undefined) {
+      await this.update("enable", enable);
+      return;
+    }
+    const isSet = (this.configuration.get<unknown>("enable") !== false) === enable;
+    await this.keepHere({ ...this.here, enable: isSet ? undefined : enable });
+  }
+
+  /** Turns suggestions off for some minutes; 0 turns them on again. */
+  snoozeFor(minutes: number): void {
+    clearTimeout(this.snooze?.timer);
+    const until = new Date(Date.now() + 60_000 * minutes);
+    const timer = setTimeout(() => {
+      this.snoozeFor(0);
+    }, 60_000 * minutes);
+    this.snooze = minutes > 0 ? { until, timer } : undefined;
+    this.changed.fire();
   }
 
   /** Whether completion is on where no workspace says otherwise. */
@@ -87,20 +121,28 @@ export class Preferences {
   /** For all workspaces, this one included. */
   async enableEverywhere(enable: boolean): Promise<void> {
     await this.update("enable", enable);
-    if (this.configuration.inspect("enable")?.workspaceValue !== undefined) {
-      const target = vscode.ConfigurationTarget.Workspace;
-      await this.configuration.update("enable", undefined, target);
-    }
+    await this.enableHere(enable);
   }
 
-  /** Where it is switched now: by the workspace, or else by the person. */
+  /** Everywhere, and here also where the workspace's settings say otherwise. */
   async setLanguage(language: string, enable: boolean): Promise<void> {
     const at = this.configuration.inspect<Record<string, boolean>>("languages");
-    const { Global, Workspace } = vscode.ConfigurationTarget;
-    const isOfWorkspace = at?.workspaceValue !== undefined && language in at.workspaceValue;
-    const former = isOfWorkspace ? at.workspaceValue : at?.globalValue;
-    const target = isOfWorkspace ? Workspace : Global;
-    await this.configuration.update("languages", { ...former, [language]: enable }, target);
+    await this.update("languages", { ...at?.globalValue, [language]: enable });
+    const isSet =
+      this.configuration.get<Record<string, unknown>>("languages")?.[language] === enable;
+    const own: [string, boolean][] = isSet ? [] : [[language, enable]];
+    const others = Object.entries(this.here.languages ?? {}).filter(([name]) => name !== language);
+    await this.keepHere({ ...this.here, languages: Object.fromEntries([...others, ...own]) });
+  }
+
+  /** What is turned on or off in this workspace alone: not in a file of it, which others share. */
+  private get here(): Here {
+    return this.context.workspaceState.get<Here>(HERE) ?? {};
+  }
+
+  private async keepHere(here: Here): Promise<void> {
+    await this.context.workspaceState.update(HERE, here);
+    this.changed.fire();
   }
 
   async setHostUrl(url: string): Promise<void> {
@@ -134,9 +176,22 @@ export class Preferences {
     return typeof value === "string" ? value : "";
   }
 
+  /** Whether code may go to another machine without encryption. */
+  get allowsPlainHttp(): boolean {
+    return this.configuration.get<unknown>("insecureHttp") === true;
+  }
+
   private async update(key: string, value: unknown): Promise<void> {
     await this.configuration.update(key, value, vscode.ConfigurationTarget.Global);
   }
+}
+
+/** Opens the settings that a search finds; in a remote window those of its machine, as ours are. */
+export async function showSettings(query: string): Promise<void> {
+  const { executeCommand } = vscode.commands;
+  await (vscode.env.remoteName === undefined
+    ? executeCommand("workbench.action.openSettings", query)
+    : executeCommand("workbench.action.openRemoteSettings", { query }));
 }
 
 function secretOf(url: string): string {

@@ -2,6 +2,7 @@
 
 import * as vscode from "vscode";
 
+import { showSettings } from "./preferences";
 import type { Remedy } from "./status";
 
 type Action = () => unknown;
@@ -50,5 +51,5 @@ function command(name: string): Action {
 }
 
 function setting(name: string): Action {
-  return () => vscode.commands.executeCommand("workbench.action.openSettings", name);
+  return () => showSettings(name);
 }

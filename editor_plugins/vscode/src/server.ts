@@ -5,7 +5,8 @@ import * as vscode from "vscode";
 import { ForegramClient, type ClientChoices } from "./client";
 import { MissingProgramError, type ServerCommand } from "./command";
 import { CRASH_LIMIT, Crashes } from "./crashes";
-import { STARTING, type Remedy, type Status } from "./status";
+import { whyNotHere } from "./installation";
+import { STARTING, TRY_AGAIN, type Remedy, type Status } from "./status";
 import { isAtLeast, MINIMUM_SERVER } from "./version";
 
 /** What the server needs from the extension. */
@@ -17,7 +18,7 @@ export interface Surroundings {
   show(status: Status): void;
   started(): void;
   askAgain(): void;
-  alarm(message: string, remedy: Remedy): void;
+  alarm(message: string, remedies: readonly Remedy[]): void;
 }
 
 export class Server implements vscode.Disposable {
@@ -28,6 +29,7 @@ export class Server implements vscode.Disposable {
   private next: Promise<void> | undefined; // a start that has not begun: later ones join it
   private shown: Status = STARTING;
   private timer: NodeJS.Timeout | undefined;
+  private told = ""; // the failure that a person was told of
 
   constructor(private readonly around: Surroundings) {}
 
@@ -102,11 +104,7 @@ export class Server implements vscode.Disposable {
     try {
       const command = this.around.find();
       if (command === undefined) {
-        this.show({
-          kind: "Warning",
-          message: "Server not installed. Click to install it",
-          remedy: INSTALL,
-        });
+        this.show(missing());
       }
       return command;
     } catch (error) {
@@ -128,7 +126,7 @@ export class Server implements vscode.Disposable {
       ...{ command, output, middleware, initializationOptions, onEnd },
     });
     client.onNotification("didChangeStatus", (status: Status) => {
-      this.show(status);
+      this.heed(status);
     });
     client.onNotification("foregram/askAgain", () => {
       this.around.askAgain();
@@ -178,13 +176,32 @@ export class Server implements vscode.Disposable {
     this.around.show(status);
   }
 
+  /** What the server says. A model that cannot be loaded is told once, with what helps. */
+  private heed(status: Status): void {
+    const isFailure = status.state === "failed" && status.kind === "Error";
+    if (isFailure && status.message !== this.told) {
+      const remedies = status.remedy === undefined ? [] : [status.remedy];
+      this.around.alarm(status.message, [TRY_AGAIN, ...remedies]);
+    }
+    this.told = isFailure ? status.message : status.state === "ready" ? "" : this.told;
+    this.show(status);
+  }
+
   private fail(message: string, remedy: Remedy): void {
     this.show({ kind: "Error", message, remedy });
-    this.around.alarm(message, remedy);
+    this.around.alarm(message, [remedy]);
   }
 }
 
-const INSTALL: Remedy = { action: "install", title: "Install the Server" };
+function missing(): Status {
+  const objection = whyNotHere(process.platform, process.arch);
+  return objection === undefined
+    ? { ...MISSING, message: "Server not installed. Click to install it", remedy: INSTALL }
+    : { ...MISSING, message: objection };
+}
+
+const MISSING = { kind: "Warning", state: "missing" } as const;
+const INSTALL: Remedy = { action: "install", title: "Install the Server…" };
 const UPDATE: Remedy = { action: "install", title: "Update" };
 const RESTART: Remedy = { action: "restartServer", title: "Restart foregram" };
 const SHOW_SETTING: Remedy = { action: "showCommandSetting", title: "Open Settings" };

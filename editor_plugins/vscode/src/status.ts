@@ -13,7 +13,9 @@ export interface Status {
   readonly kind: Kind;
   readonly message: string;
   readonly busy?: boolean;
-  readonly state?: "starting" | "loading" | "ready" | "failed" | "unreachable";
+  /** The server's word, or ours while there is none. */
+  readonly state?:
+    ("starting" | "loading" | "ready" | "failed" | "unreachable") | ("missing" | "installing");
   readonly percentage?: number; // of the model that is loading
   readonly model?: string; // the one that runs
   readonly remedy?: Remedy;
@@ -32,8 +34,12 @@ export interface Language {
   readonly title: string;
 }
 
+/** Starts the server again, and the model with it where that had failed. */
+export const TRY_AGAIN: Remedy = { action: "restartServer", title: "Try Again" };
+
 /** What a person has turned on: suggestions, everywhere and for languages, and ghost text. */
 export interface Switches {
+  readonly snoozedUntil?: Date | undefined;
   readonly ghostText: boolean; // VS Code's own, of all extensions
   readonly enable: boolean;
   readonly languages: Readonly<Record<string, boolean>>;
@@ -51,7 +57,8 @@ export function iconOf(status: Status): string {
   if (status.busy !== true) {
     return ICONS[status.kind];
   }
-  return status.state === "starting" || status.state === "loading" ? "loading~spin" : "sync~spin";
+  const isWaiting = ["starting", "loading", "installing"].includes(status.state ?? "");
+  return isWaiting ? "loading~spin" : "sync~spin";
 }
 
 /** What stands beside the icon. */
@@ -72,6 +79,9 @@ export function statusToShow(server: Status, switches: Switches, language?: Lang
   if (!switches.ghostText) {
     return off("editor.inlineSuggest.enabled is off, so no suggestion is shown", GHOST_TEXT);
   }
+  if (switches.snoozedUntil !== undefined) {
+    return off(`Snoozed until ${clockOf(switches.snoozedUntil)}`, WAKE);
+  }
   if (!switches.enable) {
     return off("Suggestions are off", ENABLE);
   }
@@ -82,6 +92,11 @@ export function statusToShow(server: Status, switches: Switches, language?: Lang
   return server;
 }
 
+function clockOf(time: Date): string {
+  return time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+}
+
+const WAKE = { action: "wake", title: "Turn On Again" };
 const ENABLE = { action: "enable", title: "Turn On Here" };
 const GHOST_TEXT = { action: "showGhostTextSetting", title: "Open the Setting" };
 

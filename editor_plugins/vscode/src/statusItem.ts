@@ -11,6 +11,7 @@ export class StatusItem implements vscode.Disposable {
   private readonly disposables: { dispose(): unknown }[];
   private status: Status = STARTING;
   private general: Status = STARTING; // the last one that speaks of no document
+  private work: Status | undefined; // an installation, which goes before all else
 
   constructor(private readonly preferences: Preferences) {
     this.item = vscode.window.createStatusBarItem(
@@ -29,6 +30,9 @@ export class StatusItem implements vscode.Disposable {
       vscode.workspace.onDidChangeConfiguration(() => {
         this.draw();
       }),
+      preferences.onDidChange(() => {
+        this.draw();
+      }),
     ];
     this.draw();
     this.item.show();
@@ -36,7 +40,7 @@ export class StatusItem implements vscode.Disposable {
 
   /** What is on the screen. */
   get shown(): Status {
-    return statusToShow(this.status, this.preferences.switches, activeLanguage());
+    return this.work ?? statusToShow(this.status, this.preferences.switches, activeLanguage());
   }
 
   /** The model that runs, where the server has named one. */
@@ -47,6 +51,12 @@ export class StatusItem implements vscode.Disposable {
   show(status: Status): void {
     this.status = status;
     this.general = status.kind === "Inactive" ? this.general : status;
+    this.draw();
+  }
+
+  /** An installation runs, or none does any more. */
+  showWork(work: Status | undefined): void {
+    this.work = work;
     this.draw();
   }
 

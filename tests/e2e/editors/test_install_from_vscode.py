@@ -85,6 +85,9 @@ def test_foregram_is_installed_with_consent_into_a_folder_of_the_extensions_own(
         assert "--require-hashes --only-binary :all: -r " in shown
         assert "foregram-0.1.0-py3-none-any.whl" in shown
         dialog.locator(".monaco-button:has-text('Install')").click()
+        window.wait_for_status("loading", saying="Installing: Step 1 of 4")
+        window.command("foregram: Install or Update the Server…")  # shows how far it is
+        assert not dialog.count()
         window.wait_until_ready()
         window.open("total.py")
         window.go_to(4, 19)
@@ -92,6 +95,21 @@ def test_foregram_is_installed_with_consent_into_a_folder_of_the_extensions_own(
         assert window.wait_for_ghost().ghost.startswith("tem")
         (command,) = code.server.folder.rglob("server/bin/foregram")
         assert "globalStorage/foregram.foregram" in str(command)
+
+
+def test_what_was_installed_can_be_removed_once_it_was_listed(code, shop, tmp_path):
+    cache = tmp_path / "cache"
+    settings = {"foregram.enable": False, "foregram.cacheFolder": str(cache)}
+    with code.window(shop, settings | {"foregram.runtimeFolder": str(tmp_path / "run")}) as window:
+        window.wait_for_message("is not installed yet")
+        window.command("foregram: Install or Update the Server…")
+        window.dialog().locator(".monaco-button:has-text('Install')").click()
+        window.wait_for_status("circle-slash", saying="Suggestions are off", limit_s=120)
+        window.command("foregram: Remove the Server…")
+        assert "the environment, in" in (window.dialog().text_content() or "")
+        window.dialog().locator(".monaco-button:has-text('Remove')").click()
+        window.wait_for_status("warning", saying="not installed", limit_s=60)
+        assert not (storage(code.server) / "server").exists()
 
 
 def test_without_consent_nothing_is_installed(code, shop):
@@ -107,7 +125,7 @@ def test_without_consent_nothing_is_installed(code, shop):
 def test_a_failed_installation_says_why_and_leaves_nothing_behind(code, shop):
     settings = {"foregram.server.package": "foregram-of-nobody"}
     with code.window(shop, settings) as window:
-        window.wait_for_status("warning", saying="not installed")
+        window.wait_for_message("is not installed yet")
         window.command("foregram: Install or Update the Server…")
         window.page.locator(".monaco-dialog-box .monaco-button:has-text('Install')").click()
         reason = "No matching distribution found for foregram-of-nobody"

@@ -142,8 +142,29 @@ def test_a_server_that_does_not_answer_can_be_stopped(silent, start, file, tmp_p
     editor.until(lambda: not processes(tmp_path), "the server's end")
     editor.type("ototal<Esc>")
     editor.until_text("total = 1\ntotal")
-    shows_why(editor, "the server was stopped")
+    shows_why(editor, "the server is stopped")
     assert starts(tmp_path) == 1
+
+
+@pytest.mark.parametrize("way", ["start", "enable"])
+def test_a_server_that_was_stopped_has_a_way_back_which_is_said(way, start, file, tmp_path):
+    editor = start(file, cmd=scripted(tmp_path))
+    editor.until(lambda: starts(tmp_path) == 1, "the server")
+    editor.type(":Foregram stop<CR>")
+    editor.until(lambda: any(":Foregram start" in one for one in editor.said()), "the way back")
+    editor.type(f":Foregram {way}<CR>")
+    editor.until(lambda: starts(tmp_path) == 2, "the server again")
+    editor.until(lambda: not is_off(editor), "the state")
+
+
+def test_a_snooze_says_until_when_and_ends(start, file, tmp_path):
+    editor = start(file, cmd=scripted(tmp_path))
+    editor.until(lambda: editor.lua("return #vim.lsp.get_clients()") == 1, "the server")
+    editor.type(":Foregram snooze 10<CR>")
+    editor.until(lambda: any("Snoozed until" in one for one in editor.said()), "the sentence")
+    assert is_off(editor)
+    editor.lua("require('foregram').snooze(0.001)")
+    editor.until(lambda: not is_off(editor), "the end of it")
 
 
 def test_a_server_that_does_not_answer_can_be_restarted(silent, start, file, tmp_path):

@@ -98,6 +98,20 @@ def test_accepting_by_word_keeps_the_covered_bracket_for_the_last_one(start):
     assert editor.text() == LINE
 
 
+def test_a_word_of_any_script_ends_where_vims_own_does(start):
+    line = "x = '日本語、テスト「引用」です【注】《書》 été👍ok'"
+    editor = start(line=line)
+    editor.type("ix = '")
+    editor.until_ghost()
+    words = []
+    while (before := editor.text()) != line:
+        editor.type("<C-Right>")
+        editor.until(lambda before=before: editor.text() != before, "a word")
+        words.append(editor.text().removeprefix(before))
+    found = "日本語|、|テスト|「|引用|」|です|【|注|】《|書|》| été|👍|ok|'"
+    assert "|".join(words) == found
+
+
 def test_backspace_brings_back_what_was_typed_along(start):
     editor = start()
     editor.type("iprint(")

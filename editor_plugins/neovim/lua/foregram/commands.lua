@@ -4,6 +4,8 @@ local report = require("foregram.report")
 
 local M = {}
 
+local SNOOZE_MINUTES = 5
+
 local function foregram()
   return require("foregram")
 end
@@ -21,6 +23,20 @@ local function switch(is_on)
     foregram().enable(is_on, language)
     report.say(describe(language) .. " are " .. (is_on and "on" or "off"))
   end
+end
+
+local function snooze(minutes)
+  local number = tonumber(minutes or SNOOZE_MINUTES)
+  if not number or number <= 0 then
+    report.warn("say for how many minutes: `:Foregram snooze 5`")
+  else
+    report.say(foregram().snooze(number))
+  end
+end
+
+local function stop()
+  foregram().stop()
+  report.say(foregram().state().message)
 end
 
 local function toggle(language)
@@ -129,15 +145,17 @@ M.subcommands = {
   next = act("next"),
   previous = act("previous"),
   restart = act("restart"),
+  snooze = snooze,
+  start = act("start"),
   status = show_status,
-  stop = act("stop"),
+  stop = stop,
   toggle = toggle,
   trigger = act("trigger"),
   why = why,
 }
 
 local takes_language = { disable = true, enable = true, toggle = true }
-local takes_argument = vim.tbl_extend("error", { model = true }, takes_language)
+local takes_argument = vim.tbl_extend("error", { model = true, snooze = true }, takes_language)
 
 local function names()
   local sorted = vim.tbl_keys(M.subcommands)

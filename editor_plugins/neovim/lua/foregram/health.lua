@@ -32,7 +32,7 @@ local function check_server()
     health.info("the server is starting")
     return
   elseif not running then
-    health.warn("the server does not run: " .. now.message, "Open a file, or `:Foregram restart`.")
+    health.warn("the server does not run: " .. now.message, "Open a file, or `:Foregram start`.")
     return
   end
   local info = running.server_info or {}

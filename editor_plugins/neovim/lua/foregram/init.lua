@@ -86,9 +86,13 @@ end
 
 --- Turn suggestions on or off, for a language by its LSP name or at all.
 function M.enable(is_on, language)
-  local settings = require("foregram.server_settings")
+  local settings, state = require("foregram.server_settings"), require("foregram.state")
   settings.enable(is_on, language)
+  state.snoozed_until = language and state.snoozed_until
   if is_set_up then
+    if is_on then
+      require("foregram.client").start(true)
+    end
     require("foregram.client").send_settings()
     require("foregram.actions").backend().dismiss(vim.api.nvim_get_current_buf())
   end
@@ -99,6 +103,23 @@ function M.toggle(language)
   local is_on = not require("foregram.server_settings").is_enabled(language)
   M.enable(is_on, language)
   return is_on
+end
+
+--- Turn suggestions off for some minutes; a sentence that says so.
+function M.snooze(minutes)
+  local state = require("foregram.state")
+  local until_s = os.time() + 60 * minutes
+  if not state.snoozed_until and not require("foregram.server_settings").is_enabled() then
+    return state.seen().message
+  end
+  M.enable(false)
+  state.snoozed_until = until_s
+  vim.defer_fn(function()
+    if state.snoozed_until == until_s then -- not turned on, off or snoozed since
+      M.enable(true)
+    end
+  end, 60000 * minutes)
+  return state.seen().message
 end
 
 --- The text for a statusline; the event `User ForegramStatus` says when it changed.
@@ -114,6 +135,11 @@ end
 --- Start the server again, also after it was given up.
 function M.restart()
   require("foregram.client").restart()
+end
+
+--- Start the server where it does not run.
+function M.start()
+  require("foregram.client").start()
 end
 
 --- End the server.

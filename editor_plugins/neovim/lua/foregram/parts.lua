@@ -2,12 +2,18 @@
 
 local M = {}
 
-local WORD = "[%w_\128-\255]" -- bytes from 128 belong to letters beyond ASCII
-local OTHER = "[^%w_%s\128-\255]"
-
---- The first word of a text, or the first run of signs, with the white space before it.
-function M.next_word(text)
-  return text:match("^%s*" .. WORD .. "+") or text:match("^%s*" .. OTHER .. "+") or text
+--- The first word of a text's characters, with the white space before it. A word ends where
+--- `class_of` a character is another one; that of white space is 0.
+function M.next_word(characters, class_of)
+  local word, class = "", 0
+  for _, character in ipairs(characters) do
+    local next_class = class_of(character)
+    if class ~= 0 and next_class ~= class then
+      break
+    end
+    word, class = word .. character, next_class
+  end
+  return word
 end
 
 --- The rest of the text's first line; where that is empty, the next line with what leads to it.

@@ -4,7 +4,11 @@ local server_settings = require("foregram.server_settings")
 
 local M = {}
 
-local OFF = { kind = "Inactive", message = "Suggestions are off", busy = false }
+local function off()
+  local until_s = M.snoozed_until
+  local message = until_s and os.date("Snoozed until %H:%M", until_s) or "Suggestions are off"
+  return { kind = "Inactive", message = message, busy = false }
+end
 
 local function stopped()
   return { kind = "Inactive", message = "not started", busy = false }
@@ -54,7 +58,7 @@ end
 --- The state as a person sees it: the server is not asked where suggestions are off.
 function M.seen()
   local is_off = M.now.kind ~= "Error" and not server_settings.is_enabled()
-  return is_off and OFF or M.now
+  return is_off and off() or M.now
 end
 
 --- The text for a statusline.
