@@ -191,9 +191,7 @@ def _on_failure(request: _Request, error: Exception) -> Response[Any]:
 
 _BAD_REQUEST = _answer(400, lambda error: Problem("bad_request", str(error)))
 _HANDLERS: Any = {
-    VersionConflictError: _answer(
-        409, lambda error: Problem("unknown_version", str(error), error.uris)
-    ),
+    VersionConflictError: _answer(409, lambda error: Problem(error.code, str(error), error.uris)),
     WithdrawnError: _answer(401, lambda error: Problem("wrong_token", str(error))),
     NotReadyError: _answer(503, lambda error: error.problem, **{"Retry-After": "1"}),
     InputError: _BAD_REQUEST,

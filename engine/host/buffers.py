@@ -7,16 +7,17 @@ from typing import NamedTuple
 
 from engine.host.held_buffer import HeldBuffer, synced
 from engine.host.principals import Principal
-from engine.host.protocol import BufferSync
+from engine.host.protocol import UNKNOWN_CLIENT, UNKNOWN_VERSION, BufferSync
 from engine.host.quotas import Quotas
 
 
 class VersionConflictError(Exception):
     """These buffers are not held at the version that a request builds on."""
 
-    def __init__(self, uris: Sequence[str]) -> None:
+    def __init__(self, uris: Sequence[str], client: "Client | None") -> None:
         super().__init__(f"not held at the version named: {', '.join(uris)}")
         self.uris = tuple(uris)
+        self.code = UNKNOWN_VERSION if client and client.buffers else UNKNOWN_CLIENT
 
 
 class ClientId(NamedTuple):
@@ -95,10 +96,11 @@ class ClientBuffers:
             all_held.pop(sync.uri, None)  # the latest stands last
             all_held[sync.uri] = synced(held, sync)
         self._check(client_id, known, all_held)
+        conflict = VersionConflictError(conflicts, known)
         client = self._clients.setdefault(client_id, known)
         client.workspace, client.seen_at, client.buffers = workspace, time.monotonic(), all_held
         if conflicts:
-            raise VersionConflictError(conflicts)
+            raise conflict
 
     def _check(self, client_id: ClientId, known: Client, wanted: dict[str, HeldBuffer]) -> None:
         """Nobody is refused what takes no more than before. Raises QuotaError."""
@@ -116,7 +118,7 @@ class ClientBuffers:
         client = self._clients.get(client_id)
         held = client.buffers.get(uri) if client else None
         if held is None or version not in (None, held.version):
-            raise VersionConflictError([uri])
+            raise VersionConflictError([uri], client)
         return held
 
     def holds(self, client_id: ClientId, uri: str) -> bool:

@@ -28,7 +28,7 @@ class EventLines:
     events: AsyncGenerator[CompleteEvent]
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
-        """Write each event as it comes; the head waits for the first, to leave together with it."""
+        """Write the head, which says that the request was taken, and each event as it comes."""
         tasks = (asyncio.create_task(self._write(send)), asyncio.create_task(_until_gone(receive)))
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -41,12 +41,9 @@ class EventLines:
                 raise error
 
     async def _write(self, send: Send) -> None:
-        is_begun = False
         async with aclosing(self.events):
+            await send(_START)
             async for event in self.events:
-                if not is_begun:
-                    await send(_START)
-                    is_begun = True
                 line: HTTPResponseBodyEvent = {
                     "type": "http.response.body",
                     "body": _encode(event) + b"\n",

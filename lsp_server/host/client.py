@@ -1,8 +1,11 @@
 """The requests to a host, and the ways in which they can fail."""
 
+import asyncio
+import json
 import ssl
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 
 import httpx2
 import msgspec
@@ -22,6 +25,8 @@ from lsp_server.host.response_body import body_of, lines_of
 from lsp_server.reasons import harmless
 
 _LONGEST_WAIT_S = 60.0  # whatever a host says
+_ANSWER_S = 5.0  # for all of what a host answers at once, however it drips
+_UPLOAD_S = 60.0  # for documents over a slow line
 NO_HOST = "no_host"  # the code of a problem: what answers is something else
 _MOST_SHOWN = 500  # characters of what a host says to people
 # Of what answers with something else than our messages.
@@ -83,17 +88,25 @@ class HostClient:
         self._waits_until = 0.0
         self._waits_for: Problem | None = None
 
-    async def complete(
-        self, request: CompleteRequest, on_accepted: Callable[[], None] = lambda: None
-    ) -> AsyncGenerator[CompleteEvent]:
-        """The events of a completion; closing the iterator cancels it.
+    async def complete(self, request: CompleteRequest) -> AsyncGenerator[CompleteEvent]:
+        """The events of a completion; closing the iterator cancels it."""
+        async with aclosing(await self.begin(request)) as events:
+            async for event in events:
+                yield event
 
-        `on_accepted` is called once the host has accepted the request with its documents. Before
-        that, a host that is not there is a HostAbsentError.
+    async def begin(self, request: CompleteRequest) -> AsyncGenerator[CompleteEvent]:
+        """The same, once the host has accepted the request with its documents.
+
+        Before that, a host that is not there is a HostAbsentError.
         """
         self._check_wait()
-        content = msgspec.json.encode(request)
-        event: CompleteEvent | None = None
+        events = self._events(encoded(request))
+        await anext(events)
+        return events
+
+    async def _events(self, content: bytes) -> AsyncGenerator[CompleteEvent]:
+        """An empty piece when the host has accepted, and what it says then."""
+        event: CompleteEvent = Chunk("")
         is_accepted = False
         try:
             async with self._http.stream("POST", "/v1/complete", content=content) as response:
@@ -102,14 +115,14 @@ class HostClient:
                 is_accepted = True
                 self.replica = response.headers.get(REPLICA_HEADER, "")
                 self._stay_with(self.replica)
-                on_accepted()
+                yield event
                 async for line in lines_of(response):
                     event = self._decode(line)
                     yield event
         except (httpx2.HTTPError, httpx2.StreamError, *_ODD) as error:
             kind = HostGoneError if is_accepted else HostAbsentError
             raise kind(self._reason(error)) from error
-        if event is None or isinstance(event, Chunk):
+        if isinstance(event, Chunk):
             raise HostGoneError("the host stopped in the middle of a completion")
 
     async def status(self, client_id: str = "") -> Status:
@@ -124,7 +137,7 @@ class HostClient:
     async def sync(self, request: SyncRequest) -> None:
         """Have the host hold buffers."""
         self._check_wait()
-        await self._request("POST", "/v1/buffers", request)
+        await self._request("POST", "/v1/buffers", request, limit_s=_UPLOAD_S)
         self._stay_with(self.replica)
 
     async def close_buffers(self, request: CloseRequest) -> None:
@@ -151,14 +164,18 @@ class HostClient:
         path: str,
         message: msgspec.Struct | None = None,
         params: Mapping[str, str] | None = None,
+        limit_s: float = _ANSWER_S,
     ) -> bytes:
-        content = None if message is None else msgspec.json.encode(message)
+        content = None if message is None else encoded(message)
         try:
-            async with self._http.stream(method, path, content=content, params=params) as response:
+            async with (
+                asyncio.timeout(limit_s),
+                self._http.stream(method, path, content=content, params=params) as response,
+            ):
                 body = await body_of(response)
         except httpx2.ConnectError as error:
             raise HostAbsentError(self._reason(error)) from error
-        except (httpx2.HTTPError, httpx2.StreamError) as error:
+        except (httpx2.HTTPError, httpx2.StreamError, TimeoutError) as error:
             raise HostGoneError(self._reason(error)) from error
         if not response.is_success:
             raise self._refused(response, body)
@@ -196,6 +213,15 @@ class HostClient:
         self._waits_until = time.monotonic() + retry_after_s
         self._waits_for = refusal.problem
         return HostQuotaError(refusal.problem, retry_after_s)
+
+
+def encoded(message: msgspec.Struct) -> bytes:
+    """As JSON. Halves of surrogate pairs, which it cannot carry, become question marks."""
+    try:
+        return msgspec.json.encode(message)
+    except UnicodeEncodeError:
+        plain = msgspec.to_builtins(message)
+        return json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _no_host(reason: str) -> Problem:

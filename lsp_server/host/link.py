@@ -4,12 +4,13 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import aclosing, suppress
 
 import msgspec
 
 from engine.host.protocol import (
+    UNKNOWN_CLIENT,
     CloseRequest,
     CompleteEvent,
     CompleteRequest,
@@ -36,6 +37,8 @@ from lsp_server.host.sync import HostSync, Syncs
 _LOG = logging.getLogger(__name__)
 _ATTEMPTS = 3  # a host may have forgotten the documents, or been replaced
 _CLOSE_S = 1.0
+_WATCH_S = 3.0  # between looks at a host that has not answered a request
+_ACCEPT_S = 1.0  # that an unwanted request goes on until it is accepted
 _JUDGE_S = 1.0  # after this long, a request first judges some of what the host holds again
 _JUDGED_AT_ONCE = 8  # documents: each costs a look at its folders, and keys wait meanwhile
 _SHORT_WAIT_S = 2.0  # that a request waits itself, where the host has told to
@@ -71,7 +74,10 @@ class HostLink:
         self._search = HostSearch(find, watch, lambda: self.workspace)
         self._replica = ""  # which of several hosts holds the documents
         self._former: list[str] = []  # names of this server, under which others hold documents
-        self._withdrawing: set[asyncio.Task[bool]] = set()
+        self._withdrawing: set[asyncio.Task[object]] = set()
+        self._openings: set[asyncio.Task[AsyncGenerator[CompleteEvent]]] = set()  # unwanted ones
+        self._in_step = asyncio.Lock()  # held until the host has said that it holds what was sent
+        self._holder = 0  # which of the hosts that were ready holds the documents
         self._may_send = may_send
         self._sync = HostSync(documents, may_send, path_of)
         self._judged_at = time.monotonic()
@@ -117,6 +123,7 @@ class HostLink:
         """
         for attempt in range(_ATTEMPTS):
             client = await self._client()
+            watch = asyncio.create_task(self._watch(client))
             try:
                 last: CompleteEvent | None = None
                 async with aclosing(
@@ -127,7 +134,7 @@ class HostLink:
                 await self._note_end(client, last)
                 return
             except HostConflictError:
-                self._forgotten(client)
+                continue  # it gets those documents whole
             except HostAbsentError:  # it ended between two requests: another may take its place
                 await self._lost(client)
             except HostGoneError:
@@ -139,7 +146,20 @@ class HostLink:
                 if error.problem.code not in _ENDINGS:
                     raise
                 await self._lost(client)
+            finally:
+                watch.cancel()
         raise HostGoneError(f"the host rejected the document after {_ATTEMPTS} attempts")
+
+    async def _watch(self, client: HostClient) -> None:
+        """Leave a host that stands still: one that only takes long says what it is doing."""
+        while True:
+            await asyncio.sleep(_WATCH_S)
+            try:
+                await client.status()
+            except HostGoneError:
+                await self._search.lost(client)
+            except HostRefusedError:
+                continue
 
     async def _note_end(self, client: HostClient, last: CompleteEvent | None) -> None:
         """Remember why a completion failed; a host may be about to be gone."""
@@ -156,16 +176,17 @@ class HostLink:
 
     async def sync(self, snapshot: Snapshot) -> None:
         """Bring the host up to date while nobody waits; if that fails, the next request does it."""
-        client, syncs = self._search.client, self._sync.syncs(snapshot)
-        if client is None or not syncs.buffers:
-            return
-        try:
-            await client.sync(SyncRequest(self.known_as, self.workspace, syncs.buffers))
-            self._taken(client, syncs)
-        except HostConflictError:
-            self._forgotten(client)
-        except (HostGoneError, HostRefusedError) as error:
-            _LOG.info("documents could not be sent ahead: %s", error)
+        async with self._in_step:
+            client, syncs = self._search.client, self._sync.syncs(snapshot)
+            if client is None or not syncs.buffers:
+                return
+            try:
+                await client.sync(SyncRequest(self.known_as, self.workspace, syncs.buffers))
+                self._taken(client, syncs)
+            except HostConflictError as error:
+                self._conflicts(client, error.problem)
+            except (HostGoneError, HostRefusedError) as error:
+                _LOG.info("documents could not be sent ahead: %s", error)
 
     def tell(self, feedback: Feedback) -> None:
         """Report what became of a completion, with the next request or soon."""
@@ -220,9 +241,11 @@ class HostLink:
         snapshot: Snapshot,
         repository: Callable[[], Awaitable[tuple[RepositorySnippet, ...]]] | None,
     ) -> AsyncGenerator[CompleteEvent]:
-        """The events of one attempt; what is sent with it counts as held once the host responds.
+        """The events of one attempt, once the host has accepted it.
 
         The request may have waited for long, so its document is judged again, and what it shows.
+        Whoever cancels it before it is accepted leaves it to go out: what the host holds would not
+        be known.
         """
         self._leave_former()
         if time.monotonic() - self._judged_at > _JUDGE_S:
@@ -230,21 +253,46 @@ class HostLink:
         shown = () if repository is None else await repository()
         if not self._may_send(snapshot):
             raise HostRefusedError(_HIDDEN)
-        syncs = self._sync.syncs(snapshot)
-        message = msgspec.structs.replace(
-            request,
-            client=self.known_as,
-            workspace=self.workspace,
-            uri=snapshot.uri,
-            version=syncs.versions[snapshot.uri],
-            sync=syncs.buffers,
-            repository=shown,
-            feedback=self._feedback.take(),
-            # A cell that is not sent, as it holds a secret, or is too large, is in no prompt.
-            above=tuple(cell for cell in request.above if self._sync.brings(syncs, cell.uri)),
-            below=tuple(cell for cell in request.below if self._sync.brings(syncs, cell.uri)),
-        )
-        return client.complete(message, on_accepted=lambda: self._taken(client, syncs))
+        request = msgspec.structs.replace(request, repository=shown)
+        opening = asyncio.create_task(self._accepted(client, request, snapshot))
+        try:
+            return await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            self._openings.add(opening)
+            opening.add_done_callback(self._unwanted)
+            asyncio.get_running_loop().call_later(_ACCEPT_S, opening.cancel)
+            raise
+
+    async def _accepted(
+        self, client: HostClient, request: CompleteRequest, snapshot: Snapshot
+    ) -> AsyncGenerator[CompleteEvent]:
+        """The events of a request that the host has accepted; it holds what came along."""
+        async with self._in_step:
+            syncs = self._sync.syncs(snapshot)
+            message = msgspec.structs.replace(
+                request,
+                client=self.known_as,
+                workspace=self.workspace,
+                uri=snapshot.uri,
+                version=syncs.versions[snapshot.uri],
+                sync=syncs.buffers,
+                feedback=self._feedback.take(),
+                # A cell that is not sent, as it holds a secret, or is too large, is in no prompt.
+                above=tuple(cell for cell in request.above if self._sync.brings(syncs, cell.uri)),
+                below=tuple(cell for cell in request.below if self._sync.brings(syncs, cell.uri)),
+            )
+            try:
+                events = await client.begin(message)
+            except HostConflictError as error:
+                self._conflicts(client, error.problem)
+                raise
+            self._taken(client, syncs)
+            return events
+
+    def _unwanted(self, opening: asyncio.Task[AsyncGenerator[CompleteEvent]]) -> None:
+        self._openings.discard(opening)
+        if not opening.cancelled() and opening.exception() is None:
+            self._begin(opening.result().aclose())
 
     def _taken(self, client: HostClient, syncs: Syncs) -> None:
         """The host has accepted documents; if it is another of several, it has these alone."""
@@ -254,13 +302,20 @@ class HostLink:
             self._replica = client.replica
             self._sync.taken(syncs)
 
+    def _conflicts(self, client: HostClient, problem: Problem) -> None:
+        """The host does not hold what it should: what it names, or nothing."""
+        if problem.code == UNKNOWN_CLIENT or client.replica != self._replica:
+            self._forgotten(client)
+        else:
+            self._sync.forget(problem.uris)
+
     def _forgotten(self, client: HostClient) -> None:
-        """The host does not hold what it should.
+        """The host holds nothing of this client.
 
         Where it is one of several, it gets everything under another name: what was left under the
         former one, there or elsewhere, is as old as the move, and is closed with the next request.
         """
-        self._sync.forget_all()
+        self._sync.forget()
         if client.replica:
             self._former.append(self.known_as)
             self.known_as, self._replica = uuid.uuid4().hex, client.replica
@@ -268,20 +323,26 @@ class HostLink:
     def _leave_former(self) -> None:
         """Close what was left under former names: none of it is being completed any more."""
         while self._former:
-            task = asyncio.create_task(self._close(CloseRequest(self._former.pop())))
-            self._withdrawing.add(task)
-            task.add_done_callback(self._withdrawing.discard)
+            self._begin(self._close(CloseRequest(self._former.pop())))
+
+    def _begin(self, work: Coroutine[None, None, object]) -> None:
+        task = asyncio.create_task(work)
+        self._withdrawing.add(task)
+        task.add_done_callback(self._withdrawing.discard)
 
     async def _client(self) -> HostClient:
         if self._search.client is None and await self.ready() != "ready":
             raise HostGoneError("the host is not there")
         if self._search.client is None:
             raise HostGoneError("the host has just gone")
+        if self._holder != self._search.num_hosts:
+            self._sync.leave()
+        self._holder = self._search.num_hosts
         return self._search.client
 
     async def _lost(self, client: HostClient) -> None:
-        self._sync.leave()
         if self._replica:  # another may hold what it had before that one
+            self._sync.leave()
             self.known_as, self._replica = uuid.uuid4().hex, ""
         await self._search.lost(client)
 

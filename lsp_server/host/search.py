@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from lsp_server.host.succession import is_older, successor_version
 
 _LOG = logging.getLogger(__name__)
 _POLL_S = 0.1
+_NEAR_S = 5.0  # by which one process seems to have begun at another time
 _RETRY_S = 2.0  # before a host that could not be reached is tried again
 _LONGEST_RETRY_S = 60.0  # while nobody needs it
 _REQUEST_S = 60.0
@@ -56,6 +58,8 @@ class HostSearch:
         self, find: FindHost, watch: Watch, workspace: Callable[[], str] = lambda: ""
     ) -> None:
         self.client: HostClient | None = None
+        self.num_hosts = 0  # that were ready: the one of now may be another than before
+        self._process = 0, 0.0  # its id, and by our clock when it began
         self._replica = ""  # which of several hosts answered the client before this one
         self._report = LinkReport()
         self._find = find
@@ -178,11 +182,18 @@ class HostSearch:
             status = await client.status()
             state: LinkState = "searching" if status.state == "stopping" else status.state
             if state == "ready":
+                self._note_process(status)
                 self.client = client  # before those who wait are woken
             self._change(LinkReport(state, status, status.problem))
             if state != "loading":
                 return state == "ready"
             await asyncio.sleep(_POLL_S)
+
+    def _note_process(self, status: Status) -> None:
+        pid, began_at = status.pid, time.monotonic() - status.uptime_s
+        is_same = pid == self._process[0] and abs(began_at - self._process[1]) < _NEAR_S
+        self.num_hosts += not is_same
+        self._process = pid, began_at
 
     def _begin_succession(self, client: HostClient) -> None:
         """A local host of an older version is used until it gives way."""

@@ -23,7 +23,7 @@ class HostSync:
     """Follows what one host holds of the documents.
 
     Only what the host has acknowledged counts as held. If that is wrong, it says so (409), and
-    everything is sent anew.
+    what it names is sent anew.
     """
 
     def __init__(
@@ -86,9 +86,9 @@ class HostSync:
         """The host did not receive that."""
         self._sent.update(dict.fromkeys(uris))
 
-    def forget_all(self) -> None:
-        """The host does not hold what it should."""
-        self._sent = dict.fromkeys(self._sent)
+    def forget(self, uris: Iterable[str] | None = None) -> None:
+        """The host does not hold these, or any, as it should."""
+        self._sent |= dict.fromkeys(self._sent if uris is None else uris)
 
     def leave(self) -> None:
         """There will be another host."""
@@ -121,28 +121,16 @@ class HostSync:
             splices = self._splices(snapshot, held & ((1 << _VERSION_BITS) - 1))
             if splices is not None:
                 return BufferSync(*about, base_version=held, splices=splices, notebook=notebook)
-        return BufferSync(*about, lines=_sendable(snapshot.lines), notebook=notebook)
+        return BufferSync(*about, lines=snapshot.lines, notebook=notebook)
 
     def _splices(self, snapshot: Snapshot, base_version: int) -> tuple[LineSplice, ...] | None:
         """What leads from a version to the snapshot, which keys may have left behind meanwhile."""
         now = self._documents.snapshot(snapshot.uri)
         if not isinstance(now, Snapshot) or now.opening != snapshot.opening:
             return None
-        splices = self._documents.splices_since(snapshot.uri, base_version, snapshot.version)
-        if splices is None:
-            return None
-        return tuple(LineSplice(one.start, one.end, _sendable(one.lines)) for one in splices)
+        return self._documents.splices_since(snapshot.uri, base_version, snapshot.version)
 
 
 def _host_version(snapshot: Snapshot) -> int:
     """Versions begin anew with each opening of a document; the host's do not."""
     return (snapshot.opening << _VERSION_BITS) + snapshot.version
-
-
-def _sendable(lines: tuple[str, ...]) -> tuple[str, ...]:
-    """Halves of surrogate pairs, which JSON cannot carry, become question marks."""
-    try:
-        "".join(lines).encode()
-    except UnicodeEncodeError:
-        return tuple(line.encode("utf-8", "replace").decode() for line in lines)
-    return lines

@@ -8,6 +8,8 @@ import pytest
 from lsprotocol import types
 
 from engine.errors import ModelNotFoundError
+from engine.host import app
+from engine.host.bodies import decoded
 from engine.host.buffers import ClientId
 from engine.host.principals import Principal
 from lsp_server.calibration import read_outcomes
@@ -729,3 +731,51 @@ async def test_a_secret_that_is_pasted_takes_the_text_from_the_host_and_its_line
         (answer,) = await shown.run("foregram.why")
     assert answer["reason"] == "secret_file"
     assert "line 2 looks like an AWS access key" in answer["sentence"]
+
+
+async def test_a_key_sends_the_changed_line_whatever_else_is_open(tmp_path, monkeypatch):
+    """Enter sent all documents again, and so did a key while a request waited."""
+    sent: list[int] = []
+
+    def counted(content, kind):
+        sent.append(len(content))
+        return decoded(content, kind)
+
+    async def begun(number):
+        async with asyncio.timeout(10):
+            while len(asked()) < number:
+                await asyncio.sleep(0.005)
+
+    def asked():
+        return [one for one in engine.requests if one.stop.max_tokens]
+
+    monkeypatch.setattr(app, "decoded", counted)
+    engine = HeldEngine(WORDS, is_held=True)
+    ahead = {"foregram": {"speculate": True}}
+    async with served(tmp_path, engine, options=ahead) as (shown, _):
+        first_uri = shown.uri
+        for number in range(10):
+            shown.uri = f"file:///shop/other{number}.py"
+            shown.open(f"value_{number} = 1\n" * 4_000)
+        shown.uri = first_uri
+        shown.open("x = 1\n" * 5_000 + "value|\n" + "y = 2\n" * 5_000)
+        withdrawn = [shown.ask_as("first")]
+        await begun(1)
+        assert sum(sent) > 500_000  # that much there is
+        for number, key in enumerate(["", "", "\n", "", "\n", ""]):
+            sent.clear()
+            shown.cancel("first" if not number else f"key {number - 1}")
+            shown.erase()
+            shown.type(key)
+            withdrawn.append(shown.ask_as(f"key {number}"))
+            await begun(number + 2)
+            assert sum(sent) < 10_000, (key, sent)
+        shown.cancel(f"key {number}")
+        engine.is_held = False
+        engine.permits.release(99)
+        await asyncio.gather(*withdrawn, return_exceptions=True)
+        shown.erase()
+        assert await shown.items()
+    prefixes = [one.prefix.rpartition("x = 1\n")[2] for one in asked()]
+    expected = ["value", "valu", "val", "va\n", "va", "v\n", "v", ""]
+    assert list(dict.fromkeys(prefixes))[:8] == expected

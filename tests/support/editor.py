@@ -47,19 +47,29 @@ class Editor:
 
     def type(self, text: str) -> None:
         """Insert text at the cursor."""
+        self._replace(self.row, self.column, text)
+
+    def erase(self) -> None:
+        """Delete the character, or the line end, before the cursor."""
+        if self.column:
+            self._replace(self.row, self.column - 1, "")
+        else:
+            self._replace(self.row - 1, len(self.text.split("\n")[self.row - 1]), "")
+
+    def _replace(self, row: int, column: int, text: str) -> None:
+        """From a place up to the cursor, which stands behind the text then."""
         self.version += 1
-        place = types.Position(self.row, self.column)
-        change = types.TextDocumentContentChangePartial(types.Range(place, place), text)
+        where = types.Range(types.Position(row, column), types.Position(self.row, self.column))
+        change = types.TextDocumentContentChangePartial(where, text)
         document = types.VersionedTextDocumentIdentifier(self.version, self.uri)
         params = types.DidChangeTextDocumentParams(document, [change])
         self.client.text_document_did_change(params)
         lines = self.text.split("\n")
-        line = lines[self.row]
-        lines[self.row] = line[: self.column] + text + line[self.column :]
+        lines[row : self.row + 1] = [lines[row][:column] + text + lines[self.row][self.column :]]
         self.text = "\n".join(lines)
         *above, last = text.split("\n")
-        self.row += len(above)
-        self.column = len(last) + (0 if above else self.column)
+        self.row = row + len(above)
+        self.column = len(last) + (0 if above else column)
 
     def ask(self, *, invoked: bool = False, **changes: Any) -> asyncio.Future[Any]:
         """Ask for ghost text; the answer to come."""

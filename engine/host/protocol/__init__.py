@@ -49,7 +49,13 @@ from engine.host.protocol.headers import (
     REPLICA_HEADER,
     SESSION_HEADER,
 )
-from engine.host.protocol.message import MAX_BODY_BYTES, Integer, Problem
+from engine.host.protocol.message import (
+    MAX_BODY_BYTES,
+    UNKNOWN_CLIENT,
+    UNKNOWN_VERSION,
+    Integer,
+    Problem,
+)
 from engine.host.protocol.status import HostState, LoadProgress, PromptUse, Status
 
 __all__ = [
@@ -64,6 +70,8 @@ __all__ = [
     "PROTOCOL_VERSION",
     "REPLICA_HEADER",
     "SESSION_HEADER",
+    "UNKNOWN_CLIENT",
+    "UNKNOWN_VERSION",
     "Bounds",
     "BufferSync",
     "Cell",

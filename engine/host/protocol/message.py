@@ -16,6 +16,10 @@ class Message(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="c
     """A part of the protocol; unknown fields are refused by name."""
 
 
+# The codes of a 409: the documents that it names are held otherwise, or none of the client's is.
+UNKNOWN_VERSION, UNKNOWN_CLIENT = "unknown_version", "unknown_client"
+
+
 class Problem(Message, frozen=True, omit_defaults=True):
     """A refusal: a code for programs and a sentence for people."""
 
