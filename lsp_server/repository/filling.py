@@ -49,6 +49,8 @@ class Filling:
             num_done += len(batch)
         with self.store.writing():
             self.store.note_whole()
+        if held or num_unread:
+            self.store.forget_removed()
         return Scanned(len(changed), chosen.num_left_out, num_unread)
 
     def update(self, paths: Iterable[str]) -> None:
@@ -67,7 +69,9 @@ class Filling:
             for path in gone:
                 self.store.remove(path)
                 self.store.remove_below(path)
-        self._read([(path, stamp) for path, stamp in stamps.items() if stamp is not None])
+        num_unread = self._read([one for one in stamps.items() if one[1] is not None])
+        if gone or num_unread:
+            self.store.forget_removed()
 
     def _read(self, changed: Iterable[tuple[str, Stamp]]) -> int:
         """Read files and hold what they say; return how many could not be read.

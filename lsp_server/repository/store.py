@@ -1,7 +1,7 @@
 """The index of one folder on disk: which files it holds, what they define, where words stand.
 
-SQLite's full text search keeps the words of each chunk without positions. Its rows stay when their
-file changes, without a chunk; once these are the most, the index is built anew.
+SQLite's full text search keeps the words of each chunk without positions. They are kept with the
+chunk, too: who has a word forgotten has to say it.
 """
 
 import sqlite3
@@ -37,7 +37,6 @@ SELECT definition.name, parent, is_class, line, text, file.path FROM definition
 JOIN file ON file.id = definition.file WHERE ?where LIMIT ?
 """
 _PATHS_BELOW = "SELECT path FROM file WHERE path > ? AND path < ? LIMIT ?"
-_SPARE_CHUNKS = 10_000  # without a file, that do no harm
 _BUSY_S = 5.0
 _PAGES_KB = 4_096  # that a reader keeps in memory
 _WRITTEN_KB = 16_384  # that a writer does
@@ -119,12 +118,13 @@ class Store:
             store._connection.execute("PRAGMA journal_mode = WAL")
             store._connection.execute("PRAGMA synchronous = NORMAL")
             store._connection.execute(f"PRAGMA cache_size = -{_WRITTEN_KB}")
+            store._connection.execute("PRAGMA secure_delete = ON")
             store._connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
             if not store._version():
                 check_search(store._connection)
                 store._make_tables(folder)
             is_known = store._version() == index_version()
-            if not is_known or store.folder != folder or store._is_wasteful():
+            if not is_known or store.folder != folder:
                 store.close()
                 raise StoreError("the index is not of this folder and version")
             return store
@@ -188,16 +188,27 @@ class Store:
             ((d.name, d.parent, d.is_class, d.line, d.text, file) for d in one.definitions),
         )
         for text, words in one.chunks:
-            packed = zlib.compress(text.encode("utf-8", "replace"), 1)
+            said = " ".join(words)
+            packed = zlib.compress(f"{text}\0{said}".encode("utf-8", "replace"), 1)
             chunk = execute("INSERT INTO chunk VALUES (NULL, ?, ?)", [file, packed]).lastrowid
-            execute("INSERT INTO word (rowid, words) VALUES (?, ?)", [chunk, " ".join(words)])
+            execute("INSERT INTO word (rowid, words) VALUES (?, ?)", [chunk, said])
 
     def remove(self, path: str) -> None:
         """Hold a file no longer."""
+        execute = self._connection.execute
         for (file,) in self._rows("SELECT id FROM file WHERE path = ?", [path]):
-            self._connection.execute("DELETE FROM definition WHERE file = ?", [file])
-            self._connection.execute("DELETE FROM chunk WHERE file = ?", [file])
-            self._connection.execute("DELETE FROM file WHERE id = ?", [file])
+            for chunk, packed in self._rows("SELECT id, text FROM chunk WHERE file = ?", [file]):
+                gone = chunk, _unpacked(packed)[1]
+                execute("INSERT INTO word (word, rowid, words) VALUES ('delete', ?, ?)", gone)
+            execute("DELETE FROM definition WHERE file = ?", [file])
+            execute("DELETE FROM chunk WHERE file = ?", [file])
+            execute("DELETE FROM file WHERE id = ?", [file])
+
+    def forget_removed(self) -> None:
+        """Leave nothing of removed files on the disk, neither words nor free pages nor the log."""
+        with _store_errors():
+            self._connection.execute("INSERT INTO word (word) VALUES ('optimize')")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def remove_below(self, folder: str) -> None:
         """Hold no file below a folder."""
@@ -251,10 +262,7 @@ class Store:
             "WHERE chunk.id = ? AND family = ?",
             [number, family],
         )
-        try:
-            return TextWindow(rows[0][0], zlib.decompress(rows[0][1]).decode()) if rows else None
-        except (zlib.error, TypeError) as error:
-            raise StoreError(f"the index of the repository is damaged: {error}") from error
+        return TextWindow(rows[0][0], _unpacked(rows[0][1])[0]) if rows else None
 
     @property
     def num_chunks(self) -> int:
@@ -277,14 +285,18 @@ class Store:
     def _version(self) -> int:
         return int(self._rows("PRAGMA user_version")[0][0])
 
-    def _is_wasteful(self) -> bool:
-        """Whether most rows are of files that changed."""
-        num_live = self._rows("SELECT count(*) FROM chunk")[0][0]
-        return bool(self.num_chunks > 2 * num_live + _SPARE_CHUNKS)
-
     def _rows(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         with _store_errors():
             return self._connection.execute(query, values).fetchall()
+
+
+def _unpacked(packed: bytes) -> tuple[str, str]:
+    """The text of a chunk, and its words."""
+    try:
+        text, _, words = zlib.decompress(packed).decode().partition("\0")
+    except (zlib.error, TypeError, ValueError) as error:
+        raise StoreError(f"the index of the repository is damaged: {error}") from error
+    return text, words
 
 
 def index_version() -> int:

@@ -54,6 +54,40 @@ def test_a_folder_that_is_still_there_keeps_its_files(root):
     assert set(filled.store.stamps) == {"a.py", "b.py", "sub/c.py"}
 
 
+@pytest.mark.parametrize("how", ["ignored", "secret", "renamed", "deleted"])
+@pytest.mark.parametrize("is_told", [True, False])
+def test_nothing_of_a_file_that_may_not_be_held_stays_on_the_disk(root, how, is_told):
+    text = "def quokka_price(wombat): ...\n" * 40
+    (root / "gone.py").write_text(text)
+    (root / "stays.py").write_text("def numbat_price(): ...\n")
+    filled, reader = filling(root), None
+    filled.scan()
+    reader = Store.open(root.parent / "index.sqlite")
+    assert on_disk(root, b"quokka_price")
+    if how == "ignored":
+        (root / ".gitignore").write_text("gone.py\n")
+    elif how == "secret":
+        (root / "gone.py").write_text("KEY = '-----BEGIN PRIVATE" + " KEY-----'\n")
+    elif how == "renamed":
+        (root / "gone.py").rename(root / "gone.env")
+    else:
+        (root / "gone.py").unlink()
+    if is_told:
+        filled.update(["gone.py"])
+    else:
+        filled.scan()
+    assert reader.chunks_with("quokka_price", 9) == []
+    assert not on_disk(root, b"quokka")
+    assert not on_disk(root, b"wombat")
+    assert held(reader)["a.py"] == 1
+    assert len(reader.chunks_with("numbat_price", 9)) == 1
+
+
+def on_disk(root, word: bytes) -> bool:
+    """Whether a word stands in the index or beside it."""
+    return any(word in file.read_bytes() for file in root.parent.glob("index.sqlite*"))
+
+
 def stop(_done: int, _total: int) -> None:
     raise KeyboardInterrupt
 
