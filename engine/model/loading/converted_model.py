@@ -1,7 +1,7 @@
 """A model as it lies on disk for our own forward: quantized once, mapped at each start.
 
-The manifest says whether it is whole. Each start compares sizes and times of the files with it.
-Only when they differ, as after a copy of the folder, are the files read and summed: reading a
+The manifest says whether it is whole. Each start compares sizes, times and heads of the files with
+it. Only when they differ, as after a copy of the folder, are the files read and summed: reading a
 gigabyte at each start would cost more than mapping it.
 """
 
@@ -15,8 +15,7 @@ import torch
 
 from engine.errors import ModelCorruptError
 from engine.model.loading.catalog import LocatedModel, ModelFiles
-from engine.model.loading.folder_model import FolderModel, opened, read_json
-from engine.model.loading.gguf_model import GgufModel
+from engine.model.loading.folder_model import opened, read_json
 from engine.model.loading.packing import FILE_FORMS, PACKERS, pack_own_forms
 from engine.model.loading.safetensors_writer import PADDING, SafetensorsWriter
 from engine.model.loading.stored_tokenizer import (
@@ -25,7 +24,6 @@ from engine.model.loading.stored_tokenizer import (
     store_tokenizer,
     stored_tokenizer,
 )
-from engine.model.loading.tensor_shapes import check_kept
 from engine.model.loading.tokenizer_document import TokenizerDocument
 from engine.model.model_config import ModelConfig
 from engine.model.tokenizer import Tokenizer
@@ -34,9 +32,10 @@ from kernels.weight import Weight
 
 _WEIGHTS_FILE = "model.safetensors"
 _CONFIG_FILE = "config.json"
-MANIFEST = "manifest.json"
+_MANIFEST = "manifest.json"
 _FILES = (_WEIGHTS_FILE, _CONFIG_FILE, TOKENIZER_FILE, SPECIALS_FILE)
 _FLOAT_BYTES = 4
+_HEAD_BYTES = 2**21  # more than `SafetensorsWriter` keeps for its header
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +51,16 @@ class ConvertedModel:
     @classmethod
     def load(cls, folder: Path) -> Self:
         """Check the files and return the model. Raises ModelCorruptError."""
-        manifest = read_json(folder / MANIFEST)
+        manifest = read_json(folder / _MANIFEST)
         try:
             _check(folder, {file: manifest["files"][file] for file in _FILES})
-            model = cls(
+            return cls(
                 folder=folder,
                 name=manifest["name"],
                 fingerprint=manifest["fingerprint"],
                 quantization=manifest["variant"],
                 config=ModelConfig.from_hugging_face(read_json(folder / _CONFIG_FILE)),
             )
-            check_kept(model.config, model.quantization, model.tensors())
-            return model
         except (KeyError, TypeError, OSError) as error:
             raise ModelCorruptError(f"{folder} is no whole converted model: {error}") from error
 
@@ -120,21 +117,13 @@ def convert(
         writer.close()
     manifest = {
         "name": located.name,
-        "source": source_of(located),
         "fingerprint": located.fingerprint,
         "variant": quantization,
         "files": {
             file: _stamp(folder / file) | {"blake2b": _sum(folder / file)} for file in _FILES
         },
     }
-    (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), "utf-8")
-
-
-def source_of(located: LocatedModel) -> str:
-    """Where its files lie, so that what was made of them before they changed is known."""
-    if isinstance(located, FolderModel):
-        return str(located.folder.absolute())
-    return str(located.path.absolute()) if isinstance(located, GgufModel) else located.name
+    (folder / _MANIFEST).write_text(json.dumps(manifest, indent=1), "utf-8")
 
 
 def write_tokenizer(source: ModelFiles, folder: Path) -> None:
@@ -150,13 +139,18 @@ def _check(folder: Path, files: dict[str, dict[str, Any]]) -> None:
                 f"{folder / file} is truncated or foreign: it has {stamp['bytes']:,} bytes, not "
                 f"{known['bytes']:,}"
             )
+        if stamp["head"] != known["head"]:
+            raise ModelCorruptError(f"{folder / file} is damaged: it begins in another way")
         if stamp["mtime_ns"] != known["mtime_ns"] and _sum(folder / file) != known["blake2b"]:
             raise ModelCorruptError(f"{folder / file} is damaged: its sum is not the known one")
 
 
 def _stamp(path: Path) -> dict[str, Any]:
+    """`head` is the sum of its beginning, where a file of weights tells their places and shapes."""
     stat = path.stat()
-    return {"bytes": stat.st_size, "mtime_ns": stat.st_mtime_ns}
+    with path.open("rb") as file:
+        head = hashlib.blake2b(file.read(_HEAD_BYTES)).hexdigest()
+    return {"bytes": stat.st_size, "mtime_ns": stat.st_mtime_ns, "head": head}
 
 
 def _sum(path: Path) -> str:

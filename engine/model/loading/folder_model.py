@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -97,7 +96,7 @@ class FolderModel:
     @property
     def has_own_forms(self) -> bool:
         """Whether a GPU can read matrices as they are held."""
-        return self._quantization is not None
+        return bool(self._quantization)
 
     def own_form(self, name: str) -> Weight | None:
         """One matrix of GPTQ or AWQ in groups of 128; None for others."""
@@ -106,73 +105,62 @@ class FolderModel:
 
     def has(self, name: str) -> bool:
         """Whether it has this weight."""
-        return name in self._held
+        return name in self._file_of
 
     def shape_of(self, name: str) -> tuple[int, ...]:
         """The shape of one weight, which is not read. Raises ModelCorruptError for no numbers of ours."""
         packed = self._packed(name)
-        held = self._in_file(packed or name)
-        if held.dtype not in (_INT4_DTYPES if packed else _DTYPES):
+        with opened(self._file(packed or name)) as stored:
+            part = stored.get_slice(packed or name)
+            shape, dtype = tuple(part.get_shape()), part.get_dtype()
+        if dtype not in (_INT4_DTYPES if packed else _DTYPES):
             raise ModelCorruptError(
-                f"the tensor {name} of {self.folder} is of the type {held.dtype}, which is not read"
+                f"the tensor {name} of {self.folder} is of the type {dtype}, which is not read"
             )
-        if packed is None or self._quantization is None:
-            return held.shape
-        return unpacked_shape(self._quantization, held.shape)
+        return unpacked_shape(self._quantization, shape) if packed else shape
 
     def _packed(self, name: str) -> str | None:
         """What holds a matrix in four bits; None where it is held whole."""
         packed = f"{name.removesuffix('.weight')}.{PARTS[0]}"
-        return packed if self._quantization is not None and packed in self._held else None
+        return packed if self._quantization and packed in self._file_of else None
 
-    def _in_file(self, name: str) -> "_Held":
-        if name not in self._held:
+    def _file(self, name: str) -> Path:
+        if name not in self._file_of:
             raise ModelCorruptError(f"{self.folder} lacks the tensor {name}")
-        return self._held[name]
+        return self._file_of[name]
 
     def _stored(self, name: str) -> torch.Tensor:
-        with opened(self._in_file(name).path) as stored:
+        with opened(self._file(name)) as stored:
             tensor: torch.Tensor = stored.get_tensor(name)
             return tensor
 
     def _int4_matrix(self, name: str) -> Int4Matrix | None:
-        if self._quantization is None or self._packed(name) is None:
+        if self._packed(name) is None:
             return None
         names = {part: f"{name.removesuffix('.weight')}.{part}" for part in PARTS}
-        parts = {part: self._stored(own) for part, own in names.items() if own in self._held}
+        parts = {part: self._stored(own) for part, own in names.items() if own in self._file_of}
         try:
             return Int4Matrix.unpack(self._quantization, parts)
         except (LookupError, RuntimeError, ValueError) as error:
             raise ModelCorruptError(f"{name} of {self.folder} is garbled: {error}") from error
 
     @cached_property
-    def _quantization(self) -> dict[str, Any] | None:
-        """What the configuration says of matrices in four bits."""
+    def _quantization(self) -> dict[str, Any]:
+        """What the configuration says of matrices in four bits; nothing where there are none."""
         said = read_json(self.folder / "config.json").get("quantization_config")
-        return said if isinstance(said, dict) and is_int4(said) else None
+        return said if isinstance(said, dict) and is_int4(said) else {}
 
     @cached_property
-    def _held(self) -> dict[str, "_Held"]:
+    def _file_of(self) -> dict[str, Path]:
         paths = sorted(self.folder.glob("*.safetensors"))
         if not paths:
             raise UnsupportedModelError(f"{self.folder} holds no .safetensors file")
-        return {name: held for path in paths for name, held in _tensors(path)}
+        return {name: path for path in paths for name in _names(path)}
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """A tensor in a file; `dtype` as safetensors calls it."""
-
-    path: Path
-    shape: tuple[int, ...]
-    dtype: str
-
-
-def _tensors(path: Path) -> Iterator[tuple[str, _Held]]:
+def _names(path: Path) -> list[str]:
     with opened(path) as stored:
-        for name in stored.keys():  # noqa: SIM118 - it is no dictionary
-            part = stored.get_slice(name)
-            yield name, _Held(path, tuple(part.get_shape()), part.get_dtype())
+        return list(stored.keys())
 
 
 def opened(path: Path) -> safe_open:

@@ -5,6 +5,7 @@ its name, `owner/name@revision`, decides which that is.
 """
 
 import hashlib
+import os
 import re
 from fnmatch import fnmatch
 from pathlib import Path
@@ -36,19 +37,18 @@ def hub_folder(repository: str, progress: Progress | None = None) -> Path:
     try:
         local = _snapshot(repository, local_only=True)
         if _is_whole(local):
-            check_unchecked(repository, local, "*.safetensors", progress)
+            check_sums(local, progress=progress)
             return local
     except LocalEntryNotFoundError:
         pass
     except HFValidationError as error:
         raise ModelNotFoundError(f"{repository} is no name of the hub: {error}") from error
     try:
-        note_unchecked(repository)
         with told(repository, lambda name: any(fnmatch(name, one) for one in _FILES), progress):
             downloaded = _snapshot(repository, local_only=False)
     except Exception as error:  # the errors of its HTTP library come through as they are
         raise not_downloaded(repository) from error
-    check_unchecked(repository, downloaded, "*.safetensors", progress)
+    check_sums(downloaded, progress=progress)
     return downloaded
 
 
@@ -60,35 +60,19 @@ def not_downloaded(repository: str) -> ModelNotFoundError:
     )
 
 
-def note_unchecked(name: str) -> None:
-    """Leave a mark before a download, which stays until its bytes are checked."""
-    _mark(name).parent.mkdir(parents=True, exist_ok=True)
-    _mark(name).touch()
-
-
-def check_unchecked(name: str, folder: Path, pattern: str, progress: Progress) -> None:
-    """Check what has the mark of `note_unchecked`, perhaps of a process that was killed meanwhile."""
-    if _mark(name).exists():
-        check_sums(folder, pattern, progress)
-        _mark(name).unlink(missing_ok=True)
-
-
-def _mark(name: str) -> Path:
-    from huggingface_hub import constants  # noqa: PLC0415 - as above
-
-    return Path(constants.HF_HUB_CACHE) / ".locks" / f"{name.replace('/', '--')}.unchecked"
-
-
 def check_sums(
     folder: Path, pattern: str = "*.safetensors", progress: Progress | None = None
 ) -> None:
     """Compare weights with their SHA-256, after which the hub's cache names its large files.
 
-    Its client checks their sizes alone. Raises ModelCorruptError.
+    Its client checks their sizes alone. Once is enough, of which a mark beside the file tells: a
+    process may end between a download and its check. Raises ModelCorruptError.
     """
     for path in sorted(folder.glob(pattern)):
         stored = path.resolve()
-        if not _SHA256.fullmatch(stored.name):
+        checked = stored.with_name(f"{stored.name}.checked")
+        is_others = not os.access(stored.parent, os.W_OK)  # who downloads may write there
+        if not _SHA256.fullmatch(stored.name) or checked.exists() or is_others:
             continue
         if _sum_of(stored, progress or NoProgress()) != stored.name:
             stored.unlink()  # the next attempt downloads it again
@@ -96,6 +80,7 @@ def check_sums(
                 f"{path.name} of {folder} was downloaded with other bytes than the hub names; try "
                 "again"
             )
+        checked.touch()
 
 
 def _sum_of(path: Path, progress: Progress) -> str:

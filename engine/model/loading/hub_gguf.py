@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine.errors import ModelNotFoundError
 from engine.model.loading.cached_gguf import cached_gguf, chosen_gguf, is_meant
-from engine.model.loading.hub import check_unchecked, not_downloaded, note_unchecked
+from engine.model.loading.hub import check_sums, not_downloaded
 from engine.model.loading.hub_download import told
 from engine.model_names import gguf_tag, pinned
 from engine.progress import NoProgress, Progress
@@ -21,7 +21,7 @@ def hub_gguf(name: str, progress: Progress | None = None) -> Path:
     progress = progress or NoProgress()
     cached = cached_gguf(name)
     if cached is not None:
-        check_unchecked(name, cached.parent, cached.name, progress)
+        check_sums(cached.parent, cached.name, progress)
     if cached is not None and is_meant(name, cached):
         return cached
     # Takes a quarter of a second to import, which other models are spared.
@@ -46,10 +46,9 @@ def hub_gguf(name: str, progress: Progress | None = None) -> Path:
         return cached
     place = f"{repository}@{revision}" if revision else repository
     try:
-        note_unchecked(name)
         with told(place, lambda file: file == chosen, progress):
             path = Path(hf_hub_download(repository, chosen, revision=revision))
     except Exception as error:  # as above
         raise not_downloaded(name) from error
-    check_unchecked(name, path.parent, path.name, progress)
+    check_sums(path.parent, path.name, progress)
     return path

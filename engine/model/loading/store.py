@@ -4,6 +4,7 @@ A conversion writes to a folder beside it, which is renamed when it is whole, un
 second process waits for. A damaged folder is converted again.
 """
 
+import hashlib
 import os
 import shutil
 from collections.abc import Iterator
@@ -14,8 +15,8 @@ from filelock import FileLock, Timeout
 
 from engine.errors import CacheError, ConfigurationError, ModelCorruptError
 from engine.model.loading.catalog import LocatedModel, on_disk
-from engine.model.loading.converted_model import MANIFEST, ConvertedModel, convert, source_of
-from engine.model.loading.folder_model import read_json
+from engine.model.loading.converted_model import ConvertedModel, convert
+from engine.model.loading.gguf_model import GgufModel
 from engine.model.loading.packing import FILE_FORMS, PACKERS
 from engine.model.loading.stored_tokenizer import readable_name
 from engine.model.loading.tensor_shapes import check_source
@@ -24,8 +25,7 @@ from engine.offline_parts import EmbeddedModel
 from engine.progress import Progress, shown
 
 # Changes with what a conversion writes, so that older folders are not taken for today's.
-_VERSION = "v2"
-_FINGERPRINT_LEN = 16
+_VERSION = "v3"
 _GIGABYTE = 1e9
 _BYTES_PER_WEIGHT = {"int8": 1, "bfloat16": 2, "float32": 4, FILE_FORMS: 1.1}
 _SLACK_BYTES = 64 << 20  # tokenizer, scales, header
@@ -67,25 +67,11 @@ def _convert(located: LocatedModel, quantization: str, entry: Path, progress: Pr
         convert(located, source, quantization, draft, progress)
         shutil.rmtree(scratch)
         _flush(draft)
-        for outdated in _outdated(located, quantization, entry):
-            shutil.rmtree(outdated, ignore_errors=True)
-            outdated.with_name(f".{outdated.name}.lock").unlink(missing_ok=True)
+        for other in entry.parent.glob(_entry_name(located, quantization, "?" * 16, "*")):
+            if not other.name.endswith(_VERSION) or _place(located) in other.name:
+                shutil.rmtree(other, ignore_errors=True)
+                other.with_name(f".{other.name}.lock").unlink(missing_ok=True)
         draft.rename(entry)
-
-
-def _outdated(located: LocatedModel, quantization: str, entry: Path) -> Iterator[Path]:
-    """What is there of the same model by another version, and of the same files as they were before.
-
-    Conversions that do not tell where they are from are of earlier versions.
-    """
-    whence, anything = source_of(located), "?" * _FINGERPRINT_LEN
-    for other in entry.parent.glob(_entry_name(located, quantization, "*", anything)):
-        try:
-            manifest = read_json(other / MANIFEST)
-        except ModelCorruptError:
-            manifest = {}
-        if manifest.get("source", whence) == whence:
-            yield other
 
 
 def _check_space(folder: Path, name: str, needed: int) -> None:
@@ -107,10 +93,18 @@ def _converted_bytes(config: ModelConfig, quantization: str) -> int:
 
 
 def _entry_name(
-    located: LocatedModel, quantization: str, version: str = _VERSION, fingerprint: str = ""
+    located: LocatedModel, quantization: str, state: str = "", version: str = _VERSION
 ) -> str:
-    known = fingerprint or located.fingerprint[:_FINGERPRINT_LEN]
-    return f"{readable_name(located.name)}-{known}-{quantization}-{version}"
+    state = state or f"{_place(located)}{located.fingerprint[:8]}"
+    return f"{readable_name(located.name)}-{state}-{quantization}-{version}"
+
+
+def _place(located: LocatedModel) -> str:
+    """Where its files lie, in hexadecimal: of what they were there before, nothing is kept."""
+    if isinstance(located, EmbeddedModel):
+        return located.fingerprint[8:16]
+    path = located.path if isinstance(located, GgufModel) else located.folder
+    return hashlib.blake2b(os.fsencode(path.absolute()), digest_size=4).hexdigest()
 
 
 def _load(entry: Path, progress: Progress) -> ConvertedModel | None:

@@ -208,7 +208,11 @@ def test_a_control_token_beyond_the_rows_of_the_embedding_is_plain_text(
     token = {"id": token_id, "content": "<|far|>", "special": True}
     content["added_tokens"].append(content["added_tokens"][0] | token)
     (folder / "tokenizer.json").write_text(json.dumps(content), "utf-8")
-    model = load_model(str(folder), tmp_path / "cache", NoProgress(), device_name="cpu")
+    model = load_model(
+        *(str(folder), tmp_path / "cache", NoProgress()),
+        quantization="float32",
+        device_name="cpu",
+    )
     ids = model.tokenizer.encode_raw("a<|far|>b")
     assert ids == model.tokenizer.encode("a<|far|>b")
     assert max(ids) < model.causal_lm.vocab_size >= len(model.tokenizer.vocabulary)
@@ -229,4 +233,4 @@ def test_a_start_token_beyond_the_rows_of_the_embedding_is_refused(tmp_path: Pat
     with pytest.raises(
         ModelCorruptError, match=r"the tokenizer has \d+ tokens, more than the 2 of"
     ):
-        load_model(str(path), tmp_path, NoProgress(), device_name="cpu")
+        load_model(str(path), tmp_path, NoProgress(), quantization="float32", device_name="cpu")

@@ -1,6 +1,6 @@
 """What does not fit its configuration is refused before it is converted, and converted anew if kept."""
 
-import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -145,27 +145,34 @@ def test_parts_of_four_bits_that_do_not_fit_each_other_are_refused(
 
 
 @pytest.mark.parametrize("form", _FORMS)
-def test_a_kept_conversion_of_other_shapes_is_made_anew_with_one_sentence(
+def test_a_kept_conversion_whose_shapes_were_changed_is_made_anew_with_one_sentence(
     tmp_path: Path, form: str
 ) -> None:
-    """As a version that compared nothing may have left it, with all of its sums right."""
+    """Though neither its size nor its time tells."""
     path = write_tiny_gguf(tmp_path / "tiny.gguf")
     kept = prepare(str(path), form, tmp_path, NoProgress())
     assert isinstance(kept, ConvertedModel)
     weights = kept.folder / "model.safetensors"
-    tensors = {name: one.clone() for name, one in kept.tensors().items()}
-    name = next(one for one in tensors if one.startswith("layers.1.o."))
-    tensors[name] = torch.cat([tensors[name], tensors[name]])
-    save_file(tensors, weights)
-    manifest = json.loads((kept.folder / "manifest.json").read_text())
-    stat = weights.stat()
-    manifest["files"][weights.name] |= {"bytes": stat.st_size, "mtime_ns": stat.st_mtime_ns}
-    (kept.folder / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(ModelCorruptError, match=r"the converted tensor layers\.1\.o\."):
+    stat, content = weights.stat(), weights.read_bytes()
+    weights.write_bytes(content.replace(b'"shape":[64]', b'"shape":[46]', 1))
+    assert weights.read_bytes() != content
+    os.utime(weights, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    with pytest.raises(ModelCorruptError, match="is damaged: it begins in another way"):
         ConvertedModel.load(kept.folder)
     said = _Said()
-    anew = prepare(str(path), form, tmp_path, said)
-    assert isinstance(anew, ConvertedModel)
+    assert isinstance(prepare(str(path), form, tmp_path, said), ConvertedModel)
+    assert weights.read_bytes() == content
     (sentence,) = set(said.sentences)
-    assert sentence.startswith("the model is converted anew: the converted tensor layers.1.o.")
-    assert anew.tensors()[name].shape[0] * 2 == tensors[name].shape[0]
+    assert sentence.startswith("the model is converted anew: ")
+
+
+def test_what_a_version_that_compared_nothing_has_kept_is_not_taken(
+    tmp_path: Path,
+) -> None:
+    path = write_tiny_gguf(tmp_path / "tiny.gguf")
+    kept = prepare(str(path), "int8", tmp_path, NoProgress())
+    assert isinstance(kept, ConvertedModel)
+    old = kept.folder.with_name(kept.folder.name.replace("-v3", "-v2"))
+    kept.folder.rename(old)
+    assert isinstance(prepare(str(path), "int8", tmp_path, NoProgress()), ConvertedModel)
+    assert not old.exists()
