@@ -71,7 +71,6 @@ class Reason(StrEnum):
     CANCELLED = "cancelled", "the editor cancelled the request"
     MODEL_SAID_NOTHING = "model_said_nothing", "the model had nothing to add", TRIGGER
     UNSURE = "unsure", "the model was not sure enough of what follows", TRIGGER
-    ONLY_SENTINELS = "only_sentinels", "the model wrote only its own control tokens"
     LEFT_SCOPE = "left_scope", "the model left the block that the cursor is in", TRIGGER
     REPEATS_ITSELF = "repeats_itself", "the model kept repeating itself"
     ONLY_REPEATS_NEXT_LINES = "only_repeats_next_lines", "the model only repeated the next lines"

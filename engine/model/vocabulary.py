@@ -12,6 +12,7 @@ _BYTE_TOKEN = re.compile(r"<0x([0-9A-F]{2})>")
 # Ends of text by name. A model's configuration may name only one of its own.
 _END_NAMES = (
     "<|endoftext|>",
+    "<|im_start|>",
     "<|im_end|>",
     "<|end_of_text|>",
     "<|eot_id|>",
@@ -20,6 +21,7 @@ _END_NAMES = (
     "<eos>",
     "<EOT>",
     "▁<EOT>",
+    "<start_of_turn>",
     "<end_of_turn>",
     "<|file_separator|>",
     "<[end▁of▁sentence]>",  # Seed-Coder

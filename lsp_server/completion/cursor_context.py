@@ -8,13 +8,14 @@ from typing import Self
 from engine.host.protocol import Position
 from engine.stopping.lines import columns, leading_space
 from lsp_server.language_names import comment_signs
-from lsp_server.prompt.brackets import Balance, balance
+from lsp_server.prompt.brackets import LONG_QUOTES, Balance, balance
 from lsp_server.prompt.comments import UNPAIRED
 from lsp_server.prompt.scope import Scope
 
 _WINDOW = 1_000  # lines on either side
 LONGEST_SIDE = 1_000  # characters of the cursor's line on either side that are read
 _MOST_CHARS = 200_000  # around the cursor that brackets are counted in
+MOST_HEAD = 20_000  # characters before the cursor in which something may be open
 _UNIT_LINES = 100  # on either side that tell the unit of indentation
 _UNITS = (2, 3, 4, 8)
 _TABBED = ("makefile", "go", "go.mod")  # where a tab is syntax, or what the formatter writes
@@ -70,6 +71,13 @@ class CursorContext:
     def head(self) -> str:
         """All text before the cursor."""
         return "\n".join((*self.above, self.before))
+
+    @property
+    def text_ends(self) -> list[str]:
+        """What would end a string of several lines or a comment that the cursor may stand in."""
+        head = self.head[-MOST_HEAD:]
+        ends = [quote for quote in (*LONG_QUOTES, "`") if head.count(quote) % 2]
+        return [*ends, "*/"] if head.rfind("/*") > head.rfind("*/") else ends
 
     def balance(self, text: str = "", replaced: int = 0) -> Balance | None:
         """The brackets of all text with `text` in place of `replaced` characters behind the cursor.

@@ -2,12 +2,10 @@
 
 from functools import cached_property
 
-from lsp_server.completion.cursor_context import LONGEST_SIDE, CursorContext
+from lsp_server.completion.cursor_context import LONGEST_SIDE, MOST_HEAD, CursorContext
 from lsp_server.prompt.brackets import CLOSERS, Balance, balance
 from lsp_server.prompt.comments import UNPAIRED_CLOSERS
 from lsp_server.prompt.text_place import is_header
-
-_MOST_HEAD = 20_000  # characters before the cursor in which something may be open
 
 
 class LineJudge:
@@ -48,16 +46,13 @@ class LineJudge:
     def missing_brackets(self) -> str:
         """What would close the brackets before the cursor, the innermost first, if any is open."""
         is_whole = self._text is not None and not self._text.open
-        head = balance(self._context.head[-_MOST_HEAD:], self._signs)
+        head = balance(self._context.head[-MOST_HEAD:], self._signs)
         return "" if is_whole else head._replace(quote=None).closers
 
     @property
     def missing_ends(self) -> list[str]:
         """What would end a string or a comment that may be open before the cursor."""
-        head = self._context.head[-_MOST_HEAD:]
-        ends = [quote for quote in ('"""', "'''", "`") if head.count(quote) % 2]
-        ends += ["*/"] if head.rfind("/*") > head.rfind("*/") else []
-        quote = balance(self._before, self._signs).quote
+        ends, quote = self._context.text_ends, balance(self._before, self._signs).quote
         return [*ends, quote] if quote else ends
 
     def _closes_otherwise(self, now: Balance) -> bool:

@@ -6,15 +6,26 @@ from itertools import takewhile
 from engine.stopping.lines import indent_of, squeeze
 from engine.stopping.suffix_head import LETTERS
 from lsp_server.completion.cursor_context import LONGEST_SIDE, CursorContext
-from lsp_server.prompt.brackets import CLOSERS, balance
+from lsp_server.prompt.brackets import CLOSERS, LONG_QUOTES, balance
 from lsp_server.reasons import Reason
 
 _MOST_LINES = 12  # below that are compared
 _MOST_CLOSERS = 12  # behind the cursor that are weighed
-_LONG_QUOTES = ('"""', "'''")
 _ENDS = ";,"  # of a statement or an argument, which may stand behind closers
 _WORD = re.compile(r"\w")
+_WHOLE_START = re.compile(r"\w\s*[=(.{:]|\w\s+\w|^\w{3,}\s*$")
 _CLOSING_LINE = re.compile(r"\n\s*[)\]}]")
+
+
+def without_start(text: str, context: CursorContext) -> str | Reason:
+    """The text without the cursor's line up to it, which some models say again.
+
+    Items of a list and short words may well come twice.
+    """
+    start = context.before.lstrip()
+    if not _WHOLE_START.search(start) or not text.lstrip().startswith(start):
+        return text
+    return text.lstrip()[len(start) :] or Reason.REPEATS_ITSELF
 
 
 def not_only_next(text: str, context: CursorContext) -> str | Reason:
@@ -118,7 +129,7 @@ def _partly_written(text: str, rest: str) -> int:
 def _closers_written(text: str, context: CursorContext) -> int:
     """How many closing characters right behind the cursor the text has made superfluous."""
     head, rest = context.before[-LONGEST_SIDE:], context.rest[:LONGEST_SIDE]
-    for quote in _LONG_QUOTES:
+    for quote in LONG_QUOTES:
         if rest.startswith(quote) and text.count(quote) % 2:
             return len(quote)
     before = balance(head + rest, context.comment_signs)

@@ -14,6 +14,7 @@ from lsp_server.completion.overlap import (
     replaced_in_line,
     without_comment,
     without_next,
+    without_start,
     without_surplus,
 )
 from lsp_server.completion.syntax_judge import Judge, SyntaxJudge
@@ -22,7 +23,13 @@ from lsp_server.reasons import Reason
 
 Step = Callable[[str, CursorContext], str | Reason]
 
-_FIRST_STEPS: tuple[Step, ...] = (plain, in_scope, without_repetition, not_only_next)
+_FIRST_STEPS: tuple[Step, ...] = (
+    plain,
+    without_start,
+    in_scope,
+    without_repetition,
+    not_only_next,
+)
 _BRACKETS_ONLY = re.compile(r"""[\s()\[\]{}<>"'`;,]*""")
 _MOST_CLOSERS = 3  # behind the cursor that are tried one by one
 _JOINTS = ",.=+-*/%&|^<?"  # something has to follow, as the block does behind a header

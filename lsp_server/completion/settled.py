@@ -15,8 +15,6 @@ from lsp_server.completion.postprocess import Processed, process
 from lsp_server.completion.syntax_judge import Judge
 from lsp_server.prompt.text_place import is_header
 
-# What may become a control token; those of DeepSeek have blanks.
-_BEGUN_TOKEN = re.compile(r"▁?<(?:｜[^｜\n]*|[\[|]?[\w▁-]*\|?)$")  # noqa: RUF001 - their own bars
 _BEGUN_FENCE = re.compile(r"\s*`")
 
 
@@ -37,9 +35,10 @@ def settled(text: str, context: CursorContext, *, ends_word: bool) -> str:
     """The beginning of what the model has written that will stay, without blanks at its end.
 
     `ends_word`: no word goes on behind `text`. Where something stands behind the cursor what is
-    written next decides how much of that it replaces: there nothing is settled.
+    written next decides how much of that it replaces: there nothing is settled. Nor is anything
+    while the text may be the cursor's line said again.
     """
-    if context.rest.strip():
+    if context.rest.strip() or context.before.lstrip().startswith(text.strip() or "\n"):
         return ""
     lines = text.rpartition("\n")[0]
     if lines.strip():
@@ -56,10 +55,8 @@ def has_line(text: str) -> bool:
 
 
 def _held(text: str, context: CursorContext, *, is_growing: bool) -> str:
-    token = _BEGUN_TOKEN.search(text)
     written = Written.of(text if is_growing else f"{text}\n")
     held = min(
-        token.start() if token and is_growing else len(text),
         repetition_held(written),
         repeat_held(text, context, is_growing=is_growing),
         surplus_held(text, context),

@@ -1,4 +1,4 @@
-"""Text that should not have been written: control tokens, other blocks, repetitions."""
+"""Text that should not have been written: other blocks, prose, repetitions."""
 
 import re
 from collections.abc import Sequence
@@ -10,34 +10,15 @@ from lsp_server.language_names import PROSE
 from lsp_server.prompt.scope import Scope
 from lsp_server.reasons import Reason
 
-_SENTINEL = re.compile(
-    r"<\|(?:endoftext|end_of_text|im_(?:start|end)|fim_\w+|fim-\w+|repo_name|file_sep"
-    r"|file_separator|code_(?:prefix|suffix|middle)|prefix|suffix|middle|eot_id)\|>"
-    r"|<(?:fim[_-](?:prefix|suffix|middle|pad)|file_sep|repo_name|reponame|end_of_turn)>"
-    r"|<\[fim-(?:prefix|suffix|middle)\]>"
-    r"|<｜[^｜\n]{1,30}｜>"  # noqa: RUF001 - DeepSeek's own bars
-    r"|▁?<(?:PRE|SUF|MID|EOT)>"
-)
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')]*\s+(?=[\"'(]?[A-Z])|(?<=[。！？])")  # noqa: RUF001 - wide ones, too
 _CLOSING_LINE = re.compile(r"\s*[)\]}]+[;,]?\s*")
 _FENCE = re.compile(r"\s*`{3,}[\w+#.-]*\s*")
 
 
-def plain(text: str, context: CursorContext) -> str | Reason:
-    """LF line ends, and nothing from the first control token on.
-
-    Where the document speaks of such tokens itself they are text.
-    """
+def plain(text: str, _context: CursorContext) -> str | Reason:
+    """LF line ends. Control tokens are none of this: the host ends a text at those of its model."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if not text:
-        return Reason.MODEL_SAID_NOTHING
-    while (found := _SENTINEL.search(text)) and not _speaks_of(context, found.group()):
-        if text[: found.start()].strip():
-            return text[: found.start()]
-        text = text[found.end() :]
-        if not text.strip():
-            return Reason.ONLY_SENTINELS
-    return text
+    return text or Reason.MODEL_SAID_NOTHING
 
 
 def in_scope(text: str, context: CursorContext) -> str | Reason:
@@ -65,17 +46,13 @@ def without_repetition(text: str, _context: CursorContext) -> str | Reason:
     return kept if kept.strip() or not text.strip() else Reason.REPEATS_ITSELF
 
 
-def _speaks_of(context: CursorContext, token: str) -> bool:
-    lines = (*context.above, context.before, context.rest, *context.below)
-    return any(token in line for line in lines)
-
-
 def _unfenced(lines: list[str], context: CursorContext) -> list[str]:
     """The lines before a Markdown fence: models end code with one as in a chat.
 
-    A document without line comments is prose, or may hold some, so that fences are its own.
+    Prose has fences of its own; it stands in documents without line comments, in docstrings and in
+    comments.
     """
-    if not context.comment_signs:
+    if not context.comment_signs or context.text_ends:
         return lines
     whole = [context.before + lines[0], *lines[1:]]
     end = next((n for n, line in enumerate(whole) if _FENCE.fullmatch(line)), len(lines))

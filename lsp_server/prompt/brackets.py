@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 OPENING, CLOSING = "([{", ")]}"
 QUOTES = "\"'`"
+LONG_QUOTES = ('"""', "'''")
 CLOSERS = CLOSING + QUOTES
 PARTNERS = dict(zip(OPENING + QUOTES, CLOSING + QUOTES, strict=True))
 

@@ -65,6 +65,8 @@ class DocumentSyntax:
         if len(around) > _MOST_DEPTH:
             return place_by_text(lines, position, self._language_id)
         inside = self._inside(around, lines, position)
+        if inside is not None and _is_below_colon(lines, position.line):
+            return Place.BLANK_LINE
         return inside or place_in_code(lines, position, self._block(tree, around, lines, position))
 
     def parsed_line(
@@ -200,6 +202,12 @@ class DocumentSyntax:
         head = parent if opener.token == ":" else parent.parent
         row = opener.row if head is None or head.parent is None else head.start_point.row
         return opener.token, indent_of(lines[row])
+
+
+def _is_below_colon(lines: Sequence[str], row: int) -> bool:
+    """A blank line of a text that announces several, as `Example:` does."""
+    above = next(filter(str.strip, reversed(lines[max(row - 2, 0) : row])), "")
+    return not lines[row].strip() and above.rstrip().endswith(":")
 
 
 def _opens_block(opener: Opener, leaf: Node, parent: Node) -> bool:

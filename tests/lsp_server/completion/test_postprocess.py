@@ -150,7 +150,7 @@ def test_indentation_is_the_editors_and_the_documents(document, completion, text
 REASONS = [
     ("x = |", "", Reason.MODEL_SAID_NOTHING),
     ("x = |", " \n  ", Reason.BLANK),
-    ("x = |", "<|endoftext|>", Reason.ONLY_SENTINELS),
+    ("return total(a|", "return total(a", Reason.REPEATS_ITSELF),
     ("f(a|\n", ")", Reason.BRACKET_ONLY),
     ("f() {\n  |\n", "});", Reason.BRACKET_ONLY),
     ("f(|a)", "a)", Reason.ONLY_REPEATS_REST),
@@ -166,14 +166,34 @@ def test_an_empty_answer_has_its_reason(document, completion, reason):
     assert process(completion, around(document)) == Processed(reason=reason)
 
 
-def test_control_tokens_end_the_text():
-    assert shown("x = |", "<|fim_middle|>1<|file_sep|>b.py\nfoo") == ("1", 0)
-    assert shown("x = |", "1<\uff5cfim\u2581hole\uff5c>2") == ("1", 0)
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("html", "<PRE>\nint main(void);\n</PRE>"),
+        ("xml", "<EOT/>\n<reponame>shop</reponame>"),
+        ("python", 'PARTS = ["<|fim_prefix|>", "<fim_suffix>"]'),
+    ],
+)
+def test_what_is_a_control_token_of_some_model_is_text(language, text):
+    """The host ends a text where its own model says one."""
+    assert process(text, around("|", language=language)).text == text
 
 
-def test_control_tokens_that_the_document_speaks_of_are_text():
-    speaking = CursorContext(('PRE = "<|fim_prefix|>"',), "PARTS = ", "", ())
-    assert process('["<|fim_prefix|>"]', speaking).text == '["<|fim_prefix|>"]'
+@pytest.mark.parametrize(
+    ("document", "completion", "text"),
+    [
+        ("x = foo|", "x = foobar", "bar"),
+        ("    return a + |\n", "    return a + b", "b"),
+        ("self.|", "self.total = 1", "total = 1"),
+        ("const |", "const shop = 1;", "shop = 1;"),
+        ("foo|", "foobar(1)", "bar(1)"),
+        ("x = [\n    None, |", "None, None]", "None, None]"),  # items may be equal
+        ("ha|", "haha", "haha"),
+        ("0, 1, |", "0, 1, 0", "0, 1, 0"),
+    ],
+)
+def test_the_cursors_line_is_not_said_again(document, completion, text):
+    assert shown(document, completion) == (text, 0)
 
 
 def test_one_line_before_the_rest_of_a_line_is_no_line_end():

@@ -31,7 +31,7 @@ SETTLED = [
     ("def f():\n    |\n    return x\n", "return", ""),  # it may be the next line
     ("def f():\n    |\n    return x\n", "y = 2\n    return x\n    z", "y = 2"),
     ("def f():\n    |\n    return x\n", "y = 2\n    return x\n", "y = 2"),
-    ("x = |", "a <|fim", "a"),  # a control token begins
+    ("x = foo|", "x = f", ""),  # it may be the cursor's line again
     ("x = |", "a < b", "a < b"),
     ("|", "```py", ""),  # a fence
     ("f(\n    a,\n    |", "b,\n)\nc = 1\n", "b,"),  # the bracket may be one too many

@@ -116,6 +116,18 @@ def test_a_text_that_begins_with_a_fence_is_not_shown():
     assert completed("a = 1|", "\n```\nmore").reason is Reason.LEFT_SCOPE
 
 
+@pytest.mark.parametrize(
+    ("document", "language"),
+    [
+        ('def f(a):\n    """Add.\n\n    Example:\n    |\n    """\n', "python"),
+        ("/*\n    Example:\n    |\n*/\n", "javascript"),
+    ],
+)
+def test_a_fence_is_text_in_a_docstring_and_in_a_comment(document, language):
+    text = "```\n    f(1)\n    ```"
+    assert completed(document, text, language) == Processed(text)
+
+
 def test_a_fence_is_text_in_markdown():
     text = "```python\na = 1\n```"
     assert completed("Like this:\n\n|\n", text, "markdown") == Processed(text)
