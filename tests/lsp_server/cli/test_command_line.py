@@ -125,7 +125,6 @@ def test_the_options_reach_the_engine(source_path, engine):
     [request] = engine.requests
     assert (request.prefix, request.suffix) == ("def f():\n    ", "\n")
     assert (request.layout, request.stop.max_tokens) == ("psm", 9)
-    assert request.stop.block, "a completion ends with the block at the cursor"
     assert (request.sampling.temperature, request.sampling.seed) == (0.8, 7)
     assert request.lookahead.ngram_size == 8
     assert request.open_buffers[0].text == "x = 1\n"
