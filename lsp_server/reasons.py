@@ -61,6 +61,7 @@ class Reason(StrEnum):
     BINARY = "binary", "the file is binary"
     OUT_OF_STEP = "out_of_step", "a change to the file could not be applied", REOPEN_FILE
     UNKNOWN_DOCUMENT = "unknown_document", "the editor has not opened the document", REOPEN_FILE
+    BAD_ADDRESS = "bad_address", "the file's address holds half a character, as no name does"
     BAD_POSITION = "bad_position", "the position lies outside the document"
     HOST_UNREACHABLE = "host_unreachable", "the model cannot be reached", DOCTOR
     HOST_LOADING = "host_loading", "the model is still loading", WAIT

@@ -64,6 +64,8 @@ class Documents:
     def open(self, item: types.TextDocumentItem) -> DocumentRefused | None:
         """Hold a document from now on; one that is open already is replaced."""
         reason = _reason_against(item.text)
+        if item.uri.encode("utf-8", "replace").decode() != item.uri:
+            reason = Reason.BAD_ADDRESS
         if reason is not None:
             return self._refuse(item.uri, reason, item.language_id)
         self._held[item.uri] = Document(item, next(self._openings), self.encoding)

@@ -164,12 +164,12 @@ class HostClient:
         path: str,
         message: msgspec.Struct | None = None,
         params: Mapping[str, str] | None = None,
-        limit_s: float = _ANSWER_S,
+        limit_s: float | None = None,
     ) -> bytes:
         content = None if message is None else encoded(message)
         try:
             async with (
-                asyncio.timeout(limit_s),
+                asyncio.timeout(limit_s or _ANSWER_S),
                 self._http.stream(method, path, content=content, params=params) as response,
             ):
                 body = await body_of(response)

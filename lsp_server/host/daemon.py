@@ -270,4 +270,6 @@ class LocalHost:
 def _is_up(answer: ProbeResult) -> bool:
     if answer.kind == "refused":
         raise HostError(answer.reason)
+    if answer.kind == "still":
+        raise HostError(f"{answer.reason}; `foregram stop` ends it")
     return answer.status is not None and answer.status.state != "stopping"

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+import httpx2
+
 from engine.host.protocol import Status
 from lsp_server.host.address import HostAddress, host_address
 from lsp_server.host.client import (
@@ -19,12 +21,12 @@ from lsp_server.settings import Settings
 class ProbeResult:
     """What came of asking a host for its status.
 
-    `absent`: nothing listens; `silent`: something does and does not answer; `refused`: it is no
-    host, or none for us. Without a status, `reason` says so in words, and `code` is the host's own
+    `absent`: nothing listens; `silent`: something does and hangs up; `still`: it does not even do
+    that; `refused`: it is no host, or none for us. Without a status, `reason` says so in words, and `code` is the host's own
     error code, if it sent one.
     """
 
-    kind: Literal["status", "absent", "silent", "refused"]
+    kind: Literal["status", "absent", "silent", "still", "refused"]
     status: Status | None = None
     reason: str = ""
     code: str = ""
@@ -45,7 +47,8 @@ async def probe(address: HostAddress, client_id: str = "") -> ProbeResult:
     except HostGoneError as error:
         cause = type(error.__cause__).__name__
         reason = f"the completion host on {address.endpoint} does not answer: {cause}"
-        return ProbeResult("silent", reason=reason)
+        is_late = isinstance(error.__cause__, TimeoutError | httpx2.TimeoutException)
+        return ProbeResult("still" if is_late else "silent", reason=reason)
     except HostRefusedError as error:
         reason = f"the completion host on {address.endpoint} refuses: {error}"
         if error.problem.code == NO_HOST:

@@ -67,6 +67,14 @@ def test_opening_again_starts_anew_and_says_so():
     assert documents.snapshot(URI).opening > first
 
 
+@pytest.mark.parametrize("uri", ["file:///a\ud83d.py", "untitled:\ude00"])
+def test_an_address_that_no_message_can_carry_is_refused_and_no_other(uri):
+    """It silenced all documents."""
+    documents = holding("a")
+    assert documents.open(item("b", uri=uri)).reason is Reason.BAD_ADDRESS
+    assert documents.uris() == (URI,)
+
+
 def test_an_empty_document_is_held():
     assert holding("").snapshot(URI).lines == ("",)
 

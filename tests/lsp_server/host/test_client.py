@@ -22,6 +22,7 @@ from engine.host.protocol import (
     SyncRequest,
     Timings,
 )
+from lsp_server.host import client as host_client
 from lsp_server.host import response_body
 from lsp_server.host.address import HostAddress
 from lsp_server.host.client import (
@@ -331,6 +332,38 @@ async def test_an_answer_without_an_end_is_not_read_to_it(monkeypatch):
     monkeypatch.setattr(response_body, "MAX_BODY_BYTES", 100_000)
     reasons = await told(b"\r\n" + b'{"type":"chunk","text":""}\n' * 100_000)
     assert reasons.count("a response of more than 100,000 bytes") == 2
+
+
+async def test_a_host_that_drips_is_silent_after_a_while(monkeypatch):
+    """Each byte came in time, so that `status` and `doctor` waited for ever."""
+    monkeypatch.setattr(host_client, "_ANSWER_S", 0.3)
+
+    has_gone = asyncio.Event()
+
+    async def connected(reader, writer):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 9000\r\n\r\n")
+        while not reader.at_eof():
+            writer.write(b"{")
+            with suppress(TimeoutError):
+                await asyncio.wait_for(reader.read(1), 0.01)
+        writer.close()
+        has_gone.set()
+
+    listener = await asyncio.start_server(connected, "127.0.0.1", 0)
+    url = "http://{}:{}".format(*listener.sockets[0].getsockname())
+    async with listener, asyncio.timeout(10):
+        assert (await probe(HostAddress("", url=url))).kind == "still"
+        await has_gone.wait()
+
+
+async def test_halves_of_surrogate_pairs_are_replaced_wherever_they_stand(tmp_path):
+    half = "\ud83d"
+    async with hosted(tmp_path) as client:
+        request = msgspec.structs.replace(ask(buffer(f"x{half}")), workspace=f"file:///{half}")
+        feedback = (Feedback("", half, "shown"),)
+        request = msgspec.structs.replace(request, feedback=feedback)
+        assert isinstance((await collected(client.complete(request)))[-1], Done)
 
 
 async def test_a_line_without_an_end_is_not_read_to_it(monkeypatch):

@@ -8,22 +8,32 @@ import msgspec
 import pytest
 from lsprotocol import types
 
+from engine.host.buffers import ClientId
 from engine.host.options import HostOptions
+from engine.host.principals import Principal
 from engine.host.protocol import (
+    PROTOCOL_VERSION,
     REPLICA_HEADER,
     SESSION_HEADER,
     CompleteRequest,
     Done,
     Position,
     RepositorySnippet,
+    Status,
 )
 from engine.host.server import HostServer
 from engine.host.service import CompletionService
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
+from lsp_server.host import client as host_client
+from lsp_server.host import link as host_link
 from lsp_server.host.address import HostAddress
+from lsp_server.host.client import HostClient, HostGoneError
 from lsp_server.host.daemon import ensure_host
 from lsp_server.host.link import HostLink
+from lsp_server.host.search import LinkReport
+from tests.support.connected import URI as URI_A
+from tests.support.connected import connected
 from tests.support.local_host import stub_host
 from tests.support.running_host import HeldEngine, running_host
 
@@ -181,6 +191,95 @@ async def test_a_host_that_got_a_document_alone_gets_the_others_with_the_next_re
         await asyncio.gather(*moving.link._withdrawing)
         assert host.service.buffers.num_clients == 1, "what the first name left is closed"
         await moving.link.leave()
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("said", [b"", b"HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\n{"])
+async def test_a_host_that_stands_still_is_left_with_a_reason(monkeypatch, said):
+    """Nobody answered for 20 s and more, and nothing was said."""
+    monkeypatch.setattr(host_link, "_WATCH_S", 0.05)
+    monkeypatch.setattr(host_client, "_ANSWER_S", 0.2)
+    ready = msgspec.json.encode(Status(PROTOCOL_VERSION, "1", "ready", 1, 1.0))
+    answers = [b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(ready), ready)]
+    reports: list[LinkReport] = []
+    writers: list[asyncio.StreamWriter] = []
+
+    async def connected(reader, writer):
+        writers.append(writer)
+        while await reader.readuntil(b"\r\n\r\n"):
+            writer.write(answers.pop() if answers else said)
+
+    listener = await asyncio.start_server(connected, "127.0.0.1", 0)
+    url = "http://{}:{}".format(*listener.sockets[0].getsockname())
+
+    async def find():
+        return HostAddress("", url=url)
+
+    documents = Documents()
+    documents.open(types.TextDocumentItem(URI, "python", 1, "x"))
+    snapshot = documents.snapshot(URI)
+    assert isinstance(snapshot, Snapshot)
+    link = HostLink(
+        documents,
+        find,
+        may_send=lambda _: True,
+        path_of=lambda _: "a.py",
+        watch=reports.append,
+    )
+    link.connect()
+    async with asyncio.timeout(10):
+        with pytest.raises(HostGoneError):
+            assert [one async for one in link.complete(REQUEST, snapshot)]
+        assert await link.ready() == "unreachable"
+    assert "stopped answering" in reports[-1].problem.message
+    await link.leave()
+    for writer in writers:
+        writer.close()
+    listener.close()
+
+
+@pytest.mark.asyncio
+async def test_a_conflict_has_those_documents_sent_again_that_it_names(tmp_path):
+    async with connected(tmp_path, HeldEngine()) as editor:
+        editor.open("b = 1\n|", uri="file:///shop/b.py")
+        editor.open("x|")
+        await editor.ask()
+        editor.host.service.buffers.close(ClientId(Principal(), editor.link.known_as), [URI_A])
+        sent = sizes_of(editor)
+        editor.type("y")
+        await editor.ask()
+        *_, (last, buffers) = sent
+        assert last == URI_A
+        assert [one.uri for one in buffers if one.lines] == [URI_A]
+
+
+@pytest.mark.asyncio
+async def test_a_host_that_was_lost_and_is_the_same_gets_what_changed(tmp_path):
+    async with connected(tmp_path, HeldEngine()) as editor:
+        editor.open("b = 1\n|", uri="file:///shop/b.py")
+        editor.open("x|")
+        await editor.ask()
+        client = editor.link._search.client
+        assert client is not None
+        await editor.link._search.lost(client)
+        await editor.link.ready()
+        sent = sizes_of(editor)
+        editor.type("y")
+        await editor.ask()
+    assert [[one.lines for one in buffers] for _, buffers in sent] == [[None]]
+
+
+def sizes_of(editor):
+    """The documents of each request from now on, by what is completed."""
+    sent, begin = [], HostClient.begin
+
+    async def begun(client, request):
+        sent.append((request.uri, request.sync))
+        return await begin(client, request)
+
+    client = editor.link._search.client
+    client.begin = lambda request: begun(client, request)
+    return sent
 
 
 def test_a_workspace_has_a_name_that_tells_nothing_of_it():
