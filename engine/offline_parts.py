@@ -31,7 +31,7 @@ class EmbeddedModel:
 
     @property
     def install(self) -> str:
-        """The command that installs the parts, again where they are damaged."""
+        """The command that installs the parts."""
         return f"foregram models install {self.alias}"
 
     @property
@@ -115,7 +115,7 @@ def join_parts(
 
 
 def _check(model: EmbeddedModel, num_bytes: int, sha256: str) -> None:
-    repair = f"install it again with {model.install}"
+    repair = f"run foregram models remove {model.alias}, then {model.install}"
     if num_bytes != model.num_bytes:
         raise ModelCorruptError(
             f"a part of the embedded model {model.name} is truncated: {num_bytes:,} bytes of "

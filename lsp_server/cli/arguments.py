@@ -218,7 +218,6 @@ def _add_models(parser: argparse.ArgumentParser) -> None:
         "action", nargs="?", choices=actions, default="list", help="list by default"
     )
     parser.add_argument("name", metavar="NAME", nargs="?", help="as the setting `model` takes it")
-    add_json(parser)
 
 
 def _add_uninstall(parser: argparse.ArgumentParser) -> None:

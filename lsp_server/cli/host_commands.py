@@ -17,7 +17,7 @@ from engine.host.protocol import Status
 from engine.host.runtime import RuntimeFolder
 from engine.model_names import is_same, title_of
 from lsp_server.calibration import outcome_sentence
-from lsp_server.cli.report import note, visible
+from lsp_server.cli.report import agreed, note, visible
 from lsp_server.host.address import HostError, host_address
 from lsp_server.host.daemon import explained, stop_host
 from lsp_server.host.probe import host_status
@@ -60,9 +60,7 @@ def _may_stop(settings: Settings) -> bool:
     users = f"{_counted(status.num_clients, 'editor')} used this host within the last ten minutes"
     if not sys.stdin.isatty():
         raise HostError(f"{users}; `foregram stop --force` stops it anyway")
-    sys.stderr.write(f"foregram: {users}. Stop it? [y/N] ")
-    sys.stderr.flush()
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return agreed(f"{users}. Stop it?")
 
 
 def show_logs(arguments: argparse.Namespace, settings: Settings) -> int:

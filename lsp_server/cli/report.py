@@ -118,3 +118,10 @@ def visible(text: str) -> str:
 def note(sentence: str) -> None:
     """Say on stderr what is no command's answer."""
     sys.stderr.write(f"foregram: {visible(sentence)}\n")
+
+
+def agreed(question: str) -> bool:
+    """Whether a person at the terminal says yes."""
+    sys.stderr.write(f"foregram: {question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
