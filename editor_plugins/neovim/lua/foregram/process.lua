@@ -22,16 +22,18 @@ function M.last_words()
   return crashes.last_words(text)
 end
 
---- Start it. The shell is replaced by the server, whose stderr Neovim would only log for itself.
+--- Start it, and not in a repository, whose files Python might take for its own. The shell is replaced
+--- by the server, whose stderr Neovim would only log for itself.
 function M.start(cmd)
   return function(dispatchers, config)
     vim.fn.mkdir(vim.fn.stdpath("state"), "p")
-    local started = cmd
+    local started = vim.list_extend({ vim.fn.exepath(cmd[1]) }, cmd, 2)
     if vim.fn.executable("sh") == 1 then
       local script = ('exec "$@" 2>%s'):format(vim.fn.shellescape(M.log_path()))
-      started = vim.list_extend({ "sh", "-c", script, "foregram" }, cmd)
+      started = vim.list_extend({ "sh", "-c", script, "foregram" }, started)
     end
-    return vim.lsp.rpc.start(started, dispatchers, { cwd = config.cmd_cwd, env = config.cmd_env })
+    local cwd = config.cmd_cwd or vim.uv.os_homedir()
+    return vim.lsp.rpc.start(started, dispatchers, { cwd = cwd, env = config.cmd_env })
   end
 end
 

@@ -20,7 +20,10 @@ end
 --- Run one; `on_end` gets what it printed. False, after saying so, where it cannot be run.
 function M.run(words, on_end)
   local cmd, env = command_line(words), server_settings.environment()
-  local ok, problem = pcall(vim.system, cmd, { text = true, env = env }, function(done)
+  -- Not in a repository, whose files Python might take for its own.
+  local options = { text = true, env = env, cwd = vim.uv.os_homedir() }
+  local started = vim.list_extend({ vim.fn.exepath(cmd[1]) }, cmd, 2)
+  local ok, problem = pcall(vim.system, started, options, function(done)
     vim.schedule(function()
       on_end(vim.trim((done.stdout or "") .. (done.stderr or "")))
     end)
