@@ -1,21 +1,35 @@
 """Bodies of requests, as JSON."""
 
-from typing import TypeVar
+import re
+from typing import NoReturn, TypeVar
 
 import msgspec
 
 from engine.errors import InputError
 
 _Kind = TypeVar("_Kind")
+# A backslash and a whole pair are passed over; half a pair is the group, as an escape or as bytes.
+_HALF = re.compile(
+    rb"\\\\|\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}"
+    rb"|(\\ud[89a-f][0-9a-f]{2}|\xed[\xa0-\xbf][\x80-\xbf])",
+    re.IGNORECASE,
+)
 
 
 def decoded(content: bytes, kind: type[_Kind]) -> _Kind:
-    """Decode a body. Raises InputError where it is none of this kind, whatever it is."""
+    """Decode a body. Raises InputError where it is none of this kind, whatever it is.
+
+    Half a surrogate pair, as a client has that cuts by UTF-16 units, becomes U+FFFD.
+    """
     try:
         return msgspec.json.decode(content, type=kind)
-    except UnicodeDecodeError as error:
-        raise InputError("the body is not UTF-8") from error
+    except (msgspec.DecodeError, ValueError) as error:
+        whole = _HALF.sub(lambda match: rb"\ufffd" if match[1] else match[0], content)
+        return decoded(whole, kind) if whole != content else _refuse(error)
     except RecursionError as error:
         raise InputError("the body is nested too deeply") from error
-    except (msgspec.MsgspecError, ValueError) as error:
-        raise InputError(str(error)) from error
+
+
+def _refuse(error: Exception) -> NoReturn:
+    reason = "the body is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+    raise InputError(reason) from error

@@ -153,7 +153,6 @@ ODD_BODIES = {
     "nested": b"[" * DEEP,
     "nested objects": b'{"client":' * DEEP,
     "not UTF-8": b'{"client": "\xff\xfe"}',
-    "half a surrogate pair": b'{"client": "\\ud800"}',
     "10^400": b'{"bounds": {"timeLimitMs": 1' + b"0" * 400 + b"}}",
     "a number of 100,000 digits": b'{"version": ' + b"9" * 100_000 + b"}",
     "1e999": b'{"sampling": {"temperature": 1e999}}',

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from engine.errors import InputError
+from engine.host.bodies import decoded
 from engine.host.upstream.failures import UpstreamBrokenError, UpstreamError
 
 
@@ -72,14 +74,11 @@ class _Event(msgspec.Struct):
     error: Any = None
 
 
-_decode = msgspec.json.Decoder(_Event).decode
-
-
 def read_delta(data: bytes, where: str) -> Delta:
     """Read the data of an event. Raises UpstreamError where it tells of one."""
     try:
-        event = _decode(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        event = decoded(data, _Event)
+    except InputError as error:
         raise UpstreamBrokenError(f"the upstream {where} sent what is no completion") from error
     if event.error:
         said = event.error.get("message") if isinstance(event.error, dict) else event.error
