@@ -56,6 +56,7 @@ class Reason(StrEnum):
         "file, so the file is left alone to be safe",
         ALLOW_FILE,
     )
+    UNREAD = "unread", "the file is being searched for secrets"
     TOO_LARGE = "too_large", "the file is too large"
     LINE_TOO_LONG = "line_too_long", "this line, or another line of the file, is too long"
     BINARY = "binary", "the file is binary"

@@ -66,6 +66,7 @@ class InlineCompleter:
 
     async def answer(self, params: types.InlineCompletionParams) -> Answer:
         """Answer from memory at once, else share what runs, else ask the host."""
+        await self._read()
         anchor = self._anchor(params)
         if isinstance(anchor, Reason):
             return Answer(reason=anchor)
@@ -154,6 +155,12 @@ class InlineCompleter:
         self.offers.forget(uri)
         self.host.forget(uri)
         self._last_positions.pop(uri, None)
+
+    async def _read(self) -> None:
+        """Have all texts searched for secrets, the long ones while others are answered."""
+        for uri in self._documents.uris():
+            if isinstance(opened := self._documents.snapshot(uri), Snapshot):
+                await self._permissions().read(opened)
 
     def _anchor(self, params: types.InlineCompletionParams) -> Anchor | Reason:
         document, row = self._documents.snapshot(params.text_document.uri), params.position.line

@@ -12,7 +12,7 @@ from lsp_server.documents.line_buffer import num_utf8_bytes
 from lsp_server.documents.notebooks import Notebooks
 from lsp_server.reasons import Reason
 
-MAX_DOCUMENT_BYTES = 20 * 2**20
+MAX_DOCUMENT_BYTES = 4 * 2**20  # more keep the event loop for over 50 ms, and no code has them
 
 
 @dataclass(frozen=True, slots=True)

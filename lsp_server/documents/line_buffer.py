@@ -30,7 +30,7 @@ class LineBuffer:
     def __init__(self, text: str) -> None:
         self._lines, self._ends = _split(_paired(text))
         self._frozen: tuple[str, ...] | None = None
-        self.num_bytes = self._count_bytes(0, len(self._lines))  # of UTF-8
+        self.num_bytes = num_utf8_bytes(_paired(text))
 
     @property
     def lines(self) -> tuple[str, ...]:

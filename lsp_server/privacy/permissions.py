@@ -1,5 +1,6 @@
 """What may be completed, and what may leave the editor."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,9 +9,11 @@ from lsp_server.documents.file_path import possible_paths
 from lsp_server.language_names import PROSE, language_of
 from lsp_server.privacy.hidden_files import HiddenFiles, innermost
 from lsp_server.privacy.ignore_files import SettingGlobs
-from lsp_server.privacy.secret_texts import SecretLines, SecretText
+from lsp_server.privacy.secret_texts import UNREAD, SecretLines, SecretText
 from lsp_server.reasons import Reason, base_name
 from lsp_server.settings import Settings
+
+_AT_ONCE = 250_000  # characters that are searched while all documents wait: 20 ms
 
 
 class Permissions:
@@ -67,12 +70,23 @@ class Permissions:
         return None if secret is None else secret.reason
 
     def secret(self, snapshot: Snapshot) -> SecretText | None:
-        """The first secret in a text, unless its file is allowed."""
+        """The first secret in a text, unless its file is allowed; a long text is hidden until read."""
         known = self._secrets.setdefault(snapshot.uri, SecretLines())
+        if known.num_new(snapshot.lines) > _AT_ONCE:
+            return SecretText(0, UNREAD)
         found = known.follow(snapshot.lines)
         if found is None or self._is_allowed(snapshot.uri):
             return None
         return found
+
+    async def read(self, snapshot: Snapshot) -> None:
+        """Search a long text in another thread, so that other documents are answered meanwhile."""
+        known = self._secrets.setdefault(snapshot.uri, SecretLines())
+        if known.num_new(snapshot.lines) > _AT_ONCE:
+            fresh = SecretLines()
+            await asyncio.to_thread(fresh.follow, snapshot.lines)
+            if self._secrets.get(snapshot.uri) is known:
+                self._secrets[snapshot.uri] = fresh
 
     def _is_allowed(self, uri: str) -> bool:
         paths = possible_paths(uri)

@@ -11,6 +11,7 @@ from lsp_server.reasons import Reason
 AT_ONCE = 2**16  # characters, searched without a pause: some milliseconds
 LONGEST_LINE = 500_000  # characters; a longer one is not searched, and not sent
 UNJUDGED = "nothing that could be judged"
+UNREAD = "nothing that was read yet"
 
 
 class SecretText(NamedTuple):
@@ -22,7 +23,9 @@ class SecretText(NamedTuple):
     @property
     def reason(self) -> Reason:
         """Why its text is left alone."""
-        return Reason.LINE_TOO_LONG if self.what == UNJUDGED else Reason.SECRET_FILE
+        return {UNJUDGED: Reason.LINE_TOO_LONG, UNREAD: Reason.UNREAD}.get(
+            self.what, Reason.SECRET_FILE
+        )
 
     @property
     def sentence(self) -> str:

@@ -18,7 +18,7 @@ pytestmark = [
 ]
 
 START_LIMIT_S = 38.0  # the extension waits 30 s for a server's first answer
-MAX_BYTES = 20 * 2**20  # the server's limit for one document
+MAX_BYTES = 4 * 2**20  # the server's limit for one document
 WRONG = {"maxTokens": "many", "languages": ["python"], "enable": "perhaps"}
 
 

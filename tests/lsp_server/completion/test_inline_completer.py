@@ -360,6 +360,12 @@ async def test_who_asks_where_little_tells_what_comes_gets_what_is_sure(
     assert request.stop.min_confidence == 0.4
 
 
+async def test_a_long_file_is_completed_once_it_was_searched(tmp_path):
+    async with connected(tmp_path, HeldEngine(WORDS)) as editor:
+        editor.open("x = 1\n" * 100_000 + "x = |\n")
+        assert await editor.texts() == [TEXT]
+
+
 async def test_a_file_that_is_plain_to_the_editor_is_completed_by_its_name(tmp_path):
     uri = "file:///shop/Cargo.toml"
     async with connected(tmp_path, HeldEngine(("1",))) as editor:
@@ -425,7 +431,7 @@ async def test_a_line_that_nobody_has_written_is_let_alone_and_its_neighbours_ar
 
 async def test_a_file_with_a_line_that_takes_long_to_judge_is_left_alone(tmp_path):
     async with connected(tmp_path, HeldEngine(WORDS)) as editor:
-        editor.open("var x = 1;\n" + "f(a,b);" * 2_700_000 + "\n|", language="javascript")
+        editor.open("var x = 1;\n" + "f(a,b);" * 550_000 + "\n|", language="javascript")
         began = time.thread_time()
         editor.type(";")
         assert (await editor.ask()).reason is Reason.LINE_TOO_LONG

@@ -239,3 +239,17 @@ def test_without_a_workspace_names_alone_are_told(tmp_path):
     judge = Permissions([], Settings(cache_folder=tmp_path, runtime_folder=tmp_path))
     assert judge.path_of("file:///home/ada/a.py") == "a.py"
     assert judge.refusal(document("file:///home/ada/.env")) is Reason.SECRET_FILE
+
+
+@pytest.mark.asyncio
+async def test_a_long_text_is_hidden_until_it_was_searched_beside_the_event_loop(root):
+    """A text of 20 MB was searched for 0.8 s, in which no other document was answered."""
+    lines = ("def f(a, b): return [a, {b: (a, b)}]",) * 50_000
+    judge, plain = permissions(root), document(f"file://{root}/a.py", *lines)
+    assert judge.refusal(plain) is Reason.UNREAD
+    assert not judge.may_send(plain)
+    await judge.read(plain)
+    assert judge.refusal(plain) is None
+    secret = document(f"file://{root}/b.py", *lines, *KEY)
+    await judge.read(secret)
+    assert judge.refusal(secret) is Reason.SECRET_FILE
