@@ -105,7 +105,6 @@ class StopRules:
     max_tokens: int = 128
     suffix: bool = True  # the tail repeats the head of the suffix, which is then trimmed
     indentation: bool = True  # a line less indented than the cursor's block
-    block: bool = False  # a neighbour of the block at the cursor
     repetition: bool = True  # the same lines again and again
     max_blank_lines: int = 2
     single_line: bool = False

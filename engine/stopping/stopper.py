@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from engine.config import StopRules
 from engine.request import FinishReason
-from engine.stopping.block import BlockRule
 from engine.stopping.confidence import ConfidenceRule
 from engine.stopping.indentation import IndentationRule, shallow_cut
 from engine.stopping.lines import Written, pieces
@@ -46,7 +45,6 @@ class Stopper:
         self._suffix = suffix
         self._suffix_rule = SuffixRule(SuffixHead.of(prefix, suffix))
         self._indentation_rule = IndentationRule.of(prefix, suffix)
-        self._block_rule = BlockRule.of(prefix) if rules.block else None
         least = rules.min_confidence
         self._confidence_rule = ConfidenceRule(least) if least > 0 else None
         self._strings = StopStrings(rules.strings)
@@ -75,10 +73,6 @@ class Stopper:
             seen = Written.of(self.text[:unstopped])
         if self._confidence_rule is not None:
             seen = Written.of(self.text[: self._confidence_rule.held(seen)])
-        if self._block_rule is not None:
-            undecided = self._block_rule.judge(seen).held
-            # If the line goes, what stands before it is judged as if it had never begun.
-            seen = seen if undecided is None else Written.of(self.text[:undecided])
         held = self._suffix_rule.held(seen) if self._rules.suffix else len(seen.text)
         if self._rules.repetition:
             held = min(held, repetition_held(seen))
@@ -130,9 +124,6 @@ class Stopper:
             if cut is None and ended:
                 cut = self._suffix_rule.word_overlap(text)
             text = text[:cut]
-        if self._block_rule is not None:
-            cut = self._block_rule.judge(Written.of(text + "\n")).cut
-            text = text if cut is None else self._without_overlap(text[:cut])
         return Stop(reason, text)
 
     def _judge(self) -> Stop | None:
@@ -151,9 +142,7 @@ class Stopper:
             cut = self._indentation_rule.cut(self._written)
             if cut is not None:
                 return cut
-        if (cut := shallow_cut(self._written, self._rules.min_indent)) is not None:
-            return cut
-        return None if self._block_rule is None else self._block_rule.judge(self._written).cut
+        return shallow_cut(self._written, self._rules.min_indent)
 
     def _judge_line_end(self) -> Stop | None:
         text, rules = self.text, self._rules

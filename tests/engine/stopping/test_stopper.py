@@ -192,7 +192,6 @@ ENDS = st.sampled_from([FinishReason.END_TOKEN, FinishReason.CANCELLED])
 RULES = st.builds(
     StopRules,
     single_line=st.booleans(),
-    block=st.booleans(),
     max_tokens=st.integers(1, 40),
     min_confidence=st.sampled_from([0.0, 0.5]),
 )
@@ -206,10 +205,8 @@ def sure(*texts):
 
 
 @given(TOKENS, SUFFIXES, SUFFIXES, RULES, ENDS)
-@example(sure("f():", "\n", "x", "x"), "x", "f():", StopRules(block=True), FinishReason.END_TOKEN)
-@example(
-    sure(" result", "\n", "}", "\n", "    "), "", "", StopRules(block=True), FinishReason.END_TOKEN
-)
+@example(sure("f():", "\n", "x", "x"), "x", "f():", StopRules(), FinishReason.END_TOKEN)
+@example(sure(" result", "\n", "}", "\n", "    "), "", "", StopRules(), FinishReason.END_TOKEN)
 @example(
     [*sure("a = 1\n", "return result\n", "}"), ("x", UNSURE)],
     "return result\n",
