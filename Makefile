@@ -9,7 +9,7 @@
 #   make latency     the time from a key to ghost text, as a person sees it
 #   make pictures        have those tests renew the pictures of the READMEs
 #   make lock    pin what the extension installs: the newest versions that pyproject.toml allows
-#   make fuzz    20,000 odd messages to the language server, as many requests to the host
+#   make fuzz    20,000 odd messages to the language server and to the host, 4,000 changed models
 #   make soak    a host that is killed 50 times, probed, attacked, typed at for half an hour
 #   make replicas    two replicas on Ray Serve, killed every 20 seconds under people who type
 #   make kernels     compile every GPU kernel for every architecture, without a GPU: hours
@@ -108,8 +108,10 @@ lock: $(READY)
 	    | $(BIN)/python -m tests.support.locked_requirements $(VSCODE)/requirements $(LOCK_WHEELS)
 
 FUZZ := tests/e2e/test_malformed_messages.py tests/e2e/test_odd_requests.py
+MUTATED := tests/engine/model/loading/test_mutated_models.py
 fuzz: $(READY)
 	FUZZ_CASES=20000 FUZZ_SEED=$$(date +%s) $(BIN)/python -m pytest -s $(FUZZ)
+	NUMBA_BOUNDSCHECK=1 MUTATED_MODELS=2000 $(BIN)/python -m pytest -s $(MUTATED)
 
 # Forty minutes on two cores.
 SOAK := KILLS=50 CLIENTS=8 PROBE_GUESSES=200 PROBE_TIMINGS=50 HOSTILE_SECONDS=120 SOAK_PEOPLE=16 SOAK_SECONDS=1800
