@@ -6,6 +6,7 @@ import time
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import aclosing, suppress
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -35,6 +36,7 @@ from lsp_server.host.search import FindHost, HostSearch, LinkState, Watch
 from lsp_server.host.sync import HostSync, Syncs
 
 _LOG = logging.getLogger(__name__)
+_Outcome = TypeVar("_Outcome")
 _ATTEMPTS = 3  # a host may have forgotten the documents, or been replaced
 _CLOSE_S = 1.0
 _WATCH_S = 3.0  # between looks at a host that has not answered a request
@@ -74,8 +76,7 @@ class HostLink:
         self._search = HostSearch(find, watch, lambda: self.workspace)
         self._replica = ""  # which of several hosts holds the documents
         self._former: list[str] = []  # names of this server, under which others hold documents
-        self._withdrawing: set[asyncio.Task[object]] = set()
-        self._openings: set[asyncio.Task[AsyncGenerator[CompleteEvent]]] = set()  # unwanted ones
+        self._tasks: set[asyncio.Task[Any]] = set()  # asyncio itself holds them weakly
         self._in_step = asyncio.Lock()  # held until the host has said that it holds what was sent
         self._holder = 0  # which of the hosts that were ready holds the documents
         self._may_send = may_send
@@ -123,7 +124,7 @@ class HostLink:
         """
         for attempt in range(_ATTEMPTS):
             client = await self._client()
-            watch = asyncio.create_task(self._watch(client))
+            watch = self._begin(self._watch(client))
             try:
                 last: CompleteEvent | None = None
                 async with aclosing(
@@ -154,12 +155,13 @@ class HostLink:
         """Leave a host that stands still: one that only takes long says what it is doing."""
         while True:
             await asyncio.sleep(_WATCH_S)
-            try:
-                await client.status()
-            except HostGoneError:
-                await self._search.lost(client)
-            except HostRefusedError:
-                continue
+            if client is not self._search.client:
+                return
+            with suppress(HostRefusedError):
+                try:
+                    await client.status()
+                except HostGoneError:
+                    await self._search.lost(client)
 
     async def _note_end(self, client: HostClient, last: CompleteEvent | None) -> None:
         """Remember why a completion failed; a host may be about to be gone."""
@@ -251,14 +253,12 @@ class HostLink:
         if time.monotonic() - self._judged_at > _JUDGE_S:
             await self._retract_some()
         shown = () if repository is None else await repository()
-        if not self._may_send(snapshot):
-            raise HostRefusedError(_HIDDEN)
         request = msgspec.structs.replace(request, repository=shown)
-        opening = asyncio.create_task(self._accepted(client, request, snapshot))
+        await self._in_step.acquire()
+        opening = self._begin(self._accepted(client, request, snapshot))
         try:
             return await asyncio.shield(opening)
         except asyncio.CancelledError:
-            self._openings.add(opening)
             opening.add_done_callback(self._unwanted)
             asyncio.get_running_loop().call_later(_ACCEPT_S, opening.cancel)
             raise
@@ -267,30 +267,38 @@ class HostLink:
         self, client: HostClient, request: CompleteRequest, snapshot: Snapshot
     ) -> AsyncGenerator[CompleteEvent]:
         """The events of a request that the host has accepted; it holds what came along."""
-        async with self._in_step:
+        try:
+            if client is not self._search.client:
+                raise HostAbsentError("the host has just gone")
+            if not self._may_send(snapshot):
+                raise HostRefusedError(_HIDDEN)
             syncs = self._sync.syncs(snapshot)
-            message = msgspec.structs.replace(
-                request,
-                client=self.known_as,
-                workspace=self.workspace,
-                uri=snapshot.uri,
-                version=syncs.versions[snapshot.uri],
-                sync=syncs.buffers,
-                feedback=self._feedback.take(),
-                # A cell that is not sent, as it holds a secret, or is too large, is in no prompt.
-                above=tuple(cell for cell in request.above if self._sync.brings(syncs, cell.uri)),
-                below=tuple(cell for cell in request.below if self._sync.brings(syncs, cell.uri)),
-            )
-            try:
-                events = await client.begin(message)
-            except HostConflictError as error:
-                self._conflicts(client, error.problem)
-                raise
+            events = await client.begin(self._message(request, snapshot, syncs))
             self._taken(client, syncs)
-            return events
+        except HostConflictError as error:
+            self._conflicts(client, error.problem)
+            raise
+        finally:
+            self._in_step.release()
+        return events
+
+    def _message(
+        self, request: CompleteRequest, snapshot: Snapshot, syncs: Syncs
+    ) -> CompleteRequest:
+        return msgspec.structs.replace(
+            request,
+            client=self.known_as,
+            workspace=self.workspace,
+            uri=snapshot.uri,
+            version=syncs.versions[snapshot.uri],
+            sync=syncs.buffers,
+            feedback=self._feedback.take(),
+            # A cell that is not sent, as it holds a secret, or is too large, is in no prompt.
+            above=tuple(cell for cell in request.above if self._sync.brings(syncs, cell.uri)),
+            below=tuple(cell for cell in request.below if self._sync.brings(syncs, cell.uri)),
+        )
 
     def _unwanted(self, opening: asyncio.Task[AsyncGenerator[CompleteEvent]]) -> None:
-        self._openings.discard(opening)
         if not opening.cancelled() and opening.exception() is None:
             self._begin(opening.result().aclose())
 
@@ -325,10 +333,11 @@ class HostLink:
         while self._former:
             self._begin(self._close(CloseRequest(self._former.pop())))
 
-    def _begin(self, work: Coroutine[None, None, object]) -> None:
+    def _begin(self, work: Coroutine[None, None, _Outcome]) -> asyncio.Task[_Outcome]:
         task = asyncio.create_task(work)
-        self._withdrawing.add(task)
-        task.add_done_callback(self._withdrawing.discard)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _client(self) -> HostClient:
         if self._search.client is None and await self.ready() != "ready":
