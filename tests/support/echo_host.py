@@ -21,8 +21,8 @@ _STEP_S = 0.002  # which a step takes, so that there is a middle of a completion
 
 
 def digest(prefix: str, suffix: str) -> str:
-    """What the completion at this place says."""
-    return hashlib.sha256(f"{prefix}\0{suffix}".encode()).hexdigest()
+    """What the completion at this place says; halves of characters arrive as question marks."""
+    return hashlib.sha256(f"{prefix}\0{suffix}".encode("utf-8", "replace")).hexdigest()
 
 
 class EchoEngine(HeldEngine):
