@@ -21,8 +21,9 @@ from engine.model.prompt_window import STEADY_LINES, Window, cut_window, neighbo
 from engine.model.text_codec import TextCodec
 from engine.model.tokenizer import encodable
 
-# The trailing word or run of punctuation with one blank before it, or trailing blanks.
-_PIECE = re.compile(r"(?: ?\w{1,48}| ?[^\w\s]{1,48}|[ \t]+)\Z")
+# The trailing word with the blank or the single sign before it (`(item`, `.append`, a tab before
+# `defer` may be one token with it), a run of punctuation with one blank, or trailing blanks.
+_PIECE = re.compile(r"(?:(?:(?<![^\w\t\r\n])[^\w\s]|[ \t])?\w{1,48}| ?[^\w\s]{1,48}|[ \t]+)\Z")
 _CONTEXT_CHARS = 1024
 _FEW_CHARS = 200  # so little text does not show the model its language
 MOST_PATH_CHARS = 1000

@@ -8,12 +8,13 @@ from engine.config import StopRules
 from engine.request import FinishReason
 from engine.stopping.confidence import ConfidenceRule
 from engine.stopping.indentation import IndentationRule, shallow_cut
-from engine.stopping.lines import Written, pieces
+from engine.stopping.lines import Written, last_line, pieces
 from engine.stopping.repetition import repetition_cut, repetition_held
 from engine.stopping.strings import StopStrings
 from engine.stopping.suffix import SuffixRule
 from engine.stopping.suffix_head import SuffixHead
 
+_MODELS_ENDS = (FinishReason.END_TOKEN, FinishReason.FIM_TOKEN)
 _PATIENCE = 1.5  # times the limit, for a text that is of no use as it stands; 2 is felt as waiting
 
 
@@ -45,8 +46,7 @@ class Stopper:
         self._suffix = suffix
         self._suffix_rule = SuffixRule(SuffixHead.of(prefix, suffix))
         self._indentation_rule = IndentationRule.of(prefix, suffix)
-        least = rules.min_confidence
-        self._confidence_rule = ConfidenceRule(least) if least > 0 else None
+        self._confidence_rule = ConfidenceRule(rules.min_confidence, last_line(prefix))
         self._strings = StopStrings(rules.strings)
         self._clock = clock
         self._began: float | None = None
@@ -71,7 +71,7 @@ class Stopper:
         unstopped = self._strings.held(seen.text)
         if unstopped < len(seen.text):
             seen = Written.of(self.text[:unstopped])
-        if self._confidence_rule is not None:
+        if self._rules.min_confidence:
             seen = Written.of(self.text[: self._confidence_rule.held(seen)])
         held = self._suffix_rule.held(seen) if self._rules.suffix else len(seen.text)
         if self._rules.repetition:
@@ -84,10 +84,9 @@ class Stopper:
         `log_prob` is the natural logarithm of the token's probability.
         """
         self._num_tokens += 1
-        if self._confidence_rule is not None and self._confidence_rule.falls(log_prob):
-            sure = self.text[: self._confidence_rule.cut(self.text, delta)]
-            reason, text = self._ended(FinishReason.UNSURE, sure.rstrip(" \t"))
-            return Stop(reason, self._without_blank_end(text))
+        rule = self._confidence_rule
+        if rule.ends(self._written, delta, log_prob):
+            return self._unsure(rule.sure or "")
         if self._began is None:  # to read the prompt is no time of the completion
             self._began = self._clock()
         for piece in pieces(delta):
@@ -104,7 +103,14 @@ class Stopper:
 
         Only where the model itself ended may the last word be the suffix's first.
         """
+        sure = self._confidence_rule.sure
+        if sure is not None and reason not in _MODELS_ENDS:
+            return self._unsure(sure)
         return self._ended(reason, self.text)
+
+    def _unsure(self, sure: str) -> Stop:
+        reason, text = self._ended(FinishReason.UNSURE, sure)
+        return Stop(reason, self._without_blank_end(text))
 
     def _string_end(self, num_new: int) -> Stop | None:
         """What the caller's own end leaves, without what repeats the suffix."""
@@ -118,7 +124,7 @@ class Stopper:
 
     def _ended(self, reason: FinishReason, text: str) -> Stop:
         """A text that no rule has ended: what its last line repeats or begins is judged now."""
-        ended = reason in (FinishReason.END_TOKEN, FinishReason.FIM_TOKEN)
+        ended = reason in _MODELS_ENDS
         if self._rules.suffix and not text.endswith("\n"):
             cut = self._suffix_rule.cut(Written.of(text + "\n"))
             if cut is None and ended:
@@ -146,7 +152,8 @@ class Stopper:
 
     def _judge_line_end(self) -> Stop | None:
         text, rules = self.text, self._rules
-        if rules.single_line and text.strip():
+        is_awaited = rules.single_line or self._confidence_rule.is_finished(self._written)
+        if is_awaited and text.strip():
             return Stop(FinishReason.LINE, self._without_overlap(text).rstrip())
         if _blank_lines(text) > rules.max_blank_lines:
             return Stop(FinishReason.BLANK_LINES, self._without_overlap(text))

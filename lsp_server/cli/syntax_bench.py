@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from rich.table import Table
 
-from engine import CompletionRequest, FinishReason, StopRules
+from engine import CompletionRequest, StopRules
 from engine.completer import Completer
 from lsp_server.cli.code_places import CodePlace, is_broken
 from lsp_server.completion.cursor_context import CursorContext
@@ -87,5 +87,4 @@ def _complete(
     )
     figures.trimmed.count(place, trimmed(result.text, context))
     judge = judge_of(line, context, context.before)
-    goes_on = result.finish_reason is FinishReason.UNSURE
-    figures.shown.count(place, process(result.text, context, judge, goes_on=goes_on))
+    figures.shown.count(place, process(result.text, context, judge))

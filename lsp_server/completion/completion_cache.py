@@ -8,8 +8,8 @@ from functools import cache
 from typing import NamedTuple
 
 from engine.host.protocol import Position
+from engine.stopping.brackets import balance
 from lsp_server.completion.anchor import Anchor, typed_since
-from lsp_server.prompt.brackets import balance
 
 
 class CachedCompletion(NamedTuple):

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Self
 
 from engine.host.protocol import Position
+from engine.stopping.brackets import LONG_QUOTES, Balance, balance
 from engine.stopping.lines import columns, leading_space
 from lsp_server.language_names import comment_signs
-from lsp_server.prompt.brackets import LONG_QUOTES, Balance, balance
 from lsp_server.prompt.comments import UNPAIRED
 from lsp_server.prompt.scope import Scope
 
@@ -34,6 +34,7 @@ class CursorContext:
     comment_signs: tuple[str, ...] = ()  # of line comments
     is_cut: bool = False  # there is more above
     language_id: str = ""
+    is_in_comment: bool = False
 
     @classmethod
     def of(
@@ -43,6 +44,7 @@ class CursorContext:
         *,
         scope: Scope = Scope.SEVERAL,
         language_id: str = "",
+        is_in_comment: bool = False,
     ) -> Self:
         """The context of a position in `lines`."""
         row, line = position.line, lines[position.line]
@@ -60,12 +62,13 @@ class CursorContext:
             comment_signs(language_id),
             row > _WINDOW,
             language_id,
+            is_in_comment,
         )
 
-    @property
-    def is_free(self) -> bool:
-        """Whether brackets and quotes need no partner in this language."""
-        return self.language_id in UNPAIRED
+    def is_free(self, text: str) -> bool:
+        """Whether brackets and quotes of `text` need no partner, in this language or comment."""
+        stays = "\n" not in text and "*/" not in text
+        return self.language_id in UNPAIRED or (self.is_in_comment and stays)
 
     @property
     def head(self) -> str:

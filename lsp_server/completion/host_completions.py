@@ -173,9 +173,12 @@ class HostCompletions:
         place = self._place(anchor)
         lines = "single" if anchor.is_guess else self._settings().lines
         scope = scope_at(place, lines, is_invoked=anchor.is_invoked, after_accept=is_ahead)
-        language_id = anchor.document.language_id
         context = CursorContext.of(
-            anchor.snapshot.lines, anchor.position, scope=scope, language_id=language_id
+            anchor.snapshot.lines,
+            anchor.position,
+            scope=scope,
+            language_id=anchor.document.language_id,
+            is_in_comment=place is Place.COMMENT,
         )
         judge = self._judge(anchor, context)
         request = self._request(anchor, BOUNDS[scope], sampling, is_ahead=is_ahead)
@@ -271,9 +274,12 @@ class HostCompletions:
         is_unsure = done.finish_reason == FinishReason.UNSURE
         if not done.text:
             return Reason.UNSURE if is_unsure else Reason.MODEL_SAID_NOTHING
-        made = process(done.text, context, judge, goes_on=is_unsure)
+        made = process(done.text, context, judge)
         made = made if parts is None else parts.whole(made)
-        if made.reason is None and is_unsure and len(made.text.strip()) < FEWEST_SHOWN:
+        if is_unsure and (
+            made.reason is Reason.BREAKS_CODE  # what is left of it cannot stand
+            or (made.reason is None and len(made.text.strip()) < FEWEST_SHOWN)
+        ):
             return Reason.UNSURE
         if made.reason is None:
             # Whoever asks is shown what there is; and a text that was cut is likelier than said.

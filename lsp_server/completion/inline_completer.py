@@ -94,7 +94,7 @@ class InlineCompleter:
             later(self._prefetch, anchor, found[0])
         if not anchor.is_invoked and anchor.selected is None and not self._is_outdated(anchor):
             self.offers.add(anchor, found[0])
-        shown = _longest(found) if anchor.is_invoked else found[:1]
+        shown = _distinct(found) if anchor.is_invoked else found[:1]
         return Answer(tuple(self._item(anchor, one) for one in shown))
 
     def show_parts(self, tell: Callable[[str, int], None]) -> None:
@@ -206,7 +206,7 @@ class InlineCompleter:
         reason = await self._begin(anchor)
         best = self._cache.remainders(anchor)[:1]
         for number in range(1, 2 * settings.num_candidates - 1):
-            count = len(_longest(self._cache.remainders(anchor)))
+            count = len(_distinct(self._cache.remainders(anchor)))
             is_late = time.monotonic() - began > (_THIRD_S if count > 1 else _SECOND_S)
             is_over = reason in HOST_TROUBLES | WITHDRAWN or reason is Reason.QUOTA
             if is_over or is_late or count >= settings.num_candidates:
@@ -264,13 +264,16 @@ class InlineCompleter:
         return inline_item(edit, document, rest.completion_id, line_end, command)
 
 
-def _longest(found: Sequence[CachedCompletion]) -> list[CachedCompletion]:
-    """Those that no other one goes on with: what came by itself may have ended early."""
+def _distinct(found: Sequence[CachedCompletion]) -> list[CachedCompletion]:
+    """The first, and those that no other one goes on with: what came by itself may end early."""
     texts = [one.text for one in found]
     return [
-        one
-        for one in found
-        if not any(text != one.text and text.startswith(one.text) for text in texts)
+        *found[:1],
+        *(
+            one
+            for one in found[1:]
+            if not any(text != one.text and text.startswith(one.text) for text in texts)
+        ),
     ]
 
 

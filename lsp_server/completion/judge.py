@@ -1,11 +1,21 @@
 """Whether a line stays whole with an insertion: its brackets, its quotes, its statement."""
 
+import json
+import re
+import tomllib
+from collections.abc import Callable
 from functools import cached_property
 
+from engine.stopping.brackets import CLOSERS, Balance, balance
 from lsp_server.completion.cursor_context import LONGEST_SIDE, MOST_HEAD, CursorContext
-from lsp_server.prompt.brackets import CLOSERS, Balance, balance
 from lsp_server.prompt.comments import UNPAIRED_CLOSERS
-from lsp_server.prompt.text_place import is_header
+from lsp_server.prompt.text_place import is_header, opens_block
+
+_BEGUN = re.compile(r"\s*(\S+\s|[^\s\w])")
+READERS: dict[str, Callable[[str], object]] = {"json": json.loads, "toml": tomllib.loads}
+_MOST_READ = 30_000  # characters of a document: TOML of that length takes 10 ms
+# At a cursor where something is missing, in JSON and in TOML.
+_FILLINGS = ("", "0", '"', '"x": 0', "x = 0", '": 0', " = 0", ": 0")
 
 
 class LineJudge:
@@ -30,6 +40,7 @@ class LineJudge:
 
     def accepts(self, text: str, replaced: int) -> bool:
         """Whether brackets, quotes and the statement's end are as whole as before."""
+        text += self.closers_of_header(text)
         rest = self._rest[replaced:].strip()
         now = balance(self._before + text + self._rest[replaced:], self._signs)
         own = range(len(self._before), len(self._before) + len(text))
@@ -43,10 +54,22 @@ class LineJudge:
         )
 
     @property
-    def missing_brackets(self) -> str:
-        """What would close the brackets before the cursor, the innermost first, if any is open."""
+    def is_begun(self) -> bool:
+        """Whether the user has written a statement's first word, and more than that."""
+        return _BEGUN.match(self._before) is not None
+
+    def closers_of_header(self, text: str) -> str:
+        """What closes the block that `text` opens if it ends a header which the user has begun."""
+        line = self._before + text
+        is_header = self.is_begun and "\n" not in text and opens_block(line)
+        if not is_header or balance(text, self._signs).open != "{":
+            return ""
+        return balance(line, self._signs).closers
+
+    def missing_brackets(self, text: str = "") -> str:
+        """What would close the brackets before the end of `text`, the innermost first."""
         is_whole = self._text is not None and not self._text.open
-        head = balance(self._context.head[-MOST_HEAD:], self._signs)
+        head = balance(self._context.head[-MOST_HEAD:] + text, self._signs)
         return "" if is_whole else head._replace(quote=None).closers
 
     @property
@@ -72,3 +95,35 @@ class LineJudge:
         """The text begins a block and nothing in it, unless the user has begun that line."""
         *above, last = text.split("\n")
         return bool(above or not self._before.strip()) and is_header(last)
+
+
+class DocumentJudge(LineJudge):
+    """Judges a language without a grammar; where the standard library reads it, as a whole."""
+
+    def accepts(self, text: str, replaced: int) -> bool:
+        """Whether a line that ends here is whole, and the document as readable as it may be."""
+        ends_line = not self._rest[replaced:].strip()
+        if not super().accepts(text, replaced) or (ends_line and self._is_cut(text)):
+            return False
+        return self._reads(text, replaced) or not self._is_readable
+
+    def _is_cut(self, text: str) -> bool:
+        """The text ends in the user's string, or wants a value."""
+        quote = balance(self._before + text, self._signs).quote
+        return text.rstrip().endswith("=") or (quote is not None and "\n" not in text)
+
+    @cached_property
+    def _is_readable(self) -> bool:
+        """Whether something at the cursor makes a document that can be read."""
+        return any(self._reads(filling + end, 0) for filling in _FILLINGS for end in ("", ",", '"'))
+
+    def _reads(self, text: str, replaced: int) -> bool:
+        context, read = self._context, READERS.get(self._context.language_id)
+        tail = "\n".join((context.rest[replaced:], *context.below))
+        if read is None or context.is_cut or len(context.head) + len(tail) > _MOST_READ:
+            return False
+        try:
+            read(context.head + text + tail)
+        except (ValueError, RecursionError):
+            return False
+        return True

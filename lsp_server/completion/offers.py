@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 from engine.common_start import common_start
+from engine.stopping.brackets import CLOSERS, balance
 from lsp_server.completion.anchor import Anchor, typed_since
 from lsp_server.completion.completion_cache import CachedCompletion
-from lsp_server.prompt.brackets import CLOSERS, balance
 
 _MOST_OPEN = 8
 _MOST_KNOWN = 100

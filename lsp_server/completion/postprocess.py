@@ -4,10 +4,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from engine.stopping.lines import leading_space
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.indenting import indented
-from lsp_server.completion.judge import LineJudge
+from lsp_server.completion.judge import READERS, LineJudge
 from lsp_server.completion.overlap import (
     not_only_next,
     num_closers,
@@ -45,18 +44,18 @@ class Processed(NamedTuple):
 
 
 def process(
-    text: str, context: CursorContext, judge: Judge | None = None, *, goes_on: bool = False
+    text: str, context: CursorContext, judge: Judge | None = None, *, is_head: bool = False
 ) -> Processed:
     """Trim and mend a finished completion. Line ends stay LF.
 
-    `judge` knows the text better than the cursor's line does. `goes_on`: the model had more to say
-    and was not sure of it, so the last line is one that its user goes on to type.
+    `judge` knows the text better than the cursor's line does. `is_head`: its last line is the head of
+    a block that is still being written.
     """
     made = trimmed(text, context)
-    if context.is_free:
+    if context.is_free(made.text):
         return made
     judge = judge or LineJudge(context)
-    if goes_on and _is_whole_but_for_its_end(made, context, judge):
+    if is_head:
         return made
     made = _unbroken(made, context, judge)
     return made if made.reason else _unless_worthless(made, context)
@@ -104,24 +103,16 @@ def _unless_worthless(made: Processed, context: CursorContext) -> Processed:
     return Processed(reason=Reason.BRACKET_ONLY) if is_empty else made
 
 
-def _is_whole_but_for_its_end(made: Processed, context: CursorContext, judge: Judge) -> bool:
-    """Nothing stands behind the last line, and what stands before it breaks nothing."""
-    text, replaced, reason = made
-    if reason is not None or context.rest[replaced:].strip():
-        return False
-    above, line_end, last = text.rpartition("\n")
-    filled = f"{above}\n{leading_space(last)}x"  # in place of what is not finished
-    return not line_end or judge.accepts(filled, replaced)
-
-
 def _unbroken(made: Processed, context: CursorContext, judge: Judge) -> Processed:
     """`made`, cut back to the longest beginning with which nothing is newly broken."""
     if made.reason is not None:
         return made
     if judge.accepts(made.text, made.replaced_chars_after_cursor):
         return made
-    by_tokens = isinstance(judge, SyntaxJudge) or bool(context.rest.strip())
-    for text in _beginnings(made.text, by_tokens=by_tokens):
+    by_tokens = (
+        isinstance(judge, SyntaxJudge) or context.rest.strip() or context.language_id in READERS
+    )
+    for text in _beginnings(made.text, by_tokens=bool(by_tokens)):
         for replaced in _replacements(text, context):
             if judge.accepts(text, replaced):
                 return Processed(text, replaced)

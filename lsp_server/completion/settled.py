@@ -6,7 +6,7 @@ once they know how the text goes on.
 
 import re
 
-from engine.stopping.confidence import ConfidenceRule
+from engine.stopping.confidence import word_start
 from engine.stopping.lines import Written
 from engine.stopping.repetition import repetition_held
 from lsp_server.completion.cursor_context import CursorContext
@@ -26,7 +26,7 @@ def beginning(text: str, context: CursorContext, judge: Judge, *, ends_word: boo
     """
     kept = settled(text, context, ends_word=ends_word)
     is_head = has_line(text) and is_header(kept.rpartition("\n")[2])
-    made = process(kept, context, judge, goes_on=is_head)
+    made = process(kept, context, judge, is_head=is_head)
     judge.prepare()
     return made
 
@@ -45,7 +45,7 @@ def settled(text: str, context: CursorContext, *, ends_word: bool) -> str:
         return _held(lines, context, is_growing=False)
     if _BEGUN_FENCE.match(context.before + text):
         return ""
-    words = text if ends_word else text[: ConfidenceRule.cut(text, "")]
+    words = text if ends_word else text[: word_start(text)]
     return _held(words, context, is_growing=True)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from engine.stopping.lines import leading_space
 from lsp_server.completion.cursor_context import CursorContext
-from lsp_server.completion.judge import LineJudge
+from lsp_server.completion.judge import DocumentJudge, LineJudge
 from lsp_server.prompt.parsed_line import EditedText, Fault, ParsedLine
 
 _PATIENCE_S = 0.02  # for all that is tried; what is not judged by then the line decides
@@ -74,7 +74,13 @@ class SyntaxJudge:
         if self._is_late:
             return self._by_line.accepts(text, replaced)
         is_last = not self._rest[replaced:].strip()
-        return self._is_whole(text, replaced) or (is_last and self._may_grow(text, replaced))
+        if self._is_whole(text, replaced):
+            return True
+        closers = self._by_line.closers_of_header(text)
+        return is_last and (
+            self._may_grow(text, replaced)
+            or (bool(closers) and self._is_whole(text + closers, replaced))
+        )
 
     @property
     def _is_late(self) -> bool:
@@ -99,11 +105,15 @@ class SyntaxJudge:
         """The text goes on with what the user has begun, and leaves nothing open of its own."""
         if not self._by_line.accepts(text, replaced):
             return False
-        baseline = self._baseline
-        ends = [baseline.closers[:count] for count in range(1, len(baseline.closers) + 1)]
-        if self._line.language_id == "python":
-            space = leading_space((self._lead + text).rpartition("\n")[2])
-            ends.append(f"\n{space}    pass")
+        baseline, is_python = self._baseline, self._line.language_id == "python"
+        missing = self._by_line.missing_brackets(text)[:_MOST_MISSING]
+        both = baseline.closers, missing
+        closers = list(dict.fromkeys(one[:end] for one in both for end in range(len(one) + 1)))
+        space = leading_space((self._lead + text).rpartition("\n")[2])
+        body = f"\n{space}    pass" if is_python else " {}"
+        ends = [*closers[1:], *([body] if is_python else ())]
+        if self._by_line.is_begun:  # a header on its way
+            ends += [closer + (":" if is_python else "") + body for closer in closers]
         if any(self._is_whole(text + end, replaced) for end in ends):
             return True
         edited = self._edited(text, replaced)
@@ -135,7 +145,7 @@ class SyntaxJudge:
         """The text with fillings, and the closers that they end with."""
         for filling in _FILLINGS:
             yield self._edited(filling), ""
-        brackets = self._by_line.missing_brackets[:_MOST_MISSING]
+        brackets = self._by_line.missing_brackets()[:_MOST_MISSING]
         for count in range(1, len(brackets) + 1):
             for filling in _FILLINGS:
                 yield self._edited(filling + brackets[:count]), brackets[:count]
@@ -152,4 +162,4 @@ Judge = LineJudge | SyntaxJudge
 
 def judge_of(line: ParsedLine | None, context: CursorContext, lead: str) -> Judge:
     """What decides at a cursor: the parser where it can, or else the line alone."""
-    return LineJudge(context) if line is None else SyntaxJudge(line, context, lead)
+    return DocumentJudge(context) if line is None else SyntaxJudge(line, context, lead)

@@ -1,7 +1,7 @@
 """Languages whose quotes or brackets need no partner, and where on a line a comment begins."""
 
+from engine.stopping.brackets import Balance, balance
 from lsp_server.language_names import PROSE
-from lsp_server.prompt.brackets import Balance, balance
 
 _LONG = 2_000  # characters of a line that nobody has written by hand
 # An apostrophe is no string there, or a quote begins a comment.

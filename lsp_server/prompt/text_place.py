@@ -7,9 +7,9 @@ import re
 from collections.abc import Sequence
 
 from engine.host.protocol import Position
+from engine.stopping.brackets import CLOSING, OPENING
 from engine.stopping.lines import indent_of
 from lsp_server.language_names import PROSE, comment_signs
-from lsp_server.prompt.brackets import CLOSING, OPENING
 from lsp_server.prompt.comments import scan_line
 from lsp_server.prompt.place import Opener, Place, find_opener, place_in_code
 
@@ -47,13 +47,18 @@ def inside_by_text(lines: Sequence[str], position: Position, language_id: str) -
 def block_by_text(lines: Sequence[str], opener: Opener) -> tuple[str, int] | None:
     """The token and the statement's indentation, where `opener` opens a block and no literal."""
     row = statement_row(lines, opener.row)
-    before = lines[opener.row][: opener.column].rstrip()
     is_block = True
     if opener.token == ":":
         is_block = _HEAD.match(lines[row]) is not None
     elif opener.token == "{":
-        is_block = not before.endswith(_BEFORE_LITERAL)
+        is_block = opens_block(lines[opener.row][: opener.column + 1])
     return (opener.token, indent_of(lines[row])) if is_block else None
+
+
+def opens_block(text: str) -> bool:
+    """Whether `text` ends with a brace that opens a block and no literal."""
+    code = text.rstrip()
+    return code.endswith("{") and not code[:-1].rstrip().endswith(_BEFORE_LITERAL)
 
 
 def is_header(line: str) -> bool:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from engine import FinishReason
 from engine.host.protocol import Bounds, CompleteRequest, Done, Feedback, FeedbackKind, Sampled
 from lsp_server.bench.editor import BenchError
 from lsp_server.bench.load.host_requests import CountingLink, RequestLog
@@ -191,7 +190,7 @@ class _Asked:
             scope=self.scope,
             language_id=began.document.language_id,
         )
-        text = process(done.text, context, goes_on=done.finish_reason == FinishReason.UNSURE).text
+        text = process(done.text, context).text
         typed = began.typed_until(anchor) or ""
         return text[len(typed) :] if text.startswith(typed) else ""
 

@@ -26,7 +26,58 @@ def pushed(*tokens: tuple[str, float]):
 
 def test_the_text_ends_before_the_token_that_takes_the_product_below_the_limit():
     stop = pushed(("return", 0.9), (" sum", 0.8), ("(", 0.9), ("xs", 0.7))
-    assert stop == (FinishReason.UNSURE, "return sum(")
+    assert stop == (FinishReason.UNSURE, "return sum")
+
+
+@pytest.mark.parametrize("opened", ["(", "[", "{", '"', "([", "(f(a)["])
+def test_nothing_is_left_open_that_the_text_opened(opened):
+    tokens = ("return sum", 0.9), *((sign, 0.99) for sign in opened)
+    assert pushed(*tokens, ("word", 0.3)).text == "return sum"
+
+
+def test_what_was_open_before_the_cursor_may_stay_open():
+    one = Stopper(StopRules(min_confidence=0.5), "total(", "\n")
+    assert one.push("first", math.log(0.9)) is None
+    assert one.push(" second", math.log(0.1)) == (FinishReason.UNSURE, "first")
+
+
+def test_a_line_of_which_only_closers_are_unsure_is_finished():
+    one = stopper()
+    for text, probability in (("return f(a", 0.9), (")", 0.6), (";", 0.8)):
+        assert one.push(text, math.log(probability)) is None
+    assert one.push("\n", math.log(0.9)) == (FinishReason.LINE, "return f(a);")
+
+
+def test_a_line_is_not_finished_at_any_price():
+    stop = pushed(("return f(a", 0.9), (")", 0.5), (" +", 0.5))
+    assert stop == (FinishReason.UNSURE, "return f(a)")
+
+
+def test_a_closer_that_is_likely_enough_is_sure_with_what_it_closes():
+    stop = pushed(("x = f(a", 0.9), (")", 0.5), (" if", 0.9), (" y", 0.5))
+    assert stop == (FinishReason.UNSURE, "x = f(a)")
+
+
+@pytest.mark.parametrize("begun", ["for row in", "if err", "x =", "throw", "a +", "while (a)"])
+def test_a_statement_that_cannot_end_so_is_finished_if_that_is_likely_enough(begun):
+    one = stopper()
+    assert one.push(begun, math.log(0.9)) is None
+    assert one.push(" rows", math.log(0.45)) is None
+    assert one.push(";", math.log(0.9)) is None
+    assert one.push("\n", math.log(0.95)) == (FinishReason.LINE, f"{begun} rows;")
+
+
+def test_a_block_that_a_header_opens_is_finished_with_it():
+    one = stopper()
+    for text, probability in (("if (a)", 0.9), (" {", 0.5), ("\n", 0.9), ("  b();\n", 0.95)):
+        assert one.push(text, math.log(probability)) is None
+    assert one.push("}\n", math.log(0.95)) == (FinishReason.LINE, "if (a) {\n  b();\n}")
+
+
+def test_a_later_line_is_whole_or_not_there():
+    first = ("a = 1\n", 0.9)
+    assert pushed(first, ("    b = sum", 0.9), ("(c", 0.2)).text == "a = 1"
+    assert pushed(first, ("    b = 2", 0.9), ("\n", 0.2)).text == "a = 1\n    b = 2"
 
 
 def test_every_token_may_be_likely_and_the_text_as_a_whole_not():
@@ -79,7 +130,7 @@ def test_only_whole_words_are_streamed():
     one.push("a = total", math.log(0.9))
     assert one.stable_len == len("a =")
     one.push("(", math.log(0.9))
-    assert one.stable_len == len("a = total(")
+    assert one.stable_len == len("a = total")
 
 
 @pytest.mark.parametrize("log_prob", [0.0, -50.0])

@@ -515,6 +515,13 @@ async def test_a_stump_is_no_alternative_to_what_it_begins(tmp_path):
         assert await editor.texts(invoked=True) == [TEXT]
 
 
+async def test_what_cannot_stand_is_not_sure_enough(tmp_path):
+    engine = HeldEngine(("if ", "err"), ending=FinishReason.UNSURE)
+    async with connected(tmp_path, engine) as editor:
+        editor.open(SOURCE)
+        assert (await editor.ask()).reason is Reason.UNSURE
+
+
 async def test_what_is_sure_is_shown_where_more_was_not(tmp_path):
     engine = HeldEngine(("return ", "sum"), ending=FinishReason.UNSURE)
     async with connected(tmp_path, engine) as editor:

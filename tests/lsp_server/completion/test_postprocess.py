@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.host.protocol import Position
+from engine.stopping.brackets import balance
 from lsp_server.completion.cursor_context import CursorContext
+from lsp_server.completion.judge import DocumentJudge
 from lsp_server.completion.postprocess import Processed, process
-from lsp_server.prompt.brackets import balance
 from lsp_server.prompt.scope import Scope
 from lsp_server.reasons import Reason
 
@@ -32,18 +33,42 @@ def dropped(document: str, text: str) -> Reason | None:
     return process(text, around(document)).reason
 
 
-def test_a_last_line_that_the_user_goes_on_to_type_may_be_unfinished():
+def test_the_head_of_a_block_that_is_still_written_may_stand_alone():
     context = around("def f(xs):\n    |\n")
-    assert process("return sum(", context).text != "return sum("
-    assert process("return sum(", context, goes_on=True).text == "return sum("
-    assert process("for x in xs:\n        use(", context, goes_on=True).text.endswith("use(")
+    assert process("for x in xs:", context).reason is Reason.BREAKS_CODE
+    assert process("for x in xs:", context, is_head=True).text == "for x in xs:"
 
 
-def test_inside_a_line_and_above_its_end_nothing_may_be_unfinished():
-    context = around("f(|, b)\n")
-    assert process("g(", context, goes_on=True) == process("g(", context)
-    broken_above = process("f((\n    return 1", around("def f(xs):\n    |\n"), goes_on=True)
-    assert "((" not in broken_above.text
+def judged(document: str, language_id: str, text: str) -> str | Reason:
+    """What the judge of a language without a grammar leaves of a text."""
+    context = around(document, language=language_id)
+    made = process(text, context, DocumentJudge(context))
+    return made.reason or made.text
+
+
+@pytest.mark.parametrize(
+    ("language_id", "document", "text", "left"),
+    [
+        ("json", '{\n  "a": 1,\n  |\n}\n', '"b": 2,', '"b": 2'),
+        ("json", '{\n  "a": 1,\n  |\n  "c": 3\n}\n', '"b": 2,', '"b": 2,'),
+        ("json", '{\n  "a": 1,\n  |\n}\n', '"b":', Reason.BREAKS_CODE),
+        ("json", "{ no json at all\n  |\n}\n", '"b": 2,', '"b": 2,'),
+        ("toml", "[project]\n|\n", "requires", Reason.BREAKS_CODE),
+        ("toml", "[project]\nname = |\n", '"foregram"', '"foregram"'),
+        ("toml", '[project]\nname = "|\n', "fore", Reason.BREAKS_CODE),
+        ("html", "<p>\n  |\n</p>\n", '<input type="text" name=', Reason.BREAKS_CODE),
+        ("shellscript", 'mkdir -p "|\n', "$folder", Reason.BREAKS_CODE),
+        ("shellscript", 'mkdir -p "|\n', '$folder"', '$folder"'),
+        ("dockerfile", "FROM python\n|\n", 'CMD ["python", "', Reason.BREAKS_CODE),
+    ],
+)
+def test_without_a_grammar_a_text_is_judged_too(language_id, document, text, left):
+    assert judged(document, language_id, text) == left
+
+
+def test_nothing_breaks_code_inside_a_comment():
+    context = CursorContext.of(["/// the index of ", "x = 1"], Position(0, 17), is_in_comment=True)
+    assert process("a section (see", context).text == "a section (see"
 
 
 # Document, completion, text shown, characters behind the cursor that it replaces.

@@ -105,6 +105,27 @@ def test_what_breaks_the_code_is_cut_off(language_id, text, answer, expected):
     assert place.with_text(made.text, made.replaced_chars_after_cursor) == expected
 
 
+@pytest.mark.parametrize(
+    ("language_id", "text", "answer", "shown_text"),
+    [
+        ("go", "func f() {\n\tif err := future.Error(|\n}\n", "); err != nil {", None),
+        ("go", "func f() {\n\tif !contains(|\n}\n", "xs, x) {", None),
+        ("javascript", "function f() {\n  if (distance|\n}\n", " < 10) {", None),
+        ("javascript", "function f() {\n  if (a) {\n    b();\n  } |\n}\n", "else {", None),
+        ("cpp", "void f() {\n    while (n > |\n}\n", "0) {", None),
+        ("go", "func f() {\n\t|\n}\n", "if err != nil {", Reason.BREAKS_CODE),
+        ("python", "def f(xs):\n    while sum(|\n", "xs)", None),
+        ("python", "def f(xs):\n    |\n", "for x in", Reason.BREAKS_CODE),
+        ("go", "func f() {\n\tfor _, v|\n}\n", " := range", Reason.BREAKS_CODE),
+    ],
+)
+def test_a_header_is_shown_up_to_its_block_where_its_user_has_begun_it(
+    language_id, text, answer, shown_text
+):
+    made = shown(at(text, language_id), answer)
+    assert (made.reason or made.text) == (shown_text or answer)
+
+
 def test_what_cannot_be_cut_to_something_whole_is_not_shown():
     place = at("def area(self):\n    |\n\n\nwidth = 1\n", "python")
     assert shown(place, "try:\n").reason is Reason.BREAKS_CODE

@@ -14,12 +14,13 @@ PARTNERS = dict(zip(OPENING + QUOTES, CLOSING + QUOTES, strict=True))
 class Balance(NamedTuple):
     """What a text leaves open, innermost last, and which brackets it closes without opening them.
 
-    `starts` and `unopened` are places of brackets; `comment` is where a comment begins that goes on
-    at the text's end.
+    `starts` and `unopened` are places of brackets, `quote_start` that of the open quote; `comment`
+    is where a comment begins that goes on at the text's end.
     """
 
     open: str = ""
     quote: str | None = None
+    quote_start: int | None = None
     comment: int | None = None
     starts: tuple[int, ...] = ()
     unopened: tuple[int, ...] = ()
@@ -40,7 +41,7 @@ def balance(text: str, signs: tuple[str, ...] = ()) -> Balance:
     """Read a text that begins outside of strings; `signs` begin comments."""
     opened: list[int] = []
     unopened: list[int] = []
-    quote, comment = None, None
+    quote, quote_start, comment = None, None, None
     for match in _tokens(signs).finditer(text):
         token = match.group()
         if token == "\n":
@@ -51,6 +52,7 @@ def balance(text: str, signs: tuple[str, ...] = ()) -> Balance:
             quote = None if token == quote else quote
         elif token in QUOTES:
             quote = None if _is_apostrophe(text, match.start()) else token
+            quote_start = match.start()
         elif token in OPENING:
             opened.append(match.start())
         elif token not in CLOSING:
@@ -60,7 +62,8 @@ def balance(text: str, signs: tuple[str, ...] = ()) -> Balance:
         else:
             unopened.append(match.start())
     still_open = "".join(text[start] for start in opened)
-    return Balance(still_open, quote, comment, tuple(opened), tuple(unopened))
+    start = quote_start if quote else None
+    return Balance(still_open, quote, start, comment, tuple(opened), tuple(unopened))
 
 
 @cache
