@@ -39,7 +39,7 @@ from lsp_server.reasons import Reason
 from lsp_server.settings import Settings
 
 
-class Asked(NamedTuple):
+class AskedPlace(NamedTuple):
     """How a text at a cursor ends and what of it is shown, as on an editor's explicit request."""
 
     bounds: Bounds
@@ -72,7 +72,7 @@ def show_completion(arguments: argparse.Namespace, settings: Settings) -> int:
     refuse_hidden(source, settings.allow_secret_files)
     if source.is_damaged:
         note(f"{source.path} is not all UTF-8; other bytes were replaced")
-    bounds, context, judge = Asked.at(source, offset, settings)
+    bounds, context, judge = AskedPlace.at(source, offset, settings)
     wanted = decoding(arguments)
     request = replace(
         wanted,

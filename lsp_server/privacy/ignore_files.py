@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from lsp_server.privacy.globs import GlobList, MatchBudget, MatchBudgetError
-from lsp_server.privacy.regular_files import Look, Stamp, UnusableFileError, read_regular
+from lsp_server.privacy.regular_files import FileStamp, Look, UnusableFileError, read_regular
 from lsp_server.privacy.work_trees import git_rules, is_home_tree, work_tree_of
 from lsp_server.reasons import Reason
 
@@ -26,7 +26,7 @@ _MAX_DEPTH = 128  # folders between that of the first list and a file
 _MAX_BYTES = 2**18  # above any list that people write
 
 
-_List = tuple[str, Stamp | None]  # its file, and None where that is not there
+_List = tuple[str, FileStamp | None]  # its file, and None where that is not there
 
 
 class _Lists(NamedTuple):
@@ -162,7 +162,7 @@ def _lists(folders: Iterable[str], look: Look) -> Iterator[_Lists]:
         yield _Lists(tuple((file, look.stamp(file)) for file in files), folds)
 
 
-def _text(file: str, stamp: Stamp) -> str:
+def _text(file: str, stamp: FileStamp) -> str:
     """Raises UnusableFileError or OSError."""
     if not stat.S_ISREG(stamp.kind):
         raise UnusableFileError

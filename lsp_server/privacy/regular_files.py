@@ -24,7 +24,7 @@ def read_regular(file: Path, most_bytes: int) -> bytes:
     return content
 
 
-class Stamp(NamedTuple):
+class FileStamp(NamedTuple):
     """By this a file that changed is noticed."""
 
     kind: int
@@ -46,13 +46,13 @@ class Look:
         self.real = cache(_real)
 
 
-def _stamp(status_of: Callable[[str], os.stat_result], place: str) -> Stamp | None:
+def _stamp(status_of: Callable[[str], os.stat_result], place: str) -> FileStamp | None:
     try:
         status = status_of(place)
     except (OSError, ValueError):  # ValueError: a name that no system can hold
         return None
     kind = stat.S_IFMT(status.st_mode)
-    return Stamp(kind, status.st_mtime_ns, status.st_size, status.st_ino)
+    return FileStamp(kind, status.st_mtime_ns, status.st_size, status.st_ino)
 
 
 def _real(path: str) -> str:

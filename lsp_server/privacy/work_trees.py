@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from lsp_server.privacy.regular_files import Look, Stamp, UnusableFileError, read_regular
+from lsp_server.privacy.regular_files import FileStamp, Look, UnusableFileError, read_regular
 
 _MAX_BYTES = 2**13  # of a file that names a folder
 _MAX_SETTINGS_BYTES = 2**18
@@ -83,7 +83,7 @@ def _settings(file: str, look: Look, depth: int = 0) -> Iterator[tuple[str, str]
 
 
 @lru_cache(_MAX_KNOWN)
-def _parsed(file: str, _stamp: Stamp | None) -> tuple[tuple[str, str], ...]:
+def _parsed(file: str, _stamp: FileStamp | None) -> tuple[tuple[str, str], ...]:
     found, section = list[tuple[str, str]](), ""
     for line in _read(Path(file), _MAX_SETTINGS_BYTES).replace("\\\n", "").split("\n"):
         if begun := _SECTION.fullmatch(line):
@@ -107,7 +107,7 @@ def _git_folder(top: str, look: Look) -> str | None:
 
 
 @lru_cache(_MAX_KNOWN)
-def _named_folder(top: Path, _stamp: Stamp) -> str | None:
+def _named_folder(top: Path, _stamp: FileStamp) -> str | None:
     """As a submodule's `.git` names it, and that of a work tree beside the first one."""
     named = _read(top / ".git")
     if not named.startswith("gitdir:"):

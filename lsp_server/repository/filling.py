@@ -69,7 +69,9 @@ class Filling:
             for path in gone:
                 self.store.remove(path)
                 self.store.remove_below(path)
-        num_unread = self._read([one for one in stamps.items() if one[1] is not None])
+        num_unread = self._read(
+            (path, stamp) for path, stamp in stamps.items() if stamp is not None
+        )
         if gone or num_unread:
             self.store.forget_removed()
 
