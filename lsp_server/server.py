@@ -6,6 +6,7 @@ import logging
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -150,8 +151,12 @@ class ForegramServer(DocumentServer):
     def focus(self, uri: str) -> None:
         """The user works in this document; "" is none that we know of."""
         is_another, self._focused = uri != self._focused, uri
-        reason = self.session.completer.left_alone(uri) if uri else None
-        self.status.looks_at(reason, is_another=is_another)
+        self.session.when_judged(partial(self._look_at, uri, is_another=is_another))
+
+    def _look_at(self, uri: str, *, is_another: bool) -> None:
+        if uri == self._focused:
+            reason = self.session.completer.left_alone(uri) if uri else None
+            self.status.looks_at(reason, is_another=is_another)
 
     def refresh(self, uri: str) -> None:
         """A document was opened or closed: it may be the one that the user works in."""
@@ -258,6 +263,7 @@ async def complete_in_menu(
     is_invoked = (
         params.context is None or params.context.trigger_kind is types.CompletionTriggerKind.Invoked
     )
+    await server.session.look()
     is_silent = server.session.completer.left_alone(uri) in SILENCING
     kind = _KINDS.Invoked if is_invoked and is_silent else _KINDS.Automatic
     context = types.InlineCompletionContext(kind)
@@ -284,12 +290,12 @@ def changed(server: ForegramServer, params: types.DidChangeTextDocumentParams) -
 
 def saved(server: ForegramServer, params: types.DidSaveTextDocumentParams) -> None:
     """A document was written to its file."""
-    server.session.files.changed([params.text_document.uri])
+    server.session.files_changed([params.text_document.uri])
 
 
 def files_changed(server: ForegramServer, params: types.DidChangeWatchedFilesParams) -> None:
     """Files changed, came or went."""
-    server.session.files.changed(change.uri for change in params.changes)
+    server.session.files_changed([change.uri for change in params.changes])
 
 
 async def closed(server: ForegramServer, params: types.DidCloseTextDocumentParams) -> None:
@@ -391,8 +397,9 @@ async def accepted(server: ForegramServer, completion_id: str) -> None:
     server.session.accepted(completion_id)
 
 
-def why(server: ForegramServer, *arguments: object) -> list[dict[str, Any]] | dict[str, Any]:
+async def why(server: ForegramServer, *arguments: object) -> list[dict[str, Any]] | dict[str, Any]:
     """The last empty answers; with a document, those of it, and what holds now."""
+    await server.session.look()
     if not arguments:
         return editor_commands.why(server.session)
     return editor_commands.why_here(server.session, server.status, read(arguments[0], WhyParams))

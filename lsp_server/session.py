@@ -5,6 +5,7 @@ import re
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from lsprotocol import types
@@ -21,6 +22,7 @@ from lsp_server.host.failures import boot_s
 from lsp_server.host.link import HostLink
 from lsp_server.host.retry import Retry
 from lsp_server.host.search import LinkReport, Watch
+from lsp_server.privacy.ignore_files import IGNORE_FILES
 from lsp_server.privacy.permissions import Permissions
 from lsp_server.reasons import HIDING, EmptyAnswer, Reason, shown_name
 from lsp_server.repository.question import OnProgress, Sendable
@@ -112,7 +114,7 @@ class Session:
             self._wanted_at = boot_s()
             self.completer.configured()
         self.settings, self.problems = loaded.settings, loaded.problems
-        self._permissions = Permissions(self._roots, self.settings)
+        self._permissions = Permissions(self._roots, self.settings, self._permissions)
         self._index()
         self._begin(self._retract())
 
@@ -132,7 +134,7 @@ class Session:
         """The workspace folders, by their URIs."""
         self._root_uris = list(roots)
         self._roots = [path for root in roots if (path := file_path(root))]
-        self._permissions = Permissions(self._roots, self.settings)
+        self._permissions = Permissions(self._roots, self.settings, self._permissions)
         self.link.workspace = roots[0] if roots else ""
         self._index()
         self._begin(self._retract())
@@ -185,7 +187,8 @@ class Session:
         *above, line = re.split("\r\n|\r|\n", last.text)
         if above:
             row = last.range.start.line + len(above)
-            self.completer.prefill(uri, Position(row, len(line)))
+            prefill = partial(self.completer.prefill, uri, Position(row, len(line)))
+            self.when_judged(prefill)
 
     def _paused(self, uri: str) -> None:
         """Nobody has typed for a moment."""
@@ -196,8 +199,31 @@ class Session:
         self._begin(self._send_ahead(uri))
         self._begin(self._retract())
 
+    def when_judged(self, then: Callable[[], None]) -> None:
+        """Go on once the open documents are judged: at once where they are."""
+
+        async def judge() -> None:
+            await self.look()
+            then()
+
+        if self._permissions.knows(self.documents.snapshots()):
+            then()
+        else:
+            self._begin(judge())
+
+    async def look(self) -> None:
+        """Judge the open documents beside the event loop, where that may take long."""
+        await self._permissions.look(self.documents.snapshots())
+
+    def files_changed(self, uris: Sequence[str]) -> None:
+        """Files changed, came or went."""
+        self.files.changed(uris)
+        if any(uri.endswith((*IGNORE_FILES, "/info/exclude")) for uri in uris):
+            self._permissions.outdate()
+
     async def _retract(self) -> None:
         """Have the host close documents that it may not hold any more."""
+        await self.look()
         for uri in await self.link.retract():
             self.completer.forget(uri)
 
@@ -248,6 +274,7 @@ class Session:
 
     async def _send_ahead(self, uri: str) -> None:
         """The host should hold a document before a request comes."""
+        await self.look()
         snapshot = self.documents.snapshot(uri)
         if isinstance(snapshot, Snapshot) and self.completer.left_alone(uri) is None:
             await self.link.sync(snapshot)

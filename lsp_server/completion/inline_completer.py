@@ -66,8 +66,7 @@ class InlineCompleter:
 
     async def answer(self, params: types.InlineCompletionParams) -> Answer:
         """Answer from memory at once, else share what runs, else ask the host."""
-        await self._read()
-        anchor = self._anchor(params)
+        anchor = await self._anchor(params)
         if isinstance(anchor, Reason):
             return Answer(reason=anchor)
         self._last_positions[anchor.document.uri] = anchor.position
@@ -156,16 +155,13 @@ class InlineCompleter:
         self.host.forget(uri)
         self._last_positions.pop(uri, None)
 
-    async def _read(self) -> None:
-        """Have all texts searched for secrets, the long ones while others are answered."""
-        for uri in self._documents.uris():
-            if isinstance(opened := self._documents.snapshot(uri), Snapshot):
-                await self._permissions().read(opened)
-
-    def _anchor(self, params: types.InlineCompletionParams) -> Anchor | Reason:
+    async def _anchor(self, params: types.InlineCompletionParams) -> Anchor | Reason:
         document, row = self._documents.snapshot(params.text_document.uri), params.position.line
         if isinstance(document, DocumentRefused):
             return document.reason
+        await self._permissions().look(self._documents.snapshots())
+        if self._documents.snapshot(document.uri) is not document:
+            return Reason.SUPERSEDED
         if _is_long(document, row):  # first: all else would look at the line
             return Reason.LINE_TOO_LONG
         if (reason := self._permissions().refusal(document)) is not None:
@@ -193,6 +189,7 @@ class InlineCompleter:
         state = await self._link.ready(lambda: not self._is_outdated(anchor))
         if state != "ready":
             return Reason.SUPERSEDED if self._is_outdated(anchor) else host_reason(state)
+        await self._permissions().look(self._documents.snapshots())  # the wait may have been long
         settings = self._settings()
         if anchor.is_invoked:
             return await self._candidates(anchor, settings)

@@ -61,6 +61,11 @@ class Documents:
         """The documents whose text is held, in the order in which they were first opened."""
         return tuple(uri for uri, held in self._held.items() if isinstance(held, Document))
 
+    def snapshots(self) -> tuple[Snapshot, ...]:
+        """All that are held, as they are now."""
+        held = (one for one in self._held.values() if isinstance(one, Document))
+        return tuple(one.snapshot() for one in held)
+
     def open(self, item: types.TextDocumentItem) -> DocumentRefused | None:
         """Hold a document from now on; one that is open already is replaced."""
         reason = _reason_against(item.text)

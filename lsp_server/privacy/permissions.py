@@ -1,31 +1,105 @@
 """What may be completed, and what may leave the editor."""
 
 import asyncio
-from collections.abc import Sequence
+import copy
+import math
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.file_path import possible_paths
 from lsp_server.language_names import PROSE, language_of
 from lsp_server.privacy.hidden_files import HiddenFiles, innermost
 from lsp_server.privacy.ignore_files import SettingGlobs
-from lsp_server.privacy.secret_texts import UNREAD, SecretLines, SecretText
+from lsp_server.privacy.regular_files import Look
+from lsp_server.privacy.secret_texts import AT_ONCE, UNREAD, SecretLines, SecretText
 from lsp_server.reasons import Reason, base_name
 from lsp_server.settings import Settings
 
-_AT_ONCE = 250_000  # characters that are searched while all documents wait: 20 ms
+_QUICK_S = 0.02  # a look that takes no longer is repeated at each judgement
+_MOST_AT_ONCE = 250_000  # characters that are searched while all documents wait: 20 ms
+_LOOK_SHARE = 0.05  # of the time, that looking at a slow disk may take
+
+
+class _Judged(NamedTuple):
+    """What the disk says of a document."""
+
+    reason: Reason | None
+    is_allowed: bool  # whatever its text
+
+    @classmethod
+    def by(cls, files: HiddenFiles, uri: str, look: Look) -> "_Judged":
+        """Where its address is not clear, each file that it may mean must be open."""
+        paths = possible_paths(uri)
+        reasons = filter(None, (files.reason(path, look) for path in paths))
+        is_allowed = bool(paths) and all(files.allows(path, look) for path in paths)
+        return cls(next(reasons, None), is_allowed)
 
 
 class Permissions:
-    """Judges documents by the settings, the ignore files, their names and their text."""
+    """Judges documents by the settings, the ignore files, their names and their text.
 
-    def __init__(self, roots: Sequence[Path], settings: Settings) -> None:
+    `look` does beside the event loop what may take long; what it has not seen is judged on the spot.
+    """
+
+    def __init__(
+        self, roots: Sequence[Path], settings: Settings, former: "Permissions | None" = None
+    ) -> None:
         self._roots = roots
         self._settings = settings
         self._languages = {language_of(name): on for name, on in settings.languages.items()}
         self._files = HiddenFiles(roots, allowed=settings.allow_secret_files)
+        self._files_apart = HiddenFiles(roots, allowed=settings.allow_secret_files)  # a thread's
         self._disabled = SettingGlobs(settings.disabled_globs, unclear=True)
-        self._secrets: dict[str, SecretLines] = {}  # by document
+        # By document: its secrets, and what the disk said at the last look, which took so long.
+        self.texts: dict[str, SecretLines] = former.texts if former else {}
+        self.judged: Mapping[str, _Judged] = former.judged if former else {}
+        self.look_s: float = former.look_s if former else 0.0
+        self._valid_until = 0.0  # by the monotonic clock, where the disk is slow
+        self._looking: asyncio.Future[None] | None = None
+
+    async def look(self, snapshots: Sequence[Snapshot]) -> None:
+        """Judge the open documents beside the event loop, unless that has just been done."""
+        if self._looking is not None:
+            await asyncio.shield(self._looking)
+        if self.knows(snapshots):
+            return
+        if self._looking is None:
+            self._looking = asyncio.ensure_future(self._look(snapshots))
+        await asyncio.shield(self._looking)
+
+    def knows(self, snapshots: Sequence[Snapshot]) -> bool:
+        """Whether judging these takes no time."""
+        if self.look_s > _QUICK_S and time.monotonic() > self._valid_until:
+            return False
+        return all(
+            one.uri in self.judged and self._lines(one.uri).num_new(one.lines) <= AT_ONCE
+            for one in snapshots
+        )
+
+    def outdate(self) -> None:
+        """An ignore file changed."""
+        self._valid_until = 0
+
+    async def _look(self, snapshots: Sequence[Snapshot]) -> None:
+        texts = {one.uri: copy.copy(self._lines(one.uri)) for one in snapshots}
+        self._valid_until = math.inf
+        try:
+            await asyncio.to_thread(self._judge, snapshots, texts)
+        finally:
+            self._looking = None
+        self.texts |= {uri: text for uri, text in texts.items() if uri in self.texts}
+        if self._valid_until:  # else a list changed meanwhile
+            self._valid_until = time.monotonic() + self.look_s / _LOOK_SHARE
+
+    def _judge(self, snapshots: Sequence[Snapshot], texts: Mapping[str, SecretLines]) -> None:
+        look, began = Look(), time.monotonic()
+        self.judged = {one.uri: _Judged.by(self._files_apart, one.uri, look) for one in snapshots}
+        self.look_s = time.monotonic() - began
+        for one in snapshots:
+            texts[one.uri].follow(one.lines)
 
     def refusal(self, snapshot: Snapshot) -> Reason | None:
         """Why a document is not completed; None if it is."""
@@ -60,34 +134,27 @@ class Permissions:
 
     def forget(self, uri: str) -> None:
         """A document was closed."""
-        self._secrets.pop(uri, None)
-
-    def _hidden(self, snapshot: Snapshot) -> Reason | None:
-        for path in possible_paths(snapshot.uri):  # where it is not clear, each must be open
-            if reason := self._files.reason(path):
-                return reason
-        secret = self.secret(snapshot)
-        return None if secret is None else secret.reason
+        self.texts.pop(uri, None)
 
     def secret(self, snapshot: Snapshot) -> SecretText | None:
         """The first secret in a text, unless its file is allowed; a long text is hidden until read."""
-        known = self._secrets.setdefault(snapshot.uri, SecretLines())
-        if known.num_new(snapshot.lines) > _AT_ONCE:
+        known = self._lines(snapshot.uri)
+        if known.num_new(snapshot.lines) > _MOST_AT_ONCE:
             return SecretText(0, UNREAD)
         found = known.follow(snapshot.lines)
-        if found is None or self._is_allowed(snapshot.uri):
-            return None
-        return found
+        is_allowed = found is not None and self._judgement(snapshot.uri).is_allowed
+        return None if is_allowed else found
 
-    async def read(self, snapshot: Snapshot) -> None:
-        """Search a long text in another thread, so that other documents are answered meanwhile."""
-        known = self._secrets.setdefault(snapshot.uri, SecretLines())
-        if known.num_new(snapshot.lines) > _AT_ONCE:
-            fresh = SecretLines()
-            await asyncio.to_thread(fresh.follow, snapshot.lines)
-            if self._secrets.get(snapshot.uri) is known:
-                self._secrets[snapshot.uri] = fresh
+    def _hidden(self, snapshot: Snapshot) -> Reason | None:
+        if reason := self._judgement(snapshot.uri).reason:
+            return reason
+        secret = self.secret(snapshot)
+        return None if secret is None else secret.reason
 
-    def _is_allowed(self, uri: str) -> bool:
-        paths = possible_paths(uri)
-        return bool(paths) and all(map(self._files.allows, paths))
+    def _judgement(self, uri: str) -> _Judged:
+        """What a slow disk said last, or what it says now."""
+        known = self.judged.get(uri) if self._valid_until and self.look_s > _QUICK_S else None
+        return known or _Judged.by(self._files, uri, Look())
+
+    def _lines(self, uri: str) -> SecretLines:
+        return self.texts.setdefault(uri, SecretLines())

@@ -8,7 +8,7 @@ from engine.common_start import common_end, common_start
 from lsp_server.privacy.secret_kinds import kinds_in
 from lsp_server.reasons import Reason
 
-AT_ONCE = 2**16  # characters, searched without a pause: some milliseconds
+AT_ONCE = 2**15  # characters, searched without a pause: some milliseconds
 LONGEST_LINE = 500_000  # characters; a longer one is not searched, and not sent
 UNJUDGED = "nothing that could be judged"
 UNREAD = "nothing that was read yet"

@@ -1,5 +1,11 @@
 """What may be completed, and what may leave the editor."""
 
+import asyncio
+import os
+import time
+from collections import Counter
+from threading import current_thread, main_thread
+
 import pytest
 from lsprotocol import types
 
@@ -8,6 +14,8 @@ from lsp_server.privacy import secret_texts
 from lsp_server.privacy.permissions import Permissions
 from lsp_server.reasons import Reason
 from lsp_server.settings import Settings
+
+pytestmark = pytest.mark.anyio
 
 AWS = "AKIA" + "QRSTUVWX2345ABCD"
 KEY = ("# how to make one", "-----BEGIN OPENSSH PRIVATE KEY-----", "b3BlbnNzaC1rZXktdjEAAAAA")
@@ -147,6 +155,85 @@ def test_a_text_is_looked_through_once(root, monkeypatch):
     assert len(looked) == 2
 
 
+@pytest.fixture
+def calls(monkeypatch):
+    """Each call to the file system takes a millisecond; its thread and its place are noted."""
+    noted: list[tuple[bool, str]] = []
+
+    def slow(call):
+        def slowed(place, *more, **others):
+            noted.append((current_thread() is main_thread(), str(place)))
+            time.sleep(0.001)  # the disk itself
+            return call(place, *more, **others)
+
+        return slowed
+
+    for name in ("stat", "lstat", "open"):
+        monkeypatch.setattr(os, name, slow(getattr(os, name)))
+    return noted
+
+
+def in_deep_folders(root, count: int) -> list[Snapshot]:
+    (root / "a/b/c/d").mkdir(parents=True)
+    (root / ".git").mkdir()
+    (root / ".gitignore").write_text("ignored_*\n")
+    return [document(f"file://{root}/a/b/c/d/{number}.py") for number in range(count)]
+
+
+async def test_a_slow_disk_is_looked_at_once_and_beside_the_event_loop(root, calls):
+    judge, documents = permissions(root), in_deep_folders(root, 10)
+    calls.clear()
+    await judge.look(documents)
+    assert not any(on_loop for on_loop, _ in calls)
+    assert len(calls) < 100  # of ten documents; ten times 42 where each is looked at alone
+    assert max(Counter(calls).values()) <= 4  # what a link on the way leads to is asked apart
+    calls.clear()
+    for _ in range(20):  # keys
+        await judge.look(documents)
+        assert all(judge.may_send(one) and judge.refusal(one) is None for one in documents)
+    assert calls == []
+
+
+async def test_what_a_slow_disk_said_counts_until_a_list_changes_or_some_time_went_by(root, calls):
+    judge, documents = permissions(root), in_deep_folders(root, 2)
+    await judge.look(documents)
+    (root / ".gitignore").write_text("0.py\n")
+    assert judge.refusal(documents[0]) is None
+    judge.outdate()
+    await judge.look(documents)
+    assert judge.refusal(documents[0]) is Reason.IGNORED_FILE
+    (root / ".gitignore").write_text("")
+    while judge.refusal(documents[0]) is not None:  # no later than after twenty times its cost
+        await judge.look(documents)
+        await asyncio.sleep(0)
+    calls.clear()
+    await judge.look(documents)
+    judge.refusal(documents[0])
+    assert calls == []
+
+
+async def test_a_quick_disk_is_asked_at_each_judgement(root):
+    judge, plain = permissions(root), document(f"file://{root}/a.py")
+    await judge.look([plain])
+    assert judge.refusal(plain) is None
+    (root / ".gitignore").write_text("a.py\n")
+    assert judge.refusal(plain) is Reason.IGNORED_FILE
+
+
+async def test_the_event_loop_is_free_while_a_long_text_is_searched(root):
+    lines = (*(f"value_{number} = compute({number})  # a token" for number in range(200_000)), *KEY)
+    judge, long = permissions(root), document(f"file://{root}/a.py", *lines)
+    gaps, looking = [0.0], asyncio.ensure_future(judge.look([long]))
+    while not looking.done():
+        began = time.process_time()  # what others do on this computer does not count
+        await asyncio.sleep(0)
+        gaps.append(time.process_time() - began)
+    began = time.monotonic()
+    assert judge.refusal(long) is Reason.SECRET_FILE
+    assert time.monotonic() - began < 0.05
+    assert max(gaps) < sum(gaps) / 4  # a wait of all would be one for one search of all
+
+
 def test_completion_can_be_switched_off_and_the_text_may_still_help(root):
     judge = permissions(root, enable=False)
     plain = document(f"file://{root}/a.py")
@@ -241,15 +328,14 @@ def test_without_a_workspace_names_alone_are_told(tmp_path):
     assert judge.refusal(document("file:///home/ada/.env")) is Reason.SECRET_FILE
 
 
-@pytest.mark.asyncio
 async def test_a_long_text_is_hidden_until_it_was_searched_beside_the_event_loop(root):
     """A text of 20 MB was searched for 0.8 s, in which no other document was answered."""
     lines = ("def f(a, b): return [a, {b: (a, b)}]",) * 50_000
     judge, plain = permissions(root), document(f"file://{root}/a.py", *lines)
     assert judge.refusal(plain) is Reason.UNREAD
     assert not judge.may_send(plain)
-    await judge.read(plain)
+    await judge.look([plain])
     assert judge.refusal(plain) is None
     secret = document(f"file://{root}/b.py", *lines, *KEY)
-    await judge.read(secret)
+    await judge.look([plain, secret])
     assert judge.refusal(secret) is Reason.SECRET_FILE
