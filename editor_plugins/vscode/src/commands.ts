@@ -5,7 +5,6 @@ import * as vscode from "vscode";
 import type { ServerCommand } from "./command";
 import type { Feedback } from "./feedback";
 import { chooseHost, setToken } from "./hosts";
-import { whyNotHere } from "./installation";
 import type { Installer } from "./installer";
 import type { Locator } from "./locator";
 import type { Log } from "./log";
@@ -72,9 +71,6 @@ export class Commands {
   }
 
   async offerToInstall(): Promise<void> {
-    if (whyNotHere(process.platform, process.arch) !== undefined || this.followInstallation()) {
-      return;
-    }
     const answer = await vscode.window.showWarningMessage(
       "foregram needs its server, which is not installed yet.",
       "Install…",
@@ -162,18 +158,14 @@ export class Commands {
     await this.server.restart();
   }
 
-  /** Whether another window installs the server, which then starts here, too. */
-  private followInstallation(): boolean {
-    return this.installer.follow(() => this.server.restart());
+  /** Another window may have installed the server meanwhile, or be about to. */
+  private async isStillMissing(): Promise<boolean> {
+    await this.server.restart();
+    return this.status.shown.state === "missing";
   }
 
   private async install(): Promise<void> {
-    const isMissing = this.status.shown.state === "missing";
-    if (this.followInstallation()) {
-      return;
-    }
-    if (isMissing && this.locator.findOrNothing() !== undefined) {
-      await this.server.restart(); // another window has installed it
+    if (this.status.shown.state === "missing" && !(await this.isStillMissing())) {
       return;
     }
     const wanted = this.preferences.serverPackage;
@@ -200,11 +192,11 @@ export class Commands {
     const listed: string[] = [];
     const onLine = (line: string): number => listed.push(line);
     await run(command.program, uninstall, { environment, onLine }); // nothing, without --yes
-    const detail = listed.filter((line) => !line.startsWith("foregram: ")).join("\n");
+    const lines = listed.filter((line) => !line.startsWith("foregram: "));
+    const detail = [...lines, "", "Other windows and editors on this machine lose it, too."];
     const question = "Remove the server, its models and its caches from this machine?";
-    const options = { modal: true, detail };
-    const answer = await vscode.window.showWarningMessage(question, options, "Remove");
-    if (answer === undefined || !(await this.mayEndHost("Remove the server"))) {
+    const options = { modal: true, detail: detail.join("\n") };
+    if ((await vscode.window.showWarningMessage(question, options, "Remove")) === undefined) {
       return;
     }
     await this.server.stop();

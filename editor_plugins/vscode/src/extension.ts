@@ -1,5 +1,6 @@
 /** Wires the parts together; each of them works by itself. */
 
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as vscode from "vscode";
 
@@ -17,9 +18,6 @@ import { RestingCursor } from "./restingCursor";
 import { Server } from "./server";
 import { environmentOf, SECTION } from "./settings";
 import { StatusItem } from "./statusItem";
-import { writeNote } from "./uninstallNote";
-
-const WALKTHROUGH = "foregram.foregram#start";
 
 let server: Server | undefined;
 
@@ -32,8 +30,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const askAgain = new AskAgain(preferences);
   const environment = join(context.globalStorageUri.fsPath, "server");
   const locator = new Locator(preferences, environment);
-  const installer = new Installer(environment, context.extensionPath, output, (work) => {
-    status.showWork(work);
+  const installer = new Installer(environment, context.extensionPath, output, (shown) => {
+    status.show(shown);
   });
   const started = new Server({
     output,
@@ -43,12 +41,16 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       ),
     ),
     find: () => locator.find(),
+    isInstalling: () => installer.isAtWork,
     initializationOptions: () => initializationOptions(preferences),
     show: (shown) => {
       status.show(shown);
     },
     started: () => {
       feedback.tellFocus();
+      if (vscode.window.activeTextEditor?.document.isDirty === true) {
+        void askAgain.ask(); // for what was typed while no server ran
+      }
     },
     askAgain: () => void askAgain.ask(),
     alarm: (message, remedies) => void commands.alarm(message, remedies),
@@ -65,12 +67,8 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   }
   listen(context, preferences, started);
   await noteFolders(environment, preferences);
-  if (locator.isMissing && context.globalState.get("isWelcomed") !== true) {
-    await context.globalState.update("isWelcomed", true);
-    await vscode.commands.executeCommand("workbench.action.openWalkthrough", WALKTHROUGH, false);
-  }
   await started.restart();
-  if (locator.isMissing) {
+  if (status.shown.remedy?.action === "install" && status.shown.state === "missing") {
     void commands.offerToInstall();
   }
 }
@@ -101,12 +99,14 @@ function listen(context: vscode.ExtensionContext, preferences: Preferences, star
   );
 }
 
-/** For the time when the extension is uninstalled. */
+/** What uninstall.ts reads when the extension is gone: the server's program, and its folders. */
 async function noteFolders(environment: string, preferences: Preferences): Promise<void> {
   const { cacheFolder, runtimeFolder } = await preferences.forServer();
   const chosen = Object.entries({ cacheFolder, runtimeFolder }).filter(([, value]) => value);
   const folders = environmentOf(Object.fromEntries(chosen));
-  writeNote({ program: commandIn(environment), environment: folders });
+  const note = { program: commandIn(environment), environment: folders };
+  const file = join(__dirname, "uninstall.json"); // beside the bundled code
+  await writeFile(file, JSON.stringify(note)).catch(() => undefined); // nor is it ours to remove
 }
 
 async function initializationOptions(preferences: Preferences): Promise<object> {

@@ -16,26 +16,28 @@ import {
   whyNotHere,
   type Step,
 } from "./installation";
-import { Lock } from "./lock";
+import { alone, isAtWork } from "./lock";
 import { run } from "./process";
-import type { Status } from "./status";
-
-const ELSEWHERE_MS = 1000; // between two looks at an installation of another window
+import { installing, type Status } from "./status";
 
 export class Installer implements vscode.Disposable {
-  private readonly lock: Lock;
+  private readonly lock: string; // a file
   private readonly stopper = new AbortController();
   private isAsking = false;
-  private following: NodeJS.Timeout | undefined;
 
-  /** `show` is told of an installation that runs, and at its end of none. */
+  /** `show` is told how far an installation is. */
   constructor(
     private readonly environment: string,
     private readonly extensionFolder: string,
     private readonly output: vscode.LogOutputChannel,
-    private readonly show: (status: Status | undefined) => void,
+    private readonly show: (status: Status) => void,
   ) {
-    this.lock = new Lock(`${environment}.lock`);
+    this.lock = `${environment}.lock`;
+  }
+
+  /** Whether an installation runs on this machine, in this window or another. */
+  get isAtWork(): boolean {
+    return isAtWork(this.lock);
   }
 
   /**
@@ -43,39 +45,19 @@ export class Installer implements vscode.Disposable {
    * anything has changed: a failed installation leaves no server. There is one at a time on a machine.
    */
   async install(wanted: string, prepare: () => Promise<boolean>): Promise<boolean> {
-    if (this.isAsking) {
+    if (this.isAsking || this.isAtWork) {
       await vscode.commands.executeCommand("notifications.showList"); // its progress is there
       return false;
     }
     this.isAsking = true;
-    try {
-      const steps = await this.plan(wanted);
-      if (steps === undefined || !(await this.lock.take()) || !(await prepare())) {
-        return false;
-      }
-      await this.runAll(steps);
-      return true;
-    } finally {
-      await this.lock.release();
-      this.isAsking = false;
-      this.show(undefined);
-    }
-  }
-
-  /** Whether another window installs; `then` is called at the end of that. */
-  follow(then: () => unknown): boolean {
-    if (this.lock.isHeld && !this.isAsking && this.following === undefined) {
-      this.show(installing("another window installs the server"));
-      this.following = setInterval(() => {
-        if (!this.lock.isHeld) {
-          clearInterval(this.following);
-          this.following = undefined;
-          this.show(undefined);
-          void then();
-        }
-      }, ELSEWHERE_MS);
-    }
-    return this.following !== undefined;
+    const steps = await this.plan(wanted).finally(() => (this.isAsking = false));
+    return (
+      steps !== undefined &&
+      alone(this.lock, async () => {
+        const isPrepared = await prepare();
+        return isPrepared && this.runAll(steps);
+      })
+    );
   }
 
   /** The steps that a person agrees to. */
@@ -102,7 +84,7 @@ export class Installer implements vscode.Disposable {
   }
 
   /** Runs the steps with their progress, and tells the reason where one failed. */
-  private async runAll(steps: readonly Step[]): Promise<void> {
+  private async runAll(steps: readonly Step[]): Promise<true> {
     const title = "Installing foregram";
     const location = vscode.ProgressLocation.Notification;
     const failure = await vscode.window.withProgress(
@@ -133,6 +115,7 @@ export class Installer implements vscode.Disposable {
     if (failure !== undefined) {
       void tellFailure(failure);
     }
+    return true;
   }
 
   /** The reason where it failed. */
@@ -157,20 +140,8 @@ export class Installer implements vscode.Disposable {
   }
 
   dispose(): void {
-    clearInterval(this.following);
     this.stopper.abort();
   }
-}
-
-function installing(what: string): Status {
-  const remedy = { action: "install", title: "Show the Progress" };
-  return {
-    kind: "Normal",
-    message: `Installing: ${what}`,
-    busy: true,
-    state: "installing",
-    remedy,
-  };
 }
 
 async function tellFailure(failure: string): Promise<void> {

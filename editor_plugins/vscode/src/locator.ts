@@ -26,9 +26,4 @@ export class Locator {
       throw error;
     }
   }
-
-  /** Whether a person should be asked to install the server. */
-  get isMissing(): boolean {
-    return this.preferences.serverCommand.length === 0 && this.findOrNothing() === undefined;
-  }
 }

@@ -1,48 +1,36 @@
-/** A file that says that one process of this machine is at work. No editor. */
+/** Work that one process of this machine does at a time. No editor. */
 
 import { statSync } from "node:fs";
 import { mkdir, rm, utimes, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 
-const BEAT_MS = 5000; // after which its holder touches the file again
-const DEAD_MS = 6 * BEAT_MS; // one that was not touched for so long has no holder any more
+const BEAT_MS = 5000; // after which who works touches its file again
+const DEAD_MS = 6 * BEAT_MS; // nobody works who has not touched it for so long
 
-export class Lock {
-  private timer: NodeJS.Timeout | undefined;
+/** Whether somebody works, this process or another. */
+export function isAtWork(path: string): boolean {
+  const touched = statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+  return touched !== undefined && Date.now() - touched < DEAD_MS;
+}
 
-  constructor(private readonly path: string) {}
-
-  /** Whether somebody holds it, this process or another. */
-  get isHeld(): boolean {
-    const touched = statSync(this.path, { throwIfNoEntry: false })?.mtimeMs;
-    return touched !== undefined && Date.now() - touched < DEAD_MS;
+/** Works, unless somebody does; the file at `path` says so. Whether the work was done. */
+export async function alone(path: string, work: () => Promise<boolean>): Promise<boolean> {
+  await mkdir(dirname(path), { recursive: true });
+  if (!isAtWork(path)) {
+    await rm(path, { force: true });
   }
-
-  /** Takes it; whether nobody else had it. */
-  async take(): Promise<boolean> {
-    await mkdir(dirname(this.path), { recursive: true });
-    if (!this.isHeld) {
-      await rm(this.path, { force: true });
-    }
-    const isTaken = await writeFile(this.path, "", { flag: "wx" }).then(
-      () => true,
-      () => false, // another was faster
-    );
-    if (isTaken) {
-      this.timer = setInterval(() => {
-        const now = new Date();
-        void utimes(this.path, now, now).catch(() => undefined); // somebody has removed it
-      }, BEAT_MS);
-    }
-    return isTaken;
+  try {
+    await writeFile(path, "", { flag: "wx" });
+  } catch {
+    return false; // another was faster
   }
-
-  /** Gives it back, if this process has it. */
-  async release(): Promise<void> {
-    if (this.timer !== undefined) {
-      clearInterval(this.timer);
-      this.timer = undefined;
-      await rm(this.path, { force: true });
-    }
+  const timer = setInterval(() => {
+    void utimes(path, new Date(), new Date()).catch(() => undefined); // somebody has removed it
+  }, BEAT_MS);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+    await rm(path, { force: true });
   }
 }

@@ -104,6 +104,7 @@ const REMOTE: MenuEntry[] = [
 ];
 const SETTINGS: MenuEntry = { label: "$(gear) Open Settings", command: "openSettings" };
 const SETUP: MenuEntry[] = [
+  { label: "$(rocket) Get Started", remedy: { action: "getStarted", title: "" } },
   {
     label: "$(folder-opened) Use an Existing Installation…",
     remedy: { action: "showCommandSetting", title: "" },

@@ -50,14 +50,6 @@ export function isChecked(value: unknown): value is CheckedName {
   return typeof value === "object" && value !== null && "ok" in value;
 }
 
-/** The check where no server runs: it knows the aliases, and leaves ids and paths to the server. */
-export function checkedHere(name: string): CheckedName {
-  const isAlias = MODELS.some(({ label }) => label === name) || name === "offline-1.5b";
-  const mayBeElsewhere = /^[\w.-]+\/[\w.-]+$|^[/~.]|\.gguf$/.test(name);
-  const sentence = `no model is called ${name}`;
-  return isAlias || mayBeElsewhere ? { ok: true } : { ok: false, sentence, near: nearTo(name) };
-}
-
 /** What a person has to read before the name is taken; undefined where nothing is wrong. */
 export function objectionTo({
   ok,
@@ -67,13 +59,4 @@ export function objectionTo({
   const isSaid = near.length === 0 || sentence.includes("did you mean");
   const hint = isSaid ? "" : `; did you mean ${near.join(" or ")}?`;
   return ok ? undefined : `${sentence}${hint}`;
-}
-
-/** Aliases with the same size or beginning. */
-function nearTo(name: string): string[] {
-  const typed = name.toLowerCase();
-  const size = /\d+(\.\d+)?b/.exec(typed)?.[0];
-  return MODELS.map(({ label }) => label).filter(
-    (label) => label === size || (typed !== "" && label.startsWith(typed.slice(0, 3))),
-  );
 }

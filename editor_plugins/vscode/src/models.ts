@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 
 import { warningOf } from "./hostUse";
-import { checkedHere, isChecked, MODELS, objectionTo, questionFor, titleOf } from "./modelNames";
+import { isChecked, MODELS, objectionTo, questionFor, titleOf } from "./modelNames";
 import type { Preferences } from "./preferences";
 
 const OTHER: vscode.QuickPickItem = {
@@ -58,8 +58,8 @@ async function askForName(former: string, execute: Execute): Promise<string | un
     ignoreFocusOut: true,
     validateInput: async (text) => {
       const wanted = text.trim();
-      const told = wanted === "" ? { ok: true } : await execute("foregram.checkModel", wanted);
-      return objectionTo(isChecked(told) ? told : checkedHere(wanted));
+      const told = wanted === "" ? undefined : await execute("foregram.checkModel", wanted);
+      return isChecked(told) ? objectionTo(told) : undefined; // without a server: when it is there
     },
   });
   return name?.trim();

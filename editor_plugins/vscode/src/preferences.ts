@@ -105,11 +105,14 @@ export class Preferences {
   /** Turns suggestions off for some minutes; 0 turns them on again. */
   snoozeFor(minutes: number): void {
     clearTimeout(this.snooze?.timer);
-    const until = new Date(Date.now() + 60_000 * minutes);
-    const timer = setTimeout(() => {
-      this.snoozeFor(0);
-    }, 60_000 * minutes);
-    this.snooze = minutes > 0 ? { until, timer } : undefined;
+    this.snooze = undefined;
+    if (minutes > 0) {
+      const until = new Date(Date.now() + 60_000 * minutes);
+      const timer = setTimeout(() => {
+        this.snoozeFor(0);
+      }, 60_000 * minutes);
+      this.snooze = { until, timer };
+    }
     this.changed.fire();
   }
 

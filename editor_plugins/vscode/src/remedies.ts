@@ -39,6 +39,7 @@ const COMMANDS: Readonly<Record<string, Action>> = {
     await vscode.commands.executeCommand("workbench.action.focusActiveEditorGroup"); // a button had it
     await vscode.commands.executeCommand("foregram.trigger");
   },
+  getStarted: command("workbench.action.openWalkthrough", "foregram.foregram#start"),
   saveFile: command("workbench.action.files.save"),
   allowFile: setting("foregram.allowSecretFiles"),
   restartServer: command("foregram.restart"),
@@ -46,8 +47,8 @@ const COMMANDS: Readonly<Record<string, Action>> = {
   showGhostTextSetting: setting("editor.inlineSuggest.enabled"),
 };
 
-function command(name: string): Action {
-  return () => vscode.commands.executeCommand(name);
+function command(name: string, ...args: unknown[]): Action {
+  return () => vscode.commands.executeCommand(name, ...args);
 }
 
 function setting(name: string): Action {

@@ -6,7 +6,7 @@ import { ForegramClient, type ClientChoices } from "./client";
 import { MissingProgramError, type ServerCommand } from "./command";
 import { CRASH_LIMIT, Crashes } from "./crashes";
 import { whyNotHere } from "./installation";
-import { STARTING, TRY_AGAIN, type Remedy, type Status } from "./status";
+import { installing, STARTING, TRY_AGAIN, type Remedy, type Status } from "./status";
 import { isAtLeast, MINIMUM_SERVER } from "./version";
 
 /** What the server needs from the extension. */
@@ -14,6 +14,7 @@ export interface Surroundings {
   readonly output: vscode.LogOutputChannel;
   readonly middleware: ClientChoices["middleware"];
   find(): ServerCommand | undefined;
+  isInstalling(): boolean;
   initializationOptions(): Promise<object>;
   show(status: Status): void;
   started(): void;
@@ -104,7 +105,7 @@ export class Server implements vscode.Disposable {
     try {
       const command = this.around.find();
       if (command === undefined) {
-        this.show(missing());
+        this.showMissing();
       }
       return command;
     } catch (error) {
@@ -114,6 +115,18 @@ export class Server implements vscode.Disposable {
       this.fail(error.message, SHOW_SETTING);
       return undefined;
     }
+  }
+
+  private showMissing(): void {
+    if (this.around.isInstalling()) {
+      this.show(installing("another window installs the server"));
+      this.timer = setTimeout(() => void this.startAgain(), ELSEWHERE_MS);
+      return;
+    }
+    const objection = whyNotHere(process.platform, process.arch);
+    const remedy = objection === undefined ? { remedy: INSTALL } : {};
+    const message = objection ?? NOT_INSTALLED;
+    this.show({ kind: "Warning", state: "missing", message, ...remedy });
   }
 
   private async connect(command: ServerCommand): Promise<ForegramClient | undefined> {
@@ -193,14 +206,8 @@ export class Server implements vscode.Disposable {
   }
 }
 
-function missing(): Status {
-  const objection = whyNotHere(process.platform, process.arch);
-  return objection === undefined
-    ? { ...MISSING, message: "Server not installed. Click to install it", remedy: INSTALL }
-    : { ...MISSING, message: objection };
-}
-
-const MISSING = { kind: "Warning", state: "missing" } as const;
+const NOT_INSTALLED = "Server not installed. Click to install it";
+const ELSEWHERE_MS = 1000; // between two looks at what another window installs
 const INSTALL: Remedy = { action: "install", title: "Install the Server…" };
 const UPDATE: Remedy = { action: "install", title: "Update" };
 const RESTART: Remedy = { action: "restartServer", title: "Restart foregram" };

@@ -34,6 +34,18 @@ export interface Language {
   readonly title: string;
 }
 
+/** The server is being installed: `what` says how far that is, or where. */
+export function installing(what: string): Status {
+  const remedy = { action: "install", title: "Show the Progress" };
+  return {
+    kind: "Normal",
+    message: `Installing: ${what}`,
+    busy: true,
+    state: "installing",
+    remedy,
+  };
+}
+
 /** Starts the server again, and the model with it where that had failed. */
 export const TRY_AGAIN: Remedy = { action: "restartServer", title: "Try Again" };
 
@@ -73,7 +85,7 @@ export function labelOf(status: Status): string {
  * server says only when it is asked the next time), then the server's own state.
  */
 export function statusToShow(server: Status, switches: Switches, language?: Language): Status {
-  if (server.kind === "Error" || server.kind === "Warning") {
+  if (server.kind === "Error" || server.kind === "Warning" || server.state === "installing") {
     return server;
   }
   if (!switches.ghostText) {

@@ -11,7 +11,6 @@ export class StatusItem implements vscode.Disposable {
   private readonly disposables: { dispose(): unknown }[];
   private status: Status = STARTING;
   private general: Status = STARTING; // the last one that speaks of no document
-  private work: Status | undefined; // an installation, which goes before all else
 
   constructor(private readonly preferences: Preferences) {
     this.item = vscode.window.createStatusBarItem(
@@ -40,7 +39,7 @@ export class StatusItem implements vscode.Disposable {
 
   /** What is on the screen. */
   get shown(): Status {
-    return this.work ?? statusToShow(this.status, this.preferences.switches, activeLanguage());
+    return statusToShow(this.status, this.preferences.switches, activeLanguage());
   }
 
   /** The model that runs, where the server has named one. */
@@ -51,12 +50,6 @@ export class StatusItem implements vscode.Disposable {
   show(status: Status): void {
     this.status = status;
     this.general = status.kind === "Inactive" ? this.general : status;
-    this.draw();
-  }
-
-  /** An installation runs, or none does any more. */
-  showWork(work: Status | undefined): void {
-    this.work = work;
     this.draw();
   }
 

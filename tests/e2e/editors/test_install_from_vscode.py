@@ -76,7 +76,7 @@ def shop(tmp_path):
 def test_foregram_is_installed_with_consent_into_a_folder_of_the_extensions_own(code, shop):
     with code.window(shop) as window:
         window.wait_for_status("warning", saying="not installed")
-        window.wait_for_message("is not installed yet")
+        window.wait_for_message("foregram needs its server, which is not installed yet")
         window.page.click(".notification-list-item .monaco-button:has-text('Install…')")
         dialog = window.page.locator(".monaco-dialog-box")
         dialog.wait_for()
@@ -101,12 +101,12 @@ def test_what_was_installed_can_be_removed_once_it_was_listed(code, shop, tmp_pa
     cache = tmp_path / "cache"
     settings = {"foregram.enable": False, "foregram.cacheFolder": str(cache)}
     with code.window(shop, settings | {"foregram.runtimeFolder": str(tmp_path / "run")}) as window:
-        window.wait_for_message("is not installed yet")
+        window.wait_for_message("foregram needs its server, which is not installed yet")
         window.command("foregram: Install or Update the Server…")
         window.dialog().locator(".monaco-button:has-text('Install')").click()
         window.wait_for_status("circle-slash", saying="Suggestions are off", limit_s=120)
         window.command("foregram: Remove the Server…")
-        assert "the environment, in" in (window.dialog().text_content() or "")
+        assert "the environment: " in (window.dialog().text_content() or "")
         window.dialog().locator(".monaco-button:has-text('Remove')").click()
         window.wait_for_status("warning", saying="not installed", limit_s=60)
         assert not (storage(code.server) / "server").exists()
@@ -114,7 +114,7 @@ def test_what_was_installed_can_be_removed_once_it_was_listed(code, shop, tmp_pa
 
 def test_without_consent_nothing_is_installed(code, shop):
     with code.window(shop) as window:
-        window.wait_for_message("is not installed yet")
+        window.wait_for_message("foregram needs its server, which is not installed yet")
         window.command("foregram: Install or Update the Server…")
         dialog = window.page.locator(".monaco-dialog-box")
         dialog.locator(".monaco-button:has-text('Cancel')").click()
@@ -125,7 +125,7 @@ def test_without_consent_nothing_is_installed(code, shop):
 def test_a_failed_installation_says_why_and_leaves_nothing_behind(code, shop):
     settings = {"foregram.server.package": "foregram-of-nobody"}
     with code.window(shop, settings) as window:
-        window.wait_for_message("is not installed yet")
+        window.wait_for_message("foregram needs its server, which is not installed yet")
         window.command("foregram: Install or Update the Server…")
         window.page.locator(".monaco-dialog-box .monaco-button:has-text('Install')").click()
         reason = "No matching distribution found for foregram-of-nobody"
@@ -141,3 +141,13 @@ def test_in_a_browser_without_a_machine_it_says_that_it_cannot_start_a_process(c
         window.wait_for_status("circle-slash", saying="here is no machine to start it on")
         window.command("foregram: Suggest Now")
         window.wait_for_message("Remote-SSH")
+
+
+def test_the_walkthrough_leads_through_the_first_hour(code, shop):
+    with code.window(shop) as window:
+        window.wait_for_status("warning", saying="not installed")
+        window.click_status()
+        window.pick("Get Started")
+        steps = window.page.locator(".gettingStartedContainer .step-title")
+        window.until(lambda: steps.count() >= 4, "its steps")
+        assert "Install the server" in steps.first.text_content()

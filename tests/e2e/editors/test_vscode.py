@@ -237,7 +237,7 @@ def test_the_menu_offers_all_that_can_be_done(at):
         choices = "; ".join(window.choices())
     for entry in (
         *("Turn Off Here", "Turn Off Everywhere", "Turn Off for Python", "Suggest Now"),
-        *("Why No Suggestion", "Choose Model", "Choose Where", "Snooze", "Remove the Server"),
+        *("Why No Suggestion", "Choose Model", "Choose Where", "Snooze"),
         *(
             "Open Settings",
             "Restart foregram",

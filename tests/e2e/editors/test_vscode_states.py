@@ -142,6 +142,27 @@ def test_in_trouble_the_menu_begins_with_what_mends_it(script, window):
     window.until(lambda: any("offline" in one for one in window.choices()), "the models")
 
 
+def test_a_remote_host_that_is_not_safe_is_refused_first_and_escape_changes_nothing(code, window):
+    window.command("foregram: Choose Where the Model Runs…")
+    window.pick("A remote host")
+    window.fill("http://gpu.example:8012")
+    window.wait_for_objection("Others on the way could read your code and the token")
+    window.answer("https://gpu.example:8012")
+    window.page.locator(".quick-input-title", has_text="Token for https://gpu.example").wait_for()
+    window.press("Escape")
+    window.wait_for_status("sparkle")
+    assert "foregram.hostUrl" not in code.server.settings()
+
+
+def test_a_snooze_ends_by_the_first_entry_of_the_menu(window):
+    window.command("foregram: Snooze…")
+    window.pick("5 minutes")
+    window.wait_for_status("circle-slash", saying="Snoozed until")
+    assert "Turn On Again" in first_choice(window)
+    window.press("Enter")
+    window.wait_for_status("sparkle")
+
+
 def test_where_no_server_is_installed_the_menu_begins_with_installing_it(opened):
     with opened() as window:
         window.server.configure({"foregram.server.command": []})

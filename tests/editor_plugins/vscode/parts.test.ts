@@ -32,7 +32,7 @@ import {
 } from "../../../editor_plugins/vscode/src/installation";
 import { objectionToAddress } from "../../../editor_plugins/vscode/src/hostUse";
 import { LastWords } from "../../../editor_plugins/vscode/src/lastWords";
-import { Lock } from "../../../editor_plugins/vscode/src/lock";
+import { alone, isAtWork } from "../../../editor_plugins/vscode/src/lock";
 import { acceptedLength } from "../../../editor_plugins/vscode/src/partialAccept";
 import { run } from "../../../editor_plugins/vscode/src/process";
 import {
@@ -288,21 +288,19 @@ test("nothing is offered to a machine on which it cannot run", () => {
   assert.equal(whyNotHere("linux", "x64"), undefined);
 });
 
-test("one process at a time has a lock, and a dead one's is taken over", async (context) => {
+test("one process at a time works, and a dead one's work can be done", async (context) => {
   const path = join(folder(context), "new", "server.lock");
-  const [one, other] = [new Lock(path), new Lock(path)];
-  assert.deepEqual(
-    [one.isHeld, await one.take(), await other.take()],
-    [false, true, false],
-  );
-  await other.release(); // which does not have it
-  assert.ok(one.isHeld && other.isHeld);
-  await one.release();
-  assert.equal(other.isHeld, false);
+  const others: boolean[] = [];
+  const work = async (): Promise<boolean> => {
+    others.push(isAtWork(path), await alone(path, () => Promise.resolve(true)));
+    return true;
+  };
+  assert.equal(isAtWork(path), false);
+  assert.ok(await alone(path, work));
+  assert.deepEqual([others, isAtWork(path)], [[true, false], false]);
   writeFileSync(path, "");
   utimesSync(path, 0, 0);
-  assert.deepEqual([one.isHeld, await one.take()], [false, true]);
-  await one.release();
+  assert.deepEqual([isAtWork(path), await alone(path, work)], [false, true]);
 });
 
 test("an address is objected to before anything else is asked", () => {

@@ -12,7 +12,6 @@ import {
 import { warningOf } from "../../../editor_plugins/vscode/src/hostUse";
 import { menuEntries } from "../../../editor_plugins/vscode/src/menuEntries";
 import {
-  checkedHere,
   MODELS,
   objectionTo,
   questionFor,
@@ -228,15 +227,4 @@ test("a report that is opened anew begins anew, and takes no line of the former 
   second("two");
   assert.equal(texts.of("/doctor"), "head\ntwo\n");
   assert.equal(changed.length, 4);
-});
-
-test("where no server runs a name is held against the aliases alone", () => {
-  assert.equal(objectionTo(checkedHere("7b")), undefined);
-  assert.equal(objectionTo(checkedHere("Qwen/Qwen2.5-Coder-7B")), undefined);
-  assert.equal(objectionTo(checkedHere("~/models/mine.gguf")), undefined);
-  assert.equal(
-    objectionTo(checkedHere("qwen7b")),
-    "no model is called qwen7b; did you mean 7b?",
-  );
-  assert.match(objectionTo(checkedHere("ofline")) ?? "", /no model/);
 });
