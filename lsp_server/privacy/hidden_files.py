@@ -35,10 +35,8 @@ class HiddenFiles:
     """
 
     def __init__(self, roots: Sequence[Path], *, allowed: Sequence[str] = ()) -> None:
-        self._named_roots, self._real_roots = (
-            [*map(_plain, roots)],
-            [Path(os.path.realpath(root)) for root in roots],
-        )
+        self._named_roots = [*map(_plain, roots)]
+        self._real_roots = [Path(os.path.realpath(root)) for root in roots]
         self._allowed = SettingGlobs(allowed, unclear=False)
         self._ignore_files = IgnoreFiles()
 

@@ -6,6 +6,7 @@ and a regular expression that takes linear time in any text.
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from lsp_server.privacy.named_secrets import (
     NAME_WORDS,
@@ -55,21 +56,14 @@ def _is_login(found: re.Match[str]) -> bool:
 
 
 class _Kind:
-    def __init__(self, what: str, words: str, pattern: str, holds: _Holds | None = None) -> None:
+    """`is_token`: it is written without a gap, so that only long stretches are searched for it."""
+
+    def __init__(
+        self, what: str, words: str, pattern: str, holds: _Holds | None, *, is_token: bool = False
+    ) -> None:
         self.what, self.holds = what, holds  # None: whatever is found is one
         self.words = tuple(words.split("|"))  # one of which stands in every such secret
-        self.pattern = re.compile(pattern)
-
-    def may_stand_in(self, text: str) -> bool:
-        """Whether it is worth a search."""
-        return any(word in text for word in self.words)
-
-
-class _Token(_Kind):
-    """What is written without a gap: only texts with such a stretch are searched."""
-
-    def may_stand_in(self, text: str) -> bool:
-        return super().may_stand_in(text) and self.pattern.search(text) is not None
+        self.pattern, self.is_token = re.compile(pattern), is_token
 
 
 # What issuers begin a token with, by their own account; what follows is drawn.
@@ -98,97 +92,93 @@ _ISSUED = {
 }
 
 
+# What follows a mark, and the marks by what they are told as.
+_BODIES = {
+    r"[\w.=+/~%-]{16,400}+": _ISSUED,
+    # These begin other words, too.
+    r"(?:\w{8}_)?[A-Za-z0-9]{24,400}+(?![\w-])": {
+        "a token of its issuer": "fw_ ico- key- live_ re_ rnd_ rpa_ secret_"
+    },
+    r"[\w-]{100,255}": {"a token of its issuer": "sl."},
+}
+_UUID = r"[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}"
+_TOKENS = (  # a mark at the end or in the middle is looked back from: a search for it is fast
+    ("a token of its issuer", "sdk-|api-", rf"(?:sdk|api)-(?<![\w-]....)({_UUID})"),
+    ("a token of its issuer", ".atlasv1.", r"\.atlasv1\.([\w-]{60,80})"),
+    ("a Twilio key", "AC|SK", r"(?:AC|SK)(?<![\w-]..)([\da-f]{32})(?!\w)"),
+    ("an Airtable token", "pat", r"pat(?<![\w-]pat)\w{14}\.([\da-f]{64})"),
+    ("a Discord token", ".", r"[MNO](?<![\w-].)[\w-]{22,27}\.[\w-]{6}\.([\w-]{27,40})(?![\w-])"),
+    ("a Mailchimp key", "-us", r"-us(?<=([\da-f]{32})-us)\d{1,2}(?![\w-])"),
+    ("an Azure secret", "Q~", r"Q~(?<=[\w~.-]{3}\dQ~)([\w~.-]{31,34})(?![\w-])"),
+)
+_DRAWN = (
+    ("a Telegram token", ":A", r":A(?<=\d{8}:A)([\w-]{33,35})(?![\w-])"),
+    ("a signed address", "sig=", r"[?&;]sig=([\w%+/-]{40,100})"),
+    (
+        "a webhook",
+        "hooks|webhook",
+        r"(?:hooks?\.[\w.-]{4,40}|/webhooks?/\d{10,22}|/IncomingWebhook)/([\w/-]{16,200}+)",
+    ),
+    (
+        "a password of a command",
+        "sshpass|login|mysql|redis-cli|mongo|sqlcmd",
+        r"""(?:sshpass|login|mysql\w*|redis-cli|mongo\w*|sqlcmd)\b[^\n;|]{0,80}?[ \t]-[paP][ =]?["']?"""
+        r"""([^\s"'`$<>{}()/.-][^\s"'`$<>{}()]{9,100})""",
+    ),
+)
+_IN_ADDRESS = r"""(?:[^\s/:@"'`<>{}$%()\[\]*,]|%[\dA-F]{2})"""
+_CHOSEN = r"""([^\s"'`$<>{}()]{8,100})"""
+_LOGINS = (  # user, password, host
+    (
+        "a password in an address",
+        "://",
+        rf"://({_IN_ADDRESS}{{0,80}}):({_IN_ADDRESS}{{1,200}})@([\w.\[-]+)",
+    ),
+    (
+        "a password of a command",
+        " -u| -U| --user| --proxy-user| --creds",
+        rf"""-(?:u|U|-(?:proxy-)?user|-creds)[ =]?["']?([\w.@-]{{1,40}}):{_CHOSEN}()""",
+    ),
+    (
+        "a password of a call",
+        "auth",
+        rf"""auth ?= ?\(["']([\w.@-]{{1,40}})["'], ?["']{_CHOSEN}["']()""",
+    ),
+)
+
+
 def _mark(prefix: str) -> str:
     """A prefix with nothing before it that belongs to the same token."""
     mark = re.escape(prefix)
     return rf"{mark}(?:(?<![\w+/.-]{mark})|(?<=//{mark}))"
 
 
-_UUID = r"[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}"
 _LONG = re.compile("[A-Za-z0-9_.=+/~%$-]{19,}+")  # what tokens are written with
+_token = partial(_Kind, is_token=True)
+_AWS = r"A(?:[KS]I|BI|CC)A(?<![\w+/.-]....)([A-Z2-7]{16})(?![\w-])"
+_HUGGING_FACE, _JWT = _mark("hf_") + r"([A-Za-z0-9]{34})(?!\w)", _mark("eyJ") + r"[\w-]{10,4000}"
 _KINDS = (
-    _Kind("a private key", "PRIVATE KEY", "-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"),
-    _Kind("a PuTTY key", "PuTTY-User-Key-File-", r"PuTTY-User-Key-File-\d+:"),
-    _Kind("an age key", "AGE-SECRET-KEY-", r"AGE-SECRET-KEY-[A-Z0-9-]{50}"),
+    _Kind(
+        "a private key",
+        "PRIVATE KEY",
+        "-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----",
+        None,
+    ),
+    _Kind("a PuTTY key", "PuTTY-User-Key-File-", r"PuTTY-User-Key-File-\d+:", None),
+    _Kind("an age key", "AGE-SECRET-KEY-", r"AGE-SECRET-KEY-[A-Z0-9-]{50}", None),
+    _token("an AWS access key", "AKIA|ASIA|ABIA|ACCA", _AWS, _is_no_example),
+    _token("a Hugging Face token", "hf_", _HUGGING_FACE, _is_no_example),
+    _token("a web token", "eyJ", rf"{_JWT}\.eyJ[\w-]{{10,4000}}\.[\w-]{{20,4000}}", None),
+    _token("a token of its issuer", "_", r"_([A-Za-z0-9]{30,255}+)(?![\w-])", _is_issued),
     *(
-        _Token(
-            "an AWS access key", mark, rf"{_mark(mark)}([A-Z2-7]{{16}})(?![\w-])", _is_no_example
-        )
-        for mark in ("AKIA", "ASIA", "ABIA", "ACCA")
+        _token(what, mark, f"{_mark(mark)}({body})", _is_drawn)
+        for body, issued in _BODIES.items()
+        for what, marks in issued.items()
+        for mark in marks.split()
     ),
-    _Token(
-        "a Hugging Face token", "hf_", rf"{_mark('hf_')}([A-Za-z0-9]{{34}})(?!\w)", _is_no_example
-    ),
-    *(
-        _Token(what, prefix, rf"{_mark(prefix)}([\w.=+/~%-]{{16,400}}+)", _is_drawn)
-        for what, prefixes in _ISSUED.items()
-        for prefix in prefixes.split()
-    ),
-    *(  # marks that begin other words, too: no sign parts what follows
-        _Token(
-            "a token of its issuer",
-            mark,
-            rf"{_mark(mark)}((?:\w{{8}}_)?[A-Za-z0-9]{{24,400}}+)(?![\w-])",
-            _is_drawn,
-        )
-        for mark in ["fw_", "ico-", "key-", "live_", "re_", "rnd_", "rpa_", "secret_"]
-    ),
-    _Token(
-        "a token of its issuer", "sdk-|api-", rf"(?:sdk|api)-(?<![\w-]....)({_UUID})", _is_drawn
-    ),
-    _Token("a token of its issuer", "_", r"_([A-Za-z0-9]{30,255}+)(?![\w-])", _is_issued),
-    _Token("a Twilio key", "AC|SK", r"(?:AC|SK)(?<![\w-]..)([\da-f]{32})(?!\w)", _is_drawn),
-    _Token("an Airtable token", "pat", r"pat(?<![\w-]pat)\w{14}\.([\da-f]{64})", _is_drawn),
-    _Token(
-        "a Discord token",
-        ".",
-        r"[MNO](?<![\w-].)[\w-]{22,27}\.[\w-]{6}\.([\w-]{27,40})(?![\w-])",
-        _is_drawn,
-    ),
-    _Token("a token of its issuer", "sl.", rf"{_mark('sl.')}([\w-]{{100,255}})", _is_drawn),
-    _Token("a token of its issuer", ".atlasv1.", r"\.atlasv1\.([\w-]{60,80})", _is_drawn),
-    # A mark at the end or in the middle is looked back from, as a search for it is fast.
-    _Token("a Mailchimp key", "-us", r"-us(?<=([\da-f]{32})-us)\d{1,2}(?![\w-])", _is_drawn),
-    _Token("an Azure secret", "Q~", r"Q~(?<=[\w~.-]{3}\dQ~)([\w~.-]{31,34})(?![\w-])", _is_drawn),
-    _Kind("a Telegram token", ":A", r":A(?<=\d{8}:A)([\w-]{33,35})(?![\w-])", _is_drawn),
-    _Kind(
-        "a webhook",
-        "hooks|webhook",
-        r"(?:hooks?\.[\w.-]{4,40}|/webhooks?/\d{10,22}|/IncomingWebhook)/([\w/-]{16,200}+)",
-        _is_drawn,
-    ),
-    _Kind("a signed address", "sig=", r"[?&;]sig=([\w%+/-]{40,100})", _is_drawn),
-    _Token(
-        "a web token",
-        "eyJ",
-        rf"{_mark('eyJ')}[\w-]{{10,4000}}\.eyJ[\w-]{{10,4000}}\.[\w-]{{20,4000}}",
-    ),
-    _Kind(
-        "a password in an address",
-        "://",
-        r"""://((?:[^\s/:@"'`<>{}$%()\[\]*,]|%[\dA-F]{2}){0,80}):"""
-        r"""((?:[^\s/:@"'`<>{}$%()\[\]*,]|%[\dA-F]{2}){1,200})@([\w.\[-]+)""",
-        _is_login,
-    ),
-    _Kind(
-        "a password of a command",
-        " -u| -U| --user| --proxy-user| --creds",
-        r"""-(?:u|U|-(?:proxy-)?user|-creds)[ =]?["']?([\w.@-]{1,40}):([^\s"'`$<>{}()]{8,100})()""",
-        _is_login,
-    ),
-    _Kind(
-        "a password of a call",
-        "auth",
-        r"""auth ?= ?\(["']([\w.@-]{1,40})["'], ?["']([^\s"'`$<>{}()]{8,100})["']()""",
-        _is_login,
-    ),
-    _Kind(
-        "a password of a command",
-        "sshpass|login|mysql|redis-cli|mongo|sqlcmd",
-        r"""(?:sshpass|login|mysql\w*|redis-cli|mongo\w*|sqlcmd)\b[^\n;|]{0,80}?[ \t]-[paP][ =]?["']?"""
-        r"""([^\s"'`$<>{}()/.-][^\s"'`$<>{}()]{9,100})""",
-        _is_drawn,
-    ),
+    *(_token(*one, _is_drawn) for one in _TOKENS),
+    *(_Kind(*one, _is_drawn) for one in _DRAWN),
+    *(_Kind(*one, _is_login) for one in _LOGINS),
     _Kind("a secret behind its name", NAME_WORDS, NAMED, is_named_secret),
 )
 
@@ -197,5 +187,6 @@ def kinds_in(text: str) -> Iterator[_Kind]:
     """The kinds that are worth a search of the text."""
     long = "\n".join(_LONG.findall(text))
     for kind in _KINDS:
-        if kind.may_stand_in(long if isinstance(kind, _Token) else text):
+        is_told = any(word in (long if kind.is_token else text) for word in kind.words)
+        if is_told and (not kind.is_token or kind.pattern.search(long)):
             yield kind
