@@ -150,10 +150,10 @@ def test_the_image_has_the_python_and_the_torch_of_the_project():
     python = next(one for one in before if one.startswith("PYTHON=")).removeprefix("PYTHON=")
     least = PROJECT["requires-python"].removeprefix(">=")
     assert tuple(map(int, python.split("."))) >= tuple(map(int, least.split(".")))
-    locked = (ROOT / "editor_plugins/vscode/requirements/locked.txt").read_text()
+    locked = (ROOT / "editor_plugins/vscode/requirements/locked-torch.txt").read_text()
     torch = re.search(r"^torch==\S+", locked, re.M)
     assert torch
-    assert f"'{torch[0]}'" in (ROOT / "Makefile").read_text()
+    assert f"CPU_TORCH := {torch[0]}$" in (ROOT / "Makefile").read_text()
 
 
 @TARGETS
