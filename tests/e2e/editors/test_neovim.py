@@ -217,8 +217,8 @@ def test_a_language_is_switched_off_and_on(start):
     editor.type("q:Foregram toggle python<CR>ae")
     editor.until_ghost()
     assert editor.said() == [
-        "foregram: completion in python is off",
-        "foregram: completion in python is on",
+        "foregram: Suggestions in python are off",
+        "foregram: Suggestions in python are on",
     ]
 
 
