@@ -477,7 +477,7 @@ def test_the_offline_model_gets_these_very_tokens(offline: Tokenizer) -> None:
     assert list(line.ids) == [151659, *before, 151661, *after, 151660, *with_open]
     psm = build_prompt(offline, fim, _PREFIX, _SUFFIX, "psm", 1024)
     assert list(psm.ids) == [151659, *before, *with_open, 9136, 151661, *after, 151660]
-    assert offline.vocabulary.end_ids == {151643, 151645}
+    assert offline.vocabulary.end_ids == {151643, 151644, 151645}
     assert fim.stop_ids == {151659, 151660, 151661, 151662, 151663, 151664}
 
 
