@@ -61,7 +61,8 @@ async def test_a_server_that_stays_is_killed(monkeypatch):
 
 async def test_a_server_that_says_much_of_its_errors_goes_on(own):
     loud = "import sys\nsys.stderr.write('e' * (1 << 20))\nfrom lsp_server.cli import main\n"
-    async with opened(sys.executable, "-c", f"{loud}main(['lsp', '--stdio'])", **own) as editor:
+    loud += "sys.argv[1:] = ['lsp', '--stdio']\n"
+    async with opened(sys.executable, "-c", f"{loud}main()", **own) as editor:
         await editor.ping()
 
 

@@ -58,7 +58,9 @@ def test_without_our_steps_there_is_no_ratio_to_them(shape, lab):
 
 
 def test_a_shape_that_cannot_run_is_a_note_and_the_others_are_timed(shape, lab):
-    broken = Shape("broken", replace(shape.config, max_position=16))
+    config = replace(shape.config)
+    object.__setattr__(config, "max_position", 16)  # no configuration may say so
+    broken = Shape("broken", config)
     found = measure_recipes(lab, [broken, shape], 16, None)
     assert {time.shape for time in found.cases} == {"tiny"}
     assert all(note.startswith("broken") for note in found.notes[1:])

@@ -89,10 +89,10 @@ async def test_what_is_typed_otherwise_is_asked_for_anew():
 
 
 async def test_what_follows_a_suggestion_is_computed_ahead_and_shown_once_that_is_accepted():
-    async with seated(HeldEngine(words=(WORDS,))) as (host, seat, screen):
+    async with seated(HeldEngine(words=(TRACE.target,))) as (host, seat, screen):
         await until(lambda: seat.log.num_open == 0 and len(seat.log.requests) == 2)
-        screen.write(WORDS)
-        seat.press(Action("all", WORDS))
+        screen.write(TRACE.target)
+        seat.press(Action("all", TRACE.target))
         await until(lambda: len(screen.suggestions) == 2)
         assert len(asked(seat)) == 1
         for told in (b'feedback_total{kind="accepted"} 1', b'feedback_total{kind="shown"} 2'):
