@@ -97,7 +97,7 @@ class ConfidenceRule:
     def _is_cut(self, text: str) -> bool:
         """The text ends in a string, a block of its own, or a statement that has to go on."""
         around = self.before + text
-        is_open = balance(around).quote is not None or self._opens(text)
+        is_open = self._opens(text) or balance(around).quote is not None
         return is_open or _CUT_IN_TWO.fullmatch(last_line(around.rstrip())) is not None
 
 

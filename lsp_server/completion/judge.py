@@ -11,6 +11,7 @@ from lsp_server.completion.cursor_context import LONGEST_SIDE, MOST_HEAD, Cursor
 from lsp_server.prompt.comments import UNPAIRED_CLOSERS
 from lsp_server.prompt.text_place import is_header, opens_block
 
+# More of a statement than a part of its first word.
 _BEGUN = re.compile(r"\s*(\S+\s|[^\s\w])")
 READERS: dict[str, Callable[[str], object]] = {"json": json.loads, "toml": tomllib.loads}
 _MOST_READ = 30_000  # characters of a document: TOML of that length takes 10 ms
@@ -19,7 +20,7 @@ _FILLINGS = ("", "0", '"', '"x": 0', "x = 0", '": 0', " = 0", ": 0")
 
 
 class LineJudge:
-    """Judges by the cursor's line alone: for languages without a grammar."""
+    """Judges by the cursor's line alone."""
 
     def __init__(self, context: CursorContext) -> None:
         self._context, self._signs = context, context.comment_signs
