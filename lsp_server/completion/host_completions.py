@@ -110,7 +110,7 @@ class HostCompletions:
         if self._cache.remainders(anchor):
             return
         ahead = self._prefetch
-        # Who types along what is shown comes to the same text, of another version.
+        # Typing along what is shown leads to the same text, in another version.
         if ahead is None or ahead.has_failed or ahead.anchor.typed_until(anchor) != "":
             self._end_ahead()
             self._prefetch = self._start(anchor, is_ahead=True)
