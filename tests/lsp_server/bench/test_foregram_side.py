@@ -87,7 +87,6 @@ async def test_what_the_server_says_is_shown_taken_and_counted(typed):
     assert len(run.typed.keys) < len(run.typed.own_s) / 2
     assert {shown.wrong_chars for shown in run.typed.suggestions} == {0}
     assert run.effort.tokens > 0
-    assert run.effort.editor_cpu_s > 0
     assert run.effort.requests >= len(run.typed.keys)  # more for what a part was shown of
 
 
