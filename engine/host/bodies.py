@@ -1,7 +1,7 @@
 """Bodies of requests, as JSON."""
 
 import re
-from typing import NoReturn, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -25,11 +25,9 @@ def decoded(content: bytes, kind: type[_Kind]) -> _Kind:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.DecodeError, ValueError) as error:
         whole = _HALF.sub(lambda match: rb"\ufffd" if match[1] else match[0], content)
-        return decoded(whole, kind) if whole != content else _refuse(error)
+        if whole != content:
+            return decoded(whole, kind)
+        reason = "the body is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
+        raise InputError(reason) from error
     except RecursionError as error:
         raise InputError("the body is nested too deeply") from error
-
-
-def _refuse(error: Exception) -> NoReturn:
-    reason = "the body is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
-    raise InputError(reason) from error

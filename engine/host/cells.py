@@ -44,7 +44,11 @@ class CellTexts:
         Raises InputError where they are too long together, before it makes them.
         """
         held = [[(get(one.uri), one.sign) for one in side] for side in (above, below)]
-        num_chars = sum(_num_chars(one, sign) for side in held for one, sign in side)
+        num_chars = sum(  # at most: each line may get the sign of a comment
+            len(one.as_buffer.text) + len(one.lines) * (len(sign) + 1)
+            for side in held
+            for one, sign in side
+        )
         if num_chars > MAX_CELL_CHARS:
             raise InputError(
                 f"the cells around have {num_chars:,} characters, above {MAX_CELL_CHARS:,}"
@@ -56,8 +60,3 @@ class CellTexts:
         above = "".join(f"{one.text}{_GAP}" for one in self.above if is_open(one.uri))
         below = "".join(f"{_GAP}{one.text}" for one in self.below if is_open(one.uri))
         return above + prefix, suffix + below
-
-
-def _num_chars(held: HeldBuffer, sign: str) -> int:
-    """At most as many as its text has, with the sign of a comment."""
-    return len(held.as_buffer.text) + len(held.lines) * (len(sign) + 1)

@@ -29,7 +29,7 @@ class EventLines:
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         """Write the head, which says that the request was taken, and each event as it comes."""
-        tasks = (asyncio.create_task(self._write(send)), asyncio.create_task(_until_gone(receive)))
+        tasks = (asyncio.create_task(self._write(send)), asyncio.create_task(until_gone(receive)))
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -52,6 +52,7 @@ class EventLines:
                 await send(line)
 
 
-async def _until_gone(receive: Receive) -> None:
+async def until_gone(receive: Receive) -> None:
+    """Return once the client is gone."""
     while (await receive())["type"] != "http.disconnect":
         pass

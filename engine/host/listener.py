@@ -26,14 +26,20 @@ def host_listener(options: HostOptions) -> Iterator[socket.socket]:
         return
     with port_listener(options) as listener:
         address, port = listener.getsockname()[:2]  # the port may have been the system's choice
-        keeping: AbstractContextManager[Path | None] = nullcontext()
-        if options.token and options.token_folder:
-            keeping = options.token_folder.kept_port_token(address, port, options.token)
-        with keeping as kept:
+        with kept_token(options, address, port) as kept:
             _log.info("listening on %s:%s", options.address, port)
             if kept is not None:
                 _log.info("clients need the token in %s; those of this user find it there", kept)
             yield listener
+
+
+def kept_token(
+    options: HostOptions, address: str, port: int
+) -> AbstractContextManager[Path | None]:
+    """Have this user's programs find the token of a port that has none of a file."""
+    if options.token and options.token_folder:
+        return options.token_folder.kept_port_token(address, port, options.token)
+    return nullcontext()
 
 
 def port_listener(options: HostOptions) -> socket.socket:

@@ -52,33 +52,25 @@ class LlamaMetrics(Collector):
         """Say what was counted, as Prometheus wants it."""
         now, last = self._totals, self._last
         self._last = replace(now)
-        yield _counter("prompt_tokens", "Number of prompt tokens processed.", now.prompt_tokens)
-        yield _counter("prompt_seconds", "Prompt process time", now.prompt_s)
-        yield _counter("tokens_predicted", "Number of generation tokens processed.", now.tokens)
-        yield _counter("tokens_predicted_seconds", "Predict process time", now.tokens_s)
-        yield _gauge("n_tokens_max", "Largest observed n_tokens.", now.longest)
-        yield _counter("spec_decode_num_draft_tokens", "Draft tokens generated", now.drafted)
-        yield _counter("spec_decode_num_accepted_tokens", "Draft tokens accepted", now.accepted)
-        yield _gauge(
-            "prompt_tokens_seconds",
-            "Average prompt throughput in tokens/s.",
-            _rate(now.prompt_tokens - last.prompt_tokens, now.prompt_s - last.prompt_s),
-        )
-        yield _gauge(
-            "predicted_tokens_seconds",
-            "Average generation throughput in tokens/s.",
-            _rate(now.tokens - last.tokens, now.tokens_s - last.tokens_s),
-        )
-        yield _gauge("requests_processing", "Number of requests processing.", self.num_running)
-        yield _gauge("requests_deferred", "Number of requests deferred.", self.num_waiting)
-
-
-def _counter(name: str, what: str, value: float) -> Metric:
-    return CounterMetricFamily(f"llamacpp:{name}", what, value=value)
-
-
-def _gauge(name: str, what: str, value: float) -> Metric:
-    return GaugeMetricFamily(f"llamacpp:{name}", what, value=value)
+        read = _rate(now.prompt_tokens - last.prompt_tokens, now.prompt_s - last.prompt_s)
+        written = _rate(now.tokens - last.tokens, now.tokens_s - last.tokens_s)
+        for name, what, value in (
+            ("prompt_tokens", "Number of prompt tokens processed.", now.prompt_tokens),
+            ("prompt_seconds", "Prompt process time", now.prompt_s),
+            ("tokens_predicted", "Number of generation tokens processed.", now.tokens),
+            ("tokens_predicted_seconds", "Predict process time", now.tokens_s),
+            ("spec_decode_num_draft_tokens", "Draft tokens generated", now.drafted),
+            ("spec_decode_num_accepted_tokens", "Draft tokens accepted", now.accepted),
+        ):
+            yield CounterMetricFamily(f"llamacpp:{name}", what, value=value)
+        for name, what, value in (
+            ("n_tokens_max", "Largest observed n_tokens.", now.longest),
+            ("prompt_tokens_seconds", "Average prompt throughput in tokens/s.", read),
+            ("predicted_tokens_seconds", "Average generation throughput in tokens/s.", written),
+            ("requests_processing", "Number of requests processing.", self.num_running),
+            ("requests_deferred", "Number of requests deferred.", self.num_waiting),
+        ):
+            yield GaugeMetricFamily(f"llamacpp:{name}", what, value=value)
 
 
 def _rate(amount: float, seconds: float) -> float:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -26,7 +27,7 @@ class LogFile:
     @contextmanager
     def opened(self) -> Iterator[BinaryIO]:
         """The log, to be appended to; for its user alone."""
-        with open(self.path, "ab", opener=_open_private) as file:
+        with open(self.path, "ab", opener=partial(os.open, mode=0o600)) as file:
             os.fchmod(file.fileno(), 0o600)  # an older version's may be readable
             yield file
 
@@ -52,7 +53,3 @@ class LogFile:
         except FileNotFoundError:
             return []
         return text.splitlines()[-lines:] if lines > 0 else []
-
-
-def _open_private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

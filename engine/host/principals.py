@@ -145,7 +145,10 @@ def _token(line: str, number: int, where: str) -> KnownToken:
             "64 at most"
         )
     if token.startswith(_HASHED):
-        return KnownToken(name, _hashed(token.removeprefix(_HASHED), where), number)
+        digest = token.removeprefix(_HASHED)
+        if not _SHA256.fullmatch(digest):
+            raise ConfigurationError(f"{where} has no 64 hexadecimal digits behind {_HASHED}")
+        return KnownToken(name, bytes.fromhex(digest), number)
     if not (token.isascii() and token.isprintable()) or token != token.strip():
         raise ConfigurationError(f"{where} holds something else than printable ASCII")
     if len(token) < MIN_TOKEN_LEN:
@@ -154,12 +157,6 @@ def _token(line: str, number: int, where: str) -> KnownToken:
             f"{MIN_TOKEN_LEN} or more ({MAKE_TOKEN})"
         )
     return KnownToken.of(token, name, number)
-
-
-def _hashed(text: str, where: str) -> bytes:
-    if not _SHA256.fullmatch(text):
-        raise ConfigurationError(f"{where} has no 64 hexadecimal digits behind {_HASHED}")
-    return bytes.fromhex(text)
 
 
 def _digest(token: bytes) -> bytes:

@@ -25,7 +25,24 @@ def request_builder(
     Buffers that are closed by then are left out, as nothing may be learned from them again. Where
     the document itself was closed, None is built. Raises ConfigurationError.
     """
-    checked = _checked(message, held)
+    bounds, sampled = message.bounds, message.sampling
+    checked = CompletionRequest(
+        prefix="",
+        suffix="",
+        path=held.path,
+        repository=tuple(Snippet(one.path, one.text, is_open=False) for one in message.repository),
+        workspace=_workspace(message.client, message.workspace),
+        cache_key=_cache_key(message.workspace, held, is_next=bool(message.overlay)),
+        layout=message.layout,
+        lookahead=Lookahead.parse(message.lookahead),
+        sampling=Sampling(temperature=sampled.temperature, seed=sampled.seed),
+        stop=StopRules(
+            max_tokens=bounds.max_tokens or 1,
+            single_line=bounds.single_line,
+            min_confidence=bounds.min_confidence,
+            time_limit_s=None if bounds.time_limit_ms is None else bounds.time_limit_ms / 1000,
+        ),
+    )
 
     def build() -> CompletionRequest | None:
         if not is_open(held.uri):
@@ -35,32 +52,6 @@ def request_builder(
         return replace(checked, prefix=before, suffix=behind, open_buffers=opened)
 
     return build
-
-
-def _checked(message: CompleteRequest, held: HeldBuffer) -> CompletionRequest:
-    """The request without the text that it will have."""
-    return CompletionRequest(
-        prefix="",
-        suffix="",
-        path=held.path,
-        repository=tuple(Snippet(one.path, one.text, is_open=False) for one in message.repository),
-        workspace=_workspace(message.client, message.workspace),
-        cache_key=_cache_key(message.workspace, held, is_next=bool(message.overlay)),
-        layout=message.layout,
-        lookahead=Lookahead.parse(message.lookahead),
-        sampling=Sampling(temperature=message.sampling.temperature, seed=message.sampling.seed),
-        stop=_stop_rules(message),
-    )
-
-
-def _stop_rules(message: CompleteRequest) -> StopRules:
-    bounds = message.bounds
-    return StopRules(
-        max_tokens=bounds.max_tokens or 1,
-        single_line=bounds.single_line,
-        min_confidence=bounds.min_confidence,
-        time_limit_s=None if bounds.time_limit_ms is None else bounds.time_limit_ms / 1000,
-    )
 
 
 def closed_buffers(

@@ -4,7 +4,7 @@ import asyncio
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from engine.errors import DeviceLostError, ForegramError
 from engine.host.event_relay import EventRelay
@@ -12,7 +12,7 @@ from engine.host.failures import FailureLog, log_failure
 from engine.host.metrics import Metrics
 from engine.host.protocol import Chunk, Done, Failed, Timings, TokenText
 from engine.host.served_engine import ServedEngine, ServedSequence
-from engine.request import CompletionChunk, CompletionRequest, CompletionResult
+from engine.request import CompletionChunk, CompletionRequest, CompletionResult, CompletionStats
 from engine.scheduler import Dropped
 
 
@@ -42,7 +42,7 @@ class Run:
             if request is not None:
                 return self.engine.sequence(
                     request,
-                    on_chunk=lambda chunk: self.told.tell(_chunk(self.id, chunk)),
+                    on_chunk=self._tell,
                     is_cancelled=is_cancelled,
                     on_end=self._end,
                     is_prefill=self.is_prefill,
@@ -57,6 +57,10 @@ class Run:
         """Say why there is no completion."""
         self.metrics.count_request(reason.value)
         self.told.tell(failed(reason))
+
+    def _tell(self, chunk: CompletionChunk) -> None:
+        tokens = tuple(TokenText(one.text, one.log_prob) for one in chunk.tokens)
+        self.told.tell(Chunk(chunk.text, self.id, tokens))
 
     def _end(self, sequence: ServedSequence) -> None:
         """Say what became of it, on the engine's thread."""
@@ -96,28 +100,16 @@ def failed(reason: Dropped) -> Failed:
     return Failed(reason.value, f"the request was {reason.value}")
 
 
-def _chunk(completion_id: str, chunk: CompletionChunk) -> Chunk:
-    tokens = tuple(TokenText(one.text, one.log_prob) for one in chunk.tokens)
-    return Chunk(chunk.text, completion_id, tokens)
-
-
 def _done(completion_id: str, result: CompletionResult, timings: Timings) -> Done:
-    stats = result.stats
     return Done(
         id=completion_id,
         text=result.text,
         finish_reason=result.finish_reason.value,
-        tokens=stats.tokens,
-        steps=stats.steps,
-        rows=stats.rows,
-        prompt_tokens=stats.prompt_tokens,
-        reused_tokens=stats.reused_tokens,
-        accepted_by_source=dict(stats.accepted_by_source),
         timings=timings,
         confidence=result.confidence,
-        neighbour_tokens=stats.neighbour_tokens,
-        neighbours=stats.neighbours,
-        num_open=stats.num_open,
-        repository_tokens=stats.repository_tokens,
-        repository=stats.repository,
+        **{name: getattr(result.stats, name) for name in _COSTS},
     )
+
+
+# What a completion cost has the same names in the engine and on the wire.
+_COSTS = {one.name for one in fields(CompletionStats)} & set(Done.__struct_fields__)

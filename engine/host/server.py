@@ -52,14 +52,8 @@ class HostServer:
         file = options.token_file
         self._principals = Principals.read(file) if file else Principals.of(options.token)
         guarded = AuthMiddleware(
-            *(
-                app,
-                self._principals,
-                options.is_this_users,
-                service.limits,
-                options.apis,
-                service.metrics,
-            )
+            *(app, self._principals, options.is_this_users, service.limits, options.apis),
+            metrics=service.metrics,
         )
         self._server = DrainingServer(guarded, options, service.engine_thread.end_runs)
 

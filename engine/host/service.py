@@ -5,7 +5,7 @@ their events. Nothing here waits for the engine but by awaiting.
 """
 
 import time
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -54,7 +54,9 @@ class CompletionService:
         self.limits = limits or QuotaKeeper()
         self.buffers = ClientBuffers(self.limits.of)
         self.registry = CompletionRegistry(self.metrics)
-        self.scheduler = Scheduler(most_running=self._most_running)
+        self.scheduler = Scheduler(
+            most_running=lambda name: self.limits.of(Principal(name)).running
+        )
         self.engine_thread = EngineThread(load, self.scheduler)
         self.presence = Presence(self.buffers, self.registry, self.scheduler, self.engine_thread)
         self.used_at = time.monotonic()  # not by who reads status, health or metrics
@@ -92,7 +94,9 @@ class CompletionService:
         at once.
         """
         client = ClientId(principal, message.client)
-        self._record_known(principal, message.feedback)  # first: it does not come a second time
+        for one in message.feedback:  # first: it does not come a second time
+            with suppress(UnknownCompletionError):
+                self.registry.record(principal, one)
         self.buffers.sync(client, message.workspace, message.sync)
         held = self.buffers.get(client, message.uri, message.version)
         self.engine_thread.ready_engine()
@@ -102,13 +106,12 @@ class CompletionService:
         get = partial(self.buffers.get, client)
         cells = CellTexts.of(message.above, message.below, get)
         make = request_builder(message, prefix, suffix, held, cells, others, is_open)
-        is_prefill = message.bounds.max_tokens == 0
         asked = Asked(
             principal=principal,
             client=message.client,
             document=message.uri,
             make=make,
-            is_prefill=is_prefill,
+            is_prefill=message.bounds.max_tokens == 0,
             is_prefetch=message.is_prefetch,
             has_buffers=True,
         )
@@ -135,9 +138,6 @@ class CompletionService:
         most = self.limits.of(asked.principal).tokens
         stop = replace(request.stop, max_tokens=min(request.stop.max_tokens, most))
         return replace(request, principal=asked.principal.name, stop=stop)
-
-    def _most_running(self, principal: str) -> int:
-        return self.limits.of(Principal(principal)).running
 
     async def _events(self, run: Run, asked: Asked) -> AsyncGenerator[CompleteEvent]:
         principal = asked.principal
@@ -180,9 +180,3 @@ class CompletionService:
         """Count what became of a completion. Raises UnknownCompletionError."""
         self.buffers.touch(ClientId(principal, feedback.client))
         self.registry.record(principal, feedback)
-
-    def _record_known(self, principal: Principal, feedback: Iterable[Feedback]) -> None:
-        """Count what came along with a request."""
-        for one in feedback:
-            with suppress(UnknownCompletionError):
-                self.registry.record(principal, one)

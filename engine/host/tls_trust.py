@@ -8,6 +8,14 @@ import httpx2
 from engine.errors import ConfigurationError
 
 
+def rejected_certificate(error: BaseException) -> ssl.SSLCertVerificationError | None:
+    """What of a failure to connect was a certificate."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
+        cause = cause.__cause__ or cause.__context__
+    return cause
+
+
 def tls_context(url: str, ca_file: Path | None, called: str) -> ssl.SSLContext:
     """Trusts what the system trusts, and `ca_file`, which messages call `called`.
 

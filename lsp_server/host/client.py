@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import ssl
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
@@ -21,6 +20,7 @@ from engine.host.protocol import (
     Status,
     SyncRequest,
 )
+from engine.host.tls_trust import rejected_certificate
 from lsp_server.host.response_body import body_of, lines_of
 from lsp_server.reasons import harmless
 
@@ -247,11 +247,8 @@ def _retry_after_s(header: str) -> float:
 
 def _why_unreachable(endpoint: str, error: Exception) -> str:
     """Why no connection came about, and what helps; `endpoint` is where the host should listen."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            what = f"the certificate of {endpoint} is not accepted: {cause.verify_message}"
-            return what if "expired" in what else f"{what}; ca_file may name the one that signed it"
-        cause = cause.__cause__ or cause.__context__
+    if (wrong := rejected_certificate(error)) is not None:
+        what = f"the certificate of {endpoint} is not accepted: {wrong.verify_message}"
+        return what if "expired" in what else f"{what}; ca_file may name the one that signed it"
     reason = f"no completion host listens on {endpoint}"
     return f"{reason}: {error}" if endpoint.startswith("https:") else reason

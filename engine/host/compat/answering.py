@@ -13,8 +13,8 @@ from litestar import Request, Response
 from litestar.exceptions import HTTPException
 from litestar.response import Stream
 
-from engine.host.compat.dialect import Dialect, Exchange
-from engine.host.compat.frames import KEEP_ALIVE, data
+from engine.host.compat.dialect import KEEP_ALIVE, Dialect, Exchange, data
+from engine.host.event_lines import until_gone
 from engine.host.principals import principal_of
 from engine.host.protocol import Chunk, CompleteEvent, Done, Failed, Problem
 from engine.host.quotas import retry_after
@@ -124,7 +124,7 @@ def _frame(event: CompleteEvent, dialect: Dialect, exchange: Exchange) -> bytes:
 
 async def _unless_gone(request: Request[Any, Any, Any], work: Awaitable[_T]) -> _T:
     """Await `work`; where the client goes away meanwhile, cancel it and raise HTTPException."""
-    working, gone = asyncio.ensure_future(work), asyncio.ensure_future(_gone(request))
+    working, gone = asyncio.ensure_future(work), asyncio.ensure_future(until_gone(request.receive))
     try:
         await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)
         if working.done():
@@ -138,12 +138,6 @@ async def _unless_gone(request: Request[Any, Any, Any], work: Awaitable[_T]) -> 
         # An error knows this frame, and through the tasks it would know itself: with the request's
         # body, which may be large, until a collector of cycles comes by.
         del working, gone
-
-
-async def _gone(request: Request[Any, Any, Any]) -> None:
-    """Return once the client is gone."""
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
 
 
 async def _with_crlf(events: AsyncGenerator[CompleteEvent]) -> AsyncGenerator[CompleteEvent]:

@@ -16,11 +16,9 @@ from litestar.handlers import HTTPRouteHandler
 
 from engine.errors import InputError
 from engine.host.compat import llama_wire as wire
-from engine.host.compat.dialect import Body, Exchange, Served
+from engine.host.compat.dialect import Body, Dialect, Exchange, Served, data
 from engine.host.compat.fields import only_prompt, refuse_unless, stop_strings
-from engine.host.compat.frames import data
 from engine.host.compat.llama_answers import selected, stop_type, timings
-from engine.host.compat.served import served_by
 from engine.host.compat.text_request import TextRequest
 from engine.host.figures import gauges_of
 from engine.host.principals import principal_of
@@ -97,7 +95,7 @@ class LlamaExchange:
         )
 
 
-class LlamaCpp:
+class LlamaCpp(Dialect):
     """The dialect."""
 
     name = "llama-cpp"
@@ -136,22 +134,19 @@ class LlamaCpp:
         kind = wire.error_type(status)
         return wire.LlamaError(wire.LlamaErrorBody(status, problem.message, kind))
 
-    def health(self, service: CompletionService) -> Body:  # noqa: ARG002 - all have its `status`
-        """Nothing."""
-        return {}
-
     def routes(self, service: CompletionService) -> Sequence[HTTPRouteHandler]:
         """What the server is, and how many completions it runs side by side."""
 
         @get("/props")
         async def props() -> wire.LlamaProps:
             """Describe the host."""
-            length = served_by(service).context_len
+            served = Served.by(service)
+            length = served.context_len
             settings = wire.LlamaSettings(length, MAX_TOKENS, 0.0, [], [])
             return wire.LlamaProps(
                 wire.LlamaDefaults(length, settings),
                 total_slots=service.engine_thread.ready_engine().max_sequences,
-                model_path=served_by(service).model,
+                model_path=served.model,
                 build_info=f"foregram {VERSION}",
                 modalities={"vision": False, "audio": False},
             )
@@ -159,7 +154,7 @@ class LlamaCpp:
         @get("/slots")
         async def slots(request: Request[Any, Any, Any]) -> list[wire.LlamaSlot]:
             """Say how many are at work for who asks."""
-            length = served_by(service).context_len
+            length = Served.by(service).context_len
             num_running = gauges_of(service, principal_of(request.scope))["running"]
             return [
                 wire.LlamaSlot(number, length, is_processing=number < num_running)

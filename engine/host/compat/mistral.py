@@ -5,16 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import msgspec
-from litestar.handlers import HTTPRouteHandler
 
-from engine.host.compat.dialect import Body, Exchange, Served
+from engine.host.compat.dialect import DONE, Body, Dialect, Exchange, Served, data
 from engine.host.compat.fields import StopStringsField, check_top_p, refuse_unless, stop_strings
-from engine.host.compat.finish import finish_reason
-from engine.host.compat.frames import DONE, data
-from engine.host.compat.openai_wire import Usage, error_type, usage_of
+from engine.host.compat.openai_wire import Usage, error_type, finish_reason, usage_of
 from engine.host.compat.text_request import TextRequest
 from engine.host.protocol import Chunk, Done, Problem
-from engine.host.service import CompletionService
 
 _MAX_TOKENS = 128
 
@@ -103,17 +99,11 @@ class FimExchange:
         return FimCompletion(completion_id, kind, self.created, self.served.model, [choice], usage)
 
 
-class Mistral:
+class Mistral(Dialect):
     """The dialect."""
 
     name = "mistral"
     paths: tuple[str, ...] = ("/v1/fim/completions",)
-    other_paths: tuple[str, ...] = ()
-    told_by = "`prompt`"
-
-    def is_meant(self, body: Body) -> bool:
-        """By its prompt."""
-        return "prompt" in body
 
     def read(self, path: str, body: Body, served: Served) -> Exchange:  # noqa: ARG002 - it has one
         """Raises InputError and ValidationError."""
@@ -136,11 +126,3 @@ class Mistral:
     def refusal(self, status: int, problem: Problem) -> FimError:
         """Mistral's form of an error."""
         return FimError(problem.message, error_type(status), problem.code)
-
-    def health(self, service: CompletionService) -> Body:  # noqa: ARG002 - no client asks
-        """Nothing."""
-        return {}
-
-    def routes(self, service: CompletionService) -> Sequence[HTTPRouteHandler]:  # noqa: ARG002 - it has none
-        """None."""
-        return []

@@ -15,11 +15,8 @@ from litestar.handlers import HTTPRouteHandler
 from litestar.params import FromPath
 
 from engine.host.compat import openai_wire as wire
-from engine.host.compat.dialect import Body, Exchange, Served
+from engine.host.compat.dialect import DONE, Body, Dialect, Exchange, Served, data
 from engine.host.compat.fields import check_top_p, only_prompt, refuse_unless, stop_strings
-from engine.host.compat.finish import finish_reason
-from engine.host.compat.frames import DONE, data
-from engine.host.compat.served import served_by
 from engine.host.compat.text_request import TextRequest
 from engine.host.protocol import Chunk, Done, Problem, TokenText
 from engine.host.service import CompletionService
@@ -42,7 +39,7 @@ class OpenAIExchange:
     def whole(self, chunks: Sequence[Chunk], done: Done) -> wire.TextCompletion:
         """The text with its usage."""
         tokens = [token for chunk in chunks for token in chunk.tokens]
-        choice = wire.TextChoice(done.text, 0, self._logprobs(tokens), finish_reason(done))
+        choice = wire.TextChoice(done.text, 0, self._logprobs(tokens), wire.finish_reason(done))
         return self._answer(done.id, [choice], wire.usage_of(done))
 
     def frame(self, chunk: Chunk) -> bytes:
@@ -52,8 +49,8 @@ class OpenAIExchange:
 
     def last_frames(self, done: Done) -> bytes:
         """Why it ended, and, if asked for, the usage."""
-        ended = self._answer(done.id, [wire.TextChoice("", 0, None, finish_reason(done))])
-        frames = [data(ended)]
+        ended = wire.TextChoice("", 0, None, wire.finish_reason(done))
+        frames = [data(self._answer(done.id, [ended]))]
         if self.tells_usage:
             frames.append(data(self._answer(done.id, [], wire.usage_of(done))))
         return b"".join([*frames, DONE])
@@ -79,17 +76,12 @@ class OpenAIExchange:
         return wire.LogProbs(texts, log_probs, top, offsets)
 
 
-class OpenAI:
+class OpenAI(Dialect):
     """The dialect."""
 
     name = "openai"
     paths: tuple[str, ...] = ("/v1/completions",)
     other_paths: tuple[str, ...] = ("/v1/models",)
-    told_by = "`prompt`"
-
-    def is_meant(self, body: Body) -> bool:
-        """By its prompt."""
-        return "prompt" in body
 
     def read(self, path: str, body: Body, served: Served) -> Exchange:  # noqa: ARG002 - it has one
         """Raises InputError and ValidationError."""
@@ -116,10 +108,6 @@ class OpenAI:
         kind = wire.error_type(status)
         return wire.ErrorAnswer(wire.ErrorBody(problem.message, kind, problem.code))
 
-    def health(self, service: CompletionService) -> Body:  # noqa: ARG002 - no client asks
-        """Nothing."""
-        return {}
-
     def routes(self, service: CompletionService) -> Sequence[HTTPRouteHandler]:
         """The models: there is one."""
         created = int(time.time())
@@ -141,7 +129,7 @@ class OpenAI:
 
 
 def _card(service: CompletionService, created: int) -> wire.ModelCard:
-    served = served_by(service)
+    served = Served.by(service)
     length = served.context_len
     capabilities = {"completion_fim": True, "completion_chat": False}
     return wire.ModelCard(served.model, created, "foregram", length, length, capabilities)

@@ -4,7 +4,9 @@ import msgspec
 
 from engine.host.compat.fields import StopStringsField
 from engine.host.protocol import Done
+from engine.request import FinishReason
 
+_CUT = (FinishReason.MAX_TOKENS, FinishReason.CONTEXT_FULL, FinishReason.TIME)
 _ERROR_TYPES = {
     401: "authentication_error",
     403: "permission_error",
@@ -114,6 +116,11 @@ class ModelList(msgspec.Struct, frozen=True):
 def usage_of(done: Done) -> Usage:
     """The tokens of a completion."""
     return Usage(done.prompt_tokens, done.tokens, done.prompt_tokens + done.tokens)
+
+
+def finish_reason(done: Done) -> str:
+    """`length` where it would have gone on, else `stop`."""
+    return "length" if done.finish_reason in (*_CUT, "prefilled") else "stop"
 
 
 def error_type(status: int) -> str:

@@ -11,10 +11,9 @@ from litestar.handlers import HTTPRouteHandler
 from engine.errors import InputError
 from engine.host.bodies import decoded
 from engine.host.compat.answering import answered
-from engine.host.compat.dialect import HEALTH, Body, Dialect
+from engine.host.compat.dialect import HEALTH, Body, Dialect, Served
 from engine.host.compat.dialects import Spoken
 from engine.host.compat.refusals import AnyRequest, ErrorHandlers, note_dialect, translated
-from engine.host.compat.served import served_by
 from engine.host.service import CompletionService
 
 _LARGEST = 2**53  # up to which a number with a fraction tells whole ones apart
@@ -57,7 +56,7 @@ def _completing(
         dialect = meant(dialects, body)
         note_dialect(request, dialect)
         try:
-            exchange = dialect.read(path, body, served_by(service))
+            exchange = dialect.read(path, body, Served.by(service))
         except msgspec.ValidationError as error:
             raise InputError(str(error)) from error
         return await answered(request, service, dialect, exchange)
@@ -95,7 +94,7 @@ def _health(service: CompletionService, dialects: Sequence[Dialect]) -> HTTPRout
         is_ready = service.state == "ready"
         said: dict[str, Any] = {"status": "ok" if is_ready else service.state}
         if is_ready:
-            said["model"] = served_by(service).model
+            said["model"] = Served.by(service).model
             for dialect in dialects:
                 said |= dialect.health(service)
         return Response(said, status_code=200 if is_ready else 503)

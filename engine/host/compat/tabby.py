@@ -10,6 +10,7 @@ import platform
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -21,7 +22,7 @@ from litestar.params import FromQuery
 from engine.errors import InputError
 from engine.host.bodies import decoded
 from engine.host.compat import tabby_wire as wire
-from engine.host.compat.dialect import Body, Exchange, Served
+from engine.host.compat.dialect import Body, Dialect, Exchange, Served
 from engine.host.compat.fields import refuse_unless
 from engine.host.compat.text_request import TextRequest
 from engine.host.completion_registry import UnknownCompletionError
@@ -56,7 +57,7 @@ class TabbyExchange:
         return b""
 
 
-class Tabby:
+class Tabby(Dialect):
     """The dialect."""
 
     name = "tabby"
@@ -124,26 +125,18 @@ class Tabby:
 def _request(asked: wire.TabbyBody) -> TextRequest:
     """What is to be completed. Raises InputError."""
     options, segments = asked.debug_options or wire.TabbyDebugOptions(), asked.segments
-    temperature = asked.temperature or 0.0
+    temperature, seed = asked.temperature or 0.0, asked.seed
+    request = partial(TextRequest, max_tokens=_MAX_TOKENS, temperature=temperature, seed=seed)
     if options.raw_prompt is not None:
-        return TextRequest(
-            prefix=options.raw_prompt,
-            is_raw=True,
-            max_tokens=_MAX_TOKENS,
-            temperature=temperature,
-            seed=asked.seed,
-        )
+        return request(prefix=options.raw_prompt, is_raw=True)
     if segments is None:
         raise InputError("the body has neither segments nor debug_options.raw_prompt")
     shown = [] if options.disable_retrieval_augmented_code_completion else segments.snippets
-    return TextRequest(
+    return request(
         prefix=segments.prefix,
         suffix=segments.suffix or "\n",
         path=_path(segments.filepath or ""),
         snippets=tuple(Snippet(_path(one.filepath or ""), one.body) for one in shown),
-        max_tokens=_MAX_TOKENS,
-        temperature=temperature,
-        seed=asked.seed,
     )
 
 

@@ -10,8 +10,7 @@ import logging
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
+from contextlib import contextmanager
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -20,7 +19,7 @@ from ray import serve
 from ray.serve.config import HTTPOptions
 
 from engine.errors import ConfigurationError
-from engine.host.listener import port_listener
+from engine.host.listener import kept_token, port_listener
 from engine.host.options import HostOptions
 from engine.host.scale.deployment import APP, LOGGING, ClusterError, Deployment
 from engine.host.scale.options import ScaleOptions
@@ -44,7 +43,7 @@ def serve_replicas(plan: ReplicaPlan, host: HostOptions, scale: ScaleOptions) ->
         _start(host, is_own=is_own)
         deployment = Deployment(plan, host, scale)
         deployment.run()
-        with _kept_token(host):
+        with kept_token(host, host.address, host.port):
             _log.info("listening on %s:%s", host.address, host.port)
             asyncio.run(_until_ended(deployment, early))
             for one in (signal.SIGHUP, signal.SIGUSR1):  # asyncio has set them back
@@ -92,13 +91,6 @@ def _start(host: HostOptions, *, is_own: bool) -> None:
         ),
         logging_config=LOGGING,
     )
-
-
-def _kept_token(host: HostOptions) -> AbstractContextManager[Path | None]:
-    """This user's programs find the token of a port that has none of a file."""
-    if host.token and host.token_folder:
-        return host.token_folder.kept_port_token(host.address, host.port, host.token)
-    return nullcontext()
 
 
 @contextmanager

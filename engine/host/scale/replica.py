@@ -17,6 +17,7 @@ from engine.host.auth import Application, AuthMiddleware
 from engine.host.buffers import ClientId
 from engine.host.compat.dialects import Spoken
 from engine.host.figures import metrics_page
+from engine.host.peers import Peers
 from engine.host.principals import Principal, Principals
 from engine.host.process import become_host, kept_for_good
 from engine.host.quotas import QuotaKeeper
@@ -100,7 +101,7 @@ class Replica:
             await asyncio.to_thread(return_free_memory)
 
 
-class _Broadcast:
+class _Broadcast(Peers):
     """The other replicas, by way of Ray; a call goes to all of them, this one included."""
 
     async def close(self, client: ClientId, uris: tuple[str, ...] | None) -> None:

@@ -1,6 +1,5 @@
 """HTTP to an upstream: questions with an answer, and completions that stream. It knows no model."""
 
-import ssl
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -9,7 +8,7 @@ from typing import Any
 import httpx2
 import msgspec
 
-from engine.host.tls_trust import tls_context
+from engine.host.tls_trust import rejected_certificate, tls_context
 from engine.host.upstream.failures import (
     UpstreamBrokenError,
     UpstreamBusyError,
@@ -126,7 +125,7 @@ class UpstreamChannel:
         except httpx2.TimeoutException as error:
             raise UpstreamSlowError(f"{where} has said nothing for {_SILENT_S:.0f} s") from error
         except httpx2.ConnectError as error:
-            if (wrong := _wrong_certificate(error)) is not None:
+            if (wrong := rejected_certificate(error)) is not None:
                 raise UpstreamUntrustedError(
                     f"the certificate of {where} is not accepted: {wrong.verify_message}; "
                     "--upstream-ca-file may name the one that signed it"
@@ -174,11 +173,3 @@ def _sentence(content: bytes) -> str:
 def _seconds(text: str | None) -> float | None:
     """A Retry-After in seconds; a date, which no engine sends, is none."""
     return float(text) if text and text.isascii() and text.isdigit() else None
-
-
-def _wrong_certificate(error: BaseException) -> ssl.SSLCertVerificationError | None:
-    """What of a failure to connect was a certificate."""
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, ssl.SSLCertVerificationError):
-        cause = cause.__cause__ or cause.__context__
-    return cause

@@ -21,12 +21,7 @@ _MOST_SEQUENCES = 64  # where it does not say: what one GPU serves well
 _LEAST_CONTEXT, _LARGEST_CONTEXT = 512, 2**24
 _LARGEST_SEQUENCES = 1024  # each is listed where clients of llama.cpp ask
 _AT_ONCE = 8  # questions
-_KINDS: dict[str, ServerKind] = {
-    "llamacpp": "llamacpp",
-    "vllm": "vllm",
-    "sglang": "sglang",
-    "tensorrt_llm": "tensorrt_llm",
-}
+_KINDS: tuple[ServerKind, ...] = ("llamacpp", "vllm", "sglang", "tensorrt_llm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +49,8 @@ class UpstreamIdentity:
 async def identify(channel: UpstreamChannel, options: UpstreamOptions) -> UpstreamIdentity:
     """Ask who an upstream is. Raises UpstreamError and ConfigurationError."""
     models = await _models(channel)
-    kind: ServerKind = next((_KINDS[one] for one in map(_owner, models) if one in _KINDS), "other")
+    owners = [str(model.get("owned_by", "")).lower() for model in models]
+    kind: ServerKind = next((one for owner in owners for one in _KINDS if one == owner), "other")
     chosen = _chosen(models, options, kind)
     found = UpstreamIdentity(kind, str(chosen["id"]), other_names=_names(chosen, "root"))
     if (context := _positive(chosen.get("max_model_len"), _LARGEST_CONTEXT)) is not None:
@@ -164,10 +160,6 @@ def _with_properties(found: UpstreamIdentity, told: dict[str, Any]) -> UpstreamI
         max_sequences=_positive(told.get("total_slots"), _LARGEST_SEQUENCES) or found.max_sequences,
         other_names=(*found.other_names, *_names(told, "model_path", "model_alias")),
     )
-
-
-def _owner(model: dict[str, Any]) -> str:
-    return str(model.get("owned_by", "")).lower()
 
 
 def _names(told: dict[str, Any], *keys: str) -> tuple[str, ...]:

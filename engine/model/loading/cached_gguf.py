@@ -20,20 +20,14 @@ _NO_MODEL = "mmproj"  # the images' side of another model
 def cached_gguf(name: str) -> Path | None:
     """The file where it is in the local cache. Raises ModelNotFoundError for no name of the hub."""
     # Takes a quarter of a second to import, which other models are spared.
-    from huggingface_hub import snapshot_download  # noqa: PLC0415 - see above
-    from huggingface_hub.errors import (  # noqa: PLC0415 - see above
-        HFValidationError,
-        LocalEntryNotFoundError,
-    )
+    from huggingface_hub import errors, snapshot_download  # noqa: PLC0415 - see above
 
-    repository, tag = gguf_tag(name)
+    (repository, tag), revision = gguf_tag(name), pinned(name)[1]
     try:
-        folder = Path(
-            snapshot_download(repository, revision=pinned(name)[1], local_files_only=True)
-        )
-    except LocalEntryNotFoundError:
+        folder = Path(snapshot_download(repository, revision=revision, local_files_only=True))
+    except errors.LocalEntryNotFoundError:
         return None
-    except HFValidationError as error:
+    except errors.HFValidationError as error:
         raise ModelNotFoundError(f"{name} is no name of the hub: {error}") from error
     files = (str(file.relative_to(folder)) for file in folder.rglob("*.gguf"))
     chosen = chosen_gguf(files, tag)
@@ -63,10 +57,7 @@ def chosen_gguf(files: Iterable[str], tag: str | None) -> str | None:
     if tag is None and len(whole) == 1:
         return whole[0]
     for wanted in (tag,) if tag else _PREFERRED:
-        if len(found := [file for file in whole if _ending(wanted).search(file)]) == 1:
+        ending = re.compile(rf"(^|[-._/]){re.escape(wanted)}\.gguf$", re.IGNORECASE)
+        if len(found := list(filter(ending.search, whole))) == 1:
             return found[0]
     return None
-
-
-def _ending(tag: str) -> re.Pattern[str]:
-    return re.compile(rf"(^|[-._/]){re.escape(tag)}\.gguf$", re.IGNORECASE)

@@ -18,7 +18,6 @@ from engine.model_names import printable
 from kernels.weight import Weight
 
 _DTYPES = ("F64", "F32", "F16", "BF16")
-_INT4_DTYPES = ("I32",)
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ class FolderModel:
         with opened(self._file(packed or name)) as stored:
             part = stored.get_slice(packed or name)
             shape, dtype = tuple(part.get_shape()), part.get_dtype()
-        if dtype not in (_INT4_DTYPES if packed else _DTYPES):
+        if dtype not in (("I32",) if packed else _DTYPES):
             raise ModelCorruptError(
                 f"the tensor {name} of {self.folder} is of the type {dtype}, which is not read"
             )
@@ -155,12 +154,11 @@ class FolderModel:
         paths = sorted(self.folder.glob("*.safetensors"))
         if not paths:
             raise UnsupportedModelError(f"{self.folder} holds no .safetensors file")
-        return {name: path for path in paths for name in _names(path)}
-
-
-def _names(path: Path) -> list[str]:
-    with opened(path) as stored:
-        return list(stored.keys())
+        found: dict[str, Path] = {}
+        for path in paths:
+            with opened(path) as stored:
+                found |= dict.fromkeys(stored.keys(), path)
+        return found
 
 
 def opened(path: Path) -> safe_open:

@@ -32,10 +32,6 @@ def has_own_form(kind: GGMLQuantizationType, inputs: int) -> bool:
     return kind in _READERS and inputs % _PAIR == 0
 
 
-def _q8_0(blocks: torch.Tensor) -> Weight:
-    return _eight_bits(blocks, blocks[:, :, 2:].view(torch.int8))
-
-
 def _q4_0(blocks: torch.Tensor) -> Weight:
     codes = torch.cat([blocks[:, :, 2:] & 15, blocks[:, :, 2:] >> 4], dim=2)
     return _eight_bits(blocks, codes.view(torch.int8) - 8)
@@ -53,10 +49,6 @@ def _eight_bits(blocks: torch.Tensor, codes: torch.Tensor) -> Weight:
     """Codes of one byte and the float16 that begins each block."""
     scales = blocks[:, :, :2].contiguous().view(len(blocks), -1).view(torch.int32)
     return Weight("q8_0", codes.flatten(1), scales.T.contiguous())
-
-
-def _q4_k(blocks: torch.Tensor) -> Weight:
-    return Weight("q4_k", blocks[:, :, 16:].flatten(1), _words(blocks[:, :, :16]))
 
 
 def _q5_k(blocks: torch.Tensor) -> Weight:
@@ -86,10 +78,12 @@ def _q6_k(blocks: torch.Tensor) -> Weight:
 
 
 _READERS: dict[GGMLQuantizationType, Callable[[torch.Tensor], Weight]] = {
-    _Kind.Q8_0: _q8_0,
+    _Kind.Q8_0: lambda blocks: _eight_bits(blocks, blocks[:, :, 2:].view(torch.int8)),
     _Kind.Q4_0: _q4_0,
     _Kind.Q5_0: _q5_0,
-    _Kind.Q4_K: _q4_k,
+    _Kind.Q4_K: lambda blocks: Weight(
+        "q4_k", blocks[:, :, 16:].flatten(1), _words(blocks[:, :, :16])
+    ),
     _Kind.Q5_K: _q5_k,
     _Kind.Q6_K: _q6_k,
 }

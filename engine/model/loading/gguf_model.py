@@ -171,7 +171,8 @@ def _read_config(file: GgufFile, architecture: str) -> ModelConfig:
         intermediate_size=entry("feed_forward_length"),
         vocab_size=file.tensors["token_embd.weight"].shape[0],
         rope_theta=entry("rope.freq_base", 10000.0),
-        rms_norm_eps=_shortest(entry("attention.layer_norm_rms_epsilon")),
+        # A float32 was widened: 1e-6 is to read 1e-6 again.
+        rms_norm_eps=float(f"{entry('attention.layer_norm_rms_epsilon'):.7g}"),
         tie_word_embeddings="output.weight" not in file.tensors,
         max_position=entry("context_length"),
         qkv_bias=architecture == "qwen2",
@@ -204,8 +205,3 @@ def _halved(weight: torch.Tensor, num_heads: int) -> torch.Tensor:
     """
     pairs = weight.view(num_heads, -1, 2, weight.shape[1])
     return pairs.transpose(1, 2).reshape(weight.shape)
-
-
-def _shortest(value: float) -> float:
-    """Undo the widening of a float32, so that 1e-6 reads 1e-6."""
-    return float(f"{value:.7g}")

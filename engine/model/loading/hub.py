@@ -28,10 +28,7 @@ def hub_folder(repository: str, progress: Progress | None = None) -> Path:
     Raises ModelNotFoundError, and ModelCorruptError for a download with other bytes than it names.
     """
     # Takes a quarter of a second to import, which other models are spared.
-    from huggingface_hub.errors import (  # noqa: PLC0415 - see above
-        HFValidationError,
-        LocalEntryNotFoundError,
-    )
+    from huggingface_hub import errors  # noqa: PLC0415 - see above
 
     progress = progress or NoProgress()
     try:
@@ -39,9 +36,9 @@ def hub_folder(repository: str, progress: Progress | None = None) -> Path:
         if _is_whole(local):
             check_sums(local, progress=progress)
             return local
-    except LocalEntryNotFoundError:
+    except errors.LocalEntryNotFoundError:
         pass
-    except HFValidationError as error:
+    except errors.HFValidationError as error:
         raise ModelNotFoundError(f"{repository} is no name of the hub: {error}") from error
     try:
         with told(repository, lambda name: any(fnmatch(name, one) for one in _FILES), progress):

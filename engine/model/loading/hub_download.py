@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from engine.model_names import pinned
 from engine.progress import Progress, shown
@@ -84,11 +83,9 @@ def _missing(name: str, folder: Path, is_wanted: Callable[[str], bool]) -> int:
         info = huggingface_hub.model_info(repository, revision=revision, files_metadata=True)
     except Exception:  # noqa: BLE001 - the download will tell what is wrong
         return 0
-    wanted = [one for one in info.siblings or () if is_wanted(one.rfilename)]
-    return sum(one.size or 0 for one in wanted if not (folder / _blob_of(one)).exists())
-
-
-def _blob_of(file: Any) -> str:  # noqa: ANN401 - a class of the client's own
-    """What the hub's client calls the content of a file."""
-    name: str = (file.lfs.sha256 if file.lfs else file.blob_id) or file.rfilename
-    return name
+    num_bytes = 0
+    for one in filter(lambda file: is_wanted(file.rfilename), info.siblings or ()):
+        blob = one.lfs.sha256 if one.lfs else one.blob_id  # as the client calls what it holds
+        if not (folder / (blob or one.rfilename)).exists():
+            num_bytes += one.size or 0
+    return num_bytes

@@ -9,12 +9,7 @@ from engine.model.byte_trie import ByteTrie
 from engine.model.causal_lm import CausalModel
 from engine.model.cpu.float_qwen2 import FloatQwen2
 from engine.model.cpu.int8_qwen2 import Int8Qwen2
-from engine.model.device import (
-    GPU_QUANTIZATIONS,
-    DeviceChoice,
-    DeviceUnfitError,
-    gpu_quantization,
-)
+from engine.model.device import GPU_QUANTIZATIONS, DeviceChoice, DeviceUnfitError, gpu_quantization
 from engine.model.fim import FimFormat, find_fim_format
 from engine.model.gpu.card_plan import picked
 from engine.model.gpu.qwen2 import GpuQwen2
@@ -140,18 +135,15 @@ def _prepared(
     located: LocatedModel, quantization: str, cache_folder: Path, progress: Progress
 ) -> ConvertedModel | FolderModel:
     if isinstance(located, FolderModel) and not located.is_plain:
-        progress.tell(_why_transformers(located))
+        what = f"is a {located.architecture}"
+        if located.architecture in OWN_ARCHITECTURES:
+            what = f"has {', '.join(located.config.deviations)}"
+        slower = "transformers runs it, slower than our own forward pass would"
+        progress.tell(f"{located.name} {what}: {slower}")
         return located
     if quantization == FILE_FORMS and not has_own_forms(located):
         quantization = _STORED_FOR_GPU
     return obtain(cache_folder / "models", located, quantization, progress)
-
-
-def _why_transformers(model: FolderModel) -> str:
-    what = f"is a {model.architecture}"
-    if model.architecture in OWN_ARCHITECTURES:
-        what = f"has {', '.join(model.config.deviations)}"
-    return f"{model.name} {what}: transformers runs it, slower than our own forward pass would"
 
 
 def _stored_quantization(wanted: _Wanted, choice: DeviceChoice) -> str:
@@ -174,9 +166,17 @@ def _causal_lm(
     model: ConvertedModel | FolderModel, wanted: _Wanted, choice: DeviceChoice, progress: Progress
 ) -> CausalModel:
     if isinstance(model, FolderModel):
-        return _by_transformers(model, wanted, choice)
+        from engine.model.transformers import loading as theirs  # noqa: PLC0415 - takes seconds
+
+        dtype = wanted.quantization or (_TRANSFORMERS_DEFAULT if choice.is_cpu else _STORED_FOR_GPU)
+        device = str(choice.device)
+        return theirs.load_transformers_model(model.folder, dtype_name=dtype, device=device)
     if choice.is_cpu:
-        return _on_cpu(model, progress)
+        if model.quantization != _CPU_DEFAULT:
+            return FloatQwen2(model.config, model.tensors(), model.quantization)
+        own = Int8Qwen2(model.config, model.tensors())
+        own.compile(progress)
+        return own
     from engine.model.gpu import loading  # noqa: PLC0415 - Triton, on GPUs only
 
     if not choice.has_kernels:
@@ -185,19 +185,3 @@ def _causal_lm(
     return loading.load_qwen2(
         model, choice.device, quantization, wanted.kv_bytes, progress, wanted.cache_folder
     )
-
-
-def _by_transformers(model: FolderModel, wanted: _Wanted, choice: DeviceChoice) -> CausalModel:
-    from engine.model.transformers.loading import load_transformers_model  # noqa: PLC0415 - seconds
-
-    default = _TRANSFORMERS_DEFAULT if choice.is_cpu else _STORED_FOR_GPU
-    dtype_name = wanted.quantization or default
-    return load_transformers_model(model.folder, dtype_name=dtype_name, device=str(choice.device))
-
-
-def _on_cpu(model: ConvertedModel, progress: Progress) -> CausalModel:
-    if model.quantization != _CPU_DEFAULT:
-        return FloatQwen2(model.config, model.tensors(), model.quantization)
-    own = Int8Qwen2(model.config, model.tensors())
-    own.compile(progress)
-    return own

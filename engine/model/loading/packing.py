@@ -47,49 +47,39 @@ def pack_int8(config: ModelConfig, read: Read) -> Iterator[NamedTensor]:
             biases = [read(f"{hf}.self_attn.{part}_proj.bias") for part in "qkv"]
             biases[2] = _rotate_head_outputs(biases[2][:, None], head_rotation)[:, 0]
             yield f"{own}.qkv.bias", torch.cat(biases)
-        out = _rotate_head_inputs(read(f"{hf}.self_attn.o_proj.weight"), head_rotation)
-        yield from _quantized(f"{own}.o", rotation.T @ out)
+        out = read(f"{hf}.self_attn.o_proj.weight")
+        heads = out.view(len(out), -1, config.head_dim) @ head_rotation
+        yield from _quantized(f"{own}.o", rotation.T @ heads.reshape(out.shape))
         norm = read(f"{hf}.post_attention_layernorm.weight")
         gate_up = torch.cat([read(f"{hf}.mlp.{part}_proj.weight") for part in ("gate", "up")])
         yield from _quantized(f"{own}.gate_up", _rotate_inputs(gate_up * norm, rotation))
         yield from _quantized(f"{own}.down", rotation.T @ read(f"{hf}.mlp.down_proj.weight"))
-    head = read(_head_name(config)) * read("model.norm.weight")
-    yield from _quantized("head", _rotate_inputs(head, rotation))
+    head = "model.embed_tokens" if config.tie_word_embeddings else "lm_head"
+    normed = read(f"{head}.weight") * read("model.norm.weight")
+    yield from _quantized("head", _rotate_inputs(normed, rotation))
 
 
 def pack_floats(config: ModelConfig, read: Read, dtype: torch.dtype) -> Iterator[NamedTensor]:
     """Yield the same linears in `dtype`, with the norms' weights, nothing rotated or folded."""
-    yield "embedding", read("model.embed_tokens.weight").to(dtype)
-    for layer in range(config.num_layers):
-        hf, own = f"model.layers.{layer}", f"layers.{layer}"
-        qkv = [f"{hf}.self_attn.{part}_proj" for part in "qkv"]
-        yield f"{own}.qkv.norm", read(f"{hf}.input_layernorm.weight")
-        yield f"{own}.qkv.weight", torch.cat([read(f"{name}.weight").to(dtype) for name in qkv])
-        if config.qkv_bias:
-            yield f"{own}.qkv.bias", torch.cat([read(f"{name}.bias") for name in qkv])
-        yield f"{own}.o.weight", read(f"{hf}.self_attn.o_proj.weight").to(dtype)
-        gate_up = [read(f"{hf}.mlp.{part}_proj.weight").to(dtype) for part in ("gate", "up")]
-        yield f"{own}.gate_up.norm", read(f"{hf}.post_attention_layernorm.weight")
-        yield f"{own}.gate_up.weight", torch.cat(gate_up)
-        yield f"{own}.down.weight", read(f"{hf}.mlp.down_proj.weight").to(dtype)
-    yield "head.norm", read("model.norm.weight")
-    if not config.tie_word_embeddings:
-        yield "head.weight", read("lm_head.weight").to(dtype)
+    return pack_own_forms(config, read, lambda _name: None, dtype)
 
 
-def pack_own_forms(config: ModelConfig, read: Read, own_form: OwnForm) -> Iterator[NamedTensor]:
+def pack_own_forms(
+    config: ModelConfig, read: Read, own_form: OwnForm, dtype: torch.dtype = torch.bfloat16
+) -> Iterator[NamedTensor]:
     """Yield the linears as the model's file holds them, with the norms' weights.
 
     Of a linear `x` in the form `q`: `x.q.values` and `x.q.scales`, see `kernels.weight.Weight`.
-    Where there is no such form, or its parts have several that no form holds, `x.weight` in bfloat16.
+    Where there is no such form, or its parts have several that no form holds, `x.weight` in `dtype`.
     """
 
     def matrix(own: str, *names: str) -> Iterator[NamedTensor]:
         parts = [part for name in names if (part := own_form(f"{name}.weight")) is not None]
         weight = stacked(parts) if len(parts) == len(names) else None
         if weight is None or weight.scales is None:
-            floats = [read(f"{name}.weight").to(torch.bfloat16) for name in names]
-            yield own if own == "embedding" else f"{own}.weight", torch.cat(floats)
+            floats = [read(f"{name}.weight").to(dtype) for name in names]
+            whole = torch.cat(floats) if len(floats) > 1 else floats[0]
+            yield own if own == "embedding" else f"{own}.weight", whole
         else:
             yield f"{own}.{weight.quantization}.values", weight.values
             yield f"{own}.{weight.quantization}.scales", weight.scales
@@ -118,10 +108,6 @@ PACKERS: dict[str, Packer] = {
 }
 
 
-def _head_name(config: ModelConfig) -> str:
-    return "model.embed_tokens.weight" if config.tie_word_embeddings else "lm_head.weight"
-
-
 def _orthogonal(size: int, seed: int) -> torch.Tensor:
     """Return a fixed random orthogonal matrix, float32 [size, size]."""
     generator = torch.Generator().manual_seed(seed)
@@ -137,10 +123,6 @@ def _rotate_inputs(weight: torch.Tensor, rotation: torch.Tensor) -> torch.Tensor
 def _rotate_head_outputs(weight: torch.Tensor, rotation: torch.Tensor) -> torch.Tensor:
     heads = weight.view(-1, rotation.shape[0], weight.shape[1])  # [heads, d, in]
     return (rotation.T @ heads).reshape(weight.shape)
-
-
-def _rotate_head_inputs(weight: torch.Tensor, rotation: torch.Tensor) -> torch.Tensor:
-    return (weight.view(weight.shape[0], -1, rotation.shape[0]) @ rotation).reshape(weight.shape)
 
 
 def _quantized(name: str, weight: torch.Tensor) -> Iterator[NamedTensor]:

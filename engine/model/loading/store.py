@@ -66,7 +66,9 @@ def _convert(located: LocatedModel, quantization: str, entry: Path, progress: Pr
         _check_space(entry.parent, located.name, _converted_bytes(source.config, quantization))
         convert(located, source, quantization, draft, progress)
         shutil.rmtree(scratch)
-        _flush(draft)
+        for path in draft.iterdir():  # so that the rename cannot precede what they hold
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
         for other in entry.parent.glob(_entry_name(located, quantization, "?" * 16, "*")):
             if not other.name.endswith(_VERSION) or _place(located) in other.name:
                 shutil.rmtree(other, ignore_errors=True)
@@ -141,10 +143,3 @@ def _draft_folder(entry: Path) -> Iterator[Path]:
         yield draft
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-
-
-def _flush(folder: Path) -> None:
-    """Flush the files to disk, so that the rename cannot precede them."""
-    for path in folder.iterdir():
-        with path.open("rb") as file:
-            os.fsync(file.fileno())

@@ -32,7 +32,8 @@ class TokenizerDocument:
                 plain=plain,
                 specials={token["content"]: token["id"] for token in added if not _is_text(token)},
                 start_ids=_start_ids(content),
-                byte_level=_has_step(content, "ByteLevel"),
+                byte_level='"type": "ByteLevel"'
+                in json.dumps([content.get(part) for part in ("pre_tokenizer", "decoder")]),
             )
         except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise ModelCorruptError(f"tokenizer.json cannot be read: {error}") from error
@@ -69,13 +70,6 @@ def _without(step: dict[str, Any] | None) -> dict[str, Any] | None:
     if step["type"] == "ByteLevel" and "add_prefix_space" in step:
         return step | {"add_prefix_space": False}
     return step
-
-
-def _has_step(content: dict[str, Any], kind: str) -> bool:
-    return any(
-        f'"type": "{kind}"' in json.dumps(content.get(part))
-        for part in ("pre_tokenizer", "decoder")
-    )
 
 
 def _start_ids(content: dict[str, Any]) -> tuple[int, ...]:
