@@ -29,7 +29,10 @@ class WorkProgress:
         if not self.is_wanted:
             return
         if not self._token:
-            self._begin(share or 0)
+            self._token = uuid.uuid4().hex  # a client refuses one that it has seen
+            begin = types.WorkDoneProgressBegin(self.title, percentage=share or 0)
+            self.server.work_done_progress.create(self._token, lambda _: None)
+            self.server.work_done_progress.begin(self._token, begin)
         update = types.WorkDoneProgressReport(message=message, percentage=share)
         if update != self._shown:
             self._shown = update
@@ -41,12 +44,6 @@ class WorkProgress:
             end = types.WorkDoneProgressEnd(message=message)
             self.server.work_done_progress.end(self._token, end)
         self._token, self._shown = "", None
-
-    def _begin(self, share: int) -> None:
-        self._token = uuid.uuid4().hex  # a client refuses one that it has seen
-        shown = self.server.work_done_progress
-        shown.create(self._token, lambda _: None)
-        shown.begin(self._token, types.WorkDoneProgressBegin(self.title, percentage=share))
 
 
 @dataclass(slots=True)

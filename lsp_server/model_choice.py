@@ -61,34 +61,27 @@ def check_model(model: str | None) -> Check:
     name = model or DEFAULT_MODEL
     kind = kind_of(name)
     if kind == "embedded":
-        return _embedded(name)
+        known = OFFLINE_MODELS[name]
+        try:
+            parts = find_parts(known)
+        except ModelNotFoundError as error:
+            return failure("model", error)
+        return Check("model", "ok", f"{name}: {known.name}, all {len(parts)} parts are installed")
     if kind == "auto":
         what = "auto: by this machine's GPU and its memory, as `foregram doctor --cards` shows"
         return Check("model", "ok", what)
     if kind == "path":
-        path = path_of(name)
-        return _folder(path) if path.is_dir() else _file(path)
+        return _at(path_of(name))
     what = f"{name} is looked up on the Hugging Face hub when the host loads it"
     return Check("model", "warning", what, "`foregram doctor --start` loads it now")
 
 
-def _embedded(name: str) -> Check:
-    model = OFFLINE_MODELS[name]
-    try:
-        parts = find_parts(model)
-    except ModelNotFoundError as error:
-        return failure("model", error)
-    return Check("model", "ok", f"{name}: {model.name}, all {len(parts)} parts are installed")
-
-
-def _folder(path: Path) -> Check:
-    if (path / "config.json").is_file():
+def _at(path: Path) -> Check:
+    if path.is_dir() and (path / "config.json").is_file():
         return Check("model", "ok", f"the folder {path}")
-    advice = "a model's folder has config.json, tokenizer.json and .safetensors files"
-    return Check("model", "failed", f"the folder {path} holds no config.json", advice)
-
-
-def _file(path: Path) -> Check:
+    if path.is_dir():
+        advice = "a model's folder has config.json, tokenizer.json and .safetensors files"
+        return Check("model", "failed", f"the folder {path} holds no config.json", advice)
     if path.is_file() and path.suffix == ".gguf":
         return Check("model", "ok", f"{path}, {path.stat().st_size / 1e9:.1f} GB")
     what = f"{path} is not a .gguf file" if path.exists() else f"there is no {path}"

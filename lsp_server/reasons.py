@@ -168,9 +168,4 @@ def base_name(uri: str) -> str:
 
 def shown_name(uri: str) -> str:
     """A file's name that is safe to print."""
-    return harmless(base_name(uri))
-
-
-def harmless(text: str) -> str:
-    """`text` on one line, without control characters, which a terminal would obey."""
-    return printable(text)
+    return printable(base_name(uri))

@@ -12,7 +12,6 @@ from lsprotocol import types
 
 from engine.host.protocol import Done, Feedback, FeedbackKind, Position
 from lsp_server.calibration import Calibrator
-from lsp_server.completion.anchor import Anchor
 from lsp_server.completion.inline_completer import Answer, InlineCompleter
 from lsp_server.documents.document import Snapshot
 from lsp_server.documents.documents import Documents
@@ -25,7 +24,7 @@ from lsp_server.host.search import LinkReport, Watch
 from lsp_server.privacy.ignore_files import IGNORE_FILES
 from lsp_server.privacy.permissions import Permissions
 from lsp_server.reasons import HIDING, EmptyAnswer, Reason, shown_name
-from lsp_server.repository.question import OnProgress, Sendable
+from lsp_server.repository.question import OnProgress
 from lsp_server.setting_layers import Layer, SettingsProblem
 from lsp_server.settings import Settings, load_settings
 from lsp_server.why import write_last_prompt, write_reasons
@@ -93,7 +92,7 @@ class Session:
             lambda: self.settings,
             self._line_end,
             self.calibrator,
-            self._retrieve,
+            lambda anchor: self.files.shown(anchor, is_quick=self.completer.host.reads_quickly),
         )
 
     def configure(self, options: Mapping[str, object], source: str) -> None:
@@ -114,15 +113,15 @@ class Session:
             self._wanted_at = boot_s()
             self.completer.configured()
         self.settings, self.problems = loaded.settings, loaded.problems
-        self._permissions = Permissions(self._roots, self.settings, self._permissions)
-        self._index()
-        self._begin(self._retract())
+        self._judge_anew()
 
     async def connect(self) -> None:
         """Go to the host that the settings name, unless it is that one already."""
         if not self.settings.enable:
             return  # nobody pays for a model that is switched off
-        former, self._host = self._host, _host_of(self.settings)
+        wanted = self.settings  # what decides which host is used:
+        remote = wanted.host_url, wanted.token, wanted.token_file, wanted.ca_file
+        former, self._host = self._host, (*remote, wanted.insecure_http, wanted.runtime_folder)
         if former is None:
             self.link.connect()
         elif former != self._host or self.link.state == "failed":
@@ -134,18 +133,16 @@ class Session:
         """The workspace folders, by their URIs."""
         self._root_uris = list(roots)
         self._roots = [path for root in roots if (path := file_path(root))]
-        self._permissions = Permissions(self._roots, self.settings, self._permissions)
         self.link.workspace = roots[0] if roots else ""
-        self._index()
-        self._begin(self._retract())
+        self._judge_anew()
 
-    def _index(self) -> None:
+    def _judge_anew(self) -> None:
+        """The folders or the settings changed: other documents may be sent, and files indexed."""
+        self._permissions = Permissions(self._roots, self.settings, self._permissions)
         # Over TCP the folders are the client's word: it could name what only our user may read.
         if not self.is_public:
             self.files.enter(self._roots, self.settings)
-
-    async def _retrieve(self, anchor: Anchor) -> Sendable | None:
-        return await self.files.shown(anchor, is_quick=self.completer.host.reads_quickly)
+        self._begin(self._retract())
 
     def move(self, *, added: list[str], removed: list[str]) -> None:
         """Workspace folders came and went."""
@@ -341,9 +338,3 @@ class Session:
         if last is not None and last is not self._noted:  # else it would look new
             self._noted = last
             write_last_prompt(*notes, *last, self.files.trouble)
-
-
-def _host_of(settings: Settings) -> tuple[object, ...]:
-    """What decides which host is used."""
-    remote = settings.host_url, settings.token, settings.token_file, settings.ca_file
-    return *remote, settings.insecure_http, settings.runtime_folder

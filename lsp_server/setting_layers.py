@@ -55,7 +55,9 @@ def usable_values(
     for key, given in layer.values.items():
         try:
             if key not in names:
-                raise ConfigurationError(_unknown(key, names))
+                close = difflib.get_close_matches(key, names, n=1, cutoff=0.8)
+                meant = "".join(f"; did you mean {name}?" for name in close)
+                raise ConfigurationError(f"unknown setting {key}{meant}")
             field = names[key]
             # Nobody loses anything by an empty list of exceptions.
             if layer.own_elsewhere and given not in (None, []) and is_own(field):
@@ -64,11 +66,6 @@ def usable_values(
                 yield field.name, _converted(key, given, field, layer)
         except ConfigurationError as error:
             problems.append(SettingsProblem(layer.source, key, str(error)))
-
-
-def _unknown(key: str, names: Mapping[str, FieldInfo]) -> str:
-    close = difflib.get_close_matches(key, names, n=1, cutoff=0.8)
-    return f"unknown setting {key}" + "".join(f"; did you mean {name}?" for name in close)
 
 
 def _converted(key: str, given: object, field: FieldInfo, layer: Layer) -> object:
@@ -152,7 +149,9 @@ _IN_WORDS: dict[type[inspect.Type], str] = {
 
 def file_layer(environ: Mapping[str, str], problems: list[SettingsProblem]) -> Layer:
     """The user's `foregram.toml`; empty if there is none."""
-    path = _settings_path(environ)
+    named = environ.get("FOREGRAM_CONFIG")
+    folder = _ours(environ, "XDG_CONFIG_HOME", "Library/Application Support", ".config")
+    path = Path(named).expanduser() if named else folder / "foregram.toml"
     if not path.is_absolute():  # that of whatever repository an editor is started in
         wrong = "FOREGRAM_CONFIG is a relative path: write the whole path, from / or ~"
         problems.append(SettingsProblem(str(path), "", wrong))
@@ -160,7 +159,7 @@ def file_layer(environ: Mapping[str, str], problems: list[SettingsProblem]) -> L
     try:
         return Layer(str(path), tomllib.loads(path.read_text("utf-8")), folder=path.parent)
     except FileNotFoundError:
-        if environ.get("FOREGRAM_CONFIG"):
+        if named:
             problems.append(SettingsProblem(str(path), "", "there is no such file"))
     except (OSError, ValueError) as error:  # unreadable; not TOML, not UTF-8
         reason = getattr(error, "strerror", None) or error
@@ -176,13 +175,6 @@ def environment_layer(environ: Mapping[str, str]) -> Layer:
         if name.startswith("FOREGRAM_") and name != "FOREGRAM_CONFIG"
     }
     return Layer("environment", ours, is_text=True)
-
-
-def _settings_path(environ: Mapping[str, str]) -> Path:
-    if environ.get("FOREGRAM_CONFIG"):
-        return Path(environ["FOREGRAM_CONFIG"]).expanduser()
-    folder = _ours(environ, "XDG_CONFIG_HOME", "Library/Application Support", ".config")
-    return folder / "foregram.toml"
 
 
 def default_cache_folder(environ: Mapping[str, str]) -> Path:

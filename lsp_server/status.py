@@ -10,10 +10,10 @@ from lsprotocol import types
 from msgspec.structs import replace
 
 from engine.host.protocol import Status
-from engine.model_names import is_same, title_of
+from engine.model_names import is_same, printable, title_of
 from lsp_server.host.search import LinkReport
 from lsp_server.loading_progress import LoadingProgress
-from lsp_server.reasons import HIDING, Reason, harmless, host_reason
+from lsp_server.reasons import HIDING, Reason, host_reason
 from lsp_server.remedies import CHOOSE_MODEL, Remedy, host_remedy
 from lsp_server.settings import Settings
 from lsp_server.transport.protocol import DocumentServer
@@ -152,7 +152,7 @@ class StatusLine:
         if not self._wanted or self._is_remote or _is_of(status, self._wanted):
             where = f"{status.model} on {status.device}"
             if self._unindexed:
-                told = f"{where}; the repository is not indexed: {harmless(self._unindexed)}"
+                told = f"{where}; the repository is not indexed: {printable(self._unindexed)}"
                 return _State("Warning", told, "ready", model=status.model)
             return _State("Normal", where, "ready", model=status.model)
         wanted = title_of(self._wanted)
@@ -171,15 +171,11 @@ class StatusLine:
         remedy = host_remedy(code, is_remote=self._is_remote)
         return _State("Error", sentence, state, reason=reason, remedy=remedy)
 
-    @property
-    def _is_busy(self) -> bool:
-        is_awaited = self._is_enabled and self._report.state in ("searching", "loading")
-        return is_awaited or self._num_working > 0
-
     def _update(self, *, is_news: bool = False) -> None:
         """Notify the client if anything has changed."""
         state = self._state
-        params = state.params(is_busy=self._is_busy)
+        is_awaited = self._is_enabled and self._report.state in ("searching", "loading")
+        params = state.params(is_busy=is_awaited or self._num_working > 0)
         if params == self._sent and not is_news:
             return
         self._sent = params

@@ -11,7 +11,8 @@ from engine.atomic_write import atomic_write, read_kept
 from engine.errors import ForegramError
 from engine.host.protocol import Done, PromptUse
 from engine.host.runtime import RuntimeFolder
-from lsp_server.reasons import EmptyAnswer, harmless, shown_name
+from engine.model_names import printable
+from lsp_server.reasons import EmptyAnswer, shown_name
 
 _FOLDER = "why"
 _KEPT_S = 24 * 3600.0
@@ -32,7 +33,7 @@ def prompt_sentence(done: Done, trouble: str = "") -> str:
     `trouble` is why the repository could not be asked.
     """
     summary = prompt_summary(PromptUse.of(done), done.neighbours, done.repository)
-    return f"{summary}; the repository: {harmless(trouble)}" if trouble else summary
+    return f"{summary}; the repository: {printable(trouble)}" if trouble else summary
 
 
 def prompt_summary(
@@ -53,7 +54,7 @@ def prompt_summary(
 
 
 def _listed(names: Sequence[str]) -> str:
-    return f" ({', '.join(map(harmless, names))})" if names else ""
+    return f" ({', '.join(map(printable, names))})" if names else ""
 
 
 def write_reasons(runtime_folder: Path, client_id: str, answers: Collection[EmptyAnswer]) -> None:

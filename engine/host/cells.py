@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import chain
 
 from engine.errors import InputError
 from engine.host.held_buffer import HeldBuffer
@@ -44,11 +45,9 @@ class CellTexts:
         Raises InputError where they are too long together, before it makes them.
         """
         held = [[(get(one.uri), one.sign) for one in side] for side in (above, below)]
-        num_chars = sum(  # at most: each line may get the sign of a comment
-            len(one.as_buffer.text) + len(one.lines) * (len(sign) + 1)
-            for side in held
-            for one, sign in side
-        )
+        num_chars = 0  # at most, as each line may get the sign of a comment
+        for one, sign in chain(*held):
+            num_chars += len(one.as_buffer.text) + len(one.lines) * (len(sign) + 1)
         if num_chars > MAX_CELL_CHARS:
             raise InputError(
                 f"the cells around have {num_chars:,} characters, above {MAX_CELL_CHARS:,}"

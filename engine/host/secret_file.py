@@ -23,7 +23,8 @@ def read_secret(path: Path, called: str, most_bytes: int) -> str:
 
 
 def _content(path: Path, called: str, most_bytes: int) -> bytes:
-    with open(path, "rb", opener=_open_at_once) as file:
+    # Without waiting for the other end, if the file is a pipe.
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK)) as file:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
             raise ConfigurationError(f"{called} is not a regular file")
@@ -51,8 +52,3 @@ def _lists_us_alone(descriptor: int) -> bool:
     entries = struct.iter_unpack("<HHI", found[4:])  # behind the version: whose, rights, id
     others = [entry for entry in entries if entry[0] not in (_OWNER, _MASK) and entry[1]]
     return all((whose, who) == (_USER, os.geteuid()) for whose, _, who in others)
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    """Open without waiting for the other end, if the file is a pipe."""
-    return os.open(path, flags | os.O_NONBLOCK)

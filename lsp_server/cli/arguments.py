@@ -4,13 +4,7 @@ import argparse
 from pathlib import Path
 
 from engine.version import VERSION
-from lsp_server.cli.command_parser import (
-    Command,
-    CommandParser,
-    add_commands,
-    add_json,
-    positive,
-)
+from lsp_server.cli.command_parser import Command, CommandParser, add_commands, add_json, positive
 from lsp_server.cli.engine_arguments import add_decoding, add_model
 
 

@@ -24,9 +24,7 @@ def _add_lsp(parser: argparse.ArgumentParser) -> None:
 def _add_typing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="SET.jsonl", type=Path, help="a replay set")
     parser.add_argument("--count", metavar="N", type=positive, help="only the first N insertions")
-    parser.add_argument(
-        "--seed", metavar="S", type=int, default=1, help="the person's pace; 1 by default"
-    )
+    _add_seed(parser, "the person's pace")
     parser.add_argument("--model", metavar="NAME", help="the model of the hosts that are started")
     parser.add_argument(
         "--against",
@@ -94,9 +92,7 @@ def _add_load(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="a token file of several lines: person i uses the token of line i",
     )
-    parser.add_argument(
-        "--seed", metavar="S", type=int, default=1, help="the people's pace; 1 by default"
-    )
+    _add_seed(parser, "the people's pace")
     add_json(parser)
     _add_plot(parser, "draw the waits and the outcomes by the number of people")
 
@@ -119,20 +115,7 @@ def _seconds(text: str) -> float:
 
 def _add_syntax(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", metavar="PATH", type=Path, nargs="+", help="files and folders")
-    parser.add_argument(
-        "--count",
-        metavar="N",
-        type=positive,
-        default=300,
-        help="use N cursor positions; 300 by default",
-    )
-    parser.add_argument(
-        "--seed",
-        metavar="S",
-        type=int,
-        default=1,
-        help="choose the positions by this seed; 1 by default",
-    )
+    _add_positions(parser)
     add_model(parser)
     add_json(parser)
 
@@ -259,20 +242,7 @@ def _add_crossfile(parser: argparse.ArgumentParser) -> None:
 
 def _add_repository(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", metavar="DIR", type=Path, help="the folder to index")
-    parser.add_argument(
-        "--count",
-        metavar="N",
-        type=positive,
-        default=300,
-        help="ask at N cursor positions; 300 by default",
-    )
-    parser.add_argument(
-        "--seed",
-        metavar="S",
-        type=int,
-        default=1,
-        help="choose the positions by this seed; 1 by default",
-    )
+    _add_positions(parser)
     add_json(parser)
 
 
@@ -318,6 +288,17 @@ def _add_pool(parser: argparse.ArgumentParser) -> None:
 def _add_replay_set(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE.jsonl", type=Path, help="a replay set")
     parser.add_argument("--count", type=positive, help="only the first COUNT items")
+
+
+def _add_positions(parser: argparse.ArgumentParser) -> None:
+    told = "use N cursor positions; 300 by default"
+    parser.add_argument("--count", metavar="N", type=positive, default=300, help=told)
+    _add_seed(parser, "choose the positions by this seed")
+
+
+def _add_seed(parser: argparse.ArgumentParser, purpose: str) -> None:
+    told = f"{purpose}; 1 by default"
+    parser.add_argument("--seed", metavar="S", type=int, default=1, help=told)
 
 
 def _add_plot(parser: argparse.ArgumentParser, purpose: str) -> None:

@@ -42,7 +42,6 @@ def main(argv: Sequence[str] | None = None, folder: str = "") -> int:
         settings = _settings(arguments.command)
         debug = settings.debug
         _prepare(arguments, settings)
-        _keep_token_signal(arguments)
         run = resolve_name(f"lsp_server.cli.{arguments.run}")
         status: int = run(arguments, settings) or 0
         if not sys.stdout.closed:  # a language server closes it
@@ -102,6 +101,9 @@ def _prepare(arguments: argparse.Namespace, settings: Settings) -> None:
         os.environ.setdefault("NUMBA_CACHE_DIR", str(cache / "numba"))
     if arguments.command == "lsp":  # which enables it
         gc.disable()  # it would look through the protocol's new classes again and again
+    if arguments.command == "serve" and arguments.token_file is not None:
+        # A host lives on that is told to read its token file again before it has read it.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 def _make_private(cache: Path) -> None:
@@ -124,12 +126,6 @@ def _make_private(cache: Path) -> None:
             shutil.rmtree(compiled.with_name("numba.open"))
     except OSError as error:
         raise CacheError(f"the cache folder {cache} cannot be used: {error.strerror}") from error
-
-
-def _keep_token_signal(arguments: argparse.Namespace) -> None:
-    """Have a host live on that is told to read its token file again before it has read it."""
-    if arguments.command == "serve" and arguments.token_file is not None:
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
 
 def _fail(sentence: str, status: int) -> int:

@@ -39,15 +39,13 @@ class CommandParser(argparse.ArgumentParser):
         self.add_now()
         words = sys.argv[1:] if args is None else args
         # Before a word that is missing is asked for: `foregram --vresion` lacks no command.
-        options = takewhile(lambda word: word.startswith("--"), words)
-        self._refuse([word for word in options if not self._begins(word)])
+        for word in takewhile(lambda word: word.startswith("--"), words):
+            begun = word.partition("=")[0]
+            if not any(option.startswith(begun) for option in self._option_string_actions):
+                self._refuse([word])
         known, unknown = super().parse_known_args(words, namespace)
         self._refuse(unknown)
         return known, unknown
-
-    def _begins(self, word: str) -> bool:
-        name = word.partition("=")[0]
-        return any(option.startswith(name) for option in self._option_string_actions)
 
     def _refuse(self, words: Sequence[str]) -> None:
         if not words:

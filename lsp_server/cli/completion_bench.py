@@ -1,6 +1,7 @@
 """Benchmarks of completions: what the engine writes at real cursors, how well and how fast."""
 
 import argparse
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, replace
@@ -9,7 +10,7 @@ from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from engine.bench.crossfile import ARMS, crossfile_json, crossfile_table, run_crossfile
+from engine.bench.crossfile import ARMS, Retrieved, crossfile_json, crossfile_table, run_crossfile
 from engine.bench.fim import fim_json, fim_tables, run_fim
 from engine.bench.forced import load_forced
 from engine.bench.measured import Bench
@@ -21,6 +22,7 @@ from engine.bench.replay import ReplayReport, replay_json, replay_tables, run_re
 from engine.bench.report import Setting
 from engine.bench.requests import without_rules
 from engine.bench.task_sets import (
+    CrossfileTask,
     ReplayItem,
     load_crossfile_tasks,
     load_fim_tasks,
@@ -29,12 +31,17 @@ from engine.bench.task_sets import (
 from engine.engine import Engine
 from engine.errors import ConfigurationError
 from engine.model_names import DEFAULT_MODEL
+from engine.request import Buffer, Snippet
 from lsp_server.cli.code_places import mid_line_places
-from lsp_server.cli.crossfile_index import CrossfileIndex
 from lsp_server.cli.engine_arguments import decoding
 from lsp_server.cli.engine_loading import engine_options, load_engine
 from lsp_server.cli.syntax_bench import measure_syntax
 from lsp_server.cli.terminal import ProgressBars, print_figures, tracked
+from lsp_server.repository.cursor_view import CursorView
+from lsp_server.repository.filling import Filling
+from lsp_server.repository.retrieval import Retrieval
+from lsp_server.repository.source_files import SourceFiles
+from lsp_server.repository.store import Store
 from lsp_server.settings import Settings
 
 
@@ -84,11 +91,36 @@ def bench_crossfile(arguments: argparse.Namespace, settings: Settings) -> None:
     )
     with _engine(arguments, settings) as engine, ExitStack() as closing_all:
         folder = Path(closing_all.enter_context(TemporaryDirectory(prefix="foregram-")))
-        index = CrossfileIndex(folder, closing_all)
+        index = _CrossfileIndex(folder, closing_all)
         wanted = decoding(arguments)
         runs = [run_crossfile(engine, task, arm, wanted, index.retrieve) for task, arm in cases]
     setting = _setting(engine, arguments)
     print_figures(arguments, crossfile_json(runs, setting), crossfile_table(runs, setting))
+
+
+class _CrossfileIndex:
+    """One index a tree, made when it is first asked for, in a folder of its own."""
+
+    def __init__(self, folder: Path, closing: ExitStack) -> None:
+        self._folder, self._closing = folder, closing
+        self._retrievals: dict[Path, Retrieval] = {}
+
+    def retrieve(self, task: CrossfileTask, opened: tuple[Buffer, ...]) -> Retrieved:
+        """What the index shows for a task, of files that are not open and not its own."""
+        if task.root not in self._retrievals:
+            self._retrievals[task.root] = self._filled(task.root)
+        view = CursorView(task.path, task.prefix.split("\n"), task.suffix.split("\n"))
+        began = time.perf_counter()
+        shown = self._retrievals[task.root].shown(view, frozenset(one.path for one in opened))
+        ms = 1000 * (time.perf_counter() - began)
+        return Retrieved(tuple(Snippet(one.path, one.text, is_open=False) for one in shown), ms)
+
+    def _filled(self, root: Path) -> Retrieval:
+        store = Store.build(self._folder / f"{len(self._retrievals)}.sqlite", root)
+        self._closing.callback(store.close)
+        files = SourceFiles(root)
+        Filling(store, files).scan()
+        return Retrieval(store, files)
 
 
 def _bench_oracle(

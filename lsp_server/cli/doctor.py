@@ -5,6 +5,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import msgspec
 from rich.console import Console
@@ -21,7 +22,7 @@ from lsp_server.cli.checks import (
     check_settings,
     check_torch,
 )
-from lsp_server.cli.gpu_answers import CardFit, CardFits
+from lsp_server.cli.gpu_answers import CardFit
 from lsp_server.cli.gpu_check import card_fits, check_gpu
 from lsp_server.cli.host_checks import (
     check_backend,
@@ -83,13 +84,10 @@ def _show_cards(*, as_json: bool) -> int:
         sys.stdout.write(msgspec.json.encode(cards).decode() + "\n")
         return 0 if cards else SICK
     sys.stdout.write(_CARDS_HEAD)
-    sys.stdout.writelines(map(_card_lines, cards))
+    for card in cards:
+        sys.stdout.write("\n".join([card.card, *map(_fit_line, card.fits), ""]))
     sys.stdout.write(_CARDS_LEGEND)
     return 0 if cards else SICK
-
-
-def _card_lines(card: CardFits) -> str:
-    return "\n".join([card.card, *map(_fit_line, card.fits), ""])
 
 
 def _fit_line(fit: CardFit) -> str:
@@ -128,7 +126,10 @@ async def _examine_host(settings: Settings, *, start: bool) -> list[Check]:
         address = (
             await ensure_host(settings, wanted_at=boot_s()) if start else host_address(settings)
         )
-        connection = _check_connection(address)
+        if (path := address.socket_path) is not None:
+            connection = _safely("socket", partial(check_socket, path))
+        else:
+            connection = _safely("tls", lambda: check_tls(address))
         answer = await (_loaded(address) if start else probe(address))
         answer = explained(settings, answer)
     except HostError as error:
@@ -140,13 +141,6 @@ async def _examine_host(settings: Settings, *, start: bool) -> list[Check]:
         checks += [check_backend(answer.status)] if answer.status.lost else []
         checks += [await check_latency(address), check_confidence(settings, answer.status)]
     return checks
-
-
-def _check_connection(address: HostAddress) -> Check:
-    path = address.socket_path
-    if path is not None:
-        return _safely("socket", lambda: check_socket(path))
-    return _safely("tls", lambda: check_tls(address))
 
 
 async def _loaded(address: HostAddress) -> ProbeResult:

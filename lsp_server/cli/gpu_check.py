@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 
@@ -20,6 +20,7 @@ GPU_LIMIT_S = 60.0
 WSL_NODE = "/dev/dxg"  # whoever made the GPU
 GPU_NODES = ("/dev/nvidiactl", WSL_NODE)
 OTHER_NODES = ("/dev/kfd", "/dev/dri")  # AMD's and Intel's; most are nothing for torch
+_Kind = TypeVar("_Kind")
 _PROBE = ("-m", "lsp_server.cli.gpu_probe")
 _OUR_FOLDER = Path(__file__).parents[2]  # the user's may hold an `engine`, and -m looks there first
 
@@ -30,7 +31,10 @@ def check_gpu(device: str) -> Check:
         return Check("device", "ok", "CPU, as device says")
     node = next((node for node in GPU_NODES if Path(node).exists()), "")
     sign = "nvidia-smi" if shutil.which("nvidia-smi") else node
-    choice = _choice(device) if sign or _may_be_another() else GpuAnswer()
+    is_mac = platform.system() == "Darwin"
+    may_be_another = is_mac or any(Path(other).exists() for other in OTHER_NODES)
+    found = _answer(device, GpuAnswer) if sign or may_be_another else None
+    choice = found or GpuAnswer()
     if choice.gpu:
         return _chosen_gpu(choice)
     if choice.problem and device != "auto":
@@ -45,25 +49,16 @@ def check_gpu(device: str) -> Check:
 
 def card_fits() -> list[CardFits]:
     """What fits cards of all sizes; nothing if torch fails, or takes too long."""
-    said = _output(sys.executable, *_PROBE, CARDS_OPTION)
-    try:
-        return msgspec.json.decode(said.rpartition("\n")[2], type=list[CardFits])
-    except msgspec.MsgspecError:
-        return []
+    return _answer(CARDS_OPTION, list[CardFits]) or []
 
 
-def _may_be_another() -> bool:
-    """Whether there may be a GPU of Apple, AMD or Intel."""
-    return platform.system() == "Darwin" or any(Path(node).exists() for node in OTHER_NODES)
-
-
-def _choice(device: str) -> GpuAnswer:
-    """What the engine chooses: nothing if torch fails, or takes too long."""
-    said = _output(sys.executable, *_PROBE, device)
+def _answer(asked: str, kind: type[_Kind]) -> _Kind | None:
+    """What the process that knows torch answers; None if it fails, or takes too long."""
+    said = _output(sys.executable, *_PROBE, asked)
     try:  # the last line: libraries may print something before it
-        return msgspec.json.decode(said.rpartition("\n")[2], type=GpuAnswer)
+        return msgspec.json.decode(said.rpartition("\n")[2], type=kind)
     except msgspec.MsgspecError:
-        return GpuAnswer()
+        return None
 
 
 def _output(*command: str) -> str:

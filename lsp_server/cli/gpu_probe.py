@@ -25,12 +25,8 @@ def answer(name: str) -> GpuAnswer:
         return GpuAnswer(problem=str(error))
     if choice.is_cpu:
         return GpuAnswer(problem=choice.why)
-    return GpuAnswer(
-        choice.name,
-        hardware_lack(choice.device),
-        triton_lack(),
-        memory=_memory(Card.of(choice)),
-    )
+    memory = _memory(Card.of(choice))
+    return GpuAnswer(choice.name, hardware_lack(choice.device), triton_lack(), memory=memory)
 
 
 def cards() -> list[CardFits]:

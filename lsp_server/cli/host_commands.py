@@ -95,6 +95,8 @@ def _following(path: Path, begin: int) -> Iterator[str]:
 
 def _table(status: Status, endpoint: str, settings: Settings) -> Table:
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    version = f"{status.version}, protocol {status.protocol}"
+    other = version_sentence(status, is_remote=settings.host_url is not None)
     rows = {
         "state": _state(status),
         "model": _model(status, settings),
@@ -102,7 +104,7 @@ def _table(status: Status, endpoint: str, settings: Settings) -> Table:
         "without": "; ".join(status.lost),
         "address": endpoint,
         "process": f"{status.pid}, up {timedelta(seconds=int(status.uptime_s))}",
-        "version": _version(status, is_remote=settings.host_url is not None),
+        "version": "; ".join(filter(None, (version, other))),
         "requests": f"{status.num_running} running, {status.num_waiting} waiting",
         "clients": f"{status.num_clients}, {_counted(status.num_buffers, 'buffer')}",
         "last prompt": prompt_summary(status.last_prompt) if status.last_prompt else "",
@@ -124,11 +126,6 @@ def _model(status: Status, settings: Settings) -> str:
     if settings.host_url is not None or not (requested and wanted) or is_same(requested, wanted):
         return running
     return f"{running} (the settings name {title_of(wanted)}; `foregram stop` makes room for it)"
-
-
-def _version(status: Status, *, is_remote: bool) -> str:
-    other = version_sentence(status, is_remote=is_remote)
-    return f"{status.version}, protocol {status.protocol}" + (f"; {other}" if other else "")
 
 
 def _counted(number: int, noun: str) -> str:

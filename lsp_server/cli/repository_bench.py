@@ -2,20 +2,23 @@
 
 import argparse
 import time
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
+from random import Random
 from statistics import quantiles
 from tempfile import TemporaryDirectory
 
 from rich.table import Table
 
 from engine.errors import ConfigurationError
-from lsp_server.cli.drawn_cursors import drawn_views
 from lsp_server.cli.index_memory import IndexMemory, measured_memory
 from lsp_server.cli.terminal import print_figures
+from lsp_server.repository.cursor_view import CursorView
 from lsp_server.repository.filling import Filling
 from lsp_server.repository.index_reader import IndexReader
+from lsp_server.repository.languages import language_of
 from lsp_server.repository.retrieval import Retrieval
 from lsp_server.repository.source_files import SourceFiles
 from lsp_server.repository.store import Store
@@ -79,7 +82,7 @@ def measure_repository(folder: Path, index: Path, count: int, seed: int) -> Repo
     reader = IndexReader.open(index)
     retrieval = Retrieval(reader, files)
     times, cpu_times = [], []
-    for view in islice(drawn_views(files, paths, seed), count):
+    for view in islice(_drawn_views(files, paths, seed), count):
         began, cpu_began = time.perf_counter(), time.thread_time()
         with reader.reading():
             retrieval.shown(view)
@@ -94,8 +97,26 @@ def measure_repository(folder: Path, index: Path, count: int, seed: int) -> Repo
         *sizes,
         _spread(times),
         _spread(cpu_times),
-        measured_memory(folder, index, islice(drawn_views(files, paths, seed), _NUM_REMEMBERED)),
+        measured_memory(folder, index, islice(_drawn_views(files, paths, seed), _NUM_REMEMBERED)),
     )
+
+
+def _drawn_views(files: SourceFiles, paths: Iterable[str], seed: int) -> Iterator[CursorView]:
+    """Cursors on lines that are not blank, each in another file, in another order each time."""
+    chance = Random(seed)  # noqa: S311 - draws of places
+    known = [path for path in paths if language_of(path)]
+    is_any = bool(known)
+    while is_any:
+        is_any = False
+        for path in chance.sample(known, len(known)):
+            lines = (files.text(path) or "").split("\n")
+            rows = [row for row, line in enumerate(lines) if line.strip()]
+            if rows:
+                is_any = True
+                row = chance.choice(rows)
+                at = chance.randrange(len(lines[row]) + 1)
+                before = [*lines[:row], lines[row][:at]]
+                yield CursorView(path, before, [lines[row][at:], *lines[row + 1 :]])
 
 
 def _spread(values: list[float]) -> tuple[float, float]:

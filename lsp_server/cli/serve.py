@@ -48,15 +48,17 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
     limits = QuotaKeeper(arguments.quotas)
     become_host()
     service = CompletionService(kept_for_good(backend.load), backend.requested_model, limits)
+    record = arguments.record
     try:
-        record = arguments.record
         server = HostServer(service, options, lambda: _mark_record(record), _upkeep(record))
         asyncio.run(server.run())
     except DeviceLostError as error:
         # What torch has on the device cannot be given back any more; a Python that is taken down
         # may abort over it.
         _end_at_once(error.exit_status)
-    _empty_record(arguments.record)
+    if record is not None:  # who looks for a crash is told that this was none; file and lock stay
+        with suppress(OSError):
+            os.truncate(record, 0)
     if service.engine_thread.is_working:
         # Loading, or stuck, on a thread that would trip over a Python that is taken down.
         _end_at_once(0)
@@ -66,13 +68,6 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
 def _end_at_once(status: int) -> NoReturn:
     logging.shutdown()
     os._exit(status)
-
-
-def _empty_record(path: Path | None) -> None:
-    """Tell whoever looks for a crash that this was none; the file and its lock stay."""
-    if path is not None:
-        with suppress(OSError):
-            os.truncate(path, 0)
 
 
 def _mark_record(path: Path | None) -> None:

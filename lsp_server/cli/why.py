@@ -8,8 +8,9 @@ from pathlib import Path
 
 import msgspec
 
+from engine.model_names import printable
 from lsp_server.documents.file_path import possible_paths
-from lsp_server.reasons import EmptyAnswer, harmless, notable
+from lsp_server.reasons import EmptyAnswer, notable
 from lsp_server.settings import Settings
 from lsp_server.why import read_last_prompts, read_reasons
 
@@ -27,16 +28,15 @@ def show_why(arguments: argparse.Namespace, settings: Settings) -> int:
         return 0
     # The files were written by language servers, of other versions perhaps.
     for answer in answers:
-        sys.stdout.write(harmless(_line(answer, now)) + "\n")
+        sys.stdout.write(printable(_line(answer, now)) + "\n")
     if not answers:
         sys.stdout.write("no empty answers are known\n")
     prompts = read_last_prompts(settings.runtime_folder)
     prompts = [one for one in prompts if _is_about(one.uri, arguments.file)]
     if last := max(prompts, key=lambda one: one.time_s, default=None):
         age = _age(now - last.time_s)
-        sys.stdout.write(
-            harmless(f"the last prompt, for {last.file} {age}: {last.sentence}") + "\n"
-        )
+        told = f"the last prompt, for {last.file} {age}: {last.sentence}"
+        sys.stdout.write(printable(told) + "\n")
     return 0
 
 

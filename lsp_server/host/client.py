@@ -21,8 +21,8 @@ from engine.host.protocol import (
     SyncRequest,
 )
 from engine.host.tls_trust import rejected_certificate
+from engine.model_names import printable
 from lsp_server.host.response_body import body_of, lines_of
-from lsp_server.reasons import harmless
 
 _LONGEST_WAIT_S = 60.0  # whatever a host says
 _ANSWER_S = 5.0  # for all of what a host answers at once, however it drips
@@ -209,7 +209,10 @@ class HostClient:
         refusal = _refusal(response.status_code, content)
         if response.status_code != httpx2.codes.TOO_MANY_REQUESTS:
             return refusal
-        retry_after_s = _retry_after_s(response.headers.get("retry-after", ""))
+        # A date, as proxies may send, is not read.
+        told = response.headers.get("retry-after", "")
+        seconds = float(told) if told.isascii() and told.isdecimal() else 1.0
+        retry_after_s = min(max(seconds, 1.0), _LONGEST_WAIT_S)
         self._waits_until = time.monotonic() + retry_after_s
         self._waits_for = refusal.problem
         return HostQuotaError(refusal.problem, retry_after_s)
@@ -234,15 +237,9 @@ def _refusal(status: int, content: bytes) -> HostRefusedError:
         problem = msgspec.json.decode(content, type=Problem)
     except _ODD:
         return HostRefusedError(_no_host(str(status)))
-    shown = harmless(problem.message[:_MOST_SHOWN])  # it may be anybody's machine
+    shown = printable(problem.message[:_MOST_SHOWN])  # it may be anybody's machine
     problem = msgspec.structs.replace(problem, message=shown)
     return HostConflictError(problem) if problem.uris else HostRefusedError(problem)
-
-
-def _retry_after_s(header: str) -> float:
-    """The seconds that a host names, within reason; a date, as proxies may send, is not read."""
-    seconds = float(header) if header.isascii() and header.isdecimal() else 1.0
-    return min(max(seconds, 1.0), _LONGEST_WAIT_S)
 
 
 def _why_unreachable(endpoint: str, error: Exception) -> str:

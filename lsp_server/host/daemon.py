@@ -19,6 +19,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
 import httpx2
+import msgspec
 
 from engine.host.protocol import PROTOCOL_VERSION
 from engine.host.runtime import HostRecord, RuntimeFolder
@@ -32,12 +33,7 @@ from lsp_server.host.failures import (
     noted_end,
 )
 from lsp_server.host.probe import ProbeResult, probe
-from lsp_server.host.succession import (
-    Incumbent,
-    incumbent,
-    installed_version,
-    successor_version,
-)
+from lsp_server.host.succession import Incumbent, incumbent, installed_version, successor_version
 from lsp_server.settings import Settings
 
 _LOG = logging.getLogger(__name__)
@@ -129,7 +125,8 @@ class LocalHost:
                 self._start(record)
                 if await self._answers():
                     return
-                await self._collect()
+                if self._reaper is not None:  # until the log says what is known of the end
+                    await asyncio.to_thread(self._reaper.join, COLLECT_S)
         raise HostError(failure_sentence(self._folder, record))
 
     async def stop(self, report: Callable[[str], None]) -> bool:
@@ -195,29 +192,20 @@ class LocalHost:
             except OSError as error:
                 reason = f"{self._command[0]}: {error.strerror}"
                 raise HostError(f"the model's process cannot be started: {reason}") from error
-            self._folder.write_record(self._record(process.pid, former))
+            record = HostRecord(
+                process.pid, boot_s(), version=installed_version(), protocol=PROTOCOL_VERSION
+            )
+            if former is not None:
+                count, unfit = former.failures, former.unfit
+                record = msgspec.structs.replace(record, failures=count, unfit=unfit)
+            self._folder.write_record(record)
         # Reaps the process when it ends, if this one lives that long.
         self._reaper = threading.Thread(target=self._reap, args=(process,), daemon=True)
         self._reaper.start()
 
-    def _record(self, pid: int, former: HostRecord | None) -> HostRecord:
-        return HostRecord(
-            pid,
-            boot_s(),
-            failures=0 if former is None else former.failures,
-            version=installed_version(),
-            protocol=PROTOCOL_VERSION,
-            unfit="" if former is None else former.unfit,
-        )
-
     def _reap(self, process: subprocess.Popen[bytes]) -> None:
         with suppress(OSError, ValueError):  # the folder is gone by then; a signal without a name
             note_signal(self._folder, process.wait())
-
-    async def _collect(self) -> None:
-        """Wait until the log says what is known of a host that has just ended."""
-        if self._reaper is not None:
-            await asyncio.to_thread(self._reaper.join, COLLECT_S)
 
     def _process_id(self, answer: ProbeResult) -> int | None:
         if answer.status:

@@ -37,6 +37,7 @@ from lsp_server.host.sync import HostSync, Syncs
 
 _LOG = logging.getLogger(__name__)
 _Outcome = TypeVar("_Outcome")
+_Retrieve = Callable[[], Awaitable[tuple[RepositorySnippet, ...]]]
 _ATTEMPTS = 3  # a host may have forgotten the documents, or been replaced
 _CLOSE_S = 1.0
 _WATCH_S = 3.0  # between looks at a host that has not answered a request
@@ -116,7 +117,7 @@ class HostLink:
         self,
         request: CompleteRequest,
         snapshot: Snapshot,
-        repository: Callable[[], Awaitable[tuple[RepositorySnippet, ...]]] | None = None,
+        repository: _Retrieve | None = None,
     ) -> AsyncGenerator[CompleteEvent]:
         """Bring the host up to date and complete. Raises HostGoneError and HostRefusedError.
 
@@ -241,7 +242,7 @@ class HostLink:
         client: HostClient,
         request: CompleteRequest,
         snapshot: Snapshot,
-        repository: Callable[[], Awaitable[tuple[RepositorySnippet, ...]]] | None,
+        repository: _Retrieve | None,
     ) -> AsyncGenerator[CompleteEvent]:
         """The events of one attempt, once the host has accepted it.
 
@@ -249,7 +250,8 @@ class HostLink:
         Whoever cancels it before it is accepted leaves it to go out: what the host holds would not
         be known.
         """
-        self._leave_former()
+        while self._former:  # nothing that was left under these names is being completed any more
+            self._begin(self._close(CloseRequest(self._former.pop())))
         if time.monotonic() - self._judged_at > _JUDGE_S:
             await self._retract_some()
         shown = () if repository is None else await repository()
@@ -327,11 +329,6 @@ class HostLink:
         if client.replica:
             self._former.append(self.known_as)
             self.known_as, self._replica = uuid.uuid4().hex, client.replica
-
-    def _leave_former(self) -> None:
-        """Close what was left under former names: none of it is being completed any more."""
-        while self._former:
-            self._begin(self._close(CloseRequest(self._former.pop())))
 
     def _begin(self, work: Coroutine[None, None, _Outcome]) -> asyncio.Task[_Outcome]:
         task = asyncio.create_task(work)

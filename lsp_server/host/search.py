@@ -182,18 +182,15 @@ class HostSearch:
             status = await client.status()
             state: LinkState = "searching" if status.state == "stopping" else status.state
             if state == "ready":
-                self._note_process(status)
+                pid, began_at = status.pid, time.monotonic() - status.uptime_s
+                is_same = pid == self._process[0] and abs(began_at - self._process[1]) < _NEAR_S
+                self.num_hosts += not is_same
+                self._process = pid, began_at
                 self.client = client  # before those who wait are woken
             self._change(LinkReport(state, status, status.problem))
             if state != "loading":
                 return state == "ready"
             await asyncio.sleep(_POLL_S)
-
-    def _note_process(self, status: Status) -> None:
-        pid, began_at = status.pid, time.monotonic() - status.uptime_s
-        is_same = pid == self._process[0] and abs(began_at - self._process[1]) < _NEAR_S
-        self.num_hosts += not is_same
-        self._process = pid, began_at
 
     def _begin_succession(self, client: HostClient) -> None:
         """A local host of an older version is used until it gives way."""

@@ -48,20 +48,12 @@ class _Stream(httpcore2.AsyncNetworkStream):
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
 
-    async def read(
-        self,
-        max_bytes: int,
-        timeout: float | None = None,
-    ) -> bytes:
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         with _told_as(httpcore2.ReadError, httpcore2.ReadTimeout):
             async with asyncio.timeout(timeout):
                 return await self._reader.read(max_bytes)
 
-    async def write(
-        self,
-        buffer: bytes,
-        timeout: float | None = None,
-    ) -> None:
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         with _told_as(httpcore2.WriteError, httpcore2.WriteTimeout):
             async with asyncio.timeout(timeout):
                 self._writer.write(buffer)

@@ -56,7 +56,7 @@ class BodyWriter:
         vLLM finds the beginning of a named principal's prompt among that one's own alone: how quickly
         it is read tells nobody what others have written.
         """
-        fields = {
+        fields: dict[str, Any] = {
             "model": self.model_name,
             "prompt": prompt,
             "stream": True,
@@ -67,10 +67,13 @@ class BodyWriter:
             "logprobs": 1,
             "stream_options": {"include_usage": True},
             **_OWN[self.kind],
-            **({"stop_token_ids": list(self.stop_ids)} if self._takes_stop_ids else {}),
-            **({"cache_salt": self._salt_of(principal)} if self._can_salt(principal) else {}),
-            **more,
         }
+        if self.stop_ids and self.kind in ("vllm", "sglang", "tensorrt_llm"):
+            fields["stop_token_ids"] = list(self.stop_ids)
+        if principal and self.kind == "vllm":
+            salt = hashlib.blake2b(principal.encode(), key=self.salt, digest_size=16)
+            fields["cache_salt"] = salt.hexdigest()
+        fields |= more
         return {name: value for name, value in fields.items() if name not in self.refused}
 
     def leave_out(self, said: str, body: dict[str, Any]) -> bool:
@@ -78,13 +81,3 @@ class BodyWriter:
         named = {name for name in body if name not in _NEEDED and name in said}
         self.refused |= named
         return bool(named)
-
-    def _can_salt(self, principal: str) -> bool:
-        return bool(principal) and self.kind == "vllm"
-
-    def _salt_of(self, principal: str) -> str:
-        return hashlib.blake2b(principal.encode(), key=self.salt, digest_size=16).hexdigest()
-
-    @property
-    def _takes_stop_ids(self) -> bool:
-        return bool(self.stop_ids) and self.kind in ("vllm", "sglang", "tensorrt_llm")

@@ -107,7 +107,8 @@ class UpstreamChannel:
 
     async def _refusal(self, response: httpx2.Response) -> UpstreamError:
         content = b"".join([part async for part in _parts(response)])
-        retry_after_s = _seconds(response.headers.get("retry-after"))
+        told = response.headers.get("retry-after", "")  # a date, which no engine sends, is none
+        retry_after_s = float(told) if told.isascii() and told.isdigit() else None
         error = refusal(self.where, response.status_code, _sentence(content), retry_after_s)
         if isinstance(error, UpstreamBusyError):
             rest_s = min(error.retry_after_s, _LONGEST_REST_S)
@@ -168,8 +169,3 @@ def _sentence(content: bytes) -> str:
         said = said.get(key, said) if isinstance(said, dict) else said
     words = said if isinstance(said, str) else msgspec.json.encode(said).decode()
     return " ".join("".join(c if c.isprintable() else " " for c in words).split())
-
-
-def _seconds(text: str | None) -> float | None:
-    """A Retry-After in seconds; a date, which no engine sends, is none."""
-    return float(text) if text and text.isascii() and text.isdigit() else None

@@ -109,15 +109,13 @@ class UpstreamModel:
     def _body(
         self, prompt: UpstreamPrompt, max_tokens: int, sampling: Sampling, principal: str
     ) -> dict[str, Any]:
-        more = {"grammar": _grammar(prompt.owed)} if self._is_forced(prompt) else {}
+        is_forced = prompt.owed and self.can_constrain
+        more = {"grammar": _grammar(prompt.owed)} if is_forced else {}
         return self.bodies.body(prompt.sent, max_tokens, sampling, principal, **more)
 
     async def _deltas(self, events: AsyncGenerator[bytes]) -> AsyncGenerator[Delta]:
         async for data in events:
             yield read_delta(data, self.channel.where)
-
-    def _is_forced(self, prompt: UpstreamPrompt) -> bool:
-        return bool(prompt.owed) and self.can_constrain
 
     async def _affordable_prompt(self) -> int:
         """The tokens of a prompt that are quickly read there: a power of two, 1,024 to 8,192.
