@@ -64,7 +64,10 @@ def test_a_remote_host_completes_by_address_token_file_and_ca_file(code, remote,
 
 
 def test_the_palette_leads_to_a_remote_host_and_back(code, remote, environ, tmp_path):
-    settings = {"foregram.caFile": str(remote.ca_file)}
+    settings = {
+        "foregram.caFile": str(remote.ca_file),
+        "foregram.speculate": False,  # a request is counted when it ends: none may run on unasked
+    }
     with code.window(tmp_path, settings) as window:
         window.wait_until_ready()
         window.command("foregram: Choose Where the Model Runs…")
