@@ -77,10 +77,9 @@ function placeOf({ line }: EmptyAnswer, name: string): string {
 
 /** A length of time as one says it. */
 export function ageOf(seconds: number): string {
-  const units: [string, number][] = [
-    ["h", 3600],
-    ["min", 60],
-  ];
-  const [unit, size] = units.find(([, one]) => seconds >= one) ?? ["s", 1];
-  return `${Math.floor(seconds / size)} ${unit}`;
+  if (seconds < 60) {
+    return `${Math.floor(seconds)} s`;
+  }
+  const minutes = Math.floor(seconds / 60);
+  return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h`;
 }

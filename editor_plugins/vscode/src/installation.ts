@@ -31,6 +31,8 @@ export function whyNotHere(platform: string, processor: string): string | undefi
   return isIntelMac ? "foregram needs a Mac with Apple silicon, or a remote machine" : undefined;
 }
 
+const PIP = ["-I", "-m", "pip", "install", "--no-input", "--progress-bar=off"];
+
 /** The first Python that is new enough and can make an environment with pip. */
 export async function findPython(): Promise<string | undefined> {
   for (const name of PYTHONS) {
@@ -61,11 +63,10 @@ export function bundleSteps(
   brought: Bundle,
   hasGpu: boolean,
 ): Step[] {
-  const program = join(environment, "bin", "python");
-  const install = ["-I", "-m", "pip", "install", "--no-input", "--progress-bar=off", "--no-deps"];
+  const program = pythonOf(environment);
   const locked = (name: string): string[] => {
     const file = join(brought.requirements, `${name}.txt`);
-    return [...install, "--require-hashes", "--only-binary", ":all:", "-r", file];
+    return [...PIP, "--no-deps", "--require-hashes", "--only-binary", ":all:", "-r", file];
   };
   const torch = { title: "torch", program, args: locked("locked-torch") };
   const cuda = { title: "what runs on the GPU", program, args: locked("locked-cuda") };
@@ -73,7 +74,7 @@ export function bundleSteps(
     makeEnvironment(python, environment),
     { title: "libraries and a small model", program, args: locked("locked") },
     ...(hasGpu ? [torch, cuda] : [{ ...torch, unless: locked("locked-cpu") }]),
-    { title: "foregram", program, args: [...install, "--no-index", brought.wheel] },
+    { title: "foregram", program, args: [...PIP, "--no-deps", "--no-index", brought.wheel] },
   ];
 }
 
@@ -96,24 +97,16 @@ export function installSteps(
   what: string,
   hasGpu: boolean,
 ): Step[] {
-  const torch = hasGpu ? [] : ["torch==2.13.0"];
-  const pip = ["-I", "-m", "pip", "install", "--no-input", "--progress-bar=off"];
-  const program = join(environment, "bin", "python");
-  return [
-    makeEnvironment(python, environment),
-    { title: what, program, args: [...pip, ...torch, what] },
-  ];
+  const args = [...PIP, ...(hasGpu ? [] : ["torch==2.13.0"]), what];
+  const install = { title: what, program: pythonOf(environment), args };
+  return [makeEnvironment(python, environment), install];
 }
 
 /** A step as one would type it. */
-export function asTyped(step: Step): string {
-  const typed = (args: readonly string[]): string =>
-    [step.program, ...args]
-      .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word}'`))
-      .join(" ");
-  return step.unless === undefined
-    ? typed(step.args)
-    : `${typed(step.unless)} || ${typed(step.args)}`;
+export function asTyped({ program, args, unless }: Step): string {
+  const quoted = (word: string): string => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word}'`);
+  const attempts = unless === undefined ? [args] : [unless, args];
+  return attempts.map((words) => [program, ...words].map(quoted).join(" ")).join(" || ");
 }
 
 /** What pip fetches just now, as in "torch, 527 MB"; undefined where a line does not say. */
@@ -128,6 +121,10 @@ export function fetched(line: string): string | undefined {
 /** What pip says is wrong; undefined where a line is not of that kind. */
 export function complaint(line: string): string | undefined {
   return /^\s*ERROR: (.*\S)/i.exec(line)?.[1];
+}
+
+function pythonOf(environment: string): string {
+  return join(environment, "bin", "python");
 }
 
 function makeEnvironment(python: string, environment: string): Step {

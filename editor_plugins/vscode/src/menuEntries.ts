@@ -1,6 +1,6 @@
 /** What the menu of the status item offers, what helps in this state first. No editor. */
 
-import type { Language, Remedy, Status, Switches } from "./status";
+import { isTrouble, type Language, type Remedy, type Status, type Switches } from "./status";
 
 export interface MenuEntry {
   readonly label: string;
@@ -27,14 +27,11 @@ export function menuEntries(
   const first = firstEntries(status, canRun);
   const isFirst = (entry: MenuEntry): boolean =>
     entry.command !== undefined &&
-    first.some(
-      (one) => one.command === entry.command || SAME[one.remedy?.action ?? ""] === entry.command,
-    );
+    first.some(({ command, remedy }) => (command ?? commandOf(remedy)) === entry.command);
   const isInstalled = status.state !== "missing" && status.state !== "installing";
   const all = [USE, switchEntries(here), here.isRemote ? REMOTE : LOCAL, CARE];
-  const groups = [first, ...(isInstalled ? all : [SETUP])];
-  const rest = groups.slice(1).map((group) => group.filter((entry) => !isFirst(entry)));
-  return [first, ...rest]
+  const rest = isInstalled ? all : [SETUP];
+  return [first, ...rest.map((group) => group.filter((entry) => !isFirst(entry)))]
     .filter((group) => group.length > 0)
     .flatMap((group, place) => (place === 0 ? group : [PARTING, ...group]));
 }
@@ -46,7 +43,7 @@ function firstEntries(status: Status, canRun: (remedy: Remedy) => boolean): Menu
     const entry = { label, detail: status.message, remedy };
     return status.state === "failed" ? [RETRY, entry] : [entry];
   }
-  return status.kind === "Error" || status.kind === "Warning" ? TROUBLE : [];
+  return isTrouble(status) ? TROUBLE : [];
 }
 
 function switchEntries({ switches, isEnabledEverywhere, language }: Here): MenuEntry[] {
@@ -67,20 +64,15 @@ function verb(isEnabled: boolean): string {
   return isEnabled ? "$(circle-slash) Turn Off" : "$(check) Turn On";
 }
 
-/** The entry that does the same as a remedy. */
-const SAME: Readonly<Record<string, string>> = {
-  chooseHost: "chooseHost",
-  chooseModel: "chooseModel",
-  doctor: "doctor",
+/** The command that does the same as a remedy; most have one name. */
+function commandOf(remedy: Remedy | undefined): string | undefined {
+  return remedy && (OTHER_NAMES[remedy.action] ?? remedy.action);
+}
+
+const OTHER_NAMES: Readonly<Record<string, string>> = {
   enable: "toggle",
   enableLanguage: "toggleLanguage",
-  install: "install",
-  openSettings: "openSettings",
-  restart: "restart",
   restartServer: "restart",
-  setToken: "setToken",
-  showLogs: "showLogs",
-  trigger: "trigger",
 };
 
 const RETRY: MenuEntry = { label: "$(debug-restart) Try Again", command: "restart" };
@@ -93,15 +85,10 @@ const USE: MenuEntry[] = [
   { label: "$(sparkle) Suggest Now", command: "trigger" },
   { label: "$(question) Why No Suggestion?", command: "showWhy" },
 ];
-const WHERE: MenuEntry = {
-  label: "$(remote) Choose Where the Model Runs…",
-  command: "chooseHost",
-};
+const WHERE: MenuEntry = { label: "$(remote) Choose Where the Model Runs…", command: "chooseHost" };
 const LOCAL: MenuEntry[] = [{ label: "$(chip) Choose Model…", command: "chooseModel" }, WHERE];
-const REMOTE: MenuEntry[] = [
-  WHERE,
-  { label: "$(key) Set the Remote Host's Token…", command: "setToken" },
-];
+const TOKEN: MenuEntry = { label: "$(key) Set the Remote Host's Token…", command: "setToken" };
+const REMOTE: MenuEntry[] = [WHERE, TOKEN];
 const SETTINGS: MenuEntry = { label: "$(gear) Open Settings", command: "openSettings" };
 const SETUP: MenuEntry[] = [
   { label: "$(rocket) Get Started", remedy: { action: "getStarted", title: "" } },

@@ -8,22 +8,20 @@ import type { Remedy } from "./status";
 type Action = () => unknown;
 
 export class Remedies {
-  private readonly actions: Readonly<Record<string, Action>>;
+  private readonly actions: ReadonlyMap<string, Action>;
 
   /** `own` are those that need more than one of the palette's commands. */
   constructor(own: Readonly<Record<string, Action>>) {
-    this.actions = { ...COMMANDS, ...own };
+    this.actions = new Map(Object.entries({ ...COMMANDS, ...own }));
   }
 
   /** Whether there is a button for it; if not, its title is shown as text. */
   has({ action }: Remedy): boolean {
-    return Object.hasOwn(this.actions, action);
+    return this.actions.has(action);
   }
 
   async run({ action }: Remedy): Promise<void> {
-    if (Object.hasOwn(this.actions, action)) {
-      await this.actions[action]?.();
-    }
+    await this.actions.get(action)?.();
   }
 }
 

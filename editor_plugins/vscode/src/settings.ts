@@ -8,16 +8,12 @@ const OWN = "server."; // the extension's own settings
 
 export type Settings = Readonly<Record<string, unknown>>;
 
+const SCOPES = ["globalValue", "workspaceValue", "workspaceFolderValue"];
+
 /** The part of VS Code's WorkspaceConfiguration that is asked. */
 export interface Configuration {
   get(key: string): unknown;
-  inspect(key: string):
-    | {
-        globalValue?: unknown;
-        workspaceValue?: unknown;
-        workspaceFolderValue?: unknown;
-      }
-    | undefined;
+  inspect(key: string): Readonly<Record<string, unknown>> | undefined;
 }
 
 /** The names of the server's settings among those that package.json declares. */
@@ -34,9 +30,7 @@ export function serverKeys(declared: Readonly<Record<string, unknown>>): string[
 export function chosenSettings(configuration: Configuration, keys: readonly string[]): Settings {
   const chosen = keys.filter((key) => {
     const at = configuration.inspect(key);
-    return [at?.globalValue, at?.workspaceValue, at?.workspaceFolderValue].some(
-      (value) => value !== undefined,
-    );
+    return SCOPES.some((scope) => at?.[scope] !== undefined);
   });
   const values = chosen.map((key) => [key, configuration.get(key)] as const);
   return Object.fromEntries(values.filter(([, value]) => value !== ""));
@@ -49,7 +43,9 @@ const VARIABLES: Readonly<Record<string, string>> = {
 
 /** The same settings for commands such as `foregram doctor`, which read the environment. */
 export function environmentOf(settings: Settings): Record<string, string> {
-  const entries = Object.entries(settings).filter(([, value]) => value !== null);
+  const entries = Object.entries(settings).filter(
+    ([, value]) => value !== undefined && value !== null,
+  );
   return Object.fromEntries(entries.map(([key, value]) => [variableOf(key), textOf(value)]));
 }
 

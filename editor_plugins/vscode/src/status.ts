@@ -37,13 +37,8 @@ export interface Language {
 /** The server is being installed: `what` says how far that is, or where. */
 export function installing(what: string): Status {
   const remedy = { action: "install", title: "Show the Progress" };
-  return {
-    kind: "Normal",
-    message: `Installing: ${what}`,
-    busy: true,
-    state: "installing",
-    remedy,
-  };
+  const message = `Installing: ${what}`;
+  return { kind: "Normal", message, busy: true, state: "installing", remedy };
 }
 
 /** Starts the server again, and the model with it where that had failed. */
@@ -64,6 +59,10 @@ const ICONS: Readonly<Record<Kind, string>> = {
   Inactive: "circle-slash",
 };
 
+export function isTrouble({ kind }: Status): boolean {
+  return kind === "Error" || kind === "Warning";
+}
+
 /** The codicon's name: waiting for a model looks another way than waiting for an answer. */
 export function iconOf(status: Status): string {
   if (status.busy !== true) {
@@ -75,9 +74,8 @@ export function iconOf(status: Status): string {
 
 /** What stands beside the icon. */
 export function labelOf(status: Status): string {
-  return status.percentage === undefined
-    ? "foregram"
-    : `foregram ${Math.floor(status.percentage)} %`;
+  const { percentage } = status;
+  return percentage === undefined ? "foregram" : `foregram ${Math.floor(percentage)} %`;
 }
 
 /**
@@ -85,33 +83,27 @@ export function labelOf(status: Status): string {
  * server says only when it is asked the next time), then the server's own state.
  */
 export function statusToShow(server: Status, switches: Switches, language?: Language): Status {
-  if (server.kind === "Error" || server.kind === "Warning" || server.state === "installing") {
+  if (isTrouble(server) || server.state === "installing") {
     return server;
   }
   if (!switches.ghostText) {
-    return off("editor.inlineSuggest.enabled is off, so no suggestion is shown", GHOST_TEXT);
+    const message = "editor.inlineSuggest.enabled is off, so no suggestion is shown";
+    return off(message, "showGhostTextSetting", "Open the Setting");
   }
   if (switches.snoozedUntil !== undefined) {
-    return off(`Snoozed until ${clockOf(switches.snoozedUntil)}`, WAKE);
+    const options = { hour: "2-digit", minute: "2-digit" } as const;
+    const clock = switches.snoozedUntil.toLocaleTimeString([], options);
+    return off(`Snoozed until ${clock}`, "wake", "Turn On Again");
   }
   if (!switches.enable) {
-    return off("Suggestions are off", ENABLE);
+    return off("Suggestions are off", "enable", "Turn On Here");
   }
   if (language !== undefined && switches.languages[language.id] === false) {
-    const remedy = { action: "enableLanguage", title: `Turn On for ${language.title}` };
-    return off(`Off for ${language.title}`, remedy);
+    return off(`Off for ${language.title}`, "enableLanguage", `Turn On for ${language.title}`);
   }
   return server;
 }
 
-function clockOf(time: Date): string {
-  return time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
-}
-
-const WAKE = { action: "wake", title: "Turn On Again" };
-const ENABLE = { action: "enable", title: "Turn On Here" };
-const GHOST_TEXT = { action: "showGhostTextSetting", title: "Open the Setting" };
-
-function off(message: string, remedy: Remedy): Status {
-  return { kind: "Inactive", message, remedy };
+function off(message: string, action: string, title: string): Status {
+  return { kind: "Inactive", message, remedy: { action, title } };
 }
