@@ -5,7 +5,7 @@
 
 import * as vscode from "vscode";
 
-import { DOCUMENTS } from "./client";
+import { cursorOf, isOurs } from "./documents";
 import type { Provide } from "./feedback";
 import type { Preferences } from "./preferences";
 
@@ -51,9 +51,9 @@ export class AskAgain implements vscode.Disposable {
 
   /** Asks where the cursor stands, or as soon as a text of ours is looked at again. */
   async ask(): Promise<void> {
-    const editor = lookedAt();
-    this.isOwed = editor === undefined;
-    if (editor === undefined || !this.isWanted(editor)) {
+    const { activeTextEditor: editor, state } = vscode.window;
+    this.isOwed = !state.focused || editor === undefined || !isOurs(editor.document);
+    if (editor === undefined || this.isOwed || !this.isWanted(editor)) {
       return;
     }
     this.isAsking = true;
@@ -64,33 +64,18 @@ export class AskAgain implements vscode.Disposable {
     }
   }
 
-  private isWanted({ document, selections }: vscode.TextEditor): boolean {
-    const [selection, ...others] = selections;
-    const cursor =
-      selection?.isEmpty === true && others.length === 0 ? selection.active : undefined;
-    return (
-      cursor !== undefined &&
-      this.preferences.isCompleted(document) &&
-      !this.isOffered(document, cursor)
-    );
-  }
-
   /** What was offered here is on the screen, or a person has dismissed it. */
-  private isOffered(document: vscode.TextDocument, cursor: vscode.Position): boolean {
-    return (
+  private isWanted(editor: vscode.TextEditor): boolean {
+    const { document } = editor;
+    const cursor = cursorOf(editor);
+    const isOffered =
       this.offered?.document === document &&
       this.offered.version === document.version &&
-      this.offered.position.isEqual(cursor)
-    );
+      cursor?.isEqual(this.offered.position) === true;
+    return cursor !== undefined && !isOffered && this.preferences.isCompleted(document);
   }
 
   dispose(): void {
     this.disposable.dispose();
   }
-}
-
-function lookedAt(): vscode.TextEditor | undefined {
-  const { activeTextEditor: editor, state } = vscode.window;
-  const isOurs = editor !== undefined && vscode.languages.match(DOCUMENTS, editor.document) > 0;
-  return state.focused && isOurs ? editor : undefined;
 }

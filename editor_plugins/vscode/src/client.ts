@@ -3,7 +3,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { homedir } from "node:os";
-import * as vscode from "vscode";
+import type * as vscode from "vscode";
 import {
   CloseAction,
   ErrorAction,
@@ -14,17 +14,11 @@ import {
 } from "vscode-languageclient/node";
 
 import type { ServerCommand } from "./command";
-import { LastWords } from "./lastWords";
+import { DOCUMENTS } from "./documents";
+import { LastWords } from "./process";
 
 const STOP_MS = 2000; // for a server that is asked to end
 const START_MS = 30_000; // for one that is asked who it is; on a busy machine that takes seconds
-
-/** Files on this machine's disk, untitled ones, cells of notebooks. */
-export const DOCUMENTS = [
-  { scheme: "file" },
-  { scheme: "untitled" },
-  { scheme: "vscode-notebook-cell" },
-];
 
 /** The status item says how far a model is loaded; a progress of the window would say it twice. */
 const NO_PROGRESS: StaticFeature = {
@@ -95,6 +89,11 @@ export class ForegramClient extends LanguageClient {
   async execute(command: string, ...args: unknown[]): Promise<unknown> {
     const asked = { command, arguments: args };
     return this.sendRequest("workspace/executeCommand", asked).catch(() => undefined);
+  }
+
+  /** One that ends just now has no use for what it is told. */
+  async tell(method: string, params: object): Promise<void> {
+    await this.sendNotification(method, params).catch(() => undefined);
   }
 
   /** Ends a server that is still starting: nobody waits for it any more. */

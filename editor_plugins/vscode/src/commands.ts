@@ -2,22 +2,20 @@
 
 import * as vscode from "vscode";
 
-import type { ServerCommand } from "./command";
 import type { Feedback } from "./feedback";
 import { chooseHost, setToken } from "./hosts";
+import { warningOf } from "./hostUse";
 import type { Installer } from "./installer";
 import type { Locator } from "./locator";
 import type { Log } from "./log";
 import { showMenu } from "./menu";
 import { titleOf } from "./modelNames";
-import { askForModel, mayEndHost, wantsRestart, type Execute } from "./models";
+import { askForModel, type Execute } from "./models";
 import { showSettings, type Preferences } from "./preferences";
-import { run } from "./process";
 import { Remedies } from "./remedies";
 import type { ReportDocuments } from "./reportDocuments";
-import { showPrinted, showWhy } from "./reports";
+import { showWhy } from "./reports";
 import type { Server } from "./server";
-import { environmentOf } from "./settings";
 import type { Remedy } from "./status";
 import type { StatusItem } from "./statusItem";
 
@@ -59,7 +57,7 @@ export class Commands {
       showWhy: () => showWhy(this.server.running, status.shown, remedies, this.documents),
       restart: () => this.server.restart(),
       showLogs: () => this.showLogs(),
-      doctor: () => this.print("foregram doctor", ["doctor"]),
+      doctor: () => this.print(["doctor"]),
       chooseModel: () => this.chooseModel(),
       chooseHost: () => chooseHost(preferences),
       setToken: () => setToken(preferences),
@@ -121,19 +119,13 @@ export class Commands {
   private async chooseModel(): Promise<void> {
     const model = await askForModel(this.preferences, this.status.model, this.execute);
     if (model === this.preferences.model) {
-      if (await wantsRestart(model)) {
+      const question = `Already set: ${titleOf(model)}. Restart it?`;
+      if ((await vscode.window.showInformationMessage(question, "Restart")) !== undefined) {
         await this.restartHost();
       }
-    } else if (model !== undefined) {
-      await this.loadModel(model);
-    }
-  }
-
-  /** The local host holds one model: it ends, and the server starts it with the new one. */
-  private async loadModel(model: string): Promise<void> {
-    if (await this.mayEndHost(`Load ${titleOf(model)}`)) {
-      await this.preferences.setModel(model);
-      await this.restartAll();
+    } else if (model !== undefined && (await this.mayEndHost(`Load ${titleOf(model)}`))) {
+      await this.preferences.set("model", model);
+      await this.restartAll(); // the local host holds one model
     }
   }
 
@@ -143,17 +135,25 @@ export class Commands {
     }
   }
 
-  /** Where one is ended at all: not without a command, nor on another machine. */
+  /**
+   * Asks before a host that others use, or may use, is ended; `button` says what for. None is ended
+   * without a command, nor on another machine.
+   */
   private async mayEndHost(button: string): Promise<boolean> {
     const isOurs = this.locator.findOrNothing() !== undefined && this.preferences.hostUrl === "";
-    return !isOurs || mayEndHost(button, this.execute);
+    const detail = isOurs ? warningOf(await this.execute("foregram.hostUse")) : undefined;
+    if (detail === undefined) {
+      return true;
+    }
+    const question = `${button} for all who share this machine's model?`;
+    const options = { modal: true, detail };
+    return (await vscode.window.showWarningMessage(question, options, button)) === button;
   }
 
   /** The local host, too, which else is not tried again soon after it has failed. */
   private async restartAll(): Promise<void> {
-    const command = this.locator.findOrNothing();
-    if (command !== undefined && this.preferences.hostUrl === "") {
-      await this.stopHost(command);
+    if (this.preferences.hostUrl === "") {
+      await this.locator.run(STOP_HOST);
     }
     await this.server.restart();
   }
@@ -182,16 +182,13 @@ export class Commands {
 
   /** Removes what foregram keeps on this machine, after saying what that is. */
   private async remove(): Promise<void> {
-    const command = this.locator.findOrNothing();
-    if (command === undefined) {
+    const listed: string[] = [];
+    const onLine = (line: string): number => listed.push(line);
+    const found = await this.locator.run(["uninstall"], onLine); // removes nothing, without --yes
+    if (found === undefined) {
       await vscode.window.showInformationMessage("No server is installed.");
       return;
     }
-    const environment = environmentOf(await this.preferences.forServer());
-    const uninstall = [...command.args, "uninstall"];
-    const listed: string[] = [];
-    const onLine = (line: string): number => listed.push(line);
-    await run(command.program, uninstall, { environment, onLine }); // nothing, without --yes
     const lines = listed.filter((line) => !line.startsWith("foregram: "));
     const detail = [...lines, "", "Other windows and editors on this machine lose it, too."];
     const question = "Remove the server, its models and its caches from this machine?";
@@ -200,8 +197,8 @@ export class Commands {
       return;
     }
     await this.server.stop();
-    const ended = await run(command.program, [...uninstall, "--yes"], { environment });
-    if (ended.status !== 0) {
+    const ended = await this.locator.run(["uninstall", "--yes"]);
+    if (ended !== undefined && ended.status !== 0) {
       void vscode.window.showErrorMessage(`foregram could not be removed: ${ended.lastLine}`);
     }
     await this.server.restart();
@@ -209,40 +206,36 @@ export class Commands {
 
   /** The server and the host run from the folder that an installation makes anew. */
   private async leaveEnvironment(): Promise<boolean> {
-    const command = this.locator.findOrNothing();
-    if (command?.origin !== "extension") {
+    if (this.locator.findOrNothing()?.origin !== "extension") {
       return true;
     }
     if (!(await this.mayEndHost("Update the server"))) {
       return false;
     }
     await this.server.stop();
-    await this.stopHost(command);
+    await this.locator.run(STOP_HOST);
     return true;
-  }
-
-  /** Who shares it has been thought of before. */
-  private async stopHost(command: ServerCommand): Promise<void> {
-    const environment = environmentOf(await this.preferences.forServer());
-    await run(command.program, [...command.args, "stop", "--force"], { environment });
   }
 
   private async showLogs(): Promise<void> {
     const own = ["This window", ...this.log.lines, "", "The model's process"];
-    await this.print("foregram logs", ["logs", "--lines", "200"], own);
+    await this.print(["logs", "--lines", "200"], own);
   }
 
-  /** Opens a report of what one of foregram's own commands prints. */
-  private async print(title: string, words: string[], before: string[] = []): Promise<void> {
-    const onLine = await this.documents.open(title, before);
-    const command = this.locator.findOrNothing();
-    if (command === undefined) {
+  /** Opens a report of what one of foregram's own commands prints, as it comes. */
+  private async print(words: [string, ...string[]], before: string[] = []): Promise<void> {
+    const onLine = await this.documents.open(`foregram ${words[0]}`, before);
+    const title = `foregram ${words.join(" ")}`;
+    const location = vscode.ProgressLocation.Window;
+    const ended = await vscode.window.withProgress({ location, title }, () =>
+      this.locator.run(words, onLine),
+    );
+    if (ended === undefined) {
       onLine(
         "`foregram` was not found: install the server from the menu, or name one in the settings.",
       );
-      return;
     }
-    const environment = environmentOf(await this.preferences.forServer());
-    await showPrinted(command, words, environment, onLine);
   }
 }
+
+const STOP_HOST = ["stop", "--force"]; // who shares it has been thought of before

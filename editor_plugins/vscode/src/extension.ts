@@ -14,7 +14,6 @@ import { Locator } from "./locator";
 import { Log } from "./log";
 import { Preferences } from "./preferences";
 import { ReportDocuments } from "./reportDocuments";
-import { RestingCursor } from "./restingCursor";
 import { Server } from "./server";
 import { environmentOf, SECTION } from "./settings";
 import { StatusItem } from "./statusItem";
@@ -30,22 +29,15 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const askAgain = new AskAgain(preferences);
   const environment = join(context.globalStorageUri.fsPath, "server");
   const locator = new Locator(preferences, environment);
-  const installer = new Installer(environment, context.extensionPath, output, (shown) => {
-    status.show(shown);
-  });
+  const installer = new Installer(environment, context.extensionPath, output, status);
   const started = new Server({
-    output,
+    ...{ output, locator, installer, status },
     middleware: middleware(preferences, (document, position, context, token, next) =>
       feedback.provide(document, position, context, token, (...asked) =>
         askAgain.provide(...asked, next),
       ),
     ),
-    find: () => locator.find(),
-    isInstalling: () => installer.isAtWork,
     initializationOptions: () => initializationOptions(preferences),
-    show: (shown) => {
-      status.show(shown);
-    },
     started: () => {
       feedback.tellFocus();
       if (vscode.window.activeTextEditor?.document.isDirty === true) {
@@ -59,9 +51,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const around = [locator, preferences, status, feedback, installer, documents, log] as const;
   const commands = new Commands(started, ...around);
   server = started;
-  const resting = new RestingCursor(() => server?.running);
-  context.subscriptions.push(output, documents, status, feedback, askAgain, resting, started);
-  context.subscriptions.push(installer);
+  context.subscriptions.push(output, documents, status, feedback, askAgain, started, installer);
   for (const [name, action] of Object.entries(commands.table)) {
     context.subscriptions.push(vscode.commands.registerCommand(`foregram.${name}`, action));
   }
@@ -83,8 +73,7 @@ export async function deactivate(): Promise<void> {
  */
 function listen(context: vscode.ExtensionContext, preferences: Preferences, started: Server): void {
   const tell = (): void => {
-    const params = { settings: null };
-    void started.running?.sendNotification("workspace/didChangeConfiguration", params);
+    void started.running?.tell("workspace/didChangeConfiguration", { settings: null });
   };
   context.subscriptions.push(
     context.secrets.onDidChange(() => void started.restart()),
@@ -102,8 +91,7 @@ function listen(context: vscode.ExtensionContext, preferences: Preferences, star
 /** What uninstall.ts reads when the extension is gone: the server's program, and its folders. */
 async function noteFolders(environment: string, preferences: Preferences): Promise<void> {
   const { cacheFolder, runtimeFolder } = await preferences.forServer();
-  const chosen = Object.entries({ cacheFolder, runtimeFolder }).filter(([, value]) => value);
-  const folders = environmentOf(Object.fromEntries(chosen));
+  const folders = environmentOf({ cacheFolder, runtimeFolder });
   const note = { program: commandIn(environment), environment: folders };
   const file = join(__dirname, "uninstall.json"); // beside the bundled code
   await writeFile(file, JSON.stringify(note)).catch(() => undefined); // nor is it ours to remove

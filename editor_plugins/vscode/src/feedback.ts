@@ -1,13 +1,16 @@
 /**
- * What the server hears of its completions: parts that were taken, and which document is looked at.
- * That one is shown or refused, VS Code's stable API does not tell.
+ * What the server hears of a person: parts of completions that were taken, which document is looked
+ * at, where the cursor rests. That one is shown or refused, VS Code's stable API does not tell.
  */
 
 import * as vscode from "vscode";
 import type { LanguageClientOptions } from "vscode-languageclient/node";
 
-import { DOCUMENTS, type ForegramClient } from "./client";
+import type { ForegramClient } from "./client";
+import { cursorOf, isOurs, placeIn } from "./documents";
 import { acceptedLength, type OfferedItem } from "./partialAccept";
+
+const REST_MS = 400; // longer than between two arrow keys
 
 export type Provide = NonNullable<
   NonNullable<LanguageClientOptions["middleware"]>["provideInlineCompletionItems"]
@@ -20,15 +23,19 @@ interface Offer {
 }
 
 export class Feedback implements vscode.Disposable {
-  private readonly disposables: vscode.Disposable[];
+  private readonly disposable: vscode.Disposable;
   private offers: readonly Offer[] = [];
+  private resting: NodeJS.Timeout | undefined;
 
   constructor(private readonly client: () => ForegramClient | undefined) {
-    const { onDidChangeActiveTextEditor, onDidChangeWindowState } = vscode.window;
-    const tell = (): void => {
-      this.tellFocus();
-    };
-    this.disposables = [onDidChangeActiveTextEditor(tell), onDidChangeWindowState(tell)];
+    this.disposable = vscode.Disposable.from(
+      vscode.window.onDidChangeActiveTextEditor(this.tellFocus),
+      vscode.window.onDidChangeWindowState(this.tellFocus),
+      vscode.window.onDidChangeTextEditorSelection(({ textEditor }) => {
+        clearTimeout(this.resting);
+        this.resting = setTimeout(() => void this.tellCursor(textEditor), REST_MS);
+      }),
+    );
   }
 
   /** Notes what is offered on its way to the editor. */
@@ -50,36 +57,37 @@ export class Feedback implements vscode.Disposable {
     for (const { item, document, start } of offers) {
       if (editor?.document === document && start.isBefore(editor.selection.active)) {
         const taken = document.getText(new vscode.Range(start, editor.selection.active));
-        const length = acceptedLength(item, taken);
-        if (length > 0 && length === taken.replaceAll("\r\n", "\n").length) {
-          await this.tell("textDocument/didPartiallyAcceptCompletion", {
-            item,
-            acceptedLength: length,
-          });
+        const params = { item, acceptedLength: acceptedLength(item, taken) };
+        if (params.acceptedLength > 0) {
+          await this.client()?.tell("textDocument/didPartiallyAcceptCompletion", params);
         }
       }
     }
   }
 
   /** Which document is looked at: whenever that changes, and for each server that has started. */
-  tellFocus(): void {
+  readonly tellFocus = (): void => {
     const document = vscode.window.activeTextEditor?.document;
-    const isOurs = document !== undefined && vscode.languages.match(DOCUMENTS, document) > 0;
-    const params = isOurs ? { textDocument: { uri: document.uri.toString() } } : {};
+    const uri = document !== undefined && isOurs(document) ? document.uri.toString() : undefined;
     if (vscode.window.state.focused) {
-      void this.tell("textDocument/didFocus", params);
+      void this.client()?.tell("textDocument/didFocus", uri ? { textDocument: { uri } } : {});
+    }
+  };
+
+  /**
+   * Where the cursor rests, so that the prompt of that place is read before a key is typed there.
+   * VS Code itself asks for ghost text behind keys alone.
+   */
+  private async tellCursor(editor: vscode.TextEditor): Promise<void> {
+    const cursor = cursorOf(editor);
+    if (cursor !== undefined && !editor.document.isClosed && isOurs(editor.document)) {
+      await this.client()?.tell("foregram/cursor", placeIn(editor.document, cursor));
     }
   }
 
-  private async tell(method: string, params: object): Promise<void> {
-    // A server that ends just now has no use for it.
-    await this.client()
-      ?.sendNotification(method, params)
-      .catch(() => undefined);
-  }
-
   dispose(): void {
-    vscode.Disposable.from(...this.disposables).dispose();
+    clearTimeout(this.resting);
+    this.disposable.dispose();
   }
 }
 

@@ -5,21 +5,19 @@ import * as vscode from "vscode";
 import { objectionToAddress } from "./hostUse";
 import type { Preferences } from "./preferences";
 
-/** Asks where; whether something was chosen. */
-export async function chooseHost(preferences: Preferences): Promise<boolean> {
+export async function chooseHost(preferences: Preferences): Promise<void> {
   const local = { label: "$(vm) This machine", description: "shared by all windows" };
   const remote = { label: "$(remote) A remote host", description: preferences.hostUrl };
   const placeHolder = "Choose Where the Model Runs";
   const chosen = await vscode.window.showQuickPick([local, remote], { placeHolder });
   if (chosen === local) {
-    await preferences.setHostUrl("");
+    await preferences.set("hostUrl", "");
   } else if (chosen === remote) {
-    return chooseRemote(preferences);
+    await chooseRemote(preferences);
   }
-  return chosen !== undefined;
 }
 
-async function chooseRemote(preferences: Preferences): Promise<boolean> {
+async function chooseRemote(preferences: Preferences): Promise<void> {
   const url = await vscode.window.showInputBox({
     title: "Address of the Remote Host",
     value: preferences.hostUrl,
@@ -28,13 +26,12 @@ async function chooseRemote(preferences: Preferences): Promise<boolean> {
     validateInput: (text) => objectionToAddress(text, preferences.allowsPlainHttp),
   });
   if (url === undefined) {
-    return false;
+    return;
   }
-  if ((await preferences.token(url)) === undefined && !(await askForToken(preferences, url))) {
-    return false; // asked first: the host is used as soon as it is named
+  const isKnown = (await preferences.token(url)) !== undefined;
+  if (isKnown || (await askForToken(preferences, url))) {
+    await preferences.set("hostUrl", url); // last: the host is used as soon as it is named
   }
-  await preferences.setHostUrl(url);
-  return true;
 }
 
 /** Asks for the token of the host at hand. */

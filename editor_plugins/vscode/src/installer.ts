@@ -18,19 +18,19 @@ import {
 } from "./installation";
 import { alone, isAtWork } from "./lock";
 import { run } from "./process";
-import { installing, type Status } from "./status";
+import { installing } from "./status";
+import type { StatusItem } from "./statusItem";
 
 export class Installer implements vscode.Disposable {
   private readonly lock: string; // a file
   private readonly stopper = new AbortController();
   private isAsking = false;
 
-  /** `show` is told how far an installation is. */
   constructor(
     private readonly environment: string,
     private readonly extensionFolder: string,
     private readonly output: vscode.LogOutputChannel,
-    private readonly show: (status: Status) => void,
+    private readonly status: StatusItem,
   ) {
     this.lock = `${environment}.lock`;
   }
@@ -51,13 +51,10 @@ export class Installer implements vscode.Disposable {
     }
     this.isAsking = true;
     const steps = await this.plan(wanted).finally(() => (this.isAsking = false));
-    return (
-      steps !== undefined &&
-      alone(this.lock, async () => {
-        const isPrepared = await prepare();
-        return isPrepared && this.runAll(steps);
-      })
-    );
+    if (steps === undefined) {
+      return false;
+    }
+    return alone(this.lock, async () => (await prepare()) && this.runAll(steps));
   }
 
   /** The steps that a person agrees to. */
@@ -99,7 +96,7 @@ export class Installer implements vscode.Disposable {
           const report = (what: string): void => {
             const message = `Step ${number + 1} of ${steps.length}: ${what}`;
             bar.report({ message });
-            this.show(installing(message));
+            this.status.show(installing(message));
           };
           report(step.title);
           const reason = await this.runStep(step, report, signal);

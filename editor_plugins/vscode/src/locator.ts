@@ -2,6 +2,8 @@
 
 import { findCommand, MissingProgramError, type ServerCommand } from "./command";
 import type { Preferences } from "./preferences";
+import { run, type Ended } from "./process";
+import { environmentOf } from "./settings";
 
 export class Locator {
   constructor(
@@ -25,5 +27,15 @@ export class Locator {
       }
       throw error;
     }
+  }
+
+  /** Runs one of foregram's own commands with the same settings; undefined where there is none. */
+  async run(words: string[], onLine?: (line: string) => void): Promise<Ended | undefined> {
+    const command = this.findOrNothing();
+    if (command === undefined) {
+      return undefined;
+    }
+    const environment = environmentOf(await this.preferences.forServer());
+    return run(command.program, [...command.args, ...words], { environment, onLine });
   }
 }

@@ -2,7 +2,7 @@
 
 import * as vscode from "vscode";
 
-import { activeLanguage } from "./languages";
+import { activeLanguage } from "./documents";
 import { menuEntries, type MenuEntry } from "./menuEntries";
 import type { Preferences } from "./preferences";
 import type { Remedies } from "./remedies";

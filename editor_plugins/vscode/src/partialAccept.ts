@@ -6,13 +6,8 @@ export interface OfferedItem {
   readonly command: { readonly command: string; readonly arguments: readonly unknown[] };
 }
 
-/** UTF-16 units from the start of the item's text that stand in the document now. */
+/** UTF-16 units from the start of the item's text that stand in the document; 0 for another text. */
 export function acceptedLength(item: OfferedItem, inDocument: string): number {
-  const text = item.insertText.replaceAll("\r\n", "\n");
   const taken = inDocument.replaceAll("\r\n", "\n");
-  let length = 0;
-  while (length < text.length && text[length] === taken[length]) {
-    length += 1;
-  }
-  return length;
+  return item.insertText.replaceAll("\r\n", "\n").startsWith(taken) ? taken.length : 0;
 }

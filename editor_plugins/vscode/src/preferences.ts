@@ -62,24 +62,23 @@ export class Preferences {
   }
 
   get switches(): Switches {
+    return this.switchesFor(undefined);
+  }
+
+  private switchesFor(document: vscode.TextDocument | undefined): Switches {
     const languages = this.configuration.get<unknown>("languages");
-    const editor = vscode.workspace.getConfiguration("editor.inlineSuggest");
+    const editor = vscode.workspace.getConfiguration("editor.inlineSuggest", document);
     return {
       ghostText: editor.get("enabled") !== false,
       enable: this.here.enable ?? this.configuration.get<unknown>("enable") !== false,
-      languages: {
-        ...(typeof languages === "object" ? languages : {}),
-        ...this.here.languages,
-      },
+      languages: { ...(typeof languages === "object" ? languages : {}), ...this.here.languages },
       snoozedUntil: this.snooze?.until,
     };
   }
 
   /** Whether ghost text may appear in a document by itself. */
   isCompleted(document: vscode.TextDocument): boolean {
-    const { enable, languages, snoozedUntil } = this.switches;
-    const editor = vscode.workspace.getConfiguration("editor.inlineSuggest", document);
-    const ghostText = editor.get("enabled") !== false;
+    const { ghostText, enable, languages, snoozedUntil } = this.switchesFor(document);
     const isOn = ghostText && enable && snoozedUntil === undefined;
     return isOn && languages[document.languageId] !== false;
   }
@@ -148,12 +147,8 @@ export class Preferences {
     this.changed.fire();
   }
 
-  async setHostUrl(url: string): Promise<void> {
-    await this.update("hostUrl", url === "" ? undefined : url);
-  }
-
-  async setModel(model: string): Promise<void> {
-    await this.update("model", model === "" ? undefined : model);
+  async set(key: "hostUrl" | "model", text: string): Promise<void> {
+    await this.update(key, text === "" ? undefined : text);
   }
 
   /** A token belongs to one address, so that no other host ever gets it. */

@@ -1,10 +1,26 @@
 /** Commands that run to their end: their lines as they come, their status, a way to stop them. */
 
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { homedir } from "node:os";
 import { createInterface } from "node:readline";
 
-import { LastWords } from "./lastWords";
+const MAX_CHARACTERS = 4000;
+
+/** What a process wrote last. */
+export class LastWords {
+  private text = "";
+
+  add(chunk: string): void {
+    this.text = (this.text + chunk).slice(-MAX_CHARACTERS);
+  }
+
+  /** The last line that says something; of a command's own failures it is the whole reason. */
+  get sentence(): string {
+    const lines = this.text.split("\n").map((line) => line.trim());
+    return lines.findLast((line) => line !== "") ?? "it said nothing";
+  }
+}
 
 export interface Ended {
   readonly status: number;
@@ -13,7 +29,7 @@ export interface Ended {
 
 export interface RunOptions {
   readonly environment?: Readonly<Record<string, string>>;
-  readonly onLine?: (line: string) => void;
+  readonly onLine?: ((line: string) => void) | undefined;
   readonly signal?: AbortSignal;
 }
 
@@ -21,35 +37,30 @@ export interface RunOptions {
 export async function run(
   program: string,
   args: readonly string[],
-  options: RunOptions = {},
+  { environment, onLine, signal }: RunOptions = {},
 ): Promise<Ended> {
-  const process_ = spawn(program, args, {
-    env: { ...process.env, ...options.environment },
+  const started = spawn(program, args, {
+    env: { ...process.env, ...environment },
     cwd: homedir(), // and not in a repository, whose files a program may take for its own
     stdio: ["ignore", "pipe", "pipe"],
     detached: true, // a group of its own, so that what it has started ends with it
   });
   const words = new LastWords();
-  for (const stream of [process_.stdout, process_.stderr]) {
+  for (const stream of [started.stdout, started.stderr]) {
     createInterface(stream).on("line", (line) => {
       words.add(`${line}\n`);
-      options.onLine?.(line);
+      onLine?.(line);
     });
   }
   const stop = (): void => {
-    stopGroup(process_.pid);
+    stopGroup(started.pid);
   };
-  options.signal?.addEventListener("abort", stop);
+  signal?.addEventListener("abort", stop);
   try {
-    const status = await new Promise<number>((resolve, reject) => {
-      process_.once("error", reject);
-      process_.once("close", (code) => {
-        resolve(code ?? -1);
-      });
-    });
-    return { status, lastLine: words.sentence };
+    const [status] = (await once(started, "close")) as [number | null];
+    return { status: status ?? -1, lastLine: words.sentence };
   } finally {
-    options.signal?.removeEventListener("abort", stop);
+    signal?.removeEventListener("abort", stop);
   }
 }
 

@@ -6,19 +6,22 @@ import { ForegramClient, type ClientChoices } from "./client";
 import { MissingProgramError, type ServerCommand } from "./command";
 import { CRASH_LIMIT, Crashes } from "./crashes";
 import { whyNotHere } from "./installation";
+import type { Installer } from "./installer";
+import type { Locator } from "./locator";
 import { installing, STARTING, TRY_AGAIN, type Remedy, type Status } from "./status";
+import type { StatusItem } from "./statusItem";
 import { isAtLeast, MINIMUM_SERVER } from "./version";
 
 /** What the server needs from the extension. */
 export interface Surroundings {
   readonly output: vscode.LogOutputChannel;
   readonly middleware: ClientChoices["middleware"];
-  find(): ServerCommand | undefined;
-  isInstalling(): boolean;
+  readonly locator: Locator;
+  readonly installer: Installer;
+  readonly status: StatusItem;
   initializationOptions(): Promise<object>;
-  show(status: Status): void;
   started(): void;
-  askAgain(): void;
+  readonly askAgain: () => void;
   alarm(message: string, remedies: readonly Remedy[]): void;
 }
 
@@ -103,7 +106,7 @@ export class Server implements vscode.Disposable {
 
   private find(): ServerCommand | undefined {
     try {
-      const command = this.around.find();
+      const command = this.around.locator.find();
       if (command === undefined) {
         this.showMissing();
       }
@@ -118,7 +121,7 @@ export class Server implements vscode.Disposable {
   }
 
   private showMissing(): void {
-    if (this.around.isInstalling()) {
+    if (this.around.installer.isAtWork) {
       this.show(installing("another window installs the server"));
       this.timer = setTimeout(() => void this.startAgain(), ELSEWHERE_MS);
       return;
@@ -135,15 +138,12 @@ export class Server implements vscode.Disposable {
     };
     const { output, middleware } = this.around;
     const initializationOptions = await this.around.initializationOptions();
-    const client = new ForegramClient({
-      ...{ command, output, middleware, initializationOptions, onEnd },
-    });
+    const options = { command, output, middleware, initializationOptions, onEnd };
+    const client = new ForegramClient(options);
     client.onNotification("didChangeStatus", (status: Status) => {
       this.heed(status);
     });
-    client.onNotification("foregram/askAgain", () => {
-      this.around.askAgain();
-    });
+    client.onNotification("foregram/askAgain", this.around.askAgain);
     this.starting = client;
     try {
       await client.start();
@@ -171,10 +171,7 @@ export class Server implements vscode.Disposable {
       this.fail(`the server has ended ${CRASH_LIMIT} times: ${why}`, RESTART);
       return;
     }
-    this.show({
-      kind: "Warning",
-      message: `the server has ended (${why}) and starts again`,
-    });
+    this.show({ kind: "Warning", message: `the server has ended (${why}) and starts again` });
     this.timer = setTimeout(() => void this.startAgain(), pause);
   }
 
@@ -186,7 +183,7 @@ export class Server implements vscode.Disposable {
 
   private show(status: Status): void {
     this.shown = status;
-    this.around.show(status);
+    this.around.status.show(status);
   }
 
   /** What the server says. A model that cannot be loaded is told once, with what helps. */

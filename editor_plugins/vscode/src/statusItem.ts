@@ -2,37 +2,32 @@
 
 import * as vscode from "vscode";
 
-import { activeLanguage } from "./languages";
+import { activeLanguage } from "./documents";
 import type { Preferences } from "./preferences";
-import { iconOf, labelOf, STARTING, statusToShow, type Status } from "./status";
+import { iconOf, isTrouble, labelOf, STARTING, statusToShow, type Status } from "./status";
 
 export class StatusItem implements vscode.Disposable {
-  private readonly item: vscode.StatusBarItem;
-  private readonly disposables: { dispose(): unknown }[];
+  private readonly item = vscode.window.createStatusBarItem(
+    "foregram.status",
+    vscode.StatusBarAlignment.Right,
+    100,
+  );
+  private readonly disposable: vscode.Disposable;
   private status: Status = STARTING;
   private general: Status = STARTING; // the last one that speaks of no document
 
   constructor(private readonly preferences: Preferences) {
-    this.item = vscode.window.createStatusBarItem(
-      "foregram.status",
-      vscode.StatusBarAlignment.Right,
-      100,
-    );
     this.item.name = "foregram";
     this.item.command = "foregram.menu";
-    this.disposables = [
+    this.disposable = vscode.Disposable.from(
       this.item,
       vscode.window.onDidChangeActiveTextEditor(() => {
         this.status = this.general; // what the server said of the former document ends with it
         this.draw();
       }),
-      vscode.workspace.onDidChangeConfiguration(() => {
-        this.draw();
-      }),
-      preferences.onDidChange(() => {
-        this.draw();
-      }),
-    ];
+      vscode.workspace.onDidChangeConfiguration(this.draw),
+      preferences.onDidChange(this.draw),
+    );
     this.draw();
     this.item.show();
   }
@@ -53,16 +48,18 @@ export class StatusItem implements vscode.Disposable {
     this.draw();
   }
 
-  private draw(): void {
+  private readonly draw = (): void => {
     const status = this.shown;
     this.item.text = `$(${iconOf(status)}) ${labelOf(status)}`;
     this.item.tooltip = tooltipOf(status);
     this.item.accessibilityInformation = { label: `foregram: ${status.message}`, role: "button" };
-    this.item.backgroundColor = backgroundOf(status);
-  }
+    this.item.backgroundColor = isTrouble(status)
+      ? new vscode.ThemeColor(`statusBarItem.${status.kind.toLowerCase()}Background`)
+      : undefined;
+  };
 
   dispose(): void {
-    vscode.Disposable.from(...this.disposables).dispose();
+    this.disposable.dispose();
   }
 }
 
@@ -74,11 +71,4 @@ function tooltipOf(status: Status): vscode.MarkdownString {
   tooltip.appendText(`foregram: ${status.message}`);
   const links = Object.entries(LINKS).map(([name, label]) => `[${label}](command:${name})`);
   return tooltip.appendMarkdown(`\n\n${links.join(" · ")}`);
-}
-
-function backgroundOf(status: Status): vscode.ThemeColor | undefined {
-  if (status.kind === "Error" || status.kind === "Warning") {
-    return new vscode.ThemeColor(`statusBarItem.${status.kind.toLowerCase()}Background`);
-  }
-  return undefined;
 }

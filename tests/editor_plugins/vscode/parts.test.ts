@@ -31,7 +31,7 @@ import {
   type Step,
 } from "../../../editor_plugins/vscode/src/installation";
 import { objectionToAddress } from "../../../editor_plugins/vscode/src/hostUse";
-import { LastWords } from "../../../editor_plugins/vscode/src/lastWords";
+import { LastWords } from "../../../editor_plugins/vscode/src/process";
 import { alone, isAtWork } from "../../../editor_plugins/vscode/src/lock";
 import { acceptedLength } from "../../../editor_plugins/vscode/src/partialAccept";
 import { run } from "../../../editor_plugins/vscode/src/process";
@@ -326,7 +326,7 @@ test("the part of an item that stands in the document is counted in UTF-16 units
   };
   assert.equal(acceptedLength(item, 'say("'), 5);
   assert.equal(acceptedLength(item, 'say("🙂")\n'), 10);
-  assert.equal(acceptedLength(item, "sing"), 1);
+  assert.equal(acceptedLength(item, "sing"), 0);
 });
 
 test("a process gives its lines, its status and its last words, and can be stopped with its children", async () => {

@@ -1,0 +1,42 @@
+/** The documents that foregram completes in, places in them, and their languages. */
+
+import * as vscode from "vscode";
+
+import type { Language } from "./status";
+
+/** Files on this machine's disk, untitled ones, cells of notebooks. */
+export const DOCUMENTS = [
+  { scheme: "file" },
+  { scheme: "untitled" },
+  { scheme: "vscode-notebook-cell" },
+];
+
+export function isOurs(document: vscode.TextDocument): boolean {
+  return vscode.languages.match(DOCUMENTS, document) > 0;
+}
+
+/** Undefined where text is selected, or where there are several cursors. */
+export function cursorOf({ selections }: vscode.TextEditor): vscode.Position | undefined {
+  const [selection, ...others] = selections;
+  return selection?.isEmpty === true && others.length === 0 ? selection.active : undefined;
+}
+
+/** A place as requests name it. */
+export function placeIn(document: vscode.TextDocument, position: vscode.Position): object {
+  const { line, character } = position;
+  return { textDocument: { uri: document.uri.toString() }, position: { line, character } };
+}
+
+interface Manifest {
+  readonly contributes?: { readonly languages?: readonly { id: string; aliases?: string[] }[] };
+}
+
+/** The language of the text that is looked at, by the name that its extension gives it. */
+export function activeLanguage(): Language | undefined {
+  const id = vscode.window.activeTextEditor?.document.languageId;
+  const [title] = vscode.extensions.all
+    .flatMap(({ packageJSON }) => (packageJSON as Manifest).contributes?.languages ?? [])
+    .flatMap((one) => (one.id === id ? (one.aliases ?? []) : []));
+  const own = id === "plaintext" ? "Plain Text" : id; // VS Code's own is no extension's
+  return id === undefined ? undefined : { id, title: title ?? own ?? id };
+}
