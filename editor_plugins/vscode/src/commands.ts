@@ -10,7 +10,7 @@ import type { Locator } from "./locator";
 import type { Log } from "./log";
 import { showMenu } from "./menu";
 import { titleOf } from "./modelNames";
-import { askForModel, type Execute } from "./models";
+import { askForModel } from "./models";
 import { showSettings, type Preferences } from "./preferences";
 import { Remedies } from "./remedies";
 import type { ReportDocuments } from "./reportDocuments";
@@ -113,11 +113,8 @@ export class Commands {
     }
   }
 
-  private readonly execute: Execute = async (command, ...args) =>
-    this.server.running?.execute(command, ...args);
-
   private async chooseModel(): Promise<void> {
-    const model = await askForModel(this.preferences, this.status.model, this.execute);
+    const model = await askForModel(this.preferences, this.status.model, this.server);
     if (model === this.preferences.model) {
       const question = `Already set: ${titleOf(model)}. Restart it?`;
       if ((await vscode.window.showInformationMessage(question, "Restart")) !== undefined) {
@@ -141,7 +138,8 @@ export class Commands {
    */
   private async mayEndHost(button: string): Promise<boolean> {
     const isOurs = this.locator.findOrNothing() !== undefined && this.preferences.hostUrl === "";
-    const detail = isOurs ? warningOf(await this.execute("foregram.hostUse")) : undefined;
+    const use = isOurs ? await this.server.running?.execute("foregram.hostUse") : undefined;
+    const detail = isOurs ? warningOf(use) : undefined;
     if (detail === undefined) {
       return true;
     }

@@ -4,20 +4,18 @@ import * as vscode from "vscode";
 
 import { isChecked, MODELS, objectionTo, questionFor } from "./modelNames";
 import type { Preferences } from "./preferences";
+import type { Server } from "./server";
 
 const OTHER: vscode.QuickPickItem = {
   label: "Another one…",
   description: "a hub id, a folder or a .gguf file",
 };
 
-/** A command of the server; undefined where there is none, or an older one. */
-export type Execute = (command: string, ...args: unknown[]) => Promise<unknown>;
-
 /** Asks for a model, beside the one that runs; undefined where none was chosen. */
 export async function askForModel(
   preferences: Preferences,
   running: string | undefined,
-  execute: Execute,
+  server: Server,
 ): Promise<string | undefined> {
   if (preferences.hostUrl !== "") {
     await vscode.window.showInformationMessage(
@@ -27,10 +25,10 @@ export async function askForModel(
   }
   const placeHolder = questionFor(running, preferences.model);
   const chosen = await vscode.window.showQuickPick([...MODELS, OTHER], { placeHolder });
-  return chosen === OTHER ? askForName(preferences.model, execute) : chosen?.label;
+  return chosen === OTHER ? askForName(preferences.model, server) : chosen?.label;
 }
 
-async function askForName(former: string, execute: Execute): Promise<string | undefined> {
+async function askForName(former: string, server: Server): Promise<string | undefined> {
   const name = await vscode.window.showInputBox({
     title: "Model",
     value: former,
@@ -38,7 +36,8 @@ async function askForName(former: string, execute: Execute): Promise<string | un
     ignoreFocusOut: true,
     validateInput: async (text) => {
       const wanted = text.trim();
-      const told = wanted === "" ? undefined : await execute("foregram.checkModel", wanted);
+      const client = wanted === "" ? undefined : server.running;
+      const told = await client?.execute("foregram.checkModel", wanted);
       return isChecked(told) ? objectionTo(told) : undefined; // without a server: when it is there
     },
   });
