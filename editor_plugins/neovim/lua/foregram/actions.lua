@@ -27,10 +27,6 @@ function M.backend()
   return backend
 end
 
-local function buffer()
-  return vim.api.nvim_get_current_buf()
-end
-
 local function accept_all(buf, suggestion)
   backend.dismiss(buf)
   Suggestion.insert(suggestion)
@@ -94,33 +90,24 @@ M.run = {
 
 --- Whether there is ghost text of ours at the cursor.
 function M.has_ghost_text()
-  return backend.current(buffer()) ~= nil
+  return backend.current(vim.api.nvim_get_current_buf()) ~= nil
 end
 
 --- Do it, now: keys.lua sees to the undo steps around it.
 function M.perform(name)
-  local buf = buffer()
+  local buf = vim.api.nvim_get_current_buf()
   local suggestion = backend.current(buf)
   if suggestion then
     M.run[name](buf, suggestion)
   end
 end
 
---- Ask for the completion at the cursor as if a key had been typed.
-function M.ask_again(client, buf)
-  request.ask(client, buf, request.AUTOMATIC, function(suggestions)
+--- Ask at the cursor: AUTOMATIC as if a key had been typed, INVOKED for more than one completion.
+function M.ask(client, buf, kind, on_nothing)
+  request.ask(client, buf, kind, function(suggestions)
     if #suggestions > 0 then
       backend.show(buf, suggestions, 1)
-    end
-  end)
-end
-
---- Ask for completions at the cursor, more than one.
-function M.trigger(client, buf, on_nothing)
-  request.ask(client, buf, request.INVOKED, function(suggestions)
-    if #suggestions > 0 then
-      backend.show(buf, suggestions, 1)
-    else
+    elseif on_nothing then
       on_nothing()
     end
   end)

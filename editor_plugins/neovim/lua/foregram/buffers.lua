@@ -1,4 +1,4 @@
---- Which buffers the server gets, and the folders that they stand in.
+--- Which buffers the server gets, what happens in them, and the folders that they stand in.
 
 local M = {}
 
@@ -28,6 +28,24 @@ function M.reason_not(buf, config, client)
     return ("the option `disabled_filetypes` names `%s`"):format(filetype)
   end
   return reason_not_unnamed(buf, client)
+end
+
+local function group_of(buf)
+  return "foregram.ghost_text." .. buf
+end
+
+--- Follow what happens in a buffer, and nothing that was followed before: a function for it, which
+--- takes events and what to do then.
+function M.follow(buf)
+  local group = vim.api.nvim_create_augroup(group_of(buf), {})
+  return function(events, callback)
+    vim.api.nvim_create_autocmd(events, { group = group, buffer = buf, callback = callback })
+  end
+end
+
+--- Follow it no more.
+function M.leave(buf)
+  pcall(vim.api.nvim_del_augroup_by_name, group_of(buf))
 end
 
 --- Tell of a folder. One client has all of them: the server reads their ignore files.

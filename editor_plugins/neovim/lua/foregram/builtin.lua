@@ -5,6 +5,7 @@
 --- where that is not as expected, `is_usable` says no.
 
 local Suggestion = require("foregram.suggestion")
+local buffers = require("foregram.buffers")
 local request = require("foregram.request")
 
 local M = { name = "builtin" }
@@ -39,12 +40,8 @@ local function completor_of(buf)
   return class and class.active[buf]
 end
 
-local function client_of(current)
-  return current and vim.lsp.get_client_by_id(current.client_id)
-end
-
 local function is_ours(current)
-  local client = client_of(current)
+  local client = current and vim.lsp.get_client_by_id(current.client_id)
   return client ~= nil and client.name == "foregram"
 end
 
@@ -195,10 +192,6 @@ local function follow(buf)
   end
 end
 
-local function group_of(buf)
-  return "foregram.builtin." .. buf
-end
-
 --- Keep other servers out of this buffer's ghost text, unless the user has switched theirs on.
 local function keep_out(buf, client)
   local enabled = client._enabled_capabilities
@@ -216,10 +209,7 @@ function M.attach(buf)
   for _, client in ipairs(vim.lsp.get_clients({ bufnr = buf })) do
     keep_out(buf, client)
   end
-  local group = vim.api.nvim_create_augroup(group_of(buf), {})
-  local function on(events, callback)
-    vim.api.nvim_create_autocmd(events, { group = group, buffer = buf, callback = callback })
-  end
+  local on = buffers.follow(buf)
   on("LspRequest", watch_requests)
   on({ "CursorMovedI", "TextChangedI", "TextChangedP" }, function()
     follow(buf)
@@ -238,7 +228,7 @@ end
 
 --- Leave a buffer alone.
 function M.detach(buf)
-  pcall(vim.api.nvim_del_augroup_by_name, group_of(buf))
+  buffers.leave(buf)
   M.dismiss(buf)
   if vim.api.nvim_buf_is_valid(buf) then
     vim.lsp.inline_completion.enable(false, { bufnr = buf })

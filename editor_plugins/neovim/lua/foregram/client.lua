@@ -21,7 +21,6 @@ local RESTART_MS = 300
 local STOPPED = "the server is stopped: `:Foregram start` starts it"
 local STOP_MS = 3000 -- after that the server has no more time to end by itself
 
-local config -- the plugin's options
 local started_id -- of the newest client
 local stopping = {} -- by client: it was asked to end
 local given_up -- why the server is not started any more
@@ -44,21 +43,13 @@ end
 
 --- Why nothing is completed in a buffer, as far as the plugin knows; the server knows the rest.
 function M.reason_not(buf)
-  return given_up or buffers.reason_not(buf, config, M.get())
+  return given_up or buffers.reason_not(buf, M.options, M.get())
 end
 
 local function give_up(sentence)
   given_up = sentence
   state.set("Error", sentence)
   report.say(sentence, vim.log.levels.ERROR)
-end
-
-local function is_installed()
-  local sentence = server_check.missing(config.cmd)
-  if sentence then
-    give_up(sentence)
-  end
-  return sentence == nil
 end
 
 local function stop(client)
@@ -72,7 +63,7 @@ local function stop(client)
 end
 
 local function initialized(client, result)
-  local sentence = server_check.complaint(result, config.cmd, M.VERSION)
+  local sentence = server_check.complaint(result, M.options.cmd, M.VERSION)
   if sentence then
     give_up(sentence)
     stop(client)
@@ -115,31 +106,33 @@ local function exited(code, signal, client_id)
   end)
 end
 
+--- Whether the cursor stands where the server completes.
+local function is_typing(buf)
+  return M.attached_buffers[buf] and vim.api.nvim_get_mode().mode:find("^i") and M.get() ~= nil
+end
+
 --- What was asked for in vain is asked for again, where the cursor stands now.
 local function ask_again()
-  local buf, client = vim.api.nvim_get_current_buf(), M.get()
-  local is_insert = vim.api.nvim_get_mode().mode:find("^i")
-  local may_ask = client and M.attached_buffers[buf] and is_insert and own.may_ask()
-  if may_ask and not actions.has_ghost_text() then
-    actions.ask_again(client, buf)
+  local buf = vim.api.nvim_get_current_buf()
+  if is_typing(buf) and own.may_ask() and not actions.has_ghost_text() then
+    actions.ask(M.get(), buf, request.AUTOMATIC)
   end
 end
 
 --- There is more of the text that a part of which is on the screen, if the buffer is as it was.
 local function ask_for_more(_, params)
-  local buf, client, told = vim.api.nvim_get_current_buf(), M.get(), params.textDocument
-  local is_here = M.attached_buffers[buf] and vim.uri_from_bufnr(buf) == told.uri
+  local buf, told = vim.api.nvim_get_current_buf(), params.textDocument
+  local is_here = is_typing(buf) and vim.uri_from_bufnr(buf) == told.uri
   local is_unchanged = vim.lsp.util.buf_versions[buf] == told.version
-  local is_insert = vim.api.nvim_get_mode().mode:find("^i")
-  if client and is_here and is_unchanged and is_insert and actions.has_ghost_text() then
-    actions.ask_again(client, buf)
+  if is_here and is_unchanged and actions.has_ghost_text() then
+    actions.ask(M.get(), buf, request.AUTOMATIC)
   end
 end
 
 local function attached(client, buf)
   if not given_up then
     M.attached_buffers[buf] = true
-    buffers.enter_folder(client, vim.fs.root(buf, config.root_markers))
+    buffers.enter_folder(client, vim.fs.root(buf, M.options.root_markers))
     actions.backend().attach(buf, client)
     if buf == vim.api.nvim_get_current_buf() then
       feedback.focused(client, buf) -- it was entered before it was attached
@@ -158,18 +151,15 @@ function M.detach_all()
   M.attached_buffers = {}
 end
 
-local function capabilities()
-  local ours = { textDocument = { inlineCompletion = { dynamicRegistration = false } } }
-  return vim.tbl_deep_extend("force", vim.lsp.protocol.make_client_capabilities(), ours)
-end
-
 local function client_config(root)
   local sent = server_settings.for_server()
+  local ours = { textDocument = { inlineCompletion = { dynamicRegistration = false } } }
+  local all = vim.tbl_deep_extend("force", vim.lsp.protocol.make_client_capabilities(), ours)
   return {
     name = M.NAME,
-    cmd = process.start(config.cmd),
+    cmd = process.start(M.options.cmd),
     root_dir = root,
-    capabilities = capabilities(),
+    capabilities = all,
     settings = { foregram = sent },
     init_options = {
       foregram = sent,
@@ -178,9 +168,6 @@ local function client_config(root)
       asksAgain = true,
       takesParts = true,
     },
-    get_language_id = function(_, filetype)
-      return filetype
-    end,
     handlers = {
       didChangeStatus = function(_, status)
         local former = state.now.message
@@ -200,10 +187,15 @@ end
 
 --- Have the server for a buffer.
 function M.attach(buf)
-  if not vim.api.nvim_buf_is_loaded(buf) or M.reason_not(buf) or not is_installed() then
+  if not vim.api.nvim_buf_is_loaded(buf) or M.reason_not(buf) then
     return
   end
-  local id = vim.lsp.start(client_config(vim.fs.root(buf, config.root_markers)), {
+  local missing = server_check.missing(M.options.cmd)
+  if missing then
+    give_up(missing)
+    return
+  end
+  local id = vim.lsp.start(client_config(vim.fs.root(buf, M.options.root_markers)), {
     bufnr = buf,
     silent = true,
     reuse_client = function(client)
@@ -277,18 +269,10 @@ function M.send_settings()
   end
 end
 
---- Take the options over.
+--- Take the plugin's options over.
 function M.configure(options)
-  config = options
+  M.options = options
   server_settings.set(options.settings)
 end
-
---- The options.
-function M.options()
-  return config
-end
-
---- The method that servers of ghost text have in common.
-M.METHOD = request.METHOD
 
 return M

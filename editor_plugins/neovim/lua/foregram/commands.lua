@@ -53,7 +53,7 @@ local function place_of(win)
     language = vim.bo[buf].filetype,
     line = vim.api.nvim_win_get_cursor(win)[1],
     model = foregram().state().configured_model and (settings.model() or "NAME"),
-    trigger = client().options().keymaps.trigger,
+    trigger = client().options.keymaps.trigger,
   }
 end
 
@@ -69,10 +69,8 @@ end
 
 local function why_no_server()
   local now = foregram().state()
-  if now.state == "starting" then
-    return "The server is starting."
-  end
-  return "The server does not run: " .. now.message .. "."
+  local is_starting = now.state == "starting"
+  return is_starting and "The server is starting." or "The server does not run: " .. now.message .. "."
 end
 
 local function why()
@@ -105,8 +103,7 @@ local function show_output(title, more)
 end
 
 local function logs()
-  local path = require("foregram.process").log_path()
-  local printed = vim.uv.fs_stat(path) and vim.fn.readfile(path) or {}
+  local printed = require("foregram.process").printed()
   local more = { "", "The language server printed:" }
   show_output("logs", #printed > 0 and vim.list_extend(more, printed) or {})
 end

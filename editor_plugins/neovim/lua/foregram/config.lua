@@ -2,7 +2,7 @@
 
 local M = {}
 
-local function is_list_of_text(value)
+local function is_texts(value)
   if type(value) ~= "table" then
     return false
   end
@@ -20,20 +20,16 @@ local function is_table(value)
   return type(value) == "table"
 end
 
-local function one_of(...)
-  local words = { ... }
-  return function(value)
-    for _, word in ipairs(words) do
-      if value == word then
-        return true
-      end
-    end
-    return false
-  end
+local function is_keymaps(value)
+  return value == false or is_table(value)
+end
+
+local function is_drawer(value)
+  return value == "auto" or value == "builtin" or value == "own"
 end
 
 local function is_command(value)
-  return is_list_of_text(value) and #value > 0
+  return is_texts(value) and #value > 0
 end
 
 local function is_key(value)
@@ -48,32 +44,22 @@ M.options = {
     expected = "a list of strings, the command and its arguments",
     check = is_command,
   },
-  {
-    name = "settings",
-    default = {},
-    expected = "a table of the server's settings",
-    check = is_table,
-  },
-  { name = "filetypes", expected = "a list of filetypes", check = is_list_of_text },
-  {
-    name = "disabled_filetypes",
-    default = {},
-    expected = "a list of filetypes",
-    check = is_list_of_text,
-  },
+  { name = "settings", default = {}, expected = "a table of the server's settings", check = is_table },
+  { name = "filetypes", expected = "a list of filetypes", check = is_texts },
+  { name = "disabled_filetypes", default = {}, expected = "a list of filetypes", check = is_texts },
   {
     name = "root_markers",
     default = { ".git", ".hg", ".foregramignore" },
     expected = "a list of file names",
-    check = is_list_of_text,
+    check = is_texts,
   },
   {
     name = "ghost_text",
     default = "auto",
     expected = '"auto", "builtin" or "own"',
-    check = one_of("auto", "builtin", "own"),
+    check = is_drawer,
   },
-  { name = "keymaps", default = {}, expected = "a table of keys, or false", check = is_table },
+  { name = "keymaps", default = {}, expected = "a table of keys, or false", check = is_keymaps },
 }
 
 --- The keys of insert mode; each may be false.
@@ -87,14 +73,6 @@ M.keymaps = {
   { name = "trigger", default = "<M-\\>" },
 }
 
-local function by_name(fields)
-  local found = {}
-  for _, field in ipairs(fields) do
-    found[field.name] = field
-  end
-  return found
-end
-
 local function sorted_keys(values)
   local keys = {}
   for key in pairs(values) do
@@ -104,7 +82,11 @@ local function sorted_keys(values)
   return keys
 end
 
-local function name_unknown(given, known, prefix, problems)
+local function name_unknown(given, fields, prefix, problems)
+  local known = {}
+  for _, field in ipairs(fields) do
+    known[field.name] = true
+  end
   for _, key in ipairs(sorted_keys(given)) do
     if not known[key] then
       local names = table.concat(sorted_keys(known), ", ")
@@ -113,26 +95,18 @@ local function name_unknown(given, known, prefix, problems)
   end
 end
 
---- The keys as the user wants them.
+--- The keys as the user wants them; false: none.
 local function read_keymaps(given, problems)
   local keymaps = {}
-  name_unknown(given, by_name(M.keymaps), "keymaps.", problems)
+  name_unknown(given or {}, M.keymaps, "keymaps.", problems)
   for _, field in ipairs(M.keymaps) do
-    local value = given[field.name]
+    local value = given and given[field.name]
     if value ~= nil and not is_key(value) then
       local text = "the option `keymaps.%s` must be a key or false, not a %s"
       problems[#problems + 1] = text:format(field.name, type(value))
       value = nil
     end
     keymaps[field.name] = value == nil and field.default or value
-  end
-  return keymaps
-end
-
-local function without_keys()
-  local keymaps = {}
-  for _, field in ipairs(M.keymaps) do
-    keymaps[field.name] = false
   end
   return keymaps
 end
@@ -144,11 +118,10 @@ function M.read(given)
     problems[1] = ("setup{} takes a table, not a %s"):format(type(given))
   end
   given = type(given) == "table" and given or {}
-  name_unknown(given, by_name(M.options), "", problems)
+  name_unknown(given, M.options, "", problems)
   for _, option in ipairs(M.options) do
     local value = given[option.name]
-    local is_off = option.name == "keymaps" and value == false
-    if value ~= nil and not is_off and not option.check(value) then
+    if value ~= nil and not option.check(value) then
       local text = "the option `%s` must be %s, not %s"
       local shown = type(value) == "table" and "this table" or ("`%s`"):format(tostring(value))
       problems[#problems + 1] = text:format(option.name, option.expected, shown)
@@ -156,8 +129,7 @@ function M.read(given)
     end
     config[option.name] = value == nil and option.default or value
   end
-  config.keymaps = given.keymaps == false and without_keys()
-    or read_keymaps(config.keymaps or {}, problems)
+  config.keymaps = read_keymaps(config.keymaps, problems)
   return config, problems
 end
 

@@ -43,8 +43,7 @@ end
 
 --- Define the colour, unless the user or a colour scheme has.
 function M.define_colour()
-  local has_standard = vim.fn.hlexists("ComplHint") == 1
-  local link = has_standard and "ComplHint" or "NonText"
+  local link = vim.fn.hlexists("ComplHint") == 1 and "ComplHint" or "NonText"
   vim.api.nvim_set_hl(0, M.GROUP, { link = link, default = true })
 end
 

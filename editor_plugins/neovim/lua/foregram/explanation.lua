@@ -18,43 +18,6 @@ local function is_there(value)
   return type(value) == "table" and next(value) ~= nil
 end
 
-local function add_remedy(lines, answer, place)
-  if is_there(answer.remedy) then
-    lines[#lines + 1] = "  " .. remedies.line(answer.remedy, place)
-  end
-end
-
-local function add_answer(lines, answer, place)
-  local at = answer.line and (", line %d"):format(answer.line) or ""
-  lines[#lines + 1] = ("%s%s: %s"):format(M.age(answer.age_s or 0), at, answer.sentence)
-  add_remedy(lines, answer, place)
-end
-
-local function add_now(lines, now, place)
-  if is_there(now) then
-    lines[1] = ("Nothing is shown in %s now: %s."):format(place.file, now.sentence)
-    add_remedy(lines, now, place)
-  else
-    lines[1] = ("Nothing prevents suggestions in %s."):format(place.file)
-  end
-end
-
-local function add_answers(lines, title, answers, place)
-  lines[#lines + 1] = #answers > 0 and title or nil
-  for _, answer in ipairs(answers) do
-    add_answer(lines, answer, place)
-  end
-end
-
-local function by_line(answers, line)
-  local here, elsewhere = {}, {}
-  for _, answer in ipairs(answers) do
-    local group = answer.line == line and here or elsewhere
-    group[#group + 1] = answer
-  end
-  return here, elsewhere
-end
-
 --- What prevents a suggestion in `place.file` now, its last empty answers, those of
 --- `place.line` before the others, and its last prompt.
 function M.lines(told, place)
@@ -62,14 +25,35 @@ function M.lines(told, place)
     return { ("The server did not say what it knows of %s."):format(place.file) }
   end
   local lines = {}
-  add_now(lines, told.now, place)
-  local here, elsewhere = by_line(told.answers, place.line)
-  lines[#lines + 1] = ""
-  lines[#lines + 1] = #told.answers == 0 and "No answer for this file was empty." or nil
-  add_answers(lines, "The last empty answers in this line, the newest first:", here, place)
-  add_answers(lines, "Empty answers elsewhere in this file:", elsewhere, place)
+  local function add(line, remedy)
+    lines[#lines + 1] = line
+    if is_there(remedy) then
+      lines[#lines + 1] = "  " .. remedies.line(remedy, place)
+    end
+  end
+  local function add_answers(title, is_here)
+    for _, answer in ipairs(told.answers) do
+      if (answer.line == place.line) == is_here then
+        add(title)
+        title = nil -- once
+        local at = answer.line and (", line %d"):format(answer.line) or ""
+        add(("%s%s: %s"):format(M.age(answer.age_s or 0), at, answer.sentence), answer.remedy)
+      end
+    end
+  end
+  if is_there(told.now) then
+    add(("Nothing is shown in %s now: %s."):format(place.file, told.now.sentence), told.now.remedy)
+  else
+    add(("Nothing prevents suggestions in %s."):format(place.file))
+  end
+  add("")
+  if #told.answers == 0 then
+    add("No answer for this file was empty.")
+  end
+  add_answers("The last empty answers in this line, the newest first:", true)
+  add_answers("Empty answers elsewhere in this file:", false)
   if type(told.prompt) == "string" then
-    lines[#lines + 1] = ("The last prompt for this file: %s."):format(told.prompt)
+    add(("The last prompt for this file: %s."):format(told.prompt))
   end
   return lines
 end

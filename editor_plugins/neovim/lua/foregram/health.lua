@@ -3,13 +3,8 @@
 local M = {}
 
 local function check_editor()
-  local health, version = vim.health, tostring(vim.version())
-  if vim.fn.has("nvim-0.11") == 0 then
-    health.error("Neovim " .. version .. " is too old", "Install 0.11 or newer.")
-    return
-  end
   local name = require("foregram.actions").backend().name
-  health.ok(("Neovim %s, ghost text: %s"):format(version, name))
+  vim.health.ok(("Neovim %s, ghost text: %s"):format(tostring(vim.version()), name))
 end
 
 local function check_command(cmd)
@@ -20,9 +15,9 @@ local function check_command(cmd)
       "Install foregram: `python -m pip install .` in its folder.",
       "Or name its place: `require('foregram').setup{ cmd = { '/path/to/foregram', 'lsp' } }`.",
     })
-    return
+  else
+    health.ok("command: " .. program)
   end
-  health.ok("command: " .. program)
 end
 
 local function check_server()
@@ -48,7 +43,8 @@ end
 
 local function check_others()
   local client = require("foregram.client")
-  for _, other in ipairs(vim.lsp.get_clients({ method = client.METHOD })) do
+  local method = require("foregram.request").METHOD
+  for _, other in ipairs(vim.lsp.get_clients({ method = method })) do
     if other.name ~= client.NAME then
       vim.health.warn(
         ("the server `%s` offers inline completion too"):format(other.name),
@@ -66,7 +62,7 @@ function M.check()
     return
   end
   check_editor()
-  check_command(require("foregram.client").options().cmd)
+  check_command(require("foregram.client").options.cmd)
   check_server()
   check_others()
 end

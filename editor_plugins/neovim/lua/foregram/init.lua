@@ -132,19 +132,15 @@ function M.state()
   return vim.deepcopy(require("foregram.state").seen())
 end
 
---- Start the server again, also after it was given up.
-function M.restart()
-  require("foregram.client").restart()
+local function server(name)
+  return function()
+    require("foregram.client")[name]()
+  end
 end
 
---- Start the server where it does not run.
-function M.start()
-  require("foregram.client").start()
-end
-
---- End the server.
-function M.stop()
-  require("foregram.client").stop()
-end
+--- Start the server again, also after it was given up; start it where it does not run; end it.
+M.restart = server("restart")
+M.start = server("start")
+M.stop = server("stop")
 
 return M

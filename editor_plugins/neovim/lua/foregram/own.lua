@@ -1,6 +1,7 @@
 --- The plugin's own ghost text: no delay, and the rest of an item stays while one types along it.
 
 local Suggestion = require("foregram.suggestion")
+local buffers = require("foregram.buffers")
 local drawing = require("foregram.drawing")
 local request = require("foregram.request")
 
@@ -29,11 +30,11 @@ end
 
 local function redraw(buf)
   local suggestion = M.current(buf)
-  if not suggestion then
+  if suggestion then
+    drawing.draw(buf, Suggestion.remaining(suggestion))
+  else
     M.hide(buf)
-    return
   end
-  drawing.draw(buf, Suggestion.remaining(suggestion))
 end
 
 --- Show one of several suggestions.
@@ -69,27 +70,18 @@ local function state_of(buf)
   return ("%d:%d:%d"):format(vim.api.nvim_buf_get_changedtick(buf), row, column)
 end
 
-local function ask(buf, client_id)
-  local client = vim.lsp.get_client_by_id(client_id)
-  if not client then
-    return
-  end
-  request.ask(client, buf, request.AUTOMATIC, function(suggestions)
-    -- An empty answer does not take away what still fits the typed text.
-    if #suggestions > 0 then
-      M.show(buf, suggestions, 1)
-    end
-  end)
-end
-
 local function follow(buf, client_id)
   redraw(buf)
-  local state = state_of(buf)
-  if asked[buf] ~= state then -- one key may cause several events
-    asked[buf] = state
-    if M.may_ask(buf) then
-      ask(buf, client_id)
-    end
+  local state, client = state_of(buf), vim.lsp.get_client_by_id(client_id)
+  local is_new = asked[buf] ~= state -- one key may cause several events
+  asked[buf] = state
+  if is_new and client and M.may_ask() then
+    request.ask(client, buf, request.AUTOMATIC, function(suggestions)
+      -- An empty answer does not take away what still fits the typed text.
+      if #suggestions > 0 then
+        M.show(buf, suggestions, 1)
+      end
+    end)
   end
 end
 
@@ -98,32 +90,20 @@ local function leave(buf)
   M.dismiss(buf)
 end
 
-local function group_of(buf)
-  return "foregram.own." .. buf
-end
-
 --- Follow what is typed in a buffer.
 function M.attach(buf, client)
-  local group = vim.api.nvim_create_augroup(group_of(buf), {})
-  vim.api.nvim_create_autocmd({ "InsertEnter", "CursorMovedI", "TextChangedI", "TextChangedP" }, {
-    group = group,
-    buffer = buf,
-    callback = function()
-      follow(buf, client.id)
-    end,
-  })
-  vim.api.nvim_create_autocmd({ "InsertLeave", "BufLeave" }, {
-    group = group,
-    buffer = buf,
-    callback = function()
-      leave(buf)
-    end,
-  })
+  local on = buffers.follow(buf)
+  on({ "InsertEnter", "CursorMovedI", "TextChangedI", "TextChangedP" }, function()
+    follow(buf, client.id)
+  end)
+  on({ "InsertLeave", "BufLeave" }, function()
+    leave(buf)
+  end)
 end
 
 --- Leave a buffer alone.
 function M.detach(buf)
-  pcall(vim.api.nvim_del_augroup_by_name, group_of(buf))
+  buffers.leave(buf)
   leave(buf)
 end
 

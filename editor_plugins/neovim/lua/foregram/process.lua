@@ -7,19 +7,14 @@ local M = {}
 local counts = crashes.new()
 
 --- What the server prints on stderr goes here; the newest server's alone.
-function M.log_path()
+local function log_path()
   return vim.fs.joinpath(vim.fn.stdpath("state"), ("foregram-%d.log"):format(vim.uv.os_getpid()))
 end
 
---- The last line that the server printed.
-function M.last_words()
-  local file = io.open(M.log_path())
-  if not file then
-    return ""
-  end
-  local text = file:read("*a")
-  file:close()
-  return crashes.last_words(text)
+--- The lines that are there.
+function M.printed()
+  local path = log_path()
+  return vim.uv.fs_stat(path) and vim.fn.readfile(path) or {}
 end
 
 --- Start it, and not in a repository, whose files Python might take for its own. The shell is replaced
@@ -29,7 +24,7 @@ function M.start(cmd)
     vim.fn.mkdir(vim.fn.stdpath("state"), "p")
     local started = vim.list_extend({ vim.fn.exepath(cmd[1]) }, cmd, 2)
     if vim.fn.executable("sh") == 1 then
-      local script = ('exec "$@" 2>%s'):format(vim.fn.shellescape(M.log_path()))
+      local script = ('exec "$@" 2>%s'):format(vim.fn.shellescape(log_path()))
       started = vim.list_extend({ "sh", "-c", script, "foregram" }, started)
     end
     local cwd = config.cmd_cwd or vim.uv.os_homedir()
@@ -47,7 +42,7 @@ function M.crashed(how)
   if not crashes.add(counts, vim.uv.hrtime() / 1e9) then
     return nil
   end
-  local words = M.last_words()
+  local words = crashes.last_words(table.concat(M.printed(), "\n"))
   local said = words ~= "" and (', after it said "%s"'):format(words) or ""
   local text = "the server ended %d times in short order, the last time with %s%s;"
     .. " `:Foregram restart` tries again"
@@ -61,7 +56,7 @@ end
 
 --- Remove what is only of use while Neovim runs.
 function M.clean_up()
-  os.remove(M.log_path())
+  os.remove(log_path())
 end
 
 return M

@@ -8,7 +8,7 @@ local M = {}
 
 local function command_line(words)
   local cmd = {}
-  for _, word in ipairs(client.options().cmd) do
+  for _, word in ipairs(client.options.cmd) do
     if word == "lsp" then
       break
     end

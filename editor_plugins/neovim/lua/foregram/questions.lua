@@ -3,6 +3,7 @@
 local actions = require("foregram.actions")
 local client = require("foregram.client")
 local report = require("foregram.report")
+local request = require("foregram.request")
 
 local M = {}
 
@@ -30,7 +31,7 @@ function M.trigger()
   if not running or not running.attached_buffers[buf] or not is_insert then
     return false
   end
-  actions.trigger(running, buf, function()
+  actions.ask(running, buf, request.INVOKED, function()
     M.why(vim.api.nvim_get_current_win(), function(told)
       local answer = type(told.now) == "table" and told.now or (told.answers or {})[1]
       report.say("nothing to show" .. (answer and ": " .. answer.sentence or ""))

@@ -40,13 +40,16 @@ function M.choose_model(name)
   values.model = name
 end
 
+local function languages()
+  return type(values.languages) == "table" and values.languages or {}
+end
+
 --- Whether completion is on, for a language or at all.
 function M.is_enabled(language)
   if language == nil then
     return values.enable ~= false
   end
-  local languages = type(values.languages) == "table" and values.languages or {}
-  return languages[language] ~= false
+  return languages()[language] ~= false
 end
 
 --- Switch completion on or off, for a language or at all.
@@ -55,8 +58,7 @@ function M.enable(is_on, language)
     values.enable = is_on
     return
   end
-  local languages = type(values.languages) == "table" and values.languages or {}
-  values.languages = vim.tbl_extend("force", languages, { [language] = is_on })
+  values.languages = vim.tbl_extend("force", languages(), { [language] = is_on })
 end
 
 return M

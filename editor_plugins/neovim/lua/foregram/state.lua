@@ -10,11 +10,9 @@ local function off()
   return { kind = "Inactive", message = message, busy = false }
 end
 
-local function stopped()
-  return { kind = "Inactive", message = "not started", busy = false }
-end
+local STOPPED = { kind = "Inactive", message = "not started", busy = false }
 
-M.now = stopped()
+M.now = STOPPED
 
 local function known(value)
   return value ~= vim.NIL and value or nil
@@ -52,7 +50,7 @@ end
 
 --- There is no server.
 function M.reset()
-  enter(stopped())
+  enter(STOPPED)
 end
 
 --- The state as a person sees it: the server is not asked where suggestions are off.
@@ -61,15 +59,13 @@ function M.seen()
   return is_off and off() or M.now
 end
 
+local TEXTS = { Error = "foregram: error", Warning = "foregram: warning", Inactive = "foregram: off" }
+
 --- The text for a statusline.
 function M.text()
   local now = M.seen()
-  if now.kind == "Error" then
-    return "foregram: error"
-  elseif now.kind == "Warning" then
-    return "foregram: warning"
-  elseif now.kind == "Inactive" then
-    return "foregram: off"
+  if TEXTS[now.kind] then
+    return TEXTS[now.kind]
   elseif now.state == "starting" then
     return "foregram: starting"
   elseif now.state == "loading" then
