@@ -14,6 +14,8 @@ from lsp_server.prompt.text_place import is_header, opens_block
 # More of a statement than a part of its first word.
 _BEGUN = re.compile(r"\s*(\S+\s|[^\s\w])")
 READERS: dict[str, Callable[[str], object]] = {"json": json.loads, "toml": tomllib.loads}
+_TAGGED = ("html", "xml", "vue", "svelte", "astro")
+_OPEN_TAG = re.compile(r"<[a-zA-Z/!][^<>]*\Z")
 _MOST_READ = 30_000  # characters of a document: TOML of that length takes 10 ms
 # At a cursor where something is missing, in JSON and in TOML.
 _FILLINGS = ("", "0", '"', '"x": 0', "x = 0", '": 0', " = 0", ": 0")
@@ -109,9 +111,13 @@ class DocumentJudge(LineJudge):
         return self._reads(text, replaced) or not self._is_readable
 
     def _is_cut(self, text: str) -> bool:
-        """The text ends in the user's string, or wants a value."""
-        quote = balance(self._before + text, self._signs).quote
-        return text.rstrip().endswith("=") or (quote is not None and "\n" not in text)
+        """The text ends in a tag, in the user's string or call, or wants a value."""
+        line, end = self._before + text, text.rstrip()[-1:]
+        found = balance(line, self._signs)
+        is_in_call = bool(found.open) and (end.isalnum() or end == "_")
+        is_in_line = "\n" not in text and (found.quote is not None or is_in_call)
+        is_in_tag = self._context.language_id in _TAGGED and _OPEN_TAG.search(line) is not None
+        return end == "=" or is_in_line or is_in_tag
 
     @cached_property
     def _is_readable(self) -> bool:

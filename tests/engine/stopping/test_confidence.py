@@ -51,6 +51,7 @@ def test_a_line_of_which_only_closers_are_unsure_is_finished():
 def test_a_line_is_not_finished_at_any_price():
     stop = pushed(("return f(a", 0.9), (")", 0.5), (" +", 0.5))
     assert stop == (FinishReason.UNSURE, "return f(a)")
+    assert pushed(("for row in", 0.9), (" rows", 0.4)) == (FinishReason.UNSURE, "for row in")
 
 
 def test_a_closer_that_is_likely_enough_is_sure_with_what_it_closes():
@@ -62,16 +63,16 @@ def test_a_closer_that_is_likely_enough_is_sure_with_what_it_closes():
 def test_a_statement_that_cannot_end_so_is_finished_if_that_is_likely_enough(begun):
     one = stopper()
     assert one.push(begun, math.log(0.9)) is None
-    assert one.push(" rows", math.log(0.45)) is None
-    assert one.push(";", math.log(0.9)) is None
-    assert one.push("\n", math.log(0.95)) == (FinishReason.LINE, f"{begun} rows;")
+    assert one.push(" rows", math.log(0.5)) is None
+    assert one.push(";", math.log(0.97)) is None
+    assert one.push("\n", math.log(0.97)) == (FinishReason.LINE, f"{begun} rows;")
 
 
 def test_a_block_that_a_header_opens_is_finished_with_it():
     one = stopper()
-    for text, probability in (("if (a)", 0.9), (" {", 0.5), ("\n", 0.9), ("  b();\n", 0.95)):
+    for text, probability in (("if (a)", 0.9), (" {", 0.5), ("\n", 0.98), ("  b();\n", 0.98)):
         assert one.push(text, math.log(probability)) is None
-    assert one.push("}\n", math.log(0.95)) == (FinishReason.LINE, "if (a) {\n  b();\n}")
+    assert one.push("}\n", math.log(0.98)) == (FinishReason.LINE, "if (a) {\n  b();\n}")
 
 
 def test_a_later_line_is_whole_or_not_there():

@@ -5,6 +5,7 @@ from itertools import islice
 import pytest
 
 from lsp_server.cli.code_places import is_broken
+from lsp_server.completion import syntax_judge
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.postprocess import process
 from lsp_server.completion.syntax_judge import SyntaxJudge
@@ -14,6 +15,12 @@ from lsp_server.reasons import Reason
 from tests.support.code_places import at, code_places, shown
 
 PLACES = code_places(15)
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    """On a busy machine the parser's time runs out, and the line alone decides."""
+    monkeypatch.setattr(syntax_judge, "_PATIENCE_S", 60.0)
 
 
 def test_there_are_many_places_in_all_languages():
