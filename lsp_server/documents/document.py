@@ -8,8 +8,10 @@ from lsprotocol import types
 from engine.host.protocol import LineSplice, Position
 from lsp_server.documents.encoding import from_code_points, to_position
 from lsp_server.documents.line_buffer import LineBuffer, LineEnd
-from lsp_server.documents.splice_log import SpliceLog
+from lsp_server.documents.splice_log import SpliceLog, Splices
 from lsp_server.language_names import language_of
+
+Changes = Sequence[types.TextDocumentContentChangeEvent]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class Document:
         """The length of the text in UTF-8."""
         return self._buffer.num_bytes
 
-    def change(self, version: int, changes: Sequence[types.TextDocumentContentChangeEvent]) -> None:
+    def change(self, version: int, changes: Changes) -> None:
         """Apply `changes` in their order, each upon the one before.
 
         They count in the order of their arrival: where `version` does not grow, ours does. Raises
@@ -94,9 +96,7 @@ class Document:
             )
         return self._snapshot
 
-    def splices_since(
-        self, version: int, until: int | None = None
-    ) -> tuple[LineSplice, ...] | None:
+    def splices_since(self, version: int, until: int | None = None) -> Splices | None:
         """What turns the lines of `version` into those of `until`, or the current ones.
 
         None if that is not known any more.

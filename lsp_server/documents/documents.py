@@ -1,15 +1,15 @@
 """All open documents, notebook cells too, or the reason why one is not held."""
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
+from typing import NamedTuple
 
 from lsprotocol import types
 
-from engine.host.protocol import LineSplice
-from lsp_server.documents.document import Document, Snapshot
+from lsp_server.documents.document import Changes, Document, Snapshot
 from lsp_server.documents.line_buffer import num_utf8_bytes
 from lsp_server.documents.notebooks import Notebooks
+from lsp_server.documents.splice_log import Splices
 from lsp_server.reasons import Reason
 
 MAX_DOCUMENT_BYTES = 4 * 2**20  # more keep the event loop for over 50 ms, and no code has them
@@ -24,8 +24,7 @@ class DocumentRefused:
     language_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HeldCell:
+class HeldCell(NamedTuple):
     """A cell of a notebook, as it is now."""
 
     snapshot: Snapshot
@@ -47,9 +46,7 @@ class Documents:
         held = self._held.get(uri) or DocumentRefused(uri, Reason.UNKNOWN_DOCUMENT)
         return held.snapshot() if isinstance(held, Document) else held
 
-    def splices_since(
-        self, uri: str, version: int, until: int | None = None
-    ) -> tuple[LineSplice, ...] | None:
+    def splices_since(self, uri: str, version: int, until: int | None = None) -> Splices | None:
         """What turns the lines of `version` into those of `until`, or the present ones.
 
         None if it is not known. Both must be of the present opening, as `Snapshot.opening` tells.
@@ -76,12 +73,7 @@ class Documents:
         self._held[item.uri] = Document(item, next(self._openings), self.encoding)
         return None
 
-    def change(
-        self,
-        uri: str,
-        version: int,
-        changes: Sequence[types.TextDocumentContentChangeEvent],
-    ) -> DocumentRefused | None:
+    def change(self, uri: str, version: int, changes: Changes) -> DocumentRefused | None:
         """Apply changes in their order."""
         held = self._held.get(uri)
         if held is None:
@@ -112,25 +104,29 @@ class Documents:
 
     def cells(self, notebook_uri: str) -> tuple[HeldCell, ...]:
         """The cells of a notebook in their order, as far as their texts are held."""
-        prose, held = types.NotebookCellKind.Markup, []
-        for cell in self._notebooks.cells(notebook_uri):
-            snapshot = self.snapshot(cell.document)
-            if isinstance(snapshot, Snapshot):
-                held.append(HeldCell(snapshot, cell.kind is prose))
-        return tuple(held)
+        return tuple(
+            HeldCell(snapshot, cell.kind is types.NotebookCellKind.Markup)
+            for cell in self._notebooks.cells(notebook_uri)
+            if isinstance(snapshot := self.snapshot(cell.document), Snapshot)
+        )
 
     def open_notebook(self, params: types.DidOpenNotebookDocumentParams) -> None:
         """Hold the cells of a notebook, each as a document."""
         self._notebooks.open(params.notebook_document)
-        self._open_all(params.cell_text_documents)
+        for item in params.cell_text_documents:
+            self.open(item)
 
     def change_notebook(self, params: types.DidChangeNotebookDocumentParams) -> None:
         """Follow a notebook: cells added, removed and moved first, then texts changed."""
         uri, cells = params.notebook_document.uri, params.change.cells
         if cells is None:
             return
-        if cells.structure is not None:
-            self._restructure(uri, cells.structure)
+        if (structure := cells.structure) is not None:
+            self._notebooks.splice(uri, structure.array)
+            for closed in structure.did_close or ():
+                self.close(closed.uri)
+            for opened in structure.did_open or ():
+                self.open(opened)
         self._notebooks.update(uri, cells.data or ())
         for content in cells.text_content or ():
             self.change(content.document.uri, content.document.version, content.changes)
@@ -141,24 +137,7 @@ class Documents:
         for uri in (*named, *self._notebooks.close(params.notebook_document.uri)):
             self.close(uri)
 
-    def _restructure(
-        self, notebook_uri: str, structure: types.NotebookDocumentCellChangeStructure
-    ) -> None:
-        self._notebooks.splice(notebook_uri, structure.array)
-        for closed in structure.did_close or ():
-            self.close(closed.uri)
-        self._open_all(structure.did_open or ())
-
-    def _open_all(self, items: Iterable[types.TextDocumentItem]) -> None:
-        for item in items:
-            self.open(item)
-
-    def _apply(
-        self,
-        document: Document,
-        version: int,
-        changes: Sequence[types.TextDocumentContentChangeEvent],
-    ) -> DocumentRefused | None:
+    def _apply(self, document: Document, version: int, changes: Changes) -> DocumentRefused | None:
         reason = next(filter(None, (_reason_against(change.text) for change in changes)), None)
         if reason is None:
             try:
@@ -170,10 +149,7 @@ class Documents:
         return self._refuse(document.uri, reason, document.language_id) if reason else None
 
     def _restart(
-        self,
-        refused: DocumentRefused,
-        version: int,
-        changes: Sequence[types.TextDocumentContentChangeEvent],
+        self, refused: DocumentRefused, version: int, changes: Changes
     ) -> DocumentRefused | None:
         """Hold a refused document again if a change brings its whole text."""
         whole = types.TextDocumentContentChangeWholeDocument

@@ -7,11 +7,12 @@ from engine.host.protocol import LineSplice
 
 MAX_SPLICES = 1_000
 MAX_CHARS = 1_000_000  # beyond either, sending the whole text is no worse
+Splices = tuple[LineSplice, ...]
 
 
 class _Change(NamedTuple):
     version: int  # after it
-    splices: tuple[LineSplice, ...]
+    splices: Splices
 
     @property
     def num_splices(self) -> int:
@@ -30,7 +31,7 @@ class SpliceLog:
         self._num_splices = 0
         self._num_chars = 0
 
-    def add(self, version: int, splices: tuple[LineSplice, ...]) -> None:
+    def add(self, version: int, splices: Splices) -> None:
         """Remember that `splices`, in their order, led to `version`, greater than all before."""
         change = _Change(version, splices)
         self._changes.append(change)
@@ -41,7 +42,7 @@ class SpliceLog:
             self._num_splices -= self._changes[0].num_splices
             self._num_chars -= self._changes[0].num_chars
 
-    def since(self, version: int, until: int | None = None) -> tuple[LineSplice, ...] | None:
+    def since(self, version: int, until: int | None = None) -> Splices | None:
         """What leads from `version` to `until`, or to now; None if one is not known (any more)."""
         known = [change.version for change in self._changes]
         until = known[-1] if until is None else until
