@@ -15,7 +15,8 @@ from lsp_server.prompt.text_place import is_header, opens_block
 _BEGUN = re.compile(r"\s*(\S+\s|[^\s\w])")
 READERS: dict[str, Callable[[str], object]] = {"json": json.loads, "toml": tomllib.loads}
 _TAGGED = ("html", "xml", "vue", "svelte", "astro")
-_OPEN_TAG = re.compile(r"<[a-zA-Z/!][^<>]*\Z")
+_OPEN_TAG = re.compile(r"(?<![\w)\]])<[a-zA-Z/][^<>]*\Z")
+_CALL, _WORD_END, _GOES_ON = (re.compile(one) for one in (r"\w\(", r"\w\s*\Z", r"[^\w\s\"'@#/]"))
 _MOST_READ = 30_000  # characters of a document: TOML of that length takes 10 ms
 # At a cursor where something is missing, in JSON and in TOML.
 _FILLINGS = ("", "0", '"', '"x": 0', "x = 0", '": 0', " = 0", ": 0")
@@ -106,18 +107,26 @@ class DocumentJudge(LineJudge):
     def accepts(self, text: str, replaced: int) -> bool:
         """Whether a line that ends here is whole, and the document as readable as it may be."""
         ends_line = not self._rest[replaced:].strip()
-        if not super().accepts(text, replaced) or (ends_line and self._is_cut(text)):
+        if not super().accepts(text, replaced):
             return False
-        return self._reads(text, replaced) or not self._is_readable
+        if self._reads(text, replaced):
+            return True
+        return not (ends_line and self._is_cut(text)) and not self._is_readable
 
     def _is_cut(self, text: str) -> bool:
-        """The text ends in a tag, in the user's string or call, or wants a value."""
-        line, end = self._before + text, text.rstrip()[-1:]
-        found = balance(line, self._signs)
-        is_in_call = bool(found.open) and (end.isalnum() or end == "_")
-        is_in_line = "\n" not in text and (found.quote is not None or is_in_call)
+        """The text ends in the user's string, in a call or a tag, or wants a value."""
+        line, below = self._before + text, "\n".join(self._context.below).lstrip()
+        is_in_quotes = balance(line, self._signs).quote is not None
+        is_in_line = "\n" not in text and (is_in_quotes or self._is_in_call(line, below))
         is_in_tag = self._context.language_id in _TAGGED and _OPEN_TAG.search(line) is not None
-        return end == "=" or is_in_line or is_in_tag
+        is_closed_below = ">" in below.partition("<")[0]
+        return text.rstrip().endswith("=") or is_in_line or (is_in_tag and not is_closed_below)
+
+    def _is_in_call(self, line: str, below: str) -> bool:
+        """The line ends with a word in a call that nothing below goes on with."""
+        starts = balance(line, self._signs).starts
+        is_call = bool(starts) and _CALL.match(line, max(0, starts[-1] - 1)) is not None
+        return is_call and _WORD_END.search(line) is not None and _GOES_ON.match(below) is None
 
     @cached_property
     def _is_readable(self) -> bool:
