@@ -11,7 +11,7 @@ from lsp_server.documents.line_buffer import LineBuffer, LineEnd
 from lsp_server.documents.splice_log import SpliceLog, Splices
 from lsp_server.language_names import language_of
 
-Changes = Sequence[types.TextDocumentContentChangeEvent]
+ContentChanges = Sequence[types.TextDocumentContentChangeEvent]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Document:
         """The length of the text in UTF-8."""
         return self._buffer.num_bytes
 
-    def change(self, version: int, changes: Changes) -> None:
+    def change(self, version: int, changes: ContentChanges) -> None:
         """Apply `changes` in their order, each upon the one before.
 
         They count in the order of their arrival: where `version` does not grow, ours does. Raises

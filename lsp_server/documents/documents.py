@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from lsprotocol import types
 
-from lsp_server.documents.document import Changes, Document, Snapshot
+from lsp_server.documents.document import ContentChanges, Document, Snapshot
 from lsp_server.documents.line_buffer import num_utf8_bytes
 from lsp_server.documents.notebooks import Notebooks
 from lsp_server.documents.splice_log import Splices
@@ -73,7 +73,7 @@ class Documents:
         self._held[item.uri] = Document(item, next(self._openings), self.encoding)
         return None
 
-    def change(self, uri: str, version: int, changes: Changes) -> DocumentRefused | None:
+    def change(self, uri: str, version: int, changes: ContentChanges) -> DocumentRefused | None:
         """Apply changes in their order."""
         held = self._held.get(uri)
         if held is None:
@@ -137,7 +137,9 @@ class Documents:
         for uri in (*named, *self._notebooks.close(params.notebook_document.uri)):
             self.close(uri)
 
-    def _apply(self, document: Document, version: int, changes: Changes) -> DocumentRefused | None:
+    def _apply(
+        self, document: Document, version: int, changes: ContentChanges
+    ) -> DocumentRefused | None:
         reason = next(filter(None, (_reason_against(change.text) for change in changes)), None)
         if reason is None:
             try:
@@ -149,7 +151,7 @@ class Documents:
         return self._refuse(document.uri, reason, document.language_id) if reason else None
 
     def _restart(
-        self, refused: DocumentRefused, version: int, changes: Changes
+        self, refused: DocumentRefused, version: int, changes: ContentChanges
     ) -> DocumentRefused | None:
         """Hold a refused document again if a change brings its whole text."""
         whole = types.TextDocumentContentChangeWholeDocument
