@@ -149,9 +149,11 @@ _IN_WORDS: dict[type[inspect.Type], str] = {
 
 def file_layer(environ: Mapping[str, str], problems: list[SettingsProblem]) -> Layer:
     """The user's `foregram.toml`; empty if there is none."""
-    named = environ.get("FOREGRAM_CONFIG")
-    folder = _ours(environ, "XDG_CONFIG_HOME", "Library/Application Support", ".config")
-    path = Path(named).expanduser() if named else folder / "foregram.toml"
+    if named := environ.get("FOREGRAM_CONFIG"):
+        path = Path(named).expanduser()
+    else:
+        folder = _ours(environ, "XDG_CONFIG_HOME", "Library/Application Support", ".config")
+        path = folder / "foregram.toml"
     if not path.is_absolute():  # that of whatever repository an editor is started in
         wrong = "FOREGRAM_CONFIG is a relative path: write the whole path, from / or ~"
         problems.append(SettingsProblem(str(path), "", wrong))

@@ -6,7 +6,7 @@ import secrets
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Self
@@ -54,22 +54,11 @@ def default_runtime_folder(environ: Mapping[str, str]) -> Path:
     return Path("/tmp") / f"foregram-{os.getuid()}"  # noqa: S108 - checked to be ours when opened
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class RuntimeFolder:
     """A folder that only its user can look into. Make one with `open`."""
 
     path: Path
-    socket_path: Path = field(init=False)  # where the host listens
-    lock_path: Path = field(init=False)  # whoever holds this file's lock may start a host
-    record_path: Path = field(init=False)  # of the last host, which locks it as long as it lives
-    token_path: Path = field(init=False)  # of the local host and its clients
-    lsp_token_path: Path = field(init=False)  # of language servers on a port, and their clients
-    log: LogFile = field(init=False)  # the host's output
-
-    def __post_init__(self) -> None:
-        self.socket_path, self.lock_path = self.path / "host.sock", self.path / "host.lock"
-        self.record_path, self.log = self.path / "host.json", LogFile(self.path / "host.log")
-        self.token_path, self.lsp_token_path = self.path / "token", self.path / "lsp-token"
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -92,6 +81,31 @@ class RuntimeFolder:
             ) from error
         return folder
 
+    @property
+    def socket_path(self) -> Path:
+        """Where the host listens."""
+        return self.path / "host.sock"
+
+    @property
+    def lock_path(self) -> Path:
+        """Whoever holds this file's lock may start a host."""
+        return self.path / "host.lock"
+
+    @property
+    def record_path(self) -> Path:
+        """The record of the last host, which that host keeps locked as long as it lives."""
+        return self.path / "host.json"
+
+    @property
+    def token_path(self) -> Path:
+        """The token of the local host and its clients."""
+        return self.path / "token"
+
+    @property
+    def lsp_token_path(self) -> Path:
+        """The token of language servers that listen on a port, and of their clients."""
+        return self.path / "lsp-token"
+
     def port_token(self, address: str, port: int) -> str | None:
         """The token of the user's host on a port of this machine, if there is one."""
         path = self._port_token_path(address, port)
@@ -113,6 +127,11 @@ class RuntimeFolder:
 
     def _port_token_path(self, address: str, port: int) -> Path:
         return self.path / f"token-{address}-{port}"
+
+    @property
+    def log(self) -> LogFile:
+        """The host's output."""
+        return LogFile(self.path / "host.log")
 
     def token(self) -> str:
         """The token, made at the first call."""

@@ -16,7 +16,8 @@ _BEGUN = re.compile(r"\s*(\S+\s|[^\s\w])")
 READERS: dict[str, Callable[[str], object]] = {"json": json.loads, "toml": tomllib.loads}
 _TAGGED = ("html", "xml", "vue", "svelte", "astro")
 _OPEN_TAG = re.compile(r"(?<![\w)\]])<[a-zA-Z/][^<>]*\Z")
-_CALL, _WORD_END, _GOES_ON = (re.compile(one) for one in (r"\w\(", r"\w\s*\Z", r"[^\w\s\"'@#/]"))
+_WORD_IN_CALL = re.compile(r"\w\(.*\w\s*\Z", re.DOTALL)
+_GOES_ON = re.compile(r"[^\w\s\"'@#/]")  # a line that begins so closes or continues what is above
 _MOST_READ = 30_000  # characters of a document: TOML of that length takes 10 ms
 # At a cursor where something is missing, in JSON and in TOML.
 _FILLINGS = ("", "0", '"', '"x": 0', "x = 0", '": 0', " = 0", ": 0")
@@ -115,18 +116,30 @@ class DocumentJudge(LineJudge):
 
     def _is_cut(self, text: str) -> bool:
         """The text ends in the user's string, in a call or a tag, or wants a value."""
-        line, below = self._before + text, "\n".join(self._context.below).lstrip()
-        is_in_quotes = balance(line, self._signs).quote is not None
-        is_in_line = "\n" not in text and (is_in_quotes or self._is_in_call(line, below))
-        is_in_tag = self._context.language_id in _TAGGED and _OPEN_TAG.search(line) is not None
-        is_closed_below = ">" in below.partition("<")[0]
-        return text.rstrip().endswith("=") or is_in_line or (is_in_tag and not is_closed_below)
+        line = self._before + text
+        found = balance(line, self._signs)
+        is_in_line = found.quote is not None or self._is_in_call(line, found)
+        return (
+            text.rstrip().endswith("=")
+            or (is_in_line and "\n" not in text)
+            or self._is_in_tag(line)
+        )
 
-    def _is_in_call(self, line: str, below: str) -> bool:
+    def _is_in_call(self, line: str, found: Balance) -> bool:
         """The line ends with a word in a call that nothing below goes on with."""
-        starts = balance(line, self._signs).starts
-        is_call = bool(starts) and _CALL.match(line, max(0, starts[-1] - 1)) is not None
-        return is_call and _WORD_END.search(line) is not None and _GOES_ON.match(below) is None
+        before_bracket = found.starts[-1] - 1 if found.starts else -1
+        is_in_call = before_bracket >= 0 and _WORD_IN_CALL.match(line, before_bracket)
+        return bool(is_in_call) and _GOES_ON.match(self._below) is None
+
+    def _is_in_tag(self, line: str) -> bool:
+        """The line ends in a tag that nothing below ends."""
+        if self._context.language_id not in _TAGGED or not _OPEN_TAG.search(line):
+            return False
+        return ">" not in self._below.partition("<")[0]
+
+    @cached_property
+    def _below(self) -> str:
+        return "\n".join(self._context.below).lstrip()
 
     @cached_property
     def _is_readable(self) -> bool:
