@@ -9,6 +9,7 @@ from lsp_server.completion import syntax_judge
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.postprocess import process
 from lsp_server.completion.syntax_judge import SyntaxJudge
+from lsp_server.prompt import bounded_parse, parsed_line
 from lsp_server.prompt.grammars import GRAMMARS
 from lsp_server.prompt.syntax import DocumentSyntax
 from lsp_server.reasons import Reason
@@ -20,7 +21,13 @@ PLACES = code_places(15)
 @pytest.fixture(autouse=True)
 def patience(monkeypatch):
     """On a busy machine the parser's time runs out, and the line alone decides."""
-    monkeypatch.setattr(syntax_judge, "_PATIENCE_S", 60.0)
+    for module, limit in (
+        (syntax_judge, "_PATIENCE_S"),
+        (parsed_line, "_PATIENCE_S"),
+        (bounded_parse, "_STRETCH_S"),
+        (bounded_parse, "_PIECE_S"),
+    ):
+        monkeypatch.setattr(module, limit, 60.0)
 
 
 def test_there_are_many_places_in_all_languages():
