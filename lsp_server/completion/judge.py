@@ -17,7 +17,8 @@ READERS: dict[str, Callable[[str], object]] = {"json": json.loads, "toml": tomll
 _TAGGED = ("html", "xml", "vue", "svelte", "astro")
 _OPEN_TAG = re.compile(r"(?<![\w)\]])<[a-zA-Z/][^<>]*\Z")
 _WORD_IN_CALL = re.compile(r"\w\(.*\w\s*\Z", re.DOTALL)
-_GOES_ON = re.compile(r"[^\w\s\"'@#/]")  # a line that begins so closes or continues what is above
+# A line that begins so closes a call above, or goes on in it.
+_GOES_ON = re.compile(r"[^\w\s\"'@#/}\]]")
 _MOST_READ = 30_000  # characters of a document: TOML of that length takes 10 ms
 # At a cursor where something is missing, in JSON and in TOML.
 _FILLINGS = ("", "0", '"', '"x": 0', "x = 0", '": 0', " = 0", ": 0")
@@ -97,9 +98,10 @@ class LineJudge:
         return bool(rest) and rest[0] not in CLOSERS + ";," and not rest.startswith(self._signs)
 
     def _ends_in_header(self, text: str) -> bool:
-        """The text begins a block and nothing in it, unless the user has begun that line."""
+        """The text begins a block and nothing in it, unless the user has begun that statement."""
         *above, last = text.split("\n")
-        return bool(above or not self._before.strip()) and is_header(last)
+        line = last if above else self._before + last
+        return bool(above or not self.is_begun) and is_header(line)
 
 
 class DocumentJudge(LineJudge):

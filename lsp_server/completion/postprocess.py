@@ -18,6 +18,7 @@ from lsp_server.completion.overlap import (
 )
 from lsp_server.completion.syntax_judge import Judge, SyntaxJudge
 from lsp_server.completion.trimming import in_scope, plain, without_repetition
+from lsp_server.prompt.text_place import is_header
 from lsp_server.reasons import Reason
 
 Step = Callable[[str, CursorContext], str | Reason]
@@ -44,18 +45,18 @@ class Processed(NamedTuple):
 
 
 def process(
-    text: str, context: CursorContext, judge: Judge | None = None, *, is_head: bool = False
+    text: str, context: CursorContext, judge: Judge | None = None, *, goes_on: bool = False
 ) -> Processed:
     """Trim and mend a finished completion. Line ends stay LF.
 
-    `judge` knows the text better than the cursor's line does. `is_head`: its last line is the head of
-    a block that is still being written.
+    `judge` knows the text better than the cursor's line does. `goes_on`: the block of a head that the
+    text ends with is still being written.
     """
     made = trimmed(text, context)
     if context.is_free(made.text):
         return made
     judge = judge or LineJudge(context)
-    if is_head:
+    if goes_on and is_header(made.text.rpartition("\n")[2]):
         return made
     made = _unbroken(made, context, judge)
     return made if made.reason else _unless_worthless(made, context)

@@ -13,7 +13,6 @@ from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.overlap import repeat_held, surplus_held
 from lsp_server.completion.postprocess import Processed, process
 from lsp_server.completion.syntax_judge import Judge
-from lsp_server.prompt.text_place import is_header
 
 _BEGUN_FENCE = re.compile(r"\s*`")
 
@@ -25,8 +24,7 @@ def beginning(text: str, context: CursorContext, judge: Judge, *, ends_word: boo
     head of a block may stand alone for a while.
     """
     kept = settled(text, context, ends_word=ends_word)
-    is_head = has_line(text) and is_header(kept.rpartition("\n")[2])
-    made = process(kept, context, judge, is_head=is_head)
+    made = process(kept, context, judge, goes_on=has_line(text))
     judge.prepare()
     return made
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from functools import cache, cached_property
 from typing import NamedTuple
 
+from engine.stopping.confidence import ends_in_joint
 from engine.stopping.lines import leading_space
 from lsp_server.completion.cursor_context import CursorContext
 from lsp_server.completion.judge import DocumentJudge, LineJudge
@@ -111,14 +112,24 @@ class SyntaxJudge:
         closers = list(dict.fromkeys(one[:end] for one in both for end in range(len(one) + 1)))
         space = leading_space((self._lead + text).rpartition("\n")[2])
         body = f"\n{space}    pass" if is_python else " {}"
-        ends = [*closers[1:], *([body] if is_python else ())]
+        ends = [*closers[1:], *self._by_line.missing_ends, *([body] if is_python else ())]
         if self._by_line.is_begun:  # a header on its way
             ends += [closer + (":" if is_python else "") + body for closer in closers]
         if any(self._is_whole(text + end, replaced) for end in ends):
             return True
         edited = self._edited(text, replaced)
-        is_around_equal = edited.faults_around <= baseline.faults
-        return is_around_equal and 0 < edited.num_here <= baseline.num_here
+        if edited.faults_around <= baseline.faults and 0 < edited.num_here <= baseline.num_here:
+            return True
+        is_at_end = "\n" not in text and not self._rest.strip()
+        return is_at_end and self._by_line.is_begun and self._stays_unfinished(text)
+
+    def _stays_unfinished(self, text: str) -> bool:
+        """Python reads no statement before the text, and behind it one that may go on."""
+        left, edited = self._edited(""), self._edited(text)
+        is_as_before = edited.num_here <= left.num_here and (
+            edited.faults_around <= self._baseline.faults | left.faults_around
+        )
+        return left.is_python is False and is_as_before and not ends_in_joint(self._lead + text)
 
     def _edited(self, text: str, replaced: int = 0) -> EditedText:
         return self._with_text(self._lead + text + self._rest[replaced:])

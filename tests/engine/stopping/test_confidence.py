@@ -43,9 +43,14 @@ def test_what_was_open_before_the_cursor_may_stay_open():
 
 def test_a_line_of_which_only_closers_are_unsure_is_finished():
     one = stopper()
-    for text, probability in (("return f(a", 0.9), (")", 0.6), (";", 0.8)):
+    for text, probability in (("return f(a", 0.9), (")", 0.5), (";", 0.9)):
         assert one.push(text, math.log(probability)) is None
     assert one.push("\n", math.log(0.9)) == (FinishReason.LINE, "return f(a);")
+
+
+@pytest.mark.parametrize("sign", [",", ";", ")", '"'])
+def test_no_unsure_sign_is_added_where_the_text_has_nothing_open(sign):
+    assert pushed(("rows", 0.9), (sign, 0.5)) == (FinishReason.UNSURE, "rows")
 
 
 def test_a_line_is_not_finished_at_any_price():

@@ -36,7 +36,7 @@ def dropped(document: str, text: str) -> Reason | None:
 def test_the_head_of_a_block_that_is_still_written_may_stand_alone():
     context = around("def f(xs):\n    |\n")
     assert process("for x in xs:", context).reason is Reason.BREAKS_CODE
-    assert process("for x in xs:", context, is_head=True).text == "for x in xs:"
+    assert process("for x in xs:", context, goes_on=True).text == "for x in xs:"
 
 
 def judged(document: str, language_id: str, text: str) -> str | Reason:
@@ -60,6 +60,7 @@ def judged(document: str, language_id: str, text: str) -> str | Reason:
         ("html", "<form>\n  <i|\n</form>\n", 'nput name="a"', Reason.BREAKS_CODE),
         ("html", "<form>\n  <i|\n</form>\n", 'nput name="a">', 'nput name="a">'),
         ("kotlin", "  require(k|\n", "nown.quantity", Reason.BREAKS_CODE),
+        ("kotlin", "  copy(n = k|\n} else {\n", "nown", Reason.BREAKS_CODE),
         ("kotlin", "  require(k|\n", "nown,", "nown,"),
         ("kotlin", "  require(k|\n", "nown)", "nown)"),
         ("kotlin", "  require(k|\n  )\n", "nown", "nown"),

@@ -140,6 +140,26 @@ def test_a_header_is_shown_up_to_its_block_where_its_user_has_begun_it(
     assert (made.reason or made.text) == (shown_text or answer)
 
 
+@pytest.mark.parametrize(
+    ("text", "answer", "shown_text"),
+    [
+        ("x = a if s|\n", "elf.mode else", "elf.mode"),
+        ("message = f\"'{a|\n", "ttr.name}' must be", "ttr.name}' must be"),
+        ("async def __a|\n", "enter__", "enter__"),
+        ("names = {name: |\n", "value for name, value in", "value for name, value"),
+        ("x = a if s|\n", "elf.mode(", "elf.mode"),
+        ("def f(line):\n    yield f|\n", "rom", Reason.BREAKS_CODE),
+        ("def f(xs):\n    i|\n", "f xs:", Reason.BREAKS_CODE),
+        ("def f(xs):\n    if |\n", "xs:", "xs:"),
+    ],
+)
+def test_a_statement_that_python_cannot_read_yet_may_grow_but_ends_in_no_joint(
+    text, answer, shown_text
+):
+    made = shown(at(text, "python"), answer)
+    assert (made.reason or made.text) == shown_text
+
+
 def test_what_cannot_be_cut_to_something_whole_is_not_shown():
     place = at("def area(self):\n    |\n\n\nwidth = 1\n", "python")
     assert shown(place, "try:\n").reason is Reason.BREAKS_CODE
