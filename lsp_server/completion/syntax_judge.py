@@ -112,7 +112,8 @@ class SyntaxJudge:
         closers = list(dict.fromkeys(one[:end] for one in both for end in range(len(one) + 1)))
         space = leading_space((self._lead + text).rpartition("\n")[2])
         body = f"\n{space}    pass" if is_python else " {}"
-        ends = [*closers[1:], *self._by_line.missing_ends, *([body] if is_python else ())]
+        ends = [*closers[1:], *self._by_line.missing_ends]
+        ends += [body] if is_python else map(_with_statement_end, closers[1:])
         if self._by_line.is_begun:  # a header on its way
             ends += [closer + (":" if is_python else "") + body for closer in closers]
         if any(self._is_whole(text + end, replaced) for end in ends):
@@ -157,15 +158,22 @@ class SyntaxJudge:
         for filling in _FILLINGS:
             yield self._edited(filling), ""
         brackets = self._by_line.missing_brackets()[:_MOST_MISSING]
-        for count in range(1, len(brackets) + 1):
+        closers = [brackets[:count] for count in range(len(brackets) + 1)]
+        for closer in closers[1:]:
             for filling in _FILLINGS:
-                yield self._edited(filling + brackets[:count]), brackets[:count]
+                yield self._edited(filling + closer), closer
         for end in self._by_line.missing_ends:
-            for closers in (end, end + brackets[:1]):
-                yield self._edited("x" + closers), closers
+            for closer in closers:
+                yield self._edited("x" + end + closer), end + closer
         lead = self._lead.rpartition("\n")[2]
         for filling in _PYTHON_LINES if self._line.language_id == "python" else ("",):
             yield self._line.with_text(leading_space(lead) + filling), ""
+
+
+def _with_statement_end(closers: str) -> str:
+    """The closers with a semicolon before the braces that they end with."""
+    inner = closers.rstrip("}")
+    return f"{inner};{closers[len(inner) :]}"
 
 
 Judge = LineJudge | SyntaxJudge

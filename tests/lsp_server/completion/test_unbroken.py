@@ -179,6 +179,9 @@ def test_what_cannot_be_cut_to_something_whole_is_not_shown():
         ("java", "class A {\n  /** |\n  int f() { return 1; }\n}\n", "The answer."),
         ("c", "/* |\nint a;\n", "A number."),
         ("javascript", "function area() {\n  |\n\nfunction next() {\n}\n", "return 1;\n}"),
+        ("javascript", "function f() {\n  if (a) {\n    throw new E('No v|\n}\n", "iew"),
+        ("cpp", "void f() {\n  iter->Seek(k|\n  g();\n}\n", "ey"),
+        ("cpp", "void f() {\n  if (a) {\n    iter->Seek(k|\n}\n", "ey"),
     ],
 )
 def test_what_the_user_has_begun_may_stay_unfinished(language_id, text, answer):
