@@ -5,8 +5,7 @@ from pathlib import Path
 from engine.errors import ModelNotFoundError
 from engine.model.loading.folder_model import FolderModel
 from engine.model.loading.gguf_model import GgufModel
-from engine.model.loading.hub import hub_folder
-from engine.model.loading.hub_gguf import hub_gguf
+from engine.model.loading.hub import hub_folder, hub_gguf
 from engine.model_names import HUB_ALIASES, holds_gguf, kind_of, path_of, pinned, printable
 from engine.offline_parts import OFFLINE_MODELS, EmbeddedModel, find_parts, join_parts
 from engine.progress import NoProgress, Progress

@@ -1,7 +1,8 @@
 """Models of the Hugging Face hub: taken from its local cache, else downloaded into it.
 
-A model stays at the commit that was downloaded first, as the cache is asked first; a revision in
-its name, `owner/name@revision`, decides which that is.
+A model is a folder, or one GGUF file of a repository: which one a name means is said in
+`cached_gguf`. A model stays at the commit that was downloaded first, as the cache is asked first; a
+revision in its name, `owner/name@revision`, decides which that is.
 """
 
 import hashlib
@@ -11,10 +12,11 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from engine.errors import ModelCorruptError, ModelNotFoundError
+from engine.model.loading.cached_gguf import cached_gguf, chosen_gguf, is_meant
 from engine.model.loading.folder_model import read_json
 from engine.model.loading.hub_download import told
-from engine.model_names import pinned
-from engine.progress import NoProgress, Progress, shown
+from engine.model_names import gguf_tag, pinned
+from engine.progress import Progress, shown
 
 _FILES = ["*.json", "*.safetensors"]
 _INDEX = "model.safetensors.index.json"
@@ -22,7 +24,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _BLOCK_BYTES = 2**22
 
 
-def hub_folder(repository: str, progress: Progress | None = None) -> Path:
+def hub_folder(repository: str, progress: Progress) -> Path:
     """Return the local snapshot of `owner/name`, or of `owner/name@revision`.
 
     Raises ModelNotFoundError, and ModelCorruptError for a download with other bytes than it names.
@@ -30,11 +32,10 @@ def hub_folder(repository: str, progress: Progress | None = None) -> Path:
     # Takes a quarter of a second to import, which other models are spared.
     from huggingface_hub import errors  # noqa: PLC0415 - see above
 
-    progress = progress or NoProgress()
     try:
         local = _snapshot(repository, local_only=True)
         if _is_whole(local):
-            check_sums(local, progress=progress)
+            check_sums(local, progress)
             return local
     except errors.LocalEntryNotFoundError:
         pass
@@ -44,22 +45,51 @@ def hub_folder(repository: str, progress: Progress | None = None) -> Path:
         with told(repository, lambda name: any(fnmatch(name, one) for one in _FILES), progress):
             downloaded = _snapshot(repository, local_only=False)
     except Exception as error:  # the errors of its HTTP library come through as they are
-        raise not_downloaded(repository) from error
-    check_sums(downloaded, progress=progress)
+        raise _not_downloaded(repository) from error
+    check_sums(downloaded, progress)
     return downloaded
 
 
-def not_downloaded(repository: str) -> ModelNotFoundError:
-    """Say that a repository is neither here nor can be had."""
-    return ModelNotFoundError(
-        f"{repository} is not in the local Hugging Face cache and could not be downloaded; check the "
-        "name and the network, or use the embedded model `offline`, a folder, or a .gguf file"
-    )
+def hub_gguf(name: str, progress: Progress) -> Path:
+    """Return the file that `owner/name[:tag][@revision]` names.
+
+    Raises ModelNotFoundError, and ModelCorruptError for a download with other bytes than it names.
+    """
+    cached = cached_gguf(name)
+    if cached is not None:
+        check_sums(cached.parent, progress, cached.name)
+    if cached is not None and is_meant(name, cached):
+        return cached
+    from huggingface_hub import hf_hub_download, list_repo_files  # noqa: PLC0415 - as above
+
+    repository, tag = gguf_tag(name)
+    revision = pinned(name)[1]
+    try:
+        files = list_repo_files(repository, revision=revision)
+    except Exception as error:  # the errors of its HTTP library come through as they are
+        if cached is not None:
+            return cached  # all that can be had without a network
+        raise _not_downloaded(name) from error
+    chosen = chosen_gguf(files, tag)
+    if chosen is None:
+        there = ", ".join(sorted(file for file in files if file.endswith(".gguf"))) or "none"
+        raise ModelNotFoundError(
+            f"{name} names no single GGUF file in one piece; of those in {repository} choose one by "
+            f"owner/name:TAG, as in {repository}:Q8_0. There are {there}"
+        )
+    if cached is not None and cached.as_posix().endswith(f"/{chosen}"):
+        return cached
+    place = f"{repository}@{revision}" if revision else repository
+    try:
+        with told(place, lambda file: file == chosen, progress):
+            path = Path(hf_hub_download(repository, chosen, revision=revision))
+    except Exception as error:  # as above
+        raise _not_downloaded(name) from error
+    check_sums(path.parent, progress, path.name)
+    return path
 
 
-def check_sums(
-    folder: Path, pattern: str = "*.safetensors", progress: Progress | None = None
-) -> None:
+def check_sums(folder: Path, progress: Progress, pattern: str = "*.safetensors") -> None:
     """Compare weights with their SHA-256, after which the hub's cache names its large files.
 
     Its client checks their sizes alone. Once is enough, of which a mark beside the file tells: a
@@ -71,13 +101,21 @@ def check_sums(
         is_others = not os.access(stored.parent, os.W_OK)  # who downloads may write there
         if not _SHA256.fullmatch(stored.name) or checked.exists() or is_others:
             continue
-        if _sum_of(stored, progress or NoProgress()) != stored.name:
+        if _sum_of(stored, progress) != stored.name:
             stored.unlink()  # the next attempt downloads it again
             raise ModelCorruptError(
                 f"{path.name} of {folder} was downloaded with other bytes than the hub names; try "
                 "again"
             )
         checked.touch()
+
+
+def _not_downloaded(repository: str) -> ModelNotFoundError:
+    """Say that a repository is neither here nor can be had."""
+    return ModelNotFoundError(
+        f"{repository} is not in the local Hugging Face cache and could not be downloaded; check the "
+        "name and the network, or use the embedded model `offline`, a folder, or a .gguf file"
+    )
 
 
 def _sum_of(path: Path, progress: Progress) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from engine.errors import ModelCorruptError, ModelNotFoundError
 from engine.model.loading import hub
+from engine.progress import NoProgress
 from tests.support.tiny_hub import cache_model
 
 
@@ -42,15 +43,15 @@ def _model(folder: Path, **files: str) -> Path:
 def test_a_whole_snapshot_is_taken_as_it_is(tmp_path: Path) -> None:
     folder = _model(tmp_path / "files", config="{}", tokenizer="{}", weights="")
     snapshot = cache_model(tmp_path / "hub", "owner/model", folder)
-    assert hub.hub_folder("owner/model") == snapshot
+    assert hub.hub_folder("owner/model", NoProgress()) == snapshot
 
 
 def test_a_revision_in_the_name_is_the_one_that_is_taken(tmp_path: Path) -> None:
     folder = _model(tmp_path / "files", config="{}", tokenizer="{}", weights="")
     snapshot = cache_model(tmp_path / "hub", "owner/model", folder)
-    assert hub.hub_folder(f"owner/model@{snapshot.name}") == snapshot
+    assert hub.hub_folder(f"owner/model@{snapshot.name}", NoProgress()) == snapshot
     with pytest.raises(ModelNotFoundError, match=r"owner/model@v2 is not in the local"):
-        hub.hub_folder("owner/model@v2")
+        hub.hub_folder("owner/model@v2", NoProgress())
 
 
 def _downloaded(folder: Path, content: bytes, name: str) -> Path:
@@ -64,11 +65,11 @@ def _downloaded(folder: Path, content: bytes, name: str) -> Path:
 
 def test_a_download_is_checked_against_its_sum(tmp_path: Path) -> None:
     whole = hashlib.sha256(b"weights").hexdigest()
-    hub.check_sums(_downloaded(tmp_path / "whole", b"weights", whole))
-    hub.check_sums(_downloaded(tmp_path / "unnamed", b"weights", "no-sum"))
+    hub.check_sums(_downloaded(tmp_path / "whole", b"weights", whole), NoProgress())
+    hub.check_sums(_downloaded(tmp_path / "unnamed", b"weights", "no-sum"), NoProgress())
     damaged = _downloaded(tmp_path / "damaged", b"weighty", whole)
     with pytest.raises(ModelCorruptError, match=r"model\.safetensors .* other bytes"):
-        hub.check_sums(damaged)
+        hub.check_sums(damaged, NoProgress())
     assert not (tmp_path / "damaged" / "blobs" / whole).exists()
 
 
@@ -79,10 +80,10 @@ def test_a_download_is_checked_once_though_its_first_check_was_killed(tmp_path: 
     (snapshot / "model.safetensors").rename(stored)
     (snapshot / "model.safetensors").symlink_to(stored)
     with pytest.raises(ModelCorruptError, match=r"model\.safetensors .* other bytes"):
-        hub.hub_folder("owner/model")
+        hub.hub_folder("owner/model", NoProgress())
     stored.write_text("weights")
     for _ in range(2):
-        assert hub.hub_folder("owner/model") == snapshot
+        assert hub.hub_folder("owner/model", NoProgress()) == snapshot
         stored.write_text("not read again")
 
 
@@ -91,7 +92,7 @@ def test_an_interrupted_download_is_not_taken(tmp_path: Path, missing: str) -> N
     files = dict.fromkeys({"config", "tokenizer", "weights"} - {missing}, "{}")
     cache_model(tmp_path / "hub", "owner/model", _model(tmp_path / "files", **files))
     with pytest.raises(ModelNotFoundError, match=r"owner/model .* could not be downloaded"):
-        hub.hub_folder("owner/model")
+        hub.hub_folder("owner/model", NoProgress())
 
 
 def test_all_files_of_an_index_have_to_be_there(tmp_path: Path) -> None:
@@ -101,14 +102,14 @@ def test_all_files_of_an_index_have_to_be_there(tmp_path: Path) -> None:
     (folder / "one.safetensors").write_text("")
     cache_model(tmp_path / "hub", "owner/model", folder)
     with pytest.raises(ModelNotFoundError):
-        hub.hub_folder("owner/model")
+        hub.hub_folder("owner/model", NoProgress())
 
 
 def test_a_model_that_is_nowhere_says_what_else_there_is() -> None:
     with pytest.raises(ModelNotFoundError, match=r"owner/model is not in the local.*`offline`"):
-        hub.hub_folder("owner/model")
+        hub.hub_folder("owner/model", NoProgress())
 
 
 def test_an_impossible_name_is_refused() -> None:
     with pytest.raises(ModelNotFoundError, match="is no name of the hub"):
-        hub.hub_folder("owner/a--b")
+        hub.hub_folder("owner/a--b", NoProgress())

@@ -12,7 +12,7 @@ from engine.model.loading.cached_gguf import is_meant
 from engine.model.loading.cached_tokenizer import cached_tokenizer
 from engine.model.loading.catalog import locate
 from engine.model.loading.gguf_model import GgufModel
-from engine.model.loading.hub_gguf import hub_gguf
+from engine.model.loading.hub import hub_gguf
 from engine.progress import NoProgress
 from tests.support.tiny_gguf import write_tiny_gguf
 from tests.support.tiny_hub import cache_model
@@ -105,18 +105,18 @@ def test_without_a_tag_what_is_cached_of_others_is_not_taken(
     (tmp_path / "files").mkdir()
     write_tiny_gguf(tmp_path / "files" / "x-Q2_K.gguf")
     snapshot = cache_model(tmp_path / "hub", "owner/x-GGUF", tmp_path / "files")
-    assert hub_gguf("owner/x-GGUF:Q2_K") == snapshot / "x-Q2_K.gguf"
-    assert hub_gguf("owner/x-GGUF").name == QWEN[2]
+    assert hub_gguf("owner/x-GGUF:Q2_K", NoProgress()) == snapshot / "x-Q2_K.gguf"
+    assert hub_gguf("owner/x-GGUF", NoProgress()).name == QWEN[2]
     fake_hub.downloaded.clear()
     fake_hub.files = ["x-Q2_K.gguf"]
-    assert hub_gguf("owner/x-GGUF") == snapshot / "x-Q2_K.gguf"
+    assert hub_gguf("owner/x-GGUF", NoProgress()) == snapshot / "x-Q2_K.gguf"
     assert not fake_hub.downloaded, "the only one is here"
 
     def fails(*_: object, **__: object) -> None:
         raise ConnectionError("no network")
 
     monkeypatch.setattr(huggingface_hub, "list_repo_files", fails)
-    assert hub_gguf("owner/x-GGUF") == snapshot / "x-Q2_K.gguf"
+    assert hub_gguf("owner/x-GGUF", NoProgress()) == snapshot / "x-Q2_K.gguf"
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_cached_file_is_meant_where_its_name_says_no_other_quantization(
 def test_a_tag_chooses_the_file(fake_hub: FakeHub, tag: str, file: str) -> None:
     """Without one it is that of four bits."""
     repository = "Qwen/Qwen2.5-Coder-7B-Instruct-GGUF"
-    assert hub_gguf(repository + tag).name == file
+    assert hub_gguf(repository + tag, NoProgress()).name == file
     assert fake_hub.downloaded == [(repository, file, "v2" if tag.endswith("@v2") else None)]
 
 
@@ -151,17 +151,17 @@ def test_a_download_and_its_check_are_told_with_their_bytes(fake_hub: FakeHub) -
 
 def test_a_file_that_is_not_there_tells_which_are(fake_hub: FakeHub) -> None:
     with pytest.raises(ModelNotFoundError, match=r"owner/x:Q8_0\. There are .*q4_k_m\.gguf"):
-        hub_gguf("owner/x:Q2_K")
+        hub_gguf("owner/x:Q2_K", NoProgress())
     fake_hub.files = QWEN[:2] + QWEN[3:4] + ["b.gguf"]
     with pytest.raises(ModelNotFoundError, match="no single GGUF file"):
-        hub_gguf("owner/x-GGUF")
+        hub_gguf("owner/x-GGUF", NoProgress())
     assert not fake_hub.downloaded
 
 
 def test_a_download_is_checked_against_its_sum(fake_hub: FakeHub) -> None:
     fake_hub.blob = b"weighty"
     with pytest.raises(ModelCorruptError, match="other bytes"):
-        hub_gguf("owner/x-GGUF")
+        hub_gguf("owner/x-GGUF", NoProgress())
 
 
 def test_without_a_network_the_name_is_told(
@@ -172,5 +172,5 @@ def test_without_a_network_the_name_is_told(
 
     monkeypatch.setattr(huggingface_hub, "list_repo_files", fails)
     with pytest.raises(ModelNotFoundError, match=r"owner/x-GGUF:Q8_0 is not in the local"):
-        hub_gguf("owner/x-GGUF:Q8_0")
+        hub_gguf("owner/x-GGUF:Q8_0", NoProgress())
     assert cached_tokenizer("owner/x-GGUF:Q8_0", Path("/nowhere")) is None
