@@ -20,9 +20,9 @@ from engine.host.protocol import (
     Status,
     SyncRequest,
 )
+from engine.host.response_body import body_of, lines_of
 from engine.host.tls_trust import rejected_certificate
 from engine.model_names import printable
-from lsp_server.host.response_body import body_of, lines_of
 
 _LONGEST_WAIT_S = 60.0  # whatever a host says
 _ANSWER_S = 5.0  # for all of what a host answers at once, however it drips

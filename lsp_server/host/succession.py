@@ -12,11 +12,11 @@ import httpx2
 import msgspec
 
 from engine.host.protocol import Status
+from engine.host.response_body import body_of
 from engine.host.runtime import HostRecord
 from engine.version import VERSION
 from lsp_server.host.address import HostAddress
 from lsp_server.host.probe import ProbeResult
-from lsp_server.host.response_body import body_of
 
 IDLE_S = 60.0  # for which nobody has used a host that others have documents in
 

@@ -8,6 +8,7 @@ from typing import Any
 import httpx2
 import msgspec
 
+from engine.host.response_body import ResponseTooLargeError, body_of, lines_of
 from engine.host.tls_trust import rejected_certificate, tls_context
 from engine.host.upstream.failures import (
     UpstreamBrokenError,
@@ -22,8 +23,6 @@ from engine.host.upstream.options import UpstreamOptions
 
 _CONNECT_S = 5.0
 _SILENT_S = 60.0  # of an upstream that reads a prompt, or has it wait
-_MAX_BODY_BYTES = 16 * 2**20
-_MAX_LINE_BYTES = 2**20
 _LONGEST_REST_S = 60.0  # whatever Retry-After says
 _MOST_KEPT = 64  # connections
 _KEPT_S = 4.0  # without a request; vLLM's and SGLang's servers close them after 5
@@ -56,7 +55,7 @@ class UpstreamChannel:
         """Return what a route answers, decoded: GET, or POST with a body."""
         method = "GET" if body is None else "POST"
         async with self._answer(method, path, body) as response:
-            content = b"".join([part async for part in _parts(response)])
+            content = await body_of(response)
         try:
             return msgspec.json.decode(content)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -92,7 +91,7 @@ class UpstreamChannel:
 
     async def _events(self, response: httpx2.Response) -> AsyncGenerator[bytes]:
         with self._told():
-            async for line in _lines(response):
+            async for line in lines_of(response):
                 name, _, value = line.partition(b":")
                 if name == b"error":  # llama.cpp's own
                     yield b'{"error":' + value + b"}"
@@ -103,10 +102,10 @@ class UpstreamChannel:
 
     async def _whole(self, response: httpx2.Response) -> AsyncGenerator[bytes]:
         with self._told():
-            yield b"".join([part async for part in _parts(response)])
+            yield await body_of(response)
 
     async def _refusal(self, response: httpx2.Response) -> UpstreamError:
-        content = b"".join([part async for part in _parts(response)])
+        content = await body_of(response)
         told = response.headers.get("retry-after", "")  # a date, which no engine sends, is none
         retry_after_s = float(told) if told.isascii() and told.isdigit() else None
         error = refusal(self.where, response.status_code, _sentence(content), retry_after_s)
@@ -132,31 +131,13 @@ class UpstreamChannel:
                     "--upstream-ca-file may name the one that signed it"
                 ) from error
             raise UpstreamUnreachableError(f"{where} cannot be reached: {error}") from error
+        except ResponseTooLargeError as error:
+            what = "a line above" if error.is_line else "more than"
+            sent = f"the upstream sent {what} {error.most_bytes:,} bytes"
+            raise UpstreamBrokenError(sent) from error
         except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL) as error:
             reason = f"{type(error).__name__}: {error}".removesuffix(": ")
             raise UpstreamBrokenError(f"{where} broke off ({reason})") from error
-
-
-async def _parts(response: httpx2.Response) -> AsyncIterator[bytes]:
-    num_bytes = 0
-    async for part in response.aiter_raw():
-        num_bytes += len(part)
-        if num_bytes > _MAX_BODY_BYTES:
-            raise UpstreamBrokenError(f"the upstream sent more than {_MAX_BODY_BYTES:,} bytes")
-        yield part
-
-
-async def _lines(response: httpx2.Response) -> AsyncIterator[bytes]:
-    """Lines, cut at bytes: no character is split, wherever the parts end."""
-    rest = b""
-    async for part in _parts(response):
-        *whole, rest = (rest + part).split(b"\n")
-        if len(rest) > _MAX_LINE_BYTES:
-            raise UpstreamBrokenError(f"the upstream sent a line above {_MAX_LINE_BYTES:,} bytes")
-        for line in whole:
-            yield line.rstrip(b"\r")
-    if rest:
-        yield rest
 
 
 def _sentence(content: bytes) -> str:

@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from engine import FinishReason, ModelNotFoundError
+from engine.host import response_body
 from engine.host.protocol import (
     REPLICA_HEADER,
     BufferSync,
@@ -23,7 +24,6 @@ from engine.host.protocol import (
     Timings,
 )
 from lsp_server.host import client as host_client
-from lsp_server.host import response_body
 from lsp_server.host.address import HostAddress
 from lsp_server.host.client import (
     HostAbsentError,

@@ -1,4 +1,4 @@
-"""The body of a host's response, read within bounds: it may be anybody's machine."""
+"""The body of another program's response, read within bounds: it may be anybody's machine."""
 
 from collections.abc import AsyncIterator
 
@@ -9,7 +9,12 @@ MAX_LINE_BYTES = 2**20
 
 
 class ResponseTooLargeError(httpx2.HTTPError):
-    """More than a host of ours sends."""
+    """More than an honest program sends, in a line or in all."""
+
+    def __init__(self, most_bytes: int, *, is_line: bool = False) -> None:
+        what = "a line" if is_line else "a response"
+        super().__init__(f"{what} of more than {most_bytes:,} bytes")
+        self.most_bytes, self.is_line = most_bytes, is_line
 
 
 async def body_of(response: httpx2.Response) -> bytes:
@@ -23,7 +28,7 @@ async def lines_of(response: httpx2.Response) -> AsyncIterator[bytes]:
     async for part in _parts(response):
         *whole, rest = (rest + part).split(b"\n")
         if len(rest) > MAX_LINE_BYTES:
-            raise ResponseTooLargeError(f"a line of more than {MAX_LINE_BYTES:,} bytes")
+            raise ResponseTooLargeError(MAX_LINE_BYTES, is_line=True)
         for line in whole:
             yield line
     if rest:
@@ -36,5 +41,5 @@ async def _parts(response: httpx2.Response) -> AsyncIterator[bytes]:
     async for part in response.aiter_raw():
         num_bytes += len(part)
         if num_bytes > MAX_BODY_BYTES:
-            raise ResponseTooLargeError(f"a response of more than {MAX_BODY_BYTES:,} bytes")
+            raise ResponseTooLargeError(MAX_BODY_BYTES)
         yield part
