@@ -9,6 +9,7 @@ from engine.errors import ConfigurationError
 
 MIN_TOKEN_LEN = 16
 MAKE_TOKEN = "python3 -c 'import secrets; print(secrets.token_urlsafe(32))' makes one"
+_MAX_TOKEN_BYTES = 4096  # of a file that holds one
 _OWNER, _USER, _MASK = 0x01, 0x02, 0x10  # kinds of entries in an access list
 
 
@@ -20,6 +21,19 @@ def read_secret(path: Path, called: str, most_bytes: int) -> str:
         # A UnicodeDecodeError would show the bytes.
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise ConfigurationError(f"{called} cannot be read: {reason}") from None
+
+
+def read_token(path: Path, name: str, least_len: int = MIN_TOKEN_LEN) -> str:
+    """The token in the file that the option or setting `name` gives. Raises ConfigurationError."""
+    token = read_secret(path, f"{name} {path}", _MAX_TOKEN_BYTES).strip()
+    if not (token.isascii() and token.isprintable()):  # no header can carry it
+        raise ConfigurationError(f"{name} {path} holds more than one line of ASCII text")
+    if len(token) < least_len:
+        raise ConfigurationError(
+            f"{name} {path} holds {len(token)} characters, too few for a secret; write "
+            f"{least_len} or more into it ({MAKE_TOKEN})"
+        )
+    return token
 
 
 def _content(path: Path, called: str, most_bytes: int) -> bytes:

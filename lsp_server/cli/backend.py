@@ -11,11 +11,11 @@ from functools import partial
 import msgspec
 
 from engine.errors import ConfigurationError
+from engine.host.secret_file import read_token
 from engine.host.served_engine import ServedEngine
 from engine.host.upstream.options import UpstreamOptions
 from engine.model_names import DEFAULT_MODEL
 from engine.progress import Progress
-from lsp_server.host.token_file import read_token
 from lsp_server.settings import Settings
 
 _LEAST_TOKEN_LEN = 1  # whoever runs the upstream has chosen it

@@ -12,9 +12,9 @@ from engine.errors import ConfigurationError, ForegramError
 from engine.host.loopback import is_loopback, loopback_addresses
 from engine.host.protocol import PROTOCOL_HEADER, PROTOCOL_VERSION, SESSION_HEADER
 from engine.host.runtime import RuntimeFolder
+from engine.host.secret_file import read_token
 from engine.host.tls_trust import tls_context
 from lsp_server.host.socket_transport import SocketTransport
-from lsp_server.host.token_file import read_token
 from lsp_server.settings import Settings
 
 _PORTS = {"http": 80, "https": 443}

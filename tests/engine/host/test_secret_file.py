@@ -7,10 +7,11 @@ import struct
 import pytest
 
 from engine.errors import ConfigurationError
-from engine.host.secret_file import read_secret
+from engine.host.secret_file import read_secret, read_token
 
 OWNER, USER, GROUP, MASK, OTHER = 0x01, 0x02, 0x04, 0x10, 0x20
 NOBODY = 65534
+TOKEN = "0123456789abcdef"
 
 
 @pytest.fixture
@@ -56,3 +57,58 @@ def test_a_file_without_a_list_is_judged_by_its_mode(tmp_path):
     file.chmod(0o640)
     with pytest.raises(ConfigurationError, match="mode 0640"):
         read_secret(file, "it", 100)
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "token"
+    path.write_text(f"{TOKEN}\n")
+    path.chmod(0o600)
+    return path
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o400, 0o700])
+def test_the_token_is_the_line_without_its_end(path, mode):
+    path.chmod(mode)
+    assert read_token(path, "token_file") == TOKEN
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o620, 0o666])
+def test_a_file_that_others_reach_is_refused_with_what_to_run(path, mode):
+    path.chmod(mode)
+    with pytest.raises(ConfigurationError) as error:
+        read_token(path, "token_file")
+    wanted = f"token_file {path} is open to other users, mode {mode:04o}; run: chmod 600 {path}"
+    assert str(error.value) == wanted
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "holds 0 characters, too few for a secret; write 16 or more"),
+        (b" \n", "holds 0 characters"),
+        (TOKEN[1:].encode(), "holds 15 characters"),
+        (b"one line of it\nand another", "more than one line of ASCII text"),
+        ("sésame öffne dich bitte".encode(), "more than one line of ASCII text"),
+        (b"\xff" * 20, "cannot be read"),
+        (b"x" * 5000, "too large for a token, above 4,096 bytes"),
+    ],
+)
+def test_what_is_no_token_is_refused_and_not_shown(path, content, reason):
+    path.write_bytes(content)
+    with pytest.raises(ConfigurationError, match=reason) as error:
+        read_token(path, "token_file")
+    assert content.strip() == b"" or content.decode("latin-1") not in str(error.value)
+
+
+def test_a_pipe_or_a_folder_in_its_place_keeps_nobody_waiting(tmp_path):
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    with pytest.raises(ConfigurationError, match="is not a regular file"):
+        read_token(tmp_path / "pipe", "token_file")
+    with pytest.raises(ConfigurationError, match="cannot be read: Is a directory"):
+        read_token(tmp_path, "token_file")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(ConfigurationError, match=r"token_file .*gone cannot be read: No such file"):
+        read_token(tmp_path / "gone", "token_file")
