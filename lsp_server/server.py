@@ -34,7 +34,7 @@ from lsp_server.reasons import SILENCING
 from lsp_server.session import INITIAL, Session
 from lsp_server.setting_layers import Layer
 from lsp_server.status import StatusLine
-from lsp_server.transport.authentication import OPEN, TOKEN_KEY, Authentication
+from lsp_server.transport.connections import OPEN, TOKEN_KEY, Authentication
 from lsp_server.transport.protocol import DocumentServer
 
 _LOG = logging.getLogger(__name__)

@@ -16,8 +16,7 @@ from lsp_server.cli.report import note
 from lsp_server.server import ForegramServer, create_server
 from lsp_server.setting_layers import Layer
 from lsp_server.settings import Settings
-from lsp_server.transport.authentication import TOKEN_KEY
-from lsp_server.transport.connections import MAX_MESSAGE_BYTES, Connections, serve
+from lsp_server.transport.connections import MAX_MESSAGE_BYTES, TOKEN_KEY, Connections, serve
 from lsp_server.transport.framing import HEADER_BYTES, MessageReader, stream_of
 
 
