@@ -1,21 +1,30 @@
-"""The routes of the drop-in APIs that are switched on, each with the errors of its dialect."""
+"""The routes of the drop-in APIs that are switched on, each with the errors of its dialect.
+
+What goes wrong there is what goes wrong in the native API, told in another form.
+"""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
-from litestar import Response, post, route
+from litestar import Request, Response, post, route
 from litestar.handlers import HTTPRouteHandler
 
 from engine.errors import InputError
 from engine.host.bodies import decoded
-from engine.host.compat.answering import answered
+from engine.host.compat.answering import FailedError, answered
 from engine.host.compat.dialect import HEALTH, Body, Dialect, Served
 from engine.host.compat.dialects import Spoken
-from engine.host.compat.refusals import AnyRequest, ErrorHandlers, note_dialect, translated
 from engine.host.service import CompletionService
 
+AnyRequest = Request[Any, Any, Any]
+ErrorHandler = Callable[[AnyRequest, Any], Response[Any]]
+ErrorHandlers = dict[int | type[Exception], ErrorHandler]
+
+_DIALECT = "dialect"  # that a request's body is of, in its state
+_NOT_IMPLEMENTED = 501
 _LARGEST = 2**53  # up to which a number with a fraction tells whole ones apart
 
 
@@ -35,7 +44,7 @@ def drop_in_routes(
     ]
     for dialect in dialects:
         for one in dialect.routes(service):
-            one.exception_handlers = translated(handlers, dialect)
+            one.exception_handlers = _translated(handlers, dialect)
             routes.append(one)
     return [*routes, _health(service, dialects)]
 
@@ -47,14 +56,14 @@ def _completing(
     spoken: Spoken,
     handlers: ErrorHandlers,
 ) -> HTTPRouteHandler:
-    @post(path, status_code=200, exception_handlers=translated(handlers, dialects[0]))
+    @post(path, status_code=200, exception_handlers=_translated(handlers, dialects[0]))
     async def complete(request: AnyRequest) -> Response[Any]:
         """Complete as one of the dialects has it."""
         service.used_at = time.monotonic()
         body = _plain(decoded(await request.body(), dict[str, Any]))
         spoken.check(path, body)
         dialect = meant(dialects, body)
-        note_dialect(request, dialect)
+        request.state[_DIALECT] = dialect
         try:
             exchange = dialect.read(path, body, Served.by(service))
         except msgspec.ValidationError as error:
@@ -100,3 +109,25 @@ def _health(service: CompletionService, dialects: Sequence[Dialect]) -> HTTPRout
         return Response(said, status_code=200 if is_ready else 503)
 
     return health
+
+
+def _translated(handlers: ErrorHandlers, default: Dialect) -> ErrorHandlers:
+    """Handlers whose Problems are told in the dialect of the request, or in `default`."""
+    native: ErrorHandlers = {**handlers, FailedError: _fail}
+    return {kind: partial(_tell, handler, default) for kind, handler in native.items()}
+
+
+def _tell(
+    handler: ErrorHandler, default: Dialect, request: AnyRequest, error: Exception
+) -> Response[Any]:
+    response = handler(request, error)
+    problem, status = response.content, response.status_code or 500
+    if problem.code == "model_unsupported":
+        status = _NOT_IMPLEMENTED
+    dialect: Dialect = request.state.get(_DIALECT, default)
+    content = dialect.refusal(status, problem)
+    return Response(content, status_code=status, headers=response.headers)
+
+
+def _fail(_: AnyRequest, error: FailedError) -> Response[Any]:
+    return Response(error.problem, status_code=error.status, headers=error.headers)
