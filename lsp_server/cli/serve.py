@@ -1,11 +1,14 @@
-"""`foregram serve`: the completion host. Importing this loads no torch; the engine's thread does."""
+"""`foregram serve`: the completion host, or several under one address.
+
+Importing this loads neither torch, which the engine's thread does, nor Ray.
+"""
 
 import argparse
 import asyncio
 import logging
 import os
-from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -20,10 +23,12 @@ from engine.host.options import HostOptions
 from engine.host.process import become_host, kept_for_good
 from engine.host.quotas import QuotaKeeper
 from engine.host.runtime import HostRecord, RuntimeFolder, new_secret
+from engine.host.scale.options import LOAD, ReplicaCount, ScaleOptions
+from engine.host.scale.plan import ReplicaPlan
+from engine.host.scale.start import start_replicas
 from engine.host.server import HostServer
 from engine.host.service import CompletionService
-from lsp_server.cli.backend import chosen_backend
-from lsp_server.cli.replicas import serve_replicas, wants_replicas
+from lsp_server.cli.backend import Backend, chosen_backend
 from lsp_server.settings import Settings
 
 _ADDRESS, _PORT = "127.0.0.1", 8012
@@ -39,19 +44,19 @@ def serve(arguments: argparse.Namespace, settings: Settings) -> int:
     logging.getLogger("asyncio").setLevel(logging.ERROR)
     logging.getLogger("foregram").setLevel(logging.DEBUG if settings.debug else logging.INFO)
     check_device_name(arguments.device or settings.device)
-    has_replicas = wants_replicas(arguments)
+    has_replicas = _wants_replicas(arguments)
     options = _host_options(arguments, settings)
     backend = chosen_backend(arguments, settings)
     if has_replicas:
-        serve_replicas(arguments, settings, options, backend)
+        _serve_replicas(arguments, settings, options, backend)
         return 0
     limits = QuotaKeeper(arguments.quotas)
     become_host()
     service = CompletionService(kept_for_good(backend.load), backend.requested_model, limits)
     record = arguments.record
+    kept = () if record is None else (partial(_mark_record, record), partial(_rotate_log, record))
     try:
-        server = HostServer(service, options, lambda: _mark_record(record), _upkeep(record))
-        asyncio.run(server.run())
+        asyncio.run(HostServer(service, options, *kept).run())
     except DeviceLostError as error:
         # What torch has on the device cannot be given back any more; a Python that is taken down
         # may abort over it.
@@ -70,25 +75,18 @@ def _end_at_once(status: int) -> NoReturn:
     os._exit(status)
 
 
-def _mark_record(path: Path | None) -> None:
+def _mark_record(path: Path) -> None:
     """Tell whoever finds the host gone that it had served: it is no failure to start it again."""
-    if path is not None:
-        with suppress(OSError):
-            if record := read_kept(path, HostRecord):
-                served = msgspec.structs.replace(record, has_served=True)
-                path.write_bytes(msgspec.json.encode(served))
+    with suppress(OSError):
+        if record := read_kept(path, HostRecord):
+            served = msgspec.structs.replace(record, has_served=True)
+            path.write_bytes(msgspec.json.encode(served))
 
 
-def _upkeep(record: Path | None) -> Callable[[], None]:
-    """What a local host does now and then: it may run for weeks, and what it prints is its log."""
-    if record is None:
-        return lambda: None
-
-    def rotate() -> None:
-        with suppress(OSError):
-            RuntimeFolder(record.parent).log.rotate()
-
-    return rotate
+def _rotate_log(record: Path) -> None:
+    """A local host may run for weeks, and what it prints is its log, beside its record."""
+    with suppress(OSError):
+        RuntimeFolder(record.parent).log.rotate()
 
 
 def _host_options(arguments: argparse.Namespace, settings: Settings) -> HostOptions:
@@ -114,3 +112,38 @@ def _host_options(arguments: argparse.Namespace, settings: Settings) -> HostOpti
         apis=Spoken.named(",".join(arguments.apis or [DEFAULT])),
         is_insecure=arguments.insecure,
     )
+
+
+def _wants_replicas(arguments: argparse.Namespace) -> bool:
+    """Whether there are to be several hosts. Raises ConfigurationError where options do not fit."""
+    if arguments.replicas is None:
+        for name in ("cluster", "replica_load"):
+            if getattr(arguments, name) is not None:
+                raise ConfigurationError(f"--{name.replace('_', '-')} goes with --replicas")
+        return False
+    for name in ("socket", "idle_exit", "record"):
+        if getattr(arguments, name) is not None:
+            raise ConfigurationError(f"--{name.replace('_', '-')} is for a host that is alone")
+    return True
+
+
+def _serve_replicas(
+    arguments: argparse.Namespace, settings: Settings, host: HostOptions, backend: Backend
+) -> None:
+    """Serve until SIGTERM. Raises ForegramError."""
+    scale = ScaleOptions(
+        count=ReplicaCount.parse(arguments.replicas),
+        load=LOAD if arguments.replica_load is None else arguments.replica_load,
+        cluster=arguments.cluster,
+        device=arguments.device or settings.device or "auto",
+        threads=arguments.threads or settings.threads,
+    )
+    plan = ReplicaPlan(
+        load=backend.load,
+        requested_model=backend.requested_model,
+        quotas=tuple(arguments.quotas),
+        apis=host.apis.names,
+        is_loopback=host.is_this_users,
+        is_debugging=settings.debug,
+    )
+    start_replicas(plan, host, scale)

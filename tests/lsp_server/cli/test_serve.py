@@ -29,7 +29,7 @@ class EndingServer:
     failure: Exception | None = None
     serves = False
 
-    def __init__(self, service, options, on_served, upkeep):
+    def __init__(self, service, options, on_served=lambda: None, upkeep=lambda: None):
         if self.serves:
             on_served()
         upkeep()
