@@ -4,10 +4,15 @@
  */
 
 import * as vscode from "vscode";
+import type { LanguageClientOptions } from "vscode-languageclient/node";
 
 import { cursorOf, isOurs } from "./documents";
-import type { Provide } from "./feedback";
+import type { Feedback } from "./feedback";
 import type { Preferences } from "./preferences";
+
+export type Provide = NonNullable<
+  NonNullable<LanguageClientOptions["middleware"]>["provideInlineCompletionItems"]
+>;
 
 /** Where the last ghost text was offered. */
 interface Offered {
@@ -22,7 +27,10 @@ export class AskAgain implements vscode.Disposable {
   private isAsking = false;
   private offered: Offered | undefined;
 
-  constructor(private readonly preferences: Preferences) {
+  constructor(
+    private readonly preferences: Preferences,
+    private readonly feedback: Feedback,
+  ) {
     const { onDidChangeActiveTextEditor, onDidChangeWindowState } = vscode.window;
     const askIfOwed = (): void => {
       if (this.isOwed) {
@@ -45,6 +53,7 @@ export class AskAgain implements vscode.Disposable {
     if (!token.isCancellationRequested) {
       this.offered =
         items.length > 0 ? { document, version: document.version, position } : undefined;
+      this.feedback.noteOffered(items, document, position);
     }
     return answer;
   };

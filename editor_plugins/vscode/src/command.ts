@@ -9,30 +9,25 @@ export interface ServerCommand {
   readonly origin: "settings" | "extension" | "path";
 }
 
-/** The setting names a program that is not there. Its message is for people. */
-export class MissingProgramError extends Error {}
-
 /** A virtual environment's command. */
 export function commandIn(environment: string): string {
   return join(environment, "bin", "foregram");
 }
 
 /**
- * The command, or undefined where foregram is not installed. A program without a folder is looked
- * for on the path. Throws MissingProgramError where `configured` names none.
+ * The command, undefined where foregram is not installed, or a sentence where `configured` names no
+ * program. One without a folder is looked for on the path.
  */
 export function findCommand(
   configured: readonly string[],
   environment: string,
   path: string,
-): ServerCommand | undefined {
+): ServerCommand | string | undefined {
   const [wanted, ...args] = configured;
   if (wanted !== undefined && wanted !== "") {
     const program = isAbsolute(wanted) ? wanted : onPath(wanted, path);
     if (program === undefined || !isProgram(program)) {
-      throw new MissingProgramError(
-        `foregram.server.command names ${wanted}, which is no program here`,
-      );
+      return `foregram.server.command names ${wanted}, which is no program here`;
     }
     return { program, args, origin: "settings" };
   }

@@ -4,11 +4,11 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as vscode from "vscode";
 
-import { AskAgain } from "./askAgain";
+import { AskAgain, type Provide } from "./askAgain";
 import type { ClientChoices } from "./client";
 import { commandIn } from "./command";
 import { Commands } from "./commands";
-import { Feedback, type Provide } from "./feedback";
+import { Feedback } from "./feedback";
 import { Installer } from "./installer";
 import { Locator } from "./locator";
 import { Log } from "./log";
@@ -26,17 +26,13 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   const preferences = new Preferences(context);
   const status = new StatusItem(preferences);
   const feedback = new Feedback(() => server?.running);
-  const askAgain = new AskAgain(preferences);
+  const askAgain = new AskAgain(preferences, feedback);
   const environment = join(context.globalStorageUri.fsPath, "server");
   const locator = new Locator(preferences, environment);
   const installer = new Installer(environment, context.extensionPath, output, status);
   const started = new Server({
     ...{ output, locator, installer, status },
-    middleware: middleware(preferences, (document, position, context, token, next) =>
-      feedback.provide(document, position, context, token, (...asked) =>
-        askAgain.provide(...asked, next),
-      ),
-    ),
+    middleware: middleware(preferences, askAgain.provide),
     initializationOptions: () => initializationOptions(preferences),
     started: () => {
       feedback.tellFocus();

@@ -4,17 +4,12 @@
  */
 
 import * as vscode from "vscode";
-import type { LanguageClientOptions } from "vscode-languageclient/node";
 
 import type { ForegramClient } from "./client";
 import { cursorOf, isOurs, placeIn } from "./documents";
 import { acceptedLength, type OfferedItem } from "./partialAccept";
 
 const REST_MS = 400; // longer than between two arrow keys
-
-export type Provide = NonNullable<
-  NonNullable<LanguageClientOptions["middleware"]>["provideInlineCompletionItems"]
->;
 
 interface Offer {
   readonly item: OfferedItem;
@@ -38,16 +33,15 @@ export class Feedback implements vscode.Disposable {
     );
   }
 
-  /** Notes what is offered on its way to the editor. */
-  readonly provide: Provide = async (document, position, context, token, next) => {
-    const answer = await next(document, position, context, token);
-    const items = Array.isArray(answer) ? answer : (answer?.items ?? []);
-    if (!token.isCancellationRequested) {
-      const offers = items.flatMap((item) => offerOf(item, document, position));
-      this.offers = offers.length > 0 ? offers : this.offers; // the former may be shown still
-    }
-    return answer;
-  };
+  /** Notes what is on its way to the editor. */
+  noteOffered(
+    items: readonly vscode.InlineCompletionItem[],
+    document: vscode.TextDocument,
+    position: vscode.Position,
+  ): void {
+    const offers = items.flatMap((item) => offerOf(item, document, position));
+    this.offers = offers.length > 0 ? offers : this.offers; // the former may be shown still
+  }
 
   /** Runs one of the editor's commands that take a part of the ghost text. */
   async acceptPart(command: string): Promise<void> {

@@ -1,6 +1,6 @@
 /** Where foregram's command is, by the settings of the moment. */
 
-import { findCommand, MissingProgramError, type ServerCommand } from "./command";
+import { findCommand, type ServerCommand } from "./command";
 import type { Preferences } from "./preferences";
 import { run, type Ended } from "./process";
 import { environmentOf } from "./settings";
@@ -11,22 +11,16 @@ export class Locator {
     readonly environment: string, // of Python, where the extension installs the server
   ) {}
 
-  /** Undefined where it is not installed. Throws MissingProgramError where a setting is wrong. */
-  find(): ServerCommand | undefined {
+  /** Undefined where it is not installed; a sentence where a setting is wrong. */
+  find(): ServerCommand | string | undefined {
     const path = process.env["PATH"] ?? "";
     return findCommand(this.preferences.serverCommand, this.environment, path);
   }
 
   /** Undefined also where a setting is wrong. */
   findOrNothing(): ServerCommand | undefined {
-    try {
-      return this.find();
-    } catch (error) {
-      if (error instanceof MissingProgramError) {
-        return undefined;
-      }
-      throw error;
-    }
+    const found = this.find();
+    return typeof found === "string" ? undefined : found;
   }
 
   /** Runs one of foregram's own commands with the same settings; undefined where there is none. */

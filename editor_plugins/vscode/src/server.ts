@@ -3,7 +3,7 @@
 import * as vscode from "vscode";
 
 import { ForegramClient, type ClientChoices } from "./client";
-import { MissingProgramError, type ServerCommand } from "./command";
+import type { ServerCommand } from "./command";
 import { CRASH_LIMIT, Crashes } from "./crashes";
 import { whyNotHere } from "./installation";
 import type { Installer } from "./installer";
@@ -84,8 +84,13 @@ export class Server implements vscode.Disposable {
   }
 
   private async begin(): Promise<void> {
-    const command = this.find();
+    const command = this.around.locator.find();
     if (command === undefined) {
+      this.showMissing();
+      return;
+    }
+    if (typeof command === "string") {
+      this.fail(command, SHOW_SETTING);
       return;
     }
     this.show(STARTING);
@@ -102,22 +107,6 @@ export class Server implements vscode.Disposable {
     this.client = client;
     this.around.started();
     await setRunning(true);
-  }
-
-  private find(): ServerCommand | undefined {
-    try {
-      const command = this.around.locator.find();
-      if (command === undefined) {
-        this.showMissing();
-      }
-      return command;
-    } catch (error) {
-      if (!(error instanceof MissingProgramError)) {
-        throw error;
-      }
-      this.fail(error.message, SHOW_SETTING);
-      return undefined;
-    }
   }
 
   private showMissing(): void {

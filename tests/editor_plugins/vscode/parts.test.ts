@@ -17,7 +17,6 @@ import { test, type TestContext } from "node:test";
 import {
   commandIn,
   findCommand,
-  MissingProgramError,
 } from "../../../editor_plugins/vscode/src/command";
 import { Crashes } from "../../../editor_plugins/vscode/src/crashes";
 import {
@@ -72,24 +71,24 @@ test("the command of the settings comes before the installed one, and that befor
     origin: "path",
   });
   const own = program(commandIn(environment));
-  assert.equal(findCommand([], environment, place)?.program, own);
+  const found = (...configured: string[]): unknown =>
+    findCommand(configured, environment, place);
+  assert.deepEqual(found(), { program: own, args: [], origin: "extension" });
   const named = program(join(place, "mine"));
-  assert.deepEqual(findCommand([named, "--debug"], environment, place), {
-    ...{ program: named, args: ["--debug"], origin: "settings" },
-  });
-  assert.equal(findCommand(["mine"], environment, place)?.program, named);
+  const wanted = { program: named, args: ["--debug"], origin: "settings" };
+  assert.deepEqual(found(named, "--debug"), wanted);
+  assert.deepEqual(found("mine", "--debug"), wanted);
 });
 
 test("without any command there is none, and a wrong one is named", (context) => {
   const place = folder(context);
   assert.equal(findCommand([], place, place), undefined);
-  assert.throws(
-    () => findCommand(["/no/such"], place, place),
-    MissingProgramError,
-  );
+  const wrong =
+    "foregram.server.command names /no/such, which is no program here";
+  assert.equal(findCommand(["/no/such"], place, place), wrong);
   writeFileSync(join(place, "text"), "not a program");
-  assert.throws(
-    () => findCommand([join(place, "text")], place, place),
+  assert.match(
+    String(findCommand([join(place, "text")], place, place)),
     /text, which is no program/,
   );
 });
