@@ -183,8 +183,8 @@ def test_a_server_that_does_not_answer_is_told_of_and_given_up_like_a_crash(
 ):
     editor = start(file, cmd=silent)
     editor.until(lambda: starts(tmp_path) == 1, "the server")
-    assert editor.lua("return require('foregram.answer_limit').LIMIT_MS") == 30_000
-    editor.lua("require('foregram.answer_limit').LIMIT_MS = 1000")
+    assert editor.lua("return require('foregram.process').ANSWER_MS") == 30_000
+    editor.lua("require('foregram.process').ANSWER_MS = 1000")
     editor.type(":Foregram restart<CR>")
     words = "the server is being started again: no answer for 1 s"
     editor.until(lambda: words in editor.state()["message"], "the state")

@@ -1,7 +1,6 @@
 --- The language server: one client for all buffers, started when the first one needs it.
 
 local actions = require("foregram.actions")
-local answer_limit = require("foregram.answer_limit")
 local buffers = require("foregram.buffers")
 local feedback = require("foregram.feedback")
 local own = require("foregram.own")
@@ -93,7 +92,7 @@ local function exited(code, signal, client_id)
     if given_up then
       return -- while it ended by itself, it was stopped
     end
-    local complaint = not was_asked and answer_limit.complaint(client_id) or nil
+    local complaint = not was_asked and process.silence(client_id) or nil
     local how = complaint or process.how_it_ended(code, signal)
     local sentence = not was_asked and process.crashed(how)
     if sentence then
@@ -205,7 +204,7 @@ function M.attach(buf)
   if id and id ~= started_id then
     started_id = id
     state.start()
-    answer_limit.watch(id)
+    process.limit_answer(id)
   end
 end
 

@@ -1,10 +1,14 @@
---- The server as a process: how it is started, what it printed, how often it ended by itself.
+--- The server as a process: how it is started, what it printed, how often it ended by itself, and
+--- that it answers `initialize`, for which Neovim would wait for ever.
 
 local crashes = require("foregram.crashes")
 
 local M = {}
 
+M.ANSWER_MS = 30000 -- a cold start on a busy machine takes some seconds
+
 local counts = crashes.new()
+local silent = {} -- by client: it was ended because it did not answer
 
 --- What the server prints on stderr goes here; the newest server's alone.
 local function log_path()
@@ -30,6 +34,22 @@ function M.start(cmd)
     local cwd = config.cmd_cwd or vim.uv.os_homedir()
     return vim.lsp.rpc.start(started, dispatchers, { cwd = cwd, env = config.cmd_env })
   end
+end
+
+--- End the server, unless it answers in time.
+function M.limit_answer(client_id)
+  vim.defer_fn(function()
+    local client = vim.lsp.get_client_by_id(client_id)
+    if client and not client.initialized and not client:is_stopped() then
+      silent[client_id] = true
+      client:stop(true)
+    end
+  end, M.ANSWER_MS)
+end
+
+--- What was the matter with a server that was ended here, or nil.
+function M.silence(client_id)
+  return silent[client_id] and ("no answer for %g s"):format(M.ANSWER_MS / 1000) or nil
 end
 
 --- What it ended with.
