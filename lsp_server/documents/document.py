@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from lsprotocol import types
 
 from engine.host.protocol import LineSplice, Position
-from lsp_server.documents.encoding import from_code_points, to_position
+from lsp_server.documents.encoding import from_code_points, to_code_points
 from lsp_server.documents.line_buffer import LineBuffer, LineEnd
 from lsp_server.documents.splice_log import SpliceLog, Splices
 from lsp_server.language_names import language_of
@@ -32,8 +32,11 @@ class Snapshot:
         return self.lines[number] if 0 <= number < len(self.lines) else ""
 
     def position(self, client: types.Position) -> Position:
-        """A client's position, clamped to the text."""
-        return to_position(self.lines, client, self.encoding)
+        """A client's position, clamped to the text; beyond the last line is the end of the text."""
+        if client.line >= len(self.lines):
+            return Position(len(self.lines) - 1, len(self.lines[-1]))
+        line = self.lines[client.line]
+        return Position(client.line, to_code_points(line, client.character, self.encoding))
 
     def client_position(self, position: Position) -> types.Position:
         """A position as the client counts."""

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 
 from lsprotocol import types
 
-from engine.host.protocol import Position
-
 _CHEAPEST = (types.PositionEncodingKind.Utf32, types.PositionEncodingKind.Utf8)
 _CODECS = {  # and the bytes of a client's character
     types.PositionEncodingKind.Utf8: ("utf-8", 1),
@@ -59,12 +57,3 @@ def joined(
     head, middle, tail = (part.encode(codec, "surrogatepass") for part in (first, text, last))
     whole = head[: num_bytes * start] + middle + tail[num_bytes * end :]
     return whole.decode(codec, "surrogatepass")
-
-
-def to_position(
-    lines: Sequence[str], client: types.Position, encoding: types.PositionEncodingKind
-) -> Position:
-    """A client's position in `lines`; beyond the last line is the end of the text."""
-    if client.line >= len(lines):
-        return Position(len(lines) - 1, len(lines[-1]))
-    return Position(client.line, to_code_points(lines[client.line], client.character, encoding))

@@ -228,7 +228,7 @@ class HostLink:
     async def _withdraw(self, uris: tuple[str, ...]) -> None:
         self._sync.closed(uris)
         if not await self._close(CloseRequest(self.known_as, uris)):
-            self._sync.not_closed(uris)
+            self._sync.forget(uris)  # it did not receive that
 
     async def leave(self) -> None:
         """The editor exits: the host may close its documents."""

@@ -82,12 +82,8 @@ class HostSync:
         for uri in uris:
             self._sent.pop(uri, None)
 
-    def not_closed(self, uris: Iterable[str]) -> None:
-        """The host did not receive that."""
-        self._sent.update(dict.fromkeys(uris))
-
     def forget(self, uris: Iterable[str] | None = None) -> None:
-        """The host does not hold these, or any, as it should."""
+        """The host does not hold these, or any, as it should; or it may hold them still."""
         self._sent |= dict.fromkeys(self._sent if uris is None else uris)
 
     def leave(self) -> None:
@@ -100,11 +96,9 @@ class HostSync:
 
     def _others(self, uri: str) -> Iterator[Snapshot]:
         """The other documents that feed drafts and prompts, the large ones left out."""
-        for other in self._documents.uris():
-            snapshot = self._documents.snapshot(other)
-            if other == uri or not isinstance(snapshot, Snapshot):
-                continue
-            if self._sent.get(other) == _host_version(snapshot):
+        for snapshot in self._documents.snapshots():
+            is_held = self._sent.get(snapshot.uri) == _host_version(snapshot)
+            if snapshot.uri == uri or is_held:
                 continue
             if sum(map(len, snapshot.lines)) <= _MOST_OTHER_CHARS and self._may_send(snapshot):
                 yield snapshot

@@ -27,6 +27,12 @@ def test_a_snapshot_says_what_is_open():
     assert (snapshot.version, snapshot.lines, snapshot.line_end) == (3, ("a", "b"), "\r\n")
 
 
+def test_a_position_beyond_the_last_line_means_the_end_of_the_text():
+    snapshot = opened("ab\n🦉c").snapshot()
+    assert snapshot.position(types.Position(7, 0)) == Position(1, 2)
+    assert snapshot.position(types.Position(1, 3)) == Position(1, 2)
+
+
 def test_a_snapshot_does_not_change_with_the_document():
     document = opened("a")
     before = document.snapshot()

@@ -5,12 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types
 
-from engine.host.protocol import Position
 from lsp_server.documents.encoding import (
     choose_encoding,
     from_code_points,
     to_code_points,
-    to_position,
 )
 
 UTF8, UTF16, UTF32 = (
@@ -83,8 +81,3 @@ def test_a_client_character_is_never_rounded_up(line, encoding, character):
     assert from_code_points(line, num_points, encoding) <= character
     if num_points < len(line):
         assert from_code_points(line, num_points + 1, encoding) > character
-
-
-def test_a_position_beyond_the_last_line_means_the_end_of_the_text():
-    assert to_position(["ab", "🦉c"], types.Position(7, 0), UTF16) == Position(1, 2)
-    assert to_position(["ab", "🦉c"], types.Position(1, 3), UTF16) == Position(1, 2)

@@ -46,7 +46,7 @@ def test_a_document_that_is_closed_is_withdrawn_until_the_host_has_heard_it(docu
     sync.taken(sync.syncs(documents.snapshot(A)))
     documents.close(B)
     sync.closed([B])
-    sync.not_closed([B])
+    sync.forget([B])
     assert sync.unwanted() == (B,)
 
 
