@@ -37,20 +37,19 @@ from engine.host.protocol.completion import (
     CompleteRequest,
     Done,
     Failed,
+    Feedback,
+    FeedbackKind,
     RepositorySnippet,
     Sampled,
     Timings,
     TokenText,
 )
-from engine.host.protocol.feedback import Feedback, FeedbackKind
-from engine.host.protocol.headers import (
+from engine.host.protocol.message import (
+    MAX_BODY_BYTES,
     PROTOCOL_HEADER,
     PROTOCOL_VERSION,
     REPLICA_HEADER,
     SESSION_HEADER,
-)
-from engine.host.protocol.message import (
-    MAX_BODY_BYTES,
     UNKNOWN_CLIENT,
     UNKNOWN_VERSION,
     Integer,

@@ -1,4 +1,4 @@
-"""A completion: what is asked for, and the events that answer it."""
+"""A completion: what is asked for, the events that answer it, and what becomes of it."""
 
 from typing import Annotated, Literal
 
@@ -6,8 +6,9 @@ import msgspec
 from msgspec import Meta
 
 from engine.host.protocol.buffers import BufferSync, LineSplice, Position
-from engine.host.protocol.feedback import Feedback
 from engine.host.protocol.message import Integer, Message, NotNegative
+
+FeedbackKind = Literal["shown", "accepted", "partly_accepted", "rejected"]
 
 MAX_TOKENS = 1024  # of a completion: nobody reads a longer one, and it keeps others waiting
 MAX_SNIPPETS = 64  # of the repository in a request
@@ -15,6 +16,18 @@ MAX_SNIPPET_CHARS = 16_384  # of each: more than a prompt can show
 MAX_FEEDBACK = 64  # of completions that a request comes after
 MAX_CELLS = 2_000  # of a notebook on each side
 MAX_CELL_CHARS = 2_000_000  # of all of them: more than a prompt or the pool can hold
+
+
+class Feedback(Message, frozen=True):
+    """What became of a completion.
+
+    `accepted_len` counts the code points of its text that were taken by now; None is all of them.
+    """
+
+    client: str
+    completion_id: str
+    kind: FeedbackKind
+    accepted_len: NotNegative | None = None
 
 
 class Sampled(Message, frozen=True):

@@ -1,10 +1,17 @@
-"""What every message is made of."""
+"""What every message is made of and goes with: the protocol's version, and where it belongs."""
 
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+PROTOCOL_VERSION = 3
+PROTOCOL_HEADER = "foregram-protocol"  # another number, or none, is answered with 426
+# Where several hosts serve under one address: what has one value of the first goes to one of them;
+# each answer names its host in the second, and so does a request that is to go there, too. They
+# share no buffers.
+SESSION_HEADER = "x-session-id"
+REPLICA_HEADER = "foregram-replica"
 MAX_BODY_BYTES = 32 * 1024 * 1024
 
 # Numbers beyond int64 would fail later: in a float, a printed number, an array.
