@@ -1,19 +1,69 @@
 """One completion between its two threads: it runs on the engine's, its events go to the loop's."""
 
 import asyncio
+import threading
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, fields
 
 from engine.errors import DeviceLostError, ForegramError
-from engine.host.event_relay import EventRelay
 from engine.host.failures import FailureLog, log_failure
 from engine.host.metrics import Metrics
-from engine.host.protocol import Chunk, Done, Failed, Timings, TokenText
+from engine.host.protocol import Chunk, CompleteEvent, Done, Failed, Timings, TokenText
 from engine.host.served_engine import ServedEngine, ServedSequence
 from engine.request import CompletionChunk, CompletionRequest, CompletionResult, CompletionStats
 from engine.scheduler import Dropped
+
+# Nobody sees that text comes so much later; a small model writes several tokens in it.
+_LOOK_S = 0.005
+
+
+@dataclass(slots=True)
+class EventRelay:
+    """Events on their way to the loop's thread, which is woken as seldom as can be.
+
+    Each time takes some from the engine's thread. The first event and the last one wake it. Once text was told, the loop looks by itself a little
+    later, as long as more of it comes.
+    """
+
+    loop: asyncio.AbstractEventLoop
+    events: asyncio.Queue[CompleteEvent] = field(default_factory=asyncio.Queue)
+    _untold: list[CompleteEvent] = field(default_factory=list)  # the loop has not come to them yet
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _is_woken: bool = False  # it is about to look
+    _looks_again: bool = False  # within `_LOOK_S`
+
+    def tell(self, event: CompleteEvent) -> None:
+        """Have the loop hear of it. Any thread may call it."""
+        with self._lock:
+            self._untold.append(event)
+            can_wait = self._is_woken or (self._looks_again and isinstance(event, Chunk))
+            self._is_woken = self._is_woken or not can_wait
+        if not can_wait:
+            with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+                self.loop.call_soon_threadsafe(self._wake)
+
+    def _wake(self) -> None:
+        with self._lock:
+            untold, self._untold = self._untold, []
+            has_text = any(isinstance(one, Chunk) for one in untold[-1:])
+            begins = has_text and not self._looks_again
+            self._is_woken, self._looks_again = False, self._looks_again or begins
+        self._hand_over(untold, looks_again=begins)
+
+    def _look(self) -> None:
+        with self._lock:
+            untold, self._untold = self._untold, []
+            self._looks_again = bool(untold)
+        self._hand_over(untold, looks_again=bool(untold))
+
+    def _hand_over(self, untold: list[CompleteEvent], *, looks_again: bool) -> None:
+        for event in untold:
+            self.events.put_nowait(event)
+        if looks_again:
+            self.loop.call_later(_LOOK_S, self._look)
 
 
 @dataclass(slots=True)
