@@ -24,8 +24,8 @@ _LOOK_S = 0.005
 class EventRelay:
     """Events on their way to the loop's thread, which is woken as seldom as can be.
 
-    Each time takes some from the engine's thread. The first event and the last one wake it. Once text was told, the loop looks by itself a little
-    later, as long as more of it comes.
+    Each time takes some from the engine's thread. The first event and the last one wake it. Once
+    text was told, the loop looks by itself a little later, as long as more of it comes.
     """
 
     loop: asyncio.AbstractEventLoop

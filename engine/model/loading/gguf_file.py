@@ -71,24 +71,20 @@ class GgufFile:
         rows = prod(tensor.shape[:-1])
         return tensor.held[tensor.start : tensor.start + tensor.num_bytes].reshape(rows, -1)
 
-    def _decode(self, tensor: StoredTensor, stored: np.ndarray) -> np.ndarray:
-        try:
-            with np.errstate(all="ignore"):  # a damaged file may hold any numbers
-                values: np.ndarray = dequantize(stored, tensor.kind)
-        except NotImplementedError as error:
-            raise UnsupportedModelError(
-                f"{self.path} cannot be read: {_no_type(tensor.name, tensor.kind, tensor.kind.name)}"
-            ) from error
-        return values
-
     def read(self, name: str) -> np.ndarray:
         """Return the tensor `name` as float32 in its full shape. Raises ModelCorruptError."""
         tensor, stored = self.tensor(name), self.stored(name)
         width, rows = tensor.shape[-1], len(stored)
         values = np.empty((rows, width), np.float32)
         step = max(1, _BLOCK_VALUES // width)
-        for row in range(0, rows, step):
-            values[row : row + step] = self._decode(tensor, stored[row : row + step])
+        try:
+            with np.errstate(all="ignore"):  # a damaged file may hold any numbers
+                for row in range(0, rows, step):
+                    values[row : row + step] = dequantize(stored[row : row + step], tensor.kind)
+        except NotImplementedError as error:
+            raise UnsupportedModelError(
+                f"{self.path} cannot be read: {_no_type(name, tensor.kind, tensor.kind.name)}"
+            ) from error
         return values.reshape(tensor.shape)
 
 
