@@ -2,11 +2,11 @@
 
 import * as vscode from "vscode";
 
+import type { Locator } from "./command";
 import type { Feedback } from "./feedback";
 import { chooseHost, setToken } from "./hosts";
 import { warningOf } from "./hostUse";
 import type { Installer } from "./installer";
-import type { Locator } from "./locator";
 import type { Log } from "./log";
 import { showMenu } from "./menu";
 import { titleOf } from "./modelNames";
@@ -51,7 +51,7 @@ export class Commands {
       acceptLine: () => feedback.acceptPart("editor.action.inlineSuggest.acceptNextLine"),
       nextCandidate: () => executeCommand("editor.action.inlineSuggest.showNext"),
       previousCandidate: () => executeCommand("editor.action.inlineSuggest.showPrevious"),
-      toggle: () => preferences.enableHere(!preferences.switches.enable),
+      toggle: () => preferences.enableHere(!preferences.switches().enable),
       toggleEverywhere: () => preferences.enableEverywhere(!preferences.isEnabledEverywhere),
       toggleLanguage: () => this.setLanguage(),
       showWhy: () => showWhy(this.server.running, status.shown, remedies, this.documents),
@@ -108,7 +108,7 @@ export class Commands {
     const language = vscode.window.activeTextEditor?.document.languageId;
     if (language !== undefined) {
       const isOff = this.status.shown.remedy?.action === "enableLanguage"; // by default, perhaps
-      const isEnabled = !isOff && this.preferences.switches.languages[language] !== false;
+      const isEnabled = !isOff && this.preferences.switches().languages[language] !== false;
       await this.preferences.setLanguage(language, enable ?? !isEnabled);
     }
   }

@@ -6,11 +6,10 @@ import * as vscode from "vscode";
 
 import { AskAgain, type Provide } from "./askAgain";
 import type { ClientChoices } from "./client";
-import { commandIn } from "./command";
+import { commandIn, Locator } from "./command";
 import { Commands } from "./commands";
 import { Feedback } from "./feedback";
 import { Installer } from "./installer";
-import { Locator } from "./locator";
 import { Log } from "./log";
 import { Preferences } from "./preferences";
 import { ReportDocuments } from "./reportDocuments";

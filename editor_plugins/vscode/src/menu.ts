@@ -14,7 +14,7 @@ export async function showMenu(
   status: Status,
 ): Promise<void> {
   const here = {
-    switches: preferences.switches,
+    switches: preferences.switches(),
     isEnabledEverywhere: preferences.isEnabledEverywhere,
     isRemote: preferences.hostUrl !== "",
     language: activeLanguage(),

@@ -41,7 +41,7 @@ export class Preferences {
   /** What the server is told: the settings that somebody has set, and the remote host's token. */
   async forServer(): Promise<Settings> {
     const token = await this.token(this.hostUrl);
-    const { enable, languages } = this.switches;
+    const { enable, languages } = this.switches();
     const chosen = {
       ...chosenSettings(this.configuration, this.keys),
       ...(this.here.enable === undefined ? {} : { enable }),
@@ -61,11 +61,8 @@ export class Preferences {
     return this.text("server.package");
   }
 
-  get switches(): Switches {
-    return this.switchesFor(undefined);
-  }
-
-  private switchesFor(document: vscode.TextDocument | undefined): Switches {
+  /** As they are in a document, if one is named. */
+  switches(document?: vscode.TextDocument): Switches {
     const languages = this.configuration.get<unknown>("languages");
     const editor = vscode.workspace.getConfiguration("editor.inlineSuggest", document);
     return {
@@ -78,7 +75,7 @@ export class Preferences {
 
   /** Whether ghost text may appear in a document by itself. */
   isCompleted(document: vscode.TextDocument): boolean {
-    const { ghostText, enable, languages, snoozedUntil } = this.switchesFor(document);
+    const { ghostText, enable, languages, snoozedUntil } = this.switches(document);
     const isOn = ghostText && enable && snoozedUntil === undefined;
     return isOn && languages[document.languageId] !== false;
   }

@@ -3,11 +3,10 @@
 import * as vscode from "vscode";
 
 import { ForegramClient, type ClientChoices } from "./client";
-import type { ServerCommand } from "./command";
+import type { Locator, ServerCommand } from "./command";
 import { CRASH_LIMIT, Crashes } from "./crashes";
 import { whyNotHere } from "./installation";
 import type { Installer } from "./installer";
-import type { Locator } from "./locator";
 import { installing, STARTING, TRY_AGAIN, type Remedy, type Status } from "./status";
 import type { StatusItem } from "./statusItem";
 import { isAtLeast, MINIMUM_SERVER } from "./version";

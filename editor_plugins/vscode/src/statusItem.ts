@@ -34,7 +34,7 @@ export class StatusItem implements vscode.Disposable {
 
   /** What is on the screen. */
   get shown(): Status {
-    return statusToShow(this.status, this.preferences.switches, activeLanguage());
+    return statusToShow(this.status, this.preferences.switches(), activeLanguage());
   }
 
   /** The model that runs, where the server has named one. */
