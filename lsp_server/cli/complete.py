@@ -79,9 +79,8 @@ def show_completion(arguments: argparse.Namespace, settings: Settings) -> int:
         prefix=source.text[:offset],
         suffix=source.text[offset:],
         path=_named(source.path, arguments.given_in),
-        open_buffers=tuple(
-            replace(one, path=_named(Path(one.path), arguments.given_in))
-            for one in open_buffers(arguments.open, source.path, settings.allow_secret_files)
+        open_buffers=open_buffers(
+            arguments.open, source.path, settings.allow_secret_files, arguments.given_in
         ),
         stop=replace(
             wanted.stop,
@@ -90,7 +89,7 @@ def show_completion(arguments: argparse.Namespace, settings: Settings) -> int:
             min_confidence=max(bounds.min_confidence, wanted.stop.min_confidence),
         ),
     )
-    output: Output = PlainText(sys.stdout, sys.stderr, source)
+    output: Output = PlainText(sys.stdout, sys.stderr)
     if arguments.json:
         output = JsonObject(sys.stdout)
     elif sys.stdout.isatty():
@@ -140,7 +139,7 @@ def _why_hidden(files: HiddenFiles, path: Path, text: str) -> str:
 
 
 def open_buffers(
-    paths: Iterable[Path], edited: Path, allowed: Sequence[str] = ()
+    paths: Iterable[Path], edited: Path, allowed: Sequence[str], given_in: Path
 ) -> tuple[Buffer, ...]:
     """Read the other open files, each once, and not the edited one again."""
     seen = {edited.resolve()}
@@ -150,7 +149,7 @@ def open_buffers(
             seen.add(path.resolve())
             source = SourceFile.read(path)
             refuse_hidden(source, allowed)
-            buffers.append(Buffer(str(path), source.text))
+            buffers.append(Buffer(_named(path, given_in), source.text))
     return tuple(buffers)
 
 
@@ -169,7 +168,6 @@ def complete(
     with _interrupt_as_flag() as interrupted:
         result = engine.complete(request, on_chunk=lambda _: None, cancelled=interrupted)
     made = shown(result.text) if result.text else Processed()
-    output.write(made.text)
     report = CompletionReport(
         text=source.with_line_ends(made.text),
         replaced=made.replaced_chars_after_cursor,

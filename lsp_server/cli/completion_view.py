@@ -12,10 +12,10 @@ CONTEXT_LINES = 5
 
 
 class CompletionView(Output):
-    """The cursor's neighbourhood on a terminal: context dim, the completion as it comes."""
+    """The cursor's neighbourhood on a terminal: context dim, the completion between."""
 
     def __init__(self, console: Console, source: SourceFile, offset: int) -> None:
-        self._console = console
+        self._console, self._line_end = console, source.line_end
         self._before = source.text[:offset].split("\n")[-CONTEXT_LINES - 1 :]
         self._after = source.text[offset:].split("\n")[: CONTEXT_LINES + 1]
 
@@ -23,12 +23,9 @@ class CompletionView(Output):
         """Show the lines up to the cursor."""
         self._show("\n".join(self._before), style="dim")
 
-    def write(self, text: str) -> None:
-        """Show more of the completion."""
-        self._show(text)
-
     def end(self, report: CompletionReport) -> None:
-        """Show the lines after the cursor, and the summary."""
+        """Show the completion, the lines after the cursor, and the summary."""
+        self._show(report.text.replace(self._line_end, "\n"))
         after = "\n".join(self._after)[report.replaced :]
         self._show(after.rstrip("\n") + "\n", style="dim")
         self._console.print(visible(report.summary), style="italic", highlight=False, markup=False)
@@ -41,16 +38,13 @@ class CompletionView(Output):
 class PlainText(Output):
     """The completion alone on stdout, for pipes and files; the summary goes to stderr."""
 
-    def __init__(self, out: TextIO, errors: TextIO, source: SourceFile) -> None:
-        self._out, self._errors, self._source = out, errors, source
-
-    def write(self, text: str) -> None:
-        """Print more of the completion, with the file's own line ends."""
-        self._out.write(self._source.with_line_ends(text))
-        self._out.flush()
+    def __init__(self, out: TextIO, errors: TextIO) -> None:
+        self._out, self._errors = out, errors
 
     def end(self, report: CompletionReport) -> None:
-        """Print the summary where it does not disturb."""
+        """Print the completion, and the summary where it does not disturb."""
+        self._out.write(report.text)
+        self._out.flush()
         # Where both streams share a screen, the summary begins a line of its own.
         line_end = "" if not report.text or report.text.endswith(("\n", "\r")) else "\n"
         console = Console(file=self._errors)

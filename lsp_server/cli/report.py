@@ -82,13 +82,10 @@ class CompletionReport:
 
 
 class Output:
-    """Where a completion goes while it grows; nowhere, where a method is not overridden."""
+    """Where a completion goes; nowhere, where a method is not overridden."""
 
     def begin(self) -> None:
         """The completion starts."""
-
-    def write(self, text: str) -> None:
-        """More of it is final; LF line ends."""
 
     def end(self, report: CompletionReport) -> None:
         """It is over."""

@@ -63,14 +63,14 @@ def test_open_buffers_keep_their_order_and_leave_the_edited_file_out(tmp_path):
     edited, other, third = (tmp_path / name for name in ("edited.py", "other.py", "third.py"))
     for path in (edited, other, third):
         path.write_text(f"# {path.name}\n")
-    buffers = open_buffers([third, edited, other, third], edited)
+    buffers = open_buffers([third, edited, other, third], edited, [], tmp_path)
     assert [Path(buffer.path).name for buffer in buffers] == ["third.py", "other.py"]
     assert buffers[0].text == "# third.py\n"
 
 
 def test_an_open_buffer_that_is_missing_is_an_error(tmp_path):
     with pytest.raises(InputError, match="there is no file"):
-        open_buffers([tmp_path / "missing.py"], tmp_path / "edited.py")
+        open_buffers([tmp_path / "missing.py"], tmp_path / "edited.py", [], tmp_path)
 
 
 def test_json_has_exactly_the_promised_fields_in_one_line():
@@ -88,15 +88,13 @@ def test_json_has_exactly_the_promised_fields_in_one_line():
 
 def test_the_completion_has_the_files_own_line_ends():
     out, errors = io.StringIO(), io.StringIO()
-    report = complete(
-        FakeEngine(["a\n", "b\n"]), REQUEST, source("\r\n"), PlainText(out, errors, source("\r\n"))
-    )
+    report = complete(FakeEngine(["a\n", "b\n"]), REQUEST, source("\r\n"), PlainText(out, errors))
     assert out.getvalue() == report.text == "a\r\nb\r\n"
 
 
 def test_a_pipe_gets_the_completion_alone():
     out, errors = io.StringIO(), io.StringIO()
-    complete(FakeEngine(["return 1"]), REQUEST, source(), PlainText(out, errors, source()))
+    complete(FakeEngine(["return 1"]), REQUEST, source(), PlainText(out, errors))
     assert out.getvalue() == "return 1"
     assert "4 tokens in 2 runs of the model" in errors.getvalue()
 
@@ -104,7 +102,7 @@ def test_a_pipe_gets_the_completion_alone():
 @pytest.mark.parametrize("reason", FinishReason)
 def test_an_empty_completion_says_why(reason):
     errors = io.StringIO()
-    output = PlainText(io.StringIO(), errors, source())
+    output = PlainText(io.StringIO(), errors)
     report = complete(FakeEngine([], reason), REQUEST, source(), output)
     assert f"nothing to insert: {report.ending}" in errors.getvalue()
 
@@ -183,9 +181,7 @@ def test_what_is_shown_is_what_an_editor_shows(answered, name, text, words, show
 def test_what_an_editor_would_not_show_has_its_reason(tmp_path, answered):
     errors = io.StringIO()
     shown = lambda _: Processed(reason=Reason.BREAKS_CODE)  # noqa: E731 - for this test alone
-    complete(
-        FakeEngine([")"]), REQUEST, source(), PlainText(io.StringIO(), errors, source()), shown
-    )
+    complete(FakeEngine([")"]), REQUEST, source(), PlainText(io.StringIO(), errors), shown)
     assert f"nothing to insert: {Reason.BREAKS_CODE.sentence}" in errors.getvalue()
 
 
