@@ -54,12 +54,12 @@ def main() -> None:
 
 def _ask(asked: BinaryIO) -> int:
     """Ask an index about each cursor; return how many there are."""
-    from lsp_server.repository.index_reader import IndexReader  # noqa: PLC0415 - as in a session
     from lsp_server.repository.retrieval import Retrieval  # noqa: PLC0415 - the same
     from lsp_server.repository.source_files import SourceFiles  # noqa: PLC0415 - the same
+    from lsp_server.repository.store import Store  # noqa: PLC0415 - as in a session
 
     index, count = msgspec.json.decode(asked.readline(), type=_Index), 0
-    reader = IndexReader.open(Path(index.path))
+    reader = Store.open(Path(index.path))
     retrieval = Retrieval(reader, SourceFiles(Path(index.folder)))
     for line in asked:
         with reader.reading():

@@ -17,7 +17,6 @@ from lsp_server.cli.index_memory import IndexMemory, measured_memory
 from lsp_server.cli.terminal import print_figures
 from lsp_server.repository.cursor_view import CursorView
 from lsp_server.repository.filling import Filling
-from lsp_server.repository.index_reader import IndexReader
 from lsp_server.repository.languages import language_of
 from lsp_server.repository.retrieval import Retrieval
 from lsp_server.repository.source_files import SourceFiles
@@ -79,7 +78,7 @@ def measure_repository(folder: Path, index: Path, count: int, seed: int) -> Repo
     fill_s, fill_cpu_s = time.perf_counter() - began, time.process_time() - cpu_began
     paths, num_files = sorted(store.stamps), store.num_files
     store.close()
-    reader = IndexReader.open(index)
+    reader = Store.open(index)
     retrieval = Retrieval(reader, files)
     times, cpu_times = [], []
     for view in islice(_drawn_views(files, paths, seed), count):

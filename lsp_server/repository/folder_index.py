@@ -10,13 +10,12 @@ from functools import partial
 from pathlib import Path
 
 from lsp_server.repository.definition_choice import Shown
-from lsp_server.repository.index_reader import IndexReader
 from lsp_server.repository.indexer import IndexJob, IndexReport
 from lsp_server.repository.kept_choice import KeptChoices
 from lsp_server.repository.question import Question
 from lsp_server.repository.retrieval import Retrieval
 from lsp_server.repository.source_files import SourceFiles
-from lsp_server.repository.store import Stamp, StoreError, index_version
+from lsp_server.repository.store import Stamp, Store, StoreError, index_version
 from lsp_server.repository.upkeep import Upkeep
 from lsp_server.settings import Settings
 
@@ -47,7 +46,7 @@ class FolderIndex:
         self._answers: OrderedDict[str, Sequence[Shown]] = (
             OrderedDict()
         )  # the last of each document
-        self._reader: IndexReader | None = None
+        self._reader: Store | None = None
         self._retrieval: Retrieval | None = None
         self._identity: tuple[int, int] | None = None  # of the file that is open
         self._loop = asyncio.get_running_loop()
@@ -118,7 +117,7 @@ class FolderIndex:
         if identity != self._identity:
             self.release()
         if self._reader is None and identity is not None:
-            self._reader = IndexReader.open(self._path)
+            self._reader = Store.open(self._path)
             self._retrieval = Retrieval(self._reader, self._files, self._tell)
             self._identity = identity
 

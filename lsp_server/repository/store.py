@@ -177,6 +177,19 @@ class Store:
                 raise
             self._connection.execute("COMMIT")
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """See one state of an index that others may write, so that a text and its stamp fit.
+
+        Raises StoreError, and where the index is damaged, what is read in it does.
+        """
+        with _store_errors():
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self._connection.rollback()
+
     def put(self, one: IndexedFile) -> None:
         """Hold a file, in place of what it was."""
         self.remove(one.path)
