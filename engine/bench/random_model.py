@@ -12,6 +12,8 @@ import torch
 from safetensors.torch import save_file
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
+from engine.model.loading.gguf_tokenizer import SPLITS
+from engine.model.loading.tensor_shapes import shapes_of
 from engine.model.model_config import ModelConfig
 
 _CONTROL_TOKENS = (
@@ -24,10 +26,7 @@ _CONTROL_TOKENS = (
 )
 # How Qwen cuts text into words. No word goes on behind a line end: what the host does line by line
 # it could not do with the usual cut of byte-level tokenizers.
-_WORD = Regex(
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
-    r"|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
+_WORD = Regex(SPLITS["qwen2"][0])
 _VOCAB_SIZE = 4096
 _TRAINED_CHARS = 1_000_000
 _NUM_LAYERS, _HIDDEN_SIZE, _NUM_HEADS, _NUM_KV_HEADS = 1, 64, 4, 2
@@ -43,7 +42,7 @@ def write_random_model(folder: Path, texts: Iterable[str]) -> None:
         name: torch.ones(shape)
         if name.endswith("norm.weight")
         else _DEVIATION * torch.randn(shape, generator=generator)
-        for name, shape in _shapes(config)
+        for name, shape in shapes_of(config)
     }
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config.to_hugging_face()))
@@ -95,21 +94,3 @@ def _config(vocab_size: int) -> ModelConfig:
         tie_word_embeddings=True,
         max_position=32768,
     )
-
-
-def _shapes(config: ModelConfig) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """Names and shapes of the weights, as the hub has them."""
-    hidden, inter = config.hidden_size, config.intermediate_size
-    kv = config.num_kv_heads * config.head_dim
-    yield "model.embed_tokens.weight", (config.vocab_size, hidden)
-    yield "model.norm.weight", (hidden,)
-    for layer in (f"model.layers.{index}" for index in range(config.num_layers)):
-        yield f"{layer}.input_layernorm.weight", (hidden,)
-        yield f"{layer}.post_attention_layernorm.weight", (hidden,)
-        for part, size in (("q", hidden), ("k", kv), ("v", kv)):
-            yield f"{layer}.self_attn.{part}_proj.weight", (size, hidden)
-            yield f"{layer}.self_attn.{part}_proj.bias", (size,)
-        yield f"{layer}.self_attn.o_proj.weight", (hidden, hidden)
-        for part in ("gate", "up"):
-            yield f"{layer}.mlp.{part}_proj.weight", (inter, hidden)
-        yield f"{layer}.mlp.down_proj.weight", (hidden, inter)

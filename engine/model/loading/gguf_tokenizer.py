@@ -17,7 +17,7 @@ _AS_WRITTEN = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), F
 # llama-vocab.cpp holds the expressions.
 _DEFAULT = "default"  # where a file names none
 _GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-_SPLITS = {
+SPLITS = {
     "qwen2": (
         r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
         r"|\s*[\r\n]+|\s+(?!\S)|\s+",
@@ -41,8 +41,8 @@ def tokenizer_json(metadata: Mapping[str, Any]) -> str:
     """Build the content of tokenizer.json. Raises UnsupportedModelError or ModelCorruptError."""
     model = str(metadata.get("tokenizer.ggml.model", "none"))
     split = str(metadata.get("tokenizer.ggml.pre", _DEFAULT))
-    if model != "gpt2" or split not in _SPLITS:
-        known = ", ".join(sorted(_SPLITS))
+    if model != "gpt2" or split not in SPLITS:
+        known = ", ".join(sorted(SPLITS))
         raise UnsupportedModelError(
             f"the GGUF file has a tokenizer of kind {printable(f'{model}/{split}')}, and only gpt2 "
             f"with {known} is known; name the model's folder or hub id instead"
@@ -51,7 +51,7 @@ def tokenizer_json(metadata: Mapping[str, Any]) -> str:
         tokens, kinds = metadata["tokenizer.ggml.tokens"], metadata["tokenizer.ggml.token_type"]
         merges = [merge.split(" ") for merge in metadata["tokenizer.ggml.merges"]]
         typed = list(zip(tokens, kinds, strict=True))
-        document = _document(typed, merges, _SPLITS[split])
+        document = _document(typed, merges, SPLITS[split])
         start_id = metadata.get("tokenizer.ggml.bos_token_id")
         if start_id is not None and metadata.get("tokenizer.ggml.add_bos_token"):
             document["post_processor"] = _starting_with(tokens[start_id], start_id)

@@ -16,7 +16,7 @@ _Shape = tuple[int, ...]
 def check_source(source: ModelFiles) -> None:
     """Raise ModelCorruptError where a tensor is not there or has another shape than it has to."""
     config = source.config
-    for name, shape in _of_source(config):
+    for name, shape in shapes_of(config):
         if (found := source.shape_of(name)) != shape:
             raise ModelCorruptError(
                 f"{source.name} cannot be used: its tensor {name} has the shape {_shown(found)}, and "
@@ -29,8 +29,8 @@ def check_source(source: ModelFiles) -> None:
         )
 
 
-def _of_source(config: ModelConfig) -> Iterator[tuple[str, _Shape]]:
-    """By Hugging Face names."""
+def shapes_of(config: ModelConfig) -> Iterator[tuple[str, _Shape]]:
+    """Names and shapes of the weights, as the hub has them."""
     hidden, inner, vocab = config.hidden_size, config.intermediate_size, config.vocab_size
     queries, keys = (count * config.head_dim for count in (config.num_heads, config.num_kv_heads))
     yield "model.embed_tokens.weight", (vocab, hidden)
