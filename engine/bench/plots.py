@@ -12,7 +12,7 @@ from engine.bench.replay import ReplayReport
 from engine.bench.step import MachineLimits, StepParts
 from engine.errors import ConfigurationError
 
-_COLOURS = ("#2a6fbb", "#d1662b", "#3a8f5c", "#8a4fa3")
+COLOURS = ("#2a6fbb", "#d1662b", "#3a8f5c", "#8a4fa3")
 
 
 class Picture:
@@ -46,34 +46,39 @@ class Picture:
             raise ConfigurationError(f"{self._path} cannot be written: {error}") from error
 
 
+def label_axes(axes: Any, across: str, up: str) -> None:  # noqa: ANN401 - matplotlib's
+    """Name the axes and what is drawn, with no more lines around it than these two."""
+    axes.set_xlabel(across)
+    axes.set_ylabel(up)
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
 def draw_replay(report: ReplayReport, figure: Any) -> None:  # noqa: ANN401 - matplotlib's
     """Every item's tokens per step and speed-up, each kind sorted on its own."""
     left, right = figure.subplots(1, 2)
-    for colour, (kind, runs) in zip(_COLOURS, sorted(report.runs.items()), strict=False):
+    for colour, (kind, runs) in zip(COLOURS, sorted(report.runs.items()), strict=False):
         figures = report.sets[kind]
         steps = [run.on.stats.tokens_per_step for run in runs if run.on.stats.steps]
         _plot(left, colour, f"{kind}: {figures.tokens_per_step:.2f} in all", steps)
         speed_ups = [run.speed_up for run in runs if run.speed_up is not None]
         _plot(right, colour, f"{kind}: {figures.on_over_off.of_totals:.2f} x in all", speed_ups)
-    _label(left, "tokens per step")
-    _label(right, "speed-up over lookahead off")
+    _label_gain(left, "tokens per step")
+    _label_gain(right, "speed-up over lookahead off")
 
 
 def draw_steps(times: Sequence[StepParts], limits: MachineLimits, figure: Any) -> None:  # noqa: ANN401 - matplotlib's
     """A step's time by its rows at each context, and the least that it could take."""
     axes = figure.subplots()
-    for colour, context in zip(_COLOURS, dict.fromkeys(one.context for one in times), strict=False):
+    for colour, context in zip(COLOURS, dict.fromkeys(one.context for one in times), strict=False):
         line = [(one.rows, one.ms) for one in times if one.context == context]
-        label = f"behind {context} tokens"
-        axes.plot(*zip(*line, strict=True), "o-", color=colour, label=label, ms=3)
+        shown = f"behind {context} tokens"
+        axes.plot(*zip(*line, strict=True), "o-", color=colour, label=shown, ms=3)
     rows = sorted({one.rows for one in times})
     axes.plot(
         rows, [limits.least_ms(count) for count in rows], "--", color="#888888", label="least"
     )
-    axes.set_xlabel("rows")
-    axes.set_ylabel("ms")
-    axes.legend(frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
+    label_axes(axes, "rows", "ms")
 
 
 def draw_calibration(figures: CalibrationFigures, figure: Any) -> None:  # noqa: ANN401 - matplotlib's
@@ -84,13 +89,10 @@ def draw_calibration(figures: CalibrationFigures, figure: Any) -> None:  # noqa:
         f"error {figures.error:.3f}": figures.bins,
         f"fitted: {figures.fitted_error:.3f}": figures.fitted_bins,
     }
-    for colour, (label, bins) in zip(_COLOURS, drawn.items(), strict=False):
+    for colour, (name, bins) in zip(COLOURS, drawn.items(), strict=False):
         points = [(one.confidence, one.right) for one in bins]
-        axes.plot(*zip(*points, strict=True), "o-", color=colour, label=label, ms=4)
-    axes.set_xlabel("probability of the likeliest token")
-    axes.set_ylabel("share that is right")
-    axes.legend(frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
+        axes.plot(*zip(*points, strict=True), "o-", color=colour, label=name, ms=4)
+    label_axes(axes, "probability of the likeliest token", "share that is right")
 
 
 def _plot(axes: Any, colour: str, label: str, values: list[float]) -> None:  # noqa: ANN401 - matplotlib's
@@ -99,12 +101,9 @@ def _plot(axes: Any, colour: str, label: str, values: list[float]) -> None:  # n
     axes.plot(100 * share, sorted(values, reverse=True), ".", color=colour, label=label, ms=4)
 
 
-def _label(axes: Any, quantity: str) -> None:  # noqa: ANN401 - matplotlib's
+def _label_gain(axes: Any, quantity: str) -> None:  # noqa: ANN401 - matplotlib's
     """Name the axes and mark plain decoding, which is 1 in both pictures."""
     axes.axhline(1.0, color="#888888", linewidth=0.8, zorder=0)
     axes.set_yscale("log", base=2)
     axes.yaxis.set_major_formatter("{x:g}")
-    axes.set_xlabel("items, best first (%)")
-    axes.set_ylabel(quantity)
-    axes.legend(frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
+    label_axes(axes, "items, best first (%)", quantity)

@@ -5,17 +5,17 @@ from typing import Any
 
 import numpy as np
 
+from engine.bench.plots import COLOURS, label_axes
 from lsp_server.bench.sides import AssistedTrace
 from lsp_server.bench.typing_figures import saved, typing_figures, waits
 
-_COLOURS = ("#2a6fbb", "#d1662b", "#3a8f5c")
 _LONGEST_MS = 2000
 
 
 def draw_typing(runs: Mapping[str, Sequence[AssistedTrace]], figure: Any) -> None:  # noqa: ANN401 - matplotlib's
     """Each side's traces, the best first; the share of keys with ghost text by their wait."""
     left, right = figure.subplots(1, 2)
-    for colour, (name, some) in zip(_COLOURS, runs.items(), strict=False):
+    for colour, (name, some) in zip(COLOURS, runs.items(), strict=False):
         shares = sorted((100 * saved(run.typed) for run in some), reverse=True)
         total = typing_figures(some).keystrokes_saved
         places = 100 * (np.arange(len(shares)) + 0.5) / len(shares)
@@ -23,14 +23,7 @@ def draw_typing(runs: Mapping[str, Sequence[AssistedTrace]], figure: Any) -> Non
         waited = sorted(1000 * wait for run in some for wait in waits(run.typed))
         keys = 100 * np.arange(1, len(waited) + 1) / max(len(waited), 1)
         right.step(waited, keys, where="post", color=colour, label=name)
-    _label(left, "traces, best first (%)", "keystrokes saved (%)")
-    _label(right, "ms from a key to ghost text", "keys (%)")
+    label_axes(left, "traces, best first (%)", "keystrokes saved (%)")
+    label_axes(right, "ms from a key to ghost text", "keys (%)")
     right.set_xlim(0, _LONGEST_MS)
     right.set_ylim(0, 100)
-
-
-def _label(axes: Any, across: str, up: str) -> None:  # noqa: ANN401 - matplotlib's
-    axes.set_xlabel(across)
-    axes.set_ylabel(up)
-    axes.legend(frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)

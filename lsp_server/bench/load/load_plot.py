@@ -3,19 +3,18 @@
 from collections.abc import Sequence
 from typing import Any
 
+from engine.bench.plots import COLOURS, label_axes
 from lsp_server.bench.load.load_figures import LoadFigures
-
-_COLOURS = ("#2a6fbb", "#d1662b", "#3a8f5c", "#8a4fa3")
 
 
 def draw_load(runs: Sequence[LoadFigures], figure: Any) -> None:  # noqa: ANN401 - matplotlib's
     """The times to the first text; the shares of the requests."""
     left, right = figure.subplots(1, 2)
     people = [run.people for run in runs]
-    for colour, name in zip(_COLOURS, ("p50", "p90", "p99"), strict=False):
+    for colour, name in zip(COLOURS, ("p50", "p90", "p99"), strict=False):
         waits = [getattr(run.first_text_ms, name) for run in runs]
         left.plot(people, waits, "o-", color=colour, label=name, ms=4)
-    for colour, name in zip(_COLOURS, ("answered", "superseded", "refused", "failed"), strict=True):
+    for colour, name in zip(COLOURS, ("answered", "superseded", "refused", "failed"), strict=True):
         shares = [100 * getattr(run, name) / max(run.requests, 1) for run in runs]
         right.plot(people, shares, "o-", color=colour, label=name, ms=4)
     left.set_yscale("log")
@@ -26,7 +25,4 @@ def draw_load(runs: Sequence[LoadFigures], figure: Any) -> None:  # noqa: ANN401
 def _label(axes: Any, people: Sequence[int], up: str) -> None:  # noqa: ANN401 - matplotlib's
     axes.set_xscale("log", base=2)
     axes.set_xticks(people, [str(count) for count in people])
-    axes.set_xlabel("people")
-    axes.set_ylabel(up)
-    axes.legend(frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
+    label_axes(axes, "people", up)
