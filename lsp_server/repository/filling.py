@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from lsp_server.repository.bounds import newest
 from lsp_server.repository.chunks import chunks
 from lsp_server.repository.definitions import Definition, UnparsableError, definitions
 from lsp_server.repository.generated import is_generated, is_minified
@@ -12,6 +11,9 @@ from lsp_server.repository.source_files import SourceFiles
 from lsp_server.repository.store import IndexedFile, Stamp, Store
 from lsp_server.repository.words import words_in
 
+# Of a folder; where there is more, its newest files are indexed.
+MAX_FILES = 50_000
+MAX_TOTAL_BYTES = 500_000_000  # the index is about as large
 _BATCH_BYTES = 2_000_000  # of files that are written together
 _BATCH_FILES = 200
 
@@ -36,9 +38,9 @@ class Filling:
 
     def scan(self, on_progress: OnFilesRead = lambda _done, _total: None) -> Scanned:
         """Look at all files of the folder; read those that are new or have changed."""
-        chosen = newest(self.files.walk())
-        held = dict(self.store.stamps)
-        changed = [(path, stamp) for path, stamp in chosen.files if held.pop(path, None) != stamp]
+        found = list(self.files.walk())
+        chosen, held = newest(found), dict(self.store.stamps)
+        changed = [(path, stamp) for path, stamp in chosen if held.pop(path, None) != stamp]
         with self.store.writing():
             for gone in held:
                 self.store.remove(gone)
@@ -51,7 +53,7 @@ class Filling:
             self.store.note_whole()
         if held or num_unread:
             self.store.forget_removed()
-        return Scanned(len(changed), chosen.num_left_out, num_unread)
+        return Scanned(len(changed), len(found) - len(chosen), num_unread)
 
     def update(self, paths: Iterable[str]) -> None:
         """Look at these files again; a folder that is gone takes its files along.
@@ -115,3 +117,15 @@ def _indexed(path: str, stamp: Stamp, text: str | None) -> IndexedFile:
 def _windows(lines: Sequence[str]) -> list[tuple[str, set[str]]]:
     texts = ["\n".join(lines[rows.start : rows.stop]) for rows in chunks(lines)]
     return [(one, words_in(one)) for one in texts]
+
+
+def newest(found: Iterable[tuple[str, Stamp]]) -> Sequence[tuple[str, Stamp]]:
+    """The newest files, as far as they are few and small enough, the newest first."""
+    files = sorted(found, key=lambda one: one[1].modified_ns, reverse=True)
+    room, count = MAX_TOTAL_BYTES, 0
+    for _, stamp in files[:MAX_FILES]:
+        room -= stamp.size
+        if room < 0:
+            break
+        count += 1
+    return files[:count]

@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from lsp_server.repository.filling import Filling
+from lsp_server.repository.filling import Filling, newest
 from lsp_server.repository.source_files import SourceFiles
-from lsp_server.repository.store import Store, remove_store
+from lsp_server.repository.store import Stamp, Store, remove_store
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_a_file_that_goes_between_the_look_and_the_reading_is_counted(root):
 
 def test_what_is_beyond_the_bounds_is_counted(root, monkeypatch):
     os.utime(root / "a.py", (1, 1))
-    monkeypatch.setattr("lsp_server.repository.bounds.MAX_FILES", 1)
+    monkeypatch.setattr("lsp_server.repository.filling.MAX_FILES", 1)
     filled = filling(root)
     assert filled.scan().num_beyond == 1
     assert held(filled.store) == {"b.py": 1}
@@ -132,3 +132,15 @@ def test_of_generated_files_definitions_are_held_and_of_minified_ones_nothing(ro
     assert held(filled.store) == {"a.py": 1, "b.py": 1, "made.py": 1, "mini.js": 0}
     assert not filled.store.chunks_with("compiler", 9)
     assert not filled.store.chunks_with("mini", 9)
+
+
+def test_few_files_are_all_indexed_the_newest_first():
+    found = [("a", Stamp(1, 10)), ("b", Stamp(3, 10)), ("c", Stamp(2, 10))]
+    assert [path for path, _ in newest(found)] == ["b", "c", "a"]
+
+
+@pytest.mark.parametrize("bound", ["MAX_FILES", "MAX_TOTAL_BYTES"])
+def test_of_too_many_or_too_large_files_the_newest_are_indexed(bound, monkeypatch):
+    monkeypatch.setattr(f"lsp_server.repository.filling.{bound}", 2)
+    files = newest((str(n), Stamp(n, 1)) for n in range(5))
+    assert [path for path, _ in files] == ["4", "3"]

@@ -126,7 +126,7 @@ async def test_who_shares_a_turn_has_one_process_at_a_time(root):
 
 
 async def test_files_beyond_the_bounds_are_reported(root, monkeypatch, caplog):
-    monkeypatch.setattr("lsp_server.repository.bounds.MAX_FILES", 1)
+    monkeypatch.setattr("lsp_server.repository.filling.MAX_FILES", 1)
     upkeep = await watched(root)
     notes = [report.note for report in upkeep.reports if report is not None]
     assert notes[-1] == "1 older files are more than an index holds"
