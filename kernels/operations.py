@@ -3,8 +3,7 @@
 `REFERENCE` are the formulas, for tests and checks; `PORTABLE` is PyTorch that is made to be used.
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,7 +19,6 @@ from kernels.gate_up.reference import gate_up
 from kernels.kv_commit.reference import kv_commit
 from kernels.lm_head import Best, SamplingNoise
 from kernels.lm_head.reference import lm_head
-from kernels.persistent_layers import LayersLaunch, LayerTensors
 from kernels.portable import attention, commit, head, products
 from kernels.project_qkv.reference import project_qkv
 from kernels.residual import ResidualStream
@@ -106,12 +104,3 @@ def operations_for(device: torch.device, *, programmatic: bool = False) -> Opera
         acceptance_walk=partial(walk.acceptance_walk, programmatic=programmatic),
         kv_commit=keep.kv_commit,  # behind a copy, which lets nothing start early
     )
-
-
-def persistent_layers(layers: Sequence[LayerTensors], num_programs: int) -> LayersLaunch | None:
-    """All layers as one launch of so many programs; None where they cannot be one: see `place`."""
-    from kernels.persistent_layers.triton_kernel import PersistentLayers
-
-    with suppress(ValueError):
-        return PersistentLayers.place(layers, num_programs)
-    return None

@@ -28,7 +28,7 @@ from kernels.device_limits import limits_of
 from kernels.early_launch import early_launch
 from kernels.scratch import Scratch
 
-LOG2_E = 1.4426950408889634
+_LOG2_E = 1.4426950408889634
 _NOTHING: tl.constexpr = tl.constexpr(-1.0e30)  # not infinity: rows that see nothing stay finite
 _COMBINED_NUMBERS = 8192  # that it has in flight at a time: 64 registers of a thread
 BATCH_ARRAYS = (
@@ -134,9 +134,9 @@ def _attend_tails(
     return top, total, acc
 
 
-@triton.jit
-def attend_share(
-    program, split,
+# Buckets share one binary: neither the capacity nor where an array starts may shape the code.
+@triton.jit(do_not_specialize=["capacity"], do_not_specialize_on_alignment=BATCH_ARRAYS)
+def attend_kernel(
     Q, K, V, PARTIALS,
     PATHS, BASES, LENGTHS, FIRST_ROWS, NUM_ROWS, RUNS, DEPTHS,
     BLOCK_SEQUENCES, BLOCK_STARTS, BLOCK_FIRST_RUNS, BLOCK_END_RUNS,
@@ -146,13 +146,14 @@ def attend_share(
 ):  # fmt: skip
     """Take the key tiles of one share into softmax(q K^T) V of one row block and kv head.
 
-    `program` is a block and a kv head of it. A split below SPLITS is one of the text's tiles; the
-    others take the last tiles of every TAILS-th run.
+    Of the programs the first axis is a block and a kv head of it, the second a share: those below
+    SPLITS take the text's tiles, the others the last tiles of every TAILS-th run.
 
     Q [R, KV_HEADS * GROUP, D]; K, V [KV_HEADS, positions, D]; batch arrays as in `BatchMetadata`.
     Packed row m of a sequence is its row m // GROUP, head m % GROUP of the kv head's group.
     PARTIALS [blocks, KV_HEADS, SPLITS + 1] shares, each acc [ROW_TILE, D], top and total [ROW_TILE].
     """
+    program, split = tl.program_id(0), tl.program_id(1)
     head, block = program % KV_HEADS, program // KV_HEADS
     # The batch was there before the kernel ahead of this one started, so no need to wait for it.
     sequence = tl.load(BLOCK_SEQUENCES + block)
@@ -198,27 +199,6 @@ def attend_share(
         tl.extra.cuda.gdc_wait()
 
 
-# Buckets share one binary: neither the capacity nor where an array starts may shape the code.
-@triton.jit(do_not_specialize=["capacity"], do_not_specialize_on_alignment=BATCH_ARRAYS)
-def attend_kernel(
-    Q, K, V, PARTIALS,
-    PATHS, BASES, LENGTHS, FIRST_ROWS, NUM_ROWS, RUNS, DEPTHS,
-    BLOCK_SEQUENCES, BLOCK_STARTS, BLOCK_FIRST_RUNS, BLOCK_END_RUNS,
-    scale, head_stride, capacity,
-    GROUP: tl.constexpr, KV_HEADS: tl.constexpr, D: tl.constexpr, SPLITS: tl.constexpr,
-    TAILS: tl.constexpr, ROW_TILE: tl.constexpr, KEY_TILE: tl.constexpr, PDL: tl.constexpr,
-):  # fmt: skip
-    """One share a program, see `attend_share`."""
-    attend_share(
-        tl.program_id(0), tl.program_id(1),
-        Q, K, V, PARTIALS,
-        PATHS, BASES, LENGTHS, FIRST_ROWS, NUM_ROWS, RUNS, DEPTHS,
-        BLOCK_SEQUENCES, BLOCK_STARTS, BLOCK_FIRST_RUNS, BLOCK_END_RUNS,
-        scale, head_stride, capacity,
-        GROUP, KV_HEADS, D, SPLITS, TAILS, ROW_TILE, KEY_TILE, PDL,
-    )  # fmt: skip
-
-
 @triton.jit
 def _share(share, m, live, ROW_TILE: tl.constexpr, D: tl.constexpr):
     """Rows m of what `_leave` stored: top, total and acc."""
@@ -258,9 +238,8 @@ def _combined(
     return acc / tl.where(live, total, 1.0)[:, None]
 
 
-@triton.jit
-def combine_rows(
-    program, chunk_of_rows,
+@triton.jit(do_not_specialize_on_alignment=BATCH_ARRAYS)
+def combine_kernel(
     PARTIALS, OUT, LENGTHS, FIRST_ROWS, NUM_ROWS, BLOCK_SEQUENCES, BLOCK_STARTS, scale,
     GROUP: tl.constexpr, KV_HEADS: tl.constexpr, D: tl.constexpr, SPLITS: tl.constexpr,
     ROW_TILE: tl.constexpr, KEY_TILE: tl.constexpr, ROWS: tl.constexpr, CHUNK: tl.constexpr,
@@ -268,9 +247,10 @@ def combine_rows(
 ):  # fmt: skip
     """out = sum_s w_s acc_s / sum_s w_s total_s with w_s = 2^((top_s - top) scale).
 
-    ROWS packed rows of one block and kv head: the tail first, then CHUNK splits at a time.
-    PARTIALS as `attend_share` leaves them, OUT [R, KV_HEADS * GROUP, D].
+    ROWS packed rows of one block and kv head a program: the tail first, then CHUNK splits at a time.
+    PARTIALS as `attend_kernel` leaves them, OUT [R, KV_HEADS * GROUP, D].
     """
+    program, chunk_of_rows = tl.program_id(0), tl.program_id(1)
     head, block = program % KV_HEADS, program // KV_HEADS
     SHARE: tl.constexpr = ROW_TILE * (D + 2)
     sequence = tl.load(BLOCK_SEQUENCES + block)
@@ -298,21 +278,6 @@ def combine_rows(
         tl.extra.cuda.gdc_wait()
 
 
-@triton.jit(do_not_specialize_on_alignment=BATCH_ARRAYS)
-def combine_kernel(
-    PARTIALS, OUT, LENGTHS, FIRST_ROWS, NUM_ROWS, BLOCK_SEQUENCES, BLOCK_STARTS, scale,
-    GROUP: tl.constexpr, KV_HEADS: tl.constexpr, D: tl.constexpr, SPLITS: tl.constexpr,
-    ROW_TILE: tl.constexpr, KEY_TILE: tl.constexpr, ROWS: tl.constexpr, CHUNK: tl.constexpr,
-    PDL: tl.constexpr,
-):  # fmt: skip
-    """ROWS packed rows a program, see `combine_rows`."""
-    combine_rows(
-        tl.program_id(0), tl.program_id(1),
-        PARTIALS, OUT, LENGTHS, FIRST_ROWS, NUM_ROWS, BLOCK_SEQUENCES, BLOCK_STARTS, scale,
-        GROUP, KV_HEADS, D, SPLITS, ROW_TILE, KEY_TILE, ROWS, CHUNK, PDL,
-    )  # fmt: skip
-
-
 def combined_splits(splits: int, dim: int, rows: int) -> int:
     """Splits that the combination of `rows` packed rows has in flight at a time."""
     return min(splits, _COMBINED_NUMBERS // (rows * dim))
@@ -335,7 +300,7 @@ def batch_attention(
     cut = attention_cut(limits_of(queries.device), dim)
     combine_kernel[(programs, ROW_TILE // COMBINED_ROWS)](
         scratch.partials, out, batch.lengths, batch.first_rows, batch.num_rows,
-        batch.block_sequences, batch.block_starts, LOG2_E / dim**0.5,
+        batch.block_sequences, batch.block_starts, _LOG2_E / dim**0.5,
         ROWS=COMBINED_ROWS, CHUNK=combined_splits(constants["SPLITS"], dim, COMBINED_ROWS),
         num_warps=cut.num_warps, **constants,
     )  # fmt: skip
@@ -359,7 +324,7 @@ def attend(
         batch.paths, batch.bases, batch.lengths, batch.first_rows, batch.num_rows,
         batch.runs, batch.depths, batch.block_sequences, batch.block_starts,
         batch.block_first_runs, batch.block_end_runs,
-        LOG2_E / constants["D"] ** 0.5, keys.stride(0), batch.capacity,
+        _LOG2_E / constants["D"] ** 0.5, keys.stride(0), batch.capacity,
         TAILS=TAILS, **cut._asdict(), **constants,
     )  # fmt: skip
 

@@ -21,11 +21,9 @@ from kernels.scratch import Scratch
 from kernels.weight import Weight
 
 
-@triton.jit
-def gate_up_tile(
-    tile,
-    split,
-    row_block,
+# Buckets share a binary: no number of rows may shape the code, and 1 would become a constant.
+@triton.jit(do_not_specialize=["num_rows"])
+def gate_up_kernel(
     INPUTS,
     VALUES,
     SCALES,
@@ -50,6 +48,7 @@ def gate_up_tile(
 
     INPUTS [R, K], SQUARES [blocks, R], OUT [R, N / 2], R = num_rows.
     """
+    row_block, tile, split = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     acc = product(
         INPUTS,
         VALUES,
@@ -81,56 +80,6 @@ def gate_up_tile(
         inside = (n < N // 2)[:, None] & (row < num_rows)[None, :]
         at = row[None, :].to(tl.int64) * (N // 2) + n[:, None]
         tl.store(OUT + at, out.to(OUT.dtype.element_ty), mask=inside)
-
-
-# Buckets share a binary: no number of rows may shape the code, and 1 would become a constant.
-@triton.jit(do_not_specialize=["num_rows"])
-def gate_up_kernel(
-    INPUTS,
-    VALUES,
-    SCALES,
-    SQUARES,
-    OUT,
-    PARTIALS,
-    ARRIVED,
-    eps,
-    num_rows,
-    N: tl.constexpr,
-    K: tl.constexpr,
-    QUANTIZATION: tl.constexpr,
-    DEPTH: tl.constexpr,
-    GROUPS: tl.constexpr,
-    SPLITS: tl.constexpr,
-    OUTPUTS: tl.constexpr,
-    ROWS: tl.constexpr,
-    STAGES: tl.constexpr,
-    PDL: tl.constexpr,
-):
-    """One tile, split and block of rows of `gate_up_tile` a program."""
-    gate_up_tile(
-        tl.program_id(1),
-        tl.program_id(2),
-        tl.program_id(0),
-        INPUTS,
-        VALUES,
-        SCALES,
-        SQUARES,
-        OUT,
-        PARTIALS,
-        ARRIVED,
-        eps,
-        num_rows,
-        N,
-        K,
-        QUANTIZATION,
-        DEPTH,
-        GROUPS,
-        SPLITS,
-        OUTPUTS,
-        ROWS,
-        STAGES,
-        PDL,
-    )
 
 
 def gate_up(

@@ -21,7 +21,6 @@ ROW_TILES = (16, 32, 64, 128)
 # Each of the 8 or 16 sums of an iteration has a place of its own in tensor memory, which holds no more.
 _MOST_TENSOR_MEMORY_ROWS: dict[Quantization, int] = {"q6_k": 64, "q6_k_min": 32}
 _MOST_STAGES = 8
-PREFETCHED_BYTES = 1024  # of each output of a program's first tile, ahead of what it waits for
 _HALVES = 2  # of a depth of q4_k: 64 inputs each
 _LEAST_DEPTH = 16  # of the tensor cores' instruction
 _GROUPED_DEPTHS = (128, 64)  # of weights in groups: the largest of which the inputs are multiples
@@ -91,13 +90,6 @@ def tile_for(
         outputs=outputs,
         groups=groups,
     )
-
-
-def stages_alone(tile: Tile, quantization: Quantization, limits: DeviceLimits) -> int:
-    """Iterations under way where a program has a multiprocessor to itself."""
-    inputs = iteration_inputs(tile.depth, tile.groups, quantization)
-    stage_bytes = _stage_bytes(inputs, tile.outputs, tile.rows, quantization)
-    return _stages(stage_bytes, limits, 1)
 
 
 def iteration_inputs(depth: int, groups: int, quantization: Quantization) -> int:

@@ -9,18 +9,13 @@ import triton.language as tl
 from kernels.blocks.triton_kernel import block_product
 from kernels.device_limits import limits_of
 from kernels.early_launch import early_launch
-from kernels.product.tiles import (
-    PREFETCHED_BYTES,
-    num_blocks,
-    require_scratch,
-    tile_for,
-)
+from kernels.product.tiles import num_blocks, require_scratch, tile_for
 from kernels.product.triton_decoding import decoded_fp8, decoded_int4
 from kernels.scratch import Scratch
 from kernels.weight import Weight
 
 _LINE_BYTES: tl.constexpr = tl.constexpr(128)  # of the L2 cache
-_LINES: tl.constexpr = tl.constexpr(PREFETCHED_BYTES // 128)
+_LINES: tl.constexpr = tl.constexpr(8)  # of each output, asked for ahead of what is waited for
 
 
 def launch(
@@ -105,7 +100,7 @@ def product(
     weight_rows = VALUES + output[:, None] * row_length(K, QUANTIZATION)
     x = INPUTS + row[None, :].to(tl.int64) * K
     if PDL:
-        prefetch(VALUES, tile, split, N, K, QUANTIZATION, DEPTH, SPLITS, OUTPUTS)
+        _prefetch(VALUES, tile, split, N, K, QUANTIZATION, DEPTH, SPLITS, OUTPUTS)
         tl.extra.cuda.gdc_wait()
     if QUANTIZATION == "int4":
         acc = _sum_groups(
@@ -146,7 +141,7 @@ def row_length(num_inputs, quantization):
 
 
 @triton.jit
-def prefetch(
+def _prefetch(
     VALUES,
     tile,
     split,

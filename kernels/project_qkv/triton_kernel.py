@@ -22,11 +22,9 @@ from kernels.scratch import Scratch
 from kernels.weight import Weight
 
 
-@triton.jit
-def project_qkv_tile(
-    tile,
-    split,
-    row_block,
+# Buckets share a binary: no number of rows may shape the code, and 1 would become a constant.
+@triton.jit(do_not_specialize=["num_rows"])
+def project_qkv_kernel(
     INPUTS,
     VALUES,
     SCALES,
@@ -66,6 +64,7 @@ def project_qkv_tile(
     INPUTS [R, K], SQUARES [blocks, R], BIAS [N], COS_SIN [places, D], QUERIES [R, HEADS, D], KEYS and
     CACHED_VALUES [KV_HEADS, positions, D]; SEQUENCES, DEPTHS [R]; BASES, LENGTHS, FIRST_ROWS [S].
     """
+    row_block, tile, split = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     acc = product(
         INPUTS,
         VALUES,
@@ -123,84 +122,6 @@ def project_qkv_tile(
                 D,
                 OUTPUTS,
             )
-
-
-# Buckets share a binary: no number of rows may shape the code, and 1 would become a constant.
-@triton.jit(do_not_specialize=["num_rows"])
-def project_qkv_kernel(
-    INPUTS,
-    VALUES,
-    SCALES,
-    SQUARES,
-    BIAS,
-    COS_SIN,
-    SEQUENCES,
-    DEPTHS,
-    BASES,
-    LENGTHS,
-    FIRST_ROWS,
-    QUERIES,
-    KEYS,
-    CACHED_VALUES,
-    PARTIALS,
-    ARRIVED,
-    key_head_stride,
-    value_head_stride,
-    eps,
-    num_rows,
-    HEADS: tl.constexpr,
-    KV_HEADS: tl.constexpr,
-    D: tl.constexpr,
-    N: tl.constexpr,
-    K: tl.constexpr,
-    QUANTIZATION: tl.constexpr,
-    DEPTH: tl.constexpr,
-    GROUPS: tl.constexpr,
-    SPLITS: tl.constexpr,
-    OUTPUTS: tl.constexpr,
-    ROWS: tl.constexpr,
-    STAGES: tl.constexpr,
-    PDL: tl.constexpr,
-):
-    """One tile, split and block of rows of `project_qkv_tile` a program."""
-    project_qkv_tile(
-        tl.program_id(1),
-        tl.program_id(2),
-        tl.program_id(0),
-        INPUTS,
-        VALUES,
-        SCALES,
-        SQUARES,
-        BIAS,
-        COS_SIN,
-        SEQUENCES,
-        DEPTHS,
-        BASES,
-        LENGTHS,
-        FIRST_ROWS,
-        QUERIES,
-        KEYS,
-        CACHED_VALUES,
-        PARTIALS,
-        ARRIVED,
-        key_head_stride,
-        value_head_stride,
-        eps,
-        num_rows,
-        HEADS,
-        KV_HEADS,
-        D,
-        N,
-        K,
-        QUANTIZATION,
-        DEPTH,
-        GROUPS,
-        SPLITS,
-        OUTPUTS,
-        ROWS,
-        STAGES,
-        PDL,
-    )
 
 
 @triton.jit

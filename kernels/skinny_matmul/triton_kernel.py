@@ -20,11 +20,9 @@ from kernels.scratch import Scratch
 from kernels.weight import Weight
 
 
-@triton.jit
-def skinny_matmul_tile(
-    tile,
-    split,
-    row_block,
+# Buckets share a binary: no number of rows may shape the code, and 1 would become a constant.
+@triton.jit(do_not_specialize=["num_rows"])
+def skinny_matmul_kernel(
     INPUTS,
     VALUES,
     SCALES,
@@ -50,6 +48,7 @@ def skinny_matmul_tile(
 
     INPUTS [R, K], RESIDUAL and NORMED [R, N], NORM_WEIGHT [N], SQUARES [blocks, R], R = num_rows.
     """
+    row_block, tile, split = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     acc = product(
         INPUTS,
         VALUES,
@@ -86,58 +85,6 @@ def skinny_matmul_tile(
         block = (tile * BLOCKS + tl.arange(0, BLOCKS))[:, None]
         inside = (block * 64 < N) & (row < num_rows)[None, :]
         tl.store(SQUARES + block * num_rows + row[None, :], squares, mask=inside)
-
-
-# Buckets share a binary: no number of rows may shape the code, and 1 would become a constant.
-@triton.jit(do_not_specialize=["num_rows"])
-def skinny_matmul_kernel(
-    INPUTS,
-    VALUES,
-    SCALES,
-    RESIDUAL,
-    NORM_WEIGHT,
-    NORMED,
-    SQUARES,
-    PARTIALS,
-    ARRIVED,
-    num_rows,
-    N: tl.constexpr,
-    K: tl.constexpr,
-    QUANTIZATION: tl.constexpr,
-    DEPTH: tl.constexpr,
-    GROUPS: tl.constexpr,
-    SPLITS: tl.constexpr,
-    OUTPUTS: tl.constexpr,
-    ROWS: tl.constexpr,
-    STAGES: tl.constexpr,
-    PDL: tl.constexpr,
-):
-    """One tile, split and block of rows of `skinny_matmul_tile` a program."""
-    skinny_matmul_tile(
-        tl.program_id(1),
-        tl.program_id(2),
-        tl.program_id(0),
-        INPUTS,
-        VALUES,
-        SCALES,
-        RESIDUAL,
-        NORM_WEIGHT,
-        NORMED,
-        SQUARES,
-        PARTIALS,
-        ARRIVED,
-        num_rows,
-        N,
-        K,
-        QUANTIZATION,
-        DEPTH,
-        GROUPS,
-        SPLITS,
-        OUTPUTS,
-        ROWS,
-        STAGES,
-        PDL,
-    )
 
 
 def skinny_matmul(

@@ -55,8 +55,6 @@ Q8_0 and Q4_K_M are forms of a model's file, the others values of dtype.
 A step's time behind 2,048 tokens, what of it reading the bytes takes at best, and the time that a
 prompt of 2,048 tokens takes if none of it was read before: computed, not measured.
 `foregram bench gpu` measures.
-one launch: with all layers of a step in one launch, where that should be faster. The first load on a
-GPU measures it, and takes it only if it is.
 """
 _STYLES = {"ok": "green", "warning": "yellow", "failed": "red"}
 
@@ -95,9 +93,8 @@ def _fit_line(fit: CardFit) -> str:
     context, ms = f"{fit.positions:,} tokens", f"{fit.least_ms:.1f} to {fit.most_ms:.1f} ms"
     prompt = f"{fit.prompt_least_ms:,.0f} to {fit.prompt_most_ms:,.0f} ms"
     share = f"{fit.floor_ms / fit.most_ms:.2f} to {fit.floor_ms / fit.least_ms:.2f}"
-    launch = "   one launch" if fit.is_one_launch else ""
     held = f"{fit.model:<5} {fit.form:<9} {context:>17}"
-    return f"  {mark} {held} {ms:>17}   {share:<13} {prompt:>18}{launch}"
+    return f"  {mark} {held} {ms:>17}   {share:<13} {prompt:>18}"
 
 
 def examine(loaded: LoadedSettings, *, start: bool) -> list[Check]:

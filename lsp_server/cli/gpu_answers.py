@@ -24,7 +24,7 @@ class CardFit(msgspec.Struct, frozen=True):
 
     `floor_ms` is what reading its bytes takes, `least_ms` and `most_ms` what a step behind 2,048
     tokens may take, `prompt_least_ms` and `prompt_most_ms` what reading so many anew may take.
-    `is_picked`: `auto` takes it. `is_one_launch`: with all layers of a step in one launch.
+    `is_picked`: `auto` takes it.
     """
 
     model: str
@@ -36,7 +36,6 @@ class CardFit(msgspec.Struct, frozen=True):
     prompt_least_ms: float
     prompt_most_ms: float
     is_picked: bool
-    is_one_launch: bool = False
 
 
 class CardFits(msgspec.Struct, frozen=True):

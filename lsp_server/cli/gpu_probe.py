@@ -51,7 +51,6 @@ def _fits(card: Card) -> Iterator[CardFit]:
             prompt_least_ms=prompt.least,
             prompt_most_ms=prompt.most,
             is_picked=fit == best,
-            is_one_launch=step.is_persistent,
         )
 
 

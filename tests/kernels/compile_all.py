@@ -5,9 +5,8 @@
 
 No GPU is needed. Of each kernel: it compiles, and its memory on a multiprocessor is within the limit.
 Of the products also: no loop spills anything, all take the architecture's matrix instruction, and each
-chain of it adds up the inputs of a tile in ascending order (`mma.sync` and `wgmma`). Of the kernel of
-all layers: likewise, and every sum in the layout that the kernels of one layer have. Kernels that start
-early also wait for the one ahead of them and let the next one start.
+chain of it adds up the inputs of a tile in ascending order (`mma.sync` and `wgmma`). Kernels
+that start early also wait for the one ahead of them and let the next one start.
 """
 
 import argparse
@@ -27,17 +26,14 @@ from typing import Any
 import torch
 
 from engine.model.gpu.buffers import StepShape
-from engine.model.gpu.persistent import layers_of
 from engine.model.known_shapes import QWEN_SHAPES
 from engine.model.model_config import ModelConfig
 from kernels.device_limits import AMD, LIMITS, DeviceLimits, assumed
 from kernels.operations import Operations
-from kernels.persistent_layers import MOST_ROWS
 from kernels.weight import QUANTIZATIONS, STORED_FORMS, Quantization
 from tests.support.blueprint import empty_forward, empty_memory
 from tests.support.compiled_kernel import Compiled, measured
 from tests.support.matrix_order import disorder
-from tests.support.sum_layouts import sum_layouts
 
 ARCHITECTURES: tuple[int | str, ...] = (80, 86, 89, 90, 100, 120, "gfx942", "gfx1100")
 MATRIX_INSTRUCTIONS = {90: "wgmma", 100: "tcgen05"}  # of the others mma.sync
@@ -46,16 +42,12 @@ ROWS = (16, 32, 64, 128)  # one for each row tile
 KINDS = ((False, False), (True, False), (False, True))  # sampled, with logits
 EARLY_ARCHITECTURES = (90, 100, 120)  # whose kernels may start before the one ahead has ended
 EARLY_FORMS: tuple[Quantization, ...] = ("float", "fp8")
-PERSISTENT_MODELS = ("0.5b", "1.5b")
-_PERSISTENT = "persistent_layers_kernel"
-_BARRIER = ("atom.global.gpu.release.add.u32", "ld.acquire.gpu.global.b32", "prefetch.global.L2")
 _NEVER_EARLY = "kv_commit_kernel"  # it starts when all before it has ended
 _EARLY = ("griddepcontrol.wait", "griddepcontrol.launch_dependents")
-# Bytes that ptxas keeps in memory from the front of a loop to behind it: a number or two of a product,
-# where one more program then fits a multiprocessor; of all layers what goes from phase to phase.
-_SET_ASIDE = {False: 16, True: 128}
+# Bytes that ptxas keeps in memory from the front of a loop to behind it: a number or two, where one
+# more program then fits a multiprocessor.
+_SET_ASIDE = 16
 _TENSOR_MEMORY = 512  # columns of a multiprocessor, where it has such a memory
-_MULTIPROCESSORS = 132  # any number compiles alike
 # Inputs of a chain of its own, in forms that scale each.
 _GROUPS: dict[Quantization, int] = {"q8_0": 32, "q4_k": 32, "q6_k": 16, "q6_k_min": 16}
 _PRODUCTS = ("project_qkv_kernel", "skinny_matmul_kernel", "gate_up_kernel", "lm_head_kernel")
@@ -68,12 +60,10 @@ class Job:
     architecture: int | str
     models: Sequence[str]
     quantizations: Sequence[Quantization]
-    is_persistent: bool = False  # all layers in one launch, and nothing else
     is_programmatic: bool = False  # with early launch
 
     def __str__(self) -> str:
-        kind = " in one launch" * self.is_persistent + " early" * self.is_programmatic
-        return f"{self.architecture}{kind}"
+        return f"{self.architecture}{' early' * self.is_programmatic}"
 
     @property
     def limits(self) -> DeviceLimits:
@@ -105,17 +95,14 @@ def run_job(job: Job) -> Report:
     began, problems, num_seen, most_shared = time.monotonic(), list[str](), 0, 0
     torch.set_num_threads(1)
     compiled = compile_launches_for(job.architecture)
-    steps = partial(_launch, programmatic=job.is_programmatic)
-    launch = _launch_persistent if job.is_persistent else steps
     with tempfile.TemporaryDirectory() as folder, assumed(job.limits):
         os.environ["TRITON_CACHE_DIR"] = folder
         for model in job.models:
             for quantization in job.quantizations:
                 name = f"{job} {model} {quantization}"
                 fail = partial(_note, problems, name)
-                launch(QWEN_SHAPES[model], quantization, fail)
-                if job.is_persistent and (problem := _other_sums(compiled, num_seen)):
-                    fail(problem)
+                config, early = QWEN_SHAPES[model], job.is_programmatic
+                _launch(config, quantization, fail, programmatic=early)
                 for one in compiled[num_seen:]:
                     most_shared = max(most_shared, one.kernel.metadata.shared)
                     if problem := _problem(job, one, Path(folder)):
@@ -149,19 +136,6 @@ def _launch(
             forward.run(empty_memory(config, shape))
 
 
-def _launch_persistent(
-    config: ModelConfig, quantization: Quantization, fail: Callable[[str], None]
-) -> None:
-    """Launch the layers of a model's steps at once, then one by one to be compared."""
-    from kernels.persistent_layers.triton_kernel import PersistentLayers
-
-    forward = empty_forward(config, quantization)
-    memory = empty_memory(config, StepShape(MOST_ROWS, 1))
-    persistent = PersistentLayers.place(layers_of(forward), _MULTIPROCESSORS)
-    for one in (replace(forward, persistent=persistent), forward):
-        _guarded(partial(one.run_layers), fail, memory.inputs.batch, memory.activations)
-
-
 def _guarded(operation: Callable[..., None], fail: Callable[[str], None], *arguments: Any) -> None:
     """Go on behind a kernel that does not compile."""
     try:
@@ -179,19 +153,17 @@ def _problem(job: Job, one: Any, folder: Path) -> str:
         return f"{one.kernel.metadata.tmem_size} columns of tensor memory"
     if job.is_programmatic and one.name != _NEVER_EARLY and (missing := _missing(one, _EARLY)):
         return missing
-    if one.name not in (*_PRODUCTS, _PERSISTENT):
+    if one.name not in _PRODUCTS:
         return ""
     if isinstance(job.architecture, str):
         is_there = re.search(r"\bv_(mfma|wmma)", one.kernel.asm["amdgcn"])
         return "" if is_there else "no matrix instruction"
     compiled = measured(one.kernel, folder)
     wanted = MATRIX_INSTRUCTIONS.get(job.architecture, "mma.sync")
-    if compiled.spilled_in_loop or compiled.stack > _SET_ASIDE[one.name == _PERSISTENT]:
+    if compiled.spilled_in_loop or compiled.stack > _SET_ASIDE:
         return f"{compiled.stack} bytes of stack, {compiled.spilled_in_loop} uses in a loop"
     if compiled.matrix_instruction != wanted:
         return f"{compiled.matrix_instruction}, not {wanted}"
-    if one.name == _PERSISTENT:
-        return _missing(one, _BARRIER)
     if wanted == "tcgen05":  # whose order cannot be read so
         return ""
     return wrong_order(compiled, one.constants["QUANTIZATION"], one.constants["DEPTH"])
@@ -208,31 +180,12 @@ def wrong_order(compiled: Compiled, form: Quantization, depth: int) -> str:
     return disorder(compiled.chains, _GROUPS.get(form, depth), halves)
 
 
-def _other_sums(compiled: Sequence[Any], num_seen: int) -> str:
-    """Which sums a new persistent kernel adds up in an order that no kernel of a layer has.
-
-    Those seen before count: attention's kernels are the same for every form of the weights.
-    """
-    new = [one for one in compiled[num_seen:] if one.name == _PERSISTENT]
-    if not (own := _sums(new)):
-        return "no sum is found in the kernel of all layers"
-    others = own - _sums([one for one in compiled if one.name != _PERSISTENT])
-    return f"sums of an order of its own: {sorted(others)}" if others else ""
-
-
-def _sums(compiled: Sequence[Any]) -> set[str]:
-    """The layouts of all sums of these kernels."""
-    return set[str]().union(*(sum_layouts(one.kernel.asm["ttgir"]) for one in compiled))
-
-
 def _jobs(arguments: argparse.Namespace) -> Iterator[Job]:
     models = arguments.models.split(",")
     for name in arguments.architectures.split(","):
         if name.isdecimal():
             forms = arguments.quantizations.split(",")
             yield Job(int(name), models, forms)
-            if small := [model for model in models if model in PERSISTENT_MODELS]:
-                yield Job(int(name), small, forms, is_persistent=True)
             early = [form for form in EARLY_FORMS if form in forms]
             if early and int(name) in EARLY_ARCHITECTURES:
                 yield Job(int(name), models, early, is_programmatic=True)

@@ -11,12 +11,7 @@ from engine.bench.gpu.shapes import Shape, random_model
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.selfcheck.check import Extent
 from engine.model.gpu.selfcheck.first_load import apply, settle, with_forms
-from engine.model.gpu.selfcheck.verdict import (
-    LaunchFinding,
-    ReadFinding,
-    Verdict,
-    VerdictFile,
-)
+from engine.model.gpu.selfcheck.verdict import ReadFinding, Verdict, VerdictFile
 from engine.progress import Progress
 
 CHECKED_LAYERS = 2  # all are alike
@@ -41,13 +36,11 @@ class FoundForms:
         if shape not in self._verdicts:
             self._verdicts[shape] = found(shape, self._machine, self._progress, extent)
         model = random_model(shape, positions, self._machine)
-        # What two layers tell of one launch and of long pieces is none of all of them.
+        # What two layers tell of long pieces is none of all of them.
         verdict = structs.replace(self._verdicts[shape], reads=ReadFinding(is_tried=False))
-        if not verdict.launch.is_fatal:
-            verdict = structs.replace(verdict, launch=LaunchFinding(is_tried=False))
         with tempfile.TemporaryDirectory(prefix="foregram-") as folder:
             file = VerdictFile(Path(folder) / "verdict.json")
-            verdict = with_forms(model.graphs, file, verdict, extent)
+            verdict = with_forms(model.graphs, file, verdict)
         apply(model.graphs, verdict)
         for held in (model.arena.keys, model.arena.values):
             held.normal_()  # which the look for forms has cleared

@@ -10,9 +10,8 @@ from engine.bench.gpu.found_forms import CHECKED_LAYERS, found
 from engine.bench.gpu.run import GpuBench, Section
 from engine.bench.gpu.shapes import Shape
 from engine.model.device import gpu_quantization
-from engine.model.gpu.persistent import is_small
 from engine.model.gpu.selfcheck.check import Extent
-from engine.model.gpu.selfcheck.verdict import Finding, LaunchFinding, ReadFinding
+from engine.model.gpu.selfcheck.verdict import Finding, ReadFinding
 
 _ONCE = {
     "kv_commit",
@@ -41,7 +40,6 @@ class KernelCheck(Cases[CheckedOperation]):
     key: dict[str, str] = field(default_factory=dict)
     is_text_equal: bool = False
     is_programmatic: bool = False
-    is_persistent: bool = False
     seconds: float = 0.0
 
 
@@ -67,15 +65,12 @@ def check_kernels(lab: Lab, shape: Shape, rows: tuple[int, ...]) -> KernelCheck:
     layers = shape.config.num_layers / CHECKED_LAYERS
     findings = tuple(_of_all(one, layers) for one in of_two.findings)
     verdict = structs.replace(of_two, findings=findings, reads=ReadFinding())
-    if not is_small(shape.config):
-        verdict = structs.replace(verdict, launch=LaunchFinding())
     return KernelCheck(
         cases=tuple(map(_checked, verdict.findings)),
         notes=(verdict.sentence,),
         key=verdict.key,
         is_text_equal=verdict.is_text_equal,
         is_programmatic=verdict.is_programmatic,
-        is_persistent=verdict.launch.is_used,
         seconds=verdict.seconds,
     )
 

@@ -12,7 +12,6 @@ from kernels.weight import QUANTIZATIONS
 PRODUCT_ROWS = (1, 8, 16, 32, 64)
 COMPILED_ROWS = (1, 8, 16, 32, 64, 128)  # 4 rows take the code of 8
 PROGRAMMATIC_ROWS = (1, 32)
-LAUNCH_ROWS = (1, 8, 16)  # of steps whose layers can be one launch
 _LARGE = "32b"  # its passes get fewer items
 _SHORT = "1.5b"
 

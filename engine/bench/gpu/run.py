@@ -16,10 +16,8 @@ from engine.bench.gpu.first_token import measure_first_token
 from engine.bench.gpu.found_forms import FoundForms
 from engine.bench.gpu.inputs import BenchInputs, Sizes
 from engine.bench.gpu.invariance import measure_invariance
-from engine.bench.gpu.launch_forms import measure_launch_forms
 from engine.bench.gpu.machine import Machine, measure_bandwidth
 from engine.bench.gpu.plans import (
-    LAUNCH_ROWS,
     PRODUCT_ROWS,
     PROGRAMMATIC_ROWS,
     compile_jobs,
@@ -89,7 +87,6 @@ class GpuBench:
         """All that the inputs allow, the least tried last."""
         shapes, sizes = self._inputs.shapes, self._sizes
         cases = [(rows, sizes.contexts[1]) for rows in PROGRAMMATIC_ROWS]
-        few = [(rows, sizes.contexts[1]) for rows in LAUNCH_ROWS]
         programmatic = partial(measure_programmatic, shape=short_shape(shapes), cases=cases)
         starts_early = self._machine.starts_early
         return [
@@ -99,7 +96,6 @@ class GpuBench:
             *starmap(Section, self._text_measures().items()),
             *self._replay_sections([optional_replay(shapes, sizes)]),
             *([Section("programmatic", programmatic)] if starts_early else ()),
-            Section("launch_forms", partial(measure_launch_forms, shapes=shapes, cases=few)),
         ]
 
     def _compilation(self, jobs: Sequence[CompileJob]) -> list[Section]:

@@ -5,7 +5,6 @@ import torch
 from engine.model.model_config import ModelConfig
 from engine.model.token_tree import MAX_ROWS
 from kernels.lm_head import Best
-from kernels.persistent_layers import Flow
 from kernels.product.tiles import num_blocks
 from kernels.residual import ResidualStream
 
@@ -42,8 +41,3 @@ class Activations:
             maxima=numbers(blocks, answered, kind=torch.float32),
             sums=numbers(blocks, answered, kind=torch.float32),
         )
-
-    @property
-    def flow(self) -> Flow:
-        """What flows between the launches of a layer."""
-        return Flow(self.stream, self.queries, self.attended, self.mlp_hidden)

@@ -11,7 +11,6 @@ from engine.model.gpu.weights import GpuLayer, GpuWeights
 from engine.model.model_config import ModelConfig
 from kernels.batch import BatchMetadata
 from kernels.operations import Operations
-from kernels.persistent_layers import LayersLaunch
 from kernels.scratch import Scratch
 
 
@@ -28,42 +27,30 @@ class StepMemory:
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """What steps of all shapes share. Everything is written in place, at fixed addresses.
-
-    `persistent` takes the layers of the steps that it is for; without it each layer is six launches.
-    """
+    """What steps of all shapes share. Everything is written in place, at fixed addresses."""
 
     config: ModelConfig
     weights: GpuWeights
     arena: KVArena
     operations: Operations
     scratch: Scratch
-    persistent: LayersLaunch | None = None
 
     def run(self, memory: StepMemory) -> None:
         """Keep what the step before accepted, read the rows, and answer where there is a head."""
         memory.inputs.upload()
         batch, activations = memory.inputs.batch, memory.activations
-        layers = self.weights.layers
+        layers, next_norm_weights = self.weights.layers, self.weights.next_norm_weights
         self.operations.kv_commit(self.arena.keys, self.arena.values, batch)
         self.operations.embed_rows(
             *memory.inputs.lookup(self.weights.embedding),
             layers[0].qkv_norm_weight,
             activations.stream,
         )
-        self.run_layers(batch, activations)
-        if memory.shape.has_head:
-            self._lm_head(memory)
-
-    def run_layers(self, batch: BatchMetadata, activations: Activations) -> None:
-        """All layers, from the embedding's norm to the head's."""
-        if self.persistent is not None and self.persistent.takes(batch.capacity):
-            self.persistent.run(activations.flow, self.weights.cos_sin, batch, self.scratch)
-            return
-        next_norm_weights = self.weights.next_norm_weights
-        for index, layer in enumerate(self.weights.layers):
+        for index, layer in enumerate(layers):
             self._attention(index, layer, batch, activations)
             self._mlp(layer, next_norm_weights[index], activations)
+        if memory.shape.has_head:
+            self._lm_head(memory)
 
     def _attention(
         self, index: int, layer: GpuLayer, batch: BatchMetadata, activations: Activations

@@ -20,7 +20,6 @@ from engine.model.gpu.launches import (
     StreamLaunch,
     failed_captures,
 )
-from engine.model.gpu.persistent import WORTHWHILE
 from engine.model.token_tree import MAX_READ_ROWS
 
 _LOG = logging.getLogger("foregram.steps")
@@ -29,6 +28,7 @@ ROW_BUCKETS = (1, 4, 8, 16, 32, 64, 128)
 LONG_READS = (256, MAX_READ_ROWS)  # rows of longer pieces of a prompt
 MOST_READ_MS = 100.0  # of a longer piece: so long a key that cancels it has to wait
 SEQUENCE_BUCKETS = (1, 4, 16)
+_WORTHWHILE = 0.97  # of the usual time: less gain is not worth another length
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ def suitable_read(took_ms: Mapping[int, float], tokens: int, most_ms: float = MO
     rows = ROW_BUCKETS[-1]
     for longer in LONG_READS:
         is_quick = took_ms[longer] * longer / tokens <= most_ms
-        if is_quick and took_ms[longer] < WORTHWHILE * took_ms[rows]:
+        if is_quick and took_ms[longer] < _WORTHWHILE * took_ms[rows]:
             rows = longer
     return rows
 

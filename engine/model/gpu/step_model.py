@@ -13,11 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from engine.model.gpu import persistent_step
 from engine.model.gpu.cards import Card
 from engine.model.gpu.held_forms import PlannedProduct, products_of
-from engine.model.gpu.persistent import WORTHWHILE
-from engine.model.gpu.persistent_step import PhaseOverheads
 from engine.model.gpu.step_graphs import LONG_READS, ROW_BUCKETS, suitable_read
 from engine.model.gpu.step_work import US, AttentionWork, Busy, ProductWork, StepWork, step_bytes
 from kernels.batch_attention import TAILS
@@ -60,15 +57,11 @@ _PORTABLE_OPERATIONS_OF_LAYER, _PORTABLE_OPERATIONS = 78, 111  # counted
 
 @dataclass(frozen=True, slots=True)
 class ExpectedStep:
-    """Milliseconds: `floor` is what reading the bytes takes, `least` and `most` with overheads.
-
-    `is_persistent`: with all layers in one launch.
-    """
+    """Milliseconds: `floor` is what reading the bytes takes, `least` and `most` with overheads."""
 
     floor: float
     least: float
     most: float
-    is_persistent: bool = False
 
     @property
     def middle(self) -> float:
@@ -77,40 +70,15 @@ class ExpectedStep:
 
 
 def expected_step(work: StepWork, card: Card) -> ExpectedStep:
-    """Compute how long a step takes on `card`, by our kernels or, where those do not run, PyTorch.
-
-    With all layers in one launch where that is as much faster here as it has to be measured there.
-    """
+    """Compute how long a step takes on `card`, by our kernels or, where those do not run, PyTorch."""
     if not card.has_kernels:
         return portable_step(work, card)
-    usual = six_launches_step(work, card)
-    if not persistent_step.takes(work):
-        return usual
-    persistent = one_launch_step(work, card)
-    return persistent if persistent.middle < WORTHWHILE * usual.middle else usual
-
-
-def six_launches_step(work: StepWork, card: Card) -> ExpectedStep:
-    """By our kernels, six of them in a layer."""
     lucky = _lucky(card)
     least, most = (
         _layers_us(work, card, overheads) + _outside_us(work, card, overheads)
         for overheads in (lucky, UNLUCKY)
     )
     return ExpectedStep(_floor_ms(work, card), least / _MS, most / _MS)
-
-
-def one_launch_step(work: StepWork, card: Card) -> ExpectedStep:
-    """By our kernels, all layers in one launch."""
-    forms: tuple[tuple[PhaseOverheads, Overheads], ...] = (
-        (persistent_step.LUCKY, _lucky(card)),
-        (persistent_step.UNLUCKY, UNLUCKY),
-    )
-    least, most = (
-        persistent_step.layers_us(work, card, phases) + _outside_us(work, card, overheads)
-        for phases, overheads in forms
-    )
-    return ExpectedStep(_floor_ms(work, card), least / _MS, most / _MS, is_persistent=True)
 
 
 def reading_step(work: StepWork, card: Card) -> ExpectedStep:

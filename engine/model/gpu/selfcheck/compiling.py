@@ -24,13 +24,12 @@ from engine.model.gpu.activations import Activations
 from engine.model.gpu.arena import KVArena
 from engine.model.gpu.buffers import Inputs, Outputs, StepShape
 from engine.model.gpu.forward import Forward, StepMemory
-from engine.model.gpu.persistent import layers_of, persistent_for
 from engine.model.gpu.selfcheck.check import OPERATIONS
 from engine.model.gpu.weights import GpuWeights
 from engine.model.model_config import ModelConfig
 from engine.progress import Progress, counted, shown
 from kernels.device_limits import assumed, limits_for
-from kernels.operations import Operations, operations_for, persistent_layers
+from kernels.operations import Operations, operations_for
 from kernels.scratch import Scratch
 
 _SHARING = (
@@ -49,7 +48,7 @@ _META, _CPU = torch.device("meta"), torch.device("cpu")
 class CompileTask:
     """The steps of some row counts. `weights` have no values, and one layer of each kind.
 
-    `is_persistent`: only their layers, in one launch; `only`: of the operations this one, if any.
+    `is_programmatic`: kernels that start early; `only`: of the operations this one, if any.
     """
 
     config: ModelConfig
@@ -60,18 +59,12 @@ class CompileTask:
     architecture: int
     rows: tuple[int, ...]
     is_programmatic: bool
-    is_persistent: bool = False
     only: str = ""
 
     @property
-    def is_form(self) -> bool:
-        """Whether it is of a faster form of steps, which others stand in for."""
-        return self.is_persistent or self.is_programmatic
-
-    @property
     def parts(self) -> Sequence["CompileTask"]:
-        """What can be done without: one operation each, or one launch of all layers."""
-        return [self] if self.is_persistent else [replace(self, only=name) for name in OPERATIONS]
+        """What can be done without: one operation each."""
+        return [replace(self, only=name) for name in OPERATIONS]
 
 
 _Work = Callable[[CompileTask], None]
@@ -89,8 +82,6 @@ def compile_ahead(
         for kind in kinds
         for rows in _SHARING
     ]
-    if persistent_for(forward) is not None:
-        tasks.append(replace(tasks[0], rows=(1,), is_programmatic=False, is_persistent=True))
     return compile_all(tasks, progress)
 
 
@@ -157,9 +148,6 @@ def compile_task(task: CompileTask) -> None:
     arena = KVArena(task.config, task.positions, task.dtype, _META)
     scratch = Scratch.allocate(*task.scratch, _META)
     forward = Forward(task.config, task.weights, arena, operations, scratch)
-    if task.is_persistent:
-        _compile_persistent(task, forward)
-        return
     for rows, is_sampled, has_logits in product(task.rows, (False, True), (False, True)):
         shape = StepShape(rows, 1, is_sampled=is_sampled, has_logits=has_logits)
         with assumed(limits_for(task.architecture)):
@@ -184,14 +172,6 @@ def _tried(operation: Callable[..., None], *arguments: object) -> None:
 
 def _nothing(*_: object) -> None:
     """Stands for what is not to be compiled."""
-
-
-def _compile_persistent(task: CompileTask, forward: Forward) -> None:
-    """Compile all layers as one launch."""
-    memory = _memory(task, StepShape(task.rows[0], 1))
-    with assumed(limits_for(task.architecture)), suppress(Exception):
-        persistent = persistent_layers(layers_of(forward), num_programs=1)
-        replace(forward, persistent=persistent).run_layers(memory.inputs.batch, memory.activations)
 
 
 def _task(

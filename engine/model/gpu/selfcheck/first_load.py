@@ -12,29 +12,17 @@ from msgspec import structs
 from engine.errors import DeviceLostError
 from engine.model.gpu.forward import Forward
 from engine.model.gpu.launches import failed_captures, is_of_memory
-from engine.model.gpu.persistent import persistent_for
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.selfcheck.check import OPERATIONS, Extent, OperationCheck, phrase
 from engine.model.gpu.selfcheck.compiling import CompileTask, compile_ahead
 from engine.model.gpu.selfcheck.key import key_of
-from engine.model.gpu.selfcheck.layers_check import (
-    LAYERS_LAUNCH,
-    PERSISTENT_OPERATIONS,
-    launch_finding,
-)
 from engine.model.gpu.selfcheck.reads_check import read_finding
 from engine.model.gpu.selfcheck.replays import can_start_early, replays_agree
 from engine.model.gpu.selfcheck.subject import Subject
-from engine.model.gpu.selfcheck.verdict import (
-    Finding,
-    LaunchFinding,
-    ReadFinding,
-    Verdict,
-    VerdictFile,
-)
+from engine.model.gpu.selfcheck.verdict import Finding, ReadFinding, Verdict, VerdictFile
 from engine.model.gpu.step_graphs import StepGraphs
 from engine.progress import Progress, shown
-from kernels.operations import REFERENCE, Operations, operations_for
+from kernels.operations import REFERENCE, operations_for
 
 _LOG = logging.getLogger("foregram.selfcheck")
 _LOST = "it takes the device down"
@@ -78,7 +66,7 @@ def _found(
     if not (began.is_whole and all(one.is_tried for one in began.findings)):
         verdict = _checked(graphs, file, began, progress, extent)
         file.write(verdict)
-    return with_forms(graphs, file, verdict, extent)
+    return with_forms(graphs, file, verdict)
 
 
 def _checked(
@@ -90,7 +78,7 @@ def _checked(
     ended = list[CompileTask]()
     if _has_kernels(graphs):
         ended = compile_ahead(graphs.forward, progress, with_programmatic=can_be_early)
-    never_run = {one.only: _ENDED for one in ended if not one.is_form}
+    never_run = {one.only: _ENDED for one in ended if not one.is_programmatic}
     findings = _findings(graphs, file, began, progress, extent, never_run)
     if graphs.device.type == "cuda":
         torch.cuda.empty_cache()  # graphs have memory of their own
@@ -98,12 +86,11 @@ def _checked(
         began.key,
         findings,
         is_early_tried=not (can_be_early and _can_be_early(ended, never_run)),
-        launch=_launch_to_try(ended),
         reads=ReadFinding(is_tried=not _has_kernels(graphs)),
         seconds=round(time.monotonic() - start, 3),
     )
     is_as_before = began.is_whole and verdict.replaced == began.replaced
-    if is_as_before and not any(one.is_form for one in ended):
+    if is_as_before and not any(one.is_programmatic for one in ended):
         return structs.replace(began, findings=findings)
     return verdict
 
@@ -116,14 +103,7 @@ def _can_be_early(ended: Sequence[CompileTask], never_run: Container[str]) -> bo
     return not early
 
 
-def _launch_to_try(ended: Sequence[CompileTask]) -> LaunchFinding:
-    """All layers as one launch, to be looked at unless that ends the compiler."""
-    if any(one.is_persistent for one in ended):
-        return LaunchFinding(note=f"{LAYERS_LAUNCH}: {_ENDED}", is_fatal=True)
-    return LaunchFinding(is_tried=False)
-
-
-def with_forms(graphs: StepGraphs, file: VerdictFile, verdict: Verdict, extent: Extent) -> Verdict:
+def with_forms(graphs: StepGraphs, file: VerdictFile, verdict: Verdict) -> Verdict:
     """Look for faster forms of steps, as far as nobody has, and keep each as it is found."""
 
     def settled() -> StepGraphs:
@@ -132,15 +112,6 @@ def with_forms(graphs: StepGraphs, file: VerdictFile, verdict: Verdict, extent: 
     if not verdict.is_early_tried:
         usual = structs.replace(verdict, is_early_tried=True)
         verdict = _kept(file, usual, lambda: _with_early_starts(graphs, usual))
-    if not verdict.launch.is_tried:
-        usual = structs.replace(verdict, launch=LaunchFinding())
-        can_be_one = PERSISTENT_OPERATIONS.isdisjoint(verdict.replaced)
-        verdict = _kept(
-            file,
-            usual,
-            lambda: structs.replace(usual, launch=launch_finding(settled(), extent)),
-            is_possible=can_be_one and verdict.is_capturable,
-        )
     if not verdict.reads.is_tried:
         usual = structs.replace(verdict, reads=ReadFinding())
         verdict = _kept(
@@ -232,15 +203,9 @@ def _with_early_starts(graphs: StepGraphs, usual: Verdict) -> Verdict:
 
 
 def _settled(graphs: StepGraphs, verdict: Verdict) -> Forward:
-    """Steps as a verdict leaves them: their operations, and whether the layers are one launch."""
-    forward = replace(graphs.forward, operations=_operations(graphs, verdict))
-    return (
-        replace(forward, persistent=persistent_for(forward)) if verdict.launch.is_used else forward
-    )
-
-
-def _operations(graphs: StepGraphs, verdict: Verdict) -> Operations:
+    """Steps as a verdict leaves them."""
     own = graphs.forward.operations
     if verdict.is_programmatic:
         own = operations_for(graphs.device, programmatic=True)
-    return replace(own, **{name: getattr(REFERENCE, name) for name in verdict.replaced})
+    twins = {name: getattr(REFERENCE, name) for name in verdict.replaced}
+    return replace(graphs.forward, operations=replace(own, **twins))

@@ -1,9 +1,7 @@
 """Whether a step says and leaves the same when its kernels start early, over and over."""
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from statistics import median
 
 import torch
 
@@ -26,7 +24,6 @@ _REPLAYED = (
     StepShape(16, 1, is_sampled=True, has_logits=True),
     StepShape(MAX_ROWS, 1, has_head=False),
 )
-_TIMINGS = 50
 CONTEXT = 200  # tokens ahead of what is read or replayed
 _LEAST_CAPABILITY = (9, 0)  # of a GPU that can start a kernel early
 
@@ -75,18 +72,6 @@ def left(arena: KVArena, rows: int) -> torch.Tensor:
     written = slice(CONTEXT, CONTEXT + rows)
     both = torch.stack([arena.keys[:, :, written], arena.values[:, :, written]])
     return both.view(torch.int16 if both.element_size() == 2 else torch.int32)
-
-
-def answer_ms(graphs: StepGraphs) -> float:
-    """How long a step of one row takes by the host's clock, from its start to its answer."""
-    with some_text(graphs, MAX_ROWS):
-        launch, took = _launch(graphs, StepShape(1, 1)), list[float]()
-        for _ in range(1 + _TIMINGS):
-            began = time.perf_counter()
-            launch.start()
-            launch.wait()
-            took.append(1000 * (time.perf_counter() - began))
-    return median(took[1:])
 
 
 def _launch(graphs: StepGraphs, shape: StepShape) -> Launch:

@@ -9,17 +9,12 @@ from engine.bench.gpu.cases import Lab
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.shapes import random_model
 from engine.model.gpu.selfcheck import first_load
-from engine.model.gpu.selfcheck.verdict import Finding, LaunchFinding, ReadFinding, Verdict
+from engine.model.gpu.selfcheck.verdict import Finding, ReadFinding, Verdict
 from engine.progress import NoProgress
 from kernels.operations import REFERENCE
 from tests.support.faults import STAND_INS
 
-# On two layers one launch was faster, which tells nothing of all of them.
-REPLACED = Verdict(
-    {},
-    (Finding("lm_head", problem="it is wrong", is_twin=True),),
-    launch=LaunchFinding(is_used=True, note="faster"),
-)
+REPLACED = Verdict({}, (Finding("lm_head", problem="it is wrong", is_twin=True),))
 
 
 @pytest.fixture
@@ -33,7 +28,6 @@ def on_gpu(monkeypatch, machine, bandwidth):
 
     monkeypatch.setattr(Machine, "is_gpu", True)
     monkeypatch.setattr(found_forms, "found", found)
-    monkeypatch.setattr(first_load, "launch_finding", lambda *_: LaunchFinding(note="slower"))
     monkeypatch.setattr(first_load, "read_finding", lambda _: ReadFinding(512, "longer"))
     monkeypatch.setattr(found_forms, "random_model", partial(random_model, operations=STAND_INS))
     return Lab(machine, NoProgress(), bandwidth), asked
@@ -56,7 +50,7 @@ def test_what_was_found_is_a_note_of_the_section(shape, on_gpu):
         lab.model(shape, 256)
     [note] = lab.notes
     assert note.startswith(f"{shape.full_name}: lm_head runs by its formula in PyTorch")
-    assert "slower; longer; the text is the same" in note
+    assert "longer; the text is the same" in note
 
 
 def test_where_a_cpu_stands_for_a_gpu_nothing_is_looked_for(shape, lab, monkeypatch):

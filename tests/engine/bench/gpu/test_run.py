@@ -43,7 +43,6 @@ SECTIONS = [
     "unload",
     "replay_tiny_fp8",
     "programmatic",
-    "launch_forms",
 ]
 
 

@@ -10,9 +10,7 @@ from engine.model.gpu.held_forms import HELD_FORMS, file_bytes
 from engine.model.gpu.step_model import (
     expected_prompt,
     expected_step,
-    one_launch_step,
     reading_step,
-    six_launches_step,
 )
 from engine.model.gpu.step_work import StepWork
 from engine.model.known_shapes import QWEN_SHAPES
@@ -71,24 +69,6 @@ def test_a_piece_of_a_prompt_takes_tensor_cores_or_the_cache_longer_than_reading
         assert expected_step(StepWork(config, rows=128), card).least > 1.3 * (
             expected_step(StepWork(config), card).least
         )
-
-
-@pytest.mark.parametrize("card", CARDS, ids=lambda card: card.name)
-@pytest.mark.parametrize("model", QWEN_SHAPES)
-def test_one_launch_is_expected_where_the_product_would_find_it_faster(card, model):
-    for rows in (1, 16, 17):
-        work = StepWork(QWEN_SHAPES[model], rows=rows)
-        step, usual = expected_step(work, card), six_launches_step(work, card)
-        one = one_launch_step(work, card)
-        may_be_one = QWEN_SHAPES[model].num_parameters <= 2e9 and rows <= 16
-        is_faster = one.middle < 0.97 * usual.middle
-        assert step == (one if may_be_one and is_faster else usual)
-        assert step.is_persistent == (may_be_one and is_faster)
-
-
-def test_pytorch_has_no_launch_of_all_layers():
-    card = replace(card_named("RTX 4090"), has_kernels=False)
-    assert not expected_step(StepWork(QWEN_SHAPES["0.5b"]), card).is_persistent
 
 
 @pytest.mark.parametrize("card", ["RTX 4090", "H200"])

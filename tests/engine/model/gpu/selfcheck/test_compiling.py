@@ -54,13 +54,6 @@ KERNELS = {
 }
 
 
-def test_all_layers_are_compiled_as_one_launch(task, tmp_path, monkeypatch):
-    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
-    monkeypatch.delenv("TRITON_INTERPRET", raising=False)
-    assert compile_all([replace(task, is_persistent=True)], NoProgress()) == []
-    assert {Path(name).stem for name in compiled(tmp_path)} == {"persistent_layers_kernel"}
-
-
 def test_every_kernel_of_a_step_is_compiled_once(task, tmp_path, monkeypatch):
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
@@ -81,11 +74,6 @@ def test_one_operation_s_kernels_are_compiled_alone(task, tmp_path, monkeypatch)
 def test_what_ends_the_compiler_is_found(task, monkeypatch):
     monkeypatch.setattr(compiling, "OPERATIONS", ("gate_up", "lm_head"))
     assert compile_all([task], NoProgress(), aborting) == [replace(task, only="gate_up")]
-
-
-def test_all_layers_in_one_launch_are_left_out_as_one(task):
-    layers = replace(task, is_persistent=True)
-    assert layers.parts == [layers]
 
 
 @pytest.mark.parametrize("work", [killed, raising])

@@ -276,22 +276,18 @@ def test_what_ends_the_compiler_is_never_run(reference, tmp_path, monkeypatch):
     def never(*_, **__):
         pytest.fail("it would end the process")
 
-    gate_up = SimpleNamespace(only="gate_up", is_form=False, is_programmatic=False)
-    gate_up.is_persistent = False
-    early = SimpleNamespace(only="lm_head", is_form=True, is_programmatic=True, is_persistent=False)
-    layers = SimpleNamespace(only="", is_form=True, is_programmatic=False, is_persistent=True)
-    monkeypatch.setattr(first_load, "compile_ahead", lambda *_, **__: [gate_up, early, layers])
-    for name in ("replays_agree", "launch_finding"):
-        monkeypatch.setattr(first_load, name, never)
+    gate_up = SimpleNamespace(only="gate_up", is_programmatic=False)
+    early = SimpleNamespace(only="lm_head", is_programmatic=True)
+    monkeypatch.setattr(first_load, "compile_ahead", lambda *_, **__: [gate_up, early])
+    monkeypatch.setattr(first_load, "replays_agree", never)
     for _ in range(2):
         model = model_of(reference, replace(STAND_INS, gate_up=never))
         verdict = settle(model, tmp_path, NoProgress())
         assert verdict.replaced == ("gate_up",)
         assert not verdict.is_programmatic
-        assert not verdict.launch.is_used
         assert verdict.is_lasting
         assert "gate_up runs by its formula in PyTorch" in model.checked
-        assert model.checked.count("its compiler ends the whole process") == 2
+        assert model.checked.count("its compiler ends the whole process") == 1
         monkeypatch.setattr(first_load, "compile_ahead", never)
 
 
@@ -365,11 +361,11 @@ def test_a_load_that_is_stopped_while_it_looks_for_forms_looks_again(
 ):
     asked = reading(LONG)
 
-    def stopped(graphs, extent):
+    def stopped(*_):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(first_load, "launch_finding", stopped)
+        patch.setattr(first_load, "replays_agree", stopped)
         with pytest.raises(KeyboardInterrupt):
             settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
     monkeypatch.setattr(OperationCheck, "finding", lambda *_: pytest.fail("it was checked again"))
