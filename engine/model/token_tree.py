@@ -8,7 +8,7 @@ import numpy as np
 from kernels.compiled import njit
 
 MAX_ROWS = 128
-MAX_READ_ROWS = 512  # of a chain that is only read, by models that take so many
+MAX_READ_ROWS = 256  # of a chain that is only read, by models that take so many
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,15 @@
-"""Models of a benchmark in the forms of steps that a load would find on this machine."""
+"""Models of a benchmark as a load would leave them on this machine."""
 
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from msgspec import structs
-
 from engine.bench.gpu.machine import Machine
 from engine.bench.gpu.shapes import Shape, random_model
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.selfcheck.check import Extent
-from engine.model.gpu.selfcheck.first_load import apply, settle, with_forms
-from engine.model.gpu.selfcheck.verdict import ReadFinding, Verdict, VerdictFile
+from engine.model.gpu.selfcheck.first_load import apply, settle
+from engine.model.gpu.selfcheck.verdict import Verdict
 from engine.progress import Progress
 
 CHECKED_LAYERS = 2  # all are alike
@@ -19,7 +17,7 @@ _POSITIONS = 1024
 
 
 class FoundForms:
-    """What a load finds of each shape: of the operations once a run, of the forms of each model."""
+    """What a load finds of each shape, once a run."""
 
     def __init__(self, machine: Machine, progress: Progress) -> None:
         self._machine, self._progress = machine, progress
@@ -35,15 +33,8 @@ class FoundForms:
         extent = Extent.of(self._machine.device)
         if shape not in self._verdicts:
             self._verdicts[shape] = found(shape, self._machine, self._progress, extent)
-        model = random_model(shape, positions, self._machine)
-        # What two layers tell of long pieces is none of all of them.
-        verdict = structs.replace(self._verdicts[shape], reads=ReadFinding(is_tried=False))
-        with tempfile.TemporaryDirectory(prefix="foregram-") as folder:
-            file = VerdictFile(Path(folder) / "verdict.json")
-            verdict = with_forms(model.graphs, file, verdict)
+        model, verdict = random_model(shape, positions, self._machine), self._verdicts[shape]
         apply(model.graphs, verdict)
-        for held in (model.arena.keys, model.arena.values):
-            held.normal_()  # which the look for forms has cleared
         return model, verdict.sentence
 
 

@@ -11,7 +11,7 @@ from engine.bench.gpu.run import GpuBench, Section
 from engine.bench.gpu.shapes import Shape
 from engine.model.device import gpu_quantization
 from engine.model.gpu.selfcheck.check import Extent
-from engine.model.gpu.selfcheck.verdict import Finding, ReadFinding
+from engine.model.gpu.selfcheck.verdict import Finding
 
 _ONCE = {
     "kv_commit",
@@ -64,7 +64,7 @@ def check_kernels(lab: Lab, shape: Shape, rows: tuple[int, ...]) -> KernelCheck:
     of_two = found(shape, lab.machine, lab.progress, extent)
     layers = shape.config.num_layers / CHECKED_LAYERS
     findings = tuple(_of_all(one, layers) for one in of_two.findings)
-    verdict = structs.replace(of_two, findings=findings, reads=ReadFinding())
+    verdict = structs.replace(of_two, findings=findings)
     return KernelCheck(
         cases=tuple(map(_checked, verdict.findings)),
         notes=(verdict.sentence,),

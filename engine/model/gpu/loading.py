@@ -20,7 +20,7 @@ from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.row_check import check_rows
 from engine.model.gpu.selfcheck.first_load import settle
 from engine.model.gpu.step_graphs import (
-    LONG_READS,
+    READ_BUCKETS,
     ROW_BUCKETS,
     SEQUENCE_BUCKETS,
     StepGraphs,
@@ -221,7 +221,7 @@ def _scratch(config: ModelConfig, weights: GpuWeights, device: torch.device) -> 
     sizes = [attention_scratch(most_blocks(config), config.num_kv_heads, config.head_dim)]
     matrices = [matrix for layer in weights.layers for matrix in layer.matrices]
     for weight in (*matrices, weights.head):  # a file may hold layers in several forms
-        sizes += [product_scratch(weight, rows) for rows in (*ROW_BUCKETS, *LONG_READS)]
+        sizes += [product_scratch(weight, rows) for rows in READ_BUCKETS]
     return Scratch.allocate(
         max(size.num_partials for size in sizes),
         max(size.num_counters for size in sizes),

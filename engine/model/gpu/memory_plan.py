@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from engine.errors import NoSpaceError
-from engine.model.gpu.step_graphs import LONG_READS, ROW_BUCKETS, SEQUENCE_BUCKETS
+from engine.model.gpu.step_graphs import READ_BUCKETS, ROW_BUCKETS, SEQUENCE_BUCKETS
 from engine.model.gpu.weights import head_quantization
 from engine.model.model_config import ModelConfig
 from kernels.batch import max_blocks
@@ -86,7 +86,7 @@ def weight_bytes(config: ModelConfig, quantization: Quantization) -> int:
 def working_bytes(config: ModelConfig) -> int:
     """What flows through steps of all shapes, their logits, and what CUDA takes."""
     width = 11 * config.hidden_size + 2 * config.intermediate_size
-    flowing = sum((*ROW_BUCKETS, *LONG_READS)) * width
+    flowing = sum(READ_BUCKETS) * width
     best = sum(ROW_BUCKETS) * (config.vocab_size // 3)
     logits = 4 * ROW_BUCKETS[-1] * config.vocab_size
     cos_sin = 4 * config.max_position * config.head_dim
@@ -97,7 +97,7 @@ def working_bytes(config: ModelConfig) -> int:
 def most_blocks(config: ModelConfig) -> int:
     """Row blocks of the attention of any step: of a long piece of a prompt, or of many sequences."""
     group = config.num_heads // config.num_kv_heads
-    largest = ((LONG_READS[-1], 1), (ROW_BUCKETS[-1], SEQUENCE_BUCKETS[-1]))
+    largest = ((READ_BUCKETS[-1], 1), (ROW_BUCKETS[-1], SEQUENCE_BUCKETS[-1]))
     return max(max_blocks(rows, sequences, group) for rows, sequences in largest)
 
 

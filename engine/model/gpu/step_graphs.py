@@ -1,10 +1,9 @@
 """Steps of fixed shapes: captured once and replayed on a GPU, run kernel by kernel elsewhere."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
 
 import torch
 
@@ -25,10 +24,8 @@ from engine.model.token_tree import MAX_READ_ROWS
 _LOG = logging.getLogger("foregram.steps")
 
 ROW_BUCKETS = (1, 4, 8, 16, 32, 64, 128)
-LONG_READS = (256, MAX_READ_ROWS)  # rows of longer pieces of a prompt
-MOST_READ_MS = 100.0  # of a longer piece: so long a key that cancels it has to wait
+READ_BUCKETS = (*ROW_BUCKETS, MAX_READ_ROWS)  # of steps without a head
 SEQUENCE_BUCKETS = (1, 4, 16)
-_WORTHWHILE = 0.97  # of the usual time: less gain is not worth another length
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +43,7 @@ class StepSizes:
 
 # Of PyTorch's products, whose bits depend on the number of rows: one number for all that is drafted.
 OF_PYTORCH = StepSizes((16, 128), (128,), (1, 4), 16)
-
-
-@cache  # it is asked for several times a step
-def _of_kernels(most_read_rows: int) -> StepSizes:
-    longer = tuple(rows for rows in LONG_READS if rows <= most_read_rows)
-    return StepSizes(ROW_BUCKETS, (*ROW_BUCKETS, *longer), SEQUENCE_BUCKETS, ROW_BUCKETS[-1])
+OF_KERNELS = StepSizes(ROW_BUCKETS, READ_BUCKETS, SEQUENCE_BUCKETS, ROW_BUCKETS[-1])
 
 
 @dataclass(slots=True)
@@ -59,15 +51,14 @@ class StepGraphs:
     """The launches of a model, one for each shape that was asked for.
 
     Where the operations ask the host, they run one by one, and copies are waited for. `is_captured`:
-    else, on a GPU, each is one graph; not where one of them looks at values. `most_read_rows` is what
-    our kernels take of a prompt at a time. `note`: what became worse since, in a sentence.
+    else, on a GPU, each is one graph; not where one of them looks at values. `note`: what
+    became worse since, in a sentence.
     """
 
     forward: Forward
     dtype: torch.dtype
     device: torch.device
     is_captured: bool = True
-    most_read_rows: int = ROW_BUCKETS[-1]
     note: str = ""
     _launches: dict[StepShape, Launch] = field(default_factory=dict)
     # By rows: steps follow each other.
@@ -82,9 +73,7 @@ class StepGraphs:
     @property
     def sizes(self) -> StepSizes:
         """What steps are padded to."""
-        if self.forward.operations.asks_host:
-            return OF_PYTORCH
-        return _of_kernels(self.most_read_rows)
+        return OF_PYTORCH if self.forward.operations.asks_host else OF_KERNELS
 
     def launch(self, shape: StepShape) -> Launch:
         """Return the launch of `shape`, made now if it is the first."""
@@ -168,19 +157,6 @@ class StepGraphs:
                 ROW_BUCKETS[-1], vocab, dtype=torch.float32, device=self.device
             )
         return self._logits[:rows]
-
-
-def suitable_read(took_ms: Mapping[int, float], tokens: int, most_ms: float = MOST_READ_MS) -> int:
-    """Rows of the pieces to read prompts in, of those in which `tokens` took so long.
-
-    Longer ones are worth it where they are faster, and none takes too long.
-    """
-    rows = ROW_BUCKETS[-1]
-    for longer in LONG_READS:
-        is_quick = took_ms[longer] * longer / tokens <= most_ms
-        if is_quick and took_ms[longer] < _WORTHWHILE * took_ms[rows]:
-            rows = longer
-    return rows
 
 
 def bucket(buckets: tuple[int, ...], count: int) -> int:

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from engine.model.gpu.cards import Card
 from engine.model.gpu.held_forms import PlannedProduct, products_of
-from engine.model.gpu.step_graphs import LONG_READS, ROW_BUCKETS, suitable_read
 from engine.model.gpu.step_work import US, AttentionWork, Busy, ProductWork, StepWork, step_bytes
+from engine.model.token_tree import MAX_READ_ROWS
 from kernels.batch_attention import TAILS
 
 _MS = 1e3
@@ -91,16 +91,8 @@ def reading_step(work: StepWork, card: Card) -> ExpectedStep:
 
 
 def expected_prompt(work: StepWork, card: Card) -> ExpectedStep:
-    """Of reading a new prompt of `work.context` tokens, by our kernels.
-
-    In pieces as long as a load takes them, if it measures what is computed here.
-    """
-    prompts = {rows: _prompt_in(work, rows, card) for rows in (ROW_BUCKETS[-1], *LONG_READS)}
-    took_ms = {rows: prompt.middle for rows, prompt in prompts.items()}
-    return prompts[suitable_read(took_ms, work.context)]
-
-
-def _prompt_in(work: StepWork, rows: int, card: Card) -> ExpectedStep:
+    """Of reading a new prompt of `work.context` tokens, by our kernels."""
+    rows = MAX_READ_ROWS
     ends = [*range(rows, work.context, rows), work.context]
     pieces = [reading_step(replace(work, rows=rows, context=end), card) for end in ends]
     return ExpectedStep(

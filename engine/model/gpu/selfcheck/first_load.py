@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,10 +16,9 @@ from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.selfcheck.check import OPERATIONS, Extent, OperationCheck, phrase
 from engine.model.gpu.selfcheck.compiling import CompileTask, compile_ahead
 from engine.model.gpu.selfcheck.key import key_of
-from engine.model.gpu.selfcheck.reads_check import read_finding
 from engine.model.gpu.selfcheck.replays import can_start_early, replays_agree
 from engine.model.gpu.selfcheck.subject import Subject
-from engine.model.gpu.selfcheck.verdict import Finding, ReadFinding, Verdict, VerdictFile
+from engine.model.gpu.selfcheck.verdict import Finding, Verdict, VerdictFile
 from engine.model.gpu.step_graphs import StepGraphs
 from engine.progress import Progress, shown
 from kernels.operations import REFERENCE, operations_for
@@ -55,24 +54,24 @@ def settle(
 def apply(graphs: StepGraphs, verdict: Verdict) -> None:
     """Let steps run as a verdict says; before the first one."""
     graphs.forward = _settled(graphs, verdict)
-    graphs.is_captured, graphs.most_read_rows = verdict.is_capturable, verdict.reads.rows
+    graphs.is_captured = verdict.is_capturable
 
 
 def _found(
     graphs: StepGraphs, file: VerdictFile, began: Verdict, progress: Progress, extent: Extent
 ) -> Verdict:
-    """Check what nobody has checked, and look for faster forms of steps."""
+    """Check what nobody has checked, and whether kernels may start early."""
     verdict = began
     if not (began.is_whole and all(one.is_tried for one in began.findings)):
         verdict = _checked(graphs, file, began, progress, extent)
         file.write(verdict)
-    return with_forms(graphs, file, verdict)
+    return verdict if verdict.is_early_tried else _with_early_looked_at(graphs, file, verdict)
 
 
 def _checked(
     graphs: StepGraphs, file: VerdictFile, began: Verdict, progress: Progress, extent: Extent
 ) -> Verdict:
-    """Check the operations. Forms that were found before stay while the same operations run."""
+    """Check the operations. Whether kernels start early stays while the same operations run."""
     start = time.monotonic()
     can_be_early = _has_kernels(graphs) and can_start_early(graphs.device)
     ended = list[CompileTask]()
@@ -86,7 +85,6 @@ def _checked(
         began.key,
         findings,
         is_early_tried=not (can_be_early and _can_be_early(ended, never_run)),
-        reads=ReadFinding(is_tried=not _has_kernels(graphs)),
         seconds=round(time.monotonic() - start, 3),
     )
     is_as_before = began.is_whole and verdict.replaced == began.replaced
@@ -103,35 +101,14 @@ def _can_be_early(ended: Sequence[CompileTask], never_run: Container[str]) -> bo
     return not early
 
 
-def with_forms(graphs: StepGraphs, file: VerdictFile, verdict: Verdict) -> Verdict:
-    """Look for faster forms of steps, as far as nobody has, and keep each as it is found."""
-
-    def settled() -> StepGraphs:
-        return StepGraphs(_settled(graphs, verdict), graphs.dtype, graphs.device)
-
-    if not verdict.is_early_tried:
-        usual = structs.replace(verdict, is_early_tried=True)
-        verdict = _kept(file, usual, lambda: _with_early_starts(graphs, usual))
-    if not verdict.reads.is_tried:
-        usual = structs.replace(verdict, reads=ReadFinding())
-        verdict = _kept(
-            file,
-            usual,
-            lambda: structs.replace(usual, reads=read_finding(settled())),
-            is_possible=verdict.is_capturable,
-        )
-    return verdict
-
-
-def _kept(
-    file: VerdictFile, usual: Verdict, look: Callable[[], Verdict], *, is_possible: bool = True
-) -> Verdict:
-    """What a look for a form finds, kept at once; what takes the device down is not tried again.
+def _with_early_looked_at(graphs: StepGraphs, file: VerdictFile, verdict: Verdict) -> Verdict:
+    """Whether kernels may start early, kept at once; what takes the device down is not tried again.
 
     Nor is it kept after a capture that failed, as all is slower then.
     """
+    usual = structs.replace(verdict, is_early_tried=True)
     try:
-        found = look() if is_possible else usual
+        found = _with_early_starts(graphs, usual)
     except DeviceLostError:
         file.write(usual)
         raise

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
 import torch
 
 from engine.config import Sampling
@@ -13,7 +14,7 @@ from engine.model.gpu.buffers import StepShape
 from engine.model.gpu.launches import Launch
 from engine.model.gpu.selfcheck.companies import CheckedTree
 from engine.model.gpu.step_graphs import StepGraphs
-from engine.model.token_tree import MAX_ROWS, TokenTree
+from engine.model.token_tree import MAX_READ_ROWS, MAX_ROWS, TokenTree
 
 REPLAYS = 200
 # Of each kind of binary one: few rows, many, all; sampled and with logits; a piece of a prompt.
@@ -22,9 +23,9 @@ _REPLAYED = (
     StepShape(32, 1),
     StepShape(MAX_ROWS, 1),
     StepShape(16, 1, is_sampled=True, has_logits=True),
-    StepShape(MAX_ROWS, 1, has_head=False),
+    StepShape(MAX_READ_ROWS, 1, has_head=False),
 )
-CONTEXT = 200  # tokens ahead of what is read or replayed
+_CONTEXT = 200  # tokens ahead of what is read or replayed
 _LEAST_CAPABILITY = (9, 0)  # of a GPU that can start a kernel early
 
 
@@ -37,7 +38,7 @@ def can_start_early(device: torch.device) -> bool:
 
 def replays_agree(plain: StepGraphs, early: StepGraphs, replays: int = REPLAYS) -> bool:
     """Whether steps of `early` always have the bits of `plain`, on the same weights and cache."""
-    with some_text(plain, MAX_ROWS):
+    with _some_text(plain, MAX_READ_ROWS):
         return all(_agree(plain, early, shape, replays) for shape in _REPLAYED)
 
 
@@ -54,32 +55,35 @@ def _agree(plain: StepGraphs, early: StepGraphs, shape: StepShape, replays: int)
 def _run(graphs: StepGraphs, launch: Launch) -> tuple[bytes, torch.Tensor]:
     """All bytes of a step's answer; and, where they are, the keys and values that it leaves."""
     rows = launch.memory.shape.rows
-    spoil(graphs, rows)
+    _spoil(graphs, rows)
     answer = said(launch)
     with graphs.on_stream():
-        return answer, left(graphs.forward.arena, rows)
+        return answer, _left(graphs.forward.arena, rows)
 
 
-def spoil(graphs: StepGraphs, rows: int) -> None:
+def _spoil(graphs: StepGraphs, rows: int) -> None:
     """Of what so many rows are to write, leave nothing of a run before."""
     with graphs.on_stream():
         for part in (graphs.forward.arena.keys, graphs.forward.arena.values):
-            part[:, :, CONTEXT : CONTEXT + rows] = torch.nan
+            part[:, :, _CONTEXT : _CONTEXT + rows] = torch.nan
 
 
-def left(arena: KVArena, rows: int) -> torch.Tensor:
+def _left(arena: KVArena, rows: int) -> torch.Tensor:
     """The keys and values that so many rows wrote, as whole numbers of the same bits."""
-    written = slice(CONTEXT, CONTEXT + rows)
+    written = slice(_CONTEXT, _CONTEXT + rows)
     both = torch.stack([arena.keys[:, :, written], arena.values[:, :, written]])
     return both.view(torch.int16 if both.element_size() == 2 else torch.int32)
 
 
 def _launch(graphs: StepGraphs, shape: StepShape) -> Launch:
-    checked = CheckedTree(graphs.forward.config.vocab_size, CONTEXT)
-    tree = TokenTree(checked.tokens[: shape.rows], checked.parents[: shape.rows])
+    checked = CheckedTree(graphs.forward.config.vocab_size, _CONTEXT)
+    if shape.has_head:
+        tree = TokenTree(checked.tokens[: shape.rows], checked.parents[: shape.rows])
+    else:
+        tree = TokenTree.chain(np.resize(checked.tokens, shape.rows).tolist())
     step = StepInput(
-        SlotRange(0, CONTEXT),
-        tree if shape.has_head else TokenTree.chain(checked.tokens[: shape.rows].tolist()),
+        SlotRange(0, _CONTEXT),
+        tree,
         Sampling(temperature=1.0) if shape.is_sampled else Sampling(),
         has_head=shape.has_head,
     )
@@ -97,12 +101,12 @@ def said(launch: Launch) -> bytes:
 
 
 @contextmanager
-def some_text(graphs: StepGraphs, room: int) -> Iterator[None]:
+def _some_text(graphs: StepGraphs, room: int) -> Iterator[None]:
     """Keys and values of a text, with room behind it.
 
     Of zeros, attention would say the same in any order.
     """
-    arena, end = graphs.forward.arena, CONTEXT + room
+    arena, end = graphs.forward.arena, _CONTEXT + room
     held = [part[:, :, :end] for part in (arena.keys, arena.values)]
     with graphs.on_stream():
         for part in held:

@@ -51,27 +51,18 @@ class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return "; ".join(parts + ([f"{self.operation}: {self.note}"] if self.note else []))
 
 
-class ReadFinding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many rows a piece of a prompt has at most, and why, in a phrase; empty where it is usual."""
-
-    rows: int = 128
-    note: str = ""
-    is_tried: bool = True  # else memory was missing
-
-
 class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Of all operations of a model on a device; `key` says which.
 
     `is_programmatic`: a kernel may start before the one ahead of it has ended; not `is_early_tried`:
-    nobody has looked whether it may. `reads`: how long pieces of a prompt are. `is_whole` is False while the check goes on: then the
-    findings are of operations that took the device down.
+    nobody has looked whether it may. `is_whole` is False while the check goes on: then the findings
+    are of operations that took the device down.
     """
 
     key: dict[str, str]
     findings: tuple[Finding, ...] = ()
     is_programmatic: bool = False
     is_early_tried: bool = True
-    reads: ReadFinding = ReadFinding()
     is_whole: bool = True
     seconds: float = 0.0
 
@@ -83,8 +74,7 @@ class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def is_lasting(self) -> bool:
         """Whether the next load need not check again."""
-        are_forms_tried = self.is_early_tried and self.reads.is_tried
-        return are_forms_tried and all(one.is_tried for one in self.findings)
+        return self.is_early_tried and all(one.is_tried for one in self.findings)
 
     @property
     def is_text_equal(self) -> bool:
@@ -104,7 +94,6 @@ class Verdict(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             told.insert(0, self._passed)
         elif not self.is_capturable:
             told.append("steps are launched kernel by kernel, as PyTorch's part cannot be captured")
-        told += [self.reads.note] if self.reads.note else []
         text = "is the same" if self.is_text_equal else "may differ in places"
         known = "" if self.is_lasting else ", as far as was checked: the next load checks again"
         return "; ".join([*told, f"the text {text} with lookahead and without{known}"])

@@ -146,14 +146,12 @@ def test_a_long_piece_of_a_prompt_leaves_the_bits_of_short_ones(model):
     """Behind a text that fills no tile, and longer than the programs of one tile take rows."""
     prompt = [int(token) for token in np.random.default_rng(2).integers(7, 290, 13 + 256 + 40)]
     left = []
-    with pytest.MonkeyPatch.context() as patch:
-        for most in (128, 512):
-            patch.setattr(model.graphs, "most_read_rows", most)
-            slot = model.new_slot(len(prompt) + MAX_ROWS)
-            prefill(model, slot, prompt[:13])
-            prefill(model, slot, prompt[13:])
-            there = slice(slot.base, slot.base + len(prompt))
-            left += [torch.stack([model.arena.keys[:, :, there], model.arena.values[:, :, there]])]
-        assert StepShape(256, 1, has_head=False) in model.graphs._launches
+    for piece in (128, 256):
+        slot = model.new_slot(len(prompt) + MAX_ROWS)
+        for start in (0, *range(13, len(prompt), piece)):
+            prefill(model, slot, prompt[start : start + piece if start else 13])
+        there = slice(slot.base, slot.base + len(prompt))
+        left += [torch.stack([model.arena.keys[:, :, there], model.arena.values[:, :, there]])]
+    assert StepShape(256, 1, has_head=False) in model.graphs._launches
     assert left[0].count_nonzero() == left[0].numel()
     assert torch.equal(*left)

@@ -362,12 +362,11 @@ def test_a_slot_that_nobody_knows_gives_its_memory_back(model):
 def test_pieces_of_a_prompt_are_short_beside_other_sequences(reference):
     """They wait for its end: so long as there are others, and from the step behind them no more."""
     model = gpu_qwen2(reference)
-    model.graphs.most_read_rows = 512
     slots = [model.new_slot(200), model.new_slot(200)]
     steps = [StepInput(slot, TokenTree.chain([5])) for slot in slots]
-    assert model.most_read_rows == 512
+    assert model.most_read_rows == 256
     model.begin(steps).finish()
     assert model.most_read_rows == 128
     for few in (steps[:1], []):  # one of them, and nobody while one waits for a slot
         model.begin(few).finish()
-        assert model.most_read_rows == 512
+        assert model.most_read_rows == 256

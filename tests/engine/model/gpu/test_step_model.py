@@ -84,21 +84,6 @@ def test_long_pieces_of_a_prompt_take_less_than_as_many_short_ones(model, card):
     assert short.most < long.most < 4 * short.most
 
 
-def prompt_in(rows, work, card):
-    """Milliseconds of a prompt in pieces of so many rows."""
-    ends = range(rows, work.context + 1, rows)
-    return sum(reading_step(replace(work, rows=rows, context=end), card).middle for end in ends)
-
-
-def test_a_prompt_is_read_in_long_pieces_where_a_load_would_take_them():
-    work, slow = StepWork(QWEN_SHAPES["0.5b"]), StepWork(QWEN_SHAPES["7b"], "int4")
-    assert expected_prompt(work, H200).middle == pytest.approx(prompt_in(512, work, H200))
-    assert prompt_in(512, work, H200) < prompt_in(128, work, H200)
-    small = card_named("RTX 4060")  # which takes hundreds of milliseconds for 512 tokens
-    assert expected_prompt(slow, small).middle == pytest.approx(prompt_in(128, slow, small))
-    assert prompt_in(512, slow, small) < prompt_in(128, slow, small)
-
-
 def test_a_longer_prompt_takes_longer():
     work = StepWork(QWEN_SHAPES["1.5b"])
     prompts = [expected_prompt(replace(work, context=end), H200) for end in (1, 200, 2048, 2100)]

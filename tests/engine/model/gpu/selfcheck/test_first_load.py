@@ -17,7 +17,7 @@ from engine.model.gpu.selfcheck.check import OPERATIONS, OperationCheck
 from engine.model.gpu.selfcheck.first_load import settle
 from engine.model.gpu.selfcheck.key import key_of
 from engine.model.gpu.selfcheck.replays import replays_agree
-from engine.model.gpu.selfcheck.verdict import Finding, ReadFinding, kept_verdicts
+from engine.model.gpu.selfcheck.verdict import Finding, kept_verdicts
 from engine.model.gpu.step_graphs import StepGraphs
 from engine.progress import NoProgress
 from kernels.operations import REFERENCE
@@ -292,75 +292,21 @@ def test_what_ends_the_compiler_is_never_run(reference, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def reading(_early, monkeypatch):
-    """What is found of long pieces of a prompt, one finding after the other; how often, is counted."""
-    monkeypatch.setattr(first_load, "replays_agree", lambda *_: False)
+def looks(_early, monkeypatch):
+    """Early starts agree; how often that was looked at, is counted."""
+    looked = list[StepGraphs]()
 
-    def find(*findings):
-        left, asked = list(findings), list[StepGraphs]()
+    def agree(_, early):
+        looked.append(early)
+        return True
 
-        def found(graphs):
-            asked.append(graphs)
-            return left.pop(0)
-
-        monkeypatch.setattr(first_load, "read_finding", found)
-        return asked
-
-    return find
+    monkeypatch.setattr(first_load, "replays_agree", agree)
+    return looked
 
 
-LONG = ReadFinding(512, "prompts are read 512 tokens at a time: 512 take 20 ms")
-
-
-def test_how_long_pieces_of_a_prompt_are_is_found_once(reference, tmp_path, reading):
-    asked = reading(LONG)
-    for _ in range(2):
-        model = model_of(reference, STAND_INS)
-        settle(model, tmp_path, NoProgress())
-        assert model.most_read_rows == 512
-        assert LONG.note in model.checked
-    assert len(asked) == 1
-
-
-def test_without_memory_for_long_pieces_the_next_load_looks_again(reference, tmp_path, reading):
-    asked = reading(ReadFinding(note="there was no memory", is_tried=False), LONG)
-    rows = []
-    for _ in range(3):
-        model = model_of(reference, STAND_INS)
-        settle(model, tmp_path, NoProgress())
-        rows.append(model.most_read_rows)
-    assert rows == [128, 512, 512]
-    assert len(asked) == 2
-
-
-def test_pieces_that_take_the_device_down_are_not_tried_again(
-    reference, tmp_path, reading, monkeypatch
+def test_a_load_that_is_stopped_while_it_looks_for_early_starts_looks_again(
+    reference, tmp_path, looks, monkeypatch
 ):
-    reading()
-
-    def lost(graphs):
-        raise DeviceLostError("illegal address")
-
-    monkeypatch.setattr(first_load, "read_finding", lost)
-    with pytest.raises(DeviceLostError):
-        settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
-    model = model_of(reference, STAND_INS)
-    settle(model, tmp_path, NoProgress())
-    assert model.most_read_rows == 128
-
-
-def test_steps_that_go_kernel_by_kernel_read_as_ever(reference, tmp_path, reading):
-    asked = reading(LONG)
-    model = model_of(reference, planted("batch_attention", wrong_row))
-    assert not settle(model, tmp_path, NoProgress()).is_capturable
-    assert (model.most_read_rows, asked) == (128, [])
-
-
-def test_a_load_that_is_stopped_while_it_looks_for_forms_looks_again(
-    reference, tmp_path, reading, monkeypatch
-):
-    asked = reading(LONG)
-
     def stopped(*_):
         raise KeyboardInterrupt
 
@@ -369,19 +315,30 @@ def test_a_load_that_is_stopped_while_it_looks_for_forms_looks_again(
         with pytest.raises(KeyboardInterrupt):
             settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
     monkeypatch.setattr(OperationCheck, "finding", lambda *_: pytest.fail("it was checked again"))
-    assert settle(model_of(reference, STAND_INS), tmp_path, NoProgress()).reads == LONG
-    assert len(asked) == 1
+    assert settle(model_of(reference, STAND_INS), tmp_path, NoProgress()).is_programmatic
+    assert len(looks) == 1
 
 
-def test_forms_that_were_timed_after_a_failed_capture_are_not_kept(
-    reference, tmp_path, reading, monkeypatch
+def test_early_starts_that_take_the_device_down_are_not_tried_again(
+    reference, tmp_path, looks, monkeypatch
 ):
-    asked = reading(LONG, LONG)
+    def lost(*_):
+        raise DeviceLostError("illegal address")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(first_load, "replays_agree", lost)
+        with pytest.raises(DeviceLostError):
+            settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
+    assert not settle(model_of(reference, STAND_INS), tmp_path, NoProgress()).is_programmatic
+    assert not looks
+
+
+def test_what_was_found_after_a_failed_capture_is_not_kept(reference, tmp_path, looks, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(first_load, "failed_captures", ["a graph"])
         settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
     settle(model_of(reference, STAND_INS), tmp_path, NoProgress())
-    assert len(asked) == 2
+    assert len(looks) == 2
 
 
 @pytest.mark.usefixtures("_early")
@@ -394,7 +351,6 @@ def test_without_memory_early_starts_are_looked_at_again(reference, tmp_path, mo
         return True
 
     monkeypatch.setattr(first_load, "replays_agree", agree)
-    monkeypatch.setattr(first_load, "read_finding", lambda _: ReadFinding())
     early = [
         settle(model_of(reference, STAND_INS), tmp_path, NoProgress()).is_programmatic
         for _ in range(3)
