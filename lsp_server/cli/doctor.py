@@ -46,15 +46,14 @@ SICK = 1
 POLL_S = 0.2
 LOAD_LIMIT_S = 300.0  # of a model that `--start` loads; the first time it is converted
 _CARDS_HEAD = (
-    f"    {'model':<5} {'held as':<9} {'room for':>17} {'a step':>17}   {'of it reading':<13}"
-    f" {'a new prompt':>18}\n"
+    f"    {'model':<5} {'held as':<9} {'weights':>8} {'buffers':>8} {'cache':>8} {'room for':>17}"
+    f" {'floor':>9}\n"
 )
 _CARDS_LEGEND = """\
 * model = auto
 Q8_0 and Q4_K_M are forms of a model's file, the others values of dtype.
-A step's time behind 2,048 tokens, what of it reading the bytes takes at best, and the time that a
-prompt of 2,048 tokens takes if none of it was read before: computed, not measured.
-`foregram bench gpu` measures.
+The floor is how long reading takes: the weights, and the keys and values of 2,048 tokens, at the
+bandwidth that the card's maker states. No step takes less; `foregram bench gpu` measures how much more.
 """
 _STYLES = {"ok": "green", "warning": "yellow", "failed": "red"}
 
@@ -90,11 +89,10 @@ def _show_cards(*, as_json: bool) -> int:
 
 def _fit_line(fit: CardFit) -> str:
     mark = "*" if fit.is_picked else " "
-    context, ms = f"{fit.positions:,} tokens", f"{fit.least_ms:.1f} to {fit.most_ms:.1f} ms"
-    prompt = f"{fit.prompt_least_ms:,.0f} to {fit.prompt_most_ms:,.0f} ms"
-    share = f"{fit.floor_ms / fit.most_ms:.2f} to {fit.floor_ms / fit.least_ms:.2f}"
-    held = f"{fit.model:<5} {fit.form:<9} {context:>17}"
-    return f"  {mark} {held} {ms:>17}   {share:<13} {prompt:>18}"
+    sizes = (fit.weights_bytes, fit.working_bytes, fit.cache_bytes)
+    parts = " ".join(f"{size / 1e9:5.1f} GB" for size in sizes)
+    context = f"{fit.positions:,} tokens"
+    return f"  {mark} {fit.model:<5} {fit.form:<9} {parts} {context:>17} {fit.floor_ms:6.1f} ms"
 
 
 def examine(loaded: LoadedSettings, *, start: bool) -> list[Check]:

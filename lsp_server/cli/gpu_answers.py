@@ -20,21 +20,19 @@ class GpuAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class CardFit(msgspec.Struct, frozen=True):
-    """A model that fits a card, how it is held, and the computed milliseconds of a step.
+    """A model that fits a card, how it is held, and what it takes of the memory.
 
-    `floor_ms` is what reading its bytes takes, `least_ms` and `most_ms` what a step behind 2,048
-    tokens may take, `prompt_least_ms` and `prompt_most_ms` what reading so many anew may take.
-    `is_picked`: `auto` takes it.
+    The cache has room for `positions` tokens. `floor_ms` is how long a step takes at the least, behind
+    2,048 of them: so long is all read that it needs. `is_picked`: `auto` takes it.
     """
 
     model: str
     form: str
+    weights_bytes: int
+    working_bytes: int
+    cache_bytes: int
     positions: int
     floor_ms: float
-    least_ms: float
-    most_ms: float
-    prompt_least_ms: float
-    prompt_most_ms: float
     is_picked: bool
 
 

@@ -9,7 +9,6 @@ from engine.errors import ConfigurationError
 from engine.model.device import DeviceChoice, accelerators, hardware_lack, triton_lack
 from engine.model.gpu.card_plan import PLANNED_CARDS, fits, pick
 from engine.model.gpu.cards import Card
-from engine.model.gpu.step_model import expected_prompt
 from lsp_server.cli.gpu_answers import CARDS_OPTION, CardFit, CardFits, GpuAnswer
 
 _MOSTLY = 0.8  # of a card's memory is free where nothing of weight runs
@@ -40,16 +39,15 @@ def cards() -> list[CardFits]:
 def _fits(card: Card) -> Iterator[CardFit]:
     best = pick(card)
     for fit in fits(card):
-        step, prompt = fit.step, expected_prompt(fit.work, card)
+        plan = fit.plan
         yield CardFit(
             model=fit.model,
             form=fit.form,
-            positions=fit.positions,
-            floor_ms=step.floor,
-            least_ms=step.least,
-            most_ms=step.most,
-            prompt_least_ms=prompt.least,
-            prompt_most_ms=prompt.most,
+            weights_bytes=plan.weights,
+            working_bytes=plan.working,
+            cache_bytes=plan.cache,
+            positions=plan.positions,
+            floor_ms=fit.floor_ms,
             is_picked=fit == best,
         )
 
@@ -59,7 +57,7 @@ def _memory(card: Card) -> str:
     best = pick(card)
     # Most often it is our own host that holds the rest.
     beside = "" if card.free > _MOSTLY * card.memory_gib * 2**30 else "beside what runs there now, "
-    return f"{room}: {beside}model auto is {best} (computed, not measured)" if best else room
+    return f"{room}: {beside}model auto is {best}" if best else room
 
 
 if __name__ == "__main__":

@@ -2,12 +2,11 @@
 
 import pytest
 
-from engine.model.gpu.step_work import INSTRUCTIONS
 from kernels import batch_attention
 from kernels.batch import KEY_TILE, ROW_TILE
 from kernels.batch_attention.triton_kernel import BATCH_ARRAYS
 from kernels.device_limits import AMD, LIMITS, assumed, limits_for, limits_of
-from kernels.product.tiles import ROW_TILES, iteration_inputs, tile_for
+from kernels.product.tiles import tile_for
 from kernels.weight import QUANTIZATIONS
 from tests.kernels.compile_all import MATRIX_INSTRUCTIONS, wrong_order
 from tests.support.matrix_order import disorder
@@ -47,25 +46,6 @@ def test_a_product_fits_spills_nothing_and_adds_in_order(
     assert compiled.matrix_instruction == MATRIX_INSTRUCTIONS.get(architecture, "mma.sync")
     if architecture != 100:  # the sums of tcgen05 are in no registers that could be followed
         assert wrong_order(compiled, quantization, 128) == ""
-
-
-@pytest.mark.parametrize(
-    ("quantization", "rows", "architecture"),
-    [("float", 16, 90), ("q4_k", 16, 86), ("fp8", 128, 86)],
-)
-def test_a_loop_has_about_the_instructions_that_the_step_model_counts(
-    hopper, quantization, rows, architecture
-):
-    compiled = compile_product(
-        hopper, KERNEL, (3584, 18944), rows, TYPES, {},
-        quantization=quantization, architecture=architecture,
-    )  # fmt: skip
-    limits = LIMITS[architecture]
-    tile = tile_for(3584, 18944, rows, quantization, limits=limits)
-    weights = tile.outputs * iteration_inputs(tile.depth, tile.groups, quantization)
-    of_1024_weights = 1024 * tile.num_warps * compiled.loop / weights
-    counted = INSTRUCTIONS[quantization][limits.has_warp_groups][ROW_TILES.index(tile.rows)]
-    assert of_1024_weights == pytest.approx(counted, rel=0.1)
 
 
 @pytest.mark.parametrize(("architecture", "programmatic"), [(86, False), (120, True)])

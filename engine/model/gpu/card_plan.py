@@ -1,7 +1,4 @@
-"""Which models fit a GPU's memory, how they are held, and what a step of each takes.
-
-Step times are computed, not measured: see `step_model`.
-"""
+"""Which models fit a GPU's memory, how they are held, and what a step of each takes at the least."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,8 +8,6 @@ from engine.model.device import GPU_QUANTIZATIONS, DeviceChoice
 from engine.model.gpu.cards import Card, card_named
 from engine.model.gpu.held_forms import FORMS_OF_FILES, HELD_FORMS, HeldForm, file_bytes
 from engine.model.gpu.memory_plan import MemoryPlan
-from engine.model.gpu.step_model import ExpectedStep, expected_step
-from engine.model.gpu.step_work import StepWork
 from engine.model.known_shapes import QWEN_SHAPES
 from engine.model.model_config import ModelConfig
 from engine.model_names import DEFAULT_MODEL
@@ -20,8 +15,10 @@ from engine.model_names import DEFAULT_MODEL
 _PLANNED = ("RTX 4060", "RTX 4070", "RTX 4060 Ti", "RTX 4090", "RTX A6000", "A100", "H200")
 PLANNED_CARDS = tuple(map(card_named, _PLANNED))  # of 8 to 140 GB
 
-# What `auto` takes: with 2 to 3 tokens a step, a line is there in a quarter of a second.
-_GOOD_STEP_MS = 25
+# What `auto` takes: with 2 to 3 tokens a step, a line is there in a quarter of a second, if a step
+# takes not much longer than its floor. PyTorch takes longer, as it reads and writes between products.
+_MOST_FLOOR_MS, _MOST_FLOOR_MS_OF_PYTORCH = 20, 10
+_CONTEXT = 2048  # tokens whose keys and values a step reads
 _GOOD_POSITIONS = 16_384  # the prompts of a few files
 _LEFT_OUT = {"3b"}  # its licence forbids commercial use
 _PICKED: frozenset[HeldForm] = frozenset(("bfloat16", "fp8"))  # int4 costs quality
@@ -29,25 +26,21 @@ _PICKED: frozenset[HeldForm] = frozenset(("bfloat16", "fp8"))  # int4 costs qual
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A model that fits: its alias, how it is held, tokens of cache, and a step's duration.
+    """A model that fits: its alias, how it is held, and what that takes of the memory.
 
-    `form` is a value of the setting `dtype`, or what a model's file holds.
+    `form` is a value of the setting `dtype`, or what a model's file holds. `floor_ms` is how long
+    reading the weights takes, and the keys and values of 2,048 tokens: no step takes less.
     """
 
     model: str
     form: HeldForm
-    positions: int
-    step: ExpectedStep
-
-    @property
-    def work(self) -> StepWork:
-        """Of a step of one row, as `step` is."""
-        return StepWork(QWEN_SHAPES[self.model], self.form)
+    plan: MemoryPlan
+    floor_ms: float
 
     def __str__(self) -> str:
         return (
-            f"{self.model} in {self.form}, {self.positions:,} tokens of context, "
-            f"{self.step.middle:.0f} ms a step"
+            f"{self.model} in {self.form}, {self.plan.positions:,} tokens of context, "
+            f"{self.floor_ms:.0f} ms a step at the least"
         )
 
 
@@ -64,7 +57,8 @@ def pick(card: Card, dtype: str | None = None) -> Fit | None:
     found = [one for one in fits(card) if one.model not in _LEFT_OUT]
     allowed = {dtype} if dtype else _PICKED
     found = [one for one in found if one.form in allowed]
-    good = (one for one in found if one.step.middle <= _GOOD_STEP_MS and _is_roomy(one))
+    most = _MOST_FLOOR_MS if card.has_kernels else _MOST_FLOOR_MS_OF_PYTORCH
+    good = (one for one in found if one.floor_ms <= most and _is_roomy(one))
     return next(good, found[-1] if found else None)
 
 
@@ -77,7 +71,7 @@ def picked(choice: DeviceChoice, dtype: str | None) -> tuple[str, str | None]:
 
 
 def _is_roomy(fit: Fit) -> bool:
-    return fit.positions >= _GOOD_POSITIONS
+    return fit.plan.positions >= _GOOD_POSITIONS
 
 
 def _fits(card: Card) -> Iterator[Fit]:
@@ -88,7 +82,8 @@ def _fits(card: Card) -> Iterator[Fit]:
                 plan = _memory_plan(config, form, card.free)
             except NoSpaceError:
                 continue
-            yield Fit(name, form, plan.positions, expected_step(StepWork(config, form), card))
+            read = plan.weights + _CONTEXT * plan.position_bytes
+            yield Fit(name, form, plan, card.reading_ms(read))
 
 
 def _memory_plan(config: ModelConfig, form: HeldForm, free: int) -> MemoryPlan:

@@ -247,19 +247,20 @@ def test_people_get_lines_and_the_command_goes_on_with_wrong_settings(stub, monk
 
 
 def test_what_fits_which_card_is_a_table_with_what_auto_takes(stub, monkeypatch, capsys):
-    seven = CardFit("7b", "bfloat16", 16384, 15.7, 17.47, 18.3, 341.2, 1500.4, is_picked=True)
-    one = CardFit("1.5b", "Q8_0", 99_999, 1.0, 1.25, 2.0, 40.0, 50.0, is_picked=False)
+    giga = 1_000_000_000
+    seven = CardFit("7b", "bfloat16", 14 * giga, 2 * giga, 3 * giga, 16384, 15.74, is_picked=True)
+    one = CardFit("1.5b", "Q8_0", 1 * giga, 2 * giga, 9 * giga, 99_999, 1.0, is_picked=False)
     monkeypatch.setattr(doctor, "card_fits", lambda: [CardFits("24 GB", (seven, one))])
     assert shown_doctor(stub.environ, json=False, start=False, cards=True) == 0
     shown = capsys.readouterr().out
     assert shown.startswith(
-        "    model held as            room for            a step   of it reading       a new prompt\n"
+        "    model held as    weights  buffers    cache          room for     floor\n"
         "24 GB\n"
-        "  * 7b    bfloat16      16,384 tokens   17.5 to 18.3 ms   0.86 to 0.90     341 to 1,500 ms\n"
-        "    1.5b  Q8_0          99,999 tokens     1.2 to 2.0 ms   0.50 to 0.80         40 to 50 ms\n"
+        "  * 7b    bfloat16   14.0 GB   2.0 GB   3.0 GB     16,384 tokens   15.7 ms\n"
+        "    1.5b  Q8_0        1.0 GB   2.0 GB   9.0 GB     99,999 tokens    1.0 ms\n"
         "* model = auto\n"
     )
-    assert "computed, not measured" in shown
+    assert "No step takes less" in shown
     assert shown_doctor(stub.environ, json=True, start=False, cards=True) == 0
     assert json.loads(capsys.readouterr().out)[0]["fits"][0]["is_picked"]
     monkeypatch.setattr(doctor, "card_fits", list)
