@@ -11,8 +11,6 @@ import msgspec
 from engine.atomic_write import atomic_write
 
 FOLDER = "gpu-checks"  # in the cache
-_SUM_CHARS = 64  # of a SHA-256 in hexadecimal digits
-_NUM_OPERATIONS = 8
 
 
 class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
