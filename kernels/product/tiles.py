@@ -1,8 +1,5 @@
 """How a product is cut: the table that both the kernels and their working memory follow."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 
 from kernels.device_limits import LIMITS, DeviceLimits
@@ -40,19 +37,6 @@ class Tile:
     groups: int = 1  # of an iteration: depths of int4, halves of a depth of q4_k
 
 
-_overriding: ContextVar[Tile | None] = ContextVar("_overriding", default=None)
-
-
-@contextmanager
-def overridden(tile: Tile) -> Iterator[None]:
-    """Cut every product so, to measure what another cut gives."""
-    token = _overriding.set(tile)
-    try:
-        yield
-    finally:
-        _overriding.reset(token)
-
-
 def tile_for(
     num_outputs: int,
     num_inputs: int,
@@ -66,8 +50,6 @@ def tile_for(
 
     `depth` and `splits` follow N, K and the quantization: a row has the same bits at any `rows`.
     """
-    if (tile := _overriding.get()) is not None:
-        return tile
     splits = 1 if whole else _splits(num_outputs, num_inputs)
     depth = _depth(num_inputs, splits, quantization)
     tile_rows = _row_tile(rows, quantization, limits)

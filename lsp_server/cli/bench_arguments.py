@@ -137,7 +137,8 @@ def _add_gpu(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--shapes",
         metavar="NAMES",
-        help="models with random weights: 0.5b,1.5b,7b,32b; all of them by default",
+        help="models with random weights: 0.5b,1.5b,7b,32b; all of them by default, 0.5b,7b with "
+        "--profile",
     )
     parser.add_argument("--quick", action="store_true", help="only 0.5b, and few of everything")
     only = parser.add_mutually_exclusive_group()
@@ -150,7 +151,7 @@ def _add_gpu(parser: argparse.ArgumentParser) -> None:
     only.add_argument(
         "--profile",
         action="store_true",
-        help="measure only where a step's time goes, kernel by kernel; models 0.5b and 7b by default",
+        help="measure only where a step's time goes, kernel by kernel",
     )
     parser.add_argument(
         "--tokenizer",
@@ -158,23 +159,18 @@ def _add_gpu(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="a folder with a tokenizer.json for the sets; the offline model's by default",
     )
-    group = parser.add_argument_group("a real model")
-    group.add_argument("--model", metavar="NAME", help="also measure this model on its own text")
-    group.add_argument("--dtype", choices=GPU_DTYPES, help="how its weights are held")
-    group.add_argument(
-        "--chat",
-        metavar="TASKS.jsonl.gz",
-        type=Path,
-        help="also chat about the problems of these tasks",
+    parser.add_argument(
+        "--dtype", choices=GPU_DTYPES, help="how weights are held; bfloat16 by default"
     )
     parser.add_argument(
         "--save",
         metavar="PREFIX",
         type=Path,
         default=Path("gpu-bench"),
-        help="write PREFIX.json after every section, PREFIX.png at the end; gpu-bench by default",
+        help="write PREFIX.json after every section; gpu-bench by default",
     )
     add_json(parser)
+    _add_plot(parser, "draw the steps' times by their rows, and their floors")
 
 
 def _add_replay(parser: argparse.ArgumentParser) -> None:
@@ -388,7 +384,7 @@ _BENCHMARKS = (
     ),
     Command(
         "gpu",
-        "measure everything about an NVIDIA GPU in one run",
+        "check an NVIDIA GPU's kernels, and measure steps, prompts and replays",
         "insertions.jsonl --quick",
         _add_gpu,
         "gpu_bench:bench_gpu",

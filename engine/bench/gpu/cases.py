@@ -5,12 +5,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from engine.bench.gpu.found_forms import FoundForms
 from engine.bench.gpu.machine import Bandwidth, Machine
-from engine.bench.gpu.shapes import Shape
+from engine.bench.gpu.shapes import Shape, random_model
 from engine.errors import ForegramError
 from engine.model.gpu.qwen2 import GpuQwen2
 from engine.progress import Progress, shown
+from kernels.operations import operations_for
 
 _MOST_CHARS = 300
 Case = TypeVar("Case")
@@ -29,13 +29,6 @@ class Cases(Generic[Case]):
     cases: tuple[Case, ...]
     notes: tuple[str, ...] = ()
 
-    def find(self, **wanted: object) -> Case | None:
-        """The first case whose fields have these values, if it was measured."""
-        for case in self.cases:
-            if all(getattr(case, name) == value for name, value in wanted.items()):
-                return case
-        return None
-
 
 def cases_of(result: object) -> tuple[Any, ...]:
     """The cases of a section's result; none where it is of another form."""
@@ -48,15 +41,9 @@ class Lab:
     """What one section measures with: a machine, who is told how far it is, and its notes."""
 
     def __init__(
-        self,
-        machine: Machine,
-        progress: Progress,
-        bandwidth: Bandwidth | None = None,
-        forms: FoundForms | None = None,
+        self, machine: Machine, progress: Progress, bandwidth: Bandwidth | None = None
     ) -> None:
-        """`forms` are those that sections before this one have found."""
         self.machine, self.progress, self._bandwidth = machine, progress, bandwidth
-        self.forms = forms or FoundForms(machine, progress)
         self._notes: dict[str, None] = {}
 
     @property
@@ -79,11 +66,10 @@ class Lab:
         self._notes[text] = None
 
     def model(self, shape: Shape, positions: int) -> GpuQwen2:
-        """A random model as a load would leave it, and a note on what was found."""
-        model, sentence = self.forms.model(shape, positions)
-        if sentence:
-            self.note(f"{shape.full_name}: {sentence}")
-        return model
+        """A random model that runs as one whose check has found nothing: kernels may start early."""
+        device, early = self.machine.device, self.machine.starts_early
+        operations = operations_for(device, programmatic=early)
+        return random_model(shape, positions, self.machine, operations)
 
     @contextmanager
     def catching(self, what: str) -> Iterator[None]:

@@ -36,12 +36,6 @@ class Invariance:
     most_logit_difference: float
 
 
-def rows_different(found: Cases[Invariance]) -> int | None:
-    """Of all models together; None where one could not be checked: it may be the one."""
-    is_whole = bool(found.cases) and not found.notes
-    return sum(case.rows_different for case in found.cases) if is_whole else None
-
-
 @dataclass(frozen=True, slots=True)
 class _Compared:
     """One row."""

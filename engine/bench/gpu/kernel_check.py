@@ -1,18 +1,20 @@
 """Only the check of the kernels, over models of real shapes: a report for whoever wrote them."""
 
+import tempfile
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 from msgspec import structs
 
 from engine.bench.gpu.cases import Cases, Lab
-from engine.bench.gpu.found_forms import CHECKED_LAYERS, found
 from engine.bench.gpu.run import GpuBench, Section
-from engine.bench.gpu.shapes import Shape
-from engine.model.device import gpu_quantization
+from engine.bench.gpu.shapes import SHALLOW_LAYERS, Shape, random_model
 from engine.model.gpu.selfcheck.check import Extent
-from engine.model.gpu.selfcheck.verdict import Finding
+from engine.model.gpu.selfcheck.first_load import settle
+from engine.model.gpu.selfcheck.verdict import Finding, Verdict
 
+_POSITIONS = 1024
 _ONCE = {
     "kv_commit",
     "embed_rows",
@@ -48,23 +50,21 @@ class GpuCheck(GpuBench):
 
     def sections(self) -> list[Section]:
         """One for each shape; what a check needs it compiles first, without memory of the GPU's."""
-        quantization = gpu_quantization(self._inputs.dtype)
         return [
             Section(
                 f"kernels_{shape.name}_{shape.quantization_name}",
                 partial(check_kernels, shape=shape, rows=self._sizes.rows),
             )
-            for shape in (one.held(quantization) for one in self._inputs.shapes)
+            for shape in self._inputs.shapes
         ]
 
 
 def check_kernels(lab: Lab, shape: Shape, rows: tuple[int, ...]) -> KernelCheck:
     """Check what a model of this shape would run here, in steps of these numbers of rows."""
-    extent = Extent.of(lab.machine.device)._replace(buckets=rows)
-    of_two = found(shape, lab.machine, lab.progress, extent)
-    layers = shape.config.num_layers / CHECKED_LAYERS
-    findings = tuple(_of_all(one, layers) for one in of_two.findings)
-    verdict = structs.replace(of_two, findings=findings)
+    shallow = _verdict(lab, shape.shallow, rows)
+    layers = shape.config.num_layers / SHALLOW_LAYERS
+    findings = tuple(_of_all(one, layers) for one in shallow.findings)
+    verdict = structs.replace(shallow, findings=findings)
     return KernelCheck(
         cases=tuple(map(_checked, verdict.findings)),
         notes=(verdict.sentence,),
@@ -73,6 +73,14 @@ def check_kernels(lab: Lab, shape: Shape, rows: tuple[int, ...]) -> KernelCheck:
         is_programmatic=verdict.is_programmatic,
         seconds=verdict.seconds,
     )
+
+
+def _verdict(lab: Lab, shape: Shape, rows: tuple[int, ...]) -> Verdict:
+    """What a load would find, of which nothing is kept for loads."""
+    extent = Extent.of(lab.machine.device)._replace(buckets=rows)
+    model = random_model(shape, _POSITIONS, lab.machine)
+    with tempfile.TemporaryDirectory(prefix="foregram-") as folder:
+        return settle(model, Path(folder), lab.progress, extent)
 
 
 def _of_all(finding: Finding, layers: float) -> Finding:

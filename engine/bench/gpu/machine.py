@@ -93,10 +93,6 @@ class Machine:
         """Whether kernels may start before the one ahead has ended; a CPU stands for such a GPU."""
         return not self.is_gpu or can_start_early(self.device)
 
-    def room_for(self, num_bytes: float, most: int) -> int:
-        """How many of so many bytes find room in a GPU's free memory: one at least."""
-        return max(1, min(most, int(free_bytes(self.device) / num_bytes))) if self.is_gpu else most
-
     def fitting(self, numbers: int) -> int:
         """So many float32 that two copies leave most of a GPU's free memory, in whole rows."""
         if not self.is_gpu:
@@ -116,13 +112,9 @@ class Machine:
             work()
         return graph.replay
 
-    def captured_ms(self, work: Work) -> float:
-        """Duration of `work` as one launch."""
-        return self.ms(self.captured(work))
-
     def us_per_launch(self, work: Work, launches: int) -> float:
         """Duration of one of the launches that `work` consists of."""
-        return 1000 * self.captured_ms(work) / launches
+        return 1000 * self.ms(self.captured(work)) / launches
 
     def copies(self, num_bytes: int) -> int:
         """How many buffers of this size have to take turns for none to be cached at its turn."""

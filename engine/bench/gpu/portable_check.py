@@ -16,7 +16,6 @@ from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.row_check import EQUAL, check_rows
 from kernels.operations import PORTABLE, REFERENCE
 
-_LAYERS = 2  # of the comparison with the formulas: all are alike
 _POSITIONS, _CONTEXT, _ROWS = 5120, 512, 16
 
 
@@ -57,8 +56,8 @@ def check_pytorch(lab: Lab, shape: Shape) -> Cases[CheckedModel]:
 
 
 def _error(lab: Lab, shape: Shape) -> float:
-    config = replace(shape.config, num_layers=_LAYERS)
-    weights = random_weights(replace(shape, config=config), lab.machine)
+    config = shape.shallow.config
+    weights = random_weights(shape.shallow, lab.machine)
     arena = random_arena(config, _POSITIONS, lab.machine)
     expected, actual = (
         _logits(assemble(config, weights, arena, lab.machine.dtype, operations))

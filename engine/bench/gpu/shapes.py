@@ -22,7 +22,8 @@ from kernels.operations import Operations
 from kernels.weight import Quantization
 
 _DEVIATION = 0.02  # of the weights, as such models are initialised
-BRANCH = 4  # rows of a branch: real drafts have about four
+_BRANCH = 4  # rows of a branch: real drafts have about four
+SHALLOW_LAYERS = 2
 
 
 SHAPES = {name: QWEN_SHAPES[name] for name in ("0.5b", "1.5b", "7b", "32b")}
@@ -48,18 +49,19 @@ class Shape:
         """What to call a model of it in reports."""
         return f"{self.name} {self.quantization_name}"
 
-    def held(self, quantization: Quantization) -> "Shape":
-        """The same, its weights held otherwise."""
-        return replace(self, quantization=quantization)
+    @property
+    def shallow(self) -> "Shape":
+        """The same with two layers, which stand for all."""
+        return replace(self, config=replace(self.config, num_layers=SHALLOW_LAYERS))
 
 
-def parse_shapes(text: str) -> tuple[Shape, ...]:
+def parse_shapes(text: str, quantization: Quantization) -> tuple[Shape, ...]:
     """Read names with commas between. Raises ConfigurationError for one that we do not know."""
     names = [name.strip().lower() for name in text.split(",")]
     for name in names:
         if name not in SHAPES:
             raise ConfigurationError(f"shape {name!r} is none of {', '.join(SHAPES)}")
-    return tuple(Shape(name, SHAPES[name]) for name in dict.fromkeys(names))
+    return tuple(Shape(name, SHAPES[name], quantization) for name in dict.fromkeys(names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ def random_model(
 def drafted_tree(rows: int) -> TokenTree:
     """A tree of `rows` rows in branches of four, as drafts have them."""
     parents = np.arange(-1, rows - 1, dtype=np.int32)
-    parents[BRANCH::BRANCH] = 0
+    parents[_BRANCH::_BRANCH] = 0
     return TokenTree(np.arange(1, rows + 1), parents)
 
 

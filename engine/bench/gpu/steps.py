@@ -5,12 +5,7 @@ from dataclasses import dataclass
 
 from engine.bench.gpu.cases import Cases, Lab
 from engine.bench.gpu.machine import Bandwidth, Machine
-from engine.bench.gpu.shapes import (
-    Shape,
-    drafted_tree,
-    random_arena,
-    random_weights,
-)
+from engine.bench.gpu.shapes import Shape, drafted_tree, random_arena, random_weights
 from engine.model.causal_lm import StepInput
 from engine.model.gpu.batch_layout import SlotRange
 from engine.model.gpu.buffers import StepShape
@@ -20,21 +15,7 @@ from engine.model.gpu.qwen2 import GpuQwen2
 from engine.model.gpu.selfcheck.replays import REPLAYS, said
 from kernels.operations import operations_for
 
-SPARE = 256  # arena positions behind the longest context
-_CACHE_NOTE = "the weights of 0.5b are 16 times the L2 cache, of others far more: none is cached"
-
-
-@dataclass(frozen=True, slots=True)
-class StepPlan:
-    """A model, and the rows and contexts that its steps are timed at."""
-
-    shape: Shape
-    cases: tuple[tuple[int, int], ...]
-
-    @property
-    def positions(self) -> int:
-        """Arena that the longest context wants."""
-        return max(context for _, context in self.cases) + SPARE
+_SPARE = 256  # arena positions behind the longest context
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,41 +47,25 @@ class Programmatic:
     replays_different: int
 
 
-def plan_steps(
-    shapes: Sequence[Shape], contexts: Sequence[int], rows: Sequence[int]
-) -> list[StepPlan]:
-    """Plan the full grid for 7b, or the last shape without it, and 1 and 32 rows for the others."""
-    full = full_shape(shapes).name
-    middle = contexts[len(contexts) // 2]
-    grid = tuple((count, context) for context in contexts for count in rows)
-    return [
-        StepPlan(one, grid if shape.name == full else ((1, middle), (32, middle)))
-        for shape in shapes
-        for one in (shape.held("float"), shape.held("fp8"))
-    ]
+def measure_steps(
+    lab: Lab, shapes: Sequence[Shape], cases: Sequence[tuple[int, int]]
+) -> Cases[StepTime]:
+    """Time steps of these rows and contexts, one model in memory at a time."""
+    bandwidth = lab.bandwidth
+    timed = ((shape.full_name, _time(lab, bandwidth, shape, cases)) for shape in shapes)
+    return lab.cases("timing steps", len(shapes) * len(cases), timed)
 
 
-def full_shape(shapes: Sequence[Shape]) -> Shape:
-    """The shape that is measured most closely."""
-    return next((shape for shape in shapes if shape.name == "7b"), shapes[-1])
-
-
-def measure_steps(lab: Lab, plans: Sequence[StepPlan]) -> Cases[StepTime]:
-    """Time every plan's steps, one model in memory at a time."""
-    total, bandwidth = sum(len(plan.cases) for plan in plans), lab.bandwidth
-    timed = ((plan.shape.full_name, _time(lab, bandwidth, plan)) for plan in plans)
-    lab.note(_CACHE_NOTE)
-    return lab.cases("timing steps", total, timed)
-
-
-def _time(lab: Lab, bandwidth: Bandwidth, plan: StepPlan) -> Iterator[StepTime]:
-    model = lab.model(plan.shape, plan.positions)
-    for rows, context in plan.cases:
+def _time(
+    lab: Lab, bandwidth: Bandwidth, shape: Shape, cases: Sequence[tuple[int, int]]
+) -> Iterator[StepTime]:
+    model = lab.model(shape, max(context for _, context in cases) + _SPARE)
+    for rows, context in cases:
         num_bytes = step_bytes(model, context)
         floor, took = bandwidth.floor_ms(num_bytes), step_ms(lab.machine, model, rows, context)
         yield StepTime(
-            shape=plan.shape.name,
-            quantization=plan.shape.quantization_name,
+            shape=shape.name,
+            quantization=shape.quantization_name,
             rows=rows,
             context=context,
             bytes=num_bytes,
@@ -137,7 +102,7 @@ def measure_programmatic(
     machine = lab.machine
     weights = random_weights(shape, machine)
     longest = max(context for _, context in cases)
-    arena = random_arena(shape.config, longest + SPARE, machine)
+    arena = random_arena(shape.config, longest + _SPARE, machine)
     off, on = (
         assemble(
             shape.config,

@@ -1,7 +1,6 @@
 """`foregram bench gpu`: every section is printed and saved, whatever fails. No GPU runs."""
 
 import json
-import sys
 from dataclasses import replace
 
 import pytest
@@ -26,7 +25,7 @@ def test_without_a_gpu_bench_gpu_is_refused(capsys):
 @pytest.fixture
 def no_gpu(monkeypatch, one_thread):
     """Let a CPU and a tiny model stand for the GPU and those of real shapes."""
-    sizes = Sizes(rows=(1,), contexts=(8, 16), prompts=(80,), numbers=4000, launches=1, rounds=1)
+    sizes = Sizes(rows=(1,), contexts=(8, 16), prompts=(80,), numbers=4000, rounds=1)
     machine = Machine(torch.device("cpu"), torch.float32, HostTimer(1).ms)
     config = replace(
         SHAPES["7b"], num_layers=1, hidden_size=64, num_heads=2, num_kv_heads=1, head_dim=32,
@@ -39,17 +38,18 @@ def no_gpu(monkeypatch, one_thread):
 
 def test_gpu_prints_every_section_and_saves_them(no_gpu, tmp_path, capsys):
     byte_tokenizer().save(str(tmp_path / "tokenizer.json"))
-    saved = tmp_path / "gpu"
+    saved, plot = tmp_path / "gpu", tmp_path / "steps.png"
     options = ["--quick", "--count", "1", "--tokenizer", str(tmp_path), "--save", str(saved)]
+    options += ["--plot", str(plot)]
     replay_set = write_replay_set(tmp_path / "set.jsonl")
     assert cli.main(["bench", "gpu", str(replay_set), *options]) == 0
     shown = capsys.readouterr().out
-    assert "replay 0.5b bf16" in shown
-    assert "not measured" in shown
+    assert "replay 0.5b" in shown
+    assert "SECTIONS WITHOUT FIGURES" not in shown
     answer = json.loads(saved.with_suffix(".json").read_text())
     assert answer["failures"] == {}
-    assert answer["sections"]["replay_0.5b_bf16"][0]["items"] == 1
-    assert saved.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    assert answer["sections"]["replay_0.5b"]["cases"][0]["items"] == 1
+    assert plot.read_bytes().startswith(b"\x89PNG")
 
 
 def test_gpu_profile_prints_and_saves_its_sections_alone(no_gpu, tmp_path, capsys):
@@ -57,11 +57,10 @@ def test_gpu_profile_prints_and_saves_its_sections_alone(no_gpu, tmp_path, capsy
     assert cli.main(["bench", "gpu", "--profile", "--quick", "--save", str(saved)]) == 0
     shown = capsys.readouterr().out
     assert "gaps" in shown
-    assert "not measured" not in shown
+    assert "prefill" not in shown
     answer = json.loads(saved.with_suffix(".json").read_text())
     assert answer["failures"] == {}
-    assert answer["sections"]["cuts_0.5b_bf16"]["cases"][0]["is_ours"]
-    assert not saved.with_suffix(".png").exists()
+    assert answer["sections"]["products_0.5b"]["cases"][0]["us"] > 0
 
 
 def test_gpu_check_prints_and_saves_a_report_that_names_no_folder(no_gpu, tmp_path, capsys):
@@ -100,7 +99,7 @@ def test_gpu_ends_with_the_sections_that_failed(no_gpu, tmp_path, monkeypatch, c
     _, failed = capsys.readouterr().out.split("SECTIONS WITHOUT FIGURES")
     assert "RuntimeError: [/opt/cuda] shape '[1, 64]' is invalid" in failed
     assert "ValueError: the bandwidth was not measured" in failed
-    assert "first_token" not in failed
+    assert "prefill" not in failed
 
 
 def test_the_help_of_gpu_tells_the_defaults(capsys):
@@ -111,24 +110,23 @@ def test_the_help_of_gpu_tells_the_defaults(capsys):
     assert "gpu-bench by default" in shown
 
 
-def test_gpu_goes_on_without_matplotlib(no_gpu, tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    saved = tmp_path / "gpu"
-    assert cli.main(["bench", "gpu", "--quick", "--save", str(saved), "--json"]) == 0
-    printed = capsys.readouterr()
-    assert "no picture without matplotlib" in printed.err
-    assert json.loads(printed.out)["sections"].keys() >= {"steps", "products", "invariance"}
-    assert not saved.with_suffix(".png").exists()
+def test_gpu_prints_one_object_where_that_is_asked_for(no_gpu, tmp_path, capsys):
+    options = ["--quick", "--dtype", "fp8", "--save", str(tmp_path / "gpu"), "--json"]
+    assert cli.main(["bench", "gpu", *options]) == 0
+    sections = json.loads(capsys.readouterr().out)["sections"]
+    assert sections.keys() >= {"steps", "prefill", "invariance"}
+    assert {step["quantization"] for step in sections["steps"]["cases"]} == {"fp8"}
 
 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--quick", "--chat", "tasks.jsonl"], "--chat asks a real model"),
         (["--quick", "missing.jsonl"], "there is no file missing.jsonl"),
         (["--shapes", "8b"], "shape '8b' is none of"),
-        (["--profile", "--model", "0.5b"], "--profile measures kernels alone"),
-        (["--check", "--model", "0.5b"], "--check measures kernels alone"),
+        (["--profile", "set.jsonl"], "--profile and --check replay nothing"),
+        (["--check", "set.jsonl"], "--profile and --check replay nothing"),
+        (["--check", "--plot", "steps.png"], "--check times no steps"),
+        (["--quick", "--plot", "missing/steps.png"], "there is no folder"),
         (["--quick", "--save", "missing/gpu"], "missing/gpu.json cannot be written"),
     ],
 )

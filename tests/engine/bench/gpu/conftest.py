@@ -4,14 +4,12 @@ from dataclasses import replace
 
 import pytest
 import torch
-from tokenizers import AddedToken
 
 from engine.bench.gpu.cases import Lab
 from engine.bench.gpu.inputs import BenchInputs, Sizes
 from engine.bench.gpu.machine import Bandwidth, Machine
-from engine.bench.gpu.replays import loaded
-from engine.bench.gpu.shapes import Shape, random_model
-from engine.bench.task_sets import FimTask, ReplayItem
+from engine.bench.gpu.shapes import Shape
+from engine.bench.task_sets import ReplayItem
 from engine.model.model_config import ModelConfig
 from engine.progress import NoProgress
 from engine.request import Buffer
@@ -19,16 +17,7 @@ from tests.support.byte_tokenizer import byte_tokenizer
 from tests.support.host_timer import HostTimer
 
 CPU = Machine(torch.device("cpu"), torch.float32, HostTimer(1).ms)
-CHAT_TOKENS = ("<|im_start|>", "<|im_end|>")
 BODY = "    total = first + second\n    return total * 2\n"
-
-
-class TinyInputs(BenchInputs):
-    """A real model that is none."""
-
-    def load_model(self, progress):
-        model = random_model(self.shapes[0], 4096, CPU)
-        return loaded(model, self.load_tokenizer(progress), "tiny")
 
 
 @pytest.fixture(autouse=True)
@@ -39,9 +28,7 @@ def _one_thread(one_thread):
 @pytest.fixture(scope="session")
 def tokenizer_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tokenizer")
-    tokenizer = byte_tokenizer()
-    tokenizer.add_special_tokens([AddedToken(text, normalized=False) for text in CHAT_TOKENS])
-    tokenizer.save(str(folder / "tokenizer.json"))
+    byte_tokenizer().save(str(folder / "tokenizer.json"))
     return folder
 
 
@@ -54,7 +41,7 @@ def shape():
         num_kv_heads=2,
         head_dim=32,
         intermediate_size=256,
-        vocab_size=byte_tokenizer().get_vocab_size() + len(CHAT_TOKENS),
+        vocab_size=byte_tokenizer().get_vocab_size(),
         rope_theta=1e6,
         rms_norm_eps=1e-6,
         tie_word_embeddings=False,
@@ -94,30 +81,11 @@ def items():
 
 
 @pytest.fixture(scope="session")
-def tasks():
-    return [
-        FimTask(f"Set/HumanEval/{problem}/L{line}", "py", prefix, "\n", "", None)
-        for problem in range(2)
-        for line, prefix in enumerate((f"def f{problem}():\n", f"def f{problem}():\n    x = 1\n"))
-    ]
-
-
-@pytest.fixture(scope="session")
 def sizes():
-    return Sizes(
-        rows=(1, 8),
-        contexts=(16, 64, 128),
-        prompts=(96,),
-        numbers=100_000,
-        launches=2,
-        rounds=2,
-        items=2,
-        chat_prompts=2,
-        chat_tokens=8,
-    )
+    return Sizes(rows=(1, 8), contexts=(16, 64), prompts=(96,), numbers=100_000, rounds=1, items=1)
 
 
 @pytest.fixture(scope="session")
-def inputs(shape, tokenizer_folder, items, tasks, tmp_path_factory):
+def inputs(shape, tokenizer_folder, items, tmp_path_factory):
     folder = tmp_path_factory.mktemp("cache")
-    return TinyInputs((shape,), folder, tokenizer_folder, "tiny", items=items, tasks=tasks)
+    return BenchInputs((shape,), folder, tokenizer_folder, items)

@@ -16,7 +16,8 @@ def test_the_check_is_all_that_runs(machine, inputs, sizes):
 
 
 def test_the_check_is_of_weights_as_they_are_held(machine, inputs, sizes):
-    check = GpuCheck(machine, replace(inputs, dtype="int4"), NoProgress(), sizes)
+    held = replace(inputs.shapes[0], quantization="int4")
+    check = GpuCheck(machine, replace(inputs, shapes=(held,)), NoProgress(), sizes)
     assert list(check.run()) == ["kernels_tiny_int4"]
     assert check.findings.failures == {}
 
@@ -34,7 +35,7 @@ def test_what_a_layer_costs_counts_for_all_layers(lab, shape, monkeypatch):
     from engine.model.gpu.selfcheck.verdict import Finding, Verdict
 
     findings = tuple(Finding(name, "slow", lost_ms=1.0) for name in ("gate_up", "lm_head"))
-    monkeypatch.setattr(kernel_check, "found", lambda *_: Verdict({}, findings))
+    monkeypatch.setattr(kernel_check, "settle", lambda *_: Verdict({}, findings))
     deep = replace(shape, config=replace(shape.config, num_layers=28))
     found = check_kernels(lab, deep, (1,))
     assert [case.lost_ms_a_step for case in found.cases] == [14.0, 1.0]

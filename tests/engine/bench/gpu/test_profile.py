@@ -3,27 +3,17 @@
 from dataclasses import replace
 
 import pytest
+import torch
 
-from engine.bench.gpu.product_cuts import measure_cuts, neighbours
-from engine.bench.gpu.profile import GpuProfile, measure_attention_parts, measure_gaps
-from engine.bench.gpu.shapes import Product, Shape
+from engine.bench.gpu.attention import measure_attention_parts
+from engine.bench.gpu.machine import measure_bandwidth
+from engine.bench.gpu.products import measure_products, rotated_weights
+from engine.bench.gpu.profile import GpuProfile, measure_gaps
+from engine.bench.gpu.shapes import SHAPES, products
 from engine.bench.gpu.tables import section_table
 from engine.progress import NoProgress
-from kernels.product.tiles import overridden, tile_for
 
-SECTIONS = [
-    "bandwidth",
-    "gaps",
-    "steps",
-    "products_tiny_bf16",
-    "attention_tiny",
-    "programmatic_tiny",
-    "products_tiny_fp8",
-    "products_tiny_int4",
-    "cuts_tiny_bf16",
-    "cuts_tiny_fp8",
-    "cuts_tiny_int4",
-]
+SECTIONS = ["bandwidth", "gaps", "steps", "products_tiny", "attention_tiny"]
 
 
 def test_every_section_of_the_profile_is_measured_and_shown(machine, inputs, sizes):
@@ -33,10 +23,11 @@ def test_every_section_of_the_profile_is_measured_and_shown(machine, inputs, siz
     assert all(section_table(name, profile.findings) is not None for name in SECTIONS)
 
 
-def test_all_but_the_bandwidth_is_left_out_when_time_is_up(machine, inputs, sizes):
-    profile = GpuProfile(machine, inputs, NoProgress(), replace(sizes, total_seconds=-1.0))
-    assert list(profile.run()) == SECTIONS
-    assert list(profile.findings.results) == ["bandwidth"]
+def test_the_denominator_is_the_best_way_to_read(machine):
+    found = measure_bandwidth(machine, 100_000)
+    assert found.read_gb_per_s == max(found.read_by_way_gb_per_s.values())
+    assert found.floor_ms(found.read_gb_per_s * 1e9) == pytest.approx(1000)
+    assert min(found.copy_gb_per_s, found.tiny_kernel_us) > 0
 
 
 def test_gaps_are_timed_with_both_ways_to_launch(machine):
@@ -51,37 +42,28 @@ def test_the_kernels_of_attention_are_together_what_attention_takes(shape, lab):
     assert parts.share_of_bandwidth > 0
 
 
-@pytest.mark.parametrize("quantization", ["float", "int4"])
-def test_cuts_near_ours_are_tried_ours_first(quantization):
-    ours, *others = neighbours(Product("down", 3584, 18944), quantization)
-    assert ours == tile_for(3584, 18944, 1, quantization)
-    assert {tile.splits for tile in others} >= {ours.splits // 2, 2 * ours.splits}
-    assert all(tile.depth == ours.depth and tile.rows == ours.rows for tile in others)
-    assert len({ours, *others}) == len(others) + 1
+def test_the_products_are_those_of_a_layer_and_the_head():
+    sizes = {product.name: (product.outputs, product.inputs) for product in products(SHAPES["7b"])}
+    assert sizes == {
+        "qkv": (4608, 3584),
+        "o": (3584, 3584),
+        "gate_up": (37888, 3584),
+        "down": (3584, 18944),
+        "head": (152064, 3584),
+    }
 
 
-def test_every_cut_of_a_product_is_timed(shape, lab):
-    wide = Shape("wide", replace(shape.config, intermediate_size=1024))
-    found = measure_cuts(lab, wide.held("fp8"))
-    assert {one.product for one in found.cases} == {"down"}
-    assert [one.is_ours for one in found.cases] == [True] + [False] * (len(found.cases) - 1)
-    assert len({one.splits for one in found.cases}) > 1
-    assert found.notes == ()
+@pytest.mark.parametrize(
+    ("quantization", "forms"), [("float", {"bf16"}), ("fp8", {"fp8"}), ("int4", {"int4", "fp8"})]
+)
+def test_every_product_is_timed_as_a_model_holds_it(shape, lab, quantization, forms):
+    found = measure_products(lab, replace(shape, quantization=quantization), (1, 8))
+    cases = {(time.product, time.rows) for time in found.cases}
+    assert len(cases) == len(found.cases) == 5 * 2
+    assert {time.quantization for time in found.cases} == forms
+    assert all(time.share_of_bandwidth > 0 for time in found.cases)
 
 
-def test_a_cut_that_cannot_run_is_a_note(shape, lab, monkeypatch):
-    def broken(*_):
-        raise RuntimeError("out of resource: shared memory")
-
-    monkeypatch.setattr("engine.bench.gpu.product_cuts.ProductRuns", broken)
-    found = measure_cuts(lab, shape.held("fp8"))
-    assert found.cases == ()
-    assert all("out of resource" in note for note in found.notes)
-
-
-def test_another_cut_holds_as_long_as_it_is_measured():
-    ours = tile_for(64, 512, 1, "float")
-    other = replace(ours, splits=ours.splits + 1)
-    with overridden(other):
-        assert tile_for(64, 512, 1, "float") == other
-    assert tile_for(64, 512, 1, "float") == ours
+def test_weights_take_turns_and_differ(shape, machine):
+    first, second = rotated_weights(machine, products(shape.config)[0], "float")
+    assert not torch.equal(first.values, second.values)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -22,9 +24,10 @@ def test_the_shapes_have_the_published_sizes(name, billions):
 
 
 def test_shapes_are_named_with_commas_between():
-    assert [shape.name for shape in parse_shapes("7B, 0.5b,7b")] == ["7b", "0.5b"]
+    found = parse_shapes("7B, 0.5b,7b", "fp8")
+    assert [(shape.name, shape.quantization) for shape in found] == [("7b", "fp8"), ("0.5b", "fp8")]
     with pytest.raises(ConfigurationError, match=r"'9b' is none of 0\.5b, 1\.5b, 7b, 32b"):
-        parse_shapes("9b")
+        parse_shapes("9b", "float")
 
 
 def test_random_tensors_are_those_of_a_converted_model(shape, machine):
@@ -53,7 +56,7 @@ def test_random_tensors_are_those_of_a_converted_model(shape, machine):
 
 @pytest.mark.parametrize("quantization", QUANTIZATIONS)
 def test_weights_of_every_form_have_their_real_size(shape, machine, quantization):
-    weights = random_weights(shape.held(quantization), machine)
+    weights = random_weights(replace(shape, quantization=quantization), machine)
     count = shape.config.num_parameters - shape.config.vocab_size * shape.config.hidden_size
     expected = count * {"float": 4, "fp8": 1, "int4": 0.5}[quantization]
     assert weights.read_bytes == pytest.approx(expected, rel=0.2)  # scales and all

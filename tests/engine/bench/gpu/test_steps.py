@@ -1,15 +1,13 @@
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
-from engine.bench.gpu.shapes import SHAPES, Shape, random_model
-from engine.bench.gpu.steps import (
-    StepPlan,
-    measure_programmatic,
-    measure_steps,
-    plan_steps,
-    step_bytes,
-)
+from engine.bench.gpu.plot import draw_steps
+from engine.bench.gpu.prefill import measure_prefill
+from engine.bench.gpu.shapes import Shape, random_model
+from engine.bench.gpu.steps import StepTime, measure_programmatic, measure_steps, step_bytes
+from engine.bench.plots import Picture
 
 
 def test_the_floor_is_each_weight_and_each_key_and_value_once(shape, machine):
@@ -23,28 +21,12 @@ def test_the_floor_is_each_weight_and_each_key_and_value_once(shape, machine):
 
 
 def test_steps_are_timed_against_the_bandwidth(shape, lab):
-    plan = StepPlan(shape.held("fp8"), ((1, 64), (8, 64)))
-    steps = measure_steps(lab, [plan])
-    one, many = steps.cases
+    held = replace(shape, quantization="fp8")
+    one, many = measure_steps(lab, [held], ((1, 64), (8, 64))).cases
     assert (one.shape, one.quantization, one.rows, one.context) == ("tiny", "fp8", 1, 64)
     assert one.floor_ms == pytest.approx(one.bytes / 100e9 * 1000)
     assert one.floor_over_step == pytest.approx(one.floor_ms / one.step_ms)
-    assert one.bytes == many.bytes
-    assert steps.find(quantization="fp8", rows=8) is many
-    assert steps.find(quantization="bf16", rows=8) is None
-
-
-def test_the_full_grid_is_for_7b_alone():
-    shapes = [Shape(name, SHAPES[name]) for name in ("0.5b", "7b")]
-    plans = plan_steps(shapes, (512, 2048, 8192), (1, 4, 32))
-    assert [(plan.shape.name, plan.shape.quantization, len(plan.cases)) for plan in plans] == [
-        ("0.5b", "float", 2),
-        ("0.5b", "fp8", 2),
-        ("7b", "float", 9),
-        ("7b", "fp8", 9),
-    ]
-    assert plans[0].cases == ((1, 2048), (32, 2048))
-    assert plans[2].positions > 8192 + 32
+    assert (many.rows, many.bytes) == (8, one.bytes)
 
 
 def test_both_ways_to_launch_are_timed_over_the_same_weights(shape, lab):
@@ -56,7 +38,23 @@ def test_both_ways_to_launch_are_timed_over_the_same_weights(shape, lab):
 
 def test_a_model_that_cannot_run_is_a_note_and_the_others_are_timed(shape, lab):
     broken = Shape("broken", replace(shape.config, hidden_size=96), "int4")
-    plans = [StepPlan(broken, ((1, 8),)), StepPlan(shape, ((1, 8),))]
-    steps = measure_steps(lab, plans)
+    steps = measure_steps(lab, [broken, shape], ((1, 8),))
     assert [time.shape for time in steps.cases] == ["tiny"]
     assert "broken int4: ValueError: int4 wants a multiple" in steps.notes[-1]
+
+
+def test_a_longer_prompt_takes_longer(shape, lab):
+    short, long = measure_prefill(lab, [shape], (40, 900)).cases
+    assert (short.prompt_tokens, long.prompt_tokens) == (40, 900)
+    assert long.rows_of_a_piece == 256
+    assert short.ms < long.ms
+
+
+def test_the_plot_has_a_line_for_each_model_and_context(tmp_path):
+    pytest.importorskip("matplotlib", reason="the extra `plots` is not installed")
+    times = [
+        StepTime(shape, "bf16", rows, context, 10, 1.0, 2.0, 0.5)
+        for shape in ("0.5b", "7b") for context in (512, 2048) for rows in (1, 8)
+    ]  # fmt: skip
+    Picture(tmp_path / "gpu.png").save(partial(draw_steps, times))
+    assert (tmp_path / "gpu.png").read_bytes().startswith(b"\x89PNG")

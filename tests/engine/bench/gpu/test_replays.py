@@ -1,0 +1,77 @@
+"""Forced replays on random weights, lookahead on and off."""
+
+import pytest
+
+from engine.bench.gpu.inputs import read_tokenizer
+from engine.bench.gpu.replays import first_of_each_kind, measure_replays
+from engine.model.gpu.step_graphs import ROW_BUCKETS, StepGraphs
+from engine.model.loading.converted_model import write_tokenizer
+from engine.model.loading.folder_model import FolderModel
+from engine.model.loading.stored_tokenizer import SPECIALS_FILE
+from tests.support.tiny_models import save_model, tiny_model
+
+
+@pytest.fixture
+def dear_steps(monkeypatch):
+    """What a row costs is set: `auto` would draft nothing where a busy machine makes rows dear."""
+    costs = {rows: 1.0 + rows / 1000 for rows in ROW_BUCKETS}
+    monkeypatch.setattr("engine.learning._sweep", lambda *_: costs)
+
+
+def test_a_replay_writes_its_target_with_lookahead_and_without(
+    shape, lab, items, tokenizer_folder, dear_steps
+):
+    tokenizer = read_tokenizer(tokenizer_folder)
+    found = measure_replays(lab, shape, items, tokenizer).cases
+    assert [(one.shape, one.kind, one.items) for one in found] == [
+        ("tiny", "completion", 1),
+        ("tiny", "edit", 1),
+    ]
+    for one in found:
+        assert one.different == 0
+        assert one.tokens == len(tokenizer.encode("    " + items[0].target))
+        assert one.tokens_per_step > 2
+        assert min(one.off_tokens_per_s, one.on_tokens_per_s) > 0
+
+
+def test_a_text_that_is_not_the_target_is_counted(
+    shape, lab, items, tokenizer_folder, dear_steps, monkeypatch
+):
+    from engine.bench import forced
+
+    monkeypatch.setattr(forced.ForcedModel, "spoken", lambda self, step, output: output)
+    found = measure_replays(lab, shape, items, read_tokenizer(tokenizer_folder)).cases
+    assert [one.different for one in found] == [1, 1]
+
+
+def test_no_completion_makes_a_launch(shape, lab, items, tokenizer_folder, monkeypatch):
+    """On a GPU each would capture a graph, which takes longer than a step of any model."""
+    from engine.bench.gpu import replays
+
+    made, make = [], StepGraphs._make
+    monkeypatch.setattr(
+        StepGraphs, "_make", lambda self, memory: made.append(memory.shape) or make(self, memory)
+    )
+    warm_up = replays.warm_up
+
+    def warmed(model, progress):
+        warm_up(model, progress)
+        assert any(step.has_logits and step.rows == 128 for step in made)
+        made.clear()
+
+    monkeypatch.setattr(replays, "warm_up", warmed)
+    measure_replays(lab, shape, items, read_tokenizer(tokenizer_folder))
+    assert made == []
+
+
+def test_the_first_items_of_each_kind_are_replayed(items):
+    assert first_of_each_kind([*items, *items], 1) == items
+
+
+def test_a_tokenizer_is_read_from_a_converted_models_folder(tmp_path):
+    source = FolderModel(save_model(tiny_model("qwen2"), tmp_path / "model"), "model")
+    write_tokenizer(source, tmp_path)
+    assert (tmp_path / SPECIALS_FILE).exists()
+    whole, converted = read_tokenizer(tmp_path / "model"), read_tokenizer(tmp_path)
+    assert converted.encode("return self") == whole.encode("return self")
+    assert converted.vocabulary.end_ids == whole.vocabulary.end_ids
